@@ -1,0 +1,28 @@
+"""aucmax: linear models that rank.
+
+Scorers trained for the area under the ROC curve (AUC): exact, streaming and mergeable, beside
+every stochastic learner of the field. Start with `AUCClassifier`.
+"""
+
+from importlib.metadata import PackageNotFoundError, version
+
+from aucmax import datasets, metrics, solvers, theory
+from aucmax.estimators import AUCClassifier
+from aucmax.moments import ClassMoments
+from aucmax.persist import load, save
+
+try:
+    __version__ = version("aucmax")
+except PackageNotFoundError:  # running from a source tree that is not installed
+    __version__ = "0+unknown"
+
+__all__ = [
+    "AUCClassifier",
+    "ClassMoments",
+    "datasets",
+    "load",
+    "metrics",
+    "save",
+    "solvers",
+    "theory",
+]

@@ -1,0 +1,51 @@
+"""Checks of settings, with one wording for all."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+
+__all__ = ["number", "sample_weights"]
+
+
+def number(
+    value: Any,
+    name: str,
+    *,
+    low: float = 0.0,
+    high: float = np.inf,
+    open_low: bool = False,
+    whole: bool = False,
+) -> Any:
+    """Return the value if it is a number within bounds; raise ValueError naming it if not."""
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    good = isinstance(value, kinds) and not isinstance(value, bool)
+    if good:
+        good = (low < value if open_low else low <= value) and value <= high
+    if not good:
+        kind = "a whole number" if whole else "a number"
+        left = "(" if open_low else "["
+        right = ")" if high == np.inf else "]"
+        raise ValueError(f"{name} must be {kind} in {left}{low:g}, {high:g}{right}; got {value!r}.")
+    return value
+
+
+def sample_weights(weight: Any, n: int) -> np.ndarray | None:
+    """Return sample weights as float64 of shape (n,), or None where none are given.
+
+    Raises ValueError for another shape, values that are not finite, or negative ones.
+    """
+    if weight is None:
+        return None
+    if np.ndim(weight) == 0:
+        weight = np.full(n, weight)
+    weight = check_array(
+        weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_min_samples=0
+    )
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight has shape {weight.shape}; expected ({n},), one per row.")
+    if n and weight.min() < 0:
+        raise ValueError(
+            f"sample_weight must not be negative; row {int(weight.argmin())} has {weight.min():g}."
+        )
+    return weight

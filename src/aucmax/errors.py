@@ -1,0 +1,11 @@
+"""Exceptions for bad input. All are ``ValueError``, so callers need not import them."""
+
+__all__ = ["DataFileError", "ModelFileError"]
+
+
+class DataFileError(ValueError):
+    """A data file cannot be read: names the file, the line where there is one, and the mend."""
+
+
+class ModelFileError(ValueError):
+    """A model or moments file is corrupt, truncated, from a newer version, or not ours."""

@@ -1,0 +1,559 @@
+"""AUCClassifier: a linear scorer trained for the area under the ROC curve."""
+
+import copy
+import warnings
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from aucmax._checks import number, sample_weights
+from aucmax.losses import LOSSES
+from aucmax.moments import ClassMoments
+from aucmax.objective import Objective
+from aucmax.penalties import ElasticNet
+from aucmax.problem import MemoryProblem, MomentsProblem, Problem
+from aucmax.products import scores
+from aucmax.rows import as_rows, take_rows
+from aucmax.scaling import midpoint_intercept
+from aucmax.solvers import SOLVERS, Monitor, Solver, get_solver
+from aucmax.solvers._epochs import StochasticSolver
+from aucmax.solvers.auto import choose
+from aucmax.solvers.base import HISTORY_DTYPE
+
+__all__ = ["AUCClassifier"]
+
+
+class AUCClassifier(ClassifierMixin, BaseEstimator):
+    """Linear classifier that maximises the AUC through a convex pairwise loss.
+
+    Minimises, over w,
+
+        J(w) = ½ · mean over pairs (x from +, x′ from −) of ℓ(w·(x − x′))
+               + α [ (1−ρ)/2 ‖w‖₂² + ρ ‖w‖₁ ]
+
+    Parameters
+    ----------
+    alpha : float
+        α ≥ 0, the strength of the penalty.
+    l1_ratio : float
+        ρ in [0, 1], the share of the l1 part.
+    loss : {"square"}
+        ℓ(t) = (1 − t)².
+    standardize : float
+        γ in [0, 1]: feature j is divided by v_j^{γ/2}, v_j its mean squared difference over
+        pairs, then all by one constant. 0 leaves the features alone.
+    solver : str or Solver
+        "auto", a name in `aucmax.solvers.SOLVERS`, or a solver object with its settings.
+    tol : float
+        Optimality at which solvers stop.
+    max_iter : int
+        Most iterations of a batch solver, most epochs of a stochastic one.
+    warm_start : bool
+        Start from ``coef_`` of the last fit.
+    random_state : int, RandomState or None
+        Orders the rows for stochastic solvers.
+    verbose : int
+        Print objective and optimality while solving; also records ``history_``.
+    callback : callable, optional
+        ``callback(progress) -> bool``, see `aucmax.solvers.Progress`; True stops. Recorded too.
+        Dropped when the model is saved.
+
+    Attributes
+    ----------
+    coef_ : ndarray, shape (1, d)
+        For the features as given.
+    intercept_ : ndarray, shape (1,)
+        Puts the threshold of `predict` midway between the projected class means.
+    classes_ : ndarray, shape (2,)
+        The larger label is the positive class.
+    n_iter_ : int
+        Iterations, sweeps, epochs or stages of the solver.
+    solver_ : str
+        The name of the solver that ran.
+    objective_ : float
+        J at the solution, in the scaled coordinates.
+    optimality_ : float
+        Distance of −∇(data term) to the penalty's subdifferential, maximum norm, divided by the
+        maximum norm of the data term's gradient at w = 0.
+    history_ : ndarray
+        Structured: passes, seconds, objective, optimality. Empty unless ``verbose`` or
+        ``callback`` is set.
+    moments_ : ClassMoments
+        Where the fit used them: what `partial_fit` and `forget` continue from.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    J does not change when all rows are shifted by one vector, nor with the class weights.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.metrics import roc_auc_score
+    >>> from aucmax import AUCClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = AUCClassifier(standardize=1.0).fit(X, y)
+    >>> bool(roc_auc_score(y, clf.decision_function(X)) > 0.99)
+    True
+    """
+
+    max_moment_bytes: ClassVar[int] = 10**9
+
+    def __init__(
+        self,
+        alpha: float = 1e-4,
+        l1_ratio: float = 0.0,
+        *,
+        loss: str = "square",
+        standardize: float = 0.0,
+        solver: str | Solver = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[..., Any] | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.loss = loss
+        self.standardize = standardize
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def __getstate__(self) -> Any:
+        # a callback may hold anything, and saving must not fail or carry code because of it
+        return {**super().__getstate__(), "callback": None}
+
+    # ---- fitting -------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to rows X with labels y.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse, shape (n, d)
+            Finite numbers; float32 and float64 are kept as given.
+        y : array-like, shape (n,)
+            Two labels; the larger one is positive.
+        sample_weight : array-like, shape (n,), optional
+            Non-negative; rows of weight zero are left out.
+
+        Raises
+        ------
+        ValueError
+            For one class only, values that are not finite, negative or all-zero weights, or
+            settings that do not go together. The model stays as it was.
+        """
+        penalty, solver = self._settings()
+        kept = self._features_seen()
+        try:
+            X, y = self._validated(X, y, reset=True)
+            classes = self._two_classes(y)
+            sign = np.where(y == classes[1], 1.0, -1.0)
+            weight = self._weights(sample_weight, X)
+            self._both_classes_weigh(weight, sign, classes)
+            problem = MemoryProblem(as_rows(X), sign, weight)
+            start = self._start(X.shape[1], kept)
+            fitted = self._solved(problem, penalty, solver, start)
+        except BaseException:
+            self._restore(kept)
+            raise
+        for old in ("moments_", "_stream"):
+            self.__dict__.pop(old, None)
+        self.__dict__.update(fitted, classes_=classes)
+        if problem.knows_moments:
+            self.moments_ = self._named(problem.moments())
+        if isinstance(solver, StochasticSolver) and self.standardize == 0:
+            self._stream = {
+                "solver": solver.name,
+                "passes": self.n_iter_,
+                "rng": copy.deepcopy(check_random_state(self.random_state)),
+                "steps": solver.resume(problem, penalty, self.coef_[0], self.n_iter_),
+            }
+        return self
+
+    def fit_moments(self, moments: ClassMoments) -> Self:
+        """Fit to class moments: the model that `fit` would give on their rows.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Of exactly two classes, both with weight.
+        """
+        penalty, solver = self._settings(rows=False)
+        if not isinstance(moments, ClassMoments):
+            raise ValueError(
+                f"moments must be a ClassMoments; got {type(moments).__name__}. "
+                "Make them with ClassMoments.from_data(X, y)."
+            )
+        if len(moments.classes) != 2 or moments.counts.min() <= 0:
+            counts = dict(zip(moments.classes.tolist(), moments.counts.tolist(), strict=True))
+            raise ValueError(
+                f"fit_moments needs moments of exactly two classes, each with weight; "
+                f"these hold {counts}."
+            )
+        moments = moments.copy()
+        kept = self._features_seen()
+        start = self._start(moments.n_features, kept)
+        fitted = self._solved(MomentsProblem(moments), penalty, solver, start)
+        for old in ("_stream", "feature_names_in_"):
+            self.__dict__.pop(old, None)
+        self.__dict__.update(fitted, classes_=moments.classes.copy(), moments_=moments)
+        self.n_features_in_ = moments.n_features
+        if moments.feature_names is not None:
+            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Go on with more rows.
+
+        A batch solver adds the rows to the class moments (those of `fit` where it kept them) and
+        solves again: after any number of calls the model is that of one fit on all rows. A
+        stochastic solver takes one pass of steps over the rows, its step counter and random
+        state continued. Until rows of both classes have been seen the rows are counted and the
+        coefficients stay 0; rows of weight zero change nothing.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`. A stochastic solver takes the weights as they are, not normalised.
+        classes : array-like, shape (2,), optional
+            Both labels; needed at the first call when y does not hold both.
+        """
+        penalty, solver = self._settings()
+        first = not hasattr(self, "classes_")
+        kept = self._features_seen()
+        try:
+            X, y = self._validated(X, y, reset=first)
+            known = self._classes_of_stream(classes, y)
+            sign = np.where(y == known[1], 1.0, -1.0)
+            weight = self._weights(sample_weight, X, all_zero=True)
+            if first or weight is None or weight.any():
+                rows = as_rows(X)
+                if weight is not None and not weight.all():
+                    kept_rows = np.flatnonzero(weight)
+                    rows, sign = take_rows(rows, kept_rows), sign[kept_rows]
+                    weight = weight[kept_rows]
+                if isinstance(solver, StochasticSolver):
+                    update = self._stepped(rows, sign, weight, penalty, solver)
+                else:
+                    update = self._accumulated(rows, known[(sign > 0) * 1], weight, known,
+                                               penalty, solver)  # fmt: skip
+            else:
+                update = {}
+        except BaseException:
+            self._restore(kept)
+            raise
+        self.__dict__.update(update, classes_=known)
+        return self
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take rows out of the model exactly, as if they had never been seen.
+
+        Needs the class moments: a fit by `Exact` or by coordinate descent on the matrix,
+        `partial_fit` with a batch solver, or `fit_moments`.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            Rows the model was fitted to, with the weights they had.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "moments_"):
+            raise ValueError(
+                f"forget needs class moments, and the solver {self.solver_!r} keeps none; fit "
+                "with solver='exact' (few features), or build the model with fit_moments."
+            )
+        X, y = self._validated(X, y, reset=False)
+        weight = self._weights(sample_weight, X)
+        gone = ClassMoments(classes=self.classes_)._add_rows(as_rows(X), y, weight)
+        return self.fit_moments(self._named(self.moments_ - gone, relabel=False))
+
+    # ---- predicting ----------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores w·x + intercept, shape (n,); positive means ``classes_[1]``."""
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+        return scores(as_rows(X), self.coef_[0]) + self.intercept_[0]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predicted labels, shape (n,)."""
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+    # ---- inside --------------------------------------------------------------------------
+
+    def _settings(self, rows: bool = True) -> tuple[ElasticNet, Solver | None]:
+        """Check the settings, and that loss, penalty and solver go together.
+
+        Returns the penalty and the solver, None for "auto".
+        """
+        number(self.alpha, "alpha")
+        number(self.l1_ratio, "l1_ratio", high=1.0)
+        number(self.standardize, "standardize", high=1.0)
+        number(self.tol, "tol", open_low=True)
+        number(self.max_iter, "max_iter", low=1, whole=True)
+        if self.loss not in LOSSES:
+            names = ", ".join(map(repr, LOSSES))
+            raise ValueError(f"loss must be one of {names}; got {self.loss!r}.")
+        penalty = ElasticNet(self.alpha, self.l1_ratio)
+        if isinstance(self.solver, str) and self.solver == "auto":
+            return penalty, None
+        solver = get_solver(self.solver)
+        fits = [
+            name
+            for name, kind in SOLVERS.items()
+            if self.loss in kind.losses
+            and (kind.takes_l1 or penalty.l1 == 0.0)
+            and (rows or not kind.needs_rows)
+        ]
+        if solver.name not in fits:
+            if not rows and solver.needs_rows:
+                what = "class moments, which hold no rows,"
+            else:
+                what = f"loss={self.loss!r} with l1_ratio={self.l1_ratio!r}"
+            raise ValueError(
+                f"the solver {solver.name!r} does not take {what}; "
+                f"these do: {', '.join(map(repr, fits))}."
+            )
+        return penalty, solver
+
+    def _validated(self, X: Any, y: Any, reset: bool) -> tuple[Any, np.ndarray]:
+        X, y = validate_data(
+            self, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+        check_classification_targets(y)
+        return X, y
+
+    @staticmethod
+    def _two_classes(y: np.ndarray) -> np.ndarray:
+        classes = np.unique(y)
+        if len(classes) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is "
+                f"{type_of_target(y)}: y holds {len(classes)} labels; make one of them the "
+                "positive class, for instance with y == label."
+            )
+        if len(classes) < 2:
+            raise ValueError(
+                f"y holds one class only ({classes[0]!r}); ranking needs rows of two classes."
+            )
+        return classes
+
+    def _classes_of_stream(self, classes: Any, y: np.ndarray) -> np.ndarray:
+        """Return the two labels of a stream, and check that y holds no other."""
+        known = getattr(self, "classes_", None)
+        if classes is not None:
+            given = np.unique(np.asarray(classes))
+            if known is not None and not np.array_equal(given, known):
+                raise ValueError(
+                    f"classes={given.tolist()} differ from those of the first call, "
+                    f"{known.tolist()}."
+                )
+            if len(given) != 2:
+                raise ValueError(
+                    f"classes must hold two labels; got {len(given)}: {given.tolist()}."
+                )
+            known = given
+        if known is None:
+            if len(np.unique(y)) == 1:
+                raise ValueError(
+                    "the first call of partial_fit got rows of one class only; name both labels "
+                    "with classes=[…, …]."
+                )
+            known = self._two_classes(y)
+        unknown = np.setdiff1d(y, known)
+        if len(unknown):
+            raise ValueError(
+                f"y holds the label {unknown[0]!r}, which is not among the classes "
+                f"{known.tolist()}."
+            )
+        return known
+
+    @staticmethod
+    def _weights(sample_weight: Any, X: Any, all_zero: bool = False) -> np.ndarray | None:
+        weight = sample_weights(sample_weight, X.shape[0])
+        if weight is None:
+            return None
+        if not all_zero and not weight.any():
+            raise ValueError("sample_weight is zero for every row; give some rows a weight.")
+        return weight
+
+    @staticmethod
+    def _both_classes_weigh(
+        weight: np.ndarray | None, sign: np.ndarray, classes: np.ndarray
+    ) -> None:
+        if weight is None:
+            return
+        for label, value in ((classes[1], 1.0), (classes[0], -1.0)):
+            if not weight[sign == value].any():
+                raise ValueError(
+                    f"sample_weight is zero for every row of class {label!r}; ranking needs rows "
+                    "of two classes with weight."
+                )
+
+    def _start(self, d: int, kept: dict[str, Any]) -> np.ndarray | None:
+        """Return the coefficients to start from, or None."""
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        return self.coef_[0].copy() if self.coef_.shape[1] == d else None
+
+    def _solved(
+        self, problem: Problem, penalty: ElasticNet, solver: Solver | None, start: np.ndarray | None
+    ) -> dict[str, Any]:
+        """Run the solver and return the fitted attributes."""
+        problem = problem.scaled(float(self.standardize))
+        objective = Objective(problem, LOSSES[self.loss], penalty)
+        chosen = choose(objective) if solver is None else solver
+        monitor = Monitor(objective, self.tol, self.verbose, self.callback)
+        result = chosen.solve(
+            objective,
+            None if start is None else problem.from_features(start),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            rng=check_random_state(self.random_state),
+            monitor=monitor,
+        )
+        if result.message is not None:
+            warnings.warn(result.message, ConvergenceWarning, stacklevel=3)
+        value, optimality = objective.evaluate(result.coef)
+        coef = problem.to_features(result.coef)
+        return {
+            "coef_": coef[None, :],
+            "intercept_": np.array([midpoint_intercept(coef, *problem.raw_means())]),
+            "n_iter_": result.n_iter,
+            "solver_": chosen.name,
+            "objective_": value,
+            "optimality_": optimality,
+            "history_": monitor.history,
+        }
+
+    def _accumulated(
+        self,
+        rows: Any,
+        labels: np.ndarray,
+        weight: np.ndarray | None,
+        classes: np.ndarray,
+        penalty: ElasticNet,
+        solver: Solver | None,
+    ) -> dict[str, Any]:
+        """Return what a batch `partial_fit` changes: the moments, and the fit to them."""
+        if solver is not None and solver.needs_rows:
+            raise ValueError(f"the solver {solver.name!r} has no partial_fit.")
+        d = self.n_features_in_
+        size = 2 * d * d * 8
+        if size > self.max_moment_bytes:
+            raise ValueError(
+                f"partial_fit with a batch solver keeps two {d}×{d} covariances, {size / 1e9:.1f} "
+                f"GB, more than max_moment_bytes ({self.max_moment_bytes / 1e9:g} GB); use "
+                "solver='spam', which keeps O(d), or raise AUCClassifier.max_moment_bytes."
+            )
+        old = getattr(self, "moments_", None)
+        moments = ClassMoments(classes=classes) if old is None else old.copy()
+        moments._add_rows(rows, labels, weight)
+        moments = self._named(moments, relabel=False)
+        if moments.counts.min() > 0:
+            start = self._start(d, {})
+            fitted = self._solved(MomentsProblem(moments), penalty, solver, start)
+        else:
+            fitted = self._blank(d, "exact" if solver is None else solver.name)
+        return {**fitted, "moments_": moments}
+
+    def _stepped(
+        self,
+        rows: Any,
+        sign: np.ndarray,
+        weight: np.ndarray | None,
+        penalty: ElasticNet,
+        solver: StochasticSolver,
+    ) -> dict[str, Any]:
+        """Return what a stochastic `partial_fit` changes: the state, and the solution read off."""
+        if self.standardize > 0:
+            raise ValueError(
+                "standardize > 0 needs all rows at once, and a stochastic partial_fit sees them "
+                "one by one; use standardize=0, or a batch solver."
+            )
+        d = self.n_features_in_
+        old = getattr(self, "_stream", None)
+        if old is None or old["solver"] != solver.name:
+            state = {
+                "solver": solver.name,
+                "passes": 0,
+                "rng": copy.deepcopy(check_random_state(self.random_state)),
+                "steps": solver.begin(d, penalty),
+            }
+        else:
+            state = copy.deepcopy(old)
+        weight = np.ones(len(sign)) if weight is None else weight
+        solver.take(state["steps"], rows, sign, weight, penalty, state["rng"])
+        coef = solver.current(state["steps"])
+        if not np.all(np.isfinite(coef)):
+            warnings.warn(
+                f"{type(solver).__name__} diverged: its weights are not finite after this "
+                "partial_fit, which was undone; lower step_size or use step_size='auto'.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+            return {} if hasattr(self, "coef_") else self._blank(d, solver.name)
+        state["passes"] += 1
+        mass, total = state["steps"]["mass"], state["steps"]["total"]
+        fitted = self._blank(d, solver.name)
+        if mass.min() > 0:
+            means = total / mass[:, None]
+            fitted["intercept_"] = np.array([midpoint_intercept(coef, *means)])
+        fitted.update(coef_=coef[None, :].copy(), n_iter_=state["passes"], _stream=state)
+        return fitted
+
+    @staticmethod
+    def _blank(d: int, solver: str) -> dict[str, Any]:
+        """Return the attributes of a model that has no solution yet: it scores every row 0."""
+        return {
+            "coef_": np.zeros((1, d)),
+            "intercept_": np.zeros(1),
+            "n_iter_": 1,
+            "solver_": solver,
+            "objective_": np.nan,
+            "optimality_": np.nan,
+            "history_": np.empty(0, dtype=HISTORY_DTYPE),
+        }
+
+    def _named(self, moments: ClassMoments, relabel: bool = True) -> ClassMoments:
+        """Return moments with this model's labels and feature names."""
+        if relabel:
+            moments = moments.copy()
+            moments._classes = self.classes_.copy()
+        names = getattr(self, "feature_names_in_", None)
+        moments.feature_names = None if names is None else [str(n) for n in names]
+        return moments
+
+    def _features_seen(self) -> dict[str, Any]:
+        names = ("n_features_in_", "feature_names_in_")
+        return {name: self.__dict__[name] for name in names if name in self.__dict__}
+
+    def _restore(self, kept: dict[str, Any]) -> None:
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        self.__dict__.update(kept)

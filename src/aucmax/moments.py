@@ -1,0 +1,513 @@
+"""Class moments: counts, means and covariances of K classes, as a monoid.
+
+With the pairwise square loss these are all that the data say. They add, subtract and scale, so
+that models from different machines combine exactly and rows can be forgotten. Each class keeps
+its total weight T, mean c and biased covariance S; adding one row is
+
+    c ← c + (x − c)/T,    S ← (1 − 1/T) S + ((T − 1)/T²)(x − c)(x − c)ᵀ,
+
+and everything below is the block form of it (Chan, Golub & LeVeque 1983; Gao et al. 2013).
+"""
+
+import io
+import json
+import zipfile
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import (
+    _get_feature_names,
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+)
+
+from aucmax._checks import sample_weights
+from aucmax._container import pack, unpack
+from aucmax.errors import ModelFileError
+from aucmax.products import sparse_gram
+from aucmax.rows import CSR, Rows, as_rows, n_features, n_rows, take_rows, to_scipy
+
+__all__ = ["ClassMoments"]
+
+_KIND = "moments"
+_BLOCK_BYTES = 32e6  # dense copies of rows are made this many bytes at a time
+_SPARSE_BELOW = 0.25  # density under which pairs of stored entries beat a dense product
+_CANCELLED = 1e6  # mean² over variance at which uncentred sums have lost too many digits
+
+
+class ClassMoments:
+    """Weighted counts, means and covariances of K classes.
+
+    An empty object knows neither features nor classes and takes both from the first data;
+    ``empty + a == a``.
+
+    Parameters
+    ----------
+    classes : sequence of labels, optional
+        The labels there may be. Without it, every label met is taken in; with it, any other
+        label raises.
+    feature_names : sequence of str, optional
+        Names of the columns; taken from a data frame where there is one.
+
+    Attributes
+    ----------
+    classes : ndarray, shape (K,)
+        Sorted labels.
+    counts : ndarray, shape (K,)
+        Total sample weight of each class.
+    means : ndarray, shape (K, d)
+        Class means, in the features' units.
+    covs : ndarray, shape (K, d, d)
+        Biased class covariances (divided by the count), in the features' units squared.
+
+    References
+    ----------
+    Chan, Golub & LeVeque (1983), "Algorithms for computing the sample variance".
+    Gao, Jin, Zhu & Zhou (2013), "One-pass AUC optimization".
+    """
+
+    def __init__(
+        self,
+        classes: Sequence[Any] | np.ndarray | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> None:
+        self._declared = classes is not None
+        self._classes = np.array([]) if classes is None else np.unique(np.asarray(classes))
+        self._d: int | None = None
+        self._counts = np.zeros(len(self._classes))
+        self._means = np.zeros((len(self._classes), 0))
+        self._covs = np.zeros((len(self._classes), 0, 0))
+        self.feature_names = None if feature_names is None else [str(f) for f in feature_names]
+        if self.feature_names is not None:
+            self._set_features(len(self.feature_names))
+
+    @classmethod
+    def from_data(
+        cls,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        classes: Sequence[Any] | np.ndarray | None = None,
+    ) -> Self:
+        """Return the moments of rows X with labels y.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n, d)
+            Sparse rows are not made dense as a whole.
+        y : array-like, shape (n,)
+        sample_weight : array-like, shape (n,), optional
+            Non-negative; rows of weight zero are skipped.
+        classes : sequence, optional
+            The labels there may be.
+
+        Raises
+        ------
+        ValueError
+            If shapes do not match, values are not finite, a weight is negative, or a label is
+            not in ``classes``.
+        """
+        return cls(classes=classes).update(X, y, sample_weight)
+
+    # ---- reading -------------------------------------------------------------------------
+
+    @property
+    def classes(self) -> np.ndarray:
+        """Sorted labels, shape (K,)."""
+        return self._classes
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Total weight of each class, shape (K,)."""
+        return self._counts
+
+    @property
+    def means(self) -> np.ndarray:
+        """Class means, shape (K, d); zero for a class without rows."""
+        return self._means
+
+    @property
+    def covs(self) -> np.ndarray:
+        """Biased class covariances, shape (K, d, d); zero for a class without rows."""
+        return self._covs
+
+    @property
+    def n_features(self) -> int:
+        """Number of features d; 0 before the first data."""
+        return self._d or 0
+
+    def _binary(self) -> None:
+        if len(self._classes) != 2:
+            raise ValueError(
+                f"the binary views need moments of exactly 2 classes; "
+                f"these have {len(self._classes)}: {self._classes.tolist()}."
+            )
+
+    @property
+    def n_pos(self) -> float:
+        """Weight of the larger label."""
+        self._binary()
+        return float(self._counts[1])
+
+    @property
+    def n_neg(self) -> float:
+        """Weight of the smaller label."""
+        self._binary()
+        return float(self._counts[0])
+
+    @property
+    def mean_pos(self) -> np.ndarray:
+        """Mean of the larger label, shape (d,)."""
+        self._binary()
+        return self._means[1]
+
+    @property
+    def mean_neg(self) -> np.ndarray:
+        """Mean of the smaller label, shape (d,)."""
+        self._binary()
+        return self._means[0]
+
+    @property
+    def cov_pos(self) -> np.ndarray:
+        """Covariance of the larger label, shape (d, d)."""
+        self._binary()
+        return self._covs[1]
+
+    @property
+    def cov_neg(self) -> np.ndarray:
+        """Covariance of the smaller label, shape (d, d)."""
+        self._binary()
+        return self._covs[0]
+
+    def __repr__(self) -> str:
+        counts = ", ".join(
+            f"{c}: {t:g}" for c, t in zip(self._classes.tolist(), self._counts, strict=True)
+        )
+        return f"ClassMoments({self.n_features} features, {{{counts}}})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ClassMoments):
+            return NotImplemented
+        return (
+            np.array_equal(self._classes, other._classes)
+            and np.array_equal(self._counts, other._counts)
+            and np.array_equal(self._means, other._means)
+            and np.array_equal(self._covs, other._covs)
+            and self.feature_names == other.feature_names
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # update() changes it in place
+
+    # ---- the monoid ----------------------------------------------------------------------
+
+    def update(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add rows in place and return self; on an error nothing has changed.
+
+        Parameters and errors are those of `from_data`.
+        """
+        X, y, weight, names = _checked(X, y, sample_weight)
+        return self._add_rows(as_rows(X), y, weight, names)
+
+    def _add_rows(
+        self, X: Rows, y: np.ndarray, weight: np.ndarray | None, names: list[str] | None = None
+    ) -> Self:
+        """Add checked rows: what `update` does after its checks."""
+        self._match(n_features(X), names)
+        labels = np.unique(y)
+        unknown = np.setdiff1d(labels, self._classes)
+        if self._declared and len(unknown):
+            raise ValueError(
+                f"y holds the label {unknown[0]!r}, which is not among the classes "
+                f"{self._classes.tolist()}; declare it in `classes` or leave its rows out."
+            )
+        if self._d is None:
+            self._set_features(n_features(X))
+        if names is not None and self.feature_names is None and not self._counts.any():
+            self.feature_names = names
+        if len(unknown):
+            self._grow(unknown)
+        for label in labels:
+            rows = np.flatnonzero(y == label)
+            share = np.ones(len(rows)) if weight is None else weight[rows]
+            if not share.all():
+                rows, share = rows[share > 0], share[share > 0]
+            if len(rows) == 0:
+                continue
+            part = X if len(rows) == n_rows(X) else take_rows(X, rows)
+            k = int(np.searchsorted(self._classes, label))
+            self._merge_class(k, *_block_moments(part, share))
+        return self
+
+    def __add__(self, other: "ClassMoments") -> "ClassMoments":
+        """Return the moments of both sets of rows together."""
+        if not isinstance(other, ClassMoments):
+            return NotImplemented
+        out = self.copy()
+        if other._d is None and not len(other._classes):
+            return out
+        if self._d is None and not len(self._classes):
+            return other.copy()
+        if other._d is not None:
+            out._match(other._d, other.feature_names)
+            if out._d is None:
+                out._set_features(other._d)
+        if out.feature_names is None:
+            out.feature_names = other.feature_names
+        out._grow(np.setdiff1d(other._classes, out._classes))
+        out._declared = self._declared and other._declared
+        for j, label in enumerate(other._classes):
+            if other._counts[j] > 0:
+                k = int(np.searchsorted(out._classes, label))
+                out._merge_class(k, other._counts[j], other._means[j], other._covs[j])
+        return out
+
+    def __radd__(self, other: Any) -> "ClassMoments":
+        """Let ``sum(shards)`` work, whose start is 0."""
+        if isinstance(other, int) and other == 0:
+            return self.copy()
+        return NotImplemented
+
+    def __sub__(self, other: "ClassMoments") -> "ClassMoments":
+        """Return the moments without the rows of ``other``, which must be among these.
+
+        Raises
+        ------
+        ValueError
+            If ``other`` holds a class, or more weight of one, than is here.
+        """
+        if not isinstance(other, ClassMoments):
+            return NotImplemented
+        out = self.copy()
+        if other._d is None:
+            return out
+        out._match(other._d, other.feature_names)
+        for j, label in enumerate(other._classes):
+            t = other._counts[j]
+            if t == 0:
+                continue
+            k = int(np.searchsorted(out._classes, label))
+            there = k < len(out._classes) and out._classes[k] == label
+            total = out._counts[k] if there else 0.0
+            if t > total * (1 + 1e-9):
+                raise ValueError(
+                    f"cannot subtract weight {t:g} of class {label!r}: only {total:g} is there; "
+                    "subtract rows that were added before, with the weight they were added with."
+                )
+            out._remove_class(k, t, other._means[j], other._covs[j])
+        return out
+
+    def decay(self, gamma: float) -> "ClassMoments":
+        """Return a copy whose counts are multiplied by gamma: older rows weigh less.
+
+        Parameters
+        ----------
+        gamma : float
+            In (0, 1].
+        """
+        if not 0.0 < gamma <= 1.0:
+            raise ValueError(f"gamma must be in (0, 1]; got {gamma!r}.")
+        out = self.copy()
+        out._counts *= gamma
+        return out
+
+    def copy(self) -> "ClassMoments":
+        """Return an independent copy."""
+        out = ClassMoments.__new__(ClassMoments)
+        out._declared, out._d = self._declared, self._d
+        out._classes = self._classes.copy()
+        out._counts, out._means = self._counts.copy(), self._means.copy()
+        out._covs = self._covs.copy()
+        out.feature_names = None if self.feature_names is None else list(self.feature_names)
+        return out
+
+    # ---- files ---------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write to a file that `load` reads: arrays and JSON behind a digest, no code."""
+        buffer = io.BytesIO()
+        classes = self._classes
+        if classes.dtype == object:
+            classes = classes.astype(str) if all(isinstance(c, str) for c in classes) else classes
+        if classes.dtype == object:
+            raise ValueError(
+                f"labels of mixed types cannot be saved: {self._classes.tolist()}; "
+                "use labels of one type (int, float, bool or str)."
+            )
+        # (K, d, d) is symmetric: its lower triangles are enough
+        rows, cols = np.tril_indices(self.n_features)
+        np.savez_compressed(
+            buffer,
+            classes=classes,
+            counts=self._counts,
+            means=self._means,
+            lower=self._covs[:, rows, cols],
+        )
+        meta = {
+            "declared": self._declared,
+            "n_features": self._d,
+            "feature_names": self.feature_names,
+        }
+        body = json.dumps(meta).encode() + b"\n" + buffer.getvalue()
+        pack(path, _KIND, body)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> "ClassMoments":
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is not a moments file, is damaged, or comes from a newer version.
+        """
+        body = unpack(path, _KIND)
+        try:
+            head, _, arrays = body.partition(b"\n")
+            meta = json.loads(head)
+            with np.load(io.BytesIO(arrays), allow_pickle=False) as npz:
+                classes, counts = npz["classes"], npz["counts"]
+                means, lower = npz["means"], npz["lower"]
+            out = cls()
+            out._declared, out._d = bool(meta["declared"]), meta["n_features"]
+            out.feature_names = meta["feature_names"]
+            K, d = len(classes), out.n_features
+            out._classes, out._counts, out._means = classes, counts, means
+            out._covs = np.zeros((K, d, d))
+            rows, cols = np.tril_indices(d)
+            out._covs[:, rows, cols] = lower
+            out._covs[:, cols, rows] = lower
+            if counts.shape != (K,) or means.shape != (K, d):
+                raise ValueError("shapes of the arrays do not match")
+        except (ValueError, KeyError, TypeError, OSError, zipfile.BadZipFile) as error:
+            raise ModelFileError(f"{path}: not a readable moments file ({error}).") from error
+        return out
+
+    # ---- inside --------------------------------------------------------------------------
+
+    def _match(self, d: int, names: Sequence[str] | None) -> None:
+        """Raise unless d features with these names fit what is here."""
+        if self._d is not None and d != self._d:
+            raise ValueError(
+                f"X has {d} features, but these moments have {self._d}; give the same columns."
+            )
+        if names is not None and self.feature_names is not None:
+            if list(names) != list(self.feature_names):
+                odd = next(
+                    (a, b) for a, b in zip(self.feature_names, names, strict=True) if a != b
+                )
+                raise ValueError(
+                    f"feature names differ: expected {odd[0]!r}, got {odd[1]!r}; "
+                    "give the same columns in the same order."
+                )
+
+    def _set_features(self, d: int) -> None:
+        K = len(self._classes)
+        self._d = d
+        self._means, self._covs = np.zeros((K, d)), np.zeros((K, d, d))
+
+    def _grow(self, labels: np.ndarray) -> None:
+        """Take in new labels, keeping the order sorted."""
+        if not len(labels):
+            return
+        old = self._classes
+        both = np.union1d(old, labels) if len(old) else np.unique(labels)
+        K, d = len(both), self.n_features
+        where = np.searchsorted(both, old)
+        counts, means, covs = np.zeros(K), np.zeros((K, d)), np.zeros((K, d, d))
+        if len(old):
+            counts[where], means[where], covs[where] = self._counts, self._means, self._covs
+        self._classes, self._counts, self._means, self._covs = both, counts, means, covs
+
+    def _merge_class(self, k: int, t: float, mean: np.ndarray, cov: np.ndarray) -> None:
+        T = self._counts[k]
+        total = T + t
+        gap = mean - self._means[k]
+        S = self._covs[k]
+        if T == 0.0:
+            S[...] = cov
+            self._means[k] = mean
+        else:
+            # S ← (T S + t S′)/(T+t) + (T t/(T+t)²) gap gapᵀ, in place
+            S *= T / total
+            S += (t / total) * cov
+            S += np.outer((T * t / total**2) * gap, gap)
+            self._means[k] += (t / total) * gap
+        self._counts[k] = total
+
+    def _remove_class(self, k: int, t: float, mean: np.ndarray, cov: np.ndarray) -> None:
+        total = self._counts[k]
+        rest = total - t
+        if rest <= 1e-9 * total:
+            self._counts[k], self._means[k], self._covs[k] = 0.0, 0.0, 0.0
+            return
+        gap = (total / rest) * (self._means[k] - mean)  # mean of the rest minus mean removed
+        S = self._covs[k]
+        S *= total / rest
+        S -= (t / rest) * cov
+        S -= np.outer((t / total) * gap, gap)
+        diagonal = np.einsum("jj->j", S)
+        np.maximum(diagonal, 0.0, out=diagonal)
+        self._means[k] = mean + gap
+        self._counts[k] = rest
+
+
+def _checked(
+    X: Any, y: Any, sample_weight: Any
+) -> tuple[Any, np.ndarray, np.ndarray | None, list[str] | None]:
+    """Check raw input as an estimator would, and return arrays with the feature names."""
+    names = _get_feature_names(X)
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+    y = column_or_1d(y, warn=False)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("y holds NaN or infinite labels; give every row a label.")
+    check_consistent_length(X, y)
+    return X, y, sample_weights(sample_weight, X.shape[0]), None if names is None else [str(n) for n in names]
+
+
+def _block_moments(X: Rows, share: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return (total weight, mean, biased covariance) of rows with positive weights."""
+    if isinstance(X, CSR) and len(X.data) < _SPARSE_BELOW * n_rows(X) * X.n_features:
+        total = float(share.sum())
+        s = share / total
+        view = to_scipy(X)
+        mean = np.asarray(view.T @ s)
+        cov = sparse_gram(X, s)
+        second = np.einsum("jj->j", cov).copy()
+        cov -= np.outer(mean, mean)
+        variance = np.maximum(np.einsum("jj->j", cov), 1e-14 * second)
+        # a nearly full column far from zero would have lost its digits here
+        if np.all(mean**2 <= _CANCELLED * variance):
+            return total, mean, cov
+    return _dense_blocks(X, share)
+
+
+def _dense_blocks(X: Rows, share: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """Return total weight, mean and covariance, centred block by block before multiplying."""
+    n, d = n_rows(X), n_features(X)
+    step = max(int(_BLOCK_BYTES / (8 * max(d, 1))), 1)
+    state = ClassMoments(classes=[0])
+    state._set_features(d)
+    view = to_scipy(X)
+    for lo in range(0, n, step):
+        block = view[lo : lo + step]
+        if sp.issparse(block):
+            block = block.toarray()
+        block = block.astype(np.float64)  # a copy, centred in place below
+        q = share[lo : lo + step]
+        t = float(q.sum())
+        # shifting by a row first makes the mean of a constant feature exact
+        origin = block[0].copy()
+        block -= origin
+        mean = (q / t) @ block
+        block -= mean
+        if not np.all(q == q[0]):
+            block *= np.sqrt(q / t)[:, None]
+            cov = block.T @ block
+        else:
+            cov = block.T @ block
+            cov /= len(block)
+        state._merge_class(0, t, origin + mean, cov)
+    return float(state._counts[0]), state._means[0], state._covs[0]

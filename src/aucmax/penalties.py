@@ -1,0 +1,84 @@
+"""Penalties: value, proximal map and distance to the subdifferential; they never see X."""
+
+import numpy as np
+
+__all__ = ["L1", "L2", "PENALTIES", "ElasticNet", "soft"]
+
+
+def soft(u: np.ndarray, threshold: float) -> np.ndarray:
+    """Return sign(u) · max(|u| − threshold, 0)."""
+    return np.sign(u) * np.maximum(np.abs(u) - threshold, 0.0)
+
+
+class ElasticNet:
+    """α [ (1−ρ)/2 ‖w‖₂² + ρ ‖w‖₁ ].
+
+    Parameters
+    ----------
+    alpha : float
+        α ≥ 0, the strength.
+    l1_ratio : float
+        ρ in [0, 1], the share of the l1 part.
+
+    Attributes
+    ----------
+    l2, l1 : float
+        α(1−ρ) and αρ.
+    """
+
+    name = "elastic_net"
+
+    def __init__(self, alpha: float, l1_ratio: float = 0.5) -> None:
+        self.alpha, self.l1_ratio = float(alpha), float(l1_ratio)
+        self.l2 = self.alpha * (1.0 - self.l1_ratio)
+        self.l1 = self.alpha * self.l1_ratio
+
+    def value(self, w: np.ndarray) -> float:
+        """Return the penalty at w."""
+        return float(0.5 * self.l2 * (w @ w) + self.l1 * np.abs(w).sum())
+
+    def prox(self, u: np.ndarray, step: float) -> np.ndarray:
+        """Return argmin_w ½‖w − u‖² + step · penalty(w)."""
+        return soft(u, step * self.l1) / (1.0 + step * self.l2)
+
+    def distance(self, gradient: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Return, coordinate by coordinate, the distance of −gradient to the subdifferential at w.
+
+        Parameters
+        ----------
+        gradient : ndarray, shape (d,)
+            The gradient of the data term at w.
+        w : ndarray, shape (d,)
+
+        Returns
+        -------
+        ndarray, shape (d,)
+            All zero exactly when w minimises data term + penalty.
+        """
+        g = gradient + self.l2 * w
+        if self.l1 == 0.0:
+            return np.abs(g)
+        return np.where(
+            w == 0.0, np.maximum(np.abs(g) - self.l1, 0.0), np.abs(g + self.l1 * np.sign(w))
+        )
+
+
+class L2(ElasticNet):
+    """(α/2) ‖w‖₂²."""
+
+    name = "l2"
+
+    def __init__(self, alpha: float) -> None:
+        super().__init__(alpha, 0.0)
+
+
+class L1(ElasticNet):
+    """α ‖w‖₁."""
+
+    name = "l1"
+
+    def __init__(self, alpha: float) -> None:
+        super().__init__(alpha, 1.0)
+
+
+PENALTIES: dict[str, type[ElasticNet]] = {p.name: p for p in (L2, L1, ElasticNet)}

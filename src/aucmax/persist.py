@@ -1,0 +1,90 @@
+"""Save and load models without running code.
+
+The file is a header with a digest (`aucmax._container`) around a skops archive. Loading accepts
+what skops trusts of NumPy, SciPy and scikit-learn, and a fixed list of this package's classes:
+never a type because the file names it.
+"""
+
+import copy
+import io
+import json
+from os import PathLike
+from typing import Any
+
+import sklearn
+import skops.io
+
+from aucmax._container import pack, unpack
+from aucmax.errors import ModelFileError
+from aucmax.estimators import AUCClassifier
+from aucmax.moments import ClassMoments
+from aucmax.solvers import SOLVERS
+
+__all__ = ["load", "save"]
+
+_KIND = "model"
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+_TRUSTED = sorted(_name(kind) for kind in (AUCClassifier, ClassMoments, *SOLVERS.values()))
+
+
+def save(model: Any, path: str | PathLike[str]) -> None:
+    """Write a fitted model to a file.
+
+    Parameters
+    ----------
+    model : estimator
+        One of this package's, or a scikit-learn pipeline around one. Callbacks are dropped.
+    path : path
+        Replaced only once the new file is complete.
+
+    Raises
+    ------
+    ValueError
+        If the model holds a type that `load` would not accept.
+    """
+    body = _dumps(model)
+    unknown = sorted(set(skops.io.get_untrusted_types(data=body)) - set(_TRUSTED))
+    if unknown:
+        raise ValueError(
+            f"the model holds {unknown[0]}, which a model file cannot carry; save models made of "
+            "aucmax and scikit-learn parts only."
+        )
+    from aucmax import __version__
+
+    head = {"aucmax": __version__, "sklearn": sklearn.__version__, "type": _name(type(model))}
+    pack(path, _KIND, json.dumps(head).encode() + b"\n" + body)
+
+
+def _dumps(model: Any) -> bytes:
+    return skops.io.dumps(copy.deepcopy(model))
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """Read a model that `save` wrote; no code in the file is run.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model file, is cut short or damaged, comes from a newer version, or
+        holds a type that is not on the list.
+    """
+    head, _, body = unpack(path, _KIND).partition(b"\n")
+    try:
+        json.loads(head)
+        unknown = sorted(set(skops.io.get_untrusted_types(data=body)) - set(_TRUSTED))
+    except Exception as error:
+        raise ModelFileError(f"{path}: not a readable model file ({error}).") from error
+    if unknown:
+        raise ModelFileError(
+            f"{path}: holds {unknown[0]}, which is not among the types a model may have; nothing "
+            "was loaded."
+        )
+    try:
+        return skops.io.loads(body, trusted=_TRUSTED)
+    except Exception as error:
+        raise ModelFileError(f"{path}: not a readable model file ({error}).") from error

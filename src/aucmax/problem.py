@@ -1,0 +1,253 @@
+"""What a batch solver sees of the data, in its own (scaled) coordinates.
+
+`MemoryProblem` holds rows; `MomentsProblem` holds class moments only. Both answer the questions a
+solver asks; a solver that needs rows says so, and nothing else tells the two apart.
+"""
+
+from functools import cached_property
+
+import numpy as np
+
+from aucmax import products
+from aucmax.moments import ClassMoments
+from aucmax.rows import Rows, n_features, n_rows, n_stored, scaled_rows, take_rows
+from aucmax.scaling import feature_factors
+
+__all__ = ["MemoryProblem", "MomentsProblem", "Problem"]
+
+
+class Problem:
+    """Two classes of d-dimensional rows, seen through what solvers ask.
+
+    Attributes
+    ----------
+    n_features : int
+    n_pos, n_neg : float
+        Weight of each class; only their ratio enters the maths.
+    factor : ndarray of shape (d,), or None
+        Solver coordinates are the features multiplied by this.
+    has_rows : bool
+        Whether `rows`, `scores`, `product` and `adjoint` answer.
+    """
+
+    n_features: int
+    n_pos: float
+    n_neg: float
+    factor: np.ndarray | None
+    has_rows: bool
+
+    @property
+    def p(self) -> float:
+        """The share of the positive class, p = n₊/n."""
+        return self.n_pos / (self.n_pos + self.n_neg)
+
+    def raw_means(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return (μ₊, μ₋) in the features' own coordinates."""
+        raise NotImplementedError
+
+    def spread(self) -> np.ndarray:
+        """Return v_j = (Σ₊+Σ₋)_jj + δ_j² in the features' own coordinates, shape (d,)."""
+        raise NotImplementedError
+
+    def moments(self) -> ClassMoments:
+        """Return the class moments (labels −1 and +1) in the features' own coordinates."""
+        raise NotImplementedError
+
+    @property
+    def knows_moments(self) -> bool:
+        """Whether `moments` costs nothing now."""
+        raise NotImplementedError
+
+    def scaled(self, gamma: float) -> "Problem":
+        """Return the same problem in the coordinates of ``standardize=gamma``."""
+        raise NotImplementedError
+
+    def _scale(self, v: np.ndarray) -> np.ndarray:
+        return v if self.factor is None else v * self.factor
+
+    @cached_property
+    def mean_pos(self) -> np.ndarray:
+        """μ₊, shape (d,)."""
+        return self._scale(self.raw_means()[0])
+
+    @cached_property
+    def mean_neg(self) -> np.ndarray:
+        """μ₋, shape (d,)."""
+        return self._scale(self.raw_means()[1])
+
+    @cached_property
+    def delta(self) -> np.ndarray:
+        """δ = μ₊ − μ₋, shape (d,)."""
+        return self.mean_pos - self.mean_neg
+
+    @cached_property
+    def within(self) -> np.ndarray:
+        """Σ₊ + Σ₋, shape (d, d)."""
+        moments = self.moments()
+        within = moments.cov_pos + moments.cov_neg
+        if self.factor is not None:
+            within *= self.factor
+            within *= self.factor[:, None]
+        return within
+
+    def within_product(self, v: np.ndarray) -> np.ndarray:
+        """Return (Σ₊ + Σ₋) v: from the moments where they are known, else in one pass."""
+        return self.within @ v
+
+    def to_features(self, w: np.ndarray) -> np.ndarray:
+        """Return the coefficients for the features as given."""
+        return self._scale(w)
+
+    def from_features(self, coef: np.ndarray) -> np.ndarray:
+        """Return the solver's coordinates of coefficients for the features as given."""
+        if self.factor is None:
+            return coef.copy()
+        return np.divide(coef, self.factor, out=np.zeros_like(coef), where=self.factor > 0)
+
+
+class MomentsProblem(Problem):
+    """A problem of which only the class moments are known.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Of exactly two classes, both with weight; the larger label is positive.
+    gamma : float
+        `standardize`.
+    """
+
+    has_rows = False
+    knows_moments = True
+
+    def __init__(self, moments: ClassMoments, gamma: float = 0.0) -> None:
+        self._moments = moments
+        self.n_features = moments.n_features
+        self.n_pos, self.n_neg = moments.n_pos, moments.n_neg
+        self.factor = feature_factors(self.spread(), gamma)
+
+    def raw_means(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._moments.mean_pos, self._moments.mean_neg
+
+    def spread(self) -> np.ndarray:
+        delta = self._moments.mean_pos - self._moments.mean_neg
+        covs = self._moments.covs
+        return np.einsum("jj->j", covs[0]) + np.einsum("jj->j", covs[1]) + delta**2
+
+    def moments(self) -> ClassMoments:
+        return self._moments
+
+    def scaled(self, gamma: float) -> "MomentsProblem":
+        return MomentsProblem(self._moments, gamma)
+
+
+class MemoryProblem(Problem):
+    """Rows in memory.
+
+    Parameters
+    ----------
+    X : ndarray or CSR, shape (n, d)
+        As `aucmax.rows.as_rows` returns it.
+    sign : ndarray, shape (n,)
+        +1 for the positive class, −1 for the other; both must occur.
+    weight : ndarray, shape (n,), optional
+        Sample weights; rows of weight zero are left out, the rest is normalised to mean 1.
+    """
+
+    has_rows = True
+
+    def __init__(self, X: Rows, sign: np.ndarray, weight: np.ndarray | None = None) -> None:
+        if weight is not None and not np.all(weight > 0):
+            kept = np.flatnonzero(weight > 0)
+            X, sign, weight = take_rows(X, kept), sign[kept], weight[kept]
+        self.X, self.factor = X, None
+        self.sign = np.ascontiguousarray(sign, dtype=np.float64)
+        n = n_rows(X)
+        self.weight = np.ones(n) if weight is None else weight * (n / weight.sum())
+        self.n_samples, self.n_features = n, n_features(X)
+        pos = self.sign > 0
+        self.n_pos, self.n_neg = float(self.weight[pos].sum()), float(self.weight[~pos].sum())
+        # s sums to 1 in each class: weights of a mean over pairs
+        self.share = self.weight / np.where(pos, self.n_pos, self.n_neg)
+        self._known: dict[str, ClassMoments] = {}
+
+    @cached_property
+    def _raw_means(self) -> tuple[np.ndarray, np.ndarray]:
+        if self.knows_moments:
+            moments = self.moments()
+            return moments.mean_pos, moments.mean_neg
+        return products.class_means(self.X, self.sign, self.share)
+
+    def raw_means(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._raw_means
+
+    @cached_property
+    def _spread(self) -> np.ndarray:
+        if self.knows_moments:
+            return MomentsProblem(self.moments()).spread()
+        mean_pos, mean_neg = self.raw_means()
+        variances = products.class_variances(self.X, self.sign, self.share, mean_pos, mean_neg)
+        return variances[0] + variances[1] + (mean_pos - mean_neg) ** 2
+
+    def spread(self) -> np.ndarray:
+        return self._spread
+
+    @property
+    def knows_moments(self) -> bool:
+        return "moments" in self._known
+
+    def moments(self) -> ClassMoments:
+        if not self.knows_moments:
+            moments = ClassMoments(classes=[-1.0, 1.0])
+            self._known["moments"] = moments._add_rows(self.X, self.sign, self.weight)
+        return self._known["moments"]
+
+    def scaled(self, gamma: float) -> "MemoryProblem":
+        """Return a view in the coordinates of ``standardize=gamma``; caches are shared."""
+        out = MemoryProblem.__new__(MemoryProblem)
+        for name in ("X", "sign", "weight", "share", "n_samples", "n_features", "_known"):
+            setattr(out, name, getattr(self, name))
+        out.n_pos, out.n_neg = self.n_pos, self.n_neg
+        out._raw_means = self.raw_means()
+        out.factor = None
+        if gamma > 0.0:
+            out._spread = self.spread()
+            out.factor = feature_factors(out._spread, gamma)
+        return out
+
+    @cached_property
+    def _rows(self) -> Rows:
+        return self.X if self.factor is None else scaled_rows(self.X, self.factor)
+
+    def rows(self) -> Rows:
+        """Return the rows in the solver's coordinates; a copy only where they are scaled."""
+        return self._rows
+
+    @property
+    def n_stored(self) -> int:
+        """How many entries one pass over the rows reads."""
+        return n_stored(self.X)
+
+    def scores(self, W: np.ndarray) -> np.ndarray:
+        """Return X W for W of shape (d,) or (d, k)."""
+        if self.factor is not None:
+            W = W * (self.factor if W.ndim == 1 else self.factor[:, None])
+        return products.scores(self.X, W)
+
+    def adjoint(self, g: np.ndarray) -> np.ndarray:
+        """Return Xᵀ g for g of shape (n,)."""
+        return self._scale(products.adjoint(self.X, g))
+
+    def product(
+        self, s: np.ndarray, V: np.ndarray, offset: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return Xᵀ (s ∘ (X V − offset)) in one pass; V (d,) or (d, k), offset like X V."""
+        if self.factor is None:
+            return products.normal_product(self.X, s, V, offset)
+        factor = self.factor if V.ndim == 1 else self.factor[:, None]
+        return factor * products.normal_product(self.X, s, factor * V, offset)
+
+    def within_product(self, v: np.ndarray) -> np.ndarray:
+        if self.knows_moments:
+            return self.within @ v
+        offset = np.where(self.sign > 0, self.mean_pos @ v, self.mean_neg @ v)
+        return self.product(self.share, v, offset)

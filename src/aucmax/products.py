@@ -1,0 +1,291 @@
+"""Whole-data products, each in one pass over the rows.
+
+Rows are cut into blocks whose number depends on the data's size alone; blocks run on threads
+and are summed in order, so a result is the same, bit for bit, whatever the thread count.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+
+import numpy as np
+from numba import get_num_threads
+
+from aucmax.rows import (
+    CSR,
+    Rows,
+    compiled,
+    n_features,
+    n_rows,
+    n_stored,
+    row_add,
+    row_dot,
+    row_norm2,
+    to_scipy,
+)
+
+__all__ = [
+    "adjoint",
+    "class_means",
+    "class_variances",
+    "normal_product",
+    "row_norms2",
+    "scores",
+    "sparse_gram",
+]
+
+_BLOCK_ENTRIES = 400_000  # below this a thread costs more than it saves
+_MAX_BLOCKS = 8
+
+
+@lru_cache(maxsize=4)
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="aucmax")
+
+
+def _blocks(X: Rows) -> list[tuple[int, int]]:
+    """Return row ranges of about equal numbers of stored entries."""
+    n = n_rows(X)
+    count = int(min(max(n_stored(X) // _BLOCK_ENTRIES, 1), _MAX_BLOCKS, max(n, 1)))
+    if isinstance(X, CSR):
+        cuts = np.searchsorted(X.indptr, np.linspace(0, X.indptr[-1], count + 1))
+        cuts[0], cuts[-1] = 0, n
+    else:
+        cuts = np.linspace(0, n, count + 1).astype(int)
+    return [(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+
+
+def _each_block(X: Rows, work: Callable[[int, int, int], None]) -> None:
+    """Call work(block, first row, last row) for every block, on threads when there are several."""
+    blocks = _blocks(X)
+    threads = min(get_num_threads(), len(blocks))
+    if threads == 1:
+        for k, (lo, hi) in enumerate(blocks):
+            work(k, lo, hi)
+        return
+    tasks = [_pool(threads).submit(work, k, lo, hi) for k, (lo, hi) in enumerate(blocks)]
+    for task in tasks:
+        task.result()
+
+
+def _sum_of_blocks(X: Rows, work: Callable[..., None]) -> np.ndarray:
+    parts = np.zeros((len(_blocks(X)), n_features(X)))
+    _each_block(X, lambda k, lo, hi: work(parts[k], lo, hi))
+    return parts[0] if len(parts) == 1 else parts.sum(axis=0)
+
+
+def scores(X: Rows, W: np.ndarray) -> np.ndarray:
+    """Return X W.
+
+    Parameters
+    ----------
+    X : ndarray or CSR, shape (n, d)
+    W : ndarray, shape (d,) or (d, k)
+
+    Returns
+    -------
+    ndarray of float64, shape (n,) or (n, k)
+    """
+    if W.ndim == 2:
+        if isinstance(X, CSR):
+            return np.asarray(to_scipy(X) @ W, dtype=np.float64)
+        return np.asarray(X @ W.astype(X.dtype, copy=False), dtype=np.float64)
+    w = np.ascontiguousarray(W, dtype=np.float64)
+    out = np.empty(n_rows(X))
+    _each_block(X, lambda k, lo, hi: _scores(X, lo, hi, w, out))
+    return out
+
+
+def adjoint(X: Rows, g: np.ndarray) -> np.ndarray:
+    """Return Xᵀ g for g of shape (n,): shape (d,), float64."""
+    g = np.ascontiguousarray(g, dtype=np.float64)
+    return _sum_of_blocks(X, lambda out, lo, hi: _adjoint(X, lo, hi, g, out))
+
+
+def normal_product(
+    X: Rows, s: np.ndarray, V: np.ndarray, offset: np.ndarray | None = None
+) -> np.ndarray:
+    """Return Xᵀ (s ∘ (X V − offset)) in one pass over the rows.
+
+    Parameters
+    ----------
+    X : ndarray or CSR, shape (n, d)
+    s : ndarray, shape (n,)
+    V : ndarray, shape (d,) or (d, k)
+        With several columns, one pass for each.
+    offset : ndarray, shape (n,) or (n, k), optional
+        Subtracted from the scores before they are multiplied: the class means' scores, so that
+        data far from the origin do not cancel.
+
+    Returns
+    -------
+    ndarray of float64, shape (d,) or (d, k)
+    """
+    if V.ndim == 2:
+        return np.column_stack(
+            [
+                normal_product(X, s, V[:, k], None if offset is None else offset[:, k])
+                for k in range(V.shape[1])
+            ]
+        )
+    v = np.ascontiguousarray(V, dtype=np.float64)
+    m = np.zeros(n_rows(X)) if offset is None else np.ascontiguousarray(offset, dtype=np.float64)
+    return _sum_of_blocks(X, lambda out, lo, hi: _normal_product(X, lo, hi, s, v, m, out))
+
+
+def row_norms2(X: Rows) -> np.ndarray:
+    """Return the squared L2 norms of the rows, shape (n,)."""
+    out = np.empty(n_rows(X))
+    _each_block(X, lambda k, lo, hi: _row_norms2(X, lo, hi, out))
+    return out
+
+
+def _origin(X: Rows) -> np.ndarray:
+    """Return a point near the data: a constant feature then has a mean that is exact.
+
+    It is the first row; for CSR zero in every column that is not full.
+    """
+    if not isinstance(X, CSR):
+        return X[0].astype(np.float64)
+    origin = np.zeros(X.n_features)
+    first = slice(X.indptr[0], X.indptr[1])
+    full = np.bincount(X.indices, minlength=X.n_features) == n_rows(X)
+    origin[X.indices[first]] = X.data[first]
+    return np.where(full, origin, 0.0)
+
+
+def class_means(X: Rows, sign: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (μ₊, μ₋), the weighted class means.
+
+    Parameters
+    ----------
+    X : ndarray or CSR, shape (n, d)
+    sign : ndarray, shape (n,)
+        +1 or −1.
+    s : ndarray, shape (n,)
+        Weights that sum to 1 in each class.
+    """
+    origin = _origin(X)
+    kernel = _csr_class_sums if isinstance(X, CSR) else _dense_class_sums
+    parts = np.zeros((len(_blocks(X)), 2, n_features(X)))
+    _each_block(X, lambda k, lo, hi: kernel(X, lo, hi, sign, s, origin, parts[k]))
+    pos, neg = origin + parts.sum(axis=0)
+    return pos, neg
+
+
+def class_variances(
+    X: Rows, sign: np.ndarray, s: np.ndarray, mean_pos: np.ndarray, mean_neg: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the (biased, weighted) variances of every feature in each class, about the means.
+
+    Arguments as for `class_means`. A feature that is constant in a class gets exactly 0 when its
+    mean is exact.
+    """
+    variances = []
+    for label, mean in ((1.0, mean_pos), (-1.0, mean_neg)):
+        share = np.where(sign == label, s, 0.0)
+        if isinstance(X, CSR):
+            var = _csr_variances(X, share, mean)
+        else:
+            var = _sum_of_blocks(
+                X, lambda o, lo, hi, q=share, m=mean: _dense_variances(X, lo, hi, q, m, o)
+            )
+        variances.append(np.maximum(var, 0.0))
+    return variances[0], variances[1]
+
+
+def sparse_gram(X: CSR, s: np.ndarray) -> np.ndarray:
+    """Return Xᵀ diag(s) X, shape (d, d), from the stored entries alone."""
+    parts = np.zeros((min(len(_blocks(X)), 2), X.n_features, X.n_features))
+    cuts = np.linspace(0, n_rows(X), len(parts) + 1).astype(int)
+
+    def work(k: int) -> None:
+        _sparse_gram(X, cuts[k], cuts[k + 1], s, parts[k])
+
+    if len(parts) == 1:
+        work(0)
+    else:
+        list(_pool(2).map(work, range(len(parts))))
+    lower = parts.sum(axis=0)
+    return lower + np.tril(lower, -1).T
+
+
+@compiled
+def _scores(X, lo, hi, w, out):
+    for i in range(lo, hi):
+        out[i] = row_dot(X, i, w)
+
+
+@compiled
+def _adjoint(X, lo, hi, g, out):
+    for i in range(lo, hi):
+        if g[i] != 0.0:
+            row_add(X, i, g[i], out)
+
+
+@compiled
+def _normal_product(X, lo, hi, s, v, m, out):
+    for i in range(lo, hi):
+        row_add(X, i, s[i] * (row_dot(X, i, v) - m[i]), out)
+
+
+@compiled
+def _row_norms2(X, lo, hi, out):
+    for i in range(lo, hi):
+        out[i] = row_norm2(X, i)
+
+
+# Both add s (x − origin) over the stored entries of a row to its class; for CSR the origin is
+# zero wherever a row may have no entry.
+@compiled
+def _dense_class_sums(X, lo, hi, sign, s, origin, out):
+    for i in range(lo, hi):
+        k = 0 if sign[i] > 0 else 1
+        for j in range(X.shape[1]):
+            out[k, j] += s[i] * (X[i, j] - origin[j])
+
+
+@compiled
+def _csr_class_sums(X, lo, hi, sign, s, origin, out):
+    for i in range(lo, hi):
+        k = 0 if sign[i] > 0 else 1
+        for e in range(X.indptr[i], X.indptr[i + 1]):
+            j = X.indices[e]
+            out[k, j] += s[i] * (X.data[e] - origin[j])
+
+
+@compiled
+def _dense_variances(X, lo, hi, s, mean, out):
+    for i in range(lo, hi):
+        if s[i] != 0.0:
+            for j in range(X.shape[1]):
+                out[j] += s[i] * (X[i, j] - mean[j]) ** 2
+
+
+@compiled
+def _csr_variances(X, s, mean):
+    n, d = len(X.indptr) - 1, len(mean)
+    out, share, count, members = np.zeros(d), np.zeros(d), np.zeros(d, np.int64), 0
+    for i in range(n):
+        if s[i] != 0.0:
+            members += 1
+            for k in range(X.indptr[i], X.indptr[i + 1]):
+                j = X.indices[k]
+                out[j] += s[i] * (X.data[k] - mean[j]) ** 2
+                share[j] += s[i]
+                count[j] += 1
+    for j in range(d):
+        if count[j] < members:  # the zeros that are not stored
+            out[j] += max(1.0 - share[j], 0.0) * mean[j] ** 2
+    return out
+
+
+@compiled
+def _sparse_gram(X, lo, hi, s, out):
+    # indices ascend within a row, so this fills the lower triangle
+    for i in range(lo, hi):
+        if s[i] != 0.0:
+            for a in range(X.indptr[i], X.indptr[i + 1]):
+                c = s[i] * X.data[a]
+                for b in range(X.indptr[i], a + 1):
+                    out[X.indices[a], X.indices[b]] += c * X.data[b]

@@ -1,0 +1,202 @@
+"""Dense and CSR rows behind one view, so that each kernel is written once.
+
+A kernel asks three things of row ``i`` of ``X``: its product with a vector (`row_dot`), to be
+added to a vector (`row_add`) and its squared norm (`row_norm2`). Inside compiled code the right
+body is chosen by the type of ``X`` at compile time; with ``NUMBA_DISABLE_JIT=1`` the same two
+bodies serve at run time.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numba import njit, types
+from numba.extending import overload
+
+__all__ = [
+    "CSR",
+    "Rows",
+    "as_rows",
+    "compiled",
+    "n_features",
+    "n_rows",
+    "n_stored",
+    "row_add",
+    "row_dot",
+    "row_norm2",
+    "scaled_rows",
+    "shifted_rows",
+    "take_rows",
+    "to_scipy",
+]
+
+# Sums may be reordered to use vector registers; NaN and infinity keep their meaning.
+_REORDER = {"reassoc", "contract", "nsz"}
+
+compiled: Callable[..., Any] = njit(cache=True, nogil=True, fastmath=_REORDER, error_model="numpy")
+
+
+class CSR(NamedTuple):
+    """Compressed sparse rows: what kernels see of a sparse matrix.
+
+    ``data`` float32 or float64 and ``indices`` int32, both (nnz,); ``indptr`` int64, (n + 1,).
+    """
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    n_features: int
+
+
+Rows = np.ndarray | CSR
+
+
+def _frozen(a: np.ndarray) -> np.ndarray:
+    """Return a read-only view: one array type for the compiler, and no kernel can write to it."""
+    a = a.view()
+    a.flags.writeable = False
+    return a
+
+
+def as_rows(X: Any) -> Rows:
+    """Normalise a matrix so that every kernel compiles once for dense and once for CSR rows.
+
+    Parameters
+    ----------
+    X : ndarray, sparse matrix or sparse array, or CSR, shape (n, d)
+        float32 and float64 are kept, other types become float64. Copies only what must change
+        (Fortran order, int64 column indices, duplicate entries).
+
+    Returns
+    -------
+    ndarray or CSR
+        Read-only, C-contiguous; indices int32 and indptr int64.
+    """
+    if isinstance(X, CSR):
+        return X
+    if sp.issparse(X):
+        X = X.tocsr()
+        if X.shape[1] > np.iinfo(np.int32).max:
+            raise ValueError(f"X has {X.shape[1]} features; at most 2147483647 are supported.")
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        data = X.data if X.dtype in (np.float32, np.float64) else X.data.astype(np.float64)
+        return CSR(
+            _frozen(np.ascontiguousarray(data)),
+            _frozen(np.ascontiguousarray(X.indices, dtype=np.int32)),
+            _frozen(np.ascontiguousarray(X.indptr, dtype=np.int64)),
+            int(X.shape[1]),
+        )
+    X = np.asarray(X)
+    dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    return _frozen(np.ascontiguousarray(X, dtype=dtype))
+
+
+def n_rows(X: Rows) -> int:
+    """Return the number of rows."""
+    return len(X.indptr) - 1 if isinstance(X, CSR) else X.shape[0]
+
+
+def n_features(X: Rows) -> int:
+    """Return the number of columns."""
+    return X.n_features if isinstance(X, CSR) else X.shape[1]
+
+
+def n_stored(X: Rows) -> int:
+    """Return how many entries one pass over the data reads."""
+    return len(X.data) if isinstance(X, CSR) else X.size
+
+
+def to_scipy(X: Rows) -> Any:
+    """Return a SciPy CSR array on the same memory (dense rows come back as they are)."""
+    if not isinstance(X, CSR):
+        return X
+    return sp.csr_array((X.data, X.indices, X.indptr), shape=(n_rows(X), X.n_features))
+
+
+def take_rows(X: Rows, index: np.ndarray) -> Rows:
+    """Return the rows named by ``index`` (positions or a mask), copied."""
+    return as_rows(to_scipy(X)[index])
+
+
+def scaled_rows(X: Rows, factor: np.ndarray) -> Rows:
+    """Return a copy with column j multiplied by ``factor[j]``."""
+    if isinstance(X, CSR):
+        data = (X.data * factor[X.indices]).astype(X.data.dtype, copy=False)
+        return X._replace(data=_frozen(data))
+    return _frozen((X * factor).astype(X.dtype, copy=False))
+
+
+def shifted_rows(X: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """Return a copy of dense rows with ``shift`` (d,) subtracted from each."""
+    return _frozen((X - shift).astype(X.dtype, copy=False))
+
+
+def _dense_dot(X, i, w):
+    s = 0.0
+    for j in range(X.shape[1]):
+        s += X[i, j] * w[j]
+    return s
+
+
+def _csr_dot(X, i, w):
+    s = 0.0
+    for k in range(X.indptr[i], X.indptr[i + 1]):
+        s += X.data[k] * w[X.indices[k]]
+    return s
+
+
+def _dense_add(X, i, c, w):
+    for j in range(X.shape[1]):
+        w[j] += c * X[i, j]
+
+
+def _csr_add(X, i, c, w):
+    for k in range(X.indptr[i], X.indptr[i + 1]):
+        w[X.indices[k]] += c * X.data[k]
+
+
+def _dense_norm2(X, i):
+    s = 0.0
+    for j in range(X.shape[1]):
+        s += float(X[i, j]) ** 2
+    return s
+
+
+def _csr_norm2(X, i):
+    s = 0.0
+    for k in range(X.indptr[i], X.indptr[i + 1]):
+        s += float(X.data[k]) ** 2
+    return s
+
+
+def row_dot(X, i, w):
+    """Return x_i · w, summed in float64."""
+    return (_csr_dot if isinstance(X, CSR) else _dense_dot)(X, i, w)
+
+
+def row_add(X, i, c, w):
+    """Add c x_i to w in place; touches only the row's stored entries."""
+    (_csr_add if isinstance(X, CSR) else _dense_add)(X, i, c, w)
+
+
+def row_norm2(X, i):
+    """Return ‖x_i‖², summed in float64."""
+    return (_csr_norm2 if isinstance(X, CSR) else _dense_norm2)(X, i)
+
+
+@overload(row_dot, jit_options={"fastmath": _REORDER})
+def _row_dot(X, i, w):
+    return _dense_dot if isinstance(X, types.Array) else _csr_dot
+
+
+@overload(row_add, jit_options={"fastmath": _REORDER})
+def _row_add(X, i, c, w):
+    return _dense_add if isinstance(X, types.Array) else _csr_add
+
+
+@overload(row_norm2, jit_options={"fastmath": _REORDER})
+def _row_norm2(X, i):
+    return _dense_norm2 if isinstance(X, types.Array) else _csr_norm2

@@ -1,0 +1,141 @@
+"""What the stochastic solvers share: sample order, epochs, divergence, and going on with new rows.
+
+A subclass gives four verbs on one state, a plain dict of arrays and numbers so that it can be
+saved: `begin` makes it, `take` runs steps over some rows, `current` reads the solution.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from aucmax.objective import Objective
+from aucmax.penalties import ElasticNet
+from aucmax.problem import MemoryProblem
+from aucmax.rows import Rows
+from aucmax.solvers.base import Monitor, Result, Solver
+
+__all__ = ["ORDERS", "Sampler", "StochasticSolver"]
+
+ORDERS = ("shuffle", "cyclic", "random")
+
+
+class Sampler:
+    """Gives the rows' order: each epoch shuffled, as they are, or with replacement.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    order : {"shuffle", "cyclic", "random"}
+    rng : RandomState
+    """
+
+    def __init__(self, n: int, order: str, rng: np.random.RandomState) -> None:
+        if order not in ORDERS:
+            raise ValueError(f"order must be one of {', '.join(ORDERS)}; got {order!r}.")
+        self.n, self.order, self.rng = n, order, rng
+        self._left = np.empty(0, dtype=np.int64)
+
+    def take(self, count: int) -> np.ndarray:
+        """Return the next ``count`` positions; an epoch goes on where the last take ended."""
+        if self.order == "random":
+            return self.rng.randint(0, self.n, size=count).astype(np.int64)
+        while len(self._left) < count:
+            epoch = np.arange(self.n) if self.order == "cyclic" else self.rng.permutation(self.n)
+            self._left = np.concatenate([self._left, epoch.astype(np.int64)])
+        taken, self._left = self._left[:count], self._left[count:]
+        return taken
+
+
+class StochasticSolver(Solver):
+    """Base of the solvers that take one step per row.
+
+    Subclasses hold ``n_epochs`` (or their own name for it) and ``order`` among their settings.
+    """
+
+    takes_l1 = True
+    needs_rows = True
+    stochastic = True
+
+    def epochs(
+        self,
+        objective: Objective,
+        problem: MemoryProblem,
+        start: np.ndarray | None,
+        max_iter: int,
+        rng: np.random.RandomState,
+    ) -> Iterator[tuple[np.ndarray, float]]:
+        """Yield (solution, passes) after every epoch or stage, at most ``max_iter`` times."""
+        raise NotImplementedError
+
+    def solve(
+        self,
+        objective: Objective,
+        start: np.ndarray | None,
+        *,
+        tol: float,
+        max_iter: int,
+        rng: np.random.RandomState,
+        monitor: Monitor,
+    ) -> Result:
+        problem = objective.problem
+        assert isinstance(problem, MemoryProblem)
+        zero = np.zeros(problem.n_features)
+        w = zero if start is None else start
+        count, message = 0, None
+        for new, passes in self.epochs(objective, problem, start, max_iter, rng):
+            count += 1
+            if not np.all(np.isfinite(new)):
+                message = self._diverged(f"its weights were not finite after epoch {count}")
+                break
+            w = new
+            if monitor(w, passes):
+                break
+        if message is None and objective.value(w) > (1 + 1e-6) * objective.value(zero):
+            message = self._diverged("the objective at the end is above its value at w = 0")
+        return Result(w, max(count, 1), message)
+
+    def _diverged(self, sign: str) -> str:
+        return (
+            f"{type(self).__name__} diverged ({sign}); lower step_size "
+            f"(now {getattr(self, 'step_size', None)!r}) or use step_size='auto'."
+        )
+
+    # ---- going on with new rows: partial_fit -----------------------------------------------
+
+    def begin(self, n_features: int, penalty: ElasticNet) -> dict[str, Any]:
+        """Return the state before the first row."""
+        raise NotImplementedError
+
+    def resume(
+        self, problem: MemoryProblem, penalty: ElasticNet, coef: np.ndarray, n_iter: int
+    ) -> dict[str, Any]:
+        """Return the state after a fit, from which more rows go on."""
+        state = self.begin(problem.n_features, penalty)
+        means = np.stack(problem.raw_means())
+        state["mass"] = np.array([problem.n_pos, problem.n_neg])
+        state["total"] = state["mass"][:, None] * means
+        self.place(state, coef, n_iter * problem.n_samples)
+        return state
+
+    def place(self, state: dict[str, Any], coef: np.ndarray, steps: int) -> None:
+        """Put the iterate of a fresh state at ``coef`` after so many steps."""
+        raise NotImplementedError
+
+    def take(
+        self,
+        state: dict[str, Any],
+        X: Rows,
+        sign: np.ndarray,
+        weight: np.ndarray,
+        penalty: ElasticNet,
+        rng: np.random.RandomState,
+    ) -> None:
+        """Take one pass of steps over new rows, in place."""
+        raise NotImplementedError
+
+    def current(self, state: dict[str, Any]) -> np.ndarray:
+        """Return the solution the state stands for, shape (d,)."""
+        raise NotImplementedError
+

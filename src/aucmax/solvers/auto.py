@@ -1,0 +1,25 @@
+"""Picks a batch solver from the number of features, the penalty and the loss."""
+
+from aucmax.objective import Objective
+from aucmax.solvers.base import Solver
+from aucmax.solvers.conjugate_gradient import ConjugateGradient
+from aucmax.solvers.coordinate_descent import CoordinateDescent
+from aucmax.solvers.exact import Exact
+
+__all__ = ["choose"]
+
+_FEW_FEATURES = 1500  # up to here one d×d factorisation beats the passes of an iteration
+
+
+def choose(objective: Objective) -> Solver:
+    """Return the first batch solver that fits the objective.
+
+    An l1 part needs coordinate descent; otherwise the exact solution where the d×d matrix is
+    small or already there, and conjugate gradient where it is not.
+    """
+    problem = objective.problem
+    if objective.penalty.l1 > 0.0:
+        return CoordinateDescent()
+    if problem.knows_moments or problem.n_features <= _FEW_FEATURES:
+        return Exact()
+    return ConjugateGradient()

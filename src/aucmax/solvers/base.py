@@ -1,0 +1,162 @@
+"""What every solver shares: its settings, what it needs of the problem, and the monitor.
+
+A solver is a scikit-learn ``BaseEstimator`` that holds its settings and nothing else, so that
+``clone``, ``get_params`` and a grid search over ``solver__…`` work. `Solver.solve` takes an
+objective and returns a `Result`; it never changes the solver.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from aucmax.objective import Objective
+
+__all__ = ["HISTORY_DTYPE", "Monitor", "Progress", "Result", "Solver"]
+
+HISTORY_DTYPE = np.dtype(
+    [("passes", "f8"), ("seconds", "f8"), ("objective", "f8"), ("optimality", "f8")]
+)
+
+
+@dataclass
+class Result:
+    """What a solve gives back.
+
+    Attributes
+    ----------
+    coef : ndarray, shape (d,)
+        In the problem's coordinates.
+    n_iter : int
+        Iterations, sweeps, epochs or stages: the solver's own unit, at least 1.
+    message : str or None
+        Why the solution may not be good enough; becomes a ``ConvergenceWarning``.
+    """
+
+    coef: np.ndarray
+    n_iter: int
+    message: str | None = None
+
+
+class Progress(NamedTuple):
+    """What a callback is given.
+
+    ``coef`` (d,) is for the features as given; ``passes`` counts passes over the data and
+    ``seconds`` the time of solving, both without the recording.
+    """
+
+    coef: np.ndarray
+    passes: float
+    seconds: float
+    objective: float
+    optimality: float
+
+
+class Monitor:
+    """Records objective and optimality while a solver runs, and tells it when to stop.
+
+    Parameters
+    ----------
+    objective : Objective
+    tol : float
+        Optimality at which to stop.
+    verbose : int
+        Print a line at every record.
+    callback : callable, optional
+        ``callback(progress) -> bool``; True stops the solver.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        tol: float,
+        verbose: int = 0,
+        callback: Callable[[Progress], Any] | None = None,
+    ) -> None:
+        self.objective, self.tol = objective, tol
+        self.verbose, self.callback = verbose, callback
+        self.active = bool(verbose) or callback is not None
+        self._records: list[tuple[float, float, float, float]] = []
+        self._seconds, self._since = 0.0, time.perf_counter()
+
+    def __call__(self, coef: np.ndarray, passes: float) -> bool:
+        """Record where the solver is; return True when it should stop."""
+        if not self.active:
+            return False
+        self._seconds += time.perf_counter() - self._since
+        value, optimality = self.objective.evaluate(coef)
+        self._records.append((passes, self._seconds, value, optimality))
+        if self.verbose:
+            print(
+                f"passes {passes:8.1f}  seconds {self._seconds:8.3f}  "
+                f"objective {value:.8g}  optimality {optimality:.2e}"
+            )
+        stop = optimality <= self.tol
+        if self.callback is not None:
+            features = self.objective.problem.to_features(coef)
+            progress = Progress(features.copy(), passes, self._seconds, value, optimality)
+            stop = bool(self.callback(progress)) or stop
+        self._since = time.perf_counter()
+        return stop
+
+    @property
+    def history(self) -> np.ndarray:
+        """The records so far, a structured array of `HISTORY_DTYPE`."""
+        return np.array(self._records, dtype=HISTORY_DTYPE)
+
+
+class Solver(BaseEstimator):
+    """Base of all solvers: a class says what it can do, an object holds its settings.
+
+    Attributes
+    ----------
+    name : str
+        The name by which an estimator finds it.
+    losses : tuple of str
+        Pairwise losses it minimises.
+    takes_l1 : bool
+        Whether it handles an l1 part of the penalty.
+    needs_rows : bool
+        Whether class moments alone are not enough for it.
+    stochastic : bool
+        Whether it takes a step per row and can go on with `advance`.
+    """
+
+    name: ClassVar[str]
+    losses: ClassVar[tuple[str, ...]] = ("square",)
+    takes_l1: ClassVar[bool] = False
+    needs_rows: ClassVar[bool] = False
+    stochastic: ClassVar[bool] = False
+
+    def solve(
+        self,
+        objective: Objective,
+        start: np.ndarray | None,
+        *,
+        tol: float,
+        max_iter: int,
+        rng: np.random.RandomState,
+        monitor: Monitor,
+    ) -> Result:
+        """Minimise the objective.
+
+        Parameters
+        ----------
+        objective : Objective
+        start : ndarray of shape (d,), or None
+            Where to start, in the problem's coordinates; None is the solver's own start.
+        tol, max_iter : float, int
+            The estimator's; a solver's own settings of these names win.
+        rng : RandomState
+        monitor : Monitor
+        """
+        raise NotImplementedError
+
+    def _own(self, name: str, default: Any) -> Any:
+        """Return this solver's setting if it has one that is not None, else the estimator's."""
+        value = getattr(self, name, None)
+        return default if value is None else value
+
