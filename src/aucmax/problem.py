@@ -90,6 +90,12 @@ class Problem:
             within *= self.factor[:, None]
         return within
 
+    @cached_property
+    def curvature(self) -> np.ndarray:
+        """The diagonal of Σ₊ + Σ₋ + δδᵀ, shape (d,): v_j in the solver's coordinates."""
+        spread = self.spread()
+        return spread if self.factor is None else spread * self.factor**2
+
     def within_product(self, v: np.ndarray) -> np.ndarray:
         """Return (Σ₊ + Σ₋) v: from the moments where they are known, else in one pass."""
         return self.within @ v
@@ -207,7 +213,9 @@ class MemoryProblem(Problem):
         for name in ("X", "sign", "weight", "share", "n_samples", "n_features", "_known"):
             setattr(out, name, getattr(self, name))
         out.n_pos, out.n_neg = self.n_pos, self.n_neg
-        out._raw_means = self.raw_means()
+        for name in ("_raw_means", "_spread"):
+            if name in self.__dict__:
+                setattr(out, name, getattr(self, name))
         out.factor = None
         if gamma > 0.0:
             out._spread = self.spread()

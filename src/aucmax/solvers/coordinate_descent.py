@@ -6,13 +6,16 @@ sets of the features that violate optimality most. Either way one step is
     w_j ← soft(h_j w_j − ∇_j, αρ) / (h_j + α(1−ρ)),    h_j = H_jj,    ∇ = H w − δ.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.sparse.linalg import LinearOperator, cg
 
 from aucmax.objective import Objective
+from aucmax.penalties import ElasticNet
 from aucmax.problem import MemoryProblem
 from aucmax.rows import compiled, to_scipy
 from aucmax.solvers.base import Monitor, Result, Solver
@@ -21,8 +24,10 @@ __all__ = ["CoordinateDescent"]
 
 _MATRIX_UP_TO = 1500  # features for which the d×d matrix is formed
 _FIRST_SET = 100
+_SET_MATRIX_UP_TO = 1000  # size of a working set for which its own matrix is formed
 _INNER = 0.1  # a working set is solved to this share of the violation outside it
-_SWEEPS = 10  # sweeps between two looks at the support
+_SWEEPS = 10  # sweeps between two moves on the support
+_NEWTON = 10  # linear systems solved in one such move
 
 
 class CoordinateDescent(Solver):
@@ -37,9 +42,8 @@ class CoordinateDescent(Solver):
 
     Notes
     -----
-    On the matrix, sweeps alternate with solving the linear system on the current support
-    exactly (stopping where a coefficient would change sign), so that correlated features do not
-    need many sweeps. The working sets grow by doubling; optimality is always that over all
+    Sweeps alternate with solving the linear system on the current support (coefficients that
+    would change sign become 0), so that correlated features do not need many sweeps. The working sets grow by doubling; optimality is always that over all
     features.
 
     References
@@ -71,10 +75,11 @@ class CoordinateDescent(Solver):
         w = np.zeros(problem.n_features) if start is None else start.copy()
         if problem.knows_moments or problem.n_features <= _MATRIX_UP_TO:
             problem.moments()
-            w, sweeps, quality = _on_matrix(objective, w, tol, max_iter, monitor)
+            w, sweeps = _on_features(objective, w, tol, max_iter, monitor)
         else:
             assert isinstance(problem, MemoryProblem)
-            w, sweeps, quality = _on_columns(objective, problem, w, tol, max_iter, monitor)
+            w, sweeps = _on_rows(objective, problem, w, tol, max_iter, monitor)
+        quality = objective.optimality(w)
         message = None
         if quality > tol:
             message = (
@@ -84,62 +89,88 @@ class CoordinateDescent(Solver):
         return Result(w, max(sweeps, 1), message)
 
 
-def _on_matrix(
+def _on_features(
     objective: Objective, w: np.ndarray, tol: float, max_iter: int, monitor: Monitor
-) -> tuple[np.ndarray, int, float]:
-    """Minimise with H in memory; return w, sweeps and the optimality reached."""
-    delta, penalty = objective.problem.delta, objective.penalty
+) -> tuple[np.ndarray, int]:
+    """Minimise over all features at once, with H in memory; return w and the sweeps taken."""
+    delta = objective.problem.delta
     H = objective.problem.within + np.outer(delta, delta)
+    w[np.einsum("jj->j", H) <= 0.0] = 0.0
+    aim = tol * objective.slope_at_zero
+    sweeps = 0
+    while sweeps < max_iter:
+        limit = min(_SWEEPS, max_iter - sweeps) if monitor.active else max_iter
+        w, taken, done = _on_matrix(H, delta, objective.penalty, w, aim, limit)
+        sweeps += taken
+        if monitor(w, sweeps) or done:
+            break
+    return w, sweeps
+
+
+def _on_matrix(
+    H: np.ndarray, b: np.ndarray, penalty: ElasticNet, w: np.ndarray, aim: float, max_iter: int
+) -> tuple[np.ndarray, int, bool]:
+    """Minimise ½ w·Hw − b·w + penalty to a violation ≤ aim; return w, sweeps, whether done."""
     h = np.einsum("jj->j", H).copy()
-    w[h <= 0.0] = 0.0
     everything = np.arange(len(w))
     sweeps = 0
     while True:
-        gradient = H @ w - delta
-        quality = objective.violation(gradient, w)
-        if monitor(w, sweeps) or quality <= tol or sweeps >= max_iter:
-            return w, sweeps, objective.optimality(w)
+        gradient = H @ w - b
+        done = float(np.max(penalty.distance(gradient, w), initial=0.0)) <= aim
+        if done or sweeps >= max_iter:
+            return w, sweeps, done
         _matrix_sweep(H, h, gradient, w, penalty.l1, penalty.l2, everything)
         active = np.flatnonzero(w)
-        extra = min(_SWEEPS, max_iter - sweeps) - 1
-        for _ in range(extra):
+        again = min(_SWEEPS, max_iter - sweeps) - 1
+        for _ in range(again):
             _matrix_sweep(H, h, gradient, w, penalty.l1, penalty.l2, active)
-        sweeps += 1 + max(extra, 0)
-        w = _on_support(H, delta, w, penalty.l1, penalty.l2)
+        sweeps += 1 + again
+        w = _on_support(H, b, w, penalty.l1, penalty.l2)
 
 
 def _on_support(
-    H: np.ndarray, delta: np.ndarray, w: np.ndarray, l1: float, l2: float
+    H: np.ndarray, b: np.ndarray, w: np.ndarray, l1: float, l2: float
 ) -> np.ndarray:
-    """Move towards the optimum over the support with fixed signs; never raises the objective.
+    """Move towards the optimum over the support; never raises the objective."""
 
-    Where a coefficient would change sign the move stops, the coefficient becomes 0 and leaves the
-    support.
-    """
+    def value(v: np.ndarray) -> float:
+        return float(0.5 * v @ (system @ v) - b[S] @ v + l1 * np.abs(v).sum())
+
     w = w.copy()
-    for _ in range(50):
+    for _ in range(_NEWTON):
         S = np.flatnonzero(w)
         if len(S) == 0:
-            return w
+            break
         now, sign = w[S], np.sign(w[S])
         system = H[np.ix_(S, S)]
         system[np.diag_indices(len(S))] += l2
         try:
-            aim = solve(system, delta[S] - l1 * sign, assume_a="pos", check_finite=False)
+            aim = cho_solve(cho_factor(system, check_finite=False), b[S] - l1 * sign)
         except LinAlgError:
-            return w
-        if not np.all(np.isfinite(aim)):
-            return w
-        crossing = (np.sign(aim) != sign) if l1 > 0 else np.zeros(len(S), dtype=bool)
-        if not crossing.any():
-            w[S] = aim
-            return w
-        steps = np.full(len(S), np.inf)
-        steps[crossing] = now[crossing] / (now[crossing] - aim[crossing])
-        first = int(np.argmin(steps))
-        w[S] = now + steps[first] * (aim - now)
-        w[S[first]] = 0.0
+            break
+        new, whole = _orthant_move(now, aim - now, l1, value)
+        w[S] = new
+        if whole:
+            break
     return w
+
+
+def _orthant_move(
+    w: np.ndarray, direction: np.ndarray, l1: float, value: Callable[[np.ndarray], float]
+) -> tuple[np.ndarray, bool]:
+    """Step along a direction, set to 0 what changes sign, and halve until the value falls.
+
+    Returns the new point, and whether there is nothing left to do along this direction: the whole
+    step was taken without a change of sign, or no step lowers the value.
+    """
+    best = value(w)
+    for halvings in range(12):
+        new = w + 0.5**halvings * direction
+        if l1 > 0.0:
+            new[np.sign(new) != np.sign(w)] = 0.0
+        if value(new) < best:
+            return new, halvings == 0 and bool(np.all(new != 0.0))
+    return w, True
 
 
 class _Columns(NamedTuple):
@@ -152,14 +183,17 @@ class _Columns(NamedTuple):
     mean_neg: np.ndarray
     curvature: np.ndarray
 
+    def matrix(self, n: int) -> sp.csc_array:
+        """Return the columns as a sparse array of n rows."""
+        return sp.csc_array(
+            (self.data, self.indices, self.indptr), shape=(n, len(self.curvature))
+        )
+
 
 def _columns(problem: MemoryProblem, S: np.ndarray, by_column: sp.csc_array) -> _Columns:
     part = by_column[:, S]
     delta = problem.delta[S]
-    # H_jj = v_j of the scaled features
-    curvature = problem.spread()[S]
     if problem.factor is not None:
-        curvature = curvature * problem.factor[S] ** 2
         part = part.multiply(problem.factor[S]).tocsc()
     mean_neg = problem.mean_neg[S]
     return _Columns(
@@ -168,42 +202,109 @@ def _columns(problem: MemoryProblem, S: np.ndarray, by_column: sp.csc_array) -> 
         part.indptr.astype(np.int64, copy=False),
         mean_neg + delta,
         mean_neg,
-        curvature,
+        problem.curvature[S],
     )
 
 
-def _on_columns(
+def _set_matrix(problem: MemoryProblem, columns: _Columns) -> np.ndarray:
+    """Return H over a set of columns."""
+    weighted = columns.matrix(problem.n_samples).multiply(np.sqrt(problem.share)[:, None]).tocsc()
+    H = (weighted.T @ weighted).toarray()
+    a, b = columns.mean_pos, columns.mean_neg
+    H += np.outer(a - b, a - b) - np.outer(a, a) - np.outer(b, b)
+    H[np.diag_indices(len(H))] = columns.curvature
+    return H
+
+
+def _on_rows(
     objective: Objective,
     problem: MemoryProblem,
     w: np.ndarray,
     tol: float,
     max_iter: int,
     monitor: Monitor,
-) -> tuple[np.ndarray, int, float]:
-    """Minimise over growing working sets; return w, sweeps and the optimality reached."""
+) -> tuple[np.ndarray, int]:
+    """Minimise over growing working sets; return w and the sweeps taken.
+
+    A small set is solved on its own matrix, a large one column by column on the rows.
+    """
     penalty = objective.penalty
     by_column = sp.csc_array(to_scipy(problem.X))
-    w[problem.spread() <= 0.0] = 0.0
+    w[problem.curvature <= 0.0] = 0.0
     size, sweeps = _FIRST_SET, 0
     while True:
         gradient = objective.gradient(w)
         distance = penalty.distance(gradient, w)
         quality = float(distance.max()) / objective.slope_at_zero
         if monitor(w, sweeps) or quality <= tol or sweeps >= max_iter:
-            return w, sweeps, quality
+            return w, sweeps
         support = np.flatnonzero(w)
         size = min(max(size, 2 * len(support)), len(w))
         distance[support] = np.inf
         S = np.sort(np.argpartition(-distance, size - 1)[:size])
         columns = _columns(problem, S, by_column)
-        v, z = w[S].copy(), problem.scores(w)
         aim = max(_INNER * quality, 0.5 * tol) * objective.slope_at_zero
-        sweeps += _column_sweeps(
-            columns, problem.sign, problem.share, v, z, penalty.l1, penalty.l2, aim,
-            max_iter - sweeps,
-        )  # fmt: skip
-        w[S] = v
+        left = max_iter - sweeps
+        if size <= _SET_MATRIX_UP_TO:
+            H = _set_matrix(problem, columns)
+            w[S], taken, _ = _on_matrix(H, problem.delta[S], penalty, w[S], aim, left)
+        else:
+            w[S], taken = _on_columns(objective, problem, columns, w[S], aim, left)
+        sweeps += taken
         size *= 2
+
+
+def _on_columns(
+    objective: Objective,
+    problem: MemoryProblem,
+    columns: _Columns,
+    w: np.ndarray,
+    aim: float,
+    max_iter: int,
+) -> tuple[np.ndarray, int]:
+    """Minimise over a large working set: sweeps of its columns, and moves on its support."""
+    penalty, sign, share = objective.penalty, problem.sign, problem.share
+    X = columns.matrix(problem.n_samples)
+    sweeps = 0
+    while True:
+        z = X @ w
+        limit = min(_SWEEPS, max_iter - sweeps)
+        taken, worst = _column_sweeps(
+            columns, sign, share, w, z, penalty.l1, penalty.l2, aim, limit
+        )
+        sweeps += taken
+        if worst <= aim or sweeps >= max_iter:
+            return w, sweeps
+        w = _on_column_support(objective, problem, columns, w)
+
+
+def _on_column_support(
+    objective: Objective, problem: MemoryProblem, columns: _Columns, w: np.ndarray
+) -> np.ndarray:
+    """Move towards the optimum over the support, by conjugate gradient on its columns."""
+    loss, penalty = objective.loss, objective.penalty
+    sign, share = problem.sign, problem.share
+    S = np.flatnonzero(w)
+    if len(S) == 0:
+        return w
+    X = columns.matrix(problem.n_samples)[:, S]
+    now = w[S]
+    z = X @ now
+
+    def curvature(v: np.ndarray) -> np.ndarray:
+        return X.T @ loss.hessian_product(z, X @ v, sign, share) + penalty.l2 * v
+
+    def value(v: np.ndarray) -> float:
+        return loss.value(X @ v, sign, share) + penalty.value(v)
+
+    gradient = X.T @ loss.gradient(z, sign, share) + penalty.l2 * now + penalty.l1 * np.sign(now)
+    operator = LinearOperator((len(S), len(S)), matvec=curvature, dtype=np.float64)
+    diagonal = columns.curvature[S] + penalty.l2
+    jacobi = LinearOperator(operator.shape, matvec=lambda v: v / diagonal, dtype=np.float64)
+    direction, _ = cg(operator, -gradient, rtol=1e-2, maxiter=100, M=jacobi)
+    w = w.copy()
+    w[S], _ = _orthant_move(now, direction, penalty.l1, value)
+    return w
 
 
 @compiled
@@ -231,13 +332,15 @@ def _matrix_sweep(H, h, gradient, w, l1, l2, features):
 
 @compiled
 def _column_sweeps(columns, sign, share, w, z, l1, l2, aim, max_iter):
-    # z = X w and the class means of z are kept up to date; returns the sweeps taken
+    # z = X w and the class means of z are kept up to date; returns the sweeps taken and
+    # the largest violation met in the last one
     m_pos, m_neg = 0.0, 0.0
     for i in range(len(z)):
         if sign[i] > 0:
             m_pos += share[i] * z[i]
         else:
             m_neg += share[i] * z[i]
+    sweep, worst = -1, 0.0
     for sweep in range(max_iter):
         worst = 0.0
         for j in range(len(w)):
@@ -263,5 +366,5 @@ def _column_sweeps(columns, sign, share, w, z, l1, l2, aim, max_iter):
                 m_pos += move * a
                 m_neg += move * b
         if worst <= aim:
-            return sweep + 1
-    return max_iter
+            break
+    return sweep + 1, worst

@@ -78,8 +78,9 @@ class SPAM(StochasticSolver):
     Parameters
     ----------
     step_size : float or "auto"
-        C of the schedules "sqrt" and "power", C̃ of "strong", on the paper's scale. "auto" is 1/L,
-        L the largest curvature of one sample, or the paper's C̃ from β and M = max‖x‖.
+        C of the schedules "sqrt" and "power", C̃ of "strong", on the paper's scale. "auto" is 4/L,
+        L the largest curvature of one sample, so that "sqrt" steps are below 2/L from the fifth
+        on; for "strong" the paper's C̃ from β and M = max‖x‖.
     n_epochs : int
         Passes over the rows.
     order : {"shuffle", "cyclic", "random"}
@@ -153,7 +154,7 @@ class SPAM(StochasticSolver):
             t0 = 2.0 * norm2 / C if self.t0 == "auto" else number(self.t0, "t0", open_low=True)
             return 1.0 / (C * (t + t0))
         if C == "auto":
-            C = 1.0 / curvature if curvature > 0 else 1.0
+            C = 4.0 / curvature if curvature > 0 else 1.0
         if self.schedule == "sqrt":
             return C / np.sqrt(t)
         if self.schedule == "power":
