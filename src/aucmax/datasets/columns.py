@@ -1,0 +1,378 @@
+"""Tables with named columns, CSV and Parquet, as dense rows and labels."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.datasets.files import fault, opened
+from aucmax.datasets.svmlight import whole_labels
+from aucmax.datasets.transforms import listing
+from aucmax.errors import DataFileError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Choice", "Columns", "read_csv", "read_parquet"]
+
+LABEL_NAMES = ("target", "label", "y", "class")
+# A line of a wide table must fit in one block.
+_BLOCK_BYTES = 1 << 24
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_MISSING = ("", "na", "n/a", "nan", "null", "none")
+# pandas stores a row index in Parquet under this name.
+_PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which columns are wanted, in the words of `readers.read`."""
+
+    target: str | None
+    labels: str
+    drop: tuple[str, ...]
+    columns: tuple[str, ...] | None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Rows, labels, and the names the columns had."""
+
+    X: NDArray[np.float64]
+    y: NDArray | None
+    feature_names: list[str]
+    target: str | None
+
+
+@dataclass(frozen=True)
+class _Source:
+    """An Arrow table and how to say where in the file a row of it stands."""
+
+    path: Path
+    table: pa.Table
+    place: Callable[[int], int | str]
+
+
+def read_csv(path: Path, delimiter: str, choice: Choice) -> Columns:
+    """Rows and labels of a CSV file whose first line names the columns."""
+    import pyarrow as pa
+    from pyarrow import csv as pa_csv
+
+    try:
+        with opened(path) as stream:
+            table = pa_csv.read_csv(
+                stream,
+                pa_csv.ReadOptions(block_size=_BLOCK_BYTES),
+                pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            )
+        names = table.column_names
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise _csv_fault(path, delimiter, str(error)) from None
+    _check_header(path, names, choice)
+    target, features = _choose(path, names, choice)
+    kinds = table.select([*features, *([target] if target else [])]).schema.types
+    # Arrow takes text that is not UTF-8 for bytes.
+    if any(pa.types.is_binary(kind) for kind in kinds):
+        raise _csv_fault(path, delimiter, "bytes that are not text")
+    source = _Source(path, table, lambda row: _csv_line(path, delimiter, row))
+    return _extract(source, target, features, choice.labels)
+
+
+def read_parquet(path: Path, choice: Choice) -> Columns:
+    """Rows and labels of a Parquet file."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with opened(path) as stream, parquet.ParquetFile(stream) as file:
+            names = [n for n in file.schema_arrow.names if not _PANDAS_INDEX.fullmatch(n)]
+            target, features = _choose(path, names, choice)
+            table = file.read(columns=[*features, *([target] if target else [])])
+    except pa.ArrowException as error:
+        raise fault(path, f"not a readable Parquet file ({error}); write it again") from None
+    source = _Source(path, table, lambda row: f"row {row + 1}")
+    return _extract(source, target, features, choice.labels)
+
+
+# --- which columns
+
+
+def _choose(path: Path, names: list[str], choice: Choice) -> tuple[str | None, list[str]]:
+    """The label column's name, if there is one, and the features' names in order."""
+    counts = Counter(names)
+    twice = [name for name, count in counts.items() if count > 1]
+    if twice:
+        raise fault(path, f"the column name {twice[0]!r} comes twice; names must differ")
+    unknown = [name for name in choice.drop if name not in counts]
+    if unknown:
+        raise fault(path, f"no column {unknown[0]!r} to drop{_suggest(unknown[0], names)}")
+    target = _target(path, names, choice)
+    if choice.columns is not None:
+        missing = [name for name in choice.columns if name not in counts]
+        if missing:
+            have = _suggest(missing[0], names)
+            raise fault(path, f"columns the model needs are missing: {listing(missing)}{have}")
+        return target, list(choice.columns)
+    left_out = {target, choice.target, *choice.drop}
+    features = [name for name in names if name not in left_out]
+    if not features:
+        raise fault(path, "no feature column is left")
+    if "" in features:
+        raise fault(
+            path,
+            f"column {names.index('') + 1} has no name (a saved row index?); name it in the "
+            "header, or leave it out (--drop '')",
+        )
+    return target, features
+
+
+def _target(path: Path, names: list[str], choice: Choice) -> str | None:
+    wanted = choice.target
+    if wanted is None:
+        taken = {*choice.drop, *(choice.columns or ())}
+        found = [name for name in names if name.lower() in LABEL_NAMES and name not in taken]
+        if len(found) > 1:
+            raise fault(
+                path,
+                f"{' and '.join(map(repr, found))} could each be the label column; "
+                "name one (--target NAME)",
+            )
+        wanted = found[0] if found else None
+    if wanted in choice.drop:
+        raise fault(path, f"column {wanted!r} is both the label column and dropped")
+    if wanted in names:
+        return wanted
+    if choice.labels != "required":
+        return None
+    if wanted is None:
+        raise fault(
+            path,
+            f"no column is called {', '.join(LABEL_NAMES[:-1])} or {LABEL_NAMES[-1]}; name the "
+            f"label column (--target NAME){_suggest('', names)}{_header_hint(names)}",
+        )
+    raise fault(path, f"no label column {wanted!r}{_suggest(wanted, names)}{_header_hint(names)}")
+
+
+def _suggest(name: str, names: list[str]) -> str:
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.7)
+    return f"; did you mean {close[0]!r}?" if close else f"; the columns are {listing(names)}"
+
+
+def _header_hint(names: list[str]) -> str:
+    data = any(_NUMBER.fullmatch(name.strip()) for name in names)
+    return "; the first line looks like data: is the header missing?" if data else ""
+
+
+def _check_header(path: Path, names: list[str], choice: Choice) -> None:
+    """Refuse other separators, and a first line of numbers that do not name columns."""
+    if len(names) == 1 and re.search(r"[;\t|]", names[0]):
+        raise fault(path, f"one column, {names[0]!r}: values must be separated by commas", 1)
+    counted = [[str(i) for i in range(start, start + len(names))] for start in (0, 1)]
+    asked = {choice.target, *(choice.columns or ())}
+    if names in counted or asked & set(names):
+        return
+    if all(_NUMBER.fullmatch(name.strip()) for name in names):
+        raise fault(path, "the first line holds numbers, not column names; add a header", 1)
+
+
+# --- columns to arrays
+
+
+def _extract(source: _Source, target: str | None, features: list[str], labels: str) -> Columns:
+    n = source.table.num_rows
+    if not n:
+        raise fault(source.path, "the table has column names but no rows")
+    X = np.empty((n, len(features)))
+    for j, name in enumerate(features):
+        X[:, j] = _feature(source, name)
+    y = None if target is None or labels == "none" else _labels(source, target, labels)
+    return Columns(X, y, features, target)
+
+
+def _decoded(source: _Source, name: str) -> pa.ChunkedArray:
+    """A column of the table; dictionary-encoded values are written out."""
+    from pyarrow import types
+
+    column = source.table.column(name)
+    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
+
+
+def _numeric(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    tests = (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal)
+    return any(test(kind) for test in tests)
+
+
+def _text(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+
+
+def _floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """A numeric column as float64; missing values are NaN."""
+    import pyarrow as pa
+
+    return column.cast(pa.float64(), safe=False).to_numpy()
+
+
+def _feature(source: _Source, name: str) -> NDArray[np.float64]:
+    column = _decoded(source, name)
+    if column.null_count == len(column):
+        raise fault(source.path, f"column {name!r} is empty in every row{_leave_out(name)}")
+    if not _numeric(column.type):
+        raise _not_numeric(source, name, column)
+    values = _floats(column)
+    finite = np.isfinite(values)
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise _bad_value(source, name, row, values[row])
+    return values
+
+
+def _bad_value(source: _Source, name: str, row: int, value: Any) -> DataFileError:
+    """The error for a value that is missing, not finite, or no number."""
+    if value is None or str(value).strip().lower() in _MISSING:
+        what = f"column {name!r} has a missing value; fill it in{_leave_out(name, ', or')}"
+    elif isinstance(value, float) or str(value).strip().lower().lstrip("+-").startswith("inf"):
+        out = _leave_out(name, ", or")
+        what = f"column {name!r} holds {value}, which is not finite; replace it{out}"
+    else:
+        what = f"column {name!r} holds {value!r}, which is not a number{_encode(name)}"
+    return fault(source.path, what, source.place(row))
+
+
+def _not_numeric(source: _Source, name: str, column: pa.ChunkedArray) -> DataFileError:
+    if _text(column.type):
+        for row, scalar in enumerate(column):
+            value = scalar.as_py()
+            if value is None or not _NUMBER.fullmatch(value.strip()):
+                return _bad_value(source, name, row, value)
+    return fault(
+        source.path,
+        f"column {name!r} has the type {column.type}, not numbers{_encode(name)}",
+    )
+
+
+def _encode(name: str) -> str:
+    return f"; turn the column into numbers, or leave it out (--drop {name!r})"
+
+
+def _leave_out(name: str, link: str = ";") -> str:
+    return f"{link} leave the column out (--drop {name!r})"
+
+
+# --- labels
+
+
+def _labels(source: _Source, name: str, labels: str) -> NDArray | None:
+    column = _decoded(source, name)
+    missing = _missing_labels(column)
+    if missing.all() and labels == "optional":
+        return None
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise fault(source.path, f"the label is missing in column {name!r}", source.place(row))
+    if _text(column.type):
+        return _text_labels(source, name, column)
+    if not _numeric(column.type):
+        raise fault(
+            source.path,
+            f"the label column {name!r} has the type {column.type}; labels are numbers or text",
+        )
+    return _number_labels(source, name, column)
+
+
+def _missing_labels(column: pa.ChunkedArray) -> NDArray[np.bool_]:
+    import pyarrow.compute as pc
+
+    if _text(column.type):
+        column = pc.if_else(pc.equal(pc.utf8_trim_whitespace(column), ""), None, column)
+    return column.is_null(nan_is_null=True).to_numpy()
+
+
+def _text_labels(source: _Source, name: str, column: pa.ChunkedArray) -> NDArray:
+    encoded = column.combine_chunks().dictionary_encode()
+    words = encoded.dictionary.to_pylist()
+    codes = encoded.indices.to_numpy()
+    for code, word in enumerate(words):
+        # A stray quotation mark swallows whole rows into one value.
+        if "\n" in word:
+            row = int(np.argmax(codes == code))
+            raise fault(
+                source.path,
+                f"the label in column {name!r} runs over several lines; look for a stray "
+                "quotation mark",
+                source.place(row),
+            )
+    return np.asarray(words)[codes]
+
+
+def _number_labels(source: _Source, name: str, column: pa.ChunkedArray) -> NDArray:
+    from pyarrow import types
+
+    if types.is_boolean(column.type) or types.is_integer(column.type):
+        return column.to_numpy().astype(np.int64)
+    values = _floats(column)
+    if not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values)))
+        what = f"the label in column {name!r} is {values[row]}, not a finite number"
+        raise fault(source.path, what, source.place(row))
+    return whole_labels(values)
+
+
+# --- where in a CSV file
+
+
+def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Filled rows of a CSV file, the header among them, with the line each one starts on."""
+    with opened(path) as stream:
+        reader = csv.reader(_decoded_lines(path, stream), delimiter=delimiter)
+        start = 1
+        try:
+            for row in reader:
+                if row:
+                    yield start, row
+                start = reader.line_num + 1
+        except csv.Error:  # Python's reader has limits that Arrow's has not.
+            return
+
+
+def _decoded_lines(path: Path, stream: Iterable[bytes]) -> Iterator[str]:
+    for number, line in enumerate(stream, 1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError:
+            raise fault(path, "not UTF-8 text; save the file as UTF-8", number) from None
+
+
+def _csv_line(path: Path, delimiter: str, row: int) -> int | str:
+    """Line number of a data row; the row's number if the two readings of the file differ."""
+    for i, (line, _) in enumerate(_csv_rows(path, delimiter)):
+        if i == row + 1:
+            return line
+    return f"row {row + 1}"
+
+
+def _csv_fault(path: Path, delimiter: str, otherwise: str) -> DataFileError:
+    """The first line that does not fit the header."""
+    header: Sequence[str] | None = None
+    try:
+        for line, row in _csv_rows(path, delimiter):
+            header = header or row
+            if len(row) != len(header):
+                what = f"{len(row)} values where the header names {len(header)} columns"
+                return fault(path, what, line)
+    except DataFileError as error:
+        return error
+    return fault(path, f"not a CSV file ({otherwise})" if header else "the file is empty")

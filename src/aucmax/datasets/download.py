@@ -1,0 +1,155 @@
+"""Downloads into the cache folder, with a checksum recorded the first time."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from aucmax.datasets import cache, registry
+from aucmax.datasets.files import fault
+from aucmax.datasets.loading import parse
+from aucmax.datasets.registry import DataSet, Part
+from aucmax.errors import DataFileError
+
+__all__ = ["fetch"]
+
+Progress = Callable[[int, int], None]
+_CHUNK_BYTES = 1 << 16
+
+
+def fetch(
+    name: str,
+    *,
+    base_url: str | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Download a data set from its publisher into the cache folder.
+
+    The SHA-256 of each file is recorded at its first download and must be the same ever after.
+    A file is kept only once it has arrived whole and has the rows it should have; one that is
+    already there is checked, not downloaded again.
+
+    Parameters
+    ----------
+    name : str
+        One of `names`, or an alias.
+    base_url : str, optional
+        Folder on a mirror that has the files under the publisher's names.
+    force : bool, default=False
+        Download again, and record the checksum anew.
+    progress : callable, optional
+        Called with (bytes done, bytes in all) while a file arrives; the total is 0 if unknown.
+
+    Returns
+    -------
+    list of Path
+        The files, training rows first.
+
+    Raises
+    ------
+    ValueError
+        No such data set.
+    DataFileError
+        A file cannot be downloaded, has another checksum than before, or is not the data set.
+
+    Notes
+    -----
+    Where the publisher's file is not the reference file (`about` tells), `load` says so by
+    ``verified=False``: usps (more decimals), connect-4 (perhaps another column order), and every
+    file packed another way.
+    """
+    entry = registry.about(name)
+    folder = cache.cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return [_fetch_part(entry, part, base_url, force, progress) for part in entry.parts]
+    except OSError as error:
+        raise fault(folder, f"cannot be written to: {error.strerror or error}") from error
+
+
+def _fetch_part(
+    entry: DataSet, part: Part, base_url: str | None, force: bool, progress: Progress | None
+) -> Path:
+    path = cache.cache_folder() / part.download
+    if path.exists() and not force:
+        _check_present(entry, part, path)
+        return path
+    url = f"{base_url.rstrip('/')}/{part.download}" if base_url else part.url
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".fetch-") as folder:
+        arriving = Path(folder) / part.download
+        _download(url, arriving, progress)
+        checksum = cache.digest(arriving)
+        expected = None if force else cache.recorded(path.name)
+        if expected not in (None, checksum):
+            raise DataFileError(
+                f"{url}: the SHA-256 is {checksum}, but {expected} was recorded at the first "
+                f"download; if the publisher replaced the file, accept it with "
+                f"datasets.fetch({entry.name!r}, force=True)"
+            )
+        _check_rows(part, arriving, checksum, url)
+        os.replace(arriving, path)
+    cache.record(path.name, checksum)
+    return path
+
+
+def _check_present(entry: DataSet, part: Part, path: Path) -> None:
+    """Check a file that is there already; record it if it came by other ways."""
+    checksum = cache.digest(path)
+    cache.verify(path, checksum, entry.name)
+    if cache.recorded(path.name) is None:
+        cache.parsed(path, checksum, lambda: parse(path, part))
+        cache.record(path.name, checksum)
+
+
+def _check_rows(part: Part, arriving: Path, checksum: str, url: str) -> None:
+    """Parse what arrived, so that an error page or half a file is never recorded."""
+    try:
+        cache.parsed(arriving, checksum, lambda: parse(arriving, part))
+    except DataFileError as error:
+        what = str(error).replace(str(arriving), part.download)
+        raise DataFileError(f"{url}: what arrived is not the data set: {what}") from None
+
+
+def _download(url: str, path: Path, progress: Progress | None) -> None:
+    import pooch
+
+    bar = _Bar(progress) if progress else False
+    responses: list[Any] = []
+    hooks = {"response": lambda response, **_: responses.append(response)}
+    downloader = pooch.HTTPDownloader(progressbar=bar, chunk_size=_CHUNK_BYTES, hooks=hooks)
+    try:
+        downloader(url, str(path), None)
+    except OSError as error:  # All of requests' exceptions are.
+        raise DataFileError(
+            f"{url}: the download failed ({error}); try again, or put the file into the folder "
+            "that AUCMAX_DATA names"
+        ) from error
+    finally:
+        # pooch leaves the connection open when it breaks.
+        for response in responses:
+            response.close()
+
+
+class _Bar:
+    """A callable in the form of the progress bar pooch calls."""
+
+    def __init__(self, progress: Progress):
+        self.progress = progress
+        self.total = 0
+        self.done = 0
+
+    def update(self, n: int) -> None:
+        """Add n bytes; pooch counts whole chunks, the last one too."""
+        self.done += n
+        self.progress(min(self.done, self.total) if self.total else self.done, self.total)
+
+    def reset(self) -> None:
+        """Back to zero."""
+        self.done = 0
+
+    def close(self) -> None:
+        """Nothing to do."""

@@ -1,0 +1,198 @@
+"""svmlight text: ``label index:value index:value … # comment``, indices from 1, ascending.
+
+scikit-learn's parser does the work. It neither says where it failed nor minds nan, inf or
+query groups, so a failed or suspect file is read a second time, line by line, for the message.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from aucmax.datasets.files import fault, opened
+from aucmax.errors import DataFileError
+
+__all__ = ["read_svmlight", "whole_labels"]
+
+_INDEX = re.compile(rb"[+-]?[0-9]+")
+_LARGEST = np.iinfo(np.int32).max
+_SHOWN = 40
+
+
+def read_svmlight(
+    path: Path, n_features: int | None, labels: str
+) -> tuple[sparse.csr_matrix, NDArray | None]:
+    """Rows and labels of an svmlight file; see `readers.read` for `labels`."""
+    try:
+        X, y = _parse(path, labels)
+    except DataFileError:
+        raise
+    except (ValueError, OverflowError) as error:
+        raise _first_fault(path, labels, n_features, str(error)) from None
+    if not X.shape[0]:
+        raise fault(path, "the file is empty: it has no rows")
+    if not np.isfinite(X.data).all() or (n_features or X.shape[1]) < X.shape[1]:
+        raise _first_fault(path, labels, n_features)
+    if n_features is None and not X.nnz:
+        raise fault(path, "no line has a feature; rows look like '1 3:0.5 7:2'")
+    return _canonical(X, n_features or X.shape[1]), _labels(path, y, labels)
+
+
+def _parse(path: Path, labels: str) -> tuple[Any, Any]:
+    from sklearn.datasets import load_svmlight_file
+
+    with opened(path) as stream:
+        return load_svmlight_file(_Lines(stream), zero_based=False, multilabel=labels != "required")
+
+
+class _Lines:
+    """What scikit-learn's parser iterates over; it also keeps out what that parser overlooks."""
+
+    def __init__(self, stream: io.BufferedReader):
+        self.stream = stream
+
+    def read(self) -> bytes:
+        """Never called: scikit-learn knows files by this name."""
+        raise io.UnsupportedOperation("read")
+
+    def __iter__(self) -> Iterator[bytes]:
+        for _, line in _numbered(self.stream):
+            # Query groups would be ignored, and float("1_0") is 10.
+            if (b"qid" in line or b"_" in line) and re.search(b"qid|_", line.partition(b"#")[0]):
+                raise ValueError("query group or underscore")
+            yield line
+
+
+def _numbered(stream: io.BufferedReader) -> Iterator[tuple[int, bytes]]:
+    """Lines with their numbers from 1, without a byte-order mark."""
+    for number, line in enumerate(stream, 1):
+        yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+
+
+def _canonical(X: Any, n_features: int) -> sparse.csr_matrix:
+    """CSR without stored zeros, with int32 indices unless there are 2³¹ entries."""
+    dtype = np.int32 if X.nnz <= _LARGEST else np.int64
+    indices, indptr = X.indices.astype(dtype), X.indptr.astype(dtype)
+    X = sparse.csr_matrix((X.data, indices, indptr), shape=(X.shape[0], n_features))
+    X.eliminate_zeros()
+    return X
+
+
+# --- labels
+
+
+def _labels(path: Path, y: Any, labels: str) -> NDArray | None:
+    if labels == "none":
+        return None
+    if labels == "optional":
+        counts = np.fromiter(map(len, y), dtype=np.intp, count=len(y))
+        if not counts.any():
+            return None
+        if counts.min() != 1 or counts.max() != 1:
+            row = int(np.argmax(counts != 1))
+            few = "no label, though other lines have one" if not counts[row] else "several labels"
+            raise fault(path, few, _line_of(path, row))
+        y = np.concatenate(y)
+    if not np.isfinite(y).all():
+        row = int(np.argmin(np.isfinite(y)))
+        raise fault(path, f"the label is {y[row]}, not a finite number", _line_of(path, row))
+    return whole_labels(np.asarray(y))
+
+
+def whole_labels(y: NDArray) -> NDArray:
+    """Labels as int64 where all are whole numbers, unchanged otherwise."""
+    whole = np.all(y == np.floor(y)) and np.all(np.abs(y) <= 2.0**53)
+    return y.astype(np.int64) if whole else y.astype(np.float64)
+
+
+def _line_of(path: Path, row: int) -> int:
+    """Line number of a row, blank lines and comments counted."""
+    with opened(path) as stream:
+        filled = (number for number, line in _numbered(stream) if line.partition(b"#")[0].split())
+        return next(number for i, number in enumerate(filled) if i == row)
+
+
+# --- the second reading
+
+
+def _first_fault(
+    path: Path, labels: str, n_features: int | None, otherwise: str = ""
+) -> DataFileError:
+    with opened(path) as stream:
+        for number, line in _numbered(stream):
+            what = _line_fault(line, labels, n_features)
+            if what:
+                return fault(path, what, number)
+    return fault(path, f"not svmlight text ({otherwise})")
+
+
+def _line_fault(line: bytes, labels: str, n_features: int | None) -> str:
+    """What is wrong with a line; empty if nothing is."""
+    tokens = line.partition(b"#")[0].split()
+    if not tokens:
+        return ""
+    if labels == "required" or b":" not in tokens[0]:
+        what = _label_fault(tokens.pop(0), labels)
+        if what:
+            return what
+    previous = 0
+    for token in tokens:
+        what = _pair_fault(token, previous, n_features)
+        if what:
+            return what
+        previous = int(token.partition(b":")[0])
+    return ""
+
+
+def _label_fault(label: bytes, labels: str) -> str:
+    if labels == "required" and b":" in label:
+        return f"the label is missing before {_show(label)}"
+    parts = [label] if labels == "required" else label.split(b",")
+    what = next(filter(None, map(_number_fault, parts)), "")
+    return what and (
+        f"the label {_show(label)} {what} (the file is read as svmlight text; "
+        "tables end in .csv, .tsv or .parquet)"
+    )
+
+
+def _pair_fault(token: bytes, previous: int, n_features: int | None) -> str:
+    name, colon, value = token.partition(b":")
+    if name == b"qid":
+        return f"{_show(token)}: query groups are not supported; remove the qid fields"
+    if not colon or not _INDEX.fullmatch(name):
+        return f"{_show(token)} is not of the form index:value"
+    index = int(name)
+    if index < 1:
+        return f"the feature index is {index}; indices start at 1"
+    if index > _LARGEST:
+        return f"the feature index {index} is larger than {_LARGEST}"
+    if index == previous:
+        return f"the feature index {index} comes twice"
+    if index < previous:
+        return f"the feature index {index} comes after {previous}; indices must ascend"
+    if n_features is not None and index > n_features:
+        return f"the feature index is {index}; at most {n_features} is expected"
+    what = _number_fault(value)
+    return what and f"the value {_show(value)} of feature {index} {what}"
+
+
+def _number_fault(text: bytes) -> str:
+    try:
+        number = float(text)
+    except ValueError:
+        return "is not a number"
+    if b"_" in text:
+        return "is not a number"
+    return "" if np.isfinite(number) else "is not finite"
+
+
+def _show(token: bytes) -> str:
+    text = token.decode("utf-8", "replace")
+    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")

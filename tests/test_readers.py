@@ -1,0 +1,514 @@
+"""Rows and labels from files: what is read, and what is said of files that cannot be."""
+
+import bz2
+import gzip
+import lzma
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import sparse
+
+from aucmax.datasets import find_label, read
+from aucmax.errors import DataFileError
+
+PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
+ROWS = hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=6), elements=FINITE)
+CSV_BYTES = st.lists(st.sampled_from([*b'a,1.e-"\n\r\0 \xe9']) | st.integers(0, 255), max_size=25)
+CSV_BYTES = CSV_BYTES.map(bytes)
+in_one_folder = settings(
+    deadline=None,
+    max_examples=60,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a file and return its path."""
+
+    def _write(name, content):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return _write
+
+
+def refusal(path, **kwargs):
+    """The message with which a file is refused, without the folder."""
+    with pytest.raises(DataFileError) as caught:
+        read(path, **kwargs)
+    message = str(caught.value)
+    assert str(path) in message
+    return message.replace(str(path), path.name)
+
+
+# --- svmlight
+
+
+@in_one_folder
+@given(X=ROWS)
+def test_svmlight_round_trip(tmp_path, X):
+    lines = [" ".join(f"{j}:{x!r}" for j, x in enumerate(row, 1)) for row in X.tolist()]
+    path = tmp_path / "rows.svm"
+    path.write_text("".join(f"{i} {line}\n" for i, line in enumerate(lines, -1)))
+    table = read(path)
+    np.testing.assert_array_equal(table.X.toarray(), X)
+    np.testing.assert_array_equal(table.y, np.arange(len(X)) - 1)
+
+
+def test_svmlight_gives_canonical_csr(write):
+    table = read(write("a.svm", "1 2:0.5 7:0\n# note\n\n-1 1:-2 # one: two\n+1\n"), n_features=9)
+    assert isinstance(table.X, sparse.csr_matrix)
+    assert (table.X.shape, table.X.dtype, table.X.nnz) == ((3, 9), np.float64, 2)
+    assert table.X.indices.dtype == table.X.indptr.dtype == np.int32
+    assert table.X.has_canonical_format
+    assert table.X[0, 1] == 0.5
+    assert table.X[1, 0] == -2
+    assert table.y.dtype == np.int64
+    assert table.y.tolist() == [1, -1, 1]
+    assert table.feature_names is None
+
+
+@pytest.mark.parametrize("content", [b"\xef\xbb\xbf1 1:2\n2 1:3", b"1 1:2\r\n2\t1:3\r\n"])
+def test_svmlight_text_from_other_systems(write, content):
+    table = read(write("a.txt", content))
+    assert table.X.toarray().tolist() == [[2], [3]]
+    assert table.y.tolist() == [1, 2]
+
+
+def test_svmlight_width_comes_from_the_file_or_the_argument(write):
+    path = write("a.svm", "1 3:1\n")
+    assert read(path).X.shape == (1, 3)
+    assert read(path, n_features=5).X.shape == (1, 5)
+    assert read(write("b.svm", "1\n2\n"), n_features=2).X.shape == (2, 2)
+
+
+def test_svmlight_keeps_labels_that_are_not_whole(write):
+    assert read(write("a.svm", "0.5 1:1\n2 1:1\n")).y.tolist() == [0.5, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("content", "where", "what"),
+    [
+        ("1 1:1\n1 0:1 2:3\n", 2, "the feature index is 0; indices start at 1"),
+        ("1 -4:1\n", 1, "the feature index is -4; indices start at 1"),
+        ("1 1:1\n\n#\n1 2:1 1:3\n", 4, "the feature index 1 comes after 2; indices must ascend"),
+        ("1 2:1 2:3\n", 1, "the feature index 2 comes twice"),
+        ("1 1:1\n1 a:1\n", 2, "'a:1' is not of the form index:value"),
+        ("1 1:1 7\n", 1, "'7' is not of the form index:value"),
+        ("1 1.5:1\n", 1, "'1.5:1' is not of the form index:value"),
+        ("1 1: 2\n", 1, "the value '' of feature 1 is not a number"),
+        ("1 1:2\n1 3:0x1A\n", 2, "the value '0x1A' of feature 3 is not a number"),
+        ("1 1:1_0\n", 1, "the value '1_0' of feature 1 is not a number"),
+        ("1 1:2\n1 3:nan\n", 2, "the value 'nan' of feature 3 is not finite"),
+        ("1 1:1e400\n", 1, "the value '1e400' of feature 1 is not finite"),
+        ("1 1:2\n\nnan 3:1\n", 3, "the label is nan, not a finite number"),
+        ("yes 1:2\n", 1, "the label 'yes' is not a number"),
+        ("1 1:2\n1,2 1:2\n", 2, "the label '1,2' is not a number"),
+        ("1:2 2:3\n", 1, "the label is missing before '1:2'"),
+        ("1 1:1\n1 qid:3 1:2\n", 2, "'qid:3': query groups are not supported"),
+        ("1 99999999999:1\n", 1, "the feature index 99999999999 is larger than 2147483647"),
+        (b"1 1:1\n1 1:2\xe9\n", 2, "the value '2\ufffd' of feature 1 is not a number"),
+        (b"PK\x03\x04" + bytes(90), 1, "is not a number"),
+    ],
+)
+def test_svmlight_faults_name_the_line(write, content, where, what):
+    message = refusal(write("bad.svm", content))
+    assert message.startswith(f"bad.svm, line {where}: ")
+    assert what in message
+    assert "\n" not in message
+
+
+def test_svmlight_more_features_than_expected(write):
+    message = refusal(write("a.svm", "1 1:1\n1 2:1 9:1\n"), n_features=5)
+    assert message == "a.svm, line 2: the feature index is 9; at most 5 is expected"
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "# only a comment\n"])
+def test_svmlight_empty(write, content):
+    assert refusal(write("a.svm", content)) == "a.svm: the file is empty: it has no rows"
+
+
+def test_svmlight_without_features(write):
+    assert "no line has a feature" in refusal(write("a.svm", "1\n-1\n"))
+
+
+def test_svmlight_without_labels(write):
+    bare = write("bare.svm", "1:2 3:1\n2:4\n")
+    table = read(bare, labels="optional")
+    assert table.y is None
+    assert table.X.toarray().tolist() == [[2, 0, 1], [0, 4, 0]]
+    labelled = write("labelled.svm", "1 1:2 3:1\n-1 2:4\n")
+    assert read(labelled, labels="optional").y.tolist() == [1, -1]
+    assert read(labelled, labels="none").y is None
+    assert (read(labelled, labels="none").X != table.X).nnz == 0
+    mixed = write("mixed.svm", "1 1:2\n\n2:4\n")
+    assert refusal(mixed, labels="optional").startswith("mixed.svm, line 3: no label")
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "what"),
+    [({"target": "y"}, "--target"), ({"drop": ["a"]}, "--drop"), ({"columns": ["a", "b"]}, "a, b")],
+)
+def test_svmlight_has_no_column_names(write, kwargs, what):
+    message = refusal(write("a.svm", "1 1:1\n"), **kwargs)
+    assert "svmlight text has no column names" in message
+    assert what in message
+
+
+@in_one_folder
+@given(line=st.binary(max_size=30))
+def test_svmlight_never_fails_otherwise(tmp_path, line):
+    """Whatever a line holds, the answer is finite rows or a DataFileError that names the file."""
+    path = tmp_path / "any.svm"
+    path.write_bytes(b"1 1:1\n" + line)
+    try:
+        table = read(path)
+    except DataFileError as error:
+        assert str(path) in str(error)  # noqa: PT017
+    else:
+        assert np.isfinite(table.X.data).all()
+        assert np.isfinite(table.y).all()
+
+
+# --- CSV
+
+
+@in_one_folder
+@given(X=ROWS, as_text=st.booleans())
+def test_csv_round_trip(tmp_path, X, as_text):
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    codes = np.arange(len(X)) % 2
+    frame.insert(0, "label", np.where(codes, "yes", "no") if as_text else codes)
+    path = tmp_path / "rows.csv"
+    frame.to_csv(path, index=False, float_format="%.17g")
+    table = read(path)
+    np.testing.assert_array_equal(table.X, X)
+    assert table.X.flags.c_contiguous
+    assert table.y.tolist() == frame["label"].tolist()
+    assert table.feature_names == list(frame.columns[1:])
+    assert table.target == "label"
+
+
+def test_csv_column_types_become_float64(write):
+    path = write("a.csv", "i,b,f,y\n1,true,1e-3,a\n2,False,-.5,b\n")
+    table = read(path)
+    assert table.X.dtype == np.float64
+    assert table.X.tolist() == [[1, 1, 0.001], [2, 0, -0.5]]
+    assert table.y.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected", "dtype"),
+    [
+        ("1 0", [1, 0], np.int64),
+        ("1.0 -1.0", [1, -1], np.int64),
+        ("true false", [1, 0], np.int64),
+        ("0.5 1", [0.5, 1], np.float64),
+        ("NA ok", ["NA", "ok"], np.dtype("<U2")),
+        ("1 x", ["1", "x"], np.dtype("<U1")),
+    ],
+)
+def test_csv_label_types(write, labels, expected, dtype):
+    first, second = labels.split()
+    y = read(write("a.csv", f"x,y\n1,{first}\n2,{second}\n")).y
+    assert y.tolist() == expected
+    assert y.dtype == dtype
+
+
+@pytest.mark.parametrize("name", ["target", "label", "y", "class", "Class", "LABEL"])
+def test_csv_default_label_names(write, name):
+    table = read(write("a.csv", f"{name},x\n1,2\n"))
+    assert (table.target, table.feature_names, table.X.tolist()) == (name, ["x"], [[2]])
+
+
+def test_csv_choice_of_columns(write):
+    path = write("a.csv", "alpha,beta,note,gamma\n1,2,hello,0\n3,4,there,1\n")
+    table = read(path, target="gamma", drop=["note"])
+    assert (table.feature_names, table.X.tolist()) == (["alpha", "beta"], [[1, 2], [3, 4]])
+    table = read(path, columns=["beta", "alpha"], labels="optional")
+    assert (table.feature_names, table.X.tolist()) == (["beta", "alpha"], [[2, 1], [4, 3]])
+    assert table.y is None
+    assert read(path, target="gamma", columns=["beta"]).y.tolist() == [0, 1]
+
+
+def test_csv_labels_may_be_absent_for_scoring(write):
+    bare = write("bare.csv", "a,b\n1,2\n")
+    assert read(bare, labels="optional").X.tolist() == [[1, 2]]
+    assert read(bare, target="y", labels="optional").y is None
+    blank = write("blank.csv", "a,y\n1,\n2,\n")
+    assert read(blank, labels="optional").y is None
+    partly = write("partly.csv", "a,y\n1,0\n2,\n")
+    assert "line 3: the label is missing" in refusal(partly, labels="optional")
+    # Ignored labels are no feature either.
+    table = read(partly, labels="none")
+    assert (table.y, table.feature_names) == (None, ["a"])
+
+
+def test_tsv_and_format_override(write):
+    assert read(write("a.tsv", "x\ty\n1\t2\n")).X.tolist() == [[1]]
+    assert read(write("a.data", "x,y\n1,2\n"), format="csv").X.tolist() == [[1]]
+    assert read(write("b.csv", "1 1:4\n"), format="svmlight").X.toarray().tolist() == [[4]]
+
+
+def test_csv_from_other_systems(write):
+    table = read(write("a.csv", b'\xef\xbb\xbfx,y\r\n"1",a\r\n\r\n2,"b"\r\n'))
+    assert (table.feature_names, table.y.tolist()) == (["x"], ["a", "b"])
+
+
+def test_csv_counted_columns_are_a_header(write):
+    assert read(write("a.csv", "0,1,2\n5,6,7\n"), target="2").X.tolist() == [[5, 6]]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,y\n1,0\n\n,0\n", "line 4: column 'a' has a missing value; fill it in"),
+        ("a,y\n1,0\nnan,0\n", "line 3: column 'a' has a missing value; fill it in"),
+        ("a,y\n1,0\ninf,0\n", "line 3: column 'a' holds inf, which is not finite"),
+        ("a,y\n1,0\n-inf,0\noops,1\n", "line 3: column 'a' holds -inf, which is not finite"),
+        ("a,y\n1,0\noops,1\n", "line 3: column 'a' holds 'oops', which is not a number; turn"),
+        ("a,y\n1,0\n?,1\n", "line 3: column 'a' holds '?', which is not a number; turn"),
+        ('a,y\n"1\n2",0\n7,1\n', "line 2: column 'a' holds '1\\n2', which is not a number"),
+        ('a,note,y\n1,"u\nv",0\n?,w,1\n', "line 4: column 'a' holds '?'"),
+        ("a,y\n1,0\n2\n", "line 3: 1 values where the header names 2 columns"),
+        ("a,y\n1,0\n\n2,0,1\n", "line 4: 3 values where the header names 2 columns"),
+        ("a,y\n1,x\n2,\n", "line 3: the label is missing in column 'y'"),
+        ("a,y\n1,1\n2,\n", "line 3: the label is missing in column 'y'"),
+        ("a,y\n1,inf\n", "line 2: the label in column 'y' is inf, not a finite number"),
+        ('a,y\n1,u\n1,"x\n2,y\n3,z\n', "line 3: the label in column 'y' runs over several lines"),
+        (b"a,y\n1,0\n\xe9,1\n", "line 3: not UTF-8 text; save the file as UTF-8"),
+        (b"a,\xe9\n1,0\n", "line 1: not UTF-8 text; save the file as UTF-8"),
+        ("a;y\n1;0\n", "line 1: one column, 'a;y': values must be separated by commas"),
+        ("5.1,3.5\n1,2\n", "line 1: the first line holds numbers, not column names"),
+    ],
+)
+def test_csv_faults_name_the_line(write, content, message):
+    assert refusal(write("bad.csv", content)).startswith(f"bad.csv, {message}")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "the file is empty"),
+        ("\n\n", "the file is empty"),
+        ("a,y\n", "the table has column names but no rows"),
+        ("a,y\n,0\n,1\n", "column 'a' is empty in every row; leave the column out (--drop 'a')"),
+        ("a,y\n2024-01-31,0\n", "column 'a' has the type date32[day], not numbers"),
+        ("a,y\n1,2024-01-31\n", "the label column 'y' has the type date32[day]"),
+        ("a,a,y\n1,2,0\n", "the column name 'a' comes twice"),
+        (",a,y\n0,1,1\n", "column 1 has no name (a saved row index?)"),
+        ("y\n1\n", "no feature column is left"),
+        ("label,a,y\n1,2,3\n", "'label' and 'y' could each be the label column; name one"),
+        ("a,b\n1,2\n", "no column is called target, label, y or class; name the label column"),
+        ("5.1,setosa\n4.9,setosa\n", "no column is called target, label, y or class"),
+    ],
+)
+def test_csv_faults_of_the_whole_file(write, content, message):
+    assert refusal(write("bad.csv", content)).startswith(f"bad.csv: {message}")
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"target": "gama"}, "no label column 'gama'; did you mean 'gamma'?"),
+        ({"target": "zzz"}, "no label column 'zzz'; the columns are alpha, beta, gamma"),
+        ({"target": "gamma", "drop": ["alpa"]}, "no column 'alpa' to drop; did you mean 'alpha'?"),
+        ({"target": "gamma", "drop": ["gamma"]}, "column 'gamma' is both the label column and"),
+        (
+            {"target": "gamma", "columns": ["beta", "delta", "eps"]},
+            "columns the model needs are missing: delta, eps",
+        ),
+        ({"target": "gamma", "n_features": 5}, "2 feature columns where 5 are expected"),
+        ({"target": "gamma", "positive": "2"}, "no label '2'; the labels are 0, 1"),
+    ],
+)
+def test_csv_faults_of_the_request(write, kwargs, message):
+    path = write("a.csv", "alpha,beta,gamma\n1,2,0\n3,4,1\n")
+    assert refusal(path, **kwargs).startswith(f"a.csv: {message}")
+
+
+def test_missing_header_is_guessed(write):
+    assert refusal(write("a.csv", "5.1,setosa\n4.9,x\n")).endswith("is the header missing?")
+
+
+def test_csv_fault_far_down_has_its_line(write):
+    rows = "".join(f"{i},0\n" for i in range(50_000))
+    message = refusal(write("a.csv", f"a,y\n{rows}x,1\n{rows}"))
+    assert message.startswith("a.csv, line 50002: column 'a' holds 'x'")
+
+
+@in_one_folder
+@given(header=st.sampled_from([b"a,y\n1,0\n", b""]), rest=CSV_BYTES)
+def test_csv_never_fails_otherwise(tmp_path, header, rest):
+    """Whatever a file holds, the answer is finite rows or a DataFileError that names the file."""
+    path = tmp_path / "any.csv"
+    path.write_bytes(header + rest)
+    try:
+        table = read(path)
+    except DataFileError as error:
+        assert str(path) in str(error)  # noqa: PT017
+    else:
+        assert np.isfinite(table.X).all()
+        assert len(table.y) == len(table.X)
+
+
+def test_csv_blocks_may_end_inside_a_value(write, monkeypatch):
+    monkeypatch.setattr("aucmax.datasets.columns._BLOCK_BYTES", 40)
+    rows = '1,"two\nlines",0\n' * 50
+    table = read(write("a.csv", "a,note,y\n" + rows), drop=["note"])
+    assert table.X.tolist() == [[1]] * 50
+
+
+def test_csv_lines_of_megabytes(write):
+    rows = f"1,{'x' * 3_000_000},0\n" * 2
+    assert read(write("a.csv", "a,note,y\n" + rows), drop=["note"]).X.tolist() == [[1], [1]]
+
+
+def test_csv_values_too_long_for_the_second_reading(write):
+    long = "x" * 200_000
+    path = write("a.csv", f"note,a,y\n{long},1,0\n{long},?,1\n")
+    assert read(write("b.csv", f"note,a,y\n{long},1,0\n"), drop=["note"]).X.tolist() == [[1]]
+    assert refusal(path, drop=["note"]).startswith("a.csv, row 2: column 'a' holds '?'")
+
+
+# --- Parquet
+
+
+def test_parquet_round_trip(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "a": [1, 2],
+            "b": [True, False],
+            "c": pd.Categorical([3, 4]),
+            "d": [Decimal("1.5"), Decimal("2")],
+            "e": np.array([1, 2], dtype=np.float16),
+            "y": pd.Categorical(["no", "yes"]),
+        },
+        index=[10, 20],
+    )
+    frame.to_parquet(tmp_path / "a.parquet")
+    table = read(tmp_path / "a.parquet")
+    assert table.X.tolist() == [[1, 1, 3, 1.5, 1], [2, 0, 4, 2, 2]]
+    assert (table.X.dtype, table.X.flags.c_contiguous) == (np.float64, True)
+    assert table.y.tolist() == ["no", "yes"]
+    # The row index that pandas stores is no feature.
+    assert table.feature_names == list("abcde")
+
+
+def test_parquet_choice_of_columns(tmp_path):
+    path = tmp_path / "a.pq"
+    frame = pd.DataFrame({"a": [1, 2], "a.b": ["x", "y"], "c": [3, 4], "flag": [True, False]})
+    frame.to_parquet(path)
+    table = read(path, target="flag", drop=["a.b"])
+    assert (table.feature_names, table.X.tolist()) == (["a", "c"], [[1, 3], [2, 4]])
+    assert table.y.tolist() == [1, 0]
+    assert read(path, columns=["c", "a"], labels="none").X.tolist() == [[3, 1], [4, 2]]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"a": [1, np.nan], "y": [0, 1]}, ", row 2: column 'a' has a missing value"),
+        ({"a": [1, np.inf], "y": [0, 1]}, ", row 2: column 'a' holds inf, which is not finite"),
+        ({"a": ["1", "u"], "y": [0, 1]}, ", row 2: column 'a' holds 'u', which is not a number"),
+        ({"a": ["1", "2"], "y": [0, 1]}, ": column 'a' has the type large_string, not numbers"),
+        ({"a": [b"x", b"\xff"], "y": [0, 1]}, ": column 'a' has the type binary, not numbers"),
+        ({"a": [[1], [2]], "y": [0, 1]}, ": column 'a' has the type list"),
+        ({"a": [1, 2], "y": ["u", None]}, ", row 2: the label is missing in column 'y'"),
+        ({"a": [1, 2], "y": [0.0, np.nan]}, ", row 2: the label is missing in column 'y'"),
+        ({"a": [], "y": []}, ": the table has column names but no rows"),
+    ],
+)
+def test_parquet_faults(tmp_path, columns, message):
+    path = tmp_path / "bad.parquet"
+    pd.DataFrame(columns).to_parquet(path)
+    assert refusal(path).startswith(f"bad.parquet{message}")
+
+
+@pytest.mark.parametrize("kept", [0, 4, 200])
+def test_parquet_cut_short(tmp_path, kept):
+    path = tmp_path / "bad.parquet"
+    pd.DataFrame({"a": [1, 2], "y": [0, 1]}).to_parquet(path)
+    path.write_bytes(path.read_bytes()[:kept])
+    assert refusal(path).startswith("bad.parquet: not a readable Parquet file")
+
+
+# --- any file
+
+
+@pytest.mark.parametrize("suffix", PACK)
+@pytest.mark.parametrize("name", ["a.svm", "a.csv", "a.t"])
+def test_compressed_text(write, suffix, name):
+    text = "x,y\n2,1\n" if name == "a.csv" else "1 1:2\n"
+    table = read(write(name + suffix, PACK[suffix](text.encode())))
+    assert np.asarray(table.X.sum()) == 2
+    assert table.y.tolist() == [1]
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
+@pytest.mark.parametrize("name", ["a.svm", "a.csv"])
+@pytest.mark.parametrize("damage", ["cut", "foreign", "empty"])
+def test_broken_compression(write, suffix, name, damage):
+    text = "".join(f"{i} 1:{i}\n" for i in range(999)) if name == "a.svm" else "x,y\n" + "1,2\n" * 9
+    whole = PACK[suffix](text.encode())
+    content = {"cut": whole[: len(whole) // 2], "foreign": text.encode(), "empty": b""}[damage]
+    message = refusal(write(name + suffix, content))
+    # An empty .gz unpacks to an empty file.
+    assert "cut short or corrupt" in message or (damage == "empty" and "is empty" in message)
+
+
+@pytest.mark.parametrize("name", ["nope", "nope.csv", "nope.parquet", "nope.svm.gz"])
+def test_no_such_file(tmp_path, name):
+    assert refusal(tmp_path / name) == f"{name}: no such file"
+
+
+@pytest.mark.parametrize("name", ["folder", "folder.csv", "folder.parquet"])
+def test_a_folder_is_not_a_file(tmp_path, name):
+    (tmp_path / name).mkdir()
+    assert refusal(tmp_path / name) == f"{name}: this is a folder; name a file in it"
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.json.gz", "a.npz"])
+def test_foreign_formats_are_refused(write, name):
+    assert "files are not read; convert to .csv" in refusal(write(name, b"1 1:1\n"))
+
+
+@pytest.mark.parametrize(
+    "kwargs", [{"labels": "maybe"}, {"format": "xml"}, {"drop": "a"}, {"columns": "a"}]
+)
+def test_arguments_are_checked(write, kwargs):
+    with pytest.raises(ValueError, match=f"{next(iter(kwargs))}") as caught:
+        read(write("a.csv", "a,y\n1,2\n"), **kwargs)
+    assert not isinstance(caught.value, DataFileError)
+
+
+def test_positive_label(write):
+    path = write("a.svm", "3 1:1\n1 1:1\n2 1:1\n3 1:1\n")
+    for positive in (3, "3", "+3", "3.0"):
+        y = read(path, positive=positive).y
+        assert (y.tolist(), y.dtype) == ([1, -1, -1, 1], np.int64)
+    text = write("a.csv", "x,y\n1,bad\n2,good\n")
+    assert read(text, positive="bad").y.tolist() == [1, -1]
+    flags = write("b.csv", "x,y\n1,true\n2,false\n")
+    assert read(flags, positive="false").y.tolist() == [-1, 1]
+    assert read(flags, positive="True").y.tolist() == [1, -1]
+
+
+def test_find_label():
+    assert find_label([0.5, 2.0], "0.5") == 0.5
+    assert find_label(["1", "2"], 1) == "1"
+    found = find_label(np.array([1, -1]), "+1")
+    assert (found, type(found)) == (1, int)
+    with pytest.raises(ValueError, match=r"no label 'yes'; the labels are -1, 1"):
+        find_label([1, -1], "yes")
+    with pytest.raises(ValueError, match=r"0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 15 more"):
+        find_label(range(25), "x")
