@@ -37,7 +37,7 @@ def sample_weights(weight: Any, n: int) -> np.ndarray | None:
     """
     if weight is None:
         return None
-    if np.ndim(weight) == 0:
+    if isinstance(weight, (int, float)):
         weight = np.full(n, weight)
     weight = check_array(
         weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_min_samples=0

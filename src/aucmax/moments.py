@@ -221,7 +221,7 @@ class ClassMoments:
         unknown = np.setdiff1d(labels, self._classes)
         if self._declared and len(unknown):
             raise ValueError(
-                f"y holds the label {unknown[0]!r}, which is not among the classes "
+                f"y holds the label {unknown.tolist()[0]!r}, which is not among the classes "
                 f"{self._classes.tolist()}; declare it in `classes` or leave its rows out."
             )
         if self._d is None:
@@ -285,7 +285,7 @@ class ClassMoments:
         if other._d is None:
             return out
         out._match(other._d, other.feature_names)
-        for j, label in enumerate(other._classes):
+        for j, label in enumerate(other._classes.tolist()):
             t = other._counts[j]
             if t == 0:
                 continue
@@ -395,9 +395,7 @@ class ClassMoments:
             )
         if names is not None and self.feature_names is not None:
             if list(names) != list(self.feature_names):
-                odd = next(
-                    (a, b) for a, b in zip(self.feature_names, names, strict=True) if a != b
-                )
+                odd = next((a, b) for a, b in zip(self.feature_names, names, strict=True) if a != b)
                 raise ValueError(
                     f"feature names differ: expected {odd[0]!r}, got {odd[1]!r}; "
                     "give the same columns in the same order."
@@ -464,7 +462,12 @@ def _checked(
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("y holds NaN or infinite labels; give every row a label.")
     check_consistent_length(X, y)
-    return X, y, sample_weights(sample_weight, X.shape[0]), None if names is None else [str(n) for n in names]
+    return (
+        X,
+        y,
+        sample_weights(sample_weight, X.shape[0]),
+        None if names is None else [str(n) for n in names],
+    )
 
 
 def _block_moments(X: Rows, share: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:

@@ -33,9 +33,10 @@ class Objective:
         """Return the data term of J at w and its gradient (d,), in one pass or from moments."""
         problem = self.problem
         if self.loss.quadratic:
-            gap = 1.0 - float(problem.delta @ w)
-            hw = problem.within_product(w)
-            return 0.5 * gap**2 + 0.5 * float(w @ hw), hw - gap * problem.delta
+            with np.errstate(over="ignore", invalid="ignore"):  # of a diverging solver
+                gap = 1.0 - float(problem.delta @ w)
+                hw = problem.within_product(w)
+                return 0.5 * gap * gap + 0.5 * float(w @ hw), hw - gap * problem.delta
         if not isinstance(problem, MemoryProblem):
             raise ValueError(f"the loss {self.loss.name!r} needs rows; only moments are given.")
         z = problem.scores(w)

@@ -245,9 +245,7 @@ class MemoryProblem(Problem):
         """Return Xᵀ g for g of shape (n,)."""
         return self._scale(products.adjoint(self.X, g))
 
-    def product(
-        self, s: np.ndarray, V: np.ndarray, offset: np.ndarray | None = None
-    ) -> np.ndarray:
+    def product(self, s: np.ndarray, V: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
         """Return Xᵀ (s ∘ (X V − offset)) in one pass; V (d,) or (d, k), offset like X V."""
         if self.factor is None:
             return products.normal_product(self.X, s, V, offset)

@@ -24,7 +24,9 @@ __all__ = [
 
 def _share(p: float) -> float:
     if not 0.0 < p < 1.0:
-        raise ValueError(f"p, the share of positives, must lie strictly between 0 and 1; got {p!r}.")
+        raise ValueError(
+            f"p, the share of positives, must lie strictly between 0 and 1; got {p!r}."
+        )
     return p
 
 

@@ -223,9 +223,7 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):
             self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
         return self
 
-    def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
-    ) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Go on with more rows.
 
         A batch solver adds the rows to the class moments (those of `fit` where it kept them) and
@@ -258,8 +256,8 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):
                 if isinstance(solver, StochasticSolver):
                     update = self._stepped(rows, sign, weight, penalty, solver)
                 else:
-                    update = self._accumulated(rows, known[(sign > 0) * 1], weight, known,
-                                               penalty, solver)  # fmt: skip
+                    labels = known[(sign > 0).astype(int)]
+                    update = self._accumulated(rows, labels, weight, known, penalty, solver)
             else:
                 update = {}
         except BaseException:
@@ -295,14 +293,13 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores w·x + intercept, shape (n,); positive means ``classes_[1]``."""
         check_is_fitted(self)
-        X = validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return scores(as_rows(X), self.coef_[0]) + self.intercept_[0]
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted labels, shape (n,)."""
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(int)]
 
     # ---- inside --------------------------------------------------------------------------
 
@@ -359,7 +356,7 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):
             )
         if len(classes) < 2:
             raise ValueError(
-                f"y holds one class only ({classes[0]!r}); ranking needs rows of two classes."
+                f"y holds one class only ({classes.tolist()[0]!r}); ranking needs rows of two classes."
             )
         return classes
 
@@ -388,7 +385,7 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):
         unknown = np.setdiff1d(y, known)
         if len(unknown):
             raise ValueError(
-                f"y holds the label {unknown[0]!r}, which is not among the classes "
+                f"y holds the label {unknown.tolist()[0]!r}, which is not among the classes "
                 f"{known.tolist()}."
             )
         return known
@@ -408,7 +405,7 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):
     ) -> None:
         if weight is None:
             return
-        for label, value in ((classes[1], 1.0), (classes[0], -1.0)):
+        for label, value in zip(classes.tolist(), (-1.0, 1.0), strict=True):
             if not weight[sign == value].any():
                 raise ValueError(
                     f"sample_weight is zero for every row of class {label!r}; ranking needs rows "

@@ -92,7 +92,7 @@ class StochasticSolver(Solver):
             w = new
             if monitor(w, passes):
                 break
-        if message is None and objective.value(w) > (1 + 1e-6) * objective.value(zero):
+        if message is None and not objective.value(w) <= (1 + 1e-6) * objective.value(zero):
             message = self._diverged("the objective at the end is above its value at w = 0")
         return Result(w, max(count, 1), message)
 
@@ -138,4 +138,3 @@ class StochasticSolver(Solver):
     def current(self, state: dict[str, Any]) -> np.ndarray:
         """Return the solution the state stands for, shape (d,)."""
         raise NotImplementedError
-

@@ -79,6 +79,7 @@ class Monitor:
         self.objective, self.tol = objective, tol
         self.verbose, self.callback = verbose, callback
         self.active = bool(verbose) or callback is not None
+        self.stopped = False
         self._records: list[tuple[float, float, float, float]] = []
         self._seconds, self._since = 0.0, time.perf_counter()
 
@@ -99,6 +100,7 @@ class Monitor:
             features = self.objective.problem.to_features(coef)
             progress = Progress(features.copy(), passes, self._seconds, value, optimality)
             stop = bool(self.callback(progress)) or stop
+        self.stopped = self.stopped or stop
         self._since = time.perf_counter()
         return stop
 
@@ -159,4 +161,3 @@ class Solver(BaseEstimator):
         """Return this solver's setting if it has one that is not None, else the estimator's."""
         value = getattr(self, name, None)
         return default if value is None else value
-

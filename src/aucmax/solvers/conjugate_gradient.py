@@ -67,10 +67,10 @@ class ConjugateGradient(Solver):
             steps += taken
             w = u / (1.0 + delta @ u)
             quality = objective.optimality(w)
-            if quality <= tol or steps >= max_iter or taken == 0:
+            if quality <= tol or steps >= max_iter or taken == 0 or monitor.stopped:
                 break
         message = None
-        if quality > tol:
+        if quality > tol and not monitor.stopped:
             message = (
                 f"conjugate gradient stopped after {steps} steps at optimality {quality:.1e} > "
                 f"tol={tol:g}; raise max_iter, or scale the features (standardize=0.5)."

@@ -81,7 +81,7 @@ class CoordinateDescent(Solver):
             w, sweeps = _on_rows(objective, problem, w, tol, max_iter, monitor)
         quality = objective.optimality(w)
         message = None
-        if quality > tol:
+        if quality > tol and not monitor.stopped:
             message = (
                 f"coordinate descent stopped after {sweeps} sweeps at optimality {quality:.1e} > "
                 f"tol={tol:g}; raise max_iter, or scale the features (standardize=0.5)."
@@ -128,9 +128,7 @@ def _on_matrix(
         w = _on_support(H, b, w, penalty.l1, penalty.l2)
 
 
-def _on_support(
-    H: np.ndarray, b: np.ndarray, w: np.ndarray, l1: float, l2: float
-) -> np.ndarray:
+def _on_support(H: np.ndarray, b: np.ndarray, w: np.ndarray, l1: float, l2: float) -> np.ndarray:
     """Move towards the optimum over the support; never raises the objective."""
 
     def value(v: np.ndarray) -> float:
@@ -185,9 +183,7 @@ class _Columns(NamedTuple):
 
     def matrix(self, n: int) -> sp.csc_array:
         """Return the columns as a sparse array of n rows."""
-        return sp.csc_array(
-            (self.data, self.indices, self.indptr), shape=(n, len(self.curvature))
-        )
+        return sp.csc_array((self.data, self.indices, self.indptr), shape=(n, len(self.curvature)))
 
 
 def _columns(problem: MemoryProblem, S: np.ndarray, by_column: sp.csc_array) -> _Columns:

@@ -1,6 +1,6 @@
 """Exact: the optimum of J for the square loss and an l2 penalty, by one Cholesky.
 
-    w = u / (1 + δ·u),    (Σ₊ + Σ₋ + αI) u = δ
+w = u / (1 + δ·u),    (Σ₊ + Σ₋ + αI) u = δ
 """
 
 import numpy as np

@@ -25,6 +25,8 @@ from aucmax._checks import number
 
 __all__ = ["SPAM", "Samples", "safe_steps", "samples_of", "with_rows"]
 
+_RETRIES = 10  # times the automatic step may be halved
+
 
 class Samples(NamedTuple):
     """Rows and the class statistics that SPAM's gradient uses.
@@ -80,7 +82,8 @@ class SPAM(StochasticSolver):
     step_size : float or "auto"
         C of the schedules "sqrt" and "power", C̃ of "strong", on the paper's scale. "auto" is 4/L,
         L the largest curvature of one sample, so that "sqrt" steps are below 2/L from the fifth
-        on; for "strong" the paper's C̃ from β and M = max‖x‖.
+        on, and is halved while the first epoch ends above J(0); for "strong" it is the paper's C̃
+        from β and M = max‖x‖.
     n_epochs : int
         Passes over the rows.
     order : {"shuffle", "cyclic", "random"}
@@ -140,20 +143,19 @@ class SPAM(StochasticSolver):
             The penalty's β on the paper's scale.
         """
         t = np.arange(first, first + count, dtype=np.float64)
-        C = self.step_size
-        if C != "auto":
-            number(C, "step_size", open_low=True)
+        given = None if self.step_size == "auto" else self.step_size
+        C = 0.0 if given is None else float(number(given, "step_size", open_low=True))
         if self.schedule == "strong":
-            if not beta > 0.0 and C == "auto":
-                raise ValueError(
-                    "schedule='strong' needs an l2 penalty: use alpha > 0 and l1_ratio < 1, "
-                    "or schedule='sqrt'."
-                )
-            if C == "auto":
-                C = theory.spam_strong_constant(beta, np.sqrt(norm2)) if norm2 > 0 else beta
+            if given is None:
+                if not beta > 0.0:
+                    raise ValueError(
+                        "schedule='strong' needs an l2 penalty: use alpha > 0 and l1_ratio < 1, "
+                        "or schedule='sqrt'."
+                    )
+                C = theory.spam_strong_constant(beta, float(np.sqrt(norm2))) if norm2 else beta
             t0 = 2.0 * norm2 / C if self.t0 == "auto" else number(self.t0, "t0", open_low=True)
             return 1.0 / (C * (t + t0))
-        if C == "auto":
+        if given is None:
             C = 4.0 / curvature if curvature > 0 else 1.0
         if self.schedule == "sqrt":
             return C / np.sqrt(t)
@@ -161,9 +163,7 @@ class SPAM(StochasticSolver):
             if not 0.0 < self.theta < 1.0:
                 raise ValueError(f"theta must lie strictly between 0 and 1; got {self.theta!r}.")
             return C / t**self.theta
-        raise ValueError(
-            f"schedule must be 'sqrt', 'power' or 'strong'; got {self.schedule!r}."
-        )
+        raise ValueError(f"schedule must be 'sqrt', 'power' or 'strong'; got {self.schedule!r}.")
 
     def epochs(
         self,
@@ -180,12 +180,21 @@ class SPAM(StochasticSolver):
         curvature, norm2 = safe_steps(samples)
         penalty = objective.penalty
         beta = theory.beta_from_alpha(penalty.l2, samples.p)
-        state = _Iterate.at(samples, penalty, start)
+        state, wasted = _Iterate.at(samples, start), 0
         for epoch in range(min(self.n_epochs, max_iter)):
-            order = sampler.take(problem.n_samples)
-            eta = self.step_sizes(state.steps + 1, len(order), curvature, norm2, beta)
-            state.run(samples, order, eta, penalty, False, self.average)
-            yield state.solution(self.average), epoch + 1.0
+            while True:
+                order = sampler.take(problem.n_samples)
+                eta = self.step_sizes(state.steps + 1, len(order), curvature, norm2, beta)
+                state.run(samples, order, eta, penalty, False, self.average)
+                w = state.solution(self.average)
+                if epoch > 0 or self.step_size != "auto" or wasted == _RETRIES:
+                    break
+                if objective.value(w) <= objective.value(np.zeros(len(w))):
+                    break
+                # the automatic step overshot on these rows: begin again with half of it
+                curvature, norm2 = 2.0 * curvature, 2.0 * norm2
+                state, wasted = _Iterate.at(samples, start), wasted + 1
+            yield w, epoch + 1.0 + wasted
 
     # ---- partial_fit: running p and μ± -----------------------------------------------------
 
@@ -256,7 +265,7 @@ class _Iterate(NamedTuple):
         return cls(np.zeros(d), np.zeros(d), k)
 
     @classmethod
-    def at(cls, samples: Samples, penalty: ElasticNet, start: np.ndarray | None) -> "_Iterate":
+    def at(cls, samples: Samples, start: np.ndarray | None) -> "_Iterate":
         state = cls.fresh(samples.total.shape[1])
         if start is not None:
             state.v[:] = start

@@ -94,9 +94,7 @@ class VRSPAM(StochasticSolver):
         if self.init not in ("spam", "zero"):
             raise ValueError(f"init must be 'spam' or 'zero'; got {self.init!r}.")
         n = problem.n_samples
-        m = n
-        if self.n_inner != "auto":
-            m = number(self.n_inner, "n_inner", low=1, whole=True)
+        m = self._inner(n)
         samples = samples_of(problem, *self._rows(problem))
         eta = self._step(*safe_steps(samples))
         penalty = objective.penalty
@@ -130,6 +128,9 @@ class VRSPAM(StochasticSolver):
             return X, means
         middle = problem.p * means[0] + (1.0 - problem.p) * means[1]
         return shifted_rows(X, middle), means - middle
+
+    def _inner(self, n: int) -> int:
+        return n if self.n_inner == "auto" else number(self.n_inner, "n_inner", low=1, whole=True)
 
     def _step(self, curvature: float, norm2: float) -> float:
         if self.step_size != "auto":
@@ -169,8 +170,7 @@ class VRSPAM(StochasticSolver):
         curvature, norm2 = safe_steps(samples)
         state["curvature"] = max(state["curvature"], curvature)
         state["norm2"] = max(state["norm2"], norm2)
-        m = n_rows(X) if self.n_inner == "auto" else self.n_inner
-        order = Sampler(n_rows(X), self.order, rng).take(m)
+        order = Sampler(n_rows(X), self.order, rng).take(self._inner(n_rows(X)))
         eta = self._step(state["curvature"], state["norm2"])
         at = _Snapshot.of(samples, state["w"])
         state["w"] = _stage(samples, at, penalty, order, eta)

@@ -1,0 +1,81 @@
+"""The command line: one file per command, what they share in `_shared`.
+
+Results go to stdout, progress and messages to stderr. Bad input ends every command with one line
+on stderr and exit code 2.
+"""
+
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from aucmax.cli._shared import OneLineErrors
+from aucmax.cli.datasets import datasets
+from aucmax.cli.demo import demo
+from aucmax.cli.evaluate import evaluate
+from aucmax.cli.score import score
+from aucmax.cli.show import show
+from aucmax.cli.train import train
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="aucmax",
+    cls=OneLineErrors,
+    rich_markup_mode="rich",
+    add_completion=False,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _help(command: Callable[..., None]) -> str:
+    """A command's docstring with each paragraph on one line: typer would keep the line breaks."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    flowing = (p if p.startswith(" ") else " ".join(p.split()) for p in paragraphs)
+    return "\n\n".join(flowing)
+
+
+for _command in (demo, train, score, evaluate, show, datasets):
+    app.command(help=_help(_command))(_command)
+
+
+@app.callback()
+def _aucmax(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
+) -> None:
+    """Linear models that rank: trained for the area under the ROC curve.
+
+    Start with 'aucmax demo', then 'aucmax train --help'.
+    """
+    if version:
+        from aucmax import __version__
+
+        print(f"aucmax {__version__}")
+    elif context.invoked_subcommand is None:
+        text = context.get_help()
+        if text:  # with rich it has printed itself
+            print(text)
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Run the command line and end the process.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        What stands behind the program's name; by default that of this process.
+
+    Raises
+    ------
+    SystemExit
+        Always: 0 when all went well, 2 for bad input.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        # a terminal that cannot show a character gets "?", not a failure
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    app(arguments, prog_name="aucmax")

@@ -1,0 +1,274 @@
+"""What the commands share: options, errors in one line, tables, models and their scores."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import math
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from typer.core import TyperGroup
+
+from aucmax import datasets, persist
+from aucmax.errors import ModelFileError
+from aucmax.metrics import AUCTest
+
+__all__ = [
+    "Drop",
+    "Json",
+    "OneLineErrors",
+    "Positive",
+    "Target",
+    "check_folder",
+    "class_names",
+    "console",
+    "counted",
+    "feature_names",
+    "load_model",
+    "pairs_table",
+    "print_json",
+    "read_for",
+    "scores_of",
+    "tell",
+    "verdict",
+    "working",
+]
+
+# ---- options that several commands take
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        "--target",
+        metavar="COLUMN",
+        help="Label column of a CSV or Parquet file; else the one called target, label, y or "
+        "class (or, with a model, the column it was trained on).",
+    ),
+]
+Positive = Annotated[
+    str | None,
+    typer.Option(
+        "--positive",
+        metavar="LABEL",
+        help="The label to rank first, against all others; else the larger of two labels (or, "
+        "with a model, the one it was trained for).",
+    ),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option("--drop", metavar="COLUMN", help="Column to leave out; may be repeated."),
+]
+
+# ---- errors
+
+
+class OneLineErrors(TyperGroup):
+    """A command group that turns bad input into one line on stderr and exit code 2."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run a command line; the arguments are those of ``click.Group.main``."""
+
+        def run() -> Any:
+            return super(OneLineErrors, self).main(
+                args, prog_name, complete_var, False, windows_expand_args, **extra
+            )
+
+        if not standalone_mode:
+            return run()
+        try:
+            with _warnings_in_one_line():
+                code = run()
+        except typer.Abort:
+            code = 130
+        except Exception as error:
+            message = _message(error)
+            if message is None:
+                raise
+            tell("error", message)
+            code = 2
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _message(error: Exception) -> str | None:
+    """What to tell about bad input; None for an error that is not the user's."""
+    if hasattr(error, "format_message"):  # the command line itself was wrong
+        context = getattr(error, "ctx", None)
+        see = f" (see: {context.command_path} --help)" if context is not None else ""
+        return f"{error.format_message()}{see}"
+    if isinstance(error, OSError):
+        if error.errno == errno.EPIPE:
+            return None
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror or error}"
+    if isinstance(error, MemoryError):
+        return f"not enough memory{f' ({error})' if str(error) else ''}"
+    return str(error) if isinstance(error, ValueError) else None
+
+
+def tell(kind: str, message: str) -> None:
+    """Print one line on stderr."""
+    print(f"{kind}: {' '.join(message.split())}", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _warnings_in_one_line() -> Iterator[None]:
+    """Show each warning once, without the place in the code it came from."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    shown: set[str] = set()
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in shown:
+            shown.add(str(message))
+            tell("warning", str(message))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ConvergenceWarning)
+        warnings.showwarning = show
+        yield
+
+
+def check_folder(path: Path | None) -> None:
+    """Raise ValueError, before the work is done, if a result cannot be put at this path."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise ValueError(f"{path}: this is a folder; name a file in it.")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path}: there is no folder {path.parent}; make it first.")
+
+
+# ---- output
+
+
+def console() -> Console:
+    """A console on stdout that prints text as it is."""
+    return Console(markup=False, emoji=False, highlight=False)
+
+
+def counted(number: int, unit: str) -> str:
+    """``1 row`` or ``2,000 rows``."""
+    return f"{number:,} {unit}{'' if number == 1 else 's'}"
+
+
+@contextlib.contextmanager
+def working(what: str, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """Turn a spinner on stderr while the block runs; yields a function that changes its words."""
+    screen = Console(stderr=True, markup=False, emoji=False)
+    if quiet or not screen.is_terminal:
+        yield lambda words: None
+        return
+    with screen.status(what) as status:
+        yield status.update
+
+
+def print_json(value: Any, indent: int | None = 2) -> None:
+    """Print JSON; numbers that are not finite become null."""
+    print(json.dumps(_plain(value), indent=indent, ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+def pairs_table(pairs: Iterable[tuple[str, Any]]) -> Table:
+    """A table of names and values, without lines; values fold rather than vanish."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in pairs:
+        table.add_row(name, value if isinstance(value, Text) else str(value))
+    return table
+
+
+def verdict(test: AUCTest) -> str:
+    """Say how the first scorer of a paired test did: "better", "worse", or "tie" if p ≥ 0.05."""
+    if test.p_value >= 0.05:
+        return "tie"
+    return "better" if test.difference > 0 else "worse"
+
+
+# ---- models
+
+
+def load_model(path: Path) -> Any:
+    """Read a model that gives scores for two classes."""
+    model = persist.load(path)
+    if not hasattr(model, "decision_function") or len(getattr(model, "classes_", ())) != 2:
+        raise ModelFileError(
+            f"{path}: holds a {type(model).__name__}, which does not score two classes; give a "
+            "model saved by 'aucmax train' or aucmax.save."
+        )
+    return model
+
+
+def class_names(model: Any) -> tuple[Any, Any]:
+    """The labels of the negative and the positive class, as the training file had them."""
+    source = getattr(model, "source_", None)
+    if isinstance(source, dict):
+        return source["negative"], source["positive"]
+    negative, positive = np.asarray(model.classes_).tolist()
+    return negative, positive
+
+
+def feature_names(model: Any) -> list[str] | None:
+    """The names of the model's features, if it has them."""
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def read_for(
+    model: Any,
+    path: Path,
+    *,
+    labels: str,
+    target: str | None,
+    drop: Sequence[str] | None = None,
+) -> datasets.Table:
+    """Read rows for a model: its features by name where it has names, by position where not."""
+    names = feature_names(model)
+    if target is None:
+        target = (getattr(model, "source_", None) or {}).get("target")
+    return datasets.read(
+        path,
+        target=target,
+        labels=labels,
+        drop=tuple(drop or ()),
+        columns=names,
+        n_features=int(model.n_features_in_),
+    )
+
+
+def scores_of(model: Any, X: Any) -> np.ndarray:
+    """Scores of rows whose columns `read_for` has put in the model's order."""
+    with warnings.catch_warnings():
+        # scikit-learn asks for a data frame wherever a model knows its features' names
+        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
+        return np.asarray(model.decision_function(X), dtype=np.float64)

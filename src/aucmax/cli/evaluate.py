@@ -1,0 +1,240 @@
+"""``aucmax evaluate``: how well a model ranks a file, and against what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from aucmax import metrics
+from aucmax.cli._shared import (
+    Drop,
+    Json,
+    Positive,
+    Target,
+    check_folder,
+    class_names,
+    console,
+    load_model,
+    print_json,
+    read_for,
+    scores_of,
+    tell,
+    verdict,
+    working,
+)
+from aucmax.datasets import find_label
+from aucmax.report.text import auc_text, interval_text, p_text
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Saved by 'aucmax train'.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Rows and labels the model has not seen.")
+    ],
+    other: Annotated[
+        Path | None,
+        typer.Argument(metavar="OTHER", help="A second model, to be compared with the first."),
+    ] = None,
+    logistic: Annotated[
+        Path | None,
+        typer.Option(
+            "--logistic",
+            metavar="TRAINFILE",
+            help="Compare with scikit-learn's class-balanced logistic regression, tuned by "
+            "cross-validation and trained on these rows.",
+        ),
+    ] = None,
+    target: Target = None,
+    positive: Positive = None,
+    drop: Drop = None,
+    k: Annotated[
+        int | None,
+        typer.Option("--k", help="Rows counted by precision@k; else the number of positives."),
+    ] = None,
+    fpr: Annotated[
+        float, typer.Option("--fpr", help="False-positive rate at which recall is taken.")
+    ] = 0.05,
+    confidence: Annotated[
+        float, typer.Option("--confidence", help="Coverage of the interval.")
+    ] = 0.95,
+    plot: Annotated[
+        Path | None,
+        typer.Option("--plot", metavar="IMAGE", help="Draw the ROC curves: .png, .svg or .pdf."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the folds that --logistic is tuned on.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Measure how well a model ranks, alone or against another.
+
+    Gives the AUC with DeLong's interval, average precision, precision among the k highest scores
+    and recall at a false-positive rate. A comparison is DeLong's paired test on the same rows;
+    the verdict is "tie" unless p < 0.05.
+
+    Examples:
+
+        aucmax evaluate booked.aucmax holdout.csv --plot roc.png
+
+        aucmax evaluate booked.aucmax holdout.csv older.aucmax
+
+        aucmax evaluate booked.aucmax holdout.csv --logistic visits.csv
+    """
+    check_folder(plot)
+    if plot is not None:
+        from aucmax.report.roc import check_format
+
+        check_format(plot)
+    with working(f"reading {file.name}", as_json) as now:
+        fitted = load_model(model)
+        # read per model: each finds its own features, by name
+        table = read_for(fitted, file, labels="required", target=target, drop=drop)
+        is_positive, label = _positives(fitted, file, table.y, positive)
+        scores = {_title(model, other): scores_of(fitted, table.X)}
+        if other is not None:
+            second = load_model(other)
+            X = read_for(second, file, labels="none", target=target, drop=drop).X
+            name = _title(other, model)
+            scores[f"{name} (again)" if name in scores else name] = scores_of(second, X)
+        if logistic is not None:
+            from aucmax.rivals import BalancedLogisticRegression
+
+            now(f"tuning logistic regression on {logistic.name}")
+            rows = read_for(fitted, logistic, labels="required", target=target, drop=drop)
+            y, _ = _positives(fitted, logistic, rows.y, positive)
+            rival = BalancedLogisticRegression(random_state=seed).fit(rows.X, y)
+            scores["logistic regression"] = rival.decision_function(table.X)
+        now("measuring")
+        report = _report(file, label, is_positive, scores, k, fpr, confidence)
+        if plot is not None:
+            from aucmax.report.roc import roc_plot
+
+            roc_plot(is_positive, scores, plot, title=file.name, confidence=confidence)
+            report["plot"] = str(plot)
+    if as_json:
+        print_json(report)
+    else:
+        _print(report)
+
+
+def _title(path: Path, beside: Path | None) -> str:
+    """The file's name, or its whole path where the other model has the same name."""
+    return str(path) if beside is not None and beside.name == path.name else path.name
+
+
+def _positives(model: Any, path: Path, y: Any, positive: str | None) -> tuple[np.ndarray, Any]:
+    """Which rows are positive, and the label that says so in the file."""
+    known = class_names(model)
+    labels = np.unique(y).tolist()
+    wanted = known[1] if positive is None else positive
+    try:
+        label = find_label(y, wanted)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}; choose the positive one with --positive.") from None
+    others = [other for other in labels if other != label]
+    if not others:
+        raise ValueError(
+            f"{path}: all rows have the label {label}; an AUC needs rows of two classes."
+        )
+    if positive is not None and label == known[0]:
+        tell("warning", f"the model ranks {known[1]} first, and is now measured for {label}")
+    rest = known[0] == f"not {known[1]}"
+    if positive is None and not rest and others != [known[0]]:
+        strange = next(other for other in others if other != known[0])
+        raise ValueError(
+            f"{path}: the label {strange} is none of the model's ({known[0]} and {known[1]}); "
+            "say which label is positive with --positive LABEL."
+        )
+    return np.asarray(y) == label, label
+
+
+def _report(
+    file: Path,
+    label: Any,
+    is_positive: np.ndarray,
+    scores: dict[str, np.ndarray],
+    k: int | None,
+    fpr: float,
+    confidence: float,
+) -> dict[str, Any]:
+    n_positive = int(is_positive.sum())
+    k = n_positive if k is None else k
+    scorers = []
+    for name, score in scores.items():
+        interval = metrics.auc_interval(is_positive, score, confidence)
+        scorers.append(
+            {
+                "name": name,
+                **interval._asdict(),
+                "average_precision": metrics.average_precision(is_positive, score),
+                "precision_at_k": metrics.precision_at_k(is_positive, score, k),
+                "recall_at_fpr": metrics.recall_at_fpr(is_positive, score, fpr),
+            }
+        )
+    (name, first), *rest = scores.items()
+    tests = []
+    for against, score in rest:
+        test = metrics.auc_test(is_positive, first, score)
+        tests.append(
+            {"model": name, "against": against, **test._asdict(), "verdict": verdict(test)}
+        )
+    return {
+        "file": str(file),
+        "rows": len(is_positive),
+        "positives": n_positive,
+        "positive": label,
+        "confidence": confidence,
+        "k": k,
+        "fpr": fpr,
+        "scorers": scorers,
+        "tests": tests,
+    }
+
+
+def _print(report: dict[str, Any]) -> None:
+    screen = console()
+    share = report["positives"] / report["rows"]
+    screen.print(
+        f"{report['rows']:,} rows, {report['positives']:,} of them positive "
+        f"({100 * share:.3g} %; label {report['positive']})\n",
+        soft_wrap=True,
+    )
+    table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for scorer in report["scorers"]:
+        table.add_column(scorer["name"], overflow="fold")
+    rows = [
+        ("AUC", lambda s: auc_text(s["auc"])),
+        (
+            f"{100 * report['confidence']:g} % interval",
+            lambda s: interval_text(s["low"], s["high"]),
+        ),
+        ("average precision", lambda s: auc_text(s["average_precision"])),
+        (f"precision@{report['k']}", lambda s: auc_text(s["precision_at_k"])),
+        (f"recall at FPR ≤ {report['fpr']:g}", lambda s: auc_text(s["recall_at_fpr"])),
+    ]
+    for title, value in rows:
+        table.add_row(title, *map(value, report["scorers"]))
+    screen.print(table)
+    if report["tests"]:
+        table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False)
+        table.add_column(f"{report['tests'][0]['model']} against", overflow="fold")
+        table.add_column("verdict", no_wrap=True)
+        table.add_column("AUC difference", justify="right", no_wrap=True)
+        table.add_column("p", justify="right", no_wrap=True)
+        for test in report["tests"]:
+            table.add_row(
+                test["against"],
+                test["verdict"],
+                f"{test['difference']:+.4f}",
+                p_text(test["p_value"]),
+            )
+        screen.print()
+        screen.print(table)
+        screen.print("DeLong's paired test on the same rows; a tie unless p < 0.05.")
+    if "plot" in report:
+        screen.print(f"\nROC curve drawn to {report['plot']}", soft_wrap=True)

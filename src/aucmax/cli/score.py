@@ -1,0 +1,85 @@
+"""``aucmax score``: a score and a label for every row of a file."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, TextIO
+
+import typer
+
+from aucmax.cli._shared import (
+    Drop,
+    Target,
+    check_folder,
+    class_names,
+    counted,
+    load_model,
+    read_for,
+    scores_of,
+    working,
+)
+
+__all__ = ["score"]
+
+
+def score(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Saved by 'aucmax train'.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Rows to score. CSV and Parquet columns are found by the names the model has; "
+            "further columns do not matter, nor do labels.",
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write here instead of to stdout."),
+    ] = None,
+    target: Target = None,
+    drop: Drop = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object per row instead of CSV.")
+    ] = False,
+) -> None:
+    """Score the rows of a file: the higher, the more likely positive.
+
+    Gives CSV with the columns row (from 1), score and label. The label is the positive one where
+    the score is above 0, midway between the classes' mean scores; for a ranking, use the scores.
+
+    Example:
+
+        aucmax score booked.aucmax new_visits.csv -o scores.csv
+    """
+    check_folder(output)
+    with working(f"reading {file.name}", output is None) as now:
+        fitted = load_model(model)
+        X = read_for(fitted, file, labels="none", target=target, drop=drop).X
+        now(f"scoring {X.shape[0]} rows")
+        scores = scores_of(fitted, X).tolist()
+        names = class_names(fitted)
+        rows = [(i, value, names[value > 0]) for i, value in enumerate(scores, 1)]
+        write = _write_json if as_json else _write_csv
+        if output is not None:
+            with open(output, "w", encoding="utf-8", newline="") as stream:
+                write(stream, rows)
+    if output is None:
+        write(sys.stdout, rows)
+    else:
+        print(f"{counted(len(rows), 'score')} written to {output}", file=sys.stderr)
+
+
+def _write_csv(stream: TextIO, rows: Iterable[tuple[int, float, Any]]) -> None:
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(["row", "score", "label"])
+    writer.writerows(rows)
+
+
+def _write_json(stream: TextIO, rows: Iterable[tuple[int, float, Any]]) -> None:
+    for row, value, label in rows:
+        line = {"row": row, "score": value, "label": label}
+        stream.write(json.dumps(line, ensure_ascii=False) + "\n")

@@ -1,0 +1,159 @@
+"""``aucmax show``: what is in a model file."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from aucmax._container import unpack
+from aucmax.cli._shared import (
+    Json,
+    class_names,
+    console,
+    counted,
+    feature_names,
+    load_model,
+    pairs_table,
+    print_json,
+)
+from aucmax.errors import ModelFileError
+from aucmax.problem import MomentsProblem
+
+__all__ = ["show"]
+
+_SETTINGS = ("alpha", "l1_ratio", "loss", "standardize", "solver", "tol", "max_iter")
+
+
+class Order(StrEnum):
+    """What `show` sorts by."""
+
+    weight = "weight"
+    effect = "effect"
+
+
+def show(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Saved by 'aucmax train'.")],
+    top: Annotated[int, typer.Option("--top", min=0, help="How many weights to list.")] = 20,
+    by: Annotated[
+        Order, typer.Option("--by", help="What the list is sorted by, without its sign.")
+    ] = Order.weight,
+    as_json: Json = False,
+) -> None:
+    """Show a model: its largest weights, settings, and how near it is to the optimum.
+
+    Features without names (svmlight) are called by their index, from 1. The effect is the weight
+    times the feature's root mean squared difference between a positive and a negative row, so
+    that features in different units compare; models that keep class moments (solver exact) have
+    it.
+
+    Example:
+
+        aucmax show booked.aucmax --top 10 --by effect
+    """
+    report = _report(load_model(model), model, top, by)
+    if as_json:
+        print_json(report)
+    else:
+        _print(report)
+
+
+def _report(model: Any, path: Path, top: int, by: Order) -> dict[str, Any]:
+    head = json.loads(unpack(path, "model").partition(b"\n")[0])
+    linear = model[-1] if hasattr(model, "steps") else model
+    if not hasattr(linear, "coef_"):
+        raise ModelFileError(f"{path}: holds a {type(linear).__name__}, which has no weights.")
+    coef = np.ravel(linear.coef_)
+    names = feature_names(model)
+    if names is None or len(names) != len(coef):
+        names = [str(j + 1) for j in range(len(coef))]
+    effect = _effects(linear, coef)
+    if by is Order.effect and effect is None:
+        raise ValueError(
+            f"{path}: --by effect needs class moments, which this model does not keep; train it "
+            "with --solver exact, or sort by weight."
+        )
+    size = np.abs(coef if effect is None or by is Order.weight else effect)
+    order = np.argsort(-size, kind="stable")[:top]
+    settings = {name: getattr(linear, name) for name in _SETTINGS if hasattr(linear, name)}
+    if not isinstance(settings.get("solver"), (str, type(None))):
+        settings["solver"] = " ".join(repr(settings["solver"]).split())
+    negative, positive = class_names(model)
+    return {
+        "model": str(path),
+        "type": type(model).__name__,
+        "positive": positive,
+        "negative": negative,
+        "target": (getattr(model, "source_", None) or {}).get("target"),
+        "features": len(coef),
+        "nonzero": int(np.count_nonzero(coef)),
+        "settings": settings,
+        "solver": getattr(linear, "solver_", None),
+        "iterations": np.max(linear.n_iter_) if hasattr(linear, "n_iter_") else None,
+        "objective": getattr(linear, "objective_", None),
+        "optimality": getattr(linear, "optimality_", None),
+        "keeps_moments": hasattr(linear, "moments_"),
+        "intercept": np.ravel(linear.intercept_)[0],
+        "weights": [
+            {
+                "feature": names[j],
+                "weight": coef[j],
+                **({} if effect is None else {"effect": effect[j]}),
+            }
+            for j in order
+        ],
+        "versions": {name: head.get(name) for name in ("aucmax", "sklearn")},
+    }
+
+
+def _effects(linear: Any, coef: np.ndarray) -> np.ndarray | None:
+    """w_j √v_j, with v_j the mean squared difference of feature j over pairs."""
+    moments = getattr(linear, "moments_", None)
+    if moments is None or len(moments.classes) != 2 or moments.counts.min() <= 0:
+        return None
+    return coef * np.sqrt(MomentsProblem(moments).spread())
+
+
+def _print(report: dict[str, Any]) -> None:
+    settings = ", ".join(f"{name} {value}" for name, value in report["settings"].items())
+    target = f"  (column {report['target']})" if report["target"] else ""
+    versions = report["versions"]
+    facts = [
+        ("model", report["model"]),
+        ("positive", f"{report['positive']}{target}"),
+        ("negative", report["negative"]),
+        ("features", f"{report['features']:,}, {report['nonzero']:,} with a weight"),
+        ("settings", settings),
+        ("intercept", f"{report['intercept']:.6g}"),
+    ]
+    if report["solver"] is not None:
+        facts.append(
+            ("solver", f"{report['solver']}, {counted(report['iterations'], 'iteration')}")
+        )
+    if report["objective"] is not None:
+        facts.append(("objective", f"{report['objective']:.6g}"))
+        facts.append(("optimality", f"{report['optimality']:.1e}  (0 at the optimum)"))
+    facts.append(("saved by", f"aucmax {versions['aucmax']}, scikit-learn {versions['sklearn']}"))
+    screen = console()
+    screen.print(pairs_table(facts))
+    if not report["weights"]:
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0), title_justify="left")
+    table.add_column("feature", overflow="fold")
+    table.add_column("weight", justify="right", no_wrap=True)
+    has_effect = "effect" in report["weights"][0]
+    if has_effect:
+        table.add_column("effect", justify="right", no_wrap=True)
+    for row in report["weights"]:
+        numbers = [f"{row[name]:+.4g}" for name in ("weight", "effect") if name in row]
+        table.add_row(row["feature"], *numbers)
+    screen.print()
+    screen.print(table)
+    hidden = report["features"] - len(report["weights"])
+    if hidden:
+        screen.print(f"and {hidden:,} smaller ones (--top)")

@@ -1,0 +1,55 @@
+"""The test session: its caches, the plotting backend, and data sets that may be missing."""
+
+import hashlib
+import importlib.util
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+
+def _sources_digest() -> str:
+    """A digest of every module of the aucmax that the tests will import."""
+    spec = importlib.util.find_spec("aucmax")
+    if spec is None or not spec.submodule_search_locations:
+        raise pytest.UsageError("aucmax cannot be imported: install it, or set PYTHONPATH=src.")
+    digest = hashlib.sha256()
+    for folder in spec.submodule_search_locations:
+        for path in sorted(Path(folder).rglob("*.py")):
+            digest.update(path.relative_to(folder).as_posix().encode() + b"\0")
+            digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _own_folder() -> Path:
+    """A folder of this user and of this state of the sources, kept from session to session."""
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    parent = Path(tempfile.gettempdir()) / f"aucmax-tests-{user}"
+    parent.mkdir(mode=0o700, exist_ok=True)
+    return parent / _sources_digest()[:20]
+
+
+# Before the first import of Numba, whose cache does not see that a helper in another file changed.
+_FOLDER = _own_folder()
+os.environ.setdefault("NUMBA_CACHE_DIR", str(_FOLDER / "numba"))
+os.environ.setdefault("AUCMAX_CACHE", str(_FOLDER / "data"))  # parsed data sets
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.environ.get("AUCMAX_DATA"):
+        return
+    skip = pytest.mark.skip(reason="AUCMAX_DATA, the folder of data sets, is not set")
+    for item in items:
+        if item.get_closest_marker("data"):
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of data sets; a test that asks for it is skipped where there is none."""
+    folder = os.environ.get("AUCMAX_DATA")
+    if not folder:
+        pytest.skip("AUCMAX_DATA, the folder of data sets, is not set")
+    return Path(folder)

@@ -1,0 +1,601 @@
+"""The batch solvers against a minimiser of the explicit sum over all pairs, and each other."""
+
+import warnings
+
+import numba
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from aucmax import AUCClassifier, ClassMoments
+from aucmax.losses import LOSSES
+from aucmax.objective import Objective
+from aucmax.penalties import L2, ElasticNet
+from aucmax.problem import MemoryProblem, MomentsProblem
+from aucmax.products import _blocks
+from aucmax.rows import as_rows
+from aucmax.solvers import SOLVERS, ConjugateGradient, CoordinateDescent, coordinate_descent
+from oracles import rows
+from oracles.pairs import (
+    Pairs,
+    distance_to_subdifferential,
+    elastic_net_optimum,
+    l2_optimum,
+    least_norm_optimum,
+)
+
+TIGHT = dict(tol=1e-12, max_iter=100_000)
+# coordinate descent on the whole matrix, on the matrices of working sets, and on their columns
+L1_SOLVERS = tuple(f"coordinate_descent{path}" for path in ("", " on rows", " on columns"))
+L2_SOLVERS = ("exact", "conjugate_gradient", *L1_SOLVERS)
+each_l1_solver = pytest.mark.parametrize("solver", L1_SOLVERS)
+each_l2_solver = pytest.mark.parametrize("solver", L2_SOLVERS)
+each_gamma = pytest.mark.parametrize("gamma", (0.0, 0.5, 1.0))
+
+
+@pytest.fixture
+def named(monkeypatch):
+    """Turn the name of a solver, and of its path, into what AUCClassifier takes."""
+
+    sets = []
+    columns = coordinate_descent._columns
+
+    def counted(*args):
+        sets.append(1)
+        assert len(sets) < 2000, "the working sets get nowhere"
+        return columns(*args)
+
+    def _named(solver):
+        name, _, path = solver.partition(" on ")
+        if path:
+            monkeypatch.setattr(coordinate_descent, "_MATRIX_UP_TO", 0)
+            monkeypatch.setattr(coordinate_descent, "_columns", counted)
+        if path == "columns":
+            monkeypatch.setattr(coordinate_descent, "_SET_MATRIX_UP_TO", 0)
+        return name
+
+    return _named
+
+
+# ---- problems ----------------------------------------------------------------------------
+
+
+def balanced():
+    return rows(1, n=40, d=6, share=0.5)
+
+
+def imbalanced():
+    return rows(2, n=60, d=5, share=0.05)
+
+
+def sparse():
+    X, y = rows(3, n=50, d=12, density=0.2)
+    return sp.csr_array(X), y
+
+
+def single_precision():
+    X, y = rows(4, n=40, d=6)
+    return X.astype(np.float32), y
+
+
+def sparse_single_precision():
+    X, y = rows(5, n=50, d=8, density=0.4)
+    return sp.csr_array(X.astype(np.float32)), y
+
+
+def weighted():
+    X, y = rows(6, n=40, d=6)
+    return X, y, np.random.RandomState(6).choice([0.0, 0.3, 1.0, 5.0], size=40)
+
+
+def sparse_weighted():
+    X, y = rows(7, n=40, d=9, density=0.3)
+    return sp.csr_array(X), y, np.random.RandomState(7).rand(40) + 0.1
+
+
+def more_features_than_rows():
+    return rows(8, n=15, d=30)
+
+
+def duplicated_columns():
+    X, y = rows(9, n=40, d=4)
+    return np.column_stack([X, X[:, :2], -3.0 * X[:, 0]]), y
+
+
+def constant_columns():
+    X, y = rows(10, n=40, d=4)
+    return np.column_stack([X, np.full(40, 3.0), np.zeros(40)]), y
+
+
+def sparse_constant_columns():
+    X, y = rows(11, n=40, d=4, density=0.5)
+    return sp.csr_array(np.column_stack([np.full(40, 2.5), X, np.zeros(40)])), y
+
+
+def far_from_the_origin():
+    return rows(12, n=40, d=4, shift=50.0)
+
+
+def different_units():
+    X, y = rows(13, n=40, d=4)
+    return X * [1e-3, 1.0, 1e2, 1.0], y
+
+
+def labels_far_apart():
+    X, y = rows(14, n=30, d=3)
+    return X, np.where(y == 1, "yes", "no")
+
+
+def one_positive():
+    X, y = rows(15, n=20, d=3)
+    y = np.full(20, -1)
+    y[4] = 1
+    return X, y
+
+
+PROBLEMS = {
+    make.__name__: make
+    for make in (
+        balanced, imbalanced, sparse, single_precision, sparse_single_precision, weighted,
+        sparse_weighted, more_features_than_rows, duplicated_columns, constant_columns,
+        sparse_constant_columns, far_from_the_origin, different_units, labels_far_apart,
+        one_positive,
+    )
+}  # fmt: skip
+each_problem = pytest.mark.parametrize("make", PROBLEMS.values(), ids=PROBLEMS)
+
+
+def given(make):
+    X, y, *weight = make()
+    return X, y, weight[0] if weight else None
+
+
+def fit(data, alpha, rho=0.0, **settings):
+    X, y, weight = data
+    return AUCClassifier(alpha, rho, **(TIGHT | settings)).fit(X, y, sample_weight=weight)
+
+
+def close(got, expected, tol=1e-8):
+    np.testing.assert_allclose(got, expected, rtol=0, atol=tol * max(np.abs(expected).max(), 1e-3))
+
+
+# ---- equal to the minimiser over pairs ---------------------------------------------------
+
+
+@each_problem
+@each_l2_solver
+@pytest.mark.parametrize("alpha", (1e-3, 1.0))
+@each_gamma
+def test_l2_optimum_is_that_of_the_pairs(make, solver, alpha, gamma, named):
+    data = given(make)
+    pairs = Pairs(*data, gamma=gamma)
+    optimum = l2_optimum(pairs, alpha)
+    clf = fit(data, alpha, solver=named(solver), standardize=gamma)
+    assert clf.solver_ == solver.split()[0]
+    close(pairs.from_features(clf.coef_[0]), optimum)
+    close(clf.coef_[0], pairs.to_features(optimum))
+    assert clf.objective_ == pytest.approx(pairs.objective(optimum, alpha, 0.0), rel=1e-10)
+    assert clf.optimality_ <= 1e-12 or solver == "exact"
+    assert pairs.optimality(pairs.from_features(clf.coef_[0]), alpha, 0.0) <= 1e-9
+
+
+@each_problem
+@each_l1_solver
+@pytest.mark.parametrize("penalty", ((0.02, 1.0), (0.05, 0.5), (0.3, 0.1)), ids=str)
+@each_gamma
+def test_elastic_net_optimum_is_that_of_the_pairs(make, solver, penalty, gamma, named):
+    data = given(make)
+    pairs = Pairs(*data, gamma=gamma)
+    clf = fit(data, *penalty, solver=named(solver), standardize=gamma)
+    w = pairs.from_features(clf.coef_[0])
+    # by its optimality conditions, and against another minimiser
+    assert pairs.optimality(w, *penalty) <= 1e-10
+    optimum = elastic_net_optimum(pairs, *penalty)
+    assert pairs.objective(w, *penalty) == pytest.approx(
+        pairs.objective(optimum, *penalty), rel=1e-11
+    )
+    if penalty[1] < 1.0:  # with an l2 part it is unique
+        close(w, optimum)
+        assert np.array_equal(w == 0, np.abs(optimum) < 1e-9)
+
+
+def test_the_l1_penalty_that_just_leaves_nothing(named):
+    """w = 0 is optimal exactly for αρ ≥ ‖δ‖∞."""
+    X, y, _ = given(balanced)
+    edge = np.abs(Pairs(X, y).gradient(np.zeros(6))).max()
+    for solver in L1_SOLVERS:
+        assert not fit((X, y, None), edge * 1.001, 1.0, solver=named(solver)).coef_.any()
+        clf = fit((X, y, None), edge * 0.999, 1.0, solver=named(solver))
+        assert np.count_nonzero(clf.coef_) == 1
+
+
+@pytest.mark.parametrize("alpha", (0.0, 1e-12))
+@pytest.mark.parametrize("make", (balanced, different_units, far_from_the_origin, weighted))
+def test_exact_without_a_penalty(make, alpha):
+    data = given(make)
+    pairs = Pairs(*data)
+    clf = fit(data, alpha, solver="exact")
+    close(clf.coef_[0], l2_optimum(pairs, alpha))
+
+
+@pytest.mark.parametrize(
+    "make", (more_features_than_rows, duplicated_columns, constant_columns, sparse)
+)
+def test_exact_reaches_the_minimum_where_there_are_many_minimisers(make):
+    data = given(make)
+    pairs = Pairs(*data)
+    clf = fit(data, 0.0, solver="exact")
+    least = least_norm_optimum(pairs)
+    assert pairs.optimality(clf.coef_[0], 0.0, 0.0) < 1e-9
+    assert pairs.data_term(clf.coef_[0]) == pytest.approx(pairs.data_term(least), abs=1e-10)
+    # least norm in the features scaled to unit curvature of Σ₊+Σ₋
+    delta = -pairs.gradient(np.zeros_like(least))
+    unit = np.sqrt(np.maximum(np.diag(pairs.hessian()) - delta**2, 0.0))
+    varies = unit > 1e-12
+    scaled = Pairs(*data)
+    scaled.D = scaled.D[:, varies] / unit[varies]
+    close(clf.coef_[0][varies] * unit[varies], least_norm_optimum(scaled), 1e-6)
+    assert not clf.coef_[0][~varies].any()
+
+
+@pytest.mark.parametrize("solver", ("conjugate_gradient", "coordinate_descent"))
+@pytest.mark.parametrize("make", (balanced, sparse, weighted, far_from_the_origin))
+def test_iterative_solvers_without_a_penalty(make, solver):
+    data = given(make)
+    pairs = Pairs(*data)
+    clf = fit(data, 0.0, solver=solver, tol=1e-9)
+    assert pairs.optimality(clf.coef_[0], 0.0, 0.0) < 1e-8
+    close(pairs.data_term(clf.coef_[0]), pairs.data_term(least_norm_optimum(pairs)))
+
+
+@pytest.mark.parametrize("solver", ("conjugate_gradient", "coordinate_descent"))
+def test_separable_rows_without_a_penalty(solver):
+    """δ lies outside the range of Σ₊+Σ₋: the minimum is 0, though (Σ₊+Σ₋)u = δ has no solution."""
+    data = given(more_features_than_rows)
+    clf = fit(data, 0.0, solver=solver, tol=1e-6)
+    assert Pairs(*data).optimality(clf.coef_[0], 0.0, 0.0) <= 1e-6
+
+
+@each_gamma
+@pytest.mark.parametrize("alpha", (1e-4, 0.5))
+@pytest.mark.parametrize("seed", range(4))
+def test_all_solvers_agree_on_larger_problems(seed, alpha, gamma, named):
+    X, y = rows(100 + seed, n=400, d=25, share=0.15, density=0.3)
+    X = sp.csr_array(X) if seed % 2 else X
+    weight = np.random.RandomState(seed).rand(400) if seed > 1 else None
+    fits = [
+        fit((X, y, weight), alpha, solver=named(solver), standardize=gamma) for solver in L2_SOLVERS
+    ]
+    for clf in fits[1:]:
+        close(clf.coef_, fits[0].coef_, 1e-8)
+        assert clf.objective_ == pytest.approx(fits[0].objective_, rel=1e-12)
+
+
+@pytest.mark.parametrize("penalty", ((0.003, 1.0), (0.01, 0.7)), ids=str)
+@pytest.mark.parametrize("solver", L1_SOLVERS[1:])
+@pytest.mark.parametrize("seed", range(2))
+def test_working_sets_grow_to_the_matrix_solution(penalty, seed, solver, monkeypatch, named):
+    """More features than the first working set holds, on rows."""
+    X, y = rows(200 + seed, n=120, d=150, density=0.2)
+    monkeypatch.setattr(coordinate_descent, "_FIRST_SET", 5)
+    data = (sp.csr_array(X), y, None)
+    whole = fit(data, *penalty, solver="coordinate_descent", tol=1e-10)
+    sets = fit(data, *penalty, solver=named(solver), tol=1e-10)
+    assert np.count_nonzero(whole.coef_) > 10
+    close(sets.coef_, whole.coef_, 1e-7)
+    assert Pairs(*data).optimality(sets.coef_[0], *penalty) <= 1e-9
+
+
+@pytest.mark.parametrize("penalty", ((0.05, 0.0), (0.05, 0.5)), ids=["l2", "elastic_net"])
+@each_gamma
+def test_moments_alone_give_the_same_fit(penalty, gamma):
+    data = given(weighted)
+    from_rows = fit(data, *penalty, standardize=gamma)
+    clf = AUCClassifier(*penalty, standardize=gamma, **TIGHT)
+    clf.fit_moments(ClassMoments.from_data(*data))
+    close(clf.coef_, from_rows.coef_)
+    assert clf.objective_ == pytest.approx(from_rows.objective_, rel=1e-12)
+    close(clf.intercept_, from_rows.intercept_)
+
+
+# ---- multi-shift -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", (balanced, sparse, weighted, more_features_than_rows, imbalanced))
+@each_gamma
+def test_a_path_equals_separate_solves(make, gamma):
+    X, y, weight = given(make)
+    sign = np.where(y == np.max(y), 1.0, -1.0)
+    alphas = np.array([1e-1, 1e-4, 1e1, 1e-3, 1e-2, 1e-3])  # unsorted, one twice
+    for problem in (
+        MemoryProblem(as_rows(X), sign, weight),
+        MomentsProblem(ClassMoments.from_data(X, sign, weight)),
+    ):
+        problem = problem.scaled(gamma)
+        coefs, optimality = ConjugateGradient().solve_path(problem, alphas, tol=1e-13)
+        assert coefs.shape == (6, problem.n_features)
+        assert optimality.max() <= 1e-12
+        pairs = Pairs(X, y, weight, gamma=gamma)
+        for w, alpha, quality in zip(coefs, alphas, optimality, strict=True):
+            close(w, l2_optimum(pairs, alpha), 1e-10)
+            single = fit(
+                (X, y, weight), alpha, solver="conjugate_gradient", standardize=gamma, tol=1e-13
+            )
+            close(problem.to_features(w), single.coef_[0], 1e-10)
+            assert quality == pytest.approx(
+                Objective(problem, LOSSES["square"], L2(alpha)).optimality(w), abs=1e-15
+            )
+
+
+def test_a_path_costs_the_products_of_its_hardest_member(monkeypatch):
+    X, y, _ = given(balanced)
+    count = []
+    product = MemoryProblem.within_product
+    monkeypatch.setattr(
+        MemoryProblem, "within_product", lambda self, v: count.append(1) or product(self, v)
+    )
+    problem = MemoryProblem(as_rows(X), y.astype(float))
+
+    def products(alphas):
+        count.clear()
+        ConjugateGradient().solve_path(problem, alphas, tol=1e-8)
+        return len(count) - len(alphas)  # each member is checked with one product
+
+    assert products(np.logspace(-3, 1, 20)) <= products(np.array([1e-3])) + 1
+
+
+@pytest.mark.parametrize("alpha", (0.0, -1.0, np.nan))
+def test_a_path_needs_positive_alphas(alpha):
+    X, y, _ = given(balanced)
+    problem = MemoryProblem(as_rows(X), y.astype(float))
+    with pytest.raises(ValueError, match="each alpha of a path must be a number in"):
+        ConjugateGradient().solve_path(problem, [1.0, alpha])
+
+
+# ---- invariances of J --------------------------------------------------------------------
+
+PENALTIES = {"l2": (0.1, 0.0), "elastic_net": (0.1, 0.4), "l1": (0.03, 1.0)}
+SOLVED = [(s, "l2") for s in L2_SOLVERS] + [
+    (s, p) for s in L1_SOLVERS for p in ("elastic_net", "l1")
+]
+each_solve = pytest.mark.parametrize(("solver", "penalty"), SOLVED)
+
+
+def test_every_batch_solver_is_held_to_the_invariances():
+    batch = {name for name, kind in SOLVERS.items() if not kind.stochastic}
+    square = {name for name in batch if "square" in SOLVERS[name].losses}
+    assert square == {solver.split()[0] for solver, _ in SOLVED}
+
+
+@each_solve
+@each_gamma
+def test_nothing_changes_when_all_rows_are_shifted(solver, penalty, gamma, named):
+    X, y, weight = given(weighted)
+    shift = np.array([5.0, -3.0, 0.0, 100.0, 1.0, -20.0])
+    a, b = (
+        fit((Z, y, weight), *PENALTIES[penalty], solver=named(solver), standardize=gamma)
+        for Z in (X, X + shift)
+    )
+    close(b.coef_, a.coef_)
+    assert b.objective_ == pytest.approx(a.objective_, rel=1e-10)
+    # the scores do not change either: the intercept takes the shift up
+    close(b.decision_function(X + shift), a.decision_function(X))
+
+
+@each_solve
+@each_gamma
+def test_rows_far_from_the_origin(solver, penalty, gamma, named):
+    """A million away from the moments, a thousand through products with the rows."""
+    X, y, weight = given(weighted)
+    X = np.round(X * 2**20) / 2**20  # so that the shifted rows hold the same differences
+    shift = 2.0**20 if solver in ("exact", "coordinate_descent") else 2.0**10
+    a, b = (
+        fit((Z, y, weight), *PENALTIES[penalty], solver=named(solver), standardize=gamma, tol=1e-7)
+        for Z in (X, X + shift)
+    )
+    close(b.coef_, a.coef_, 1e-6)
+
+
+@each_solve
+@each_gamma
+def test_a_solver_ends_where_rounding_forbids_its_tolerance(solver, penalty, gamma, named):
+    X, y, weight = given(weighted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        clf = fit((X + 2.0**24, y, weight), *PENALTIES[penalty], solver=named(solver),
+                  standardize=gamma, max_iter=500)  # fmt: skip
+    assert clf.n_iter_ <= 500
+    assert clf.objective_ < 0.5  # J(0)
+
+
+@each_solve
+@each_gamma
+@pytest.mark.parametrize("factor", (3.0, 1e-3))
+def test_nothing_changes_with_the_class_weights(solver, penalty, gamma, factor, named):
+    X, y, weight = given(sparse_weighted)
+    heavier = np.where(y == 1, factor * weight, weight)
+    a, b = (
+        fit((X, y, q), *PENALTIES[penalty], solver=named(solver), standardize=gamma)
+        for q in (weight, heavier)
+    )
+    close(b.coef_, a.coef_)
+    assert b.objective_ == pytest.approx(a.objective_, rel=1e-10)
+    close(b.intercept_, a.intercept_)
+
+
+@each_solve
+@pytest.mark.parametrize("gamma", (0.5, 1.0))
+def test_standardize_scales_to_mean_squared_distance_two(solver, penalty, gamma, named):
+    """γ = 1 makes the fit independent of the features' units, γ > 0 of a common unit."""
+    X, y, weight = given(weighted)
+    a = fit((X, y, weight), *PENALTIES[penalty], solver=named(solver), standardize=gamma)
+    units = np.array([1e-2, 3.0, 7.0, 1e3, 1.0, 0.2]) if gamma == 1.0 else np.full(6, 1e3)
+    b = fit((X * units, y, weight), *PENALTIES[penalty], solver=named(solver), standardize=gamma)
+    close(b.coef_ * units, a.coef_)
+    assert b.objective_ == pytest.approx(a.objective_, rel=1e-9)
+    pairs = Pairs(X, y, weight, gamma=gamma)
+    assert pairs.q @ (pairs.D**2).sum(axis=1) == pytest.approx(2.0)
+    problem = MemoryProblem(as_rows(X), y.astype(float), weight).scaled(gamma)
+    close(problem.factor, pairs.factor, 1e-12)
+
+
+# ---- objective_ and optimality_ ----------------------------------------------------------
+
+
+@each_problem
+@each_gamma
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_objective_and_optimality_are_those_of_the_pairs(make, gamma, penalty):
+    """Also far from the optimum: at a rough solution, and with rows as well as from moments."""
+    data = given(make)
+    pairs = Pairs(*data, gamma=gamma)
+    with pytest.warns(ConvergenceWarning):
+        clf = fit(data, *PENALTIES[penalty], standardize=gamma, max_iter=1, tol=1e-300,
+                  solver="coordinate_descent")  # fmt: skip
+    w = pairs.from_features(clf.coef_[0])
+    assert clf.objective_ == pytest.approx(pairs.objective(w, *PENALTIES[penalty]), rel=1e-9)
+    assert clf.optimality_ == pytest.approx(
+        pairs.optimality(w, *PENALTIES[penalty]), rel=1e-6, abs=1e-11
+    )
+
+
+@each_problem
+@each_gamma
+def test_value_gradient_and_optimality_anywhere(make, gamma):
+    X, y, weight = given(make)
+    sign = np.where(y == max(y), 1.0, -1.0)
+    pairs = Pairs(X, y, weight, gamma=gamma)
+    rng = np.random.RandomState(0)
+    problems = (
+        MemoryProblem(as_rows(X), sign, weight).scaled(gamma),
+        MomentsProblem(ClassMoments.from_data(X, sign, weight), gamma),
+    )
+    for rho in (0.0, 0.5, 1.0):
+        w = rng.randn(X.shape[1]) * (rng.rand(X.shape[1]) < 0.7)
+        w[pairs.factor == 0] = 0.0
+        v = rng.randn(X.shape[1])
+        for problem in problems:
+            objective = Objective(problem, LOSSES["square"], ElasticNet(0.2, rho))
+            assert objective.value(w) == pytest.approx(pairs.objective(w, 0.2, rho), rel=1e-9)
+            close(objective.gradient(w), pairs.gradient(w))
+            close(objective.hessian_product(w, v), pairs.hessian() @ v)
+            assert objective.optimality(w) == pytest.approx(pairs.optimality(w, 0.2, rho), rel=1e-7)
+            assert objective.optimality(np.zeros_like(w)) == pytest.approx(
+                distance_to_subdifferential(
+                    -pairs.gradient(0 * w), 0 * w, 0.2, rho
+                ).max() / np.abs(pairs.gradient(0 * w)).max()
+            )  # fmt: skip
+
+
+def test_the_tolerance_is_kept_and_a_miss_is_told(named):
+    data = given(balanced)
+    for solver in L2_SOLVERS:
+        for tol in (1e-2, 1e-5, 1e-9):
+            clf = fit(data, 1e-3, solver=named(solver), tol=tol)
+            assert Pairs(*data).optimality(clf.coef_[0], 1e-3, 0.0) <= tol * (1 + 1e-6) + 1e-14
+    for solver in ("conjugate_gradient", "coordinate_descent"):
+        with pytest.warns(ConvergenceWarning, match=r"optimality .* > tol=1e-300; raise max_iter"):
+            fit(data, 1e-3, solver=solver, max_iter=1, tol=1e-300)
+
+
+def test_a_warm_start_at_the_optimum_takes_one_look():
+    X, y, _ = given(balanced)
+    for solver in ("conjugate_gradient", "coordinate_descent"):
+        clf = AUCClassifier(0.1, solver=solver, warm_start=True, tol=1e-8).fit(X, y)
+        assert clf.n_iter_ > 1
+        clf.fit(X, y)
+        assert clf.n_iter_ == 1
+
+
+# ---- forms of the same data --------------------------------------------------------------
+
+
+@each_solve
+@pytest.mark.parametrize("gamma", (0.0, 1.0))
+def test_dense_and_sparse_rows_give_the_same(solver, penalty, gamma, named):
+    X, y, weight = given(sparse_weighted)
+    settings = dict(solver=named(solver), standardize=gamma)
+    a, b = (fit((Z, y, weight), *PENALTIES[penalty], **settings) for Z in (X, X.toarray()))
+    close(a.coef_, b.coef_, 1e-9)
+
+
+@each_solve
+@pytest.mark.parametrize("gamma", (0.0, 1.0))
+def test_weights_are_repetitions(solver, penalty, gamma, named):
+    X, y, _ = given(balanced)
+    times = np.random.RandomState(3).randint(0, 4, size=len(y))
+    settings = dict(solver=named(solver), standardize=gamma)
+    a = fit((X, y, times), *PENALTIES[penalty], **settings)
+    b = fit((X.repeat(times, axis=0), y.repeat(times), None), *PENALTIES[penalty], **settings)
+    close(a.coef_, b.coef_, 1e-9)
+    close(a.intercept_, b.intercept_, 1e-9)
+
+
+@each_solve
+def test_single_precision_rows_are_summed_in_double(solver, penalty, named):
+    X, y, _ = given(balanced)
+    rough = X.astype(np.float32)
+    a, b, c = (
+        fit((Z, y, None), *PENALTIES[penalty], solver=named(solver))
+        for Z in (rough, rough.astype(np.float64), X)
+    )
+    close(a.coef_, b.coef_, 1e-10)
+    close(a.coef_, c.coef_, 1e-5)
+
+
+@each_solve
+@pytest.mark.parametrize("gamma", (0.0, 1.0))
+def test_swapped_labels_flip_the_coefficients(solver, penalty, gamma, named):
+    X, y, weight = given(weighted)
+    settings = dict(solver=named(solver), standardize=gamma)
+    a, b = (fit((X, z, weight), *PENALTIES[penalty], **settings) for z in (y, -y))
+    close(a.coef_, -b.coef_, 1e-9)
+    assert a.objective_ == pytest.approx(b.objective_, rel=1e-12)
+
+
+# ---- determinism -------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["dense", "csr"])
+def large(request):
+    """Rows in several blocks, which run on threads."""
+    X, y = rows(300, n=15_000, d=60, share=0.2, density=0.95)
+    X = X if request.param == "dense" else sp.csr_array(X)
+    assert len(_blocks(as_rows(X))) > 1
+    return X, y
+
+
+@pytest.fixture
+def threads():
+    before = numba.get_num_threads()
+    yield numba.set_num_threads
+    numba.set_num_threads(before)
+
+
+LOOSE = {
+    "exact": ("exact", 0.0),
+    "conjugate_gradient": ("conjugate_gradient", 0.0),
+    "coordinate_descent": ("coordinate_descent", 0.5),
+    "coordinate_descent on rows": ("coordinate_descent on rows", 0.5),
+    "coordinate_descent on columns": ("coordinate_descent on columns", 0.5),
+    "spam": ("spam", 0.0),
+    "vrspam": ("vrspam", 0.0),
+}
+
+
+@pytest.mark.parametrize("solver", LOOSE)
+def test_bit_for_bit_the_same_whatever_the_threads(solver, large, threads, named):
+    if numba.config.NUMBA_NUM_THREADS < 2:
+        pytest.skip("one core")
+    solver, rho = LOOSE[solver]
+    coefs = []
+    for count in (1, 2, 2):
+        threads(count)
+        clf = AUCClassifier(
+            1e-3, rho, solver=named(solver), standardize=0.5, max_iter=3 if "spam" in solver else 500,
+            random_state=0,
+        )  # fmt: skip
+        coefs.append(clf.fit(*large).coef_)
+    np.testing.assert_array_equal(coefs[0], coefs[1])
+    np.testing.assert_array_equal(coefs[1], coefs[2])

@@ -1,0 +1,639 @@
+"""The command line: what each command gives, and what bad input gets."""
+
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.datasets import dump_svmlight_file
+from typer.testing import CliRunner
+
+from aucmax import AUCClassifier, load, metrics, save
+from aucmax.cli import app, main
+from aucmax.datasets import read
+from aucmax.report.roc import roc_plot
+from aucmax.report.text import auc_text, interval_text, p_text
+from aucmax.rivals import BalancedLogisticRegression
+
+NAMES = ["height", "weight", "age"]
+
+
+@pytest.fixture(autouse=True)
+def eighty_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command line; give its exit code, stdout and stderr."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as end:
+            main([str(argument) for argument in arguments])
+        return (end.value.code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def good(run):
+    """Run a command line that must succeed; give its stdout."""
+
+    def good(*arguments):
+        code, out, err = run(*arguments)
+        assert code == 0, err
+        assert "error" not in err
+        assert all(len(line) <= 80 for line in out.splitlines() if "/" not in line)
+        return out
+
+    return good
+
+
+@pytest.fixture
+def bad(run):
+    """Run a command line that must fail as bad input does; give its one line."""
+
+    def bad(*arguments):
+        code, out, err = run(*arguments)
+        assert code == 2
+        assert out == ""
+        assert err.startswith("error: ")
+        assert err.count("\n") == 1
+        assert "Traceback" not in err
+        return err
+
+    return bad
+
+
+def made(n, seed):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < 0.3).astype(int)
+    y[:2] = 0, 1
+    X = rng.normal(size=(n, 3)) * [1, 10, 100] + np.outer(y, [1.0, 5.0, 0.0])
+    return X, y
+
+
+def write_csv(path, X, labels, names=NAMES, target="ill"):
+    with open(path, "w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow([*names, target])
+        writer.writerows(
+            [*map(repr, row), label] for row, label in zip(X.tolist(), labels, strict=True)
+        )
+    return path
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Training and test rows as CSV, Parquet and svmlight files."""
+    (X, y), (X_test, y_test) = made(120, 0), made(80, 1)
+    words = np.array(["no", "yes"])
+    write_csv(tmp_path / "train.csv", X, words[y])
+    write_csv(tmp_path / "test.csv", X_test, words[y_test])
+    columns = {name: X_test[:, j] for j, name in enumerate(NAMES)}
+    # another order, one more column: features go by name
+    shuffled = {"ill": words[y_test], "more": y_test * 7.0, **dict(reversed(columns.items()))}
+    pq.write_table(pa.table(shuffled), tmp_path / "test.parquet")
+    for name, rows, labels in (("train", X, y), ("test", X_test, y_test)):
+        dump_svmlight_file(rows, labels, str(tmp_path / f"{name}.svm"), zero_based=False)
+    return tmp_path
+
+
+@pytest.fixture
+def model(files, good):
+    good("train", files / "train.csv", "-o", files / "m.aucmax", "--target", "ill")
+    return files / "m.aucmax"
+
+
+@pytest.fixture
+def svm_model(files, good):
+    good("train", files / "train.svm", "-o", files / "s.aucmax")
+    return files / "s.aucmax"
+
+
+# ---- train
+
+
+def test_train_prints_the_numbers_of_the_same_fit(files, good):
+    path = files / "m.aucmax"
+    out = good(
+        *("train", files / "train.csv", "-o", path, "--target", "ill"),
+        *("--standardize", 0.5, "--alpha", 0.01, "--json"),
+    )
+    report = json.loads(out)
+    X, y = made(120, 0)
+    expected = AUCClassifier(0.01, standardize=0.5).fit(X, y)
+    np.testing.assert_allclose(load(path).coef_, expected.coef_, rtol=1e-12)
+    assert report["rows"] == 120
+    assert report["features"] == 3
+    assert report["positive"] == "yes"
+    assert report["positives"] == y.sum()
+    assert report["solver"] == expected.solver_ == "exact"
+    assert report["objective"] == pytest.approx(expected.objective_, rel=1e-12)
+    assert report["optimality"] < 1e-10
+    interval = metrics.auc_interval(y, expected.decision_function(X))
+    assert report["training_auc"] == pytest.approx(interval._asdict())
+
+
+def test_train_prints_a_table(files, good):
+    out = good("train", files / "train.csv", "-o", files / "m", "--target", "ill")
+    for word in ("rows", "120", "features", "yes", "exact", "objective", "optimality", "AUC"):
+        assert word in out
+    assert "saved" in out
+
+
+def test_train_keeps_names_and_settings(files, good):
+    path = files / "m.aucmax"
+    good(
+        *("train", files / "train.csv", "-o", path, "--target", "ill", "--drop", "age"),
+        *("--solver", "vrspam", "--seed", 3, "--l1-ratio", 0.5, "--tol", 0.1, "--max-iter", 7),
+    )
+    model = load(path)
+    assert model.feature_names_in_.tolist() == ["height", "weight"]
+    assert (model.solver, model.random_state, model.l1_ratio) == ("vrspam", 3, 0.5)
+    assert (model.tol, model.max_iter) == (0.1, 7)
+
+
+def test_a_trained_model_forgets_rows_given_by_name(files, model):
+    pandas = pytest.importorskip("pandas")
+    X, y = made(120, 0)
+    labels = np.array(["no", "yes"])[y]
+    forgot = load(model).forget(pandas.DataFrame(X[:20], columns=NAMES), labels[:20])
+    assert forgot.feature_names_in_.tolist() == NAMES
+    refit = AUCClassifier().fit(X[20:], labels[20:])
+    np.testing.assert_allclose(forgot.coef_, refit.coef_, rtol=1e-8)
+
+
+def test_the_smaller_label_can_be_positive(files, good):
+    path = files / "m.aucmax"
+    out = good(
+        *("train", files / "train.csv", "-o", path, "--target", "ill", "--positive", "no"),
+        "--json",
+    )
+    report = json.loads(out)
+    assert (report["positive"], report["negative"]) == ("no", "yes")
+    out = good("evaluate", path, files / "test.csv", "--json")
+    assert json.loads(out)["positive"] == "no"
+    assert json.loads(out)["scorers"][0]["auc"] > 0.6
+    _, labels = read_scores(good("score", path, files / "test.csv"))
+    assert set(labels) == {"no", "yes"}
+
+
+def test_one_label_against_the_rest(files, good, bad):
+    X, y = made(60, 2)
+    labels = np.where(y == 1, "b", np.where(np.arange(60) % 2, "a", "c"))
+    path = write_csv(files / "three.csv", X, labels)
+    message = bad("train", path, "-o", files / "m", "--target", "ill")
+    assert "3 different labels (a, b, c)" in message
+    assert "--positive" in message
+    out = good(*("train", path, "-o", files / "m", "--target", "ill", "--positive", "b", "--json"))
+    report = json.loads(out)
+    assert (report["positive"], report["negative"]) == ("b", "not b")
+    assert report["positives"] == np.sum(labels == "b")
+    expected = AUCClassifier().fit(X, labels == "b")
+    np.testing.assert_allclose(load(files / "m").coef_, expected.coef_, rtol=1e-10)
+    report = json.loads(good("evaluate", files / "m", path, "--json"))
+    auc = metrics.roc_auc(labels == "b", expected.decision_function(X))
+    assert report["scorers"][0]["auc"] == pytest.approx(auc)
+
+
+def test_a_solver_that_does_not_converge_warns_in_one_line(files, run):
+    code, out, err = run(
+        *("train", files / "train.csv", "-o", files / "m", "--target", "ill"),
+        *("--solver", "conjugate_gradient", "--max-iter", 1, "--tol", 1e-12),
+    )
+    assert code == 0
+    assert err.startswith("warning: ")
+    assert err.count("\n") == 1
+    assert "max_iter" in err
+    assert "saved" in out
+
+
+# ---- score
+
+
+def read_scores(text):
+    rows = list(csv.DictReader(io.StringIO(text)))
+    return np.array([float(row["score"]) for row in rows]), [row["label"] for row in rows]
+
+
+@pytest.mark.parametrize("name", ["test.csv", "test.parquet"])
+def test_scores_are_those_of_the_model(files, model, good, name):
+    X, _ = made(80, 1)
+    clf = AUCClassifier().fit(*made(120, 0))
+    scores, labels = read_scores(good("score", model, files / name))
+    np.testing.assert_allclose(scores, clf.decision_function(X), rtol=1e-12)
+    assert labels == np.array(["no", "yes"])[clf.predict(X)].tolist()
+
+
+def test_scores_survive_the_file_to_the_last_bit(files, svm_model, good):
+    table = read(files / "test.svm")
+    scores, labels = read_scores(good("score", svm_model, files / "test.svm"))
+    clf = load(svm_model)
+    np.testing.assert_array_equal(scores, clf.decision_function(table.X))
+    assert list(map(int, labels)) == clf.predict(table.X).tolist()
+
+
+def test_scores_go_to_a_file_or_to_json_lines(files, model, good, run):
+    text = good("score", model, files / "test.csv")
+    code, out, err = run("score", model, files / "test.csv", "-o", files / "out.csv")
+    assert (code, out) == (0, "")
+    assert "80 scores written" in err
+    assert (files / "out.csv").read_text() == text
+    lines = good("score", model, files / "test.csv", "--json").splitlines()
+    lines = [json.loads(line) for line in lines]
+    assert [line["row"] for line in lines] == list(range(1, 81))
+    scores, labels = read_scores(text)
+    assert [line["score"] for line in lines] == scores.tolist()
+    assert [line["label"] for line in lines] == labels
+
+
+def test_rows_to_score_need_no_labels_and_may_have_fewer_features(files, svm_model, good):
+    (files / "new.svm").write_text("1:0.5 2:3\n2:1\n")
+    scores, _ = read_scores(good("score", svm_model, files / "new.svm"))
+    expected = load(svm_model).decision_function([[0.5, 3, 0], [0, 1, 0]])
+    np.testing.assert_array_equal(scores, expected)
+
+
+def test_a_model_without_names_takes_columns_in_order(files, svm_model, good, bad):
+    X, _ = made(80, 1)
+    scores, _ = read_scores(good("score", svm_model, files / "test.csv", "--target", "ill"))
+    np.testing.assert_allclose(scores, load(svm_model).decision_function(X))
+    message = bad(*("score", svm_model, files / "test.parquet", "--target", "ill"))
+    assert "4 feature columns where 3 are expected" in message
+    good("score", svm_model, files / "test.parquet", "--target", "ill", "--drop", "more")
+
+
+def test_a_pipeline_saved_from_python_scores_too(files, good):
+    pandas = pytest.importorskip("pandas")
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y = made(120, 0)
+    pipeline = make_pipeline(StandardScaler(), AUCClassifier())
+    pipeline.fit(pandas.DataFrame(X, columns=NAMES), y)
+    save(pipeline, files / "p.aucmax")
+    scores, _ = read_scores(good("score", files / "p.aucmax", files / "test.parquet"))
+    frame = pandas.DataFrame(made(80, 1)[0], columns=NAMES)
+    np.testing.assert_allclose(scores, pipeline.decision_function(frame), rtol=1e-12)
+    report = json.loads(good("show", files / "p.aucmax", "--json"))
+    assert sorted(row["feature"] for row in report["weights"]) == sorted(NAMES)
+
+
+# ---- evaluate
+
+
+def test_evaluate_gives_the_metrics_of_the_scores(files, model, good):
+    X, y = made(80, 1)
+    score = AUCClassifier().fit(*made(120, 0)).decision_function(X)
+    out = good(
+        *("evaluate", model, files / "test.csv", "--json"),
+        *("--k", 7, "--fpr", 0.2, "--confidence", 0.9),
+    )
+    report = json.loads(out)
+    assert (report["rows"], report["positives"], report["positive"]) == (80, y.sum(), "yes")
+    assert report["scorers"] == [
+        pytest.approx(
+            {
+                "name": "m.aucmax",
+                **metrics.auc_interval(y, score, 0.9)._asdict(),
+                "average_precision": metrics.average_precision(y, score),
+                "precision_at_k": metrics.precision_at_k(y, score, 7),
+                "recall_at_fpr": metrics.recall_at_fpr(y, score, 0.2),
+            }
+        )
+    ]
+    text = good("evaluate", model, files / "test.csv", "--k", 7, "--fpr", 0.2)
+    for word in ("95 % interval", "precision@7", "recall at FPR ≤ 0.2", "label yes"):
+        assert word in text
+    assert auc_text(metrics.roc_auc(y, score)) in text
+
+
+def test_k_is_the_number_of_positives_unless_given(files, model, good):
+    report = json.loads(good("evaluate", model, files / "test.csv", "--json"))
+    assert report["k"] == report["positives"] == made(80, 1)[1].sum()
+
+
+def test_two_models_get_a_paired_test(files, model, good):
+    # a model that sees one feature only, and that by name
+    worse = files / "worse.aucmax"
+    good(
+        *("train", files / "train.csv", "-o", worse, "--target", "ill"),
+        *("--drop", "height", "--drop", "weight"),
+    )
+    y = made(80, 1)[1]
+    a, _ = read_scores(good("score", model, files / "test.csv"))
+    b, _ = read_scores(good("score", worse, files / "test.csv"))
+    expected = metrics.auc_test(y, a, b)
+    assert expected.p_value < 0.05
+    (test,) = json.loads(good("evaluate", model, files / "test.csv", worse, "--json"))["tests"]
+    assert [test[key] for key in expected._fields] == pytest.approx(list(expected))
+    assert test["verdict"] == "better"
+    (test,) = json.loads(good("evaluate", worse, files / "test.csv", model, "--json"))["tests"]
+    assert test["verdict"] == "worse"
+    text = good("evaluate", model, files / "test.csv", worse)
+    assert re.search(r"worse\.aucmax +better +\+0\.\d{4} ", text)
+    (test,) = json.loads(good("evaluate", model, files / "test.csv", model, "--json"))["tests"]
+    assert (test["p_value"], test["verdict"]) == (1.0, "tie")
+
+
+def test_a_model_against_logistic_regression(files, model, good):
+    out = good(
+        *("evaluate", model, files / "test.csv", "--logistic", files / "train.csv"),
+        *("--json", "--seed", 4),
+    )
+    report = json.loads(out)
+    (X, y), (X_test, y_test) = made(120, 0), made(80, 1)
+    rival = BalancedLogisticRegression(random_state=4).fit(X, y)
+    assert [scorer["name"] for scorer in report["scorers"]] == ["m.aucmax", "logistic regression"]
+    auc = metrics.roc_auc(y_test, rival.decision_function(X_test))
+    assert report["scorers"][1]["auc"] == pytest.approx(auc)
+    (test,) = report["tests"]
+    assert test["verdict"] == ("tie" if test["p_value"] >= 0.05 else test["verdict"])
+    text = good("evaluate", model, files / "test.csv", "--logistic", files / "train.csv")
+    assert re.search(rf"logistic regression +{test['verdict']} ", text)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "start"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")]
+)
+def test_the_roc_curve_is_drawn(files, model, good, suffix, start):
+    image = files / f"roc{suffix}"
+    good("evaluate", model, files / "test.csv", model, "--plot", image)
+    assert image.read_bytes().startswith(start)
+
+
+def test_names_and_labels_are_drawn_as_they_are(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.array([0, 1] * 20_000)
+    # many points, and what matplotlib would take for mathematics
+    roc_plot(y, {"a $x_1$": rng.normal(size=40_000) + y}, tmp_path / "r.svg", title="$")
+    text = (tmp_path / "r.svg").read_text()
+    assert "a $x_1$" in text
+    assert len(text) < 500_000
+
+
+def test_evaluate_warns_when_the_other_class_is_meant(files, model, run):
+    code, out, err = run("evaluate", model, files / "test.csv", "--positive", "no", "--json")
+    assert code == 0
+    assert json.loads(out)["scorers"][0]["auc"] < 0.5
+    assert err == "warning: the model ranks yes first, and is now measured for no\n"
+
+
+# ---- show
+
+
+def test_show_lists_the_largest_weights_by_name(model, good):
+    clf = load(model)
+    order = np.argsort(-np.abs(clf.coef_[0]))
+    report = json.loads(good("show", model, "--json", "--top", 2))
+    assert [row["feature"] for row in report["weights"]] == [NAMES[j] for j in order[:2]]
+    assert [row["weight"] for row in report["weights"]] == clf.coef_[0][order[:2]].tolist()
+    assert report["settings"]["alpha"] == 1e-4
+    assert report["solver"] == "exact"
+    assert report["objective"] == clf.objective_
+    assert report["optimality"] == clf.optimality_
+    assert (report["positive"], report["negative"], report["target"]) == ("yes", "no", "ill")
+    assert report["features"] == 3
+    assert report["versions"]["sklearn"]
+    text = good("show", model, "--top", 2)
+    assert NAMES[order[0]] in text
+    assert "and 1 smaller one" in text
+
+
+def test_show_by_effect(files, model, good, bad):
+    X, y = made(120, 0)
+    differences = X[y == 1][:, None] - X[y == 0]
+    effect = load(model).coef_[0] * np.sqrt(np.mean(differences**2, axis=(0, 1)))
+    order = np.argsort(-np.abs(effect))
+    report = json.loads(good("show", model, "--json", "--by", "effect"))
+    assert [row["feature"] for row in report["weights"]] == [NAMES[j] for j in order]
+    assert [row["effect"] for row in report["weights"]] == pytest.approx(effect[order].tolist())
+    good("train", files / "train.svm", "-o", files / "v", "--solver", "vrspam")
+    assert "class moments" in bad("show", files / "v", "--by", "effect")
+
+
+def test_show_numbers_the_features_of_svmlight_from_one(svm_model, good):
+    report = json.loads(good("show", svm_model, "--json"))
+    assert sorted(row["feature"] for row in report["weights"]) == ["1", "2", "3"]
+    assert report["target"] is None
+
+
+# ---- datasets
+
+
+def test_datasets_are_listed(good, monkeypatch, tmp_path):
+    monkeypatch.setenv("AUCMAX_DATA", str(tmp_path))
+    monkeypatch.setenv("AUCMAX_CACHE", str(tmp_path / "cache"))
+    rows = {row["name"]: row for row in json.loads(good("datasets", "--json"))}
+    assert rows["a9a"]["features"] == 123
+    assert rows["a9a"]["rows"] == 48842
+    assert not rows["a9a"]["found"]
+    text = good("datasets")
+    assert "a9a" in text
+    assert "AUCMAX_DATA" in text
+
+
+def test_a_data_set_in_detail(good, bad, monkeypatch, tmp_path):
+    monkeypatch.setenv("AUCMAX_DATA", str(tmp_path))
+    monkeypatch.setenv("AUCMAX_CACHE", str(tmp_path / "cache"))
+    assert "not found" in good("datasets", "fourclass")
+    rng = np.random.default_rng(0)
+    y = np.repeat([-1, 1], [555, 307])
+    dump_svmlight_file(rng.random((862, 2)), y, str(tmp_path / "fourclass_scale"), zero_based=False)
+    report = json.loads(good("datasets", "fourclass", "--json"))
+    assert report["labels"] == {"-1": 555, "1": 307}
+    assert report["positive_share"] == pytest.approx(307 / 862)
+    assert report["verified"] is False
+    assert "35.6%" in good("datasets", "fourclass")
+    assert str(tmp_path) in good("datasets").replace("\n", "").replace(" ", "")
+    assert "no data set named 'fourclas'" in bad("datasets", "fourclas")
+
+
+# ---- bad input
+
+
+def test_files_that_cannot_be_read(files, bad):
+    (files / "bad.svm").write_text("1 1:0.5\n0 2:1\n1 2:x\n")
+    message = bad("train", files / "bad.svm", "-o", files / "m")
+    assert "bad.svm, line 3" in message
+    (files / "bad.csv").write_text("a,b,label\n1,2,yes\n3,,no\n")
+    message = bad("train", files / "bad.csv", "-o", files / "m")
+    assert "bad.csv, line 3: column 'b' has a missing value" in message
+    (files / "empty.csv").write_text("")
+    assert "empty" in bad("train", files / "empty.csv", "-o", files / "m")
+    assert "no such file" in bad("train", files / "none.csv", "-o", files / "m")
+    message = bad("train", files / "train.csv", "-o", files / "m")
+    assert "--target" in message
+    message = bad("train", files / "train.svm", "-o", files / "m", "--target", "x")
+    assert "svmlight" in message
+    assert not (files / "m").exists()
+
+
+def test_settings_that_cannot_be(files, bad):
+    train = ("train", files / "train.svm", "-o", files / "m")
+    assert "alpha" in bad(*train, "--alpha", -1)
+    assert "'--alpha'" in bad(*train, "--alpha", "much")
+    assert "'exact'" in bad(*train, "--solver", "exactly")
+    assert "coordinate_descent" in bad(*train, "--solver", "exact", "--l1-ratio", 1)
+    assert "loss must be one of" in bad(*train, "--loss", "huge")
+    assert "--output" in bad("train", files / "train.svm")
+    assert "No such option" in bad(*train, "--alfa", 1)
+    assert "No such command 'trian'" in bad("trian")
+    assert "there is no folder" in bad("train", files / "train.svm", "-o", files / "no" / "m")
+    assert "this is a folder" in bad("train", files / "train.svm", "-o", files)
+    assert not (files / "m").exists()
+
+
+def test_labels_that_cannot_be(files, model, bad):
+    X, y = made(60, 2)
+    one = write_csv(files / "one.csv", X, ["no"] * 60)
+    assert "all rows have the label no" in bad("train", one, "-o", files / "m", "--target", "ill")
+    assert "no label 'yes'" in bad("evaluate", model, one)
+    only = write_csv(files / "only.csv", X, ["yes"] * 60)
+    assert "all rows have the label yes" in bad("evaluate", model, only)
+    train = ("train", files / "train.csv", "-o", files / "m", "--target", "ill")
+    assert "no label 'maybe'; the labels are no, yes" in bad(*train, "--positive", "maybe")
+    other = write_csv(files / "other.csv", X, np.array(["never", "yes"])[y])
+    message = bad("evaluate", model, other)
+    assert "the label never is none of the model's (no and yes)" in message
+
+
+def test_files_that_do_not_fit_the_model(files, model, svm_model, bad):
+    (files / "wide.svm").write_text("1 1:1\n0 9:1\n")
+    message = bad("score", svm_model, files / "wide.svm")
+    assert "wide.svm, line 2: the feature index is 9; at most 3 is expected" in message
+    short = write_csv(files / "short.csv", np.ones((2, 2)), ["a", "b"], names=NAMES[:2])
+    assert "missing: age" in bad("score", model, short)
+    assert "svmlight text has no column names" in bad("score", model, files / "test.svm")
+
+
+def test_models_that_cannot_be_read(files, model, bad):
+    whole = model.read_bytes()
+    (files / "cut").write_bytes(whole[:3000])
+    assert "cut short" in bad("score", files / "cut", files / "test.csv")
+    (files / "flipped").write_bytes(whole[:2000] + bytes([whole[2000] ^ 1]) + whole[2001:])
+    assert "damaged" in bad("show", files / "flipped")
+    assert "not an aucmax model file" in bad("evaluate", files / "test.csv", model)
+    assert "cannot be read" in bad("show", files / "none")
+    from sklearn.preprocessing import StandardScaler
+
+    save(StandardScaler().fit(made(120, 0)[0]), files / "scaler")
+    assert "does not score two classes" in bad("score", files / "scaler", files / "test.csv")
+
+
+def test_measures_that_cannot_be(files, model, bad):
+    evaluate = ("evaluate", model, files / "test.csv")
+    assert "k must be from 1" in bad(*evaluate, "--k", 0)
+    assert "max_fpr" in bad(*evaluate, "--fpr", 2)
+    assert "confidence" in bad(*evaluate, "--confidence", 1)
+    assert ".png, .svg, .pdf" in bad(*evaluate, "--plot", files / "roc.jpg")
+    assert "there is no folder" in bad(*evaluate, "--plot", files / "no" / "roc.png")
+
+
+# ---- the program
+
+
+@pytest.mark.parametrize("command", ["demo", "train", "score", "evaluate", "show", "datasets"])
+def test_help_has_an_example(command, good):
+    out = good(command, "--help")
+    assert f"aucmax {command}" in out.split("Example")[1]
+    assert "--json" in out
+
+
+def test_without_a_command_it_says_what_there_is(good):
+    assert "evaluate" in good()
+    assert good("--version").startswith("aucmax ")
+
+
+def test_typer_can_run_it_too(files):
+    result = CliRunner().invoke(app, ["show", str(files / "none")])
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output
+
+
+def in_a_process(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "aucmax", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env={**os.environ, "COLUMNS": "80", **environment},
+        timeout=300,
+    )
+
+
+def test_the_program_as_a_process(files, model):
+    done = in_a_process("score", model, files / "test.csv")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(read_scores(done.stdout)[0]) == 80
+    done = in_a_process("score", model, files / "none.csv")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    done = in_a_process("evaluate", model, files / "test.csv", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "recall at FPR ? 0.05" in done.stdout
+
+
+# ---- numbers as text
+
+
+def test_numbers_say_neither_more_nor_less():
+    assert auc_text(0.5) == "0.5000"
+    assert auc_text(1.0) == "1.0000"
+    assert auc_text(0.99999) == "0.99999"
+    assert auc_text(1 - 3e-7) == "0.9999997"
+    assert auc_text(2e-6) == "0.000002"
+    assert interval_text(0.25, 0.75) == "0.2500 to 0.7500"
+    assert interval_text(0.99999, 1.0) == "0.99999 to 1.00000"
+    assert interval_text(0.90001, 0.90002) == "0.90001 to 0.90002"
+    assert p_text(0.301) == "0.30"
+    assert p_text(0.0512) == "0.051"
+    assert p_text(1.24e-9) == "1.2e-09"
+
+
+# ---- the rival
+
+
+def test_the_rival_is_what_a_grid_search_finds():
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GridSearchCV, StratifiedKFold
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y = made(200, 5)
+    rival = BalancedLogisticRegression(cv=4, random_state=0).fit(X, y)
+    pipeline = Pipeline(
+        [
+            ("scale", StandardScaler()),
+            ("fit", LogisticRegression(class_weight="balanced", tol=1e-8)),
+        ]
+    )
+    folds = StratifiedKFold(4, shuffle=True, random_state=0)
+    grid = {"fit__C": np.logspace(-4, 4, 9)}
+    search = GridSearchCV(pipeline, grid, scoring="roc_auc", cv=folds).fit(X, y)
+    assert rival.cv_auc_ >= search.best_score_ - 1e-6
+    assert rival.n_settings_ == 18
+    assert set(rival.predict(X)) == {0, 1}
+
+
+def test_the_rival_takes_sparse_and_wide_rows():
+    import scipy.sparse as sp
+
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = sp.random(60, 600, density=0.05, random_state=0, format="csr") + sp.csr_matrix(
+        np.outer(y, rng.random(600) < 0.02)
+    )
+    rival = BalancedLogisticRegression(Cs=[0.1, 1.0], cv=3, random_state=0).fit(X, y)
+    assert not rival.standardized_
+    assert metrics.roc_auc(y, rival.decision_function(X)) > 0.9
+    with pytest.raises(ValueError, match="two classes of at least two rows"):
+        BalancedLogisticRegression().fit(X, [1] + [0] * 59)

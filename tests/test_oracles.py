@@ -1,0 +1,407 @@
+"""SPAM and VRSPAM against literal, dense NumPy versions of the papers' algorithms."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from aucmax import AUCClassifier, theory
+from aucmax.rows import as_rows
+from aucmax.solvers import SPAM, VRSPAM
+from aucmax.solvers.spam import _l2_steps
+from aucmax.solvers.vrspam import _l2_stage
+from oracles import rows, spam, vrspam
+from oracles.pairs import Pairs
+
+FORMS = {
+    "dense": np.asarray,
+    "csr": sp.csr_array,
+    "float32": lambda X: np.asarray(X, dtype=np.float32),
+    "csr32": lambda X: sp.csr_array(X, dtype=np.float32),
+}
+each_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+PENALTIES = {"l2": (0.3, 0.0), "elastic_net": (0.3, 0.4), "l1": (0.02, 1.0), "none": (0.0, 0.0)}
+each_penalty = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
+weighted = pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+
+
+def equal(got, expected):
+    scale = np.abs(expected).max()
+    assert scale > 1e-3  # an oracle that stays at zero would prove nothing
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-10 * scale)
+
+
+def problem(seed, weighted, n=30):
+    """Rows that float32 holds exactly, with some entries and some weights zero."""
+    X, y = rows(seed, n=n, d=6, share=0.35, density=0.6)
+    X = X.astype(np.float32).astype(np.float64)
+    weight = np.random.RandomState(seed).choice([0.0, 0.5, 1.0, 2.5], size=n)
+    return X, y, weight if weighted else np.ones(n)
+
+
+def without_zeros(X, y, weight):
+    kept = weight > 0
+    return X[kept], y[kept], weight[kept]
+
+
+def fitted(solver, X, y, weight, alpha, rho):
+    clf = AUCClassifier(alpha, rho, solver=solver).fit(X, y, sample_weight=weight)
+    return clf.coef_[0]
+
+
+# ---- SPAM --------------------------------------------------------------------------------
+
+# C or C̃ as a function of M²; every step is at most 2/M², or where t0="auto" 1/(2M²)
+SCHEDULES = {
+    "sqrt": (dict(schedule="sqrt"), lambda M2: 1.0 / M2, {}),
+    "power": (dict(schedule="power", theta=0.6), lambda M2: 1.5 / M2, dict(theta=0.6)),
+    "strong": (dict(schedule="strong", t0=3.0), lambda M2: 0.2 * M2, dict(t0=3.0)),
+}
+each_schedule = pytest.mark.parametrize("schedule", SCHEDULES)
+
+
+@each_form
+@each_penalty
+@each_schedule
+@weighted
+@pytest.mark.parametrize("average", [False, True], ids=["last", "averaged"])
+def test_spam_is_the_paper(form, penalty, schedule, weighted, average):
+    X, y, weight = problem(1, weighted)
+    settings, constant, extra = SCHEDULES[schedule]
+    C = constant((X**2).sum(axis=1).max())
+    solver = SPAM(step_size=C, n_epochs=3, order="cyclic", average=average, **settings)
+    iterates = spam.fit(
+        *without_zeros(X, y, weight), *penalty,
+        lambda t: spam.step_size(t, C, schedule, **extra), epochs=3,
+    )  # fmt: skip
+    equal(
+        fitted(solver, form(X), y, weight, *penalty),
+        iterates.mean(axis=0) if average else iterates[-1],
+    )
+
+
+def automatic(X, y, weight):
+    """SPAM's automatic C: its own multiple of 1/L, with the literal L."""
+    L = spam.largest_curvature(X, y, spam.typical(weight))
+    C = SPAM().step_sizes(1, 1, L, np.nan, np.nan)[0]
+    assert 0.5 <= C * L <= 4.0
+    return C
+
+
+@weighted
+@pytest.mark.parametrize("schedule", ["sqrt", "power"])
+def test_spam_automatic_step_comes_from_the_largest_curvature(weighted, schedule):
+    X, y, weight = problem(2, weighted)
+    kept = without_zeros(X, y, weight)
+    C = automatic(*kept)
+    iterates = spam.fit(
+        *kept, 0.1, 0.0, lambda t: spam.step_size(t, C, schedule, theta=0.75), epochs=2
+    )
+    solver = SPAM(n_epochs=2, order="cyclic", average=False, schedule=schedule)
+    equal(fitted(solver, X, y, weight, 0.1, 0.0), iterates[-1])
+
+
+@pytest.mark.parametrize("t0", ["auto", 50.0])
+def test_spam_automatic_strong_steps_use_the_papers_constant(t0):
+    X, y, weight = problem(3, weighted=False)
+    alpha = 0.8
+    beta = theory.beta_from_alpha(alpha, np.mean(y == 1))
+    M = np.linalg.norm(X, axis=1).max()
+    C = spam.strong_constant(beta, M)
+    offset = 2 * M**2 / C if t0 == "auto" else t0
+    iterates = spam.fit(
+        X, y, weight, alpha, 0.0, lambda t: spam.step_size(t, C, "strong", t0=offset), epochs=2
+    )
+    assert t0 != "auto" or 1 / (C * (1 + offset)) <= 1 / (2 * M**2)
+    solver = SPAM(n_epochs=2, order="cyclic", average=False, schedule="strong", t0=t0)
+    equal(fitted(solver, X, y, weight, alpha, 0.0), iterates[-1])
+
+
+@each_form
+@pytest.mark.parametrize("average", [False, True], ids=["last", "averaged"])
+def test_spam_stays_exact_when_the_scale_is_folded(form, average):
+    """w shrinks by 4 % or so at every step; the scale is folded into the vector below 1e-5."""
+    X, y, weight = problem(4, weighted=True)
+    kept = without_zeros(X, y, weight)
+    C = 0.1 / (X**2).sum(axis=1).max()
+    alpha = theory.alpha_from_beta(0.05 / C, spam.Population(*kept).p)
+    eta = np.array([spam.step_size(t, C, "power", theta=0.01) for t in range(1, 481)])
+    assert np.prod(1 / (1 + eta * 0.05 / C)) < 1e-5**1.5
+    solver = SPAM(
+        C, n_epochs=480 // len(kept[1]), order="cyclic", average=average, schedule="power",
+        theta=0.01,
+    )  # fmt: skip
+    iterates = spam.fit(*kept, alpha, 0.0, lambda t: eta[t - 1], epochs=solver.n_epochs)
+    equal(
+        fitted(solver, form(X), y, weight, alpha, 0.0),
+        iterates.mean(axis=0) if average else iterates[-1],
+    )
+
+
+def test_spam_from_a_warm_start():
+    X, y, weight = problem(5, weighted=False)
+    clf = AUCClassifier(0.1, solver=SPAM(0.1, n_epochs=2, order="cyclic", average=False))
+    first = clf.set_params(warm_start=True).fit(X, y).coef_[0].copy()
+    start = spam.fit(X, y, weight, 0.1, 0.0, lambda t: 0.1 / np.sqrt(t), epochs=2)[-1]
+    equal(first, start)
+    again = clf.fit(X, y).coef_[0]
+    here, w = spam.Population(X, y, weight), start
+    beta = theory.beta_from_alpha(0.1, here.p)
+    for t in range(1, 61):  # the step counter starts again
+        i, eta = (t - 1) % len(X), 0.1 / np.sqrt(t)
+        w = spam.prox(w - eta * spam.G(w, X[i], y[i], here), eta, beta, 0.0)
+    equal(again, w)
+
+
+# ---- SPAM over a stream ------------------------------------------------------------------
+
+
+def streamed(solver, X, y, weight, alpha, rho, chunk, form=np.asarray):
+    clf = AUCClassifier(alpha, rho, solver=solver)
+    for lo in range(0, len(y), chunk):
+        part = slice(lo, lo + chunk)
+        clf.partial_fit(form(X[part]), y[part], classes=[-1, 1], sample_weight=weight[part])
+    return clf.coef_[0]
+
+
+@each_form
+@pytest.mark.parametrize("penalty", ["l2", "elastic_net", "none"])
+@each_schedule
+@pytest.mark.parametrize("average", [False, True], ids=["last", "averaged"])
+@pytest.mark.parametrize("chunk", [1, 7, 40])
+def test_streamed_spam_keeps_running_means(form, penalty, schedule, average, chunk):
+    penalty = PENALTIES[penalty]
+    X, y, weight = problem(6, weighted=True, n=40)
+    X, y, weight = without_zeros(X, y, weight)
+    y[:2] = -1, 1  # both classes from the second row on
+    settings, constant, extra = SCHEDULES[schedule]
+    C = constant((X**2).sum(axis=1).max())
+    # the first step of the literal version is that of the second row
+    iterates = spam.growing(
+        X, y, weight, *penalty, lambda t: spam.step_size(t, C, schedule, **extra)
+    )
+    assert len(iterates) == len(X) - 1
+    solver = SPAM(step_size=C, order="cyclic", average=average, **settings)
+    got = streamed(solver, X, y, weight, *penalty, chunk, form)
+    equal(got, iterates.mean(axis=0) if average else iterates[-1])
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 40])
+@pytest.mark.parametrize("penalty", ["l2", "elastic_net"])
+def test_a_stream_that_begins_with_one_class(chunk, penalty):
+    """Rows are counted, but no step is taken nor counted, until both classes have been seen."""
+    penalty = PENALTIES[penalty]
+    X, y, weight = problem(7, weighted=False, n=40)
+    y[:10], y[10] = 1, -1
+    C = 1.0 / (X**2).sum(axis=1).max()
+    iterates = spam.growing(X, y, weight, *penalty, lambda t: C / np.sqrt(t))
+    assert len(iterates) == 30
+    solver = SPAM(step_size=C, order="cyclic", average=False)
+    equal(streamed(solver, X, y, weight, *penalty, chunk), iterates[-1])
+
+
+def test_a_stream_skips_rows_of_weight_zero():
+    X, y, weight = problem(8, weighted=True, n=40)
+    solver = SPAM(step_size=0.05, order="cyclic", average=False)
+    kept = without_zeros(X, y, weight)
+    whole = streamed(solver, X, y, weight, 0.1, 0.0, 40)
+    equal(whole, streamed(solver, *kept, 0.1, 0.0, 40))
+    equal(streamed(solver, X, y, weight, 0.1, 0.0, 5), whole)
+
+
+def test_a_stream_goes_on_from_a_fit():
+    """p, μ± and the step counter are those of the fit; the rows come after its own."""
+    X, y, weight = problem(9, weighted=False, n=40)
+    solver = SPAM(step_size=0.1, n_epochs=2, order="cyclic", average=False)
+    clf = AUCClassifier(0.1, solver=solver).fit(X[:25], y[:25])
+    w = spam.fit(X[:25], y[:25], weight[:25], 0.1, 0.0, lambda t: 0.1 / np.sqrt(t), epochs=2)[-1]
+    equal(clf.coef_[0], w)
+    for t, i in enumerate(range(25, 40), start=51):
+        seen = slice(0, i + 1)
+        here = spam.Population(X[seen], y[seen], weight[seen])
+        eta, beta = 0.1 / np.sqrt(t), theory.beta_from_alpha(0.1, here.p)
+        w = spam.prox(w - eta * spam.G(w, X[i], y[i], here), eta, beta, 0.0)
+    equal(clf.partial_fit(X[25:], y[25:]).coef_[0], w)
+
+
+# ---- VRSPAM ------------------------------------------------------------------------------
+
+
+def vrspam_start(init, X, y, weight, penalty):
+    if init == "zero":
+        return np.zeros(X.shape[1])
+    C = automatic(X, y, weight)
+    return spam.fit(X, y, weight, *penalty, lambda t: C / np.sqrt(t), epochs=1).mean(axis=0)
+
+
+@each_form
+@each_penalty
+@weighted
+@pytest.mark.parametrize("init", ["zero", "spam"])
+@pytest.mark.parametrize("inner", ["auto", 13])
+def test_vrspam_is_the_paper(form, penalty, weighted, init, inner):
+    X, y, weight = problem(11, weighted)
+    kept = without_zeros(X, y, weight)
+    m = len(kept[0]) if inner == "auto" else inner
+    eta = 0.25 / (kept[0] ** 2).sum(axis=1).max()
+    start = vrspam_start(init, *kept, penalty)
+    snapshots = vrspam.fit(*kept, *penalty, eta, stages=4, inner=m, start=start)
+    results = []
+    for safeguard in (False, True):
+        solver = VRSPAM(
+            eta, n_stages=4, n_inner=inner, order="cyclic", init=init, center=False,
+            safeguard=safeguard,
+        )  # fmt: skip
+        results.append(fitted(solver, form(X), y, weight, *penalty))
+        equal(results[-1], snapshots[-1])
+    np.testing.assert_array_equal(*results)  # the safeguard had nothing to undo
+
+
+def test_vrspam_with_a_large_step():
+    """η = 1/M² on rows of one norm."""
+    X, y = rows(12, n=40, d=4)
+    X /= np.linalg.norm(X, axis=1)[:, None]
+    snapshots = vrspam.fit(X, y, np.ones(40), 0.05, 0.0, 1.0, 6, 40, np.zeros(4))
+    solver = VRSPAM(1.0, n_stages=6, order="cyclic", init="zero", center=False, safeguard=False)
+    equal(fitted(solver, X, y, None, 0.05, 0.0), snapshots[-1])
+
+
+@each_form
+def test_vrspam_stays_exact_when_the_scale_is_folded(form):
+    """With ηβ = 10 the scale falls below 1e-100 after about 100 steps."""
+    X, y, weight = problem(13, weighted=True)
+    kept = without_zeros(X, y, weight)
+    eta = 0.5 / (X**2).sum(axis=1).max()
+    weights = spam.typical(kept[2])
+    alpha = theory.alpha_from_beta(10.0 / eta, spam.Population(*kept[:2], weights).p)
+    snapshots = vrspam.fit(*kept, alpha, 0.0, eta, 2, 250, np.zeros(6))
+    solver = VRSPAM(eta, n_stages=2, n_inner=250, order="cyclic", init="zero", center=False)
+    got = fitted(solver, form(X), y, weight, alpha, 0.0)
+    expected = snapshots[-1]
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-10 * np.abs(expected).max())
+
+
+def test_vrspam_automatic_step():
+    """min(1/(2L), 1/(2M²)), on rows shifted by their mean where they are dense."""
+    X, y, weight = problem(14, weighted=False)
+    for form, middle in ((np.asarray, X.mean(axis=0)), (sp.csr_array, np.zeros(6))):
+        shifted = X - middle
+        L, M2 = spam.largest_curvature(shifted, y, weight), (shifted**2).sum(axis=1).max()
+        eta = min(1 / (2 * L), 1 / (2 * M2))
+        snapshots = vrspam.fit(shifted, y, weight, 0.1, 0.0, eta, 3, 30, np.zeros(6))
+        solver = VRSPAM(n_stages=3, order="cyclic", init="zero")
+        equal(fitted(solver, form(X), y, None, 0.1, 0.0), snapshots[-1])
+
+
+def test_vrspam_safeguard_undoes_a_stage_that_raises_the_objective():
+    X, y, weight = problem(15, weighted=False)
+    eta = 12.0 / (X**2).sum(axis=1).max()
+    settings = dict(n_stages=12, order="cyclic", init="zero", center=False)
+    got = fitted(VRSPAM(eta, **settings), X, y, weight, 0.01, 0.0)
+    pairs, w, undone = Pairs(X, y), np.zeros(6), 0
+    for _ in range(12):
+        new = vrspam.fit(X, y, weight, 0.01, 0.0, eta, 1, 30, w)[0]
+        if pairs.objective(new, 0.01, 0.0) > pairs.objective(w, 0.01, 0.0):
+            eta, undone = eta / 2, undone + 1
+        else:
+            w = new
+    assert undone >= 2
+    equal(got, w)
+
+
+# ---- a step costs the row's stored entries -----------------------------------------------
+
+
+class Watched:
+    """A vector that notes which of its entries are read or written, one at a time."""
+
+    def __init__(self, values):
+        self.values, self.touched = np.array(values, dtype=float), set()
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, j):
+        self.touched.add(int(j))
+        return self.values[j]
+
+    def __setitem__(self, j, value):
+        self.touched.add(int(j))
+        self.values[j] = value
+
+
+def sparse_problem(n=12, d=50):
+    X, y = rows(21, n=n, d=d, density=0.06)
+    X[0] = 0.0  # a row without entries
+    return as_rows(sp.csr_array(X)), np.asarray(X), y.astype(float)
+
+
+def stored(X, i):
+    return set(X.indices[X.indptr[i] : X.indptr[i + 1]].tolist())
+
+
+@pytest.mark.parametrize("running", [False, True])
+@pytest.mark.parametrize("average", [False, True])
+def test_an_l2_step_of_spam_touches_only_the_rows_entries(running, average):
+    X, dense, sign = sparse_problem()
+    mass = np.array([0.4, 0.6])
+    total = np.random.RandomState(0).randn(2, X.n_features)
+    dots = dense @ total.T
+    kernel = getattr(_l2_steps, "py_func", _l2_steps)
+    values, k = np.random.RandomState(1).randn(2, X.n_features), np.array([1.0, 0, 0, 0, 0, 0])
+    for i in range(len(dense)):
+        v, u, sums = Watched(values[0]), Watched(values[1]), [Watched(row) for row in total]
+        kernel(
+            X, np.array([i]), sign, np.ones(len(sign)), np.array([0.1]), mass.copy(), sums,
+            dots, running, average, 0.5, v, u, k.copy(),
+        )  # fmt: skip
+        assert v.touched == stored(X, i)
+        assert u.touched == (stored(X, i) if average else set())
+        for vector in sums:
+            assert vector.touched <= (stored(X, i) if running else set())
+        assert np.any(v.values != values[0]) == bool(stored(X, i))
+
+
+def test_an_l2_step_of_vrspam_touches_only_the_rows_entries():
+    X, dense, sign = sparse_problem()
+    rng = np.random.RandomState(2)
+    w, gradient, means = rng.randn(X.n_features), rng.randn(X.n_features), rng.randn(2, 50)
+    kernel = getattr(_l2_stage, "py_func", _l2_stage)
+    fixed = np.stack([means @ w, means @ gradient])
+    for i in range(len(dense)):
+        v = Watched(w + rng.randn(X.n_features))
+        before = v.values.copy()
+        c, _ = kernel(
+            X, np.array([i]), sign, np.ones(len(sign)), 0.4, 0.1, 0.5, dense @ means.T, fixed,
+            dense @ gradient, dense @ w, v,
+        )  # fmt: skip
+        assert v.touched == stored(X, i)
+        assert np.any(v.values != before) == bool(stored(X, i))
+        assert c == 1 / 1.05  # the penalty went into the scale
+
+
+def test_features_that_no_row_holds_are_never_read():
+    """NaN spreads to whatever reads it: in compiled code too, the rest comes out the same."""
+    X, dense, sign = sparse_problem()
+    absent = np.flatnonzero(~dense.any(axis=0))
+    held = np.flatnonzero(dense.any(axis=0))
+    assert len(absent) > 5
+    order, weight = np.tile(np.arange(len(dense)), 3), np.ones(len(dense))
+    eta = np.full(len(order), 0.05)
+    results = []
+    for fill in (0.0, np.nan):
+        v, u, total = np.zeros(50), np.zeros(50), np.zeros((2, 50))
+        for vector in (v, u, *total):
+            vector[absent] = fill
+        k = np.array([1.0, 0, 0, 0, 0, 0])
+        _l2_steps(
+            X, order, sign, weight, eta, np.zeros(2), total, np.zeros((0, 2)), True, True, 0.1,
+            v, u, k,
+        )  # fmt: skip
+        c, e = _l2_stage(
+            X, order, sign, weight, 0.4, 0.05, 0.1, dense[:, held] @ total[:, held].T,
+            np.zeros((2, 2)), np.zeros(len(dense)), np.zeros(len(dense)), v,
+        )  # fmt: skip
+        results.append(np.concatenate([v[held], u[held], total[:, held].ravel(), k, [c, e]]))
+        assert np.isnan(v[absent]).all() == np.isnan(fill)
+    assert np.isfinite(results[0]).all()
+    np.testing.assert_array_equal(*results)

@@ -1,0 +1,471 @@
+"""What holds for every loss, every penalty and every solver of the registries."""
+
+import numba
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.base import clone
+
+from aucmax import AUCClassifier, products
+from aucmax.losses import LOSSES
+from aucmax.penalties import PENALTIES, ElasticNet, soft
+from aucmax.products import _blocks
+from aucmax.rows import as_rows, row_add, row_dot, row_norm2, take_rows
+from aucmax.solvers import SOLVERS, get_solver
+from oracles import rows
+from oracles.pairs import distance_to_subdifferential
+
+untimed = settings(deadline=None, derandomize=True, max_examples=60)
+each_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+each_penalty = pytest.mark.parametrize("kind", PENALTIES.values(), ids=PENALTIES)
+each_solver = pytest.mark.parametrize("solver", SOLVERS)
+
+
+def test_the_registries_are_keyed_by_name():
+    for registry in (LOSSES, PENALTIES, SOLVERS):
+        assert registry
+        assert all(item.name == name for name, item in registry.items())
+
+
+# ---- losses ------------------------------------------------------------------------------
+
+POINTS = np.linspace(-2.3, 3.1, 41)  # away from the kinks of hinges at t = 1
+
+
+@st.composite
+def scored(draw):
+    """Scores, signs of both classes, weights that sum to 1 in each class, and a direction."""
+    sign = np.array([1.0, -1.0, *draw(st.lists(st.sampled_from([1.0, -1.0]), max_size=8))])
+    seed = draw(st.integers(0, 2**31 - 1))
+    rng = np.random.RandomState(seed)
+    z, u, weight = rng.randn(len(sign)), rng.randn(len(sign)), rng.rand(len(sign)) + 0.05
+    s = weight / np.where(sign > 0, weight[sign > 0].sum(), weight[sign < 0].sum())
+    return z, u, sign, s
+
+
+@each_loss
+def test_the_derivative_of_a_loss_is_its_slope(loss):
+    h = 1e-6
+    slope = (loss.point(POINTS + h) - loss.point(POINTS - h)) / (2 * h)
+    np.testing.assert_allclose(loss.derivative(POINTS), slope, atol=1e-7)
+
+
+@each_loss
+def test_a_loss_is_convex_and_falls_where_pairs_are_ranked_wrongly(loss):
+    middle = loss.point((POINTS[:-1] + POINTS[1:]) / 2)
+    assert np.all(middle <= (loss.point(POINTS[:-1]) + loss.point(POINTS[1:])) / 2 + 1e-12)
+    assert np.all(loss.derivative(POINTS[POINTS <= 0]) < 0)
+    assert loss.point(np.array([0.0]))[0] == 1.0
+
+
+@each_loss
+@untimed
+@given(scored())
+def test_the_value_is_the_sum_over_pairs(loss, sample):
+    z, _, sign, s = sample
+    value, gradient = 0.0, np.zeros_like(z)
+    for i in np.flatnonzero(sign > 0):
+        for j in np.flatnonzero(sign < 0):
+            t = z[i : i + 1] - z[j]
+            value += 0.5 * s[i] * s[j] * loss.point(t)[0]
+            slope = 0.5 * s[i] * s[j] * loss.derivative(t)[0]
+            gradient[i] += slope
+            gradient[j] -= slope
+    assert loss.value(z, sign, s) == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(loss.gradient(z, sign, s), gradient, rtol=0, atol=1e-13)
+
+
+@each_loss
+@untimed
+@given(scored())
+def test_the_gradient_is_the_slope_of_the_value(loss, sample):
+    z, u, sign, s = sample
+    h = 1e-6
+    slope = (loss.value(z + h * u, sign, s) - loss.value(z - h * u, sign, s)) / (2 * h)
+    assert loss.gradient(z, sign, s) @ u == pytest.approx(slope, rel=1e-6, abs=1e-8)
+
+
+@each_loss
+@untimed
+@given(scored())
+def test_the_hessian_product_is_the_slope_of_the_gradient(loss, sample):
+    z, u, sign, s = sample
+    h = 1e-6
+    slope = (loss.gradient(z + h * u, sign, s) - loss.gradient(z - h * u, sign, s)) / (2 * h)
+    product = loss.hessian_product(z, u, sign, s)
+    np.testing.assert_allclose(product, slope, rtol=0, atol=1e-7)
+    assert u @ product >= -1e-12  # convex
+    other = np.cos(np.arange(len(u)))
+    assert other @ product == pytest.approx(
+        u @ loss.hessian_product(z, other, sign, s), rel=1e-9, abs=1e-12
+    )
+
+
+@each_loss
+@untimed
+@given(scored(), st.floats(-100, 100))
+def test_a_pairwise_loss_sees_differences_alone(loss, sample, shift):
+    z, _, sign, s = sample
+    assert loss.value(z + shift, sign, s) == pytest.approx(loss.value(z, sign, s), rel=1e-9)
+    gradient = loss.gradient(z, sign, s)
+    assert gradient.sum() == pytest.approx(0.0, abs=1e-12)
+    np.testing.assert_allclose(loss.gradient(z + shift, sign, s), gradient, atol=1e-10)
+
+
+@each_loss
+@untimed
+@given(scored())
+def test_swapped_classes_swap_the_scores(loss, sample):
+    z, _, sign, s = sample
+    assert loss.value(-z, -sign, s) == pytest.approx(loss.value(z, sign, s), rel=1e-12)
+
+
+# ---- penalties ---------------------------------------------------------------------------
+
+vectors = arrays(np.float64, 4, elements=st.floats(-50, 50))
+strengths = st.floats(0, 10)
+ratios = st.floats(0, 1)
+
+
+def made(kind, alpha, rho):
+    return kind(alpha, rho) if kind is ElasticNet else kind(alpha)
+
+
+@each_penalty
+@untimed
+@given(vectors, strengths, ratios)
+def test_a_penalty_is_its_formula(kind, w, alpha, rho):
+    penalty = made(kind, alpha, rho)
+    rho = {"l2": 0.0, "l1": 1.0}.get(kind.name, rho)
+    formula = alpha * ((1 - rho) / 2 * np.sum(w**2) + rho * np.sum(np.abs(w)))
+    assert penalty.value(w) == pytest.approx(formula, rel=1e-12)
+    assert (penalty.l1, penalty.l2) == (alpha * rho, alpha * (1 - rho))
+
+
+@each_penalty
+@untimed
+@given(vectors, vectors, strengths, ratios, st.floats(1e-3, 10))
+def test_the_three_point_inequality(kind, u, other, alpha, rho, step):
+    """p = prox(u) gives ½‖p−u‖² + tΩ(p) + ½(1 + tα(1−ρ))‖w−p‖² ≤ ½‖w−u‖² + tΩ(w) for all w."""
+    penalty = made(kind, alpha, rho)
+    p = penalty.prox(u, step)
+    for w in (other, u, np.zeros(4), p + 1e-3 * other, p * (other > 0)):
+        left = 0.5 * np.sum((p - u) ** 2) + step * penalty.value(p)
+        left += 0.5 * (1 + step * penalty.l2) * np.sum((w - p) ** 2)
+        right = 0.5 * np.sum((w - u) ** 2) + step * penalty.value(w)
+        assert left <= right + 1e-10 * (1 + right)
+
+
+@each_penalty
+@untimed
+@given(vectors, strengths, ratios, st.floats(1e-3, 10))
+def test_the_distance_is_zero_at_fixed_points_of_the_prox(kind, u, alpha, rho, step):
+    """w = prox(w − t g) exactly when −g is in the subdifferential at w."""
+    penalty = made(kind, alpha, rho)
+    w = penalty.prox(u, step)
+    gradient = (w - u) / step
+    assert penalty.distance(gradient, w).max() <= 1e-12 * (1 + np.abs(u).max()) * (1 + 1 / step)
+    # and not where it is no fixed point
+    for g in (gradient + 2 * penalty.l1 + 1.0, gradient - 2 * penalty.l1 - 1.0):
+        moved = penalty.prox(w - step * g, step) != w
+        np.testing.assert_array_equal(penalty.distance(g, w) > 1e-9, moved)
+
+
+@each_penalty
+@untimed
+@given(vectors, vectors, st.lists(st.booleans(), min_size=4, max_size=4), strengths, ratios)
+def test_the_distance_is_that_to_an_interval(kind, g, w, zero, alpha, rho):
+    penalty = made(kind, alpha, rho)
+    rho = {"l2": 0.0, "l1": 1.0}.get(kind.name, rho)
+    w = np.where(zero, 0.0, w)
+    np.testing.assert_allclose(
+        penalty.distance(g, w), distance_to_subdifferential(-g, w, alpha, rho), atol=1e-11
+    )
+
+
+def test_soft_threshold_by_hand():
+    np.testing.assert_array_equal(
+        soft(np.array([3.0, -3.0, 0.5, -0.5, 1.0, 0.0]), 1.0), [2.0, -2.0, 0.0, 0.0, 0.0, 0.0]
+    )
+
+
+# ---- rows and products -------------------------------------------------------------------
+
+FORMS = {
+    "dense": np.asarray,
+    "fortran": np.asfortranarray,
+    "csr_array": sp.csr_array,
+    "csc_array": sp.csc_array,
+    "coo_matrix": sp.coo_matrix,
+    "csr_int64": lambda X: int64_indices(sp.csr_array(X)),
+    "csr_duplicates": lambda X: with_duplicates(X),
+    "csr_unsorted": lambda X: unsorted(sp.csr_array(X)),
+}
+
+
+def int64_indices(X):
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    return X
+
+
+def with_duplicates(X):
+    """Every entry stored as two halves."""
+    Z = sp.coo_array(X)
+    twice = [np.concatenate([c, c]) for c in Z.coords]
+    order = np.argsort(twice[0], kind="stable")
+    data, (i, j) = np.concatenate([Z.data, Z.data])[order] / 2, (c[order] for c in twice)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(i, minlength=X.shape[0]))])
+    return sp.csr_array((data, j, indptr), shape=X.shape)
+
+
+def unsorted(X):
+    for i in range(X.shape[0]):
+        part = slice(X.indptr[i], X.indptr[i + 1])
+        X.indices[part], X.data[part] = X.indices[part][::-1].copy(), X.data[part][::-1].copy()
+    X.has_sorted_indices = False
+    return X
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_products_in_every_form_of_rows(form, dtype):
+    X, y = rows(1, n=30, d=7, density=0.4)
+    X = (X.astype(np.float32) if dtype != np.int64 else np.round(4 * X)).astype(dtype)
+    if dtype == np.int64 and form in (FORMS["csr_duplicates"],):
+        X = 2 * X  # halves are whole numbers
+    given_form = form(X)
+    R, X = as_rows(given_form), X.astype(np.float64)
+    assert (R.data if hasattr(R, "indptr") else R).dtype == (
+        np.float32 if dtype == np.float32 else np.float64
+    )
+    rng = np.random.RandomState(0)
+    v, V, s = rng.randn(7), rng.randn(7, 3), rng.rand(30)
+    offset = rng.randn(30)
+    exact = dict(rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(products.scores(R, v), X @ v, **exact)
+    rough = exact if dtype != np.float32 else dict(rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(products.scores(R, V), X @ V, **rough)
+    np.testing.assert_allclose(products.adjoint(R, s), X.T @ s, **exact)
+    np.testing.assert_allclose(
+        products.normal_product(R, s, v, offset), X.T @ (s * (X @ v - offset)), **exact
+    )
+    np.testing.assert_allclose(
+        products.normal_product(R, s, V), X.T @ (s[:, None] * (X @ V)), **exact
+    )
+    np.testing.assert_allclose(products.row_norms2(R), (X**2).sum(axis=1), **exact)
+    share = s / np.where(y > 0, s[y > 0].sum(), s[y < 0].sum())
+    means = products.class_means(R, y.astype(float), share)
+    variances = products.class_variances(R, y.astype(float), share, *means)
+    for k, members in enumerate((y > 0, y < 0)):
+        mean = share[members] @ X[members]
+        np.testing.assert_allclose(means[k], mean, **exact)
+        np.testing.assert_allclose(
+            variances[k], share[members] @ (X[members] - mean) ** 2, **exact
+        )
+    index = np.array([3, 0, 3, 29])
+    np.testing.assert_allclose(products.scores(take_rows(R, index), v), X[index] @ v, **exact)
+    if hasattr(R, "indptr"):
+        np.testing.assert_allclose(products.sparse_gram(R, s), X.T @ (s[:, None] * X), **exact)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_three_verbs_of_a_row(form, dtype):
+    """The plain bodies, as they run with NUMBA_DISABLE_JIT=1."""
+    X = rows(2, n=6, d=5, density=0.5)[0].astype(dtype)
+    R, X = as_rows(form(X)), X.astype(np.float64)
+    w = np.arange(5.0)
+    for i in range(6):
+        assert row_dot(R, i, w) == pytest.approx(X[i] @ w, rel=1e-12, abs=1e-14)
+        assert row_norm2(R, i) == pytest.approx(X[i] @ X[i], rel=1e-12, abs=1e-14)
+        v = w.copy()
+        row_add(R, i, 0.5, v)
+        np.testing.assert_allclose(v, w + 0.5 * X[i], rtol=1e-12)
+
+
+def test_rows_are_not_copied_without_need_and_never_written():
+    X = np.ones((3, 2))
+    R = as_rows(X)
+    assert R.base is X
+    assert X.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        R[0, 0] = 2.0
+    S = sp.csr_array(X.astype(np.float32))
+    assert np.shares_memory(as_rows(S).data, S.data)
+
+
+@pytest.fixture
+def threads():
+    before = numba.get_num_threads()
+    yield numba.set_num_threads
+    numba.set_num_threads(before)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_products_over_blocks_are_the_same_on_any_number_of_threads(form, threads):
+    rng = np.random.RandomState(0)
+    X = form(rng.randn(13_000, 64))
+    y, s = np.where(rng.rand(13_000) < 0.3, 1.0, -1.0), rng.rand(13_000)
+    R, v = as_rows(X), rng.randn(64)
+    assert len(_blocks(R)) == 2
+    share = s / np.where(y > 0, s[y > 0].sum(), s[y < 0].sum())
+
+    def everything():
+        return [
+            products.scores(R, v), products.adjoint(R, s), products.normal_product(R, s, v),
+            *products.class_means(R, y, share), products.row_norms2(R),
+            *products.class_variances(R, y, share, v, v),
+        ]  # fmt: skip
+
+    threads(1)
+    one = everything()
+    np.testing.assert_allclose(one[1], X.T @ s, rtol=0, atol=1e-9)
+    if numba.config.NUMBA_NUM_THREADS > 1:
+        threads(2)
+        for a, b in zip(one, everything(), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+# ---- solvers -----------------------------------------------------------------------------
+
+
+def penalties_of(solver):
+    return [(0.05, 0.0), (0.05, 0.5)] if SOLVERS[solver].takes_l1 else [(0.05, 0.0)]
+
+
+def trained(solver, X, y, penalty, weight=None, **settings):
+    settings = dict(tol=1e-10, max_iter=5 if SOLVERS[solver].stochastic else 10_000) | settings
+    clf = AUCClassifier(*penalty, solver=solver, random_state=7, **settings)
+    return clf.fit(X, y, sample_weight=weight)
+
+
+def close(got, expected, tol):
+    np.testing.assert_allclose(got, expected, rtol=0, atol=tol * np.abs(expected).max())
+
+
+@each_solver
+@pytest.mark.parametrize("gamma", [0.0, 1.0])
+def test_dense_rows_are_csr_rows(solver, gamma):
+    X, y = rows(3, n=60, d=8, density=0.5)
+    if solver == "vrspam":  # which shifts dense rows, and so takes another step size
+        solvers = [get_solver(solver).set_params(center=False) for _ in range(2)]
+    else:
+        solvers = [solver, solver]
+    for penalty in penalties_of(solver):
+        a, b = (
+            AUCClassifier(
+                *penalty, solver=s, standardize=gamma, tol=1e-10, max_iter=1000, random_state=7
+            ).fit(Z, y)
+            for s, Z in zip(solvers, (X, sp.csr_array(X)), strict=True)
+        )
+        close(a.coef_, b.coef_, 1e-9)
+        close(a.intercept_, b.intercept_, 1e-9)
+        assert a.objective_ == pytest.approx(b.objective_, rel=1e-9)
+
+
+@each_solver
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_float32_rows_are_close_to_float64_rows(solver, form):
+    X, y = rows(4, n=60, d=8, density=0.5)
+    for penalty in penalties_of(solver):
+        a = trained(solver, form(X.astype(np.float32)), y, penalty)
+        b = trained(solver, form(X), y, penalty)
+        assert a.coef_.dtype == np.float64
+        close(a.coef_, b.coef_, 1e-4)
+
+
+@each_solver
+def test_swapped_labels_flip_the_coefficients(solver):
+    X, y = rows(5, n=60, d=6, share=0.25)
+    weight = np.random.RandomState(0).rand(60)
+    for penalty in penalties_of(solver):
+        a, b = (trained(solver, X, z, penalty, weight) for z in (y, -y))
+        close(a.coef_, -b.coef_, 1e-9)
+        # the threshold stays midway: the two decide alike
+        np.testing.assert_array_equal(a.predict(X), -b.predict(X))
+
+
+@each_solver
+def test_the_names_of_the_labels_do_not_matter(solver):
+    X, y = rows(6, n=60, d=5)
+    for penalty in penalties_of(solver):
+        a = trained(solver, X, y, penalty)
+        for labels in ((0, 1), ("a", "b"), (False, True), (3.5, 7.0)):
+            other = np.where(y == 1, labels[1], labels[0])
+            b = trained(solver, X, other, penalty)
+            np.testing.assert_array_equal(a.coef_, b.coef_)
+            np.testing.assert_array_equal(b.classes_, sorted(labels))
+
+
+@each_solver
+def test_the_same_seed_gives_the_same_bits(solver):
+    X, y = rows(7, n=60, d=8, density=0.7)
+    for penalty in penalties_of(solver):
+        for form in (np.asarray, sp.csr_array):
+            a, b = (trained(solver, form(X), y, penalty) for _ in range(2))
+            np.testing.assert_array_equal(a.coef_, b.coef_)
+            c = clone(a).fit(form(X), y)
+            np.testing.assert_array_equal(a.coef_, c.coef_)
+    if SOLVERS[solver].stochastic:
+        d = AUCClassifier(*penalty, solver=solver, random_state=8, max_iter=5).fit(form(X), y)
+        assert np.any(d.coef_ != a.coef_)
+
+
+@each_solver
+def test_rows_of_weight_zero_are_left_out(solver):
+    X, y = rows(8, n=60, d=5)
+    weight = np.random.RandomState(1).choice([0.0, 1.0, 2.0], size=60)
+    weight[:5] = 0.0
+    spoilt = X.copy()
+    spoilt[weight == 0] = 1e6
+    kept = weight > 0
+    for penalty in penalties_of(solver):
+        a = trained(solver, spoilt, y, penalty, weight)
+        b = trained(solver, X[kept], y[kept], penalty, weight[kept])
+        close(a.coef_, b.coef_, 1e-9)
+
+
+@each_solver
+def test_the_scale_of_the_weights_does_not_matter(solver):
+    X, y = rows(9, n=60, d=5)
+    weight = np.random.RandomState(1).rand(60)
+    for penalty in penalties_of(solver):
+        a = trained(solver, X, y, penalty, weight)
+        for scale in (1e-3, 1e4):
+            close(trained(solver, X, y, penalty, scale * weight).coef_, a.coef_, 1e-9)
+        # equal weights are no weights
+        close(
+            trained(solver, X, y, penalty, np.full(60, 3.0)).coef_,
+            trained(solver, X, y, penalty).coef_,
+            1e-9,
+        )
+
+
+@each_solver
+def test_weights_are_repetitions_in_objective_and_optimality(solver):
+    """For a stochastic solver not in its path, but in what is reported of where it ends."""
+    X, y = rows(10, n=40, d=5)
+    times = np.random.RandomState(3).randint(1, 4, size=40)
+    a = trained(solver, X, y, (0.1, 0.0), times)
+    again = AUCClassifier(0.1, solver="coordinate_descent", warm_start=True, max_iter=1, tol=1e6)
+    again.fit(X, y)
+    again.coef_ = a.coef_.copy()
+    again.fit(X.repeat(times, axis=0), y.repeat(times))  # tol=1e6: one look, no step
+    close(again.coef_, a.coef_, 1e-15)
+    assert again.objective_ == pytest.approx(a.objective_, rel=1e-12)
+    assert again.optimality_ == pytest.approx(a.optimality_, rel=1e-7, abs=1e-13)
+
+
+@each_solver
+def test_every_solver_reaches_the_same_optimum(solver):
+    X, y = rows(11, n=80, d=5, share=0.3)
+    optimum = AUCClassifier(0.2, solver="exact").fit(X, y)
+    # SPAM's steps shrink like 1/√t and its average holds the first ones: it is slow
+    longer = {"spam": dict(n_epochs=2000), "vrspam": dict(n_stages=300)}.get(solver, {})
+    long = get_solver(solver).set_params(**longer)
+    clf = AUCClassifier(0.2, solver=long, random_state=0, tol=1e-10, max_iter=2000).fit(X, y)
+    close(clf.coef_, optimum.coef_, 0.05 if solver == "spam" else 1e-8)
+    assert clf.optimality_ < (0.05 if solver == "spam" else 1e-8)
