@@ -36,7 +36,8 @@ def no_weight_equivalence(estimator):
 
 
 @parametrize_with_checks(
-    [AUCClassifier(solver=name) for name in ("auto", *SOLVERS)]
+    [AUCClassifier(solver=name, loss=kind.losses[0]) for name, kind in SOLVERS.items()]
+    + [AUCClassifier(), AUCClassifier(loss="squared_hinge")]
     + [AUCClassifier(l1_ratio=0.5), AUCClassifier(standardize=1.0)],
     expected_failed_checks=no_weight_equivalence,
 )

@@ -703,9 +703,6 @@ def _hoeffding_interval(mean: float, k: int, confidence: float) -> tuple[float, 
     bound = np.log(2 / (1 - confidence)) / k
 
     def lower(mean: float) -> float:
-        if mean == 1.0:
-            return float(np.exp(-bound))
-
         def excess(log_theta: float) -> float:
             theta = np.exp(log_theta)
             return float(rel_entr(mean, theta) + rel_entr(1 - mean, 1 - theta) - bound)

@@ -12,6 +12,7 @@ from itertools import cycle
 import numpy as np
 
 __all__ = [
+    "F",
     "G",
     "Population",
     "d1F",
@@ -37,6 +38,13 @@ class Population:
         """a(w), b(w), α(w): the poster's equations (3) and (4)."""
         a, b = w @ self.mean_pos, w @ self.mean_neg
         return a, b, w @ (self.mean_neg - self.mean_pos)
+
+
+def F(w, a, b, alpha, x, y, p):
+    """F(w, a, b, α; z)."""
+    pos, neg = y == 1, y == -1
+    value = (1 - p) * (w @ x - a) ** 2 * pos + p * (w @ x - b) ** 2 * neg
+    return value + 2 * (1 + alpha) * (w @ x) * (p * neg - (1 - p) * pos) - p * (1 - p) * alpha**2
 
 
 def d1F(w, a, b, alpha, x, y, p):

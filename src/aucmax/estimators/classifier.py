@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -43,8 +44,9 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):
         α ≥ 0, the strength of the penalty.
     l1_ratio : float
         ρ in [0, 1], the share of the l1 part.
-    loss : {"square"}
-        ℓ(t) = (1 − t)².
+    loss : {"square", "squared_hinge"}
+        ℓ(t) = (1 − t)² or max(0, 1 − t)². The square loss needs only class moments; the squared
+        hinge does not punish a pair for being ranked too well.
     standardize : float
         γ in [0, 1]: feature j is divided by v_j^{γ/2}, v_j its mean squared difference over
         pairs, then all by one constant. 0 leaves the features alone.
@@ -223,6 +225,14 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):
             self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
         return self
 
+    def _takes_parts(self) -> bool:
+        if self.loss == "square":
+            return True
+        raise AttributeError(
+            f"loss={self.loss!r} has no partial_fit: it needs all rows at once; use loss='square'."
+        )
+
+    @available_if(_takes_parts)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Go on with more rows.
 
@@ -317,9 +327,6 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):
             names = ", ".join(map(repr, LOSSES))
             raise ValueError(f"loss must be one of {names}; got {self.loss!r}.")
         penalty = ElasticNet(self.alpha, self.l1_ratio)
-        if isinstance(self.solver, str) and self.solver == "auto":
-            return penalty, None
-        solver = get_solver(self.solver)
         fits = [
             name
             for name, kind in SOLVERS.items()
@@ -327,14 +334,22 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):
             and (kind.takes_l1 or penalty.l1 == 0.0)
             and (rows or not kind.needs_rows)
         ]
-        if solver.name not in fits:
-            if not rows and solver.needs_rows:
-                what = "class moments, which hold no rows,"
-            else:
-                what = f"loss={self.loss!r} with l1_ratio={self.l1_ratio!r}"
+        auto = isinstance(self.solver, str) and self.solver == "auto"
+        solver = None if auto else get_solver(self.solver)
+        if solver is None and fits:
+            return penalty, None
+        if solver is None or solver.name not in fits:
+            who = (
+                "no solver takes" if solver is None else f"the solver {solver.name!r} does not take"
+            )
+            what = f"loss={self.loss!r} with l1_ratio={self.l1_ratio!r}"
+            if not rows and (solver is None or solver.needs_rows):
+                what = f"class moments alone, which hold no rows, for loss={self.loss!r}"
+            if fits:
+                raise ValueError(f"{who} {what}; these do: {', '.join(map(repr, fits))}.")
             raise ValueError(
-                f"the solver {solver.name!r} does not take {what}; "
-                f"these do: {', '.join(map(repr, fits))}."
+                f"{who} {what}; use loss='square', which takes every penalty and class moments, or "
+                "l1_ratio=0 and rows."
             )
         return penalty, solver
 

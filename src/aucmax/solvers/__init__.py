@@ -4,6 +4,7 @@ from aucmax.solvers.base import Monitor, Progress, Result, Solver
 from aucmax.solvers.conjugate_gradient import ConjugateGradient
 from aucmax.solvers.coordinate_descent import CoordinateDescent
 from aucmax.solvers.exact import Exact
+from aucmax.solvers.newton import Newton
 from aucmax.solvers.spam import SPAM
 from aucmax.solvers.vrspam import VRSPAM
 
@@ -15,6 +16,7 @@ __all__ = [
     "CoordinateDescent",
     "Exact",
     "Monitor",
+    "Newton",
     "Progress",
     "Result",
     "Solver",
@@ -22,7 +24,8 @@ __all__ = [
 ]
 
 SOLVERS: dict[str, type[Solver]] = {
-    solver.name: solver for solver in (Exact, ConjugateGradient, CoordinateDescent, SPAM, VRSPAM)
+    solver.name: solver
+    for solver in (Exact, ConjugateGradient, CoordinateDescent, Newton, SPAM, VRSPAM)
 }
 
 

@@ -5,6 +5,7 @@ from aucmax.solvers.base import Solver
 from aucmax.solvers.conjugate_gradient import ConjugateGradient
 from aucmax.solvers.coordinate_descent import CoordinateDescent
 from aucmax.solvers.exact import Exact
+from aucmax.solvers.newton import Newton
 
 __all__ = ["choose"]
 
@@ -14,10 +15,12 @@ _FEW_FEATURES = 1500  # up to here one d×d factorisation beats the passes of an
 def choose(objective: Objective) -> Solver:
     """Return the first batch solver that fits the objective.
 
-    An l1 part needs coordinate descent; otherwise the exact solution where the d×d matrix is
+    The squared hinge needs Newton's method, an l1 part coordinate descent; otherwise the exact solution where the d×d matrix is
     small or already there, and conjugate gradient where it is not.
     """
     problem = objective.problem
+    if objective.loss.name == "squared_hinge":
+        return Newton()
     if objective.penalty.l1 > 0.0:
         return CoordinateDescent()
     if problem.knows_moments or problem.n_features <= _FEW_FEATURES:
