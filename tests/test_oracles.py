@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from aucmax import AUCClassifier, theory
 from aucmax.rows import as_rows
 from aucmax.solvers import SPAM, VRSPAM
+from aucmax.solvers._epochs import Sampler
 from aucmax.solvers.spam import _l2_steps
 from aucmax.solvers.vrspam import _l2_stage
 from oracles import rows, spam, vrspam
@@ -79,25 +80,55 @@ def test_spam_is_the_paper(form, penalty, schedule, weighted, average):
     )
 
 
-def automatic(X, y, weight):
-    """SPAM's automatic C: its own multiple of 1/L, with the literal L."""
+def automatic(X, y, weight, penalty, schedule="sqrt", average=True):
+    """SPAM's automatic C: its own multiple of 1/L, halved while the first epoch ends above J(0).
+
+    Returns C and how often it was halved.
+    """
     L = spam.largest_curvature(X, y, spam.typical(weight))
-    C = SPAM().step_sizes(1, 1, L, np.nan, np.nan)[0]
-    assert 0.5 <= C * L <= 4.0
-    return C
+    first = SPAM().step_sizes(1, 1, L, np.nan, np.nan)[0]
+    assert 0.5 <= first * L <= 4.0
+    pairs = Pairs(X, y, weight)
+
+    def too_large(C):
+        def steps(t):
+            return spam.step_size(t, C, schedule, theta=0.75)
+
+        path = spam.fit(X, y, weight, *penalty, steps, epochs=1)
+        return pairs.objective(path.mean(axis=0) if average else path[-1], *penalty) > 0.5
+
+    halvings = next(k for k in range(11) if not too_large(first / 2**k))
+    return first / 2**halvings, halvings
 
 
 @weighted
 @pytest.mark.parametrize("schedule", ["sqrt", "power"])
-def test_spam_automatic_step_comes_from_the_largest_curvature(weighted, schedule):
+@pytest.mark.parametrize("average", [False, True], ids=["last", "averaged"])
+def test_spam_automatic_step_comes_from_the_largest_curvature(weighted, schedule, average):
     X, y, weight = problem(2, weighted)
     kept = without_zeros(X, y, weight)
-    C = automatic(*kept)
+    C, _ = automatic(*kept, (0.1, 0.0), schedule, average)
     iterates = spam.fit(
         *kept, 0.1, 0.0, lambda t: spam.step_size(t, C, schedule, theta=0.75), epochs=2
     )
-    solver = SPAM(n_epochs=2, order="cyclic", average=False, schedule=schedule)
-    equal(fitted(solver, X, y, weight, 0.1, 0.0), iterates[-1])
+    solver = SPAM(n_epochs=2, order="cyclic", average=average, schedule=schedule)
+    got = fitted(solver, X, y, weight, 0.1, 0.0)
+    equal(got, iterates.mean(axis=0) if average else iterates[-1])
+
+
+def test_spam_automatic_step_is_halved_where_it_overshoots():
+    X, y = rows(16, n=30, d=6, shift=4.0)
+    weight = np.ones(30)
+    C, halvings = automatic(X, y, weight, (0.01, 0.0), average=False)
+    assert halvings >= 1
+    iterates = spam.fit(X, y, weight, 0.01, 0.0, lambda t: C / np.sqrt(t), epochs=2)
+    passes = []
+    clf = AUCClassifier(
+        0.01, solver=SPAM(n_epochs=2, order="cyclic", average=False),
+        callback=lambda progress: passes.append(progress.passes),
+    ).fit(X, y)  # fmt: skip
+    equal(clf.coef_[0], iterates[-1])
+    assert passes == [halvings + 1, halvings + 2]  # the wasted ones are counted
 
 
 @pytest.mark.parametrize("t0", ["auto", 50.0])
@@ -223,13 +254,29 @@ def test_a_stream_goes_on_from_a_fit():
     equal(clf.partial_fit(X[25:], y[25:]).coef_[0], w)
 
 
+def test_a_stream_goes_on_with_the_random_state_of_the_fit(monkeypatch):
+    """The rows of a later pass are not shuffled as those of the first were."""
+    X, y, _ = problem(10, weighted=False, n=12)
+    seen, take = [], Sampler.take
+
+    def noted(self, count):
+        seen.append(take(self, count))
+        return seen[-1]
+
+    monkeypatch.setattr(Sampler, "take", noted)
+    clf = AUCClassifier(0.1, solver=SPAM(0.1, n_epochs=2), random_state=3).fit(X, y)
+    clf.partial_fit(X, y).partial_fit(X, y)
+    rng = np.random.RandomState(3)
+    np.testing.assert_array_equal(seen, [rng.permutation(12) for _ in range(4)])
+
+
 # ---- VRSPAM ------------------------------------------------------------------------------
 
 
 def vrspam_start(init, X, y, weight, penalty):
     if init == "zero":
         return np.zeros(X.shape[1])
-    C = automatic(X, y, weight)
+    C, _ = automatic(X, y, weight, penalty)
     return spam.fit(X, y, weight, *penalty, lambda t: C / np.sqrt(t), epochs=1).mean(axis=0)
 
 
@@ -306,6 +353,28 @@ def test_vrspam_safeguard_undoes_a_stage_that_raises_the_objective():
             w = new
     assert undone >= 2
     equal(got, w)
+
+
+@each_form
+@pytest.mark.parametrize("penalty", ["l2", "elastic_net"])
+def test_streamed_vrspam_is_one_stage_on_the_new_rows(form, penalty):
+    """p and μ± are those of all rows so far, μ̃ the mean of G over the new rows."""
+    alpha, rho = PENALTIES[penalty]
+    X, y, weight = problem(17, weighted=True, n=40)
+    X, y, weight = without_zeros(X, y, weight)
+    eta, w = 0.25 / (X**2).sum(axis=1).max(), np.zeros(6)
+    clf = AUCClassifier(alpha, rho, solver=VRSPAM(eta, order="cyclic"))
+    for lo in range(0, len(y), 8):
+        new, seen = slice(lo, lo + 8), slice(0, lo + 8)
+        clf.partial_fit(form(X[new]), y[new], classes=[-1, 1], sample_weight=weight[new])
+        here = spam.Population(X[seen], y[seen], weight[seen])
+        part = X[new], y[new], weight[new]
+        scale = 2 * here.p * (1 - here.p)
+        mu, snapshot = vrspam.full_gradient(w, *part, here), w
+        for x, y_i, q in zip(*part, strict=True):
+            step = eta * vrspam.v(w, snapshot, mu, x, y_i, q, here)
+            w = spam.prox(w - step, eta, scale * alpha * (1 - rho), scale * alpha * rho)
+        equal(clf.coef_[0], w)
 
 
 # ---- a step costs the row's stored entries -----------------------------------------------

@@ -1,6 +1,7 @@
 """What the SPAM and VRSPAM papers state, corrected where they err, as tests that can fail."""
 
 import sys
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -126,8 +127,7 @@ def test_a_step_follows_the_papers_gradient(here):
     """SPAM's own G, simplified, is ∂₁F at a(w), b(w), α(w)."""
     w = np.random.RandomState(1).randn(4)
     literal = [
-        q * spam.G(w, x, y, here.here)
-        for x, y, q in zip(here.X, here.y, here.weight, strict=True)
+        q * spam.G(w, x, y, here.here) for x, y, q in zip(here.X, here.y, here.weight, strict=True)
     ]
     np.testing.assert_allclose(here.G(w), literal, rtol=1e-12, atol=1e-12)
 
@@ -253,14 +253,10 @@ def test_the_variance_vanishes_for_vrspam_and_not_for_spam():
         callback=lambda progress: path.append(progress.coef),
     ).fit(here.X, here.y)  # fmt: skip
     reduced = []
-    for snapshot, w in zip(path[:-1], path[1:], strict=True):
-        mu = here.gradient(snapshot)
-        reduced.append(variance(
-            np.array([
-                vrspam.v(w, snapshot, mu, x, y, 1.0, here.here)
-                for x, y in zip(here.X, here.y, strict=True)
-            ])
-        ))  # fmt: skip
+    for snapshot, w in pairwise(path):
+        mu, samples = here.gradient(snapshot), zip(here.X, here.y, strict=True)
+        v = [vrspam.v(w, snapshot, mu, x, y, 1.0, here.here) for x, y in samples]
+        reduced.append(variance(np.array(v)))
     assert len(reduced) == 60
     assert reduced[0] > 1e-3
     assert reduced[20] < 1e-5 * reduced[0]

@@ -11,12 +11,14 @@ from sklearn.base import clone
 
 from aucmax import AUCClassifier, products
 from aucmax.losses import LOSSES
+from aucmax.objective import Objective
 from aucmax.penalties import PENALTIES, ElasticNet, soft
+from aucmax.problem import MemoryProblem
 from aucmax.products import _blocks
 from aucmax.rows import as_rows, row_add, row_dot, row_norm2, take_rows
 from aucmax.solvers import SOLVERS, get_solver
 from oracles import rows
-from oracles.pairs import distance_to_subdifferential
+from oracles.pairs import Pairs, distance_to_subdifferential, l2_optimum
 
 untimed = settings(deadline=None, derandomize=True, max_examples=60)
 each_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
@@ -261,9 +263,7 @@ def test_products_in_every_form_of_rows(form, dtype):
     for k, members in enumerate((y > 0, y < 0)):
         mean = share[members] @ X[members]
         np.testing.assert_allclose(means[k], mean, **exact)
-        np.testing.assert_allclose(
-            variances[k], share[members] @ (X[members] - mean) ** 2, **exact
-        )
+        np.testing.assert_allclose(variances[k], share[members] @ (X[members] - mean) ** 2, **exact)
     index = np.array([3, 0, 3, 29])
     np.testing.assert_allclose(products.scores(take_rows(R, index), v), X[index] @ v, **exact)
     if hasattr(R, "indptr"):
@@ -337,8 +337,9 @@ def penalties_of(solver):
 
 
 def trained(solver, X, y, penalty, weight=None, **settings):
-    settings = dict(tol=1e-10, max_iter=5 if SOLVERS[solver].stochastic else 10_000) | settings
-    clf = AUCClassifier(*penalty, solver=solver, random_state=7, **settings)
+    kind = SOLVERS[solver]
+    settings = dict(tol=1e-10, max_iter=5 if kind.stochastic else 10_000) | settings
+    clf = AUCClassifier(*penalty, loss=kind.losses[0], solver=solver, random_state=7, **settings)
     return clf.fit(X, y, sample_weight=weight)
 
 
@@ -357,7 +358,13 @@ def test_dense_rows_are_csr_rows(solver, gamma):
     for penalty in penalties_of(solver):
         a, b = (
             AUCClassifier(
-                *penalty, solver=s, standardize=gamma, tol=1e-10, max_iter=1000, random_state=7
+                *penalty,
+                loss=SOLVERS[solver].losses[0],
+                solver=s,
+                standardize=gamma,
+                tol=1e-10,
+                max_iter=1000,
+                random_state=7,
             ).fit(Z, y)
             for s, Z in zip(solvers, (X, sp.csr_array(X)), strict=True)
         )
@@ -445,27 +452,27 @@ def test_the_scale_of_the_weights_does_not_matter(solver):
 
 
 @each_solver
-def test_weights_are_repetitions_in_objective_and_optimality(solver):
-    """For a stochastic solver not in its path, but in what is reported of where it ends."""
+def test_weights_are_repetitions_in_what_is_reported(solver):
+    """Not in a stochastic solver's path, but in the J and the optimality of where it ends."""
     X, y = rows(10, n=40, d=5)
     times = np.random.RandomState(3).randint(1, 4, size=40)
-    a = trained(solver, X, y, (0.1, 0.0), times)
-    again = AUCClassifier(0.1, solver="coordinate_descent", warm_start=True, max_iter=1, tol=1e6)
-    again.fit(X, y)
-    again.coef_ = a.coef_.copy()
-    again.fit(X.repeat(times, axis=0), y.repeat(times))  # tol=1e6: one look, no step
-    close(again.coef_, a.coef_, 1e-15)
-    assert again.objective_ == pytest.approx(a.objective_, rel=1e-12)
-    assert again.optimality_ == pytest.approx(a.optimality_, rel=1e-7, abs=1e-13)
+    clf = trained(solver, X, y, (0.1, 0.0), times)
+    repeated = MemoryProblem(as_rows(X.repeat(times, axis=0)), y.repeat(times).astype(float))
+    objective = Objective(repeated, LOSSES[clf.loss], ElasticNet(0.1, 0.0))
+    value, optimality = objective.evaluate(clf.coef_[0])
+    assert clf.objective_ == pytest.approx(value, rel=1e-12)
+    assert clf.optimality_ == pytest.approx(optimality, rel=1e-7, abs=1e-13)
 
 
 @each_solver
-def test_every_solver_reaches_the_same_optimum(solver):
+def test_every_solver_reaches_the_optimum_of_the_pairs(solver):
     X, y = rows(11, n=80, d=5, share=0.3)
-    optimum = AUCClassifier(0.2, solver="exact").fit(X, y)
+    loss = SOLVERS[solver].losses[0]
+    optimum = l2_optimum(Pairs(X, y), 0.2, loss)
     # SPAM's steps shrink like 1/√t and its average holds the first ones: it is slow
     longer = {"spam": dict(n_epochs=2000), "vrspam": dict(n_stages=300)}.get(solver, {})
     long = get_solver(solver).set_params(**longer)
-    clf = AUCClassifier(0.2, solver=long, random_state=0, tol=1e-10, max_iter=2000).fit(X, y)
-    close(clf.coef_, optimum.coef_, 0.05 if solver == "spam" else 1e-8)
+    clf = AUCClassifier(0.2, loss=loss, solver=long, random_state=0, tol=1e-10, max_iter=2000)
+    clf.fit(X, y)
+    close(clf.coef_[0], optimum, 0.05 if solver == "spam" else 1e-8)
     assert clf.optimality_ < (0.05 if solver == "spam" else 1e-8)

@@ -7,7 +7,7 @@ every stochastic learner of the field. Start with `AUCClassifier`.
 from importlib.metadata import PackageNotFoundError, version
 
 from aucmax import datasets, metrics, solvers, theory
-from aucmax.estimators import AUCClassifier
+from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.moments import ClassMoments
 from aucmax.persist import load, save
 
@@ -18,6 +18,7 @@ except PackageNotFoundError:  # running from a source tree that is not installed
 
 __all__ = [
     "AUCClassifier",
+    "AUCClassifierCV",
     "ClassMoments",
     "datasets",
     "load",

@@ -138,9 +138,9 @@ class SquaredHinge(PairwiseLoss):
     def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "_SquaredHingePairs":
         # differences are all that counts: near 0 they keep their digits
         z = z - 0.5 * (float(z.min()) + float(z.max()))
-        order = np.argsort(z, kind="stable")
-        pos = sign[order] > 0
-        pos, neg = order[pos], order[~pos]
+        order = np.argsort(z)
+        positive = sign[order] > 0
+        pos, neg = order[positive], order[~positive]
         return _SquaredHingePairs(z, s, pos, neg, _first_active(z, pos, neg))
 
 

@@ -393,13 +393,13 @@ class ClassMoments:
             raise ValueError(
                 f"X has {d} features, but these moments have {self._d}; give the same columns."
             )
-        if names is not None and self.feature_names is not None:
-            if list(names) != list(self.feature_names):
-                odd = next((a, b) for a, b in zip(self.feature_names, names, strict=True) if a != b)
-                raise ValueError(
-                    f"feature names differ: expected {odd[0]!r}, got {odd[1]!r}; "
-                    "give the same columns in the same order."
-                )
+        mine = self.feature_names
+        if names is not None and mine is not None and list(names) != mine:
+            odd = next((a, b) for a, b in zip(mine, names, strict=True) if a != b)
+            raise ValueError(
+                f"feature names differ: expected {odd[0]!r}, got {odd[1]!r}; "
+                "give the same columns in the same order."
+            )
 
     def _set_features(self, d: int) -> None:
         K = len(self._classes)

@@ -39,10 +39,8 @@ class Objective:
                 return 0.5 * gap * gap + 0.5 * float(w @ hw), hw - gap * problem.delta
         if not isinstance(problem, MemoryProblem):
             raise ValueError(f"the loss {self.loss.name!r} needs rows; only moments are given.")
-        z = problem.scores(w)
-        value = self.loss.value(z, problem.sign, problem.share)
-        slope = self.loss.gradient(z, problem.sign, problem.share)
-        return value, problem.adjoint(slope)
+        pairs = self.loss.at(problem.scores(w), problem.sign, problem.share)
+        return pairs.value, problem.adjoint(pairs.gradient)
 
     def value(self, w: np.ndarray) -> float:
         """Return J(w)."""
@@ -64,11 +62,12 @@ class Objective:
 
     @cached_property
     def slope_at_zero(self) -> float:
-        """The maximum norm of the data term's gradient at w = 0 (1 where that is 0)."""
-        if self.loss.quadratic:
-            slope = float(np.max(np.abs(self.problem.delta), initial=0.0))
-        else:
-            slope = float(np.max(np.abs(self.gradient(np.zeros(self.problem.n_features)))))
+        """The maximum norm of the data term's gradient at w = 0 (1 where that is 0).
+
+        At w = 0 every pair has t = 0, so the gradient is ½ ℓ′(0) δ.
+        """
+        half = 0.5 * float(self.loss.derivative(np.zeros(1))[0])
+        slope = abs(half) * float(np.max(np.abs(self.problem.delta), initial=0.0))
         return slope if slope > 0.0 else 1.0
 
     def violation(self, gradient: np.ndarray, w: np.ndarray) -> float:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-__all__ = ["L1", "L2", "PENALTIES", "ElasticNet", "soft"]
+__all__ = ["L1", "L2", "PENALTIES", "ElasticNet", "L2Ball", "soft"]
 
 
 def soft(u: np.ndarray, threshold: float) -> np.ndarray:
@@ -70,6 +70,46 @@ class L2(ElasticNet):
 
     def __init__(self, alpha: float) -> None:
         super().__init__(alpha, 0.0)
+
+
+class L2Ball(L2):
+    """(α/2) ‖w‖₂² on the ball ‖w‖₂ ≤ R; `value` is for a w in the ball.
+
+    Parameters
+    ----------
+    alpha : float
+        α ≥ 0.
+    radius : float
+        R > 0.
+    """
+
+    name = "l2_ball"
+
+    def __init__(self, alpha: float, radius: float) -> None:
+        super().__init__(alpha)
+        self.radius = float(radius)
+
+    def prox(self, u: np.ndarray, step: float) -> np.ndarray:
+        w = super().prox(u, step)
+        norm = float(np.linalg.norm(w))
+        return w * (self.radius / norm) if norm > self.radius else w
+
+    def distance(self, gradient: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Return |gradient + αw| inside the ball; on its sphere |gradient + αw + λw|.
+
+        There λ ≥ 0 is such that the largest entry is least: αw plus the normal cone {λw} is the
+        subdifferential.
+        """
+        g = gradient + self.l2 * w
+        if not np.linalg.norm(w) >= (1.0 - 1e-9) * self.radius:
+            return np.abs(g)
+        low, high = 0.0, 2.0 * float(np.abs(g).max()) / float(np.abs(w).max())
+        for _ in range(60):  # bisection on the slope of the largest entry
+            middle = 0.5 * (low + high)
+            e = g + middle * w
+            j = int(np.abs(e).argmax())
+            low, high = (low, middle) if e[j] * w[j] > 0.0 else (middle, high)
+        return np.abs(g + high * w)
 
 
 class L1(ElasticNet):

@@ -175,6 +175,7 @@ class MemoryProblem(Problem):
         # s sums to 1 in each class: weights of a mean over pairs
         self.share = self.weight / np.where(pos, self.n_pos, self.n_neg)
         self._known: dict[str, ClassMoments] = {}
+        self._samples: dict[int, MemoryProblem] = {}
 
     @cached_property
     def _raw_means(self) -> tuple[np.ndarray, np.ndarray]:
@@ -216,7 +217,7 @@ class MemoryProblem(Problem):
         for name in ("_raw_means", "_spread"):
             if name in self.__dict__:
                 setattr(out, name, getattr(self, name))
-        out.factor = None
+        out._samples, out.factor = {}, None
         if gamma > 0.0:
             out._spread = self.spread()
             out.factor = feature_factors(out._spread, gamma)
@@ -251,6 +252,19 @@ class MemoryProblem(Problem):
             return products.normal_product(self.X, s, V, offset)
         factor = self.factor if V.ndim == 1 else self.factor[:, None]
         return factor * products.normal_product(self.X, s, factor * V, offset)
+
+    def sample(self, per_class: int) -> "MemoryProblem":
+        """Return about so many evenly spaced rows of each class as a problem of their own."""
+        if per_class not in self._samples:
+            chosen = []
+            for label in (1.0, -1.0):
+                members = np.flatnonzero(self.sign == label)
+                chosen.append(members[:: max(len(members) // per_class, 1)])
+            rows = np.sort(np.concatenate(chosen))
+            part = MemoryProblem(take_rows(self.X, rows), self.sign[rows], self.weight[rows])
+            part.factor = self.factor
+            self._samples[per_class] = part
+        return self._samples[per_class]
 
     def within_product(self, v: np.ndarray) -> np.ndarray:
         if self.knows_moments:

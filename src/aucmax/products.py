@@ -4,6 +4,7 @@ Rows are cut into blocks whose number depends on the data's size alone; blocks r
 and are summed in order, so a result is the same, bit for bit, whatever the thread count.
 """
 
+import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -52,7 +53,7 @@ def _blocks(X: Rows) -> list[tuple[int, int]]:
         cuts[0], cuts[-1] = 0, n
     else:
         cuts = np.linspace(0, n, count + 1).astype(int)
-    return [(int(a), int(b)) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [(int(a), int(b)) for a, b in itertools.pairwise(cuts)]
 
 
 def _each_block(X: Rows, work: Callable[[int, int, int], None]) -> None:

@@ -6,7 +6,9 @@ body is chosen by the type of ``X`` at compile time; with ``NUMBA_DISABLE_JIT=1`
 bodies serve at run time.
 """
 
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,10 +33,23 @@ __all__ = [
     "to_scipy",
 ]
 
-# Sums may be reordered to use vector registers; NaN and infinity keep their meaning.
+# Dense sums may be reordered to use vector registers; NaN and infinity keep their meaning.
 _REORDER = {"reassoc", "contract", "nsz"}
 
-compiled: Callable[..., Any] = njit(cache=True, nogil=True, fastmath=_REORDER, error_model="numpy")
+_SOURCE = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+
+
+def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a kernel, kept on disk between processes.
+
+    Numba's cache looks at the kernel's own file only; the bodies below are in every kernel, so
+    this file's digest is made part of what the cache compares.
+    """
+    dispatcher = njit(cache=True, nogil=True, error_model="numpy")(kernel)
+    index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if hasattr(index, "_source_stamp"):
+        index._source_stamp = (index._source_stamp, _SOURCE)
+    return dispatcher
 
 
 class CSR(NamedTuple):
@@ -141,11 +156,26 @@ def _dense_dot(X, i, w):
     return s
 
 
+# CSR bodies index with unsigned numbers, which spares the check for a negative index, and the dot
+# keeps four sums, so that one addition need not wait for the last (docs/performance.md).
 def _csr_dot(X, i, w):
-    s = 0.0
-    for k in range(X.indptr[i], X.indptr[i + 1]):
-        s += X.data[k] * w[X.indices[k]]
-    return s
+    one, four = np.uint64(1), np.uint64(4)
+    k, end = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+    whole = k + (end - k) // four * four
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    while k < whole:
+        a += X.data[k] * w[np.uint64(X.indices[k])]
+        k += one
+        b += X.data[k] * w[np.uint64(X.indices[k])]
+        k += one
+        c += X.data[k] * w[np.uint64(X.indices[k])]
+        k += one
+        d += X.data[k] * w[np.uint64(X.indices[k])]
+        k += one
+    while k < end:
+        a += X.data[k] * w[np.uint64(X.indices[k])]
+        k += one
+    return (a + b) + (c + d)
 
 
 def _dense_add(X, i, c, w):
@@ -154,8 +184,8 @@ def _dense_add(X, i, c, w):
 
 
 def _csr_add(X, i, c, w):
-    for k in range(X.indptr[i], X.indptr[i + 1]):
-        w[X.indices[k]] += c * X.data[k]
+    for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+        w[np.uint64(X.indices[k])] += c * X.data[k]
 
 
 def _dense_norm2(X, i):
@@ -187,14 +217,26 @@ def row_norm2(X, i):
     return (_csr_norm2 if isinstance(X, CSR) else _dense_norm2)(X, i)
 
 
+# Dense sums may be reordered. CSR sums must not be, or the compiler gathers, which is slower; and
+# their bodies are inlined, since passing three arrays costs as much as a short row.
 @overload(row_dot, jit_options={"fastmath": _REORDER})
-def _row_dot(X, i, w):
-    return _dense_dot if isinstance(X, types.Array) else _csr_dot
+def _row_dot_dense(X, i, w):
+    return _dense_dot if isinstance(X, types.Array) else None
 
 
-@overload(row_add, jit_options={"fastmath": _REORDER})
-def _row_add(X, i, c, w):
-    return _dense_add if isinstance(X, types.Array) else _csr_add
+@overload(row_dot, inline="always")
+def _row_dot_csr(X, i, w):
+    return None if isinstance(X, types.Array) else _csr_dot
+
+
+@overload(row_add)
+def _row_add_dense(X, i, c, w):
+    return _dense_add if isinstance(X, types.Array) else None
+
+
+@overload(row_add, inline="always")
+def _row_add_csr(X, i, c, w):
+    return None if isinstance(X, types.Array) else _csr_add
 
 
 @overload(row_norm2, jit_options={"fastmath": _REORDER})

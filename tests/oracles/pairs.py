@@ -8,7 +8,7 @@ D holds the differences x − x′ of all pairs, q their weights, which sum to 1
 import numpy as np
 
 __all__ = [
-    "SQUARE",
+    "LOSSES",
     "Pairs",
     "distance_to_subdifferential",
     "elastic_net_optimum",
@@ -16,10 +16,14 @@ __all__ = [
     "least_norm_optimum",
 ]
 
-
-def SQUARE(t):
-    """ℓ(t) = (1 − t)² and its derivative."""
-    return (1 - t) ** 2, -2 * (1 - t)
+# ℓ(t), ℓ′(t) and ℓ″(t) by the library's names
+LOSSES = {
+    "square": lambda t: ((1 - t) ** 2, -2 * (1 - t), 2 + 0 * t),
+    "squared_hinge": lambda t: (
+        np.where(t < 1, (1 - t) ** 2, 0), np.where(t < 1, -2 * (1 - t), 0), np.where(t < 1, 2, 0)
+    ),
+    "hinge": lambda t: (np.where(t < 1, 1 - t, 0), np.where(t < 1, -1, 0), 0 * t),
+}  # fmt: skip
 
 
 class Pairs:
@@ -46,21 +50,22 @@ class Pairs:
     def from_features(self, coef):
         return np.array([c / f if f > 0 else 0.0 for c, f in zip(coef, self.factor, strict=True)])
 
-    def data_term(self, w, loss=SQUARE):
-        return 0.5 * self.q @ loss(self.D @ w)[0]
+    def data_term(self, w, loss="square"):
+        return 0.5 * self.q @ LOSSES[loss](self.D @ w)[0]
 
-    def gradient(self, w, loss=SQUARE):
-        return 0.5 * self.D.T @ (self.q * loss(self.D @ w)[1])
+    def gradient(self, w, loss="square"):
+        return 0.5 * self.D.T @ (self.q * LOSSES[loss](self.D @ w)[1])
 
-    def hessian(self):
-        """Of the data term with the square loss."""
-        return self.D.T @ (self.q[:, None] * self.D)
+    def hessian(self, w=None, loss="square"):
+        """Of the data term; the square loss's does not depend on w."""
+        curvature = LOSSES[loss](self.D @ w if w is not None else 0 * self.q)[2]
+        return 0.5 * self.D.T @ ((self.q * curvature)[:, None] * self.D)
 
-    def objective(self, w, alpha, rho, loss=SQUARE):
+    def objective(self, w, alpha, rho, loss="square"):
         penalty = alpha * ((1 - rho) / 2 * w @ w + rho * np.abs(w).sum())
         return self.data_term(w, loss) + penalty
 
-    def optimality(self, w, alpha, rho, loss=SQUARE):
+    def optimality(self, w, alpha, rho, loss="square"):
         """Distance of −∇(data term) to the penalty's subdifferential over ‖∇(data term)(0)‖∞."""
         distance = distance_to_subdifferential(-self.gradient(w, loss), w, alpha, rho)
         return distance.max() / np.abs(self.gradient(np.zeros_like(w), loss)).max()
@@ -77,10 +82,19 @@ def distance_to_subdifferential(g, w, alpha, rho):
     return out
 
 
-def l2_optimum(pairs, alpha):
-    """The normal equations of the weighted least-squares problem over pairs."""
-    H = pairs.hessian() + alpha * np.eye(pairs.D.shape[1])
-    return np.linalg.solve(H, pairs.D.T @ pairs.q)
+def l2_optimum(pairs, alpha, loss="square", tol=1e-14):
+    """The normal equations over pairs; for another loss again and again, halving the step."""
+    w = np.zeros(pairs.D.shape[1])
+    for _ in range(100):
+        H = pairs.hessian(w, loss) + alpha * np.eye(len(w))
+        move = -np.linalg.solve(H, pairs.gradient(w, loss) + alpha * w)
+        now = pairs.objective(w, alpha, 0.0, loss)
+        while pairs.objective(w + move, alpha, 0.0, loss) > now * (1 + 1e-15):
+            move = move / 2
+        w = w + move
+        if pairs.optimality(w, alpha, 0.0, loss) <= tol or np.abs(move).max() < 1e-16:
+            break
+    return w
 
 
 def least_norm_optimum(pairs):

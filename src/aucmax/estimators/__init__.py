@@ -1,5 +1,6 @@
 """scikit-learn estimators: checks and bookkeeping; the maths is in `aucmax.solvers`."""
 
 from aucmax.estimators.classifier import AUCClassifier
+from aucmax.estimators.search import AUCClassifierCV
 
-__all__ = ["AUCClassifier"]
+__all__ = ["AUCClassifier", "AUCClassifierCV"]

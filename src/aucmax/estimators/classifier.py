@@ -6,20 +6,18 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from aucmax._checks import number, sample_weights
+from aucmax._checks import number
+from aucmax.estimators._linear import LinearScorer
 from aucmax.losses import LOSSES
 from aucmax.moments import ClassMoments
 from aucmax.objective import Objective
 from aucmax.penalties import ElasticNet
 from aucmax.problem import MemoryProblem, MomentsProblem, Problem
-from aucmax.products import scores
 from aucmax.rows import as_rows, take_rows
 from aucmax.scaling import midpoint_intercept
 from aucmax.solvers import SOLVERS, Monitor, Solver, get_solver
@@ -30,7 +28,7 @@ from aucmax.solvers.base import HISTORY_DTYPE
 __all__ = ["AUCClassifier"]
 
 
-class AUCClassifier(ClassifierMixin, BaseEstimator):
+class AUCClassifier(LinearScorer):
     """Linear classifier that maximises the AUC through a convex pairwise loss.
 
     Minimises, over w,
@@ -134,12 +132,6 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
-        return tags
 
     def __getstate__(self) -> Any:
         # a callback may hold anything, and saving must not fail or carry code because of it
@@ -298,19 +290,6 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):
         gone = ClassMoments(classes=self.classes_)._add_rows(as_rows(X), y, weight)
         return self.fit_moments(self._named(self.moments_ - gone, relabel=False))
 
-    # ---- predicting ----------------------------------------------------------------------
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores w·x + intercept, shape (n,); positive means ``classes_[1]``."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        return scores(as_rows(X), self.coef_[0]) + self.intercept_[0]
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the predicted labels, shape (n,)."""
-        positive = self.decision_function(X) > 0
-        return self.classes_[positive.astype(int)]
-
     # ---- inside --------------------------------------------------------------------------
 
     def _settings(self, rows: bool = True) -> tuple[ElasticNet, Solver | None]:
@@ -353,28 +332,6 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):
             )
         return penalty, solver
 
-    def _validated(self, X: Any, y: Any, reset: bool) -> tuple[Any, np.ndarray]:
-        X, y = validate_data(
-            self, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
-        check_classification_targets(y)
-        return X, y
-
-    @staticmethod
-    def _two_classes(y: np.ndarray) -> np.ndarray:
-        classes = np.unique(y)
-        if len(classes) > 2:
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is "
-                f"{type_of_target(y)}: y holds {len(classes)} labels; make one of them the "
-                "positive class, for instance with y == label."
-            )
-        if len(classes) < 2:
-            raise ValueError(
-                f"y holds one class only ({classes.tolist()[0]!r}); ranking needs rows of two classes."
-            )
-        return classes
-
     def _classes_of_stream(self, classes: Any, y: np.ndarray) -> np.ndarray:
         """Return the two labels of a stream, and check that y holds no other."""
         known = getattr(self, "classes_", None)
@@ -405,28 +362,6 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):
             )
         return known
 
-    @staticmethod
-    def _weights(sample_weight: Any, X: Any, all_zero: bool = False) -> np.ndarray | None:
-        weight = sample_weights(sample_weight, X.shape[0])
-        if weight is None:
-            return None
-        if not all_zero and not weight.any():
-            raise ValueError("sample_weight is zero for every row; give some rows a weight.")
-        return weight
-
-    @staticmethod
-    def _both_classes_weigh(
-        weight: np.ndarray | None, sign: np.ndarray, classes: np.ndarray
-    ) -> None:
-        if weight is None:
-            return
-        for label, value in zip(classes.tolist(), (-1.0, 1.0), strict=True):
-            if not weight[sign == value].any():
-                raise ValueError(
-                    f"sample_weight is zero for every row of class {label!r}; ranking needs rows "
-                    "of two classes with weight."
-                )
-
     def _start(self, d: int, kept: dict[str, Any]) -> np.ndarray | None:
         """Return the coefficients to start from, or None."""
         if not self.warm_start or not hasattr(self, "coef_"):
@@ -440,6 +375,7 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):
         problem = problem.scaled(float(self.standardize))
         objective = Objective(problem, LOSSES[self.loss], penalty)
         chosen = choose(objective) if solver is None else solver
+        objective = chosen.restricted(objective)
         monitor = Monitor(objective, self.tol, self.verbose, self.callback)
         result = chosen.solve(
             objective,
@@ -560,12 +496,3 @@ class AUCClassifier(ClassifierMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         moments.feature_names = None if names is None else [str(n) for n in names]
         return moments
-
-    def _features_seen(self) -> dict[str, Any]:
-        names = ("n_features_in_", "feature_names_in_")
-        return {name: self.__dict__[name] for name in names if name in self.__dict__}
-
-    def _restore(self, kept: dict[str, Any]) -> None:
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-        self.__dict__.update(kept)

@@ -5,10 +5,14 @@ from aucmax.solvers.conjugate_gradient import ConjugateGradient
 from aucmax.solvers.coordinate_descent import CoordinateDescent
 from aucmax.solvers.exact import Exact
 from aucmax.solvers.newton import Newton
+from aucmax.solvers.opauc import OPAUC
+from aucmax.solvers.solam import SOLAM
 from aucmax.solvers.spam import SPAM
 from aucmax.solvers.vrspam import VRSPAM
 
 __all__ = [
+    "OPAUC",
+    "SOLAM",
     "SOLVERS",
     "SPAM",
     "VRSPAM",
@@ -25,7 +29,7 @@ __all__ = [
 
 SOLVERS: dict[str, type[Solver]] = {
     solver.name: solver
-    for solver in (Exact, ConjugateGradient, CoordinateDescent, Newton, SPAM, VRSPAM)
+    for solver in (Exact, ConjugateGradient, CoordinateDescent, Newton, SPAM, VRSPAM, SOLAM, OPAUC)
 }
 
 

@@ -7,22 +7,22 @@ from aucmax.solvers.coordinate_descent import CoordinateDescent
 from aucmax.solvers.exact import Exact
 from aucmax.solvers.newton import Newton
 
-__all__ = ["choose"]
+__all__ = ["FEW_FEATURES", "choose"]
 
-_FEW_FEATURES = 1500  # up to here one d×d factorisation beats the passes of an iteration
+FEW_FEATURES = 1500  # up to here one d×d factorisation beats the passes of an iteration
 
 
 def choose(objective: Objective) -> Solver:
     """Return the first batch solver that fits the objective.
 
-    The squared hinge needs Newton's method, an l1 part coordinate descent; otherwise the exact solution where the d×d matrix is
-    small or already there, and conjugate gradient where it is not.
+    The squared hinge needs Newton's method, an l1 part coordinate descent; otherwise the exact
+    solution where the d×d matrix is small or already there, and conjugate gradient elsewhere.
     """
     problem = objective.problem
     if objective.loss.name == "squared_hinge":
         return Newton()
     if objective.penalty.l1 > 0.0:
         return CoordinateDescent()
-    if problem.knows_moments or problem.n_features <= _FEW_FEATURES:
+    if problem.knows_moments or problem.n_features <= FEW_FEATURES:
         return Exact()
     return ConjugateGradient()

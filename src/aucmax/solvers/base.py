@@ -133,6 +133,10 @@ class Solver(BaseEstimator):
     needs_rows: ClassVar[bool] = False
     stochastic: ClassVar[bool] = False
 
+    def restricted(self, objective: Objective) -> Objective:
+        """Return the objective on the set that this solver keeps to; most keep to none."""
+        return objective
+
     def solve(
         self,
         objective: Objective,

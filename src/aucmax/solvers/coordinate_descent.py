@@ -43,8 +43,8 @@ class CoordinateDescent(Solver):
     Notes
     -----
     Sweeps alternate with solving the linear system on the current support (coefficients that
-    would change sign become 0), so that correlated features do not need many sweeps. The working sets grow by doubling; optimality is always that over all
-    features.
+    would change sign become 0), so that correlated features do not need many sweeps. The working
+    sets grow by doubling; optimality is always that over all features.
 
     References
     ----------
@@ -337,7 +337,8 @@ def _column_sweeps(columns, sign, share, w, z, l1, l2, aim, max_iter):
         else:
             m_neg += share[i] * z[i]
     sweep, worst = -1, 0.0
-    for sweep in range(max_iter):
+    for taken in range(max_iter):
+        sweep = taken
         worst = 0.0
         for j in range(len(w)):
             h = columns.curvature[j]

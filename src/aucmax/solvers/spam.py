@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aucmax import products, theory
+from aucmax._checks import number
 from aucmax.objective import Objective
 from aucmax.penalties import ElasticNet
 from aucmax.problem import MemoryProblem
 from aucmax.rows import Rows, compiled, n_rows, row_add, row_dot
 from aucmax.solvers._epochs import Sampler, StochasticSolver
-from aucmax._checks import number
 
 __all__ = ["SPAM", "Samples", "safe_steps", "samples_of", "with_rows"]
 
@@ -246,7 +246,7 @@ def with_rows(
     """Return the running class weights and sums with new rows taken in."""
     pos = np.where(sign > 0, weight, 0.0)
     neg = weight - pos
-    mass = mass + [pos.sum(), neg.sum()]
+    mass = mass + np.array([pos.sum(), neg.sum()])
     total = total + np.stack([products.adjoint(X, pos), products.adjoint(X, neg)])
     return mass, total
 

@@ -1,0 +1,95 @@
+"""What the linear classifiers share: scoring, and the checks of rows, labels and weights."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from aucmax._checks import sample_weights
+from aucmax.products import scores
+from aucmax.rows import as_rows
+
+__all__ = ["LinearScorer"]
+
+
+class LinearScorer(ClassifierMixin, BaseEstimator):
+    """A fitted ``coef_`` (1, d), ``intercept_`` (1,) and ``classes_`` (2,), and how to use them."""
+
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    classes_: np.ndarray
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the scores w·x + intercept, shape (n,); positive means ``classes_[1]``."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        return scores(as_rows(X), self.coef_[0]) + self.intercept_[0]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the predicted labels, shape (n,)."""
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(int)]
+
+    # ---- checks --------------------------------------------------------------------------
+
+    def _validated(self, X: Any, y: Any, reset: bool) -> tuple[Any, np.ndarray]:
+        X, y = validate_data(
+            self, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
+        check_classification_targets(y)
+        return X, y
+
+    @staticmethod
+    def _two_classes(y: np.ndarray) -> np.ndarray:
+        classes = np.unique(y)
+        if len(classes) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is "
+                f"{type_of_target(y)}: y holds {len(classes)} labels; make one of them the "
+                "positive class, for instance with y == label."
+            )
+        if len(classes) < 2:
+            raise ValueError(
+                f"y holds one class only ({classes.tolist()[0]!r}); "
+                "ranking needs rows of two classes."
+            )
+        return classes
+
+    @staticmethod
+    def _weights(sample_weight: Any, X: Any, all_zero: bool = False) -> np.ndarray | None:
+        weight = sample_weights(sample_weight, X.shape[0])
+        if weight is None:
+            return None
+        if not all_zero and not weight.any():
+            raise ValueError("sample_weight is zero for every row; give some rows a weight.")
+        return weight
+
+    @staticmethod
+    def _both_classes_weigh(
+        weight: np.ndarray | None, sign: np.ndarray, classes: np.ndarray
+    ) -> None:
+        if weight is None:
+            return
+        for label, value in zip(classes.tolist(), (-1.0, 1.0), strict=True):
+            if not weight[sign == value].any():
+                raise ValueError(
+                    f"sample_weight is zero for every row of class {label!r}; ranking needs rows "
+                    "of two classes with weight."
+                )
+
+    def _features_seen(self) -> dict[str, Any]:
+        names = ("n_features_in_", "feature_names_in_")
+        return {name: self.__dict__[name] for name in names if name in self.__dict__}
+
+    def _restore(self, kept: dict[str, Any]) -> None:
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        self.__dict__.update(kept)

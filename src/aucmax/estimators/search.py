@@ -1,0 +1,238 @@
+"""AUCClassifierCV: one call that gives the best linear ranking, with the evidence."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+from aucmax._checks import number
+from aucmax.estimators._linear import LinearScorer
+from aucmax.estimators.classifier import AUCClassifier
+from aucmax.losses import LOSSES
+from aucmax.problem import MemoryProblem
+from aucmax.rows import as_rows
+from aucmax.selection import Fold, Grid, alpha_grid, takes, tune, warn_of
+
+__all__ = ["AUCClassifierCV"]
+
+
+class AUCClassifierCV(LinearScorer):
+    """`AUCClassifier` with its settings chosen by cross-validated AUC.
+
+    Every combination of loss, `standardize`, l1_ratio and α is fitted on every training part and
+    scored on the held-out part; the best mean AUC wins, and is refitted on all rows. A
+    combination that no solver takes is NaN and named in one warning.
+
+    Parameters
+    ----------
+    alphas : array-like of float, optional
+        α to try. None is a grid of half-decades relative to half the mean squared distance
+        over pairs, for each `standardize`.
+    l1_ratios : sequence of float
+        ρ to try, each in [0, 1].
+    losses : sequence of str
+        Losses to try.
+    standardize : sequence of float
+        γ to try, each in [0, 1].
+    cv : int, splitter or iterable
+        As in scikit-learn: a number of stratified folds, any splitter, or splits.
+    n_jobs : int, optional
+        Folds solved at a time, on threads; -1 is one for each core.
+    tol, max_iter : float, int
+        As for `AUCClassifier`; the cells are solved to 10 tol, the refit to tol.
+    verbose : int
+        Show a progress bar over the folds.
+
+    Attributes
+    ----------
+    alpha_, l1_ratio_, loss_, standardize_
+        The chosen settings.
+    best_score_ : float
+        Their mean held-out AUC: an optimistic figure, as the maximum of many; for an honest one
+        score rows that were not used here.
+    auc_path_ : ndarray, shape (folds, losses, standardize, l1_ratios, alphas)
+        Held-out AUC, weighted by ``sample_weight``.
+    alphas_ : ndarray, shape (losses, standardize, alphas)
+        The α that were tried, ascending.
+    best_estimator_ : AUCClassifier
+        Fitted to all rows.
+    coef_, intercept_, classes_, n_iter_, solver_, objective_, optimality_
+        Those of ``best_estimator_``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from aucmax import AUCClassifierCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> clf = AUCClassifierCV(losses=("square",)).fit(X, y)
+    >>> bool(clf.best_score_ > 0.98)
+    True
+    """
+
+    def __init__(
+        self,
+        alphas: Any = None,
+        l1_ratios: Sequence[float] = (0.0,),
+        losses: Sequence[str] = ("square", "squared_hinge"),
+        standardize: Sequence[float] = (0.0, 0.5, 1.0),
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        *,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.l1_ratios = l1_ratios
+        self.losses = losses
+        self.standardize = standardize
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Tune and refit.
+
+        Parameters and errors are those of `AUCClassifier.fit`; the weights also weigh the
+        held-out AUC. The model stays as it was when something is wrong.
+        """
+        self._check_settings()
+        kept = self._features_seen()
+        try:
+            checked, labels = self._validated(X, y, reset=True)
+            classes = self._two_classes(labels)
+            sign = np.where(labels == classes[1], 1.0, -1.0)
+            weight = self._weights(sample_weight, checked)
+            self._both_classes_weigh(weight, sign, classes)
+            rows = as_rows(checked)
+            whole = MemoryProblem(rows, sign, weight)
+            grid = self._grid(whole)
+            splitter = check_cv(self.cv, labels, classifier=True)
+            folds = [Fold(np.asarray(a), np.asarray(b)) for a, b in splitter.split(checked, labels)]
+            self._check_folds(folds, sign, weight)
+            with _Bar(len(folds), bool(self.verbose)) as done:
+                found = tune(
+                    rows, sign, weight, folds, grid,
+                    tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs, done=done,
+                )  # fmt: skip
+            chosen = self._choose(grid, found.aucs)
+            best = AUCClassifier(
+                chosen["alpha_"], chosen["l1_ratio_"], loss=chosen["loss_"],
+                standardize=chosen["standardize_"], tol=self.tol, max_iter=self.max_iter,
+                random_state=self.random_state,
+            ).fit(X, y, sample_weight)  # fmt: skip
+        except BaseException:
+            self._restore(kept)
+            raise
+        warn_of(found.messages)
+        self.__dict__.update(chosen, auc_path_=found.aucs, best_estimator_=best, classes_=classes)
+        self.alphas_ = np.broadcast_to(grid.alphas, (len(grid.losses), *grid.alphas.shape)).copy()
+        for name in ("coef_", "intercept_", "n_iter_", "solver_", "objective_", "optimality_"):
+            setattr(self, name, getattr(best, name))
+        return self
+
+    # ---- inside --------------------------------------------------------------------------
+
+    def _check_settings(self) -> None:
+        for name, high in (("l1_ratios", 1.0), ("standardize", 1.0), ("alphas", np.inf)):
+            values = getattr(self, name)
+            if values is None:
+                continue
+            if np.ndim(values) != 1 or len(values) == 0:
+                raise ValueError(f"{name} must be a non-empty sequence of numbers; got {values!r}.")
+            for value in np.asarray(values).tolist():
+                number(value, f"each of {name}", high=high)
+        if isinstance(self.losses, str) or not len(self.losses):
+            raise ValueError(f"losses must be a non-empty sequence; got {self.losses!r}.")
+        for loss in self.losses:
+            if loss not in LOSSES:
+                names = ", ".join(map(repr, LOSSES))
+                raise ValueError(f"each of losses must be one of {names}; got {loss!r}.")
+        number(self.tol, "tol", open_low=True)
+        number(self.max_iter, "max_iter", low=1, whole=True)
+        missing = [
+            f"loss={loss!r} with l1_ratio={float(rho):g}"
+            for loss in self.losses
+            for rho in self.l1_ratios
+            if not takes(loss, rho)
+        ]
+        if len(missing) == len(self.losses) * len(self.l1_ratios):
+            raise ValueError(
+                f"no solver takes any of the combinations: {'; '.join(missing)}; add loss='square' "
+                "or l1_ratio=0."
+            )
+        if missing:
+            warnings.warn(
+                f"no solver takes {'; '.join(missing)}: these cells of auc_path_ are NaN.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _grid(self, whole: MemoryProblem) -> Grid:
+        gammas = tuple(float(g) for g in self.standardize)
+        if self.alphas is None:
+            alphas = np.array([alpha_grid(whole, gamma) for gamma in gammas])
+        else:
+            given = np.sort(np.asarray(self.alphas, dtype=np.float64))
+            alphas = np.repeat(given[None, :], len(gammas), axis=0)
+        return Grid(tuple(self.losses), gammas, tuple(float(r) for r in self.l1_ratios), alphas)
+
+    @staticmethod
+    def _check_folds(folds: list[Fold], sign: np.ndarray, weight: np.ndarray | None) -> None:
+        counted = np.ones(len(sign), dtype=bool) if weight is None else weight > 0
+        usable = 0
+        for k, fold in enumerate(folds):
+            if len(np.unique(sign[fold.train][counted[fold.train]])) < 2:
+                raise ValueError(
+                    f"the training part of fold {k} holds one class only; use fewer folds or a "
+                    "stratified splitter."
+                )
+            usable += len(np.unique(sign[fold.test][counted[fold.test]])) == 2
+        if usable == 0:
+            raise ValueError(
+                "no held-out part holds both classes, so no AUC can be taken; use fewer folds or "
+                "a stratified splitter."
+            )
+
+    @staticmethod
+    def _choose(grid: Grid, aucs: np.ndarray) -> dict[str, Any]:
+        """Return the settings of the best mean AUC; among equals the strongest penalty."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # cells that are NaN in every fold
+            mean = np.nanmean(aucs, axis=0)
+        best = np.nanmax(mean)
+        a, b, c, k = np.argwhere(mean == best)[-1]
+        return {
+            "loss_": grid.losses[a],
+            "standardize_": grid.standardize[b],
+            "l1_ratio_": grid.l1_ratios[c],
+            "alpha_": float(grid.alphas[b, k]),
+            "best_score_": float(best),
+        }
+
+
+class _Bar:
+    """A progress bar over the folds, or nothing."""
+
+    def __init__(self, total: int, shown: bool) -> None:
+        self.total, self.shown = total, shown
+
+    def __enter__(self) -> Any:
+        if not self.shown:
+            return lambda: None
+        from rich.progress import Progress
+
+        self.bar = Progress(transient=True)
+        self.bar.start()
+        task = self.bar.add_task("folds", total=self.total)
+        return lambda: self.bar.advance(task)
+
+    def __exit__(self, *_: Any) -> None:
+        if self.shown:
+            self.bar.stop()

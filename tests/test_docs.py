@@ -1,0 +1,306 @@
+"""The pages do what they say, and public docstrings are complete."""
+
+import functools
+import inspect
+import os
+import re
+import shlex
+import sys
+import types
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numpydoc.validate import validate
+
+import aucmax
+from aucmax import AUCClassifier, ClassMoments, datasets, metrics, solvers, theory
+from aucmax.cli import main
+from aucmax.losses import LOSSES
+from aucmax.objective import Objective
+from aucmax.penalties import PENALTIES, ElasticNet
+from aucmax.problem import Problem
+from aucmax.solvers import SOLVERS, Monitor, Result
+from aucmax.solvers.vrspam import _Snapshot
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+
+# ---- blocks of code ----------------------------------------------------------------------
+
+
+class Block(NamedTuple):
+    """A fenced block: the words after the fence, its text, and the line it starts on."""
+
+    words: tuple[str, ...]
+    text: str
+    line: int
+
+
+def blocks(page):
+    lines = page.read_text(encoding="utf-8").splitlines()
+    fences = [i for i, line in enumerate(lines) if line.startswith("```")]
+    assert len(fences) % 2 == 0, f"{page.name}: a fence is not closed"
+    for start, end in zip(fences[::2], fences[1::2], strict=True):
+        words = tuple(lines[start][3:].split())
+        yield Block(words, "\n".join(lines[start + 1 : end]), start + 2)
+
+
+def commands(block):
+    """The lines of a shell block; a backslash at the end joins two."""
+    return block.text.replace("\\\n", " ").splitlines()
+
+
+def form(text):
+    """What a printed text looks like, whatever its numbers."""
+    return [" ".join(re.sub(r"\d", "0", line).split()) for line in text.strip().splitlines()]
+
+
+@pytest.fixture
+def registries():
+    """What a page adds to the registries is taken out again."""
+    kept = [(registry, dict(registry)) for registry in (LOSSES, PENALTIES, SOLVERS)]
+    yield
+    for registry, items in kept:
+        registry.clear()
+        registry.update(items)
+
+
+@pytest.fixture
+def run_page(tmp_path, monkeypatch, capsys, registries):
+    """Run the Python blocks and aucmax commands of a page in order; return its names.
+
+    A text block must have the form of what the block before it printed last.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(page):
+        module = types.ModuleType(f"page_{page.stem}")
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        # a file beside which Numba may cache; its lines have the numbers of the page's
+        source = tmp_path / f"{module.__name__}.py"
+        kinds = {"python": functools.partial(run_python, module, source), "sh": run_commands}
+        printed = ""
+        for block in blocks(page):
+            kind, *options = block.words
+            if kind == "text":
+                assert form(printed) == form(block.text), f"{page.name}, line {block.line}"
+            elif "data" not in options or os.environ.get("AUCMAX_DATA"):
+                printed = kinds[kind](block)
+        return vars(module)
+
+    def run_python(module, source, block):
+        before = source.read_text(encoding="utf-8") if source.exists() else ""
+        text = before + "\n" * (block.line - 1 - before.count("\n")) + block.text + "\n"
+        source.write_text(text, encoding="utf-8")
+        own = "\n" * (block.line - 1) + block.text + "\n"
+        exec(compile(own, str(source), "exec"), vars(module))
+        return capsys.readouterr().out
+
+    def run_commands(block):
+        out = ""
+        for line in commands(block):
+            name, *arguments = shlex.split(line)
+            if name != "aucmax":  # set-up and checks, which run these tests
+                continue
+            with pytest.raises(SystemExit) as end:
+                main(arguments)
+            printed = capsys.readouterr()
+            assert end.value.code == 0, f"{line}\n{printed.err}"
+            out = printed.out
+        return out
+
+    return run
+
+
+@each_page
+def test_the_blocks_run(page, run_page):
+    names = run_page(page)
+    if page.stem == "README":
+        assert Path("scores.csv").read_text().count("\n") == 285
+        assert Path("roc.png").stat().st_size > 0
+        for one, other in (("merged", "refit"), ("pooled", "refit"), ("stream", "refit")):
+            a, b = names[one].coef_, names[other].coef_
+            if one == "merged":  # the page compares it with the fit to all rows
+                b = names["new"]().fit(names["X"], names["y"]).coef_
+            np.testing.assert_allclose(a, b, rtol=0, atol=1e-10 * np.abs(b).max())
+
+
+@each_page
+def test_every_block_is_of_a_kind_that_is_tested(page):
+    kinds = {block.words[:1] for block in blocks(page)}
+    assert kinds <= {("python",), ("sh",), ("text",)}, f"{page.name}: {kinds}"
+
+
+# ---- what the pages name -----------------------------------------------------------------
+
+
+def anchors(page):
+    titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def prose(page):
+    """The page without its blocks."""
+    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda path: path.stem)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if target.startswith("https://"):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        assert file.is_file(), f"{page.name}: {target}"
+        assert not anchor or anchor in anchors(file), f"{page.name}: {target}"
+
+
+@each_page
+def test_the_rows_of_a_table_have_as_many_cells(page):
+    for table in re.findall(r"(?:^\|.*\|\n)+", prose(page), re.M):
+        cells = [line.count("|") for line in table.splitlines()]
+        assert len(set(cells)) == 1, f"{page.name}: {table}"
+
+
+@each_page
+def test_files_that_are_named_exist(page):
+    for name in re.findall(r"`([\w./-]+\.(?:py|md|toml))`", prose(page)):
+        places = (ROOT, ROOT / "src" / "aucmax", ROOT / "src" / "aucmax" / "solvers")
+        assert any((place / name).is_file() for place in places), f"{page.name}: {name}"
+
+
+_OBJECTIVE = Objective(Problem(), LOSSES["square"], ElasticNet(1.0))
+NAMED = {
+    **{module.__name__.rpartition(".")[2]: module for module in (datasets, metrics, theory)},
+    **{kind.__name__: kind for kind in (AUCClassifier, ClassMoments, Problem, Objective, Result)},
+    **{kind.__name__: kind for kind in (*SOLVERS.values(), _Snapshot)},
+    "aucmax": aucmax,
+    "solvers": solvers,
+    "ElasticNet": ElasticNet(1.0),
+    "objective": _OBJECTIVE,
+    "monitor": Monitor(_OBJECTIVE, tol=1e-4),
+}
+
+
+@each_page
+def test_names_that_are_named_exist(page):
+    """Backticked names behind a module or class of the library, such as `theory.spam_rate`."""
+    for dotted in re.findall(r"`([A-Za-z]\w*(?:\.\w+)+)", prose(page)):
+        first, *rest = dotted.split(".")
+        place = NAMED.get(first)
+        for name in rest if place is not None else ():
+            assert hasattr(place, name), f"{page.name}: {dotted}"
+            place = getattr(place, name)
+
+
+def table_names(title):
+    """The names in backticks in the first column of the README's table under a title."""
+    section = (ROOT / "README.md").read_text(encoding="utf-8").partition(f"## {title}\n")[2]
+    rows = re.findall(r"^\| (`.+?) \|", section.partition("\n## ")[0], re.M)
+    return [name.strip('"') for row in rows for name in re.findall(r"`(.+?)`", row)]
+
+
+def test_the_readme_lists_every_solver():
+    found = table_names("Which solver, from which paper")
+    assert sorted(found) == sorted(["solver=", "auto", *SOLVERS])
+
+
+def test_the_readme_lists_every_metric():
+    functions = [name for name in metrics.__all__ if inspect.isfunction(getattr(metrics, name))]
+    assert sorted(table_names("Metrics")) == sorted(functions)
+
+
+def test_the_readme_names_every_data_set():
+    words = " ".join(prose(ROOT / "README.md").split())
+    assert ", ".join(datasets.names()) + "." in words
+
+
+def test_every_constant_of_the_papers_is_in_the_table_of_symbols():
+    text = (ROOT / "docs" / "symbols.md").read_text(encoding="utf-8")
+    assert "spam_rate" not in text  # an order of growth, with no symbol of its own
+    for name in set(theory.__all__) - {"spam_rate", "vrspam_max_step"}:
+        assert f"theory.{name}" in text, name
+
+
+# ---- docstrings --------------------------------------------------------------------------
+
+MODULES = [aucmax, datasets, metrics, solvers, theory]
+
+
+def public():
+    """(name by which it is imported, object) of every public name, and of methods of classes."""
+    for module in MODULES:
+        for name in module.__all__:
+            item = getattr(module, name)
+            if not callable(item):
+                continue
+            full = f"{module.__name__}.{name}"
+            yield full, item
+            for key in vars(item) if inspect.isclass(item) else ():
+                member = getattr(item, key)
+                ours = getattr(member, "__module__", "").startswith("aucmax")
+                if not key.startswith("_") and (isinstance(member, property) or ours):
+                    yield f"{full}.{key}", member
+
+
+PUBLIC = dict(public())
+
+# What numpydoc may ask for and we do not.
+NOT_ASKED = {
+    "ES01": "the summary is enough where there is no more to say",
+    "EX01": "not every function needs an example",
+    "SA01": "nor a section See Also",
+    "GL01": "the summary stands on the line of the quotes",
+    "PR03": "'X, y, sample_weight: as for fit' stands first, whatever the order",
+    "PR04": "and gives the types by reference",
+    "PR07": "'rng : RandomState' says it all",
+    "PR08": "descriptions may start with a symbol",
+    "RT03": "and so may those of what is returned",
+}
+
+
+def asked(name, code):
+    """Whether numpydoc's complaint of this code counts for a public name."""
+    if code in NOT_ASKED:
+        return False
+    item = PUBLIC[name]
+    doc = inspect.getdoc(item) or ""
+    kind = name.rpartition(".")[0]
+    if code == "GL08":  # a method may inherit its docstring
+        return not doc
+    if code == "PR01":
+        inherited = item.__doc__ is None
+        by_reference = "Parameters and errors are those of" in doc
+        symbols = kind == "aucmax.theory"  # its module docstring defines them
+        fields = isinstance(item, type) and _has_fields(item)
+        return not (inherited or by_reference or symbols or fields or _sentence(doc))
+    if code == "RT01":  # "Return …" says it, and a method that returns self needs not
+        returns_self = "Self" in str(getattr(item, "__annotations__", {}).get("return", ""))
+        return not (doc.startswith("Return ") or returns_self or _sentence(doc))
+    return True
+
+
+def _sentence(doc):
+    """Whether a docstring is one paragraph, which then says all there is."""
+    return "\n\n" not in doc
+
+
+def _has_fields(kind):
+    """A named tuple or dataclass describes its fields, as parameters, attributes or in words."""
+    fields = getattr(kind, "_fields", None) or getattr(kind, "__dataclass_fields__", ())
+    return bool(fields) and all(field in (kind.__doc__ or "") for field in fields)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_docstring(name):
+    complaints = [f"{code}: {text}" for code, text in validate(name)["errors"] if asked(name, code)]
+    assert not complaints, "\n".join(complaints)
+
+
+def test_every_module_says_what_it_is():
+    for path in (ROOT / "src" / "aucmax").rglob("*.py"):
+        assert path.read_text(encoding="utf-8").startswith('"""'), path
