@@ -245,6 +245,18 @@ def test_exact_reaches_the_minimum_where_there_are_many_minimisers(make):
     assert not clf.coef_[0][~varies].any()
 
 
+@pytest.mark.parametrize("alpha", [0.0, 1e-18, 1e-15])
+def test_exact_where_the_matrix_is_singular_to_rounding(alpha):
+    """Cholesky may pass there and leave a solution without digits; the minimum is reached."""
+    for seed in range(30):
+        X, y = rows(50 + seed, n=30, d=4 + seed % 3)
+        X = np.column_stack([X, X @ np.random.RandomState(seed).randn(X.shape[1], 2)])
+        clf = fit((X, y, None), alpha, solver="exact")
+        pairs = Pairs(X, y)
+        least = pairs.data_term(least_norm_optimum(pairs))
+        assert pairs.data_term(clf.coef_[0]) <= least * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("solver", ["conjugate_gradient", "coordinate_descent"])
 @pytest.mark.parametrize("make", [balanced, sparse, weighted, far_from_the_origin])
 def test_iterative_solvers_without_a_penalty(make, solver):

@@ -21,7 +21,7 @@ def number(
     kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
     good = isinstance(value, kinds) and not isinstance(value, bool)
     if good:
-        good = (low < value if open_low else low <= value) and value <= high
+        good = (low < value if open_low else low <= value) and value <= high and value < np.inf
     if not good:
         kind = "a whole number" if whole else "a number"
         left = "(" if open_low else "["

@@ -33,10 +33,9 @@ class Objective:
         """Return the data term of J at w and its gradient (d,), in one pass or from moments."""
         problem = self.problem
         if self.loss.quadratic:
-            with np.errstate(over="ignore", invalid="ignore"):  # of a diverging solver
-                gap = 1.0 - float(problem.delta @ w)
-                hw = problem.within_product(w)
-                return 0.5 * gap * gap + 0.5 * float(w @ hw), hw - gap * problem.delta
+            gap = 1.0 - float(problem.delta @ w)
+            hw = problem.within_product(w)
+            return 0.5 * gap * gap + 0.5 * float(w @ hw), hw - gap * problem.delta
         if not isinstance(problem, MemoryProblem):
             raise ValueError(f"the loss {self.loss.name!r} needs rows; only moments are given.")
         pairs = self.loss.at(problem.scores(w), problem.sign, problem.share)
@@ -44,7 +43,7 @@ class Objective:
 
     def value(self, w: np.ndarray) -> float:
         """Return J(w)."""
-        return self.data_term(w)[0] + self.penalty.value(w)
+        return self.evaluate(w)[0]
 
     def gradient(self, w: np.ndarray) -> np.ndarray:
         """Return the gradient of the data term at w, shape (d,)."""
@@ -84,5 +83,6 @@ class Objective:
 
     def evaluate(self, w: np.ndarray) -> tuple[float, float]:
         """Return (J(w), optimality of w) from one pass."""
-        value, gradient = self.data_term(w)
-        return value + self.penalty.value(w), self.violation(gradient, w)
+        with np.errstate(over="ignore", invalid="ignore"):  # of a diverging solver
+            value, gradient = self.data_term(w)
+            return value + self.penalty.value(w), self.violation(gradient, w)

@@ -36,6 +36,7 @@ __all__ = [
 # Dense sums may be reordered to use vector registers; NaN and infinity keep their meaning.
 _REORDER = {"reassoc", "contract", "nsz"}
 
+_INLINE = {"forceinline": True}
 _SOURCE = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 
 
@@ -191,14 +192,14 @@ def _csr_add(X, i, c, w):
 def _dense_norm2(X, i):
     s = 0.0
     for j in range(X.shape[1]):
-        s += float(X[i, j]) ** 2
+        s += np.float64(X[i, j]) ** 2
     return s
 
 
 def _csr_norm2(X, i):
     s = 0.0
     for k in range(X.indptr[i], X.indptr[i + 1]):
-        s += float(X.data[k]) ** 2
+        s += np.float64(X.data[k]) ** 2
     return s
 
 
@@ -224,7 +225,7 @@ def _row_dot_dense(X, i, w):
     return _dense_dot if isinstance(X, types.Array) else None
 
 
-@overload(row_dot, inline="always")
+@overload(row_dot, jit_options=_INLINE)
 def _row_dot_csr(X, i, w):
     return None if isinstance(X, types.Array) else _csr_dot
 
@@ -234,7 +235,7 @@ def _row_add_dense(X, i, c, w):
     return _dense_add if isinstance(X, types.Array) else None
 
 
-@overload(row_add, inline="always")
+@overload(row_add, jit_options=_INLINE)
 def _row_add_csr(X, i, c, w):
     return None if isinstance(X, types.Array) else _csr_add
 

@@ -76,6 +76,7 @@ def gradient_lipschitz(p: float, M: float) -> float:
 
     VRSPAM's Lemma 2 states 8M², which is true but loose.
     """
+    number(M, "M", open_low=True)
     return 4.0 * max(_share(p), 1.0 - p) * M**2
 
 
@@ -89,7 +90,8 @@ def vrspam_constants(eta: float, beta: float, M: float) -> tuple[float, float]:
 
     C = (1 + 128M⁴η²)/(1 + ηβ)², D = 128M⁴η²/(1 + ηβ)².
     """
-    number(eta, "eta", open_low=True)
+    for name, value in (("eta", eta), ("beta", beta), ("M", M)):
+        number(value, name, open_low=True)
     noise, shrink = 128.0 * M**4 * eta**2, (1.0 + eta * beta) ** 2
     return (1.0 + noise) / shrink, noise / shrink
 

@@ -5,7 +5,7 @@ saved: `begin` makes it, `take` runs steps over some rows, `current` reads the s
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -57,6 +57,8 @@ class StochasticSolver(Solver):
     takes_l1 = True
     needs_rows = True
     stochastic = True
+    # how far above J(0), as a share of it, the end may lie before that is called divergence
+    slack: ClassVar[float] = 1e-6
 
     def epochs(
         self,
@@ -92,7 +94,7 @@ class StochasticSolver(Solver):
             w = new
             if monitor(w, passes):
                 break
-        if message is None and not objective.value(w) <= (1 + 1e-6) * objective.value(zero):
+        if message is None and not objective.value(w) <= (1 + self.slack) * objective.value(zero):
             message = self._diverged("the objective at the end is above its value at w = 0")
         return Result(w, max(count, 1), message)
 

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.sparse.linalg import LinearOperator, cg
 
 from aucmax.objective import Objective
 from aucmax.penalties import ElasticNet
 from aucmax.problem import MemoryProblem
 from aucmax.rows import compiled, to_scipy
+from aucmax.solvers._truncated import truncated_cg
 from aucmax.solvers.base import Monitor, Result, Solver
 
 __all__ = ["CoordinateDescent"]
@@ -294,10 +294,8 @@ def _on_column_support(
         return loss.value(X @ v, sign, share) + penalty.value(v)
 
     gradient = X.T @ loss.gradient(z, sign, share) + penalty.l2 * now + penalty.l1 * np.sign(now)
-    operator = LinearOperator((len(S), len(S)), matvec=curvature, dtype=np.float64)
     diagonal = columns.curvature[S] + penalty.l2
-    jacobi = LinearOperator(operator.shape, matvec=lambda v: v / diagonal, dtype=np.float64)
-    direction, _ = cg(operator, -gradient, rtol=1e-2, maxiter=100, M=jacobi)
+    direction, _ = truncated_cg(curvature, -gradient, 1e-2, 100, lambda v: v / diagonal)
     w = w.copy()
     w[S], _ = _orthant_move(now, direction, penalty.l1, value)
     return w

@@ -8,10 +8,11 @@ and its product with a vector is two passes over the rows and one sweep over the
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.sparse.linalg import LinearOperator, cg
 
+from aucmax.losses import PairSum
 from aucmax.objective import Objective
 from aucmax.problem import MemoryProblem
+from aucmax.solvers._truncated import Product, truncated_cg
 from aucmax.solvers.base import Monitor, Result, Solver
 
 __all__ = ["Newton"]
@@ -67,7 +68,7 @@ class Newton(Solver):
         sign, s, d = problem.sign, problem.share, problem.n_features
         w = np.zeros(d) if start is None else start.copy()
         z = problem.scores(w)
-        precondition = _preconditioner(problem, alpha) if d <= _SMALL else None
+        precondition = _preconditioner(problem, alpha)
         steps, products = 0, 0
         while True:
             pairs = loss.at(z, sign, s)
@@ -77,18 +78,15 @@ class Newton(Solver):
             if quality <= tol or stop or products >= max_iter:
                 break
 
-            def curvature(v: np.ndarray, pairs=pairs) -> np.ndarray:
+            def curvature(v: np.ndarray, pairs: PairSum = pairs) -> np.ndarray:
                 return problem.adjoint(pairs.product(problem.scores(v))) + alpha * v
 
-            counted = _Counted(curvature)
-            direction, _ = cg(
-                LinearOperator((d, d), matvec=counted, dtype=np.float64),
-                -(gradient + alpha * w),
-                M=precondition,
-                rtol=min(_FORCING, np.sqrt(quality)) if quality > 1e-6 else 1e-10,
-                maxiter=max(max_iter - products, 1),
+            rtol = min(_FORCING, float(np.sqrt(quality))) if quality > 1e-6 else 1e-10
+            left = max(max_iter - products, 1)
+            direction, taken = truncated_cg(
+                curvature, -(gradient + alpha * w), rtol, left, precondition
             )
-            products += counted.calls
+            products += taken
             move = problem.scores(direction)
             t = self._line_search(objective, pairs.value, gradient, w, direction, z, move)
             steps += 1
@@ -131,13 +129,15 @@ class Newton(Solver):
         return 0.0
 
 
-def _preconditioner(problem: MemoryProblem, alpha: float) -> LinearOperator | None:
+def _preconditioner(problem: MemoryProblem, alpha: float) -> Product:
     """Return the inverse of the Hessian at w = 0, where every pair is active, of some rows.
 
-    A few rows per feature, evenly spaced, are enough: the matrix only has to know which
-    directions are long.
+    A few rows per feature are enough: the matrix only has to know which directions are long.
+    With many features it is the identity.
     """
     d = problem.n_features
+    if d > _SMALL:
+        return lambda v: v
     part = problem.sample(_ROWS * d + 500)
     matrix = part.within + np.outer(part.delta, part.delta)
     shift = alpha + 1e-12 * float(np.trace(matrix)) / max(d, 1)
@@ -145,16 +145,5 @@ def _preconditioner(problem: MemoryProblem, alpha: float) -> LinearOperator | No
     try:
         factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
     except LinAlgError:
-        return None
-    return LinearOperator((d, d), matvec=lambda v: cho_solve(factor, v.ravel()), dtype=np.float64)
-
-
-class _Counted:
-    """A product that counts its calls."""
-
-    def __init__(self, product) -> None:
-        self.product, self.calls = product, 0
-
-    def __call__(self, v: np.ndarray) -> np.ndarray:
-        self.calls += 1
-        return self.product(v.ravel())
+        return lambda v: v
+    return lambda v: cho_solve(factor, v, check_finite=False)

@@ -180,6 +180,7 @@ class SPAM(StochasticSolver):
         curvature, norm2 = safe_steps(samples)
         penalty = objective.penalty
         beta = theory.beta_from_alpha(penalty.l2, samples.p)
+        tame = self.t0 if self.schedule == "strong" else self.step_size
         state, wasted = _Iterate.at(samples, start), 0
         for epoch in range(min(self.n_epochs, max_iter)):
             while True:
@@ -187,7 +188,7 @@ class SPAM(StochasticSolver):
                 eta = self.step_sizes(state.steps + 1, len(order), curvature, norm2, beta)
                 state.run(samples, order, eta, penalty, False, self.average)
                 w = state.solution(self.average)
-                if epoch > 0 or self.step_size != "auto" or wasted == _RETRIES:
+                if epoch > 0 or tame != "auto" or wasted == _RETRIES:
                     break
                 if objective.value(w) <= objective.value(np.zeros(len(w))):
                     break

@@ -1,0 +1,53 @@
+"""Conjugate gradient for the inner systems of other solvers, cut short.
+
+SciPy's does not stop at a direction without curvature, which a singular system has.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+__all__ = ["Product", "truncated_cg"]
+
+Product = Callable[[np.ndarray], np.ndarray]
+
+
+def truncated_cg(
+    product: Product, b: np.ndarray, rtol: float, max_iter: int, precondition: Product
+) -> tuple[np.ndarray, int]:
+    """Solve A x = b roughly, A symmetric positive semi-definite.
+
+    Parameters
+    ----------
+    product, precondition : callable
+        v ↦ A v and v ↦ M⁻¹ v, shape (d,).
+    b : ndarray, shape (d,)
+    rtol : float
+        Stop when ‖b − A x‖ ≤ rtol ‖b‖, or where a direction has no curvature left.
+    max_iter : int
+
+    Returns
+    -------
+    x : ndarray, shape (d,)
+        Makes ½ x·Ax − b·x negative unless b = 0, whenever it stopped.
+    steps : int
+        Products taken.
+    """
+    x, r = np.zeros_like(b), b.copy()
+    z = precondition(r)
+    p, rz = z.copy(), float(r @ z)
+    aim = rtol * float(np.linalg.norm(b))
+    steps = 0
+    while steps < max_iter and float(np.linalg.norm(r)) > aim:
+        q = product(p)
+        steps += 1
+        curvature = float(p @ q)
+        if not curvature > 0.0:
+            break
+        a = rz / curvature
+        x += a * p
+        r -= a * q
+        z = precondition(r)
+        rz, old = float(r @ z), rz
+        p = z + (rz / old) * p
+    return x, steps

@@ -1,0 +1,128 @@
+"""Newton's method for the squared hinge against the explicit sum over pairs."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
+
+from aucmax import AUCClassifier, ClassMoments, datasets, metrics
+from oracles.pairs import Pairs
+
+
+def problem(seed, n=80, d=6):
+    rng = np.random.RandomState(seed)
+    X = rng.randn(n, d) @ rng.randn(d, d) + 3
+    y = (X @ rng.randn(d) + 2 * rng.randn(n) > 4).astype(int)
+    y[:2] = 0, 1
+    return X, y, rng.randint(0, 3, n) + (np.arange(n) < 2)
+
+
+def optimum(pairs, alpha):
+    """Minimise the explicit sum over pairs: BFGS, then Newton steps on its active pairs."""
+
+    def value(w):
+        gradient = pairs.gradient(w, "squared_hinge") + alpha * w
+        return pairs.data_term(w, "squared_hinge") + 0.5 * alpha * w @ w, gradient
+
+    w = minimize(value, np.zeros(pairs.D.shape[1]), jac=True, method="L-BFGS-B").x
+    for _ in range(50):
+        active = pairs.q * (pairs.D @ w < 1)
+        H = (pairs.D * active[:, None]).T @ pairs.D + alpha * np.eye(len(w))
+        w = np.linalg.solve(H, pairs.D.T @ active)
+    assert np.abs(value(w)[1]).max() < 1e-12
+    return w
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("gamma", [0.0, 0.5])
+def test_equals_the_minimiser_of_the_explicit_pair_sum(seed, sparse, gamma):
+    X, y, weight = problem(seed)
+    X = np.where(np.abs(X) > 2, X, 0) if sparse else X
+    pairs = Pairs(X, y, weight, gamma)
+    for alpha in (1e-3, 1e-1):
+        clf = AUCClassifier(alpha, loss="squared_hinge", standardize=gamma, tol=1e-12)
+        clf.fit(sp.csr_matrix(X) if sparse else X, y, weight)
+        best = optimum(pairs, alpha)
+        assert clf.solver_ == "newton"
+        scale = np.abs(pairs.to_features(best)).max()
+        assert clf.coef_[0] == pytest.approx(pairs.to_features(best), abs=1e-8 * scale)
+        assert clf.objective_ == pytest.approx(
+            pairs.data_term(best, "squared_hinge") + 0.5 * alpha * best @ best, rel=1e-10
+        )
+
+
+def test_invariances():
+    X, y, weight = problem(0)
+
+    def fit(X, weight):
+        clf = AUCClassifier(1e-2, loss="squared_hinge", standardize=0.5, tol=1e-12)
+        return clf.fit(X, y, weight)
+
+    one = fit(X, weight)
+    for other in (
+        fit(X + np.arange(6.0), weight),
+        fit(X, weight * np.where(y == 1, 5.0, 1.0)),
+    ):
+        assert other.objective_ == pytest.approx(one.objective_, rel=1e-9)
+        assert other.coef_ == pytest.approx(one.coef_, rel=1e-6, abs=1e-9)
+    flipped = AUCClassifier(1e-2, loss="squared_hinge", standardize=0.5, tol=1e-12)
+    assert flipped.fit(X, 1 - y, weight).coef_ == pytest.approx(-one.coef_, rel=1e-6, abs=1e-9)
+
+
+def test_more_features_than_rows_and_float32():
+    X, y, weight = problem(1, n=40, d=60)
+    clf = AUCClassifier(1e-2, loss="squared_hinge", tol=1e-10).fit(X, y, weight)
+    assert clf.optimality_ < 1e-10
+    low = AUCClassifier(1e-2, loss="squared_hinge", tol=1e-6).fit(X.astype("f4"), y, weight)
+    assert low.objective_ == pytest.approx(clf.objective_, rel=1e-4)
+
+
+def test_a_perfectly_ranked_start_is_left_alone():
+    X = np.r_[-np.ones((5, 1)), np.ones((5, 1))]
+    y = np.repeat([0, 1], 5)
+    clf = AUCClassifier(0.0, loss="squared_hinge").fit(X, y)
+    assert clf.objective_ == pytest.approx(0, abs=1e-20)
+
+
+def test_limits_and_what_it_cannot_do():
+    X, y, _ = problem(2, n=200, d=30)
+    with pytest.warns(ConvergenceWarning, match="Newton's method stopped after"):
+        AUCClassifier(1e-8, loss="squared_hinge", max_iter=1, tol=1e-14).fit(X, y)
+    clf = AUCClassifier(loss="squared_hinge")
+    with pytest.raises(ValueError, match="no solver takes class moments alone"):
+        clf.fit_moments(ClassMoments.from_data(X, y))
+    with pytest.raises(AttributeError, match="partial_fit") as caught:
+        clf.partial_fit(X, y)
+    assert "needs all rows at once" in str(caught.value.__cause__)
+    with pytest.raises(ValueError, match="no solver takes loss='squared_hinge' with"):
+        AUCClassifier(l1_ratio=0.5, loss="squared_hinge").fit(X, y)
+    with pytest.raises(ValueError, match="'exact' does not take loss='squared_hinge'"):
+        AUCClassifier(loss="squared_hinge", solver="exact").fit(X, y)
+    with pytest.raises(ValueError, match="'newton' does not take loss='square'"):
+        AUCClassifier(solver="newton").fit(X, y)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "how", "alpha"), [("a9a", None, 1e-5), ("mnist", "even-odd", 1e-5)]
+)
+def test_reaches_logistic_regression_where_the_square_loss_does_not(name, how, alpha):
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedShuffleSplit
+
+    data = datasets.load(name, split="train", binarize=how, scale="unit-norm")
+    X, y = data.data, data.target
+    split = StratifiedShuffleSplit(1, test_size=0.2, random_state=0)
+    train, test = next(split.split(X, y))
+    aucs = [
+        metrics.roc_auc(y[test], model.fit(X[train], y[train]).decision_function(X[test]))
+        for model in (
+            LogisticRegression(C=10, class_weight="balanced", max_iter=1000),
+            AUCClassifier(alpha),
+            AUCClassifier(alpha, loss="squared_hinge"),
+        )
+    ]
+    assert aucs[2] > aucs[0] - 0.0005
+    assert aucs[2] > aucs[1] + 0.0005

@@ -1,0 +1,177 @@
+"""AUCClassifierCV: every cell is the fit it says it is, and the choice is the best of them."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from aucmax import AUCClassifier, AUCClassifierCV, load, save, selection
+from aucmax.metrics import roc_auc
+
+
+def problem(seed=0, n=240, d=6):
+    rng = np.random.RandomState(seed)
+    X = rng.randn(n, d) * np.logspace(-1, 1, d)
+    y = (X @ (rng.randn(d) / np.logspace(-1, 1, d)) + rng.randn(n) > 0.6).astype(int)
+    return X, y
+
+
+@parametrize_with_checks(
+    [AUCClassifierCV(cv=3, alphas=(1e-3, 1e-1), standardize=(0.0, 1.0))],
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("few", [True, False])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    "cv",
+    [StratifiedKFold(3), ShuffleSplit(2, test_size=0.3, random_state=0)],
+    ids=["partition", "overlapping"],
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_each_cell_is_its_own_fit(few, sparse, cv, weighted, monkeypatch):
+    if not few:
+        monkeypatch.setattr(selection, "FEW_FEATURES", 0)
+        monkeypatch.setattr("aucmax.solvers.auto.FEW_FEATURES", 0)
+        monkeypatch.setattr("aucmax.solvers.coordinate_descent._MATRIX_UP_TO", 0)
+    X, y = problem()
+    X = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0)) if sparse else X
+    weight = np.random.RandomState(1).randint(0, 3, len(y)) * 1.0 if weighted else None
+    alphas, rhos = (1e-3, 1e-2, 1e-1), (0.0, 0.5)
+    with pytest.warns(UserWarning, match="no solver takes loss='squared_hinge' with l1_ratio=0.5"):
+        clf = AUCClassifierCV(
+            alphas[::-1], rhos, standardize=(0.0, 0.5), cv=cv, tol=1e-10, max_iter=5000
+        ).fit(X, y, weight)
+    folds = list(cv.split(X, y))
+    assert clf.auc_path_.shape == (len(folds), 2, 2, 2, 3)
+    assert np.array_equal(clf.alphas_[0, 0], alphas)
+    for k, (train, test) in enumerate(folds):
+        w = (None, None) if weight is None else (weight[train], weight[test])
+        for a, loss in enumerate(("square", "squared_hinge")):
+            for b, gamma in enumerate((0.0, 0.5)):
+                for c, rho in enumerate(rhos):
+                    for j, alpha in enumerate(alphas):
+                        found = clf.auc_path_[k, a, b, c, j]
+                        if loss == "squared_hinge" and rho > 0:
+                            assert np.isnan(found)
+                            continue
+                        cell = AUCClassifier(
+                            alpha, rho, loss=loss, standardize=gamma, tol=1e-9, max_iter=5000
+                        ).fit(X[train], y[train], w[0])
+                        auc = roc_auc(y[test], cell.decision_function(X[test]), w[1])
+                        assert found == pytest.approx(auc, abs=1e-12)
+    mean = clf.auc_path_.mean(axis=0)
+    assert clf.best_score_ == np.nanmax(mean)
+    best = AUCClassifier(
+        clf.alpha_, clf.l1_ratio_, loss=clf.loss_, standardize=clf.standardize_, tol=1e-10,
+        max_iter=5000,
+    ).fit(X, y, weight)  # fmt: skip
+    assert np.array_equal(clf.coef_, best.coef_)
+    assert np.array_equal(clf.predict(X), best.predict(X))
+
+
+def test_merged_moments_are_those_of_the_training_rows():
+    X, y = problem()
+    sign = np.where(y == 1, 1.0, -1.0)
+    X[y == 1, 2] = 0  # vanishes from one class
+    folds = [selection.Fold(a, b) for a, b in KFold(4, shuffle=True, random_state=0).split(X)]
+    for fold, merged in zip(folds, selection._training_moments(X, sign, None, folds), strict=True):
+        direct = selection.ClassMoments.from_data(X[fold.train], sign[fold.train])
+        assert np.allclose(merged.counts, direct.counts, rtol=0)
+        assert np.allclose(merged.means, direct.means, rtol=1e-12, atol=1e-13)
+        assert np.allclose(merged.covs, direct.covs, rtol=1e-10, atol=1e-12)
+        assert np.all(merged.cov_pos[2] == 0)
+
+
+def test_automatic_alphas_follow_the_units():
+    X, y = problem()
+    small = AUCClassifierCV(cv=3, losses=("square",)).fit(X, y)
+    large = AUCClassifierCV(cv=3, losses=("square",)).fit(1000 * X, y)
+    assert large.alphas_[0, 0] == pytest.approx(1e6 * small.alphas_[0, 0])
+    assert large.alphas_[0, 1] == pytest.approx(small.alphas_[0, 1])
+    assert large.best_score_ == pytest.approx(small.best_score_, abs=1e-9)
+
+
+def test_jobs_give_the_same_bits():
+    X, y = problem()
+    one = AUCClassifierCV(cv=4).fit(X, y)
+    two = AUCClassifierCV(cv=4, n_jobs=2).fit(X, y)
+    assert np.array_equal(one.auc_path_, two.auc_path_)
+    assert np.array_equal(one.coef_, two.coef_)
+
+
+def test_among_equals_the_strongest_penalty_wins():
+    X = np.r_[np.eye(2), np.eye(2), np.eye(2)].repeat(2, axis=0)
+    y = (X[:, 0] > 0).astype(int)
+    clf = AUCClassifierCV((1e-3, 1e-2, 1e-1), losses=("square",), standardize=(0.0,), cv=2)
+    clf.fit(X, y)
+    assert np.all(clf.auc_path_ == 1)
+    assert clf.alpha_ == 0.1
+
+
+def test_unfinished_cells_are_one_warning():
+    X, y = problem(d=40)
+    clf = AUCClassifierCV((1e-6, 1e-5), losses=("squared_hinge",), cv=2, max_iter=1, tol=1e-12)
+    with pytest.warns(ConvergenceWarning) as caught:
+        clf.fit(X, y)
+    messages = [str(w.message) for w in caught]
+    assert any("cells did not reach tol; the first: fold 0" in m for m in messages)
+    assert len(messages) == 2  # the search's, and the refit's own
+
+
+def test_saved_and_shown(tmp_path, capsys):
+    X, y = problem()
+    clf = AUCClassifierCV(cv=3, verbose=1).fit(X, y)
+    save(clf, tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert np.array_equal(again.decision_function(X), clf.decision_function(X))
+    assert np.array_equal(again.auc_path_, clf.auc_path_)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"alphas": ()}, "alphas must be a non-empty sequence"),
+        ({"alphas": (-1.0,)}, r"each of alphas must be a number in \[0, inf\)"),
+        ({"standardize": (2.0,)}, r"each of standardize must be a number in \[0, 1\]"),
+        ({"l1_ratios": 0.5}, "l1_ratios must be a non-empty sequence"),
+        ({"losses": "square"}, "losses must be a non-empty sequence"),
+        ({"losses": ("exp",)}, "each of losses must be one of"),
+        ({"losses": ("squared_hinge",), "l1_ratios": (0.5,)}, "no solver takes any"),
+        ({"cv": 1}, "k-fold"),
+        ({"tol": -1}, "tol must be"),
+    ],
+)
+def test_bad_settings_leave_the_model(settings, message):
+    X, y = problem()
+    clf = AUCClassifierCV(cv=3).fit(X, y)
+    coef = clf.coef_.copy()
+    with pytest.raises(ValueError, match=message):
+        clf.set_params(**settings).fit(X, y)
+    assert np.array_equal(clf.coef_, coef)
+    assert clf.n_features_in_ == X.shape[1]
+
+
+def test_folds_without_a_class():
+    X, y = problem(n=40)
+    y[:] = 0
+    y[:3] = 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(ValueError, match="training part of fold 0 holds one class only"):
+            AUCClassifierCV(cv=KFold(4)).fit(X, y)
+        split = [(np.arange(2, 40), np.array([0, 1])), (np.arange(0, 38), np.array([38, 39]))]
+        with pytest.raises(ValueError, match="no held-out part holds both classes"):
+            AUCClassifierCV(cv=split).fit(X, y)
+
+
+def test_clone_and_params():
+    clf = AUCClassifierCV(alphas=(1.0,), n_jobs=2, cv=KFold(3))
+    assert clone(clf).get_params()["n_jobs"] == 2
