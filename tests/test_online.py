@@ -137,7 +137,7 @@ def test_solam_automatic_settings(share, alpha, d, noise):
     delta = pos.mean(axis=0) - neg.mean(axis=0)
     size = np.linalg.norm(delta)
     along = (pos @ delta / size).var() + (neg @ delta / size).var()
-    R = min(2 * size / (size**2 + alpha + along), 10 / kappa)
+    R = min(2 * size / (size**2 + alpha + along), 0.4 * 240**0.25 / kappa)
     # the best multiple of δ: ½(1 − t‖δ‖²)² + ½ t²‖δ‖²(along + α) is least there
     pairs, t = Pairs(X, y), np.linspace(0, 1 / size**2, 100_001)
     H = delta @ pairs.hessian() @ delta + alpha * size**2
@@ -372,7 +372,7 @@ def test_defaults_bear_rows_without_signal(solver, n, shift):
         X, y = rng.randn(n, 2) + shift, rng.rand(n) < 0.4
         for form in (np.asarray, sp.csr_array):
             clf = AUCClassifier(solver=solver, random_state=seed).fit(form(X), y)
-            assert clf.objective_ < 0.525
+            assert clf.objective_ < 0.55
             assert clf.history_.shape == (0,)
 
 

@@ -11,7 +11,6 @@ and everything below is the block form of it (Chan, Golub & LeVeque 1983; Gao et
 
 import io
 import json
-import zipfile
 from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Self
@@ -224,22 +223,23 @@ class ClassMoments:
                 f"y holds the label {unknown.tolist()[0]!r}, which is not among the classes "
                 f"{self._classes.tolist()}; declare it in `classes` or leave its rows out."
             )
+        parts = []  # all of them before anything changes
+        for label in labels:
+            rows = np.flatnonzero(y == label)
+            share = np.ones(len(rows)) if weight is None else weight[rows]
+            if not share.all():
+                rows, share = rows[share > 0], share[share > 0]
+            if len(rows):
+                part = X if len(rows) == n_rows(X) else take_rows(X, rows)
+                parts.append((label, _block_moments(part, share)))
         if self._d is None:
             self._set_features(n_features(X))
         if names is not None and self.feature_names is None and not self._counts.any():
             self.feature_names = names
         if len(unknown):
             self._grow(unknown)
-        for label in labels:
-            rows = np.flatnonzero(y == label)
-            share = np.ones(len(rows)) if weight is None else weight[rows]
-            if not share.all():
-                rows, share = rows[share > 0], share[share > 0]
-            if len(rows) == 0:
-                continue
-            part = X if len(rows) == n_rows(X) else take_rows(X, rows)
-            k = int(np.searchsorted(self._classes, label))
-            self._merge_class(k, *_block_moments(part, share))
+        for label, part in parts:
+            self._merge_class(int(np.searchsorted(self._classes, label)), *part)
         return self
 
     def __add__(self, other: "ClassMoments") -> "ClassMoments":
@@ -375,13 +375,17 @@ class ClassMoments:
             out.feature_names = meta["feature_names"]
             K, d = len(classes), out.n_features
             out._classes, out._counts, out._means = classes, counts, means
-            out._covs = np.zeros((K, d, d))
             rows, cols = np.tril_indices(d)
+            shapes = (counts.shape, means.shape, lower.shape)
+            names = range(d) if out.feature_names is None else out.feature_names
+            if shapes != ((K,), (K, d), (K, len(rows))) or len(names) != d:
+                raise ValueError("its parts do not match in shape")
+            if any(a.dtype != np.float64 for a in (counts, means, lower)):
+                raise ValueError("its parts are not numbers")
+            out._covs = np.zeros((K, d, d))
             out._covs[:, rows, cols] = lower
             out._covs[:, cols, rows] = lower
-            if counts.shape != (K,) or means.shape != (K, d):
-                raise ValueError("shapes of the arrays do not match")
-        except (ValueError, KeyError, TypeError, OSError, zipfile.BadZipFile) as error:
+        except Exception as error:  # whatever a parser makes of a body that is none
             raise ModelFileError(f"{path}: not a readable moments file ({error}).") from error
         return out
 

@@ -167,7 +167,8 @@ class AUCClassifier(LinearScorer):
             self._both_classes_weigh(weight, sign, classes)
             problem = MemoryProblem(as_rows(X), sign, weight)
             start = self._start(X.shape[1], kept)
-            fitted = self._solved(problem, penalty, solver, start)
+            rng = check_random_state(self.random_state)
+            fitted = self._solved(problem, penalty, solver, start, rng)
         except BaseException:
             self._restore(kept)
             raise
@@ -180,7 +181,7 @@ class AUCClassifier(LinearScorer):
             self._stream = {
                 "solver": solver.name,
                 "passes": self.n_iter_,
-                "rng": copy.deepcopy(check_random_state(self.random_state)),
+                "rng": copy.deepcopy(rng),
                 "steps": solver.resume(problem, penalty, self.coef_[0], self.n_iter_),
             }
         return self
@@ -369,7 +370,12 @@ class AUCClassifier(LinearScorer):
         return self.coef_[0].copy() if self.coef_.shape[1] == d else None
 
     def _solved(
-        self, problem: Problem, penalty: ElasticNet, solver: Solver | None, start: np.ndarray | None
+        self,
+        problem: Problem,
+        penalty: ElasticNet,
+        solver: Solver | None,
+        start: np.ndarray | None,
+        rng: np.random.RandomState | None = None,
     ) -> dict[str, Any]:
         """Run the solver and return the fitted attributes."""
         problem = problem.scaled(float(self.standardize))
@@ -382,7 +388,7 @@ class AUCClassifier(LinearScorer):
             None if start is None else problem.from_features(start),
             tol=self.tol,
             max_iter=self.max_iter,
-            rng=check_random_state(self.random_state),
+            rng=check_random_state(self.random_state) if rng is None else rng,
             monitor=monitor,
         )
         if result.message is not None:

@@ -246,6 +246,8 @@ def _on_rows(
             w[S], taken, _ = _on_matrix(H, problem.delta[S], penalty, w[S], aim, left)
         else:
             w[S], taken = _on_columns(objective, problem, columns, w[S], aim, left)
+        if taken == 0 and size == len(w):  # rounding keeps the fresh gradient above tol
+            return w, sweeps
         sweeps += taken
         size *= 2
 

@@ -57,8 +57,9 @@ class SOLAM(StochasticSolver):
         Return the weighted mean of the iterates; else the last one.
     radius : float or "auto"
         R, in the solver's (scaled) coordinates. "auto" is twice the norm of the best multiple of
-        δ, ‖δ‖/(‖δ‖² + α + s) with s the variance Σ₊ + Σ₋ along δ, but at most 10/κ, the authors'
-        R = 10 for rows of unit norm. A stream does not know s and takes 0.
+        δ, ‖δ‖/(‖δ‖² + α + s) with s the variance Σ₊ + Σ₋ along δ, but at most 0.4 T^¼/κ for T
+        steps, so that κ²R²/√T, the order of the published bound, stays small: about 10, the
+        authors' R, for their a9a. A stream does not know s and takes 0, and T is what it has met.
 
     Notes
     -----
@@ -70,7 +71,7 @@ class SOLAM(StochasticSolver):
 
     The optimality reported is that of the problem on the ball. The iterates are bounded by the
     projections, so that too long a step shows in J, not in numbers that overflow. On rows that
-    hold no signal J may end a little above J(0): only 5 % above counts as divergence.
+    hold no signal J may end a little above J(0): only 10 % above counts as divergence.
 
     ``partial_fit`` takes the same steps; κ is then the largest norm so far, β follows p̂, and
     the coefficients stay 0 until both classes have been seen.
@@ -83,7 +84,7 @@ class SOLAM(StochasticSolver):
 
     name = "solam"
     takes_l1 = False
-    slack = 0.05
+    slack = 0.1
 
     def __init__(
         self,
@@ -112,7 +113,6 @@ class SOLAM(StochasticSolver):
         max_iter: int,
         rng: np.random.RandomState,
     ) -> Iterator[tuple[np.ndarray, float]]:
-        number(self.n_epochs, "n_epochs", low=1, whole=True)
         X, penalty = problem.rows(), objective.penalty
         norm2 = _norms2(X)
         ball = penalty if isinstance(penalty, L2Ball) else self._ball(problem, penalty.l2)
@@ -141,13 +141,14 @@ class SOLAM(StochasticSolver):
         delta = problem.delta
         kappa2, delta2 = float(_norms2(problem.rows()).max()), float(delta @ delta)
         along = float(delta @ problem.within_product(delta)) / delta2 if delta2 > 0.0 else 0.0
-        return L2Ball(alpha, self._radius(kappa2, delta2, alpha + along))
+        T = problem.n_samples * number(self.n_epochs, "n_epochs", low=1, whole=True)
+        return L2Ball(alpha, self._radius(T, kappa2, delta2, alpha + along))
 
-    def _radius(self, kappa2: float, delta2: float, more: float) -> float:
+    def _radius(self, T: int, kappa2: float, delta2: float, more: float) -> float:
         """Return R; ``more`` is α plus the variance along δ."""
         if self.radius != "auto":
             return float(number(self.radius, "radius", open_low=True))
-        most = 10.0 / np.sqrt(kappa2) if kappa2 > 0.0 else 10.0
+        most = 0.4 * T**0.25 / np.sqrt(kappa2 if kappa2 > 0.0 else 1.0)
         return min(most, 2.0 * np.sqrt(delta2) / (delta2 + more)) if delta2 > 0.0 else most
 
     def _corner(self, state: dict[str, Any], R: float) -> None:
@@ -228,7 +229,7 @@ class SOLAM(StochasticSolver):
             delta2 = float((pos - neg) @ (pos - neg))
         k, first = state["k"], state["k"][_STEPS] == 0.0
         kappa2 = max(float(norm2.max()), k[_KAPPA2])
-        R = self._radius(kappa2, delta2, penalty.l2)
+        R = self._radius(int(k[_STEPS]) + len(order), kappa2, delta2, penalty.l2)
         C = self._constant(mass[0] / mass.sum())
         if first:
             if self.step_size == "auto":

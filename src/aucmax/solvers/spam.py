@@ -321,8 +321,9 @@ _FOLD = 1e-5  # the average loses this factor of its digits before the scale is 
 def _l2_steps(
     X, order, sign, weight, eta, mass, total, dots, running, average, l2, v, u, k
 ):  # fmt: skip
+    # the η of a step is that of its number: rows that take no step use none up
     # w = c v;   sum of iterates = S v − u, since Σ_t c_t v_t = S_T v_T − Σ_t S_{t−1}(v_t − v_{t−1})
-    c, a, b, S, steps = k[0], k[1], k[2], k[3], 0.0
+    c, a, b, S, steps = k[0], k[1], k[2], k[3], 0
     for t in range(len(order)):
         i = order[t]
         q = 0 if sign[i] > 0 else 1
@@ -348,15 +349,15 @@ def _l2_steps(
         else:
             g = 2.0 * p * (c * (vx - a / mass[0]) + 1.0)
         # w ← (w − η g x)/(1 + ηβ)
-        h = -eta[t] * weight[i] * g / c
+        h = -eta[steps] * weight[i] * g / c
         row_add(X, i, h, v)
         a += h * xa
         b += h * xb
         if average:
             row_add(X, i, h * S, u)
-        c /= 1.0 + eta[t] * beta
+        c /= 1.0 + eta[steps] * beta
         S += c
-        steps += 1.0
+        steps += 1
         if c < _FOLD:
             for j in range(len(v)):
                 u[j] -= S * v[j]
@@ -374,7 +375,7 @@ def _elastic_net_steps(
     X, order, sign, weight, eta, mass, total, running, average, l2, l1, w, u, k
 ):  # fmt: skip
     # the plain iteration; u is minus the sum of the iterates, a = w·total₊, b = w·total₋
-    a, b = k[1], k[2]
+    a, b, steps = k[1], k[2], 0
     for t in range(len(order)):
         i = order[t]
         q = 0 if sign[i] > 0 else 1
@@ -395,9 +396,9 @@ def _elastic_net_steps(
             g = 2.0 * (1.0 - p) * (wx - b / mass[1] - 1.0)
         else:
             g = 2.0 * p * (wx - a / mass[0] + 1.0)
-        row_add(X, i, -eta[t] * weight[i] * g, w)
+        row_add(X, i, -eta[steps] * weight[i] * g, w)
         # w ← soft(w, ηβ₁)/(1 + ηβ)
-        scale = 2.0 * p * (1.0 - p) * eta[t]
+        scale = 2.0 * p * (1.0 - p) * eta[steps]
         threshold, shrink = scale * l1, 1.0 / (1.0 + scale * l2)
         a, b = 0.0, 0.0
         for j in range(len(w)):
@@ -408,6 +409,7 @@ def _elastic_net_steps(
         if average:
             for j in range(len(w)):
                 u[j] -= w[j]
-        k[4] += 1.0
-        k[5] += 1.0
+        steps += 1
     k[1], k[2] = a, b
+    k[4] += steps
+    k[5] += steps

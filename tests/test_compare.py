@@ -1,0 +1,314 @@
+"""``aucmax compare``: the same splits for all, honest tests, and a row for whatever fails."""
+
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.datasets import dump_svmlight_file
+from sklearn.model_selection import StratifiedShuffleSplit
+
+from aucmax import AUCClassifier, metrics
+from aucmax.cli import main
+from aucmax.cli.compare import resampled_test
+from aucmax.solvers import SOLVERS
+
+module = sys.modules["aucmax.cli.compare"]  # the package gives the command of that name
+
+
+@pytest.fixture(autouse=True)
+def eighty_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command line; give its exit code, stdout and stderr."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as end:
+            main([str(argument) for argument in arguments])
+        return (end.value.code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def report(run):
+    """Run compare with --json; give what it prints."""
+
+    def report(*arguments):
+        code, out, err = run("compare", *arguments, "--json")
+        assert (code, err) == (0, "")
+        return json.loads(out)
+
+    return report
+
+
+@pytest.fixture
+def bad(run):
+    """Run a command line that must fail as bad input does; give its one line."""
+
+    def bad(*arguments):
+        code, out, err = run("compare", *arguments)
+        assert (code, out) == (2, "")
+        assert err.startswith("error: ")
+        assert err.count("\n") == 1
+        return err
+
+    return bad
+
+
+def made(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < 0.3).astype(int)
+    X = rng.normal(size=(n, 4)) * [1, 2, 1, 1] + np.outer(y, [1, 1, 0.3, 0])
+    return X, y
+
+
+@pytest.fixture
+def data(tmp_path):
+    X, y = made()
+    rows = ["a,b,c,d,label"] + [
+        f"{','.join(map(repr, row.tolist()))},{('no', 'yes')[t]}"
+        for row, t in zip(X, y, strict=True)
+    ]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def by_name(result):
+    return {entry["name"]: entry for entry in result["solvers"]}
+
+
+# ---- numbers
+
+
+def test_every_number_is_that_of_a_fit_to_the_same_split(data, report):
+    settings = ("--splits", 3, "--test-size", 0.25, "--seed", 5, "--alpha", 0.1)
+    result = report(data, *settings, "--standardize", 0.5, "--solvers", "exact,spam,logistic")
+    assert (result["rows"], result["features"], result["positive"]) == (300, 4, "yes")
+    assert (result["training_rows"], result["test_rows"]) == (225, 75)
+    X, y = made()
+    splits = list(StratifiedShuffleSplit(3, test_size=0.25, random_state=5).split(X, y))
+    entries = by_name(result)
+    for name in ("exact", "spam"):
+        aucs, optimality, gaps = [], [], []
+        for train, test in splits:
+            model = AUCClassifier(0.1, standardize=0.5, solver=name, random_state=5)
+            model.fit(X[train], y[train])
+            best = AUCClassifier(0.1, standardize=0.5).fit(X[train], y[train]).objective_
+            aucs.append(metrics.roc_auc(y[test], model.decision_function(X[test])))
+            optimality.append(model.optimality_)
+            gaps.append(model.objective_ / best - 1)
+        entry = entries[name]
+        assert entry["aucs"] == pytest.approx(aucs, abs=1e-12)
+        assert entry["auc"] == pytest.approx(np.mean(aucs))
+        assert entry["auc_std"] == pytest.approx(np.std(aucs, ddof=1))
+        assert entry["optimality"] == pytest.approx(max(optimality), rel=1e-3, abs=1e-14)
+        assert entry["gap"] == pytest.approx(max(gaps), rel=1e-3, abs=1e-12)
+        assert entry["gap"] >= 0
+        assert entry["seconds"] > 0
+    assert entries["logistic"]["optimality"] is None
+    assert entries["logistic"]["gap"] is None
+
+
+def test_the_test_is_nadeau_and_bengios(data, report):
+    result = report(data, "--solvers", "exact,spam,logistic", "--against", "logistic")
+    assert result["against"] == "logistic"
+    entries = by_name(result)
+    assert "p_value" not in entries["logistic"]
+    for name in ("exact", "spam"):
+        d = np.subtract(entries[name]["aucs"], entries["logistic"]["aucs"])
+        t = d.mean() / np.sqrt((1 / 5 + 60 / 240) * d.var(ddof=1))
+        assert entries[name]["difference"] == pytest.approx(d.mean())
+        assert entries[name]["statistic"] == pytest.approx(t)
+        assert entries[name]["p_value"] == pytest.approx(2 * stats.t.sf(abs(t), 4))
+        assert entries[name]["verdict"] in ("tie", "better", "worse")
+        assert (entries[name]["verdict"] == "tie") == (entries[name]["p_value"] >= 0.05)
+
+
+def test_one_split_is_tested_by_delong(data, report):
+    result = report(data, "--splits", 1, "--solvers", "exact,logistic")
+    assert result["test"] == "DeLong's paired test"
+    logistic = by_name(result)["logistic"]
+    assert logistic["auc_std"] is None
+    assert 0 < logistic["p_value"] <= 1
+    assert logistic["difference"] == pytest.approx(logistic["auc"] - result["solvers"][0]["auc"])
+
+
+def test_the_corrected_test_keeps_its_level():
+    # the same rows go into many splits: without the correction p is far too small
+    rng = np.random.default_rng(0)
+    rejected = plain = 0
+    for _ in range(300):
+        rows = rng.normal(size=50)  # of each row, the difference of two equal learners
+        splits = [rows[rng.permutation(50)[:10]].mean() for _ in range(10)]
+        rejected += resampled_test(splits, 10 / 40).p_value < 0.05
+        plain += stats.ttest_1samp(splits, 0).pvalue < 0.05
+    assert plain > 45
+    assert rejected < 25
+
+
+def test_differences_that_do_not_vary():
+    assert resampled_test([0.0, 0.0], 0.25) == (0, 0, 1)
+    same = resampled_test([0.1] * 3, 0.25)
+    assert same.p_value == pytest.approx(0.25)
+    assert same.statistic == np.inf
+    swapped = resampled_test([-0.1, -0.2, -0.3], 0.25)
+    assert swapped.p_value == pytest.approx(resampled_test([0.1, 0.2, 0.3], 0.25).p_value)
+
+
+def test_the_same_seed_gives_the_same(data, report):
+    def numbers(seed):
+        result = report(data, "--solvers", "spam", "--seed", seed, "--splits", 2)
+        return result["solvers"][0]["aucs"]
+
+    assert numbers(3) == numbers(3)
+    assert numbers(3) != numbers(4)
+
+
+# ---- what does not run
+
+
+def test_everything_runs_by_default_and_misfits_have_a_row(data, run, report):
+    result = report(data, "--splits", 2)
+    entries = by_name(result)
+    assert list(entries) == [*SOLVERS, "tuned", "logistic"]
+    for name, kind in SOLVERS.items():
+        assert entries[name]["status"] == ("done" if "square" in kind.losses else "unfit")
+    assert "does not take loss square" in entries["newton"]["error"]
+    code, out, err = run("compare", data, "--splits", 2, "--l1-ratio", 0.5, "--solvers",
+                         "exact,coordinate_descent")  # fmt: skip
+    assert (code, err) == (0, "")
+    assert re.search(r"^exact +– *$", out, re.MULTILINE)
+    assert "exact does not take an l1 penalty" in " ".join(out.split())
+    assert "against coordinate_descent" in " ".join(out.split())
+    hinge = by_name(report(data, "--splits", 2, "--loss", "squared_hinge", "--solvers",
+                           "newton,logistic"))  # fmt: skip
+    assert hinge["newton"]["gap"] == pytest.approx(0, abs=1e-6)
+
+
+def test_a_failure_does_not_stop_the_rest(data, run, monkeypatch):
+    real = module._estimator
+
+    class Broken:
+        def set_params(self, **_):
+            return self
+
+        def fit(self, X, y):
+            raise RuntimeError("no\nluck")
+
+    monkeypatch.setattr(
+        module, "_estimator", lambda name, s: Broken() if name == "spam" else real(name, s)
+    )
+    page = data.parent / "c.html"
+    code, out, err = run("compare", data, "--solvers", "spam,exact", "--html", page)
+    assert code == 0
+    assert err == "warning: spam: no luck\n"
+    assert re.search(r"^spam +failed", out, re.MULTILINE)
+    assert re.search(r"^exact +0\.\d{4}", out, re.MULTILINE)
+    assert "no luck" in page.read_text(encoding="utf-8")
+    code, out, err = run("compare", data, "--solvers", "spam")
+    assert (code, out) == (2, "")
+    assert err == "error: none of the algorithms ran; spam: no luck\n"
+
+
+def test_what_did_not_converge_is_told(data, run):
+    few = ("--solvers", "conjugate_gradient", "--max-iter", 1, "--tol", 1e-9)
+    code, _, err = run("compare", data, *few)
+    assert code == 0
+    assert "warning: conjugate_gradient: conjugate gradient stopped after 1 steps" in err
+
+
+def test_bad_input(data, bad, monkeypatch, tmp_path):
+    monkeypatch.setenv("AUCMAX_DATA", str(tmp_path))
+    monkeypatch.setenv("AUCMAX_CACHE", str(tmp_path / "cache"))
+    assert "no algorithm 'exactly'; there are exact," in bad(data, "--solvers", "exactly")
+    assert "--solvers names none" in bad(data, "--solvers", ",")
+    assert "not among those compared" in bad(data, "--solvers", "spam", "--against", "exact")
+    assert "--against: no algorithm" in bad(data, "--against", "x")
+    assert "--test-size must lie between" in bad(data, "--test-size", 1)
+    assert "alpha" in bad(data, "--alpha", -1)
+    assert "loss must be one of" in bad(data, "--loss", "huge")
+    assert "there is no such file, and no data set named 'diabets'" in bad("diabets")
+    assert "no such file" in bad(tmp_path / "none.csv")
+    assert "no file diabetes" in bad("diabetes")
+    assert "--target is for files with named columns" in bad("diabetes", "--target", "x")
+    assert "end the name so" in bad(data, "--html", tmp_path / "a.txt")
+    assert "--binarize third" in bad(data, "--binarize", "third")
+    (tmp_path / "one.svm").write_text("1 1:2\n" * 30 + "0 1:1\n")
+    assert "two rows of each class" in bad(tmp_path / "one.svm")
+    (tmp_path / "two.svm").write_text("1 1:2\n" * 300 + "0 1:1\n" * 2)
+    assert "of one class only" in bad(tmp_path / "two.svm", "--test-size", 0.01)
+
+
+# ---- data
+
+
+def test_data_sets_by_name_and_two_classes_out_of_many(report, bad, monkeypatch, tmp_path):
+    monkeypatch.setenv("AUCMAX_DATA", str(tmp_path))
+    monkeypatch.setenv("AUCMAX_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(0)
+    y = np.repeat([-1, 1], [555, 307])
+    X = rng.random((862, 2)) + 0.2 * y[:, None]
+    dump_svmlight_file(X, y, str(tmp_path / "fourclass_scale"), zero_based=False)
+    exact = ("--solvers", "exact", "--splits", 2)
+    result = report("fourclass", *exact, "--scale", "unit-norm")
+    assert (result["data"], result["rows"], result["positives"]) == ("fourclass", 862, 307)
+    assert result["scale"] == "unit-norm"
+    turned = report("fourclass", *exact, "--positive", -1)
+    assert turned["positives"] == 555
+    y = np.arange(300) % 3
+    X = rng.normal(size=(300, 2)) + y[:, None]
+    dump_svmlight_file(X, y, str(tmp_path / "three.svm"), zero_based=False)
+    message = bad(tmp_path / "three.svm", *exact)
+    assert "--positive LABEL" in message
+    assert "--binarize even-odd" in message
+    assert report(tmp_path / "three.svm", *exact, "--positive", 2)["positives"] == 100
+    even = report(tmp_path / "three.svm", *exact, "--binarize", "even-odd")
+    assert (even["positives"], even["positive"]) == (200, "even")
+    half = report(tmp_path / "three.svm", *exact, "--binarize", "random-halves:3")
+    assert half["positives"] == 100
+    both = (*exact, "--binarize", "even-odd", "--positive", 2)
+    assert "leave out --positive" in bad(tmp_path / "three.svm", *both)
+
+
+# ---- screen and page
+
+
+def test_the_screen_fits_and_shows_the_numbers(data, run, report):
+    result = report(data, "--splits", 2)
+    code, out, err = run("compare", data, "--splits", 2)
+    assert (code, err) == (0, "")
+    assert all(len(line) <= 80 for line in out.splitlines())
+    for entry in result["solvers"]:
+        if entry["status"] == "done":
+            row = next(line for line in out.splitlines() if line.startswith(entry["name"]))
+            assert f"{entry['auc']:.4f}" in row
+    assert "Nadeau and Bengio" in out
+    assert "without correction for the number of tests" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("splits", [1, 3])
+def test_the_page_has_it_all(data, report, splits):
+    page = data.parent / "c.html"
+    names = "exact,vrspam,newton,logistic"
+    result = report(data, "--splits", splits, "--solvers", names, "--html", page)
+    text = page.read_text(encoding="utf-8")
+    for entry in result["solvers"]:
+        if entry["status"] == "done":
+            assert f">{entry['auc']:.4f}<" in text
+    assert text.count("<figure") == 3
+    assert "newton does not take loss square" in text
+    assert ("one standard deviation" in text) == (splits > 1)
+    assert "rows.csv: 300 rows, 4 features" in text
+
+
+def test_help_has_an_example(run):
+    code, out, _ = run("compare", "--help")
+    assert code == 0
+    assert "aucmax compare diabetes" in out

@@ -1,0 +1,418 @@
+"""``aucmax cv``, and text and missing values in `train` and `cv`."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.datasets import dump_svmlight_file
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import OneHotEncoder, normalize
+
+from aucmax import AUCClassifier, AUCClassifierCV, datasets, load, metrics
+from aucmax.cli import main
+
+
+@pytest.fixture(autouse=True)
+def eighty_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command line; give its exit code, stdout and stderr."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as end:
+            main([str(argument) for argument in arguments])
+        return (end.value.code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def good(run):
+    """Run a command line that must succeed without a word on stderr; give its stdout."""
+
+    def good(*arguments):
+        code, out, err = run(*arguments)
+        assert (code, err) == (0, "")
+        return out
+
+    return good
+
+
+@pytest.fixture
+def bad(run):
+    """Run a command line that must fail as bad input does; give its one line."""
+
+    def bad(*arguments):
+        code, out, err = run(*arguments)
+        assert (code, out) == (2, "")
+        assert err.startswith("error: ")
+        assert err.count("\n") == 1
+        return err
+
+    return bad
+
+
+def made(n=240, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < 0.3).astype(int)
+    X = rng.normal(size=(n, 3)) * [1, 5, 1] + np.outer(y, [1, 3, 0])
+    return X, y
+
+
+def write(path, X, y, names="abc"):
+    rows = [",".join([*names, "label"])]
+    rows += [
+        f"{','.join(map(repr, row.tolist()))},{('no', 'yes')[t]}"
+        for row, t in zip(X, y, strict=True)
+    ]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write(tmp_path / "rows.csv", *made())
+
+
+# ---- tuning
+
+
+def test_cv_is_the_tuned_classifier_on_the_same_folds(data, good):
+    model = data.parent / "m.aucmax"
+    grid = ("--alphas", "1,0.01,0.1", "--standardize", "0,1", "--seed", 4, "--folds", 3)
+    report = json.loads(good("cv", data, *grid, "-o", model, "--json"))
+    X, y = made()
+    tuned = AUCClassifierCV(
+        alphas=[1, 0.01, 0.1],
+        standardize=(0, 1),
+        cv=StratifiedKFold(3, shuffle=True, random_state=4),
+    ).fit(X, y)
+    assert report["loss"] == tuned.loss_
+    for name in ("alpha", "standardize", "l1_ratio"):
+        assert report[name] == getattr(tuned, f"{name}_")
+    assert report["auc"] == pytest.approx(tuned.best_score_)
+    assert report["settings_tried"] == 12
+    assert len(report["grid"]) == 4
+    for line in report["grid"]:
+        a = tuned.losses.index(line["loss"])
+        b = tuned.standardize.index(line["standardize"])
+        assert line["alphas"] == [0.01, 0.1, 1]
+        assert np.array(line["aucs"]) == pytest.approx(tuned.auc_path_[:, a, b, 0], abs=1e-9)
+        assert line["mean"] == pytest.approx(np.mean(line["aucs"], axis=0))
+        assert line["std"] == pytest.approx(np.std(line["aucs"], axis=0, ddof=1))
+    saved = load(model)
+    assert isinstance(saved, AUCClassifier)
+    assert saved.get_params()["alpha"] == tuned.alpha_
+    assert np.allclose(saved.coef_, tuned.coef_)
+    assert saved.feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+def test_the_saved_model_scores_evaluates_and_shows(data, good):
+    model = data.parent / "m.aucmax"
+    good("cv", data, "--losses", "square", "-o", model)
+    assert good("score", model, data).count("\n") == 241
+    report = json.loads(good("evaluate", model, data, "--json"))
+    X, y = made()
+    assert report["scorers"][0]["auc"] == pytest.approx(
+        metrics.roc_auc(y, load(model).decision_function(pd.DataFrame(X, columns=list("abc"))))
+    )
+    assert "a" in good("show", model)
+
+
+def test_the_screen_has_a_picture_that_fits(data, good, monkeypatch):
+    out = good("cv", data, "--l1-ratios", "0,1", "--losses", "square")
+    assert all(len(line) <= 80 for line in out.splitlines())
+    assert "█" in out
+    for gamma in ("0", "0.5", "1"):
+        assert f"standardize {gamma}, l1 " in out
+    report = json.loads(good("cv", data, "--l1-ratios", "0,1", "--losses", "square", "--json"))
+    assert f"{report['auc']:.4f}" in out
+    assert f"alpha {report['alpha']:.3g}" in out
+    assert "so optimistic" in out
+    both = good("cv", data)
+    assert "loss square\n" in both
+    assert "loss squared_hinge\n" in both
+    assert sum("standardize 0.5" in line for line in both.splitlines()) >= 4
+    monkeypatch.setenv("COLUMNS", "50")
+    narrow = good("cv", data)
+    assert all(len(line) <= 80 for line in narrow.splitlines())
+
+
+def test_a_combination_without_solver_is_told(data, run):
+    code, out, err = run("cv", data, "--l1-ratios", "0,0.5", "--losses", "square,squared_hinge")
+    assert code == 0
+    assert err.startswith("warning: no solver takes loss='squared_hinge' with l1_ratio=0.5")
+    assert err.count("\n") == 1
+    assert "nan" not in out
+
+
+def test_the_page_has_the_auc_over_alpha(data, good):
+    page = data.parent / "cv.html"
+    report = json.loads(good("cv", data, "--html", page, "--json"))
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<figure") == 3
+    for line in report["grid"]:
+        assert f"{line['loss']}, standardize {line['standardize']:g}" in text
+        assert f"best {max(line['mean']):.4f}" in text
+    assert f">{report['auc']:.4f}<" in text
+    assert "optimistic" in text
+    assert "aucmax cv" in text
+
+
+def test_rows_of_unit_norm_are_scaled_when_scored_too(data, good, tmp_path):
+    model = tmp_path / "m.aucmax"
+    grid = ("--losses", "square", "--alphas", "0.01,0.1", "--scale", "unit-norm")
+    good("cv", data, *grid, "-o", model)
+    X, y = made()
+    saved = load(model)
+    linear = AUCClassifier(saved[-1].alpha, standardize=saved[-1].standardize)
+    linear.fit(normalize(X), y)
+    scores = [float(line.split(",")[1]) for line in good("score", model, data).split()[1:]]
+    assert scores == pytest.approx(linear.decision_function(normalize(X)))
+    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
+    good("cv", tmp_path / "rows.svm", *grid, "-o", model)
+    again = [
+        float(line.split(",")[1])
+        for line in good("score", model, tmp_path / "rows.svm").split()[1:]
+    ]
+    assert again == pytest.approx(scores)
+    assert "--logistic" not in good("evaluate", model, data.parent / "rows.svm")
+    report = json.loads(
+        good(
+            "evaluate", model, tmp_path / "rows.svm", "--logistic", tmp_path / "rows.svm", "--json"
+        )
+    )
+    assert len(report["scorers"]) == 2
+
+
+def test_bad_input(data, bad, tmp_path):
+    assert "--alphas takes numbers separated by commas" in bad("cv", data, "--alphas", "1,x")
+    assert "alphas" in bad("cv", data, "--alphas", "-1")
+    assert "each of losses must be one of" in bad("cv", data, "--losses", "huge")
+    assert "losses must be a non-empty" in bad("cv", data, "--losses", ",")
+    assert "standardize" in bad("cv", data, "--standardize", "2")
+    assert "no solver takes any" in bad(
+        "cv", data, "--losses", "squared_hinge", "--l1-ratios", "0.5"
+    )
+    assert "use --folds" in bad("cv", data, "--folds", 200)
+    assert "--folds" in bad("cv", data, "--folds", 1)
+    assert "there is no folder" in bad("cv", data, "-o", tmp_path / "no" / "m")
+    assert "no such file" in bad("cv", tmp_path / "none.csv")
+    assert "--impute is for files with named columns" in bad("cv", "diabetes", "--impute")
+
+
+def test_help_has_an_example(good):
+    assert "aucmax cv visits.csv --target booked" in good("cv", "--help")
+
+
+# ---- text and missing values
+
+
+def mixed(n=300, seed=0):
+    """A table with text, missing values, and the word None among numbers."""
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < 0.3).astype(int)
+    x = rng.normal(size=(n, 2)) + np.outer(y, [1.0, 0.5])
+    colour = np.where(rng.random(n) < 0.2 + 0.6 * y, "red", "blue, dark").astype(object)
+    return pd.DataFrame(
+        {
+            "x": np.where(rng.random(n) < 0.1, np.nan, x[:, 0]),
+            "z": x[:, 1],
+            "colour": np.where(rng.random(n) < 0.1, None, colour),
+            "code": np.array(["01", "02", "3a"])[rng.integers(0, 3, n)],
+            "label": np.array(["no", "yes"])[y],
+        }
+    )
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Training and test rows as CSV, with "None" for one missing number, and "?" for a word."""
+    for name, seed in (("train", 0), ("test", 1)):
+        frame = mixed(seed=seed)
+        text = frame.to_csv(index=False).replace("\n,", "\nNone,", 1)
+        (tmp_path / f"{name}.csv").write_text(text.replace(",,01", ",?,01", 1))
+    return tmp_path
+
+
+def by_hand(train, test):
+    """The same, by scikit-learn's transformers one by one."""
+
+    def text(frame):
+        words = frame[["colour", "code"]].astype(object)
+        return words.where(words.notna(), np.nan).to_numpy()
+
+    numbers = SimpleImputer(strategy="median").fit(train[["x", "z"]])
+    words = SimpleImputer(strategy="most_frequent").fit(text(train))
+    encoder = OneHotEncoder(handle_unknown="ignore").fit(words.transform(text(train)))
+
+    def ready(frame):
+        codes = encoder.transform(words.transform(text(frame))).toarray()
+        return np.hstack([numbers.transform(frame[["x", "z"]]), codes])
+
+    model = AUCClassifier(0.01).fit(ready(train), train["label"])
+    return model.decision_function(ready(test))
+
+
+def scores(text):
+    return [float(line.split(",")[1]) for line in text.split()[1:]]
+
+
+def test_text_and_missing_values_go_through_sklearns_transformers(table, good):
+    model = table / "m.aucmax"
+    train = ("train", table / "train.csv", "-o", model, "--alpha", 0.01)
+    out = good(*train, "--impute", "--one-hot")
+    assert re.search(r"features +7 +\(from 4 columns\)", out)
+    wanted = by_hand(mixed(seed=0), mixed(seed=1))
+    assert scores(good("score", model, table / "test.csv")) == pytest.approx(wanted)
+    report = json.loads(good("evaluate", model, table / "test.csv", "--logistic",
+                             table / "train.csv", "--json"))  # fmt: skip
+    auc = metrics.roc_auc(mixed(seed=1)["label"], wanted)
+    assert report["scorers"][0]["auc"] == pytest.approx(auc)
+    shown = good("show", model)
+    for name in ("x", "z", "colour_red", "colour_blue, dark", "code_01", "code_3a"):
+        assert name in shown
+    assert "effect" in shown
+
+
+def test_columns_are_found_by_name_and_new_words_count_as_none(table, good, bad):
+    model = table / "m.aucmax"
+    good("train", table / "train.csv", "-o", model, "--impute", "--one-hot")
+    whole = scores(good("score", model, table / "test.csv"))
+    frame = mixed(seed=1).sample(frac=1, axis=1, random_state=0)
+    frame.assign(target=1, y=2).to_csv(table / "turned.csv", index=False)
+    assert scores(good("score", model, table / "turned.csv")) == pytest.approx(whole)
+    # only codes that look like numbers: still text, as in training
+    few = mixed(seed=1).query("code == '01'").head(3).drop(columns="label")
+    few.to_csv(table / "few.csv", index=False)
+    known = np.flatnonzero(mixed(seed=1)["code"] == "01")[:3]
+    few_scores = scores(good("score", model, table / "few.csv"))
+    assert few_scores == pytest.approx(np.array(whole)[known])
+    # a column without any value, and a word that training never had
+    few.assign(x=np.nan, colour="green").to_csv(table / "new.csv", index=False)
+    assert np.isfinite(scores(good("score", model, table / "new.csv"))).all()
+    few.assign(z="much").to_csv(table / "wrong.csv", index=False)
+    message = bad("score", model, table / "wrong.csv")
+    assert "wrong.csv, line 2: column 'z' holds 'much', which is not a number" in message
+    few.drop(columns="z").to_csv(table / "less.csv", index=False)
+    assert "columns the model needs are missing: z" in bad("score", model, table / "less.csv")
+
+
+def test_python_scores_a_data_frame_with_the_saved_pipeline(table, good):
+    model = table / "m.aucmax"
+    good("train", table / "train.csv", "-o", model, "--impute", "--one-hot", "--alpha", 0.01)
+    test = mixed(seed=1)
+    assert load(model).decision_function(test[["code", "colour", "z", "x"]]) == pytest.approx(
+        by_hand(mixed(seed=0), test)
+    )
+
+
+def test_parquet_and_dictionaries(table, good):
+    frame = mixed()
+    frame["colour"] = frame["colour"].astype("category")
+    pq.write_table(pa.Table.from_pandas(frame), table / "train.parquet")
+    model = table / "m.aucmax"
+    both = ("--impute", "--one-hot", "--alpha", 0.01)
+    good("train", table / "train.parquet", "-o", model, *both)
+    wanted = by_hand(mixed(seed=0), mixed(seed=1))
+    assert scores(good("score", model, table / "test.csv")) == pytest.approx(wanted)
+
+
+def test_cv_takes_them_too(table, good):
+    model = table / "m.aucmax"
+    report = json.loads(
+        good("cv", table / "train.csv", "--impute", "--one-hot", "--scale", "unit-norm",
+             "--losses", "square", "-o", model, "--json")
+    )  # fmt: skip
+    assert (report["features"], report["columns"]) == (7, 4)
+    assert [name for name, _ in load(model).steps] == ["columns", "unit_norm", "model"]
+    assert np.isfinite(scores(good("score", model, table / "test.csv"))).all()
+    assert "colour_red" in good("show", model)
+
+
+def test_one_without_the_other(table, good, bad):
+    model = table / "m.aucmax"
+    train = ("train", table / "train.csv", "-o", model)
+    message = bad(*train)
+    assert "has a missing value" in message
+    assert "--impute" in message
+    assert "has a missing value" in bad(*train, "--one-hot")
+    message = bad(*train, "--impute")
+    assert "is not a number" in message
+    assert "--one-hot" in message
+    assert not model.exists()
+    numbers = ("--drop", "colour", "--drop", "code")
+    good(*train, "--impute", *numbers)
+    assert len(scores(good("score", model, table / "test.csv"))) == 300
+    mixed().dropna().to_csv(table / "full.csv", index=False)
+    good("train", table / "full.csv", "-o", model, "--one-hot")
+    assert "has a missing value" in bad("score", model, table / "test.csv")
+    assert "--impute does not apply" in bad("train", table / "a.svm", "-o", model, "--impute")
+    assert "--one-hot does not apply" in bad("train", table / "a.svm", "-o", model, "--one-hot")
+
+
+def test_what_neither_takes(tmp_path, bad):
+    train = ("-o", tmp_path / "m", "--impute", "--one-hot")
+    (tmp_path / "a.csv").write_text("a,b,label\n1,,x\n2,,y\n")
+    message = bad("train", tmp_path / "a.csv", *train)
+    assert "column 'b' is empty in every row" in message
+    (tmp_path / "a.csv").write_text("a,b,label\n1,?,x\n2,NA,y\n")
+    assert "column 'b' is empty in every row" in bad("train", tmp_path / "a.csv", *train)
+    (tmp_path / "a.csv").write_text("a,b,label\n1,2,x\n2,-inf,y\n")
+    assert "line 3: column 'b' holds -inf, which is not finite" in bad(
+        "train", tmp_path / "a.csv", *train
+    )
+    (tmp_path / "a.csv").write_text("a,b,label\n1,2020-01-01,x\n2,2020-01-02,y\n")
+    assert "has the type date32" in bad("train", tmp_path / "a.csv", *train)
+    (tmp_path / "a.csv").write_text("a,b,label\n1,2,x\n2,3,\n")
+    assert "the label is missing" in bad("train", tmp_path / "a.csv", *train)
+
+
+def test_the_reader_gives_the_raw_table(table):
+    read = datasets.read(table / "train.csv", text=True, missing=True)
+    frame = mixed()
+    assert read.text == ("colour", "code")
+    assert read.X.dtype == object
+    assert np.array_equal(pd.isna(read.X), frame.drop(columns="label").isna().to_numpy())
+    assert read.X[:, 3].tolist() == frame["code"].tolist()
+    assert np.allclose(read.X[:, 1].astype(float), frame["z"])
+    numbers = datasets.read(table / "train.csv", drop=["colour", "code"], missing=True)
+    assert numbers.X.dtype == np.float64
+    assert numbers.text == ()
+    assert np.isnan(numbers.X[:, 0]).sum() == frame["x"].isna().sum()
+    with pytest.raises(ValueError, match="not one string"):
+        datasets.read(table / "train.csv", text="colour")
+
+
+def test_columns_that_look_like_labels_do_not_matter_to_a_model(tmp_path):
+    (tmp_path / "a.csv").write_text("a,label,target\n1,2,3\n")
+    read = datasets.read(tmp_path / "a.csv", labels="none", columns=["a"])
+    assert read.X.tolist() == [[1]]
+    with pytest.raises(ValueError, match="could each be the label column"):
+        datasets.read(tmp_path / "a.csv", columns=["a"])
+
+
+def test_data_sets_say_how_rare_their_classes_are(good, monkeypatch, tmp_path):
+    monkeypatch.setenv("AUCMAX_DATA", str(tmp_path))
+    monkeypatch.setenv("AUCMAX_CACHE", str(tmp_path / "cache"))
+    for name in datasets.names():
+        entry = datasets.about(name)
+        for split in entry.splits:
+            counts = entry.class_counts(split)
+            assert sum(counts.values()) == entry.n_samples(split)
+            assert list(counts) == sorted(counts)
+    assert datasets.about("a9a").class_counts() == {-1: 37155, 1: 11687}
+    rows = {row["name"]: row for row in json.loads(good("datasets", "--json"))}
+    assert rows["sector"]["classes"] == 105
+    assert rows["a9a"]["smallest_share"] == pytest.approx(11687 / 48842)
+    out = good("datasets")
+    assert re.search(r"sector +9,619 +55,197 +105 +0\.281 %", out)
+    assert all(len(line) <= 80 for line in out.splitlines())

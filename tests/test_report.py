@@ -1,0 +1,328 @@
+"""The report: curves and bands, operating points, figures, and a page that loads nothing."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from aucmax import AUCClassifier, metrics, save
+from aucmax.cli import main
+from aucmax.report import curves, figures
+from aucmax.report.chart import Panel, auc_floor, panels
+from aucmax.report.operating import MOST_POINTS, operating_points
+from aucmax.report.page import Page, ResultTable, Section, write_page
+from aucmax.report.provenance import provenance
+from aucmax.report.style import stroke
+from aucmax.report.text import gap_text
+
+
+def scored(n=400, seed=0, share=0.2, ties=False):
+    rng = np.random.default_rng(seed)
+    positive = rng.random(n) < share
+    positive[:2] = True, False
+    score = rng.normal(size=n) + positive
+    return positive, np.round(score, 1) if ties else score
+
+
+# ---- curves
+
+
+def test_wilson_covers_about_as_often_as_it_says():
+    n, k = 60, np.arange(61)
+    low, high = curves.wilson(k, np.full(61, n), 0.95)
+    assert np.all((low >= 0) & (high <= 1) & (low < high))
+    assert np.all((low <= k / n) & (k / n <= high))
+    assert (low[0], high[-1]) == (0, 1)
+    covered = [
+        binom.pmf(k, n, p)[(low <= p) & (p <= high)].sum() for p in np.linspace(0.05, 0.95, 37)
+    ]
+    assert 0.94 < np.mean(covered) < 0.96
+    assert curves.wilson(0, 0, 0.95) == (0, 1)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_roc_curve_is_the_curve_and_lies_in_its_band(ties):
+    positive, score = scored(ties=ties)
+    band = curves.roc(positive, score, 0.95)
+    fpr, tpr, _ = metrics.roc_curve(positive, score)
+    assert np.array_equal(band.x, fpr)
+    assert np.array_equal(band.y, tpr)
+    half = len(band.edge_x) // 2
+    upper = np.interp(band.x, band.edge_x[:half], band.edge_y[:half])
+    lower = np.interp(band.x, band.edge_x[half:][::-1], band.edge_y[half:][::-1])
+    assert np.all(band.y <= upper + 1e-12)
+    assert np.all(band.y >= lower - 1e-12)
+
+
+def test_the_roc_band_holds_the_true_point_of_a_threshold():
+    rng = np.random.default_rng(1)
+    truth = 1 - np.array([0.8413447, 0.5])  # of N(0, 1) and N(1, 1) above 1
+    level, held = np.sqrt(0.95), 0
+    for _ in range(400):
+        negative = np.count_nonzero(rng.normal(size=80) > 1)
+        positive = np.count_nonzero(rng.normal(size=50) + 1 > 1)
+        low, high = curves.wilson([negative, positive], [80, 50], level)
+        held += np.all((low <= truth) & (truth <= high))
+    assert 0.92 < held / 400 < 0.98
+
+
+def test_precision_and_recall_enclose_the_average_precision():
+    for n in (300, 30_000):  # the second is thinned
+        positive, score = scored(n)
+        band = curves.precision_recall(positive, score, 0.95)
+        assert (band.x[0], band.x[-1]) == (0, 1)
+        assert np.all(np.diff(band.x) >= 0)
+        area = np.sum(np.diff(band.x) * band.y[1:])
+        assert area == pytest.approx(metrics.average_precision(positive, score), abs=2e-3)
+        half = len(band.edge_y) // 2
+        assert np.all(band.edge_y[:half] <= band.y + 1e-12)
+        assert np.all(band.edge_y[half:][::-1] >= band.y - 1e-12)
+        assert len(band.x) <= 1000
+
+
+def test_mean_curves_over_splits():
+    parts = [scored(seed=seed) for seed in range(4)]
+    roc = curves.mean_roc(parts)
+    areas = [metrics.roc_auc(*part) for part in parts]
+    assert np.trapezoid(roc.y, roc.x) == pytest.approx(np.mean(areas), abs=5e-3)
+    assert np.all(np.diff(roc.y) >= -1e-12)
+    pr = curves.mean_precision_recall(parts)
+    areas = [metrics.average_precision(*part) for part in parts]
+    assert np.trapezoid(pr.y, pr.x) == pytest.approx(np.mean(areas), abs=1e-2)
+    one = curves.mean_roc(parts[:1])
+    assert np.array_equal(one.edge_y[:201], one.edge_y[201:][::-1])  # one split has no spread
+
+
+# ---- operating points
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([5, 50, 500]), st.booleans())
+def test_operating_points_have_exact_counts(seed, n, ties):
+    positive, score = scored(n, seed, ties=ties)
+    points = operating_points("a", positive, score)
+    assert points["threshold"][-1] is None
+    assert (points["tp"][-1], points["fp"][-1]) == (0, 0)
+    assert points["thresholds"] == len(np.unique(score))
+    for threshold, tp, fp in zip(points["threshold"], points["tp"], points["fp"], strict=True):
+        called = np.zeros(n, bool) if threshold is None else score >= threshold
+        assert tp == np.count_nonzero(called & positive)
+        assert fp == np.count_nonzero(called & ~positive)
+    at = points["start"]
+    own = score > 0
+    assert points["tp"][at] == np.count_nonzero(own & positive)
+    assert points["fp"][at] == np.count_nonzero(own & ~positive)
+
+
+def test_the_cheapest_threshold_is_never_left_out():
+    positive, score = scored(50_000, share=0.03)
+    points = operating_points("a", positive, score)
+    assert len(points["tp"]) <= MOST_POINTS
+    assert points["exact"]
+    fpr, tpr, _ = metrics.roc_curve(positive, score)
+    n = positive.sum()
+    for miss, alarm in [(1, 1), (10, 1), (37.5, 1), (1, 3), (1000, 1), (1, 0), (0, 1)]:
+        best = np.min(miss * n * (1 - tpr) + alarm * fpr * (len(positive) - n))
+        kept = miss * (n - np.array(points["tp"])) + alarm * np.array(points["fp"])
+        assert kept.min() == pytest.approx(best, rel=1e-9, abs=1e-6)
+
+
+# ---- figures and characters
+
+
+def test_figures_take_the_colours_of_the_page():
+    positive, score = scored()
+    bands = {f"<{i}>": curves.roc(positive, score, 0.95) for i in range(9)}
+    drawing = figures.curves_drawing("roc", bands, name="a", title="T", caption="C")
+    assert "#fe00" not in drawing.svg
+    assert "#fd00" not in drawing.svg
+    assert "var(--series-7)" in drawing.svg
+    assert "<metadata" not in drawing.svg
+    assert "DejaVu" not in drawing.svg
+    assert 'aria-label="T: &lt;0&gt;' in drawing.svg
+    ids = re.findall(r'\bid="([^"]*)"', drawing.svg)
+    assert len(ids) == len(set(ids))
+    assert all(name.startswith("a-") for name in ids)
+    for reference in re.findall(r'href="#([^"]*)"|url\(#([^)]*)\)', drawing.svg):
+        assert "".join(reference) in ids
+    assert len({key.stroke for key in drawing.legend}) == 9
+
+
+def test_convergence_takes_what_solvers_give():
+    courses = {
+        "exact": ([1.0], [0.0]),
+        "spam": ([1, 2, 300], [0.1, 0.01, np.nan]),
+        "none": ([1.0], [np.inf]),
+    }
+    drawing = figures.convergence_drawing(courses, name="a", title="T", caption="C")
+    assert [key.label for key in drawing.legend] == ["exact", "spam"]
+    assert drawing.legend[0].detail == "ends at < 1e-14"
+
+
+def test_strokes_differ():
+    assert len({stroke(i) for i in range(30)}) == 30
+    assert gap_text(3e-5) == "3.0e-05"
+    assert gap_text(-3e-16) == "< 1e-14"
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_panels_fit_the_terminal(plain):
+    rng = np.random.default_rng(0)
+    for bars in (1, 5, 14, 40):
+        values = rng.random(bars) * 0.01 + 0.9
+        values[bars // 2] = np.nan if bars > 1 else 0.9
+        row = [
+            Panel(f"standardize {g}", values, ("1e-08", "3e+00"), g == 1) for g in (0, 0.5, 1, 2)
+        ]
+        text = panels(row, auc_floor(values), float(np.nanmax(values)), 80, plain).plain
+        assert max(map(len, text.splitlines())) <= 80
+        assert plain == text.isascii()
+        assert all(f"standardize {g}" in text for g in (0, 0.5, 1, 2))
+    assert auc_floor([0.9, 0.9]) < 0.9
+
+
+# ---- the page
+
+NASTY = '</script><script>alert("x")</script><b>&\''
+
+
+class Outline(HTMLParser):
+    """Tags, ids, and whatever would load something."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.ids, self.loads, self.labelled = [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value)
+            if name in ("src", "href", "xlink:href", "srcset", "action", "data"):
+                self.loads.append(value)
+            if tag == "label" and name == "for":
+                self.labelled.append(value)
+
+
+def nasty_page(path):
+    positive, score = scored()
+    band = {NASTY: curves.roc(positive, score, 0.95)}
+    page = Page(
+        NASTY,
+        NASTY,
+        [
+            Section(
+                NASTY,
+                NASTY,
+                [ResultTable((NASTY, "b"), [(NASTY, "1")], NASTY)],
+                [figures.curves_drawing("roc", band, name="a", title=NASTY, caption=NASTY)],
+            )
+        ],
+        [operating_points(NASTY, positive, score), operating_points("b", positive, score)],
+        provenance("aucmax " + NASTY, [("data", NASTY)], 0),
+    )
+    write_page(page, path)
+    return path.read_text(encoding="utf-8")
+
+
+def test_words_are_escaped_and_nothing_is_loaded(tmp_path):
+    text = nasty_page(tmp_path / "a.html")
+    assert "<script>alert" not in text
+    assert "<b>&" not in text
+    outline = Outline(text)
+    assert outline.tags.count("script") == 2
+    assert all(value.startswith(("#", "data:")) for value in outline.loads)
+    assert not re.search(r"@import|url\((?!#)", text)
+    assert len(outline.ids) == len(set(outline.ids))
+    assert {"threshold", "cost-miss", "cost-alarm", "scorer"} <= set(outline.labelled)
+    assert set(outline.labelled) <= set(outline.ids)
+    points = json.loads(re.search(r'id="points">(.*?)</script>', text, re.DOTALL).group(1))
+    assert points[0]["name"] == NASTY
+    assert list(tmp_path.iterdir()) == [tmp_path / "a.html"]
+
+
+def test_a_page_that_fails_leaves_the_old_one(tmp_path):
+    path = tmp_path / "a.html"
+    path.write_text("old")
+    with pytest.raises(TypeError):
+        write_page(Page("a", "b", [], [{"name": object()}]), path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_provenance_names_what_was_run():
+    facts = dict(provenance("aucmax demo", [("data", "x")], 3))
+    assert facts["command"] == "aucmax demo"
+    assert (facts["data"], facts["seed"]) == ("x", "3")
+    for package in ("aucmax", "Python", "numpy", "scipy", "scikit-learn", "numba"):
+        assert re.match(r"\d+\.\d+", facts[package]), package
+    assert re.match(r"\d{4}-\d\d-\d\d \d\d:", facts["date"])
+
+
+# ---- evaluate and demo write it
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as end:
+        main([str(argument) for argument in arguments])
+    return end.value.code
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(0)
+    y = (rng.random(300) < 0.3).astype(int)
+    X = rng.normal(size=(300, 3)) + np.outer(y, [1, 0.5, 0])
+    rows = ["a,b,c,label"] + [f"{a},{b},{c},{t}" for (a, b, c), t in zip(X, y, strict=True)]
+    (tmp_path / "rows.csv").write_text("\n".join(rows) + "\n")
+    model = AUCClassifier(0.01).fit(X, y)
+    model.feature_names_in_ = np.array(["a", "b", "c"], dtype=object)
+    save(model, tmp_path / "m.aucmax")
+    return tmp_path
+
+
+def test_evaluate_writes_the_numbers_it_prints(files, capsys):
+    page = files / "e.html"
+    other = ("--logistic", files / "rows.csv", "--json", "--html", page)
+    assert run("evaluate", files / "m.aucmax", files / "rows.csv", *other) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["html"] == str(page)
+    text = page.read_text(encoding="utf-8")
+    for scorer in report["scorers"]:
+        for number in ("auc", "average_precision", "precision_at_k", "recall_at_fpr"):
+            assert f">{scorer[number]:.4f}<" in text
+    assert "DeLong" in text
+    assert "Wilson" in text
+    assert "rows.csv: 300 rows, 3 features" in text
+    assert "aucmax evaluate" in text
+    assert text.count("<figure") == 2
+
+
+def test_demo_writes_a_page(tmp_path, capsys):
+    assert run("demo", "--html", tmp_path / "d.html") == 0
+    text = (tmp_path / "d.html").read_text(encoding="utf-8")
+    out = capsys.readouterr().out
+    assert str(tmp_path / "d.html") in out
+    for auc in re.findall(r"(?:aucmax|regression) +(0\.\d{4})", out):
+        assert auc in text
+    assert text.count("<figure") == 6
+    assert "relative gap" in text
+
+
+def test_pages_that_cannot_be_written(files, capsys):
+    evaluate = ("evaluate", files / "m.aucmax", files / "rows.csv", "--html")
+    for where, message in [
+        (files / "a.pdf", "end the name so"),
+        (files, "this is a folder"),
+        (files / "no" / "a.html", "there is no folder"),
+    ]:
+        assert run(*evaluate, where) == 2
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        assert message in err
