@@ -225,7 +225,9 @@ def test_streamed_solam_is_zero_until_both_classes_are_there(step_size):
 
 def test_a_stream_of_solam_goes_on_from_a_fit():
     X, y, weight = problem(9, n=40)
-    X[3] *= 4.0 / np.linalg.norm(X[3]) * np.linalg.norm(X, axis=1).max() / 3.0  # κ is that of the fit
+    X[3] *= (
+        4.0 / np.linalg.norm(X[3]) * np.linalg.norm(X, axis=1).max() / 3.0
+    )  # κ is that of the fit
     solver = SOLAM(1.0, n_epochs=2, order="cyclic", average=False, radius=3.0)
     clf = fitted(solver, X[:25], y[:25], None, 0.1)
     w = clf.coef_[0].copy()

@@ -238,8 +238,8 @@ class ClassMoments:
             self.feature_names = names
         if len(unknown):
             self._grow(unknown)
-        for label, part in parts:
-            self._merge_class(int(np.searchsorted(self._classes, label)), *part)
+        for label, sums in parts:
+            self._merge_class(int(np.searchsorted(self._classes, label)), *sums)
         return self
 
     def __add__(self, other: "ClassMoments") -> "ClassMoments":

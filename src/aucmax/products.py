@@ -90,13 +90,13 @@ def scores(X: Rows, W: np.ndarray) -> np.ndarray:
     if W.ndim == 2:
         if isinstance(X, CSR):
             return np.asarray(to_scipy(X) @ W, dtype=np.float64)
-        out = np.empty((n_rows(X), W.shape[1]))
+        table = np.empty((n_rows(X), W.shape[1]))
 
         def work(k: int, lo: int, hi: int) -> None:
-            np.matmul(X[lo:hi].astype(np.float64, copy=False), W, out=out[lo:hi])
+            np.matmul(X[lo:hi].astype(np.float64, copy=False), W, out=table[lo:hi])
 
         _each_block(X, work)
-        return out
+        return table
     w = np.ascontiguousarray(W, dtype=np.float64)
     out = np.empty(n_rows(X))
     _each_block(X, lambda k, lo, hi: _scores(X, lo, hi, w, out))

@@ -36,7 +36,7 @@ __all__ = [
 # Dense sums may be reordered to use vector registers; NaN and infinity keep their meaning.
 _REORDER = {"reassoc", "contract", "nsz"}
 
-_INLINE = {"forceinline": True}
+_INLINE: Any = {"forceinline": True}
 _SOURCE = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 
 

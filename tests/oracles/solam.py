@@ -41,7 +41,9 @@ def project(w, R):
     return w * R / norm if norm > R else w
 
 
-def fit(X, y, weight, C, R, epochs, beta=lambda p: 0.0, kappa=None, begin=None, steps=0, met=(0, 0)):
+def fit(
+    X, y, weight, C, R, epochs, beta=lambda p: 0.0, kappa=None, begin=None, steps=0, met=(0, 0)
+):
     """Return the iterates before each step over the rows in file order, and the one at the end.
 
     ``beta`` maps p̂ to the β of the L2-regularised variant. ``kappa`` None is max‖x‖, "running"
@@ -96,5 +98,3 @@ def constrained_optimum(pairs, alpha, R):
         middle = (low + high) / 2
         low, high = (middle, high) if norm(middle) > R else (low, middle)
     return vectors @ (along / (values + alpha + high))
-
-

@@ -12,6 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from aucmax.cli._shared import OneLineErrors
+from aucmax.cli.compare import compare
+from aucmax.cli.cv import cv
 from aucmax.cli.datasets import datasets
 from aucmax.cli.demo import demo
 from aucmax.cli.evaluate import evaluate
@@ -38,7 +40,7 @@ def _help(command: Callable[..., None]) -> str:
     return "\n\n".join(flowing)
 
 
-for _command in (demo, train, score, evaluate, show, datasets):
+for _command in (demo, train, score, evaluate, show, compare, cv, datasets):
     app.command(help=_help(_command))(_command)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import errno
 import json
 import math
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,12 +27,15 @@ from aucmax.metrics import AUCTest
 
 __all__ = [
     "Drop",
+    "Html",
     "Json",
     "OneLineErrors",
     "Positive",
     "Target",
     "check_folder",
+    "check_html",
     "class_names",
+    "command_line",
     "console",
     "counted",
     "feature_names",
@@ -70,6 +75,21 @@ Drop = Annotated[
     typer.Option("--drop", metavar="COLUMN", help="Column to leave out; may be repeated."),
 ]
 
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write a report: one .html file, self-contained."),
+]
+
+# ---- the command line as it was given
+
+_given: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("given", default=())
+
+
+def command_line() -> str:
+    """The command that is running, as one could type it again."""
+    return shlex.join(["aucmax", *_given.get()])
+
+
 # ---- errors
 
 
@@ -92,6 +112,7 @@ class OneLineErrors(TyperGroup):
                 args, prog_name, complete_var, False, windows_expand_args, **extra
             )
 
+        _given.set(tuple(sys.argv[1:] if args is None else args))
         if not standalone_mode:
             return run()
         try:
@@ -143,6 +164,7 @@ def _warnings_in_one_line() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", ConvergenceWarning)
+        warnings.filterwarnings("always", "no solver takes", UserWarning)
         warnings.showwarning = show
         yield
 
@@ -155,6 +177,14 @@ def check_folder(path: Path | None) -> None:
         raise ValueError(f"{path}: this is a folder; name a file in it.")
     if not path.parent.is_dir():
         raise ValueError(f"{path}: there is no folder {path.parent}; make it first.")
+
+
+def check_html(path: Path | None) -> None:
+    """Raise ValueError, before the work is done, if no report can be written to this path."""
+    from aucmax.report.page import check_page
+
+    check_folder(path)
+    check_page(path)
 
 
 # ---- output
@@ -254,8 +284,9 @@ def read_for(
 ) -> datasets.Table:
     """Read rows for a model: its features by name where it has names, by position where not."""
     names = feature_names(model)
+    source = getattr(model, "source_", None) or {}
     if target is None:
-        target = (getattr(model, "source_", None) or {}).get("target")
+        target = source.get("target")
     return datasets.read(
         path,
         target=target,
@@ -263,6 +294,8 @@ def read_for(
         drop=tuple(drop or ()),
         columns=names,
         n_features=int(model.n_features_in_),
+        text=tuple(source.get("text", ())),
+        missing=bool(source.get("missing", False)),
     )
 
 

@@ -55,6 +55,8 @@ def _entry(data: DataSet) -> dict[str, Any]:
         "rows": data.n_samples(),
         "features": data.n_features,
         "sparse": data.sparse,
+        "classes": len(data.class_counts()),
+        "smallest_share": min(data.class_counts().values()) / data.n_samples(),
         "splits": list(data.splits),
         "found": files is not None,
         "files": [] if files is None else [str(path) for path in files],
@@ -86,13 +88,17 @@ def _print_list(rows: list[dict[str, Any]]) -> None:
     table.add_column("name", no_wrap=True)
     table.add_column("rows", justify="right", no_wrap=True)
     table.add_column("features", justify="right", no_wrap=True)
+    table.add_column("classes", justify="right", no_wrap=True)
+    table.add_column("smallest", justify="right", no_wrap=True)
     table.add_column("found in", overflow="fold")
     for row in rows:
         folders = sorted({str(Path(file).parent) for file in row["files"]})
         where = ", ".join(folders) or "–"
-        table.add_row(row["name"], f"{row['rows']:,}", f"{row['features']:,}", where)
+        numbers = (f"{row[name]:,}" for name in ("rows", "features", "classes"))
+        table.add_row(row["name"], *numbers, f"{100 * row['smallest_share']:.3g} %", where)
     screen = console()
     screen.print(table)
+    screen.print("\nsmallest: the share of the rarest class", style="dim")
     missing = [row["name"] for row in rows if not row["found"]]
     if missing:
         screen.print(
@@ -109,6 +115,10 @@ def _print_detail(report: dict[str, Any]) -> None:
         ("rows", f"{report['rows']:,}"),
         ("features", f"{report['features']:,} ({kind})"),
         ("splits", ", ".join(report["splits"])),
+        (
+            "classes",
+            f"{report['classes']}, the rarest with {100 * report['smallest_share']:.3g} % of rows",
+        ),
     ]
     if report["found"]:
         share = report["positive_share"]

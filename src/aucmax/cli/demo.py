@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -15,10 +16,19 @@ from rich.table import Table
 from rich.text import Text
 
 from aucmax import metrics
-from aucmax.cli._shared import Json, console, print_json, verdict, working
+from aucmax.cli._shared import (
+    Html,
+    Json,
+    check_html,
+    command_line,
+    console,
+    print_json,
+    verdict,
+    working,
+)
 from aucmax.estimators import AUCClassifier
 from aucmax.moments import ClassMoments
-from aucmax.report.text import auc_text, interval_text, p_text
+from aucmax.report.text import auc_text, gap_text, interval_text, p_text
 from aucmax.scaling import feature_factors
 from aucmax.solvers import SPAM, VRSPAM
 
@@ -55,8 +65,17 @@ class Data(NamedTuple):
     y_test: np.ndarray
 
 
+class Seen(NamedTuple):
+    """What the page draws of one data set: test scores by scorer, gaps over passes by solver."""
+
+    is_positive: np.ndarray
+    scores: dict[str, np.ndarray]
+    courses: dict[str, tuple[list[float], list[float]]]
+
+
 def demo(
     seed: Annotated[int, typer.Option(min=0, help="Of the split, the folds and the solvers.")] = 0,
+    html: Html = None,
     as_json: Json = False,
 ) -> None:
     """Show in one minute what is different, on real data, with every number computed now.
@@ -66,10 +85,11 @@ def demo(
 
     Example:
 
-        aucmax demo --seed 1
+        aucmax demo --seed 1 --html demo.html
     """
     from threadpoolctl import threadpool_limits
 
+    check_html(html)
     started = time.perf_counter()
     # matrices as small as these gain nothing from BLAS threads, and lose much on a busy machine
     with threadpool_limits(1), working("starting", as_json) as now:
@@ -77,15 +97,17 @@ def demo(
         sets = _data(seed)
         now("compiling kernels (first run only)")
         _warm_up(sets[0], seed)
-        compared, gaps, exact = [], [], []
+        compared, gaps, exact, seen = [], [], [], []
         for data in sets:
             now(f"{data.name}: tuning and comparing")
-            model, result = _compared(data, seed)
+            model, scores, result = _compared(data, seed)
             compared.append(result)
             now(f"{data.name}: every solver's distance to the optimum")
-            gaps.append(_gaps(data, seed))
+            result, courses = _gaps(data, seed)
+            gaps.append(result)
             now(f"{data.name}: merging and forgetting")
             exact.append(_exact_algebra(data, model, seed))
+            seen.append(Seen(data.y_test == 1, scores, courses))
     report = {
         "seed": seed,
         "comparison": compared,
@@ -94,6 +116,9 @@ def demo(
         "next": list(NEXT),
         "seconds": time.perf_counter() - started,
     }
+    if html is not None:
+        _write_page(html, report, seen)
+        report["html"] = str(html)
     if as_json:
         print_json(report)
     else:
@@ -132,7 +157,7 @@ def _warm_up(data: Data, seed: int) -> None:
 # ---- 1: the comparison
 
 
-def _compared(data: Data, seed: int) -> tuple[AUCClassifier, dict[str, Any]]:
+def _compared(data: Data, seed: int) -> tuple[AUCClassifier, dict[str, np.ndarray], dict[str, Any]]:
     """Both sides tuned by the same folds of the training rows, tested on the rows held out."""
     from aucmax.rivals import BalancedLogisticRegression
 
@@ -149,29 +174,34 @@ def _compared(data: Data, seed: int) -> tuple[AUCClassifier, dict[str, Any]]:
         theirs.decision_function(data.X_test),
     )
     test = metrics.auc_test(y, a, b)
-    return ours, {
-        "data": data.name,
-        "training_rows": len(data.y),
-        "test_rows": len(y),
-        "test_positives": int(y.sum()),
-        "features": data.X.shape[1],
-        "aucmax": {
-            **metrics.auc_interval(y, a)._asdict(),
-            "seconds": our_seconds,
-            "alpha": ours.alpha,
-            "standardize": ours.standardize,
-            "settings_tried": len(ALPHAS) * len(GAMMAS),
+    scores = {"aucmax": a, "logistic regression": b}
+    return (
+        ours,
+        scores,
+        {
+            "data": data.name,
+            "training_rows": len(data.y),
+            "test_rows": len(y),
+            "test_positives": int(y.sum()),
+            "features": data.X.shape[1],
+            "aucmax": {
+                **metrics.auc_interval(y, a)._asdict(),
+                "seconds": our_seconds,
+                "alpha": ours.alpha,
+                "standardize": ours.standardize,
+                "settings_tried": len(ALPHAS) * len(GAMMAS),
+            },
+            "logistic_regression": {
+                **metrics.auc_interval(y, b)._asdict(),
+                "seconds": their_seconds,
+                "C": theirs.C_,
+                "standardized": theirs.standardized_,
+                "settings_tried": theirs.n_settings_,
+            },
+            **test._asdict(),
+            "verdict": verdict(test),
         },
-        "logistic_regression": {
-            **metrics.auc_interval(y, b)._asdict(),
-            "seconds": their_seconds,
-            "C": theirs.C_,
-            "standardized": theirs.standardized_,
-            "settings_tried": theirs.n_settings_,
-        },
-        **test._asdict(),
-        "verdict": verdict(test),
-    }
+    )
 
 
 def _tuned(X: np.ndarray, y: np.ndarray, seed: int) -> AUCClassifier:
@@ -244,7 +274,9 @@ class AllPairs:
         return (self.objective(coef) - self.optimum) / self.optimum
 
 
-def _gaps(data: Data, seed: int) -> dict[str, Any]:
+def _gaps(
+    data: Data, seed: int
+) -> tuple[dict[str, Any], dict[str, tuple[list[float], list[float]]]]:
     # J is the same wherever the rows are; SPAM is faster around the origin
     X = data.X - data.X.mean(axis=0)
     pairs = AllPairs(X, data.y, GAP_ALPHA, GAP_GAMMA)
@@ -260,22 +292,36 @@ def _gaps(data: Data, seed: int) -> dict[str, Any]:
         )
         return model.fit(X, data.y)
 
-    def course(solver: Any) -> dict[int, float]:
-        """The gap after at most so many passes over the rows."""
-        seen: list[tuple[float, float]] = []
-        fit(solver, lambda at: seen.append((at.passes, pairs.gap(at.coef))))
-        return {n: [gap for passes, gap in seen if passes <= n][-1] for n in PASSES}
+    courses: dict[str, tuple[list[float], list[float]]] = {}
 
+    def course(name: str, solver: Any) -> AUCClassifier:
+        """Fit, and keep the gap after each pass over the rows."""
+        passes, seen = courses[name] = [], []
+
+        def record(at: Any) -> None:
+            passes.append(at.passes)
+            seen.append(pairs.gap(at.coef))
+
+        return fit(solver, record)
+
+    def after(name: str) -> dict[int, float]:
+        """The gap after at most so many passes."""
+        steps = list(zip(*courses[name], strict=True))
+        return {n: [gap for passes, gap in steps if passes <= n][-1] for n in PASSES}
+
+    batch = {name: pairs.gap(course(name, solver).coef_[0]) for name, solver in BATCH.items()}
+    course("SPAM", SPAM(n_epochs=max(PASSES)))
+    course("VRSPAM", VRSPAM(n_stages=(max(PASSES) - 1) // 2))
     return {
         "data": data.name,
         "pairs": pairs.n_pairs,
         "alpha": GAP_ALPHA,
         "standardize": GAP_GAMMA,
         "optimum": pairs.optimum,
-        "batch": {name: pairs.gap(fit(solver).coef_[0]) for name, solver in BATCH.items()},
-        "SPAM": course(SPAM(n_epochs=max(PASSES))),
-        "VRSPAM": course(VRSPAM(n_stages=(max(PASSES) - 1) // 2)),
-    }
+        "batch": batch,
+        "SPAM": after("SPAM"),
+        "VRSPAM": after("VRSPAM"),
+    }, courses
 
 
 # ---- 3: merging and forgetting
@@ -357,11 +403,11 @@ def _print(report: dict[str, Any]) -> None:
     rows = table("", *names)
     rows.add_row("pairs of rows", *(f"{result['pairs']:,}" for result in gaps))
     for solver in BATCH:
-        rows.add_row(solver, *(_gap(result["batch"][solver]) for result in gaps))
+        rows.add_row(solver, *(gap_text(result["batch"][solver]) for result in gaps))
     screen.print(rows)
     rows = table("", *(f"{name}\n{solver}" for name in names for solver in ("SPAM", "VRSPAM")))
     for n in PASSES:
-        cells = (_gap(result[solver][n]) for result in gaps for solver in ("SPAM", "VRSPAM"))
+        cells = (gap_text(result[solver][n]) for result in gaps for solver in ("SPAM", "VRSPAM"))
         rows.add_row(f"after {n} passes", *cells)
     screen.print(rows)
     note(
@@ -374,15 +420,15 @@ def _print(report: dict[str, Any]) -> None:
     rows = table("largest relative difference of coefficients", *names)
     rows.add_row(
         f"{SHARDS} shards merged, against the pooled fit",
-        *(_gap(result["merge_difference"]) for result in algebra),
+        *(gap_text(result["merge_difference"]) for result in algebra),
     )
     rows.add_row(
         f"{FORGOTTEN} rows forgotten, against a refit",
-        *(_gap(result["forget_difference"]) for result in algebra),
+        *(gap_text(result["forget_difference"]) for result in algebra),
     )
     rows.add_row(
         "  how far these rows had moved the fit",
-        *(_gap(result["moved_by_forgetting"]) for result in algebra),
+        *(gap_text(result["moved_by_forgetting"]) for result in algebra),
     )
     screen.print(rows)
 
@@ -391,8 +437,124 @@ def _print(report: dict[str, Any]) -> None:
     for command in NEXT:
         screen.print(f"  {command}")
     note(f"seed {report['seed']}, {report['seconds']:.1f} seconds in all")
+    if "html" in report:
+        screen.print(f"report written to {report['html']}", soft_wrap=True)
 
 
-def _gap(value: float) -> str:
-    """A difference; rounding errors are not shown as if they were measured."""
-    return "< 1e-14" if abs(value) < 1e-14 else f"{value:.1e}"
+# ---- the page
+
+
+def _write_page(path: Path, report: dict[str, Any], seen: list[Seen]) -> None:
+    from aucmax.report.operating import operating_points
+    from aucmax.report.page import Page, ResultTable, Section, write_page
+    from aucmax.report.provenance import provenance
+
+    names = [result["data"] for result in report["comparison"]]
+    algebra = report["algebra"]
+    sections = [
+        _page_section(i, result, gaps, shown)
+        for i, (result, gaps, shown) in enumerate(
+            zip(report["comparison"], report["gaps"], seen, strict=True)
+        )
+    ]
+    rows = [
+        (f"{SHARDS} shards merged, against the pooled fit", "merge_difference"),
+        (f"{FORGOTTEN} rows forgotten, against a refit", "forget_difference"),
+        ("how far these rows had moved the fit", "moved_by_forgetting"),
+    ]
+    sections.append(
+        Section(
+            "What logistic regression cannot do",
+            "Models from several machines combine exactly, and rows can be forgotten exactly.",
+            [
+                ResultTable(
+                    ("largest relative difference of coefficients", *names),
+                    [(text, *(gap_text(result[key]) for result in algebra)) for text, key in rows],
+                )
+            ],
+        )
+    )
+    points = [
+        operating_points(f"{name}: {scorer}", shown.is_positive, score)
+        for name, shown in zip(names, seen, strict=True)
+        for scorer, score in shown.scores.items()
+    ]
+    data = [
+        (
+            "data",
+            f"{result['data']} (scikit-learn): {result['training_rows']} training rows, "
+            f"{result['test_rows']} test rows, {result['features']} features",
+        )
+        for result in report["comparison"]
+    ]
+    page = Page(
+        "What is different about aucmax",
+        "Linear models that rank, on real data that come with scikit-learn: test AUC beside tuned, "
+        "class-balanced logistic regression, each solver's distance to the true optimum, and "
+        "models merged and rows forgotten exactly. Every number was computed by this run.",
+        sections,
+        points,
+        provenance(command_line(), data, report["seed"]),
+    )
+    write_page(page, path)
+
+
+def _page_section(i: int, result: dict[str, Any], gaps: dict[str, Any], shown: Seen) -> Any:
+    """One data set: the comparison, its curves, and the way to the optimum."""
+    from aucmax.report import curves, figures
+    from aucmax.report.page import ResultTable, Section
+
+    sides = {"aucmax": result["aucmax"], "logistic regression": result["logistic_regression"]}
+    verdict_text = (
+        f"{result['verdict'].capitalize()}: difference {result['difference']:+.4f}, "
+        f"p = {p_text(result['p_value'])} by DeLong's paired test; a tie unless p < 0.05. Both "
+        f"were tuned by the same {FOLDS} folds of the training rows, on one thread."
+    )
+    table = ResultTable(
+        ("", "test AUC", "95 % interval", "settings tried", "seconds"),
+        [
+            (
+                name,
+                auc_text(side["auc"]),
+                interval_text(side["low"], side["high"]),
+                str(side["settings_tried"]),
+                f"{side['seconds']:.2f}",
+            )
+            for name, side in sides.items()
+        ],
+        verdict_text,
+    )
+    scores, y = shown.scores, shown.is_positive
+    return Section(
+        f"{result['data'].capitalize()}",
+        f"{result['test_positives']} of {result['test_rows']} test rows are positive.",
+        [table],
+        [
+            figures.curves_drawing(
+                "roc",
+                {name: curves.roc(y, score, 0.95) for name, score in scores.items()},
+                name=f"roc{i}",
+                title="ROC curve",
+                caption="Band: around each threshold the joint 95 % region of both rates, from "
+                "Wilson's binomial intervals; pointwise, not for the whole curve at once.",
+                details={name: f"AUC {auc_text(side['auc'])}" for name, side in sides.items()},
+            ),
+            figures.curves_drawing(
+                "precision-recall",
+                {name: curves.precision_recall(y, score, 0.95) for name, score in scores.items()},
+                name=f"pr{i}",
+                title="Precision and recall",
+                caption="Band: Wilson's 95 % interval for the precision at each threshold; "
+                "pointwise. Dotted: the share of positives.",
+                share=float(y.mean()),
+            ),
+            figures.convergence_drawing(
+                shown.courses,
+                name=f"gap{i}",
+                title="Distance to the true optimum",
+                caption=f"J* from all {gaps['pairs']:,} pairs one by one and a linear solve; alpha "
+                f"{gaps['alpha']}, standardize {gaps['standardize']}. Below about 1e-14 is "
+                "rounding.",
+            ),
+        ],
+    )

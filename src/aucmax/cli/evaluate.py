@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,14 +11,19 @@ import typer
 from rich.table import Table
 
 from aucmax import metrics
+from aucmax.cli._columns import front_of
 from aucmax.cli._shared import (
     Drop,
+    Html,
     Json,
     Positive,
     Target,
     check_folder,
+    check_html,
     class_names,
+    command_line,
     console,
+    counted,
     load_model,
     print_json,
     read_for,
@@ -68,23 +74,26 @@ def evaluate(
         typer.Option("--plot", metavar="IMAGE", help="Draw the ROC curves: .png, .svg or .pdf."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the folds that --logistic is tuned on.")] = 0,
+    html: Html = None,
     as_json: Json = False,
 ) -> None:
     """Measure how well a model ranks, alone or against another.
 
     Gives the AUC with DeLong's interval, average precision, precision among the k highest scores
     and recall at a false-positive rate. A comparison is DeLong's paired test on the same rows;
-    the verdict is "tie" unless p < 0.05.
+    the verdict is "tie" unless p < 0.05. The page that --html writes has the curves with bands,
+    and a slider over the threshold with the counts and the cost of the errors.
 
     Examples:
 
         aucmax evaluate booked.aucmax holdout.csv --plot roc.png
 
-        aucmax evaluate booked.aucmax holdout.csv older.aucmax
+        aucmax evaluate booked.aucmax holdout.csv older.aucmax --html report.html
 
         aucmax evaluate booked.aucmax holdout.csv --logistic visits.csv
     """
     check_folder(plot)
+    check_html(html)
     if plot is not None:
         from aucmax.report.roc import check_format
 
@@ -106,8 +115,10 @@ def evaluate(
             now(f"tuning logistic regression on {logistic.name}")
             rows = read_for(fitted, logistic, labels="required", target=target, drop=drop)
             y, _ = _positives(fitted, logistic, rows.y, positive)
-            rival = BalancedLogisticRegression(random_state=seed).fit(rows.X, y)
-            scores["logistic regression"] = rival.decision_function(table.X)
+            # text and missing values reach the rival as they reach the model
+            ready = front_of(fitted)
+            rival = BalancedLogisticRegression(random_state=seed).fit(ready(rows.X), y)
+            scores["logistic regression"] = rival.decision_function(ready(table.X))
         now("measuring")
         report = _report(file, label, is_positive, scores, k, fpr, confidence)
         if plot is not None:
@@ -115,6 +126,10 @@ def evaluate(
 
             roc_plot(is_positive, scores, plot, title=file.name, confidence=confidence)
             report["plot"] = str(plot)
+        if html is not None:
+            now("writing the report")
+            _write_page(html, report, is_positive, scores, table.X.shape[1], seed, logistic)
+            report["html"] = str(html)
     if as_json:
         print_json(report)
     else:
@@ -195,6 +210,106 @@ def _report(
     }
 
 
+def _write_page(
+    path: Path,
+    report: dict[str, Any],
+    is_positive: np.ndarray,
+    scores: dict[str, np.ndarray],
+    n_features: int,
+    seed: int,
+    logistic: Path | None,
+) -> None:
+    from aucmax.report import curves, figures
+    from aucmax.report.operating import operating_points
+    from aucmax.report.page import Page, ResultTable, Section, write_page
+    from aucmax.report.provenance import provenance
+
+    confidence, share = report["confidence"], report["positives"] / report["rows"]
+    percent = f"{100 * confidence:g} %"
+    head, value_rows = ["", *scores], _measures(report)
+    bands = list(scores)[:2]  # a third would hide them
+    tables = [
+        ResultTable(
+            head,
+            [[name, *map(value, report["scorers"])] for name, value in value_rows],
+            f"The interval of the AUC is DeLong's, on the logit scale, {percent}.",
+        )
+    ]
+    if report["tests"]:
+        tables.append(
+            ResultTable(
+                (f"{report['tests'][0]['model']} against", "verdict", "AUC difference", "p"),
+                [
+                    (t["against"], t["verdict"], f"{t['difference']:+.4f}", p_text(t["p_value"]))
+                    for t in report["tests"]
+                ],
+                "DeLong's paired test on the same rows; a tie unless p < 0.05.",
+                words=(1,),
+            )
+        )
+    drawings = [
+        figures.curves_drawing(
+            "roc",
+            {name: curves.roc(is_positive, score, confidence) for name, score in scores.items()},
+            name="roc",
+            title="ROC curve",
+            caption=f"Band: around each threshold the joint {percent} region of both rates, from "
+            "Wilson's binomial intervals; pointwise, not for the whole curve at once. Dotted: a "
+            "scorer that knows nothing.",
+            details={s["name"]: f"AUC {auc_text(s['auc'])}" for s in report["scorers"]},
+            bands=bands,
+        ),
+        figures.curves_drawing(
+            "precision-recall",
+            {
+                name: curves.precision_recall(is_positive, score, confidence)
+                for name, score in scores.items()
+            },
+            name="pr",
+            title="Precision and recall",
+            caption=f"Band: Wilson's {percent} interval for the precision at each threshold; "
+            "pointwise. Dotted: the share of positives.",
+            details={
+                s["name"]: f"average precision {auc_text(s['average_precision'])}"
+                for s in report["scorers"]
+            },
+            bands=bands,
+            share=share,
+        ),
+    ]
+    data = (
+        "data",
+        f"{Path(report['file']).name}: {counted(report['rows'], 'row')}, "
+        f"{counted(n_features, 'feature')}",
+    )
+    page = Page(
+        f"How well {next(iter(scores))} ranks {Path(report['file']).name}",
+        f"{counted(report['rows'], 'row')}, {report['positives']:,} of them positive "
+        f"({100 * share:.3g} %; label {report['positive']}).",
+        [
+            Section("Results", tables=tables),
+            Section("Curves", drawings=drawings),
+        ],
+        [operating_points(name, is_positive, score) for name, score in scores.items()],
+        provenance(command_line(), [data], None if logistic is None else seed),
+    )
+    write_page(page, path)
+
+
+def _measures(report: dict[str, Any]) -> list[tuple[str, Callable[[dict[str, Any]], str]]]:
+    """What is measured of each scorer, and how to write it."""
+    return [
+        ("AUC", lambda s: auc_text(s["auc"])),
+        (
+            f"{100 * report['confidence']:g} % interval",
+            lambda s: interval_text(s["low"], s["high"]),
+        ),
+        ("average precision", lambda s: auc_text(s["average_precision"])),
+        (f"precision@{report['k']}", lambda s: auc_text(s["precision_at_k"])),
+        (f"recall at FPR ≤ {report['fpr']:g}", lambda s: auc_text(s["recall_at_fpr"])),
+    ]
+
+
 def _print(report: dict[str, Any]) -> None:
     screen = console()
     share = report["positives"] / report["rows"]
@@ -207,17 +322,7 @@ def _print(report: dict[str, Any]) -> None:
     table.add_column("", no_wrap=True)
     for scorer in report["scorers"]:
         table.add_column(scorer["name"], overflow="fold")
-    rows = [
-        ("AUC", lambda s: auc_text(s["auc"])),
-        (
-            f"{100 * report['confidence']:g} % interval",
-            lambda s: interval_text(s["low"], s["high"]),
-        ),
-        ("average precision", lambda s: auc_text(s["average_precision"])),
-        (f"precision@{report['k']}", lambda s: auc_text(s["precision_at_k"])),
-        (f"recall at FPR ≤ {report['fpr']:g}", lambda s: auc_text(s["recall_at_fpr"])),
-    ]
-    for title, value in rows:
+    for title, value in _measures(report):
         table.add_row(title, *map(value, report["scorers"]))
     screen.print(table)
     if report["tests"]:
@@ -238,3 +343,5 @@ def _print(report: dict[str, Any]) -> None:
         screen.print("DeLong's paired test on the same rows; a tie unless p < 0.05.")
     if "plot" in report:
         screen.print(f"\nROC curve drawn to {report['plot']}", soft_wrap=True)
+    if "html" in report:
+        screen.print(f"\nreport written to {report['html']}", soft_wrap=True)

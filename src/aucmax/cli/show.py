@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from enum import StrEnum
 from pathlib import Path
@@ -69,7 +70,7 @@ def _report(model: Any, path: Path, top: int, by: Order) -> dict[str, Any]:
     if not hasattr(linear, "coef_"):
         raise ModelFileError(f"{path}: holds a {type(linear).__name__}, which has no weights.")
     coef = np.ravel(linear.coef_)
-    names = feature_names(model)
+    names = _names(model)
     if names is None or len(names) != len(coef):
         names = [str(j + 1) for j in range(len(coef))]
     effect = _effects(linear, coef)
@@ -109,6 +110,16 @@ def _report(model: Any, path: Path, top: int, by: Order) -> dict[str, Any]:
         ],
         "versions": {name: head.get(name) for name in ("aucmax", "sklearn")},
     }
+
+
+def _names(model: Any) -> list[str] | None:
+    """What the weights are called: by the transformers in front, if there are any."""
+    names = feature_names(model)
+    if names is None or not hasattr(model, "steps"):
+        return names
+    with contextlib.suppress(AttributeError, ValueError):  # not every transformer has names
+        return [str(name) for name in model[:-1].get_feature_names_out()]
+    return names
 
 
 def _effects(linear: Any, coef: np.ndarray) -> np.ndarray | None:

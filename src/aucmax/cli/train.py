@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from aucmax import datasets
+from aucmax.cli._columns import Impute, OneHot, fit_front, in_front, keep_names, source_of
 from aucmax.cli._shared import (
     Drop,
     Json,
@@ -62,17 +63,22 @@ def train(
     tol: Annotated[float, typer.Option(help="Optimality at which to stop.")] = 1e-4,
     max_iter: Annotated[int, typer.Option(help="Most iterations or epochs.")] = 1000,
     seed: Annotated[int | None, typer.Option(help="Makes stochastic solvers repeatable.")] = None,
+    impute: Impute = False,
+    one_hot: OneHot = False,
     as_json: Json = False,
 ) -> None:
     """Fit a ranking model to a file and save it.
 
     Rows with the positive label get higher scores than the others: the fit maximises the area
     under the ROC curve. Labels may be numbers or text; of more than two, --positive says which
-    one is ranked against the rest.
+    one is ranked against the rest. With --impute and --one-hot scikit-learn's transformers stand
+    in front of the model and are saved with it.
 
-    Example:
+    Examples:
 
         aucmax train visits.csv --target booked --drop id -o booked.aucmax
+
+        aucmax train visits.csv --target booked --impute --one-hot -o booked.aucmax
     """
     check_folder(output)
     model = AUCClassifier(
@@ -86,27 +92,28 @@ def train(
         random_state=seed,
     )
     with working(f"reading {file.name}", as_json) as now:
-        table = datasets.read(file, target=target, drop=tuple(drop or ()))
+        table = datasets.read(
+            file, target=target, drop=tuple(drop or ()), text=one_hot, missing=impute
+        )
         y, negative_name, positive_name = labelled(file, table.y, positive)
-        now(f"fitting {table.X.shape[0]} rows of {table.X.shape[1]} features")
+        front, X = fit_front(table, impute)
+        now(f"fitting {X.shape[0]} rows of {X.shape[1]} features")
         started = time.perf_counter()
-        model.fit(table.X, y)
+        model.fit(X, y)
         seconds = time.perf_counter() - started
-        _keep_names(model, table)
+        keep_names(model, table, front)
+        whole = in_front(front, model)
         # what the labels were called in the file, for score, evaluate and show
-        model.source_ = {
-            "target": table.target,
-            "negative": negative_name,
-            "positive": positive_name,
-        }
+        whole.source_ = source_of(table, negative_name, positive_name, impute)
         now(f"saving {output.name}")
-        save(model, output)
-        interval = auc_interval(y, scores_of(model, table.X))
+        save(whole, output)
+        interval = auc_interval(y, scores_of(model, X))
     positives = int(np.count_nonzero(y == model.classes_[1]))
     report = {
         "model": str(output),
         "rows": len(y),
         "features": int(model.n_features_in_),
+        "columns": len(table.feature_names) if table.feature_names else None,
         "positive": positive_name,
         "negative": negative_name,
         "positives": positives,
@@ -167,23 +174,16 @@ def labelled(path: Path, y: Any, positive: str | None) -> tuple[np.ndarray, Any,
     return np.where(np.asarray(y) == label, 1, -1), negative, label
 
 
-def _keep_names(model: AUCClassifier, table: datasets.Table) -> None:
-    """Give the model its features' names, as a fit to a data frame would have."""
-    if table.feature_names is None:
-        return
-    model.feature_names_in_ = np.array(table.feature_names, dtype=object)
-    if hasattr(model, "moments_"):
-        model.moments_.feature_names = list(table.feature_names)
-
-
 def _print(report: dict[str, Any]) -> None:
-    auc = report["training_auc"]
+    auc, features = report["training_auc"], f"{report['features']:,}"
+    if report["columns"] not in (None, report["features"]):
+        features += f"  (from {counted(report['columns'], 'column')})"
     screen = console()
     screen.print(
         pairs_table(
             [
                 ("rows", f"{report['rows']:,}"),
-                ("features", f"{report['features']:,}"),
+                ("features", features),
                 ("positive", f"{report['positive']}  ({counted(report['positives'], 'row')})"),
                 ("negative", f"{report['negative']}  ({counted(report['negatives'], 'row')})"),
                 ("solver", f"{report['solver']}, {counted(report['iterations'], 'iteration')}"),

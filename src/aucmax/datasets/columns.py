@@ -29,6 +29,9 @@ LABEL_NAMES = ("target", "label", "y", "class")
 _BLOCK_BYTES = 1 << 24
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _MISSING = ("", "na", "n/a", "nan", "null", "none")
+# Where missing values are taken: "none" may be a category, and UCI's files have "?".
+_NO_NUMBER = (*_MISSING, "?")
+_NO_WORD = ("", "na", "n/a", "nan", "null", "?")
 # pandas stores a row index in Parquet under this name.
 _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
 
@@ -41,16 +44,24 @@ class Choice:
     labels: str
     drop: tuple[str, ...]
     columns: tuple[str, ...] | None
+    text: bool | tuple[str, ...] = False
+    missing: bool = False
+
+    @property
+    def mixed(self) -> bool:
+        """Whether text or missing values are taken."""
+        return bool(self.text) or self.missing
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Rows, labels, and the names the columns had."""
+    """Rows, labels, the names the columns had, and which of them are text."""
 
-    X: NDArray[np.float64]
+    X: NDArray[Any]
     y: NDArray | None
     feature_names: list[str]
     target: str | None
+    text: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,6 +71,7 @@ class _Source:
     path: Path
     table: pa.Table
     place: Callable[[int], int | str]
+    typed: bool = True  # the file says what is text; otherwise Arrow took it for text
 
 
 def read_csv(path: Path, delimiter: str, choice: Choice) -> Columns:
@@ -73,6 +85,7 @@ def read_csv(path: Path, delimiter: str, choice: Choice) -> Columns:
                 stream,
                 pa_csv.ReadOptions(block_size=_BLOCK_BYTES),
                 pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+                pa_csv.ConvertOptions(column_types=_text_types(choice)),
             )
         names = table.column_names
     except (pa.ArrowException, UnicodeDecodeError) as error:
@@ -83,8 +96,17 @@ def read_csv(path: Path, delimiter: str, choice: Choice) -> Columns:
     # Arrow takes text that is not UTF-8 for bytes.
     if any(pa.types.is_binary(kind) for kind in kinds):
         raise _csv_fault(path, delimiter, "bytes that are not text")
-    source = _Source(path, table, lambda row: _csv_line(path, delimiter, row))
-    return _extract(source, target, features, choice.labels)
+    source = _Source(path, table, lambda row: _csv_line(path, delimiter, row), typed=False)
+    return _extract(source, target, features, choice)
+
+
+def _text_types(choice: Choice) -> dict[str, Any] | None:
+    """The type of the columns known to be text, so that "01" stays what it is."""
+    import pyarrow as pa
+
+    if not isinstance(choice.text, tuple):
+        return None
+    return {name: pa.string() for name in choice.text}
 
 
 def read_parquet(path: Path, choice: Choice) -> Columns:
@@ -100,7 +122,7 @@ def read_parquet(path: Path, choice: Choice) -> Columns:
     except pa.ArrowException as error:
         raise fault(path, f"not a readable Parquet file ({error}); write it again") from None
     source = _Source(path, table, lambda row: f"row {row + 1}")
-    return _extract(source, target, features, choice.labels)
+    return _extract(source, target, features, choice)
 
 
 # --- which columns
@@ -137,7 +159,7 @@ def _choose(path: Path, names: list[str], choice: Choice) -> tuple[str | None, l
 
 def _target(path: Path, names: list[str], choice: Choice) -> str | None:
     wanted = choice.target
-    if wanted is None:
+    if wanted is None and not (choice.labels == "none" and choice.columns is not None):
         taken = {*choice.drop, *(choice.columns or ())}
         found = [name for name in names if name.lower() in LABEL_NAMES and name not in taken]
         if len(found) > 1:
@@ -187,15 +209,30 @@ def _check_header(path: Path, names: list[str], choice: Choice) -> None:
 # --- columns to arrays
 
 
-def _extract(source: _Source, target: str | None, features: list[str], labels: str) -> Columns:
+def _extract(source: _Source, target: str | None, features: list[str], choice: Choice) -> Columns:
     n = source.table.num_rows
     if not n:
         raise fault(source.path, "the table has column names but no rows")
+    read = _mixed if choice.mixed else _feature
+    found: list[NDArray[Any]] = []
     X = np.empty((n, len(features)))
     for j, name in enumerate(features):
-        X[:, j] = _feature(source, name)
-    y = None if target is None or labels == "none" else _labels(source, target, labels)
-    return Columns(X, y, features, target)
+        values = read(source, name, choice)
+        if values.dtype == np.float64:
+            X[:, j] = values
+        else:
+            found.append(values)
+    text = tuple(name for name in features if _is_text(source, name, choice))
+    if text:
+        X = X.astype(object)
+        for name, values in zip(text, found, strict=True):
+            X[:, features.index(name)] = values
+    y = (
+        None
+        if target is None or choice.labels == "none"
+        else _labels(source, target, choice.labels)
+    )
+    return Columns(X, y, features, target, text)
 
 
 def _decoded(source: _Source, name: str) -> pa.ChunkedArray:
@@ -226,10 +263,10 @@ def _floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
     return column.cast(pa.float64(), safe=False).to_numpy()
 
 
-def _feature(source: _Source, name: str) -> NDArray[np.float64]:
+def _feature(source: _Source, name: str, _: Choice) -> NDArray[np.float64]:
     column = _decoded(source, name)
     if column.null_count == len(column):
-        raise fault(source.path, f"column {name!r} is empty in every row{_leave_out(name)}")
+        raise _empty(source, name)
     if not _numeric(column.type):
         raise _not_numeric(source, name, column)
     values = _floats(column)
@@ -240,10 +277,91 @@ def _feature(source: _Source, name: str) -> NDArray[np.float64]:
     return values
 
 
+def _empty(source: _Source, name: str) -> DataFileError:
+    return fault(source.path, f"column {name!r} is empty in every row{_leave_out(name)}")
+
+
+def _is_text(source: _Source, name: str, choice: Choice) -> bool:
+    """Whether a column is to be read as text: as the model had it, or as the file has it."""
+    if isinstance(choice.text, tuple):
+        return name in choice.text
+    column = _decoded(source, name)
+    if not choice.text or not _text(column.type):
+        return False
+    if source.typed:
+        return True
+    # in CSV a word such as "None" among numbers stands for a missing one
+    known = [word for word in _stripped(column) if word.lower() not in _NO_NUMBER]
+    return not known or not all(_NUMBER.fullmatch(word) for word in known)
+
+
+def _stripped(column: pa.ChunkedArray) -> list[str]:
+    return ["" if value is None else value.strip() for value in column.to_pylist()]
+
+
+def _mixed(source: _Source, name: str, choice: Choice) -> NDArray[Any]:
+    """A column of numbers (float64) or of text (object); what is missing is NaN in both."""
+    column = _decoded(source, name)
+    if column.null_count == len(column):
+        # a model knows such a column from other rows
+        if choice.columns is None or not choice.missing:
+            raise _empty(source, name)
+        kind = object if _is_text(source, name, choice) else np.float64
+        return np.full(len(column), np.nan, dtype=kind)
+    read = _words if _is_text(source, name, choice) else _numbers
+    values, missing = read(source, name, column)
+    if missing.any() and not choice.missing:
+        row = int(np.argmax(missing))
+        raise _bad_value(source, name, row, None)
+    if missing.all() and choice.columns is None:
+        raise _empty(source, name)
+    return values
+
+
+def _words(
+    source: _Source, name: str, column: pa.ChunkedArray
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """A text column, and where it is missing."""
+    import pyarrow as pa
+
+    if not _text(column.type):
+        try:
+            column = column.cast(pa.string())
+        except pa.ArrowException:
+            what = f"column {name!r} has the type {column.type} where the model has text"
+            raise fault(source.path, what) from None
+    values = np.array(column.to_pylist(), dtype=object)
+    missing = np.array([word.lower() in _NO_WORD for word in _stripped(column)])
+    values[missing] = np.nan
+    return values, missing
+
+
+def _numbers(
+    source: _Source, name: str, column: pa.ChunkedArray
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """A column of numbers, and where it is missing."""
+    if _text(column.type):
+        values = np.full(len(column), np.nan)
+        for row, word in enumerate(_stripped(column)):
+            if _NUMBER.fullmatch(word):
+                values[row] = float(word)
+            elif word.lower() not in _NO_NUMBER:
+                raise _bad_value(source, name, row, word)
+    elif _numeric(column.type):
+        values = np.array(_floats(column))
+    else:
+        raise _not_numeric(source, name, column)
+    if np.isinf(values).any():
+        row = int(np.argmax(np.isinf(values)))
+        raise _bad_value(source, name, row, float(values[row]))
+    return values, np.isnan(values)
+
+
 def _bad_value(source: _Source, name: str, row: int, value: Any) -> DataFileError:
     """The error for a value that is missing, not finite, or no number."""
     if value is None or str(value).strip().lower() in _MISSING:
-        what = f"column {name!r} has a missing value; fill it in{_leave_out(name, ', or')}"
+        fill = "fill it in (train and cv: --impute)"
+        what = f"column {name!r} has a missing value; {fill}{_leave_out(name, ', or')}"
     elif isinstance(value, float) or str(value).strip().lower().lstrip("+-").startswith("inf"):
         out = _leave_out(name, ", or")
         what = f"column {name!r} holds {value}, which is not finite; replace it{out}"
@@ -265,7 +383,10 @@ def _not_numeric(source: _Source, name: str, column: pa.ChunkedArray) -> DataFil
 
 
 def _encode(name: str) -> str:
-    return f"; turn the column into numbers, or leave it out (--drop {name!r})"
+    return (
+        "; turn the column into numbers (train and cv: --one-hot for text), or leave it out "
+        f"(--drop {name!r})"
+    )
 
 
 def _leave_out(name: str, link: str = ";") -> str:

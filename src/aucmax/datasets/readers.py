@@ -42,12 +42,16 @@ class Table:
         Column names; None for svmlight.
     target : str or None
         Name of the label column; None for svmlight, or if there is no such column.
+    text : tuple of str
+        Names of the columns that hold text. Where there are any, X is an array of objects:
+        numbers, strings, and NaN for what is missing.
     """
 
     X: Any
     y: NDArray | None
     feature_names: list[str] | None = None
     target: str | None = None
+    text: tuple[str, ...] = ()
 
 
 def read(
@@ -60,6 +64,8 @@ def read(
     columns: Sequence[str] | None = None,
     n_features: int | None = None,
     format: str | None = None,
+    text: bool | Sequence[str] = False,
+    missing: bool = False,
 ) -> Table:
     """Read rows and labels from a file.
 
@@ -85,6 +91,11 @@ def read(
         Number of features expected; svmlight rows are padded to it.
     format : {"svmlight", "csv", "tsv", "parquet"}, optional
         Overrides the file's suffix.
+    text : bool or sequence of str
+        Whether text columns are taken as they are; a sequence names those to be read as text,
+        and all others must be numbers. By default text is an error.
+    missing : bool
+        Whether missing values are taken, as NaN. By default they are an error.
 
     Returns
     -------
@@ -101,11 +112,18 @@ def read(
     """
     if labels not in _LABELS:
         raise ValueError(f"labels={labels!r} is not one of {', '.join(_LABELS)}")
-    if isinstance(drop, str) or isinstance(columns, str):
-        raise ValueError("drop and columns are lists of column names, not one string")
+    if any(isinstance(given, str) for given in (drop, columns, text)):
+        raise ValueError("drop, columns and text are lists of column names, not one string")
     path = Path(path)
     kind = _format(path, format)
-    choice = Choice(target, labels, tuple(drop), None if columns is None else tuple(columns))
+    choice = Choice(
+        target,
+        labels,
+        tuple(drop),
+        None if columns is None else tuple(columns),
+        text if isinstance(text, bool) else tuple(text),
+        missing,
+    )
     if kind == "svmlight":
         _refuse_names(path, choice)
         table = Table(*read_svmlight(path, n_features, labels))
@@ -160,7 +178,7 @@ def _one_positive(path: Path, table: Table, positive: Any) -> Table:
     except ValueError as error:
         raise fault(path, str(error)) from None
     y = np.where(np.asarray(table.y) == label, 1, -1).astype(np.int64)
-    return Table(table.X, y, table.feature_names, table.target)
+    return Table(table.X, y, table.feature_names, table.target, table.text)
 
 
 def _format(path: Path, format: str | None) -> str:
@@ -192,6 +210,9 @@ def _refuse_names(path: Path, choice: Choice) -> None:
                 f"svmlight text has no column names, so {flag} does not apply; the label is the "
                 "first number of each line",
             )
+    for wanted, flag in ((choice.text, "--one-hot"), (choice.missing, "--impute")):
+        if wanted:
+            raise fault(path, f"svmlight text holds finite numbers only, so {flag} does not apply")
 
 
 def _named(path: Path, found: Columns, n_features: int | None) -> Table:
@@ -199,4 +220,4 @@ def _named(path: Path, found: Columns, n_features: int | None) -> Table:
         raise fault(
             path, f"{len(found.feature_names)} feature columns where {n_features} are expected"
         )
-    return Table(found.X, found.y, found.feature_names, found.target)
+    return Table(found.X, found.y, found.feature_names, found.target, found.text)

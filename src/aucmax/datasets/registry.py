@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import difflib
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -37,6 +38,8 @@ class Part:
         Name of the reference file, compressed.
     n_samples, n_features : int
         Rows, and columns after padding to the data set's own width.
+    class_counts : tuple of (int, int)
+        Labels, rising, and the rows of each.
     sha256 : str
         Digest of the reference file.
     url : str
@@ -49,6 +52,7 @@ class Part:
     file: str
     n_samples: int
     n_features: int
+    class_counts: tuple[tuple[int, int], ...]
     sha256: str
     url: str
     notes: str
@@ -138,6 +142,24 @@ class DataSet:
         """
         return sum(part.n_samples for part in self.select(split))
 
+    def class_counts(self, split: str = "all") -> dict[int, int]:
+        """Count the rows of each label.
+
+        Parameters
+        ----------
+        split : str
+            One of `splits`.
+
+        Returns
+        -------
+        dict of int to int
+            Rows of each label, the labels rising.
+        """
+        total: Counter[int] = Counter()
+        for part in self.select(split):
+            total.update(dict(part.class_counts))
+        return dict(sorted(total.items()))
+
 
 def names() -> list[str]:
     """List the known data sets.
@@ -205,7 +227,14 @@ def _part(row: dict[str, str]) -> Part:
         file=row["file"],
         n_samples=int(row["n_samples"]),
         n_features=int(row["n_features"]),
+        class_counts=_counts(row["class_counts"]),
         sha256=row["sha256"],
         url=row["url"],
         notes=f"Scaling: {row['scaling']}. Source: {row['source']}. {row['notes']}",
     )
+
+
+def _counts(text: str) -> tuple[tuple[int, int], ...]:
+    """Labels and their rows, written ``-1:268 1:500``."""
+    pairs = (pair.split(":") for pair in text.split())
+    return tuple((int(label), int(count)) for label, count in pairs)

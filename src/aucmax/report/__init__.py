@@ -1,1 +1,1 @@
-"""Figures of how models rank."""
+"""Figures of how models rank, charts for a terminal, and the report: one HTML page."""

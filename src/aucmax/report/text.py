@@ -1,6 +1,6 @@
 """Areas and intervals as text that says neither more nor less than the numbers."""
 
-__all__ = ["auc_text", "interval_text", "p_text"]
+__all__ = ["auc_text", "gap_text", "interval_text", "p_text"]
 
 _MOST_DIGITS = 12
 
@@ -58,3 +58,19 @@ def p_text(p_value: float) -> str:
         Such as ``0.30``, ``0.051`` or ``1.2e-09``.
     """
     return f"{p_value:.2f}" if p_value >= 0.095 else f"{p_value:.2g}"
+
+
+def gap_text(value: float) -> str:
+    """Write a relative gap; rounding errors are not shown as if they were measured.
+
+    Parameters
+    ----------
+    value : float
+        A difference relative to the optimum.
+
+    Returns
+    -------
+    str
+        Such as ``3.4e-05`` or ``< 1e-14``.
+    """
+    return "< 1e-14" if abs(value) < 1e-14 else f"{value:.1e}"

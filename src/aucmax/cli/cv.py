@@ -1,0 +1,469 @@
+"""``aucmax cv``: choose all settings by cross-validation, and save the best model."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from aucmax.cli._columns import Impute, OneHot, fit_front, in_front, keep_names, source_of
+from aucmax.cli._data import (
+    Binarize,
+    DataArgument,
+    Scale,
+    ScaleOption,
+    TwoClasses,
+    numbers,
+    two_classes,
+    words,
+)
+from aucmax.cli._shared import (
+    Drop,
+    Html,
+    Json,
+    Positive,
+    Target,
+    check_folder,
+    check_html,
+    command_line,
+    console,
+    counted,
+    pairs_table,
+    print_json,
+    working,
+)
+from aucmax.datasets import scale as scaled
+from aucmax.estimators import AUCClassifierCV
+from aucmax.losses import LOSSES
+from aucmax.persist import save
+from aucmax.report.chart import Panel, auc_floor, panels
+from aucmax.report.text import auc_text
+
+__all__ = ["cv"]
+
+
+def cv(
+    data: DataArgument,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="MODEL", help="Where to save the best model."),
+    ] = None,
+    losses: Annotated[
+        str | None,
+        typer.Option("--losses", metavar="A,B", help=f"Of {', '.join(LOSSES)}; all by default."),
+    ] = None,
+    standardize: Annotated[
+        str,
+        typer.Option(
+            "--standardize",
+            metavar="A,B,…",
+            help="From 0 (features as given) to 1 (features of equal spread).",
+        ),
+    ] = "0,0.5,1",
+    l1_ratios: Annotated[
+        str, typer.Option("--l1-ratios", metavar="A,B,…", help="Shares of the l1 part, 0 to 1.")
+    ] = "0",
+    alphas: Annotated[
+        str | None,
+        typer.Option(
+            "--alphas", metavar="A,B,…", help="Penalties to try; by default a grid for the data."
+        ),
+    ] = None,
+    folds: Annotated[int, typer.Option("--folds", min=2, help="Folds, stratified.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Shuffles the rows into folds.")] = 0,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", help="Folds at a time; -1 is one for each core.")
+    ] = None,
+    tol: Annotated[float, typer.Option(help="Optimality at which to stop.")] = 1e-4,
+    max_iter: Annotated[int, typer.Option(help="Most iterations of a fit.")] = 1000,
+    scale: ScaleOption = Scale.none,
+    impute: Impute = False,
+    one_hot: OneHot = False,
+    target: Target = None,
+    positive: Positive = None,
+    drop: Drop = None,
+    binarize: Binarize = None,
+    html: Html = None,
+    as_json: Json = False,
+) -> None:
+    """Tune by cross-validated AUC, show the AUC over alpha, and save the best model.
+
+    Tries every alpha with every loss, standardize and l1-ratio on the same stratified folds, and
+    refits the best to all rows. Its mean held-out AUC is optimistic, as the best of many: for an
+    honest figure use 'aucmax evaluate' on rows that were not given here. What --impute and
+    --one-hot learn comes from all rows.
+
+    Examples:
+
+        aucmax cv visits.csv --target booked -o booked.aucmax --html tuning.html
+
+        aucmax cv a9a --losses square --l1-ratios 0,0.5
+    """
+    check_folder(output)
+    check_html(html)
+    settings = {
+        "alphas": numbers(alphas, "--alphas"),
+        "l1_ratios": numbers(l1_ratios, "--l1-ratios"),
+        "standardize": numbers(standardize, "--standardize"),
+        "losses": list(LOSSES) if losses is None else words(losses),
+    }
+    with working(f"reading {data}", as_json) as now:
+        rows = two_classes(
+            data,
+            target=target,
+            positive=positive,
+            drop=drop,
+            binarize=binarize,
+            text=one_hot,
+            missing=impute,
+        )
+        rarest = min(np.unique(rows.y, return_counts=True)[1])
+        if rarest < folds:
+            raise ValueError(
+                f"{data}: the rarer class has {counted(int(rarest), 'row')}, fewer than the "
+                f"{folds} folds; use --folds."
+            )
+        now("preparing the rows")
+        front, unit_norm, X = _prepared(rows, impute, scale)
+    tuned, parts = _tuned(X, rows.y, settings, folds, seed, jobs, tol, max_iter, as_json)
+    best = tuned.best_estimator_
+    if rows.table is not None:
+        keep_names(best, rows.table, front)
+    report = _report(rows, tuned, parts, scale, seed, X.shape[1])
+    report["seconds"] = tuned.seconds_
+    if output is not None:
+        whole = in_front(front, best, unit_norm)
+        whole.source_ = source_of(
+            rows.table, rows.negative, rows.positive, impute, front=unit_norm is not None
+        )
+        save(whole, output)
+        report["model"] = str(output)
+    if html is not None:
+        with working("writing the report", as_json):
+            _write_page(html, report, rows, X, parts, best)
+        report["html"] = str(html)
+    if as_json:
+        print_json(report)
+    else:
+        _print(report)
+
+
+def _prepared(rows: TwoClasses, impute: bool, scale: Scale) -> tuple[Any, Any, Any]:
+    """The transformers in front, and the rows as they give them."""
+    front, X = (None, rows.X) if rows.table is None else fit_front(rows.table, impute)
+    if scale is Scale.none:
+        return front, None, X
+    from sklearn.preprocessing import Normalizer
+
+    unit_norm = Normalizer().fit(X)
+    if front is None and rows.table is not None and rows.table.feature_names is not None:
+        unit_norm.feature_names_in_ = np.array(rows.table.feature_names, dtype=object)
+    return front, unit_norm, scaled(X, scale.value)
+
+
+def _tuned(
+    X: Any,
+    y: np.ndarray,
+    settings: dict[str, Any],
+    folds: int,
+    seed: int,
+    jobs: int | None,
+    tol: float,
+    max_iter: int,
+    quiet: bool,
+) -> tuple[Any, list[tuple[np.ndarray, np.ndarray]]]:
+    """The tuned model, and the row numbers of its folds."""
+    from sklearn.model_selection import StratifiedKFold
+
+    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    parts = list(splitter.split(np.zeros(len(y)), y))
+    model = AUCClassifierCV(
+        **settings,
+        cv=parts,
+        n_jobs=jobs,
+        tol=tol,
+        max_iter=max_iter,
+        random_state=seed,
+        verbose=int(not quiet and sys.stdout.isatty()),
+    )
+    started = time.perf_counter()
+    model.fit(X, y)
+    model.seconds_ = time.perf_counter() - started
+    return model, parts
+
+
+def _report(
+    rows: TwoClasses,
+    tuned: Any,
+    parts: list[tuple[np.ndarray, np.ndarray]],
+    scale: Scale,
+    seed: int,
+    n_features: int,
+) -> dict[str, Any]:
+    paths = np.asarray(tuned.auc_path_)
+    grid = []
+    for a, loss in enumerate(tuned.losses):
+        for b, gamma in enumerate(tuned.standardize):
+            for c, rho in enumerate(tuned.l1_ratios):
+                aucs = paths[:, a, b, c]
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", RuntimeWarning)  # NaN where no solver fits
+                    mean, spread = np.nanmean(aucs, axis=0), np.nanstd(aucs, axis=0, ddof=1)
+                grid.append(
+                    {
+                        "loss": loss,
+                        "standardize": gamma,
+                        "l1_ratio": rho,
+                        "alphas": tuned.alphas_[a, b],
+                        "mean": mean,
+                        "std": spread,
+                        "aucs": aucs,
+                    }
+                )
+    best = tuned.best_estimator_
+    chosen = {
+        "loss": tuned.loss_,
+        "standardize": tuned.standardize_,
+        "l1_ratio": tuned.l1_ratio_,
+        "alpha": tuned.alpha_,
+    }
+    line = next(line for line in grid if _is(line, chosen))
+    at = int(np.argmin(np.abs(line["alphas"] - tuned.alpha_)))
+    return {
+        **rows.facts(),
+        "features": n_features,
+        "columns": int(rows.X.shape[1]),
+        "folds": len(parts),
+        "seed": seed,
+        "scale": scale.value,
+        "settings_tried": int(np.isfinite(paths).any(axis=0).sum()),
+        **chosen,
+        "auc": float(tuned.best_score_),
+        "auc_std": float(line["std"][at]),
+        "at_edge": at in (0, len(line["alphas"]) - 1) and len(line["alphas"]) > 1,
+        "solver": best.solver_,
+        "objective": best.objective_,
+        "optimality": best.optimality_,
+        "nonzero": int(np.count_nonzero(best.coef_)),
+        "grid": grid,
+    }
+
+
+def _is(line: dict[str, Any], chosen: dict[str, Any]) -> bool:
+    return all(line[name] == chosen[name] for name in ("loss", "standardize", "l1_ratio"))
+
+
+# ---- the screen
+
+
+def _shown(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """One line of the grid for each loss and standardize: that of its best l1_ratio."""
+    best: dict[tuple[str, float], dict[str, Any]] = {}
+    for line in report["grid"]:
+        key = (line["loss"], line["standardize"])
+        top = np.nanmax(line["mean"]) if np.isfinite(line["mean"]).any() else -np.inf
+        known = best.get(key)
+        if known is None or top > known["top"] or (_is(line, report) and top >= known["top"]):
+            best[key] = {**line, "top": top}
+    return list(best.values())
+
+
+def _line_name(line: dict[str, Any], report: dict[str, Any], loss: bool = True) -> str:
+    """What a line of the grid is called."""
+    name = f"standardize {line['standardize']:g}"
+    if len({other["l1_ratio"] for other in report["grid"]}) > 1:
+        name += f", l1 {line['l1_ratio']:g}"
+    return f"{line['loss']}, {name}" if loss else name
+
+
+def _axis(report: dict[str, Any]) -> tuple[float, float]:
+    """Ends of the AUC axis."""
+    means = np.concatenate([line["mean"] for line in _shown(report)])
+    return auc_floor(means), float(np.nanmax(means))
+
+
+def _print(report: dict[str, Any]) -> None:
+    screen = console()
+    share = report["positives"] / report["rows"]
+    screen.print(
+        f"{report['data']}: {report['rows']:,} rows, {report['features']:,} features, "
+        f"{100 * share:.3g} % positive (label {report['positive']})"
+    )
+    screen.print(
+        f"{report['folds']} folds, {report['settings_tried']:,} settings, "
+        f"{report['seconds']:.2f} seconds\n"
+    )
+    screen.print("Held-out AUC over alpha, mean of the folds", style="bold")
+    floor, top = _axis(report)
+    plain = not screen.encoding.lower().startswith("utf")
+    lines = _shown(report)
+    for loss in dict.fromkeys(line["loss"] for line in lines):
+        screen.print(f"loss {loss}")
+        row = [
+            Panel(
+                _line_name(line, report, loss=False),
+                line["mean"],
+                (f"{line['alphas'][0]:.0e}", f"{line['alphas'][-1]:.0e}"),
+                best=_is(line, report),
+            )
+            for line in lines
+            if line["loss"] == loss
+        ]
+        screen.print(panels(row, floor, top, min(screen.width, 80), plain))
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for head in ("best of each", "alpha", "AUC", "std"):
+        table.add_column(head, justify="left" if head == "best of each" else "right", no_wrap=True)
+    for line in lines:
+        style = "bold green" if _is(line, report) else ""
+        table.add_row(_line_name(line, report), *_best_of(line), style=style)
+    screen.print(table)
+    screen.print()
+    facts = [
+        (
+            "chosen",
+            f"loss {report['loss']}, standardize {report['standardize']:g}, l1 ratio "
+            f"{report['l1_ratio']:g}, alpha {report['alpha']:.3g}",
+        ),
+        (
+            "held-out AUC",
+            f"{auc_text(report['auc'])} ± {report['auc_std']:.4f} over the folds; the best of "
+            f"{report['settings_tried']:,}, so optimistic",
+        ),
+        ("refit", f"{report['solver']}, optimality {report['optimality']:.1e}"),
+    ]
+    if report["at_edge"]:
+        facts.append(("note", "the best alpha is at the edge of the grid (--alphas)"))
+    for name, label in (("model", "saved"), ("html", "report")):
+        if name in report:
+            facts.append((label, report[name]))
+    screen.print(pairs_table(facts))
+
+
+def _best_of(line: dict[str, Any]) -> tuple[str, str, str]:
+    """The alpha, the AUC and its spread where a line of the grid is highest."""
+    if not np.isfinite(line["mean"]).any():
+        return "–", "no solver", "–"
+    k = int(np.nanargmax(line["mean"]))
+    return f"{line['alphas'][k]:.1e}", auc_text(line["mean"][k]), f"{line['std'][k]:.4f}"
+
+
+# ---- the page
+
+
+def _write_page(
+    path: Path,
+    report: dict[str, Any],
+    rows: TwoClasses,
+    X: Any,
+    parts: list[tuple[np.ndarray, np.ndarray]],
+    best: Any,
+) -> None:
+    from aucmax.report import figures
+    from aucmax.report.page import Page, ResultTable, Section, write_page
+    from aucmax.report.provenance import provenance
+
+    lines = _shown(report)
+    losses, gammas = (
+        list(dict.fromkeys(line[name] for line in lines)) for name in ("loss", "standardize")
+    )
+    chosen = ResultTable(
+        ("chosen", "", ""),
+        [
+            ("loss", report["loss"], ""),
+            ("standardize", f"{report['standardize']:g}", ""),
+            ("l1 ratio", f"{report['l1_ratio']:g}", ""),
+            ("alpha", f"{report['alpha']:.6g}", "at the edge of the grid" * report["at_edge"]),
+            ("held-out AUC", auc_text(report["auc"]), f"± {report['auc_std']:.4f} over the folds"),
+            ("solver", report["solver"], f"optimality {report['optimality']:.1e}"),
+            ("weights", f"{report['nonzero']:,}", f"of {report['features']:,} are not 0"),
+        ],
+        f"The highest mean held-out AUC of {report['settings_tried']:,} settings: as the best of "
+        "many it is optimistic. For an honest figure evaluate the model on rows that were not "
+        "used here.",
+        words=(2,),
+    )
+    each = ResultTable(
+        ("best of each", "alpha", "AUC", "std"),
+        [(_line_name(line, report), *_best_of(line)) for line in lines],
+        "std: the standard deviation over the folds.",
+        strong=[i for i, line in enumerate(lines) if _is(line, report)],
+    )
+    line = next(line for line in report["grid"] if _is(line, report))
+    at_choice = line["aucs"][:, int(np.argmin(np.abs(line["alphas"] - report["alpha"])))]
+    drawing = figures.alpha_drawing(
+        [
+            {
+                **line,
+                "label": _line_name(line, report),
+                "spread": _paired_spread(line["aucs"], at_choice),
+                "colour": gammas.index(line["standardize"]),
+                "dashes": losses.index(line["loss"]),
+            }
+            for line in lines
+        ],
+        (report["alpha"], report["auc"]),
+        name="alpha",
+        title="Held-out AUC over alpha",
+        caption=f"Mean of {report['folds']} folds. Ring: the choice. Band: one standard deviation, "
+        "over the folds, of the difference from the choice in the same fold, to either side; the "
+        "spread of the AUC itself is in the table. The AUC axis does not start at 0.",
+        floor=_axis(report)[0],
+    )
+    facts = [("data", rows.described()), ("folds", f"{report['folds']}, stratified, shuffled")]
+    page = Page(
+        f"Tuned on {rows.name}",
+        f"{rows.described()}. Every setting was tried on the same {report['folds']} folds.",
+        [
+            Section("Results", tables=[chosen]),
+            Section("AUC over alpha", drawings=[drawing], tables=[each]),
+            _curves(rows, X, parts, best),
+        ],
+        provenance=provenance(command_line(), facts, report["seed"]),
+    )
+    write_page(page, path)
+
+
+def _paired_spread(aucs: np.ndarray, at_choice: np.ndarray) -> np.ndarray:
+    """Standard deviation over the folds of the difference from the choice, per alpha."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # NaN where no solver fits
+        return np.asarray(np.nanstd(aucs - at_choice[:, None], axis=0, ddof=1))
+
+
+def _curves(rows: TwoClasses, X: Any, parts: list[tuple[np.ndarray, np.ndarray]], best: Any) -> Any:
+    """Curves of the held-out rows, from the chosen settings fitted to each training part."""
+    from sklearn.base import clone
+
+    from aucmax.report import curves, figures
+    from aucmax.report.page import Section
+
+    pairs = []
+    for train, test in parts:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # told before, when these were tuned
+            model = clone(best).fit(X[train], rows.y[train])
+        pairs.append((rows.is_positive[test], model.decision_function(X[test])))
+    band = "Band: one standard deviation of the folds to either side."
+    return Section(
+        "Curves on held-out rows",
+        "The chosen settings, fitted to the training part of each fold.",
+        drawings=[
+            figures.curves_drawing(
+                "roc", {"chosen": curves.mean_roc(pairs)}, name="roc", title="ROC curve",
+                caption=f"Mean recall over the folds at each false-positive rate. {band}",
+            ),
+            figures.curves_drawing(
+                "precision-recall", {"chosen": curves.mean_precision_recall(pairs)}, name="pr",
+                title="Precision and recall",
+                caption=f"Mean precision over the folds at each recall. {band} Dotted: the share "
+                "of positives.",
+                share=float(rows.is_positive.mean()),
+            ),
+        ],
+    )  # fmt: skip

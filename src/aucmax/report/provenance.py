@@ -1,0 +1,47 @@
+"""What was run: command, data, seed, date and versions."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+
+__all__ = ["provenance"]
+
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
+
+
+def provenance(
+    command: str, data: Iterable[tuple[str, str]], seed: int | None = None
+) -> list[tuple[str, str]]:
+    """List what it takes to run something again.
+
+    Parameters
+    ----------
+    command : str
+        The command line.
+    data : iterable of (str, str)
+        Names and sizes of what was read.
+    seed : int, optional
+        The seed, where chance had a part.
+
+    Returns
+    -------
+    list of (str, str)
+        Names and values: command, data, seed, date, versions.
+    """
+    facts = [("command", command), *data]
+    if seed is not None:
+        facts.append(("seed", str(seed)))
+    facts.append(("date", datetime.now().astimezone().isoformat(" ", "seconds")))
+    facts.append(("aucmax", _version("aucmax")))
+    facts.append(("Python", platform.python_version()))
+    return facts + [(package, _version(package)) for package in _PACKAGES]
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"

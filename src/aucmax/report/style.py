@@ -1,0 +1,142 @@
+"""One look for every figure of a page, and figures as SVG that takes the page's colours.
+
+Figures are drawn in placeholder colours, which the SVG names as CSS variables: a figure follows
+the page from light to dark. Words that a user chose (names of models, labels) never go into a
+figure; they stand beside it, in the page's own text.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["GRID", "INK", "MUTED", "RC", "Stroke", "stroke", "to_svg"]
+
+# Placeholders, and the variables of templates/page.css that stand for them.
+INK, MUTED, GRID = "#fd0001", "#fd0002", "#fd0003"
+_SERIES = 10
+_VARIABLES = {INK: "--ink", MUTED: "--muted", GRID: "--grid"} | {
+    f"#fe00{i:02x}": f"--series-{i}" for i in range(_SERIES)
+}
+_DASHES: tuple[tuple[float, ...], ...] = ((), (5, 2), (1.5, 1.5), (7, 2, 1.5, 2))
+
+RC: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "text.parse_math": False,
+    "font.size": 11,
+    "axes.labelsize": 11,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": MUTED,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.grid.which": "major",
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 10,
+    "ytick.labelsize": 10,
+    "lines.linewidth": 1.7,
+    "lines.solid_capstyle": "round",
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+}
+
+
+class Stroke(NamedTuple):
+    """How one line is drawn, in a figure and in the legend beside it.
+
+    Parameters
+    ----------
+    colour : str
+        The placeholder.
+    dashes : tuple of float
+        On and off, in widths of the line; empty for a solid line.
+    """
+
+    colour: str
+    dashes: tuple[float, ...]
+
+    @property
+    def linestyle(self) -> Any:
+        """The dashes as matplotlib takes them."""
+        return (0, self.dashes) if self.dashes else "-"
+
+    @property
+    def variable(self) -> str:
+        """The CSS variable of the colour."""
+        return _VARIABLES[self.colour]
+
+    @property
+    def dasharray(self) -> str:
+        """The dashes as SVG takes them."""
+        return " ".join(f"{2 * length:g}" for length in self.dashes)
+
+
+def stroke(colour: int, dashes: int | None = None) -> Stroke:
+    """Give the stroke of one line among several.
+
+    Parameters
+    ----------
+    colour : int
+        Number of the colour; after the last the colours come again, with other dashes.
+    dashes : int, optional
+        Number of the dashes, where they mean something of their own.
+
+    Returns
+    -------
+    Stroke
+        The same for the same numbers on every page.
+    """
+    i = dashes if dashes is not None else colour // _SERIES + colour % _SERIES
+    return Stroke(f"#fe00{colour % _SERIES:02x}", _DASHES[i % len(_DASHES)])
+
+
+def to_svg(figure: Figure, name: str, label: str) -> str:
+    """Write a figure as an SVG element to be put into a page.
+
+    Parameters
+    ----------
+    figure : Figure
+        Drawn under `RC`.
+    name : str
+        Letters and digits; keeps the ids of several figures apart.
+    label : str
+        What the figure shows, for readers who cannot see it.
+
+    Returns
+    -------
+    str
+        The element, without XML declaration, size or references to other files.
+    """
+    from html import escape
+
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None})
+    svg = out.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'\bid="([^"]*)"', rf'id="{name}-\1"', svg)
+    svg = re.sub(r'href="#([^"]*)"', rf'href="#{name}-\1"', svg)
+    svg = re.sub(r"url\(#([^)]*)\)", rf"url(#{name}-\1)", svg)
+    svg = re.sub(r"font: ([0-9.]+)px [^;\"]*", r"font: \1px var(--sans)", svg)
+    svg = re.sub(r"font-family: [^;\"]*", "font-family: var(--sans)", svg)
+    for placeholder, variable in _VARIABLES.items():
+        svg = svg.replace(placeholder, f"var({variable})")
+    head, body = svg.split(">", 1)
+    box = re.search(r'viewBox="[^"]*"', head)
+    assert box is not None
+    spaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+    return f'<svg {spaces} {box.group()} role="img" aria-label="{escape(label)}">{body}'
