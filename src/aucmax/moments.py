@@ -356,7 +356,12 @@ class ClassMoments:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "ClassMoments":
-        """Read what `save` wrote.
+        """Return the moments that `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+            The file.
 
         Raises
         ------

@@ -68,6 +68,16 @@ def _dumps(model: Any) -> bytes:
 def load(path: str | PathLike[str]) -> Any:
     """Read a model that `save` wrote; no code in the file is run.
 
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    estimator
+        As it was saved, without its callback.
+
     Raises
     ------
     ModelFileError

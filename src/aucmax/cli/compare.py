@@ -345,7 +345,7 @@ def _estimator(name: str, setting: Setting) -> Any:
         from sklearn.model_selection import StratifiedKFold
 
         folds = StratifiedKFold(5, shuffle=True, random_state=setting.seed)
-        return AUCClassifierCV(cv=folds, random_state=setting.seed)
+        return AUCClassifierCV(cv=folds)
     return setting.model(name)
 
 

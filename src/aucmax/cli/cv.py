@@ -189,7 +189,6 @@ def _tuned(
         n_jobs=jobs,
         tol=tol,
         max_iter=max_iter,
-        random_state=seed,
         verbose=int(not quiet and sys.stdout.isatty()),
     )
     started = time.perf_counter()

@@ -307,18 +307,17 @@ class AUCClassifier(LinearScorer):
             names = ", ".join(map(repr, LOSSES))
             raise ValueError(f"loss must be one of {names}; got {self.loss!r}.")
         penalty = ElasticNet(self.alpha, self.l1_ratio)
-        fits = [
-            name
-            for name, kind in SOLVERS.items()
-            if self.loss in kind.losses
-            and (kind.takes_l1 or penalty.l1 == 0.0)
-            and (rows or not kind.needs_rows)
-        ]
+
+        def fit_together(kind: Solver | type[Solver]) -> bool:
+            takes = self.loss in kind.losses and (kind.takes_l1 or penalty.l1 == 0.0)
+            return takes and (rows or not kind.needs_rows)
+
+        fits = [name for name, kind in SOLVERS.items() if fit_together(kind)]
         auto = isinstance(self.solver, str) and self.solver == "auto"
         solver = None if auto else get_solver(self.solver)
         if solver is None and fits:
             return penalty, None
-        if solver is None or solver.name not in fits:
+        if solver is None or not fit_together(solver):
             who = (
                 "no solver takes" if solver is None else f"the solver {solver.name!r} does not take"
             )

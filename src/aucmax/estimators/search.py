@@ -82,7 +82,6 @@ class AUCClassifierCV(LinearScorer):
         *,
         tol: float = 1e-4,
         max_iter: int = 1000,
-        random_state: Any = None,
         verbose: int = 0,
     ) -> None:
         self.alphas = alphas
@@ -93,7 +92,6 @@ class AUCClassifierCV(LinearScorer):
         self.n_jobs = n_jobs
         self.tol = tol
         self.max_iter = max_iter
-        self.random_state = random_state
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -125,7 +123,6 @@ class AUCClassifierCV(LinearScorer):
             best = AUCClassifier(
                 chosen["alpha_"], chosen["l1_ratio_"], loss=chosen["loss_"],
                 standardize=chosen["standardize_"], tol=self.tol, max_iter=self.max_iter,
-                random_state=self.random_state,
             ).fit(X, y, sample_weight)  # fmt: skip
         except BaseException:
             self._restore(kept)

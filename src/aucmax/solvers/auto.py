@@ -21,6 +21,8 @@ def choose(objective: Objective) -> Solver:
     problem = objective.problem
     if objective.loss.name == "squared_hinge":
         return Newton()
+    if not objective.loss.quadratic:
+        raise ValueError(f"solver='auto' knows none for loss={objective.loss.name!r}; name one.")
     if objective.penalty.l1 > 0.0:
         return CoordinateDescent()
     if problem.knows_moments or problem.n_features <= FEW_FEATURES:

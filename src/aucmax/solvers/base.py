@@ -44,8 +44,16 @@ class Result:
 class Progress(NamedTuple):
     """What a callback is given.
 
-    ``coef`` (d,) is for the features as given; ``passes`` counts passes over the data and
-    ``seconds`` the time of solving, both without the recording.
+    Parameters
+    ----------
+    coef : ndarray, shape (d,)
+        For the features as given.
+    passes : float
+        Passes over the data so far.
+    seconds : float
+        Time of solving so far, without the recording.
+    objective, optimality : float
+        J, and the distance to its optimum.
     """
 
     coef: np.ndarray

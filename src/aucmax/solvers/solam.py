@@ -47,8 +47,8 @@ class SOLAM(StochasticSolver):
     Parameters
     ----------
     step_size : float or "auto"
-        C, on the paper's scale. "auto" takes the paper's steps on rows divided by κ, as if the
-        largest had unit norm, with C = 5/√(p(1−p)): 10 for balanced classes.
+        C, on the paper's scale. "auto" is the paper's algorithm on rows divided by κ, so that the
+        longest has unit norm, with C = 5/√(p(1−p)): 10 for balanced classes.
     n_epochs : int
         Passes over the rows.
     order : {"shuffle", "cyclic", "random"}
@@ -124,7 +124,7 @@ class SOLAM(StochasticSolver):
         if start is None:
             self._corner(state, R)
         else:
-            _saddle(state, start, problem.mean_pos, problem.mean_neg)
+            _saddle(state, ball.prox(start, 0.0), problem.mean_pos, problem.mean_neg)
         sampler = Sampler(problem.n_samples, self.order, rng)
         for epoch in range(min(self.n_epochs, max_iter)):
             order = sampler.take(problem.n_samples)
@@ -152,7 +152,7 @@ class SOLAM(StochasticSolver):
         return min(most, 2.0 * np.sqrt(delta2) / (delta2 + more)) if delta2 > 0.0 else most
 
     def _corner(self, state: dict[str, Any], R: float) -> None:
-        """Put a fresh state at the paper's start, which the automatic steps see on their scale."""
+        """Put a fresh state at the authors' start; the automatic steps see rows divided by κ."""
         d, kappa = len(state["v"]), np.sqrt(state["k"][_KAPPA2])
         state["v"][:] = R / np.sqrt(d)
         a = R * kappa if self.step_size == "auto" else R
