@@ -3,10 +3,14 @@
 import hashlib
 import importlib.util
 import os
+import shutil
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
+
+_KEPT_SECONDS = 24 * 3600
 
 
 def _sources_digest() -> str:
@@ -27,7 +31,13 @@ def _own_folder() -> Path:
     user = os.getuid() if hasattr(os, "getuid") else "user"
     parent = Path(tempfile.gettempdir()) / f"aucmax-tests-{user}"
     parent.mkdir(mode=0o700, exist_ok=True)
-    return parent / _sources_digest()[:20]
+    own = parent / _sources_digest()[:20]
+    own.mkdir(exist_ok=True)
+    os.utime(own)
+    for other in parent.iterdir():  # those of sources that are long gone
+        if other.stat().st_mtime < time.time() - _KEPT_SECONDS:
+            shutil.rmtree(other, ignore_errors=True)
+    return own
 
 
 # Before the first import of Numba, whose cache does not see that a helper in another file changed.

@@ -430,6 +430,20 @@ def test_a_solver_ends_where_rounding_forbids_its_tolerance(solver, penalty, gam
     assert clf.objective_ < 0.5  # J(0)
 
 
+@pytest.mark.parametrize("solver", L2_SOLVERS)
+@pytest.mark.parametrize("density", [1.0, 0.5])
+def test_many_features_far_from_the_origin(solver, density, named):
+    """Where few digits are left a solver may miss its tolerance, but not J(0)."""
+    X, y = rows(16, n=60, d=80, density=density)
+    penalty = (0.01, 0.5) if solver in L1_SOLVERS else (0.01, 0.0)
+    full = X + 2.0**24 * (np.arange(80) % 5 == 0)  # every fifth column is full and far
+    far = sp.csr_array(full) if density < 1 else X + 2.0**24
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        clf = fit((far, y, None), *penalty, solver=named(solver), tol=1e-4, max_iter=200)
+    assert clf.objective_ < 0.5
+
+
 @each_solve
 @each_gamma
 @pytest.mark.parametrize("factor", [3.0, 1e-3])

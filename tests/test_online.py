@@ -362,6 +362,15 @@ def test_opauc_from_a_warm_start():
         equal(clf.fit(X, y).coef_[0], w)
 
 
+@pytest.mark.parametrize("solver", [OPAUC(1e6), SOLAM(1e6, radius=100.0)], ids=["opauc", "solam"])
+def test_too_long_a_step_warns_and_stays_finite(solver):
+    """SOLAM's projections bound it: on a small ball even such steps average to something."""
+    X, y = rows(25, n=200)
+    with pytest.warns(ConvergenceWarning, match=r"diverged.*lower step_size"):
+        clf = AUCClassifier(solver=solver, random_state=0).fit(X, y)
+    assert np.all(np.isfinite(clf.coef_))
+
+
 @pytest.mark.parametrize("shift", [0.0, 100.0])
 @pytest.mark.parametrize("n", [30, 300])
 @pytest.mark.parametrize("solver", ["solam", "opauc"])
@@ -604,7 +613,7 @@ def test_defaults_do_not_diverge(name, scale):
 @pytest.mark.parametrize(
     ("name", "scale", "within"),
     [("a9a", "unit-norm", 0.001), ("usps", "unit-norm", 0.004), ("splice", None, 0.003),
-     ("letter", "unit-norm", 0.002), ("connect-4", "unit-norm", 0.005), ("german", None, 0.004)],
+     ("letter", "unit-norm", 0.002), ("german", None, 0.004)],
 )  # fmt: skip
 def test_one_pass_of_opauc_comes_near_the_optimum(name, scale, within):
     data = datasets.load(name, binarize=SMALLER[name], scale=scale)
