@@ -1,5 +1,6 @@
 """The test session: its caches, the plotting backend, and data sets that may be missing."""
 
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -35,8 +36,9 @@ def _own_folder() -> Path:
     own.mkdir(exist_ok=True)
     os.utime(own)
     for other in parent.iterdir():  # those of sources that are long gone
-        if other.stat().st_mtime < time.time() - _KEPT_SECONDS:
-            shutil.rmtree(other, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # another session was faster
+            if other.stat().st_mtime < time.time() - _KEPT_SECONDS:
+                shutil.rmtree(other, ignore_errors=True)
     return own
 
 

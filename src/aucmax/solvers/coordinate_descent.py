@@ -192,8 +192,13 @@ def _columns(problem: MemoryProblem, S: np.ndarray, by_column: sp.csc_array) -> 
     if problem.factor is not None:
         part = part.multiply(problem.factor[S]).tocsc()
     mean_neg = problem.mean_neg[S]
+    # a column without zeros is moved to the origin, where its products keep their digits: J is
+    # the same for it
+    count = np.diff(part.indptr)
+    shift = np.where(count == problem.n_samples, mean_neg, 0.0)
+    mean_neg = mean_neg - shift
     return _Columns(
-        part.data.astype(np.float64, copy=False),
+        part.data.astype(np.float64) - np.repeat(shift, count),
         part.indices.astype(np.int32, copy=False),
         part.indptr.astype(np.int64, copy=False),
         mean_neg + delta,

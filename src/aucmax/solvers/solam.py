@@ -19,7 +19,7 @@ from aucmax._checks import number
 from aucmax.objective import Objective
 from aucmax.penalties import ElasticNet, L2Ball
 from aucmax.problem import MemoryProblem
-from aucmax.rows import Rows, as_rows, compiled, n_rows, row_add, row_dot, to_scipy
+from aucmax.rows import Rows, compiled, n_rows, row_add, row_dot
 from aucmax.solvers._epochs import Sampler, StochasticSolver
 from aucmax.solvers.spam import with_rows
 
@@ -114,7 +114,7 @@ class SOLAM(StochasticSolver):
         rng: np.random.RandomState,
     ) -> Iterator[tuple[np.ndarray, float]]:
         X, penalty = problem.rows(), objective.penalty
-        norm2 = _norms2(X)
+        norm2 = products.row_norms2(X)
         ball = penalty if isinstance(penalty, L2Ball) else self._ball(problem, penalty.l2)
         R = ball.radius
         C = self._constant(problem.p)
@@ -139,7 +139,7 @@ class SOLAM(StochasticSolver):
 
     def _ball(self, problem: MemoryProblem, alpha: float) -> L2Ball:
         delta = problem.delta
-        kappa2, delta2 = float(_norms2(problem.rows()).max()), float(delta @ delta)
+        kappa2, delta2 = float(products.row_norms2(problem.rows()).max()), float(delta @ delta)
         along = float(delta @ problem.within_product(delta)) / delta2 if delta2 > 0.0 else 0.0
         T = problem.n_samples * number(self.n_epochs, "n_epochs", low=1, whole=True)
         return L2Ball(alpha, self._radius(T, kappa2, delta2, alpha + along))
@@ -204,7 +204,7 @@ class SOLAM(StochasticSolver):
         self, problem: MemoryProblem, penalty: ElasticNet, coef: np.ndarray, n_iter: int
     ) -> dict[str, Any]:
         state = super().resume(problem, penalty, coef, n_iter)
-        state["k"][_KAPPA2] = np.max(_norms2(problem.X))
+        state["k"][_KAPPA2] = np.max(products.row_norms2(problem.X))
         return state
 
     def place(self, state: dict[str, Any], coef: np.ndarray, steps: int) -> None:
@@ -221,7 +221,7 @@ class SOLAM(StochasticSolver):
         rng: np.random.RandomState,
     ) -> None:
         order = Sampler(n_rows(X), self.order, rng).take(n_rows(X))
-        norm2 = _norms2(X)
+        norm2 = products.row_norms2(X)
         mass, state["total"] = with_rows(state["mass"], state["total"], X, sign, weight)
         delta2 = 0.0
         if mass.min() > 0.0:
@@ -244,11 +244,6 @@ class SOLAM(StochasticSolver):
         if self.average and k[_WEIGHT] > 0.0:
             return (k[_SUM] * v - u) / k[_WEIGHT]
         return k[_SCALE] * v
-
-
-def _norms2(X: Rows) -> np.ndarray:
-    """Return ‖x‖² of every row in float64; `products.row_norms2` squares float32 as float32."""
-    return products.row_norms2(as_rows(to_scipy(X).astype(np.float64, copy=False)))
 
 
 def _saddle(state: dict[str, Any], w: np.ndarray, pos: np.ndarray, neg: np.ndarray) -> None:
