@@ -12,6 +12,7 @@ import numpy as np
 from aucmax.losses import PairwiseLoss
 from aucmax.penalties import ElasticNet
 from aucmax.problem import MemoryProblem, Problem
+from aucmax.products import dot
 
 __all__ = ["Objective"]
 
@@ -33,9 +34,9 @@ class Objective:
         """Return the data term of J at w and its gradient (d,), in one pass or from moments."""
         problem = self.problem
         if self.loss.quadratic:
-            gap = 1.0 - float(problem.delta @ w)
+            gap = 1.0 - dot(problem.delta, w)
             hw = problem.within_product(w)
-            return 0.5 * gap * gap + 0.5 * float(w @ hw), hw - gap * problem.delta
+            return 0.5 * gap * gap + 0.5 * dot(w, hw), hw - gap * problem.delta
         if not isinstance(problem, MemoryProblem):
             raise ValueError(f"the loss {self.loss.name!r} needs rows; only moments are given.")
         pairs = self.loss.at(problem.scores(w), problem.sign, problem.share)
@@ -53,7 +54,7 @@ class Objective:
         """Return the data term's second derivative at w times v, shape (d,)."""
         problem = self.problem
         if self.loss.quadratic:
-            return problem.within_product(v) + problem.delta * float(problem.delta @ v)
+            return problem.within_product(v) + problem.delta * dot(problem.delta, v)
         if not isinstance(problem, MemoryProblem):
             raise ValueError(f"the loss {self.loss.name!r} needs rows; only moments are given.")
         z, u = problem.scores(w), problem.scores(v)

@@ -246,12 +246,21 @@ class MemoryProblem(Problem):
         """Return Xᵀ g for g of shape (n,)."""
         return self._scale(products.adjoint(self.X, g))
 
-    def product(self, s: np.ndarray, V: np.ndarray, offset: np.ndarray | None = None) -> np.ndarray:
-        """Return Xᵀ (s ∘ (X V − offset)) in one pass; V (d,) or (d, k), offset like X V."""
+    def product(
+        self,
+        s: np.ndarray,
+        V: np.ndarray,
+        offset: np.ndarray | None = None,
+        origin: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return Xᵀ (s ∘ (X V − offset)) in one pass; V (d,) or (d, k), offset like X V.
+
+        ``origin`` is that of `products.normal_product`, in the features' own coordinates.
+        """
         if self.factor is None:
-            return products.normal_product(self.X, s, V, offset)
+            return products.normal_product(self.X, s, V, offset, origin)
         factor = self.factor if V.ndim == 1 else self.factor[:, None]
-        return factor * products.normal_product(self.X, s, factor * V, offset)
+        return factor * products.normal_product(self.X, s, factor * V, offset, origin)
 
     def sample(self, per_class: int) -> "MemoryProblem":
         """Return about so many evenly spaced rows of each class as a problem of their own."""
@@ -269,5 +278,6 @@ class MemoryProblem(Problem):
     def within_product(self, v: np.ndarray) -> np.ndarray:
         if self.knows_moments:
             return self.within @ v
-        offset = np.where(self.sign > 0, self.mean_pos @ v, self.mean_neg @ v)
-        return self.product(self.share, v, offset)
+        a, b = products.dot(self.mean_pos, v), products.dot(self.mean_neg, v)
+        offset = np.where(self.sign > 0, a, b)
+        return self.product(self.share, v, offset, self.raw_means()[1])

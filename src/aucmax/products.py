@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
 import numpy as np
-from numba import get_num_threads
+from numba import get_num_threads, njit
 
 from aucmax.rows import (
     CSR,
@@ -29,6 +29,7 @@ __all__ = [
     "adjoint",
     "class_means",
     "class_variances",
+    "dot",
     "normal_product",
     "row_norms2",
     "scores",
@@ -75,6 +76,14 @@ def _sum_of_blocks(X: Rows, work: Callable[..., None]) -> np.ndarray:
     return parts[0] if len(parts) == 1 else parts.sum(axis=0)
 
 
+def dot(a: np.ndarray, b: np.ndarray) -> float:
+    """Return a · b for float64 vectors.
+
+    For the inner loops of solvers: a threaded BLAS dot waits for a core that is busy.
+    """
+    return _dot(a, b)
+
+
 def scores(X: Rows, W: np.ndarray) -> np.ndarray:
     """Return X W.
 
@@ -110,7 +119,11 @@ def adjoint(X: Rows, g: np.ndarray) -> np.ndarray:
 
 
 def normal_product(
-    X: Rows, s: np.ndarray, V: np.ndarray, offset: np.ndarray | None = None
+    X: Rows,
+    s: np.ndarray,
+    V: np.ndarray,
+    offset: np.ndarray | None = None,
+    origin: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return Xᵀ (s ∘ (X V − offset)) in one pass over the rows.
 
@@ -123,21 +136,27 @@ def normal_product(
     offset : ndarray, shape (n,) or (n, k), optional
         Subtracted from the scores before they are multiplied: the class means' scores, so that
         data far from the origin do not cancel.
+    origin : ndarray, shape (d,), optional
+        Taken from every row on the left, (X − 1 originᵀ)ᵀ (…): the same where s ∘ (X V − offset)
+        sums to 0 but for rounding, and far data then keep their digits.
 
     Returns
     -------
     ndarray of float64, shape (d,) or (d, k)
     """
     if V.ndim == 2:
-        return np.column_stack(
-            [
-                normal_product(X, s, V[:, k], None if offset is None else offset[:, k])
-                for k in range(V.shape[1])
-            ]
-        )
+        columns = [
+            normal_product(X, s, V[:, k], None if offset is None else offset[:, k], origin)
+            for k in range(V.shape[1])
+        ]
+        return np.column_stack(columns)
     v = np.ascontiguousarray(V, dtype=np.float64)
     m = np.zeros(n_rows(X)) if offset is None else np.ascontiguousarray(offset, dtype=np.float64)
-    return _sum_of_blocks(X, lambda out, lo, hi: _normal_product(X, lo, hi, s, v, m, out))
+    d = n_features(X)
+    parts = np.zeros((len(_blocks(X)), d + 1))  # the last entry: the sum of s ∘ (X V − offset)
+    _each_block(X, lambda k, lo, hi: _normal_product(X, lo, hi, s, v, m, parts[k]))
+    total = parts[0] if len(parts) == 1 else parts.sum(axis=0)
+    return total[:d] if origin is None else total[:d] - total[d] * origin
 
 
 def row_norms2(X: Rows) -> np.ndarray:
@@ -217,6 +236,14 @@ def sparse_gram(X: CSR, s: np.ndarray) -> np.ndarray:
     return lower + np.tril(lower, -1).T
 
 
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _dot(a, b):
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
+
+
 @compiled
 def _scores(X, lo, hi, w, out):
     for i in range(lo, hi):
@@ -232,8 +259,12 @@ def _adjoint(X, lo, hi, g, out):
 
 @compiled
 def _normal_product(X, lo, hi, s, v, m, out):
+    total = 0.0
     for i in range(lo, hi):
-        row_add(X, i, s[i] * (row_dot(X, i, v) - m[i]), out)
+        r = s[i] * (row_dot(X, i, v) - m[i])
+        row_add(X, i, r, out)
+        total += r
+    out[len(v)] += total
 
 
 @compiled

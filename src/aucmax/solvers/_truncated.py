@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from aucmax.products import dot
+
 __all__ = ["Product", "truncated_cg"]
 
 Product = Callable[[np.ndarray], np.ndarray]
@@ -35,19 +37,19 @@ def truncated_cg(
     """
     x, r = np.zeros_like(b), b.copy()
     z = precondition(r)
-    p, rz = z.copy(), float(r @ z)
-    aim = rtol * float(np.linalg.norm(b))
+    p, rz = z.copy(), dot(r, z)
+    aim = rtol**2 * dot(b, b)
     steps = 0
-    while steps < max_iter and float(np.linalg.norm(r)) > aim:
+    while steps < max_iter and dot(r, r) > aim:
         q = product(p)
         steps += 1
-        curvature = float(p @ q)
+        curvature = dot(p, q)
         if not curvature > 0.0:
             break
         a = rz / curvature
         x += a * p
         r -= a * q
         z = precondition(r)
-        rz, old = float(r @ z), rz
+        rz, old = dot(r, z), rz
         p = z + (rz / old) * p
     return x, steps

@@ -15,6 +15,7 @@ from aucmax._checks import number
 from aucmax.objective import Objective
 from aucmax.penalties import L2
 from aucmax.problem import Problem
+from aucmax.products import dot
 from aucmax.rows import compiled
 from aucmax.solvers.base import Monitor, Result, Solver
 
@@ -132,18 +133,18 @@ def _single(
     """Run conjugate gradient from u until J's gradient is below ``aim`` by its recurrence."""
     delta = problem.delta
     r = delta - alpha * u - problem.within_product(u) if u.any() else delta.copy()
-    p, rr = r.copy(), float(r @ r)
+    p, rr = r.copy(), dot(r, r)
     steps = 0
     # the gradient of J at w = u/(1+δ·u) is −r/(1+δ·u)
-    while steps < max_iter and np.max(np.abs(r), initial=0.0) > aim * abs(1.0 + delta @ u):
+    while steps < max_iter and np.max(np.abs(r), initial=0.0) > aim * abs(1.0 + dot(delta, u)):
         q = problem.within_product(p) + alpha * p
-        curvature = float(p @ q)
+        curvature = dot(p, q)
         if not curvature > 0.0:
             break
         a = rr / curvature
         u = u + a * p
         r = r - a * q
-        rr, old = float(r @ r), rr
+        rr, old = dot(r, r), rr
         p = r + (rr / old) * p
         steps += 1
         if monitor.active and monitor(u / (1.0 + delta @ u), before + steps):
@@ -186,19 +187,19 @@ def multi_shift(
     K, d = len(shifts), len(b)
     U, P = np.zeros((d, K)), np.repeat(b[:, None], K, axis=1)
     r, p = b.copy(), b.copy()
-    rr, size = float(b @ b), float(np.max(np.abs(b), initial=0.0))
+    rr, size = dot(b, b), float(np.max(np.abs(b), initial=0.0))
     zeta, zeta_old = np.ones(K), np.ones(K)  # r_k = ζ_k r
     a_old, ratio = 1.0, 0.0
     live, steps = K, 0  # larger shifts converge first: the live ones are the first ``live``
     fit = np.zeros(K)  # b·u_k
     while live and steps < max_iter and rr > 0.0:
         q = product(p) + base * p
-        curvature = float(p @ q)
+        curvature = dot(p, q)
         if not curvature > 0.0:
             break
         a = rr / curvature
         r_new = r - a * q
-        rr_new = float(r_new @ r_new)
+        rr_new = dot(r_new, r_new)
         s, z, zo = sigma[:live], zeta[:live], zeta_old[:live]
         zn = z * zo * a_old / (a * ratio * (zo - z) + zo * a_old * (1.0 + s * a))
         step = a * zn / z
