@@ -1,7 +1,7 @@
 """aucmax: linear models that rank.
 
 Scorers trained for the area under the ROC curve (AUC): exact, streaming and mergeable, beside
-every stochastic learner of the field. Start with `AUCClassifier`.
+the published stochastic learners. Start with `AUCClassifier`.
 """
 
 from importlib.metadata import PackageNotFoundError, version
