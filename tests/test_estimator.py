@@ -1,6 +1,7 @@
 """AUCClassifier as a scikit-learn estimator, and what partial_fit, forget and moments promise."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -219,6 +220,15 @@ class TestAttributes:
             clf = AUCClassifier(solver=solver, random_state=0).fit(X, y)
         assert np.all(np.isfinite(clf.coef_))
 
+    @pytest.mark.parametrize("safeguard", [True, False])
+    def test_a_vrspam_step_that_is_far_too_long_is_no_crash(self, safeguard):
+        X, y = problem()
+        solver = solvers.VRSPAM(step_size=100.0, safeguard=safeguard)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            clf = AUCClassifier(solver=solver, random_state=0).fit(X, y)
+        assert np.all(np.isfinite(clf.coef_))
+
     @pytest.mark.parametrize("name", STOCHASTIC)
     def test_same_seed_same_bits(self, name):
         X, y = problem()
@@ -315,6 +325,14 @@ class TestStreams:
         clf = AUCClassifier(standardize=0.5).fit(X, y).forget(X[:50], y[:50])
         rest = AUCClassifier(standardize=0.5).fit(X[50:], y[50:])
         assert clf.coef_ == pytest.approx(rest.coef_, rel=1e-8)
+
+    def test_forget_takes_the_weights_the_rows_had(self):
+        X, y = problem(n=300)
+        weight = 5 * np.random.RandomState(0).rand(300)
+        clf = AUCClassifier().fit(X, y, weight).forget(X[:50], y[:50], weight[:50])
+        rest = AUCClassifier().fit(X[50:], y[50:], weight[50:])
+        assert clf.coef_ == pytest.approx(rest.coef_, rel=1e-8)
+        assert clf.moments_.counts.sum() == pytest.approx(weight[50:].sum())
 
     def test_shards_add_up_to_the_pooled_fit(self):
         X, y = problem(n=300)

@@ -57,7 +57,7 @@ def unpack(path: str | PathLike[str], kind: str) -> bytes:
         number, length = int(version), int(size)
     except ValueError:
         magic = ""
-    if magic != _MAGIC or not newline:
+    if magic != _MAGIC or not newline or number < 1:
         raise ModelFileError(
             f"{path}: not an aucmax {kind} file, or its first line is damaged; "
             f"give a file that aucmax saved."

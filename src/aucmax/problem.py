@@ -168,6 +168,8 @@ class MemoryProblem(Problem):
         self.X, self.factor = X, None
         self.sign = np.ascontiguousarray(sign, dtype=np.float64)
         n = n_rows(X)
+        # the mean of the weights as given: moments keep it, so that rows can be forgotten
+        self.unit = 1.0 if weight is None else float(weight.mean())
         self.weight = np.ones(n) if weight is None else weight * (n / weight.sum())
         self.n_samples, self.n_features = n, n_features(X)
         pos = self.sign > 0
@@ -205,7 +207,7 @@ class MemoryProblem(Problem):
     def moments(self) -> ClassMoments:
         if not self.knows_moments:
             moments = ClassMoments(classes=[-1.0, 1.0])
-            self._known["moments"] = moments._add_rows(self.X, self.sign, self.weight)
+            self._known["moments"] = moments._add_rows(self.X, self.sign, self.unit * self.weight)
         return self._known["moments"]
 
     def scaled(self, gamma: float) -> "MemoryProblem":
@@ -213,7 +215,7 @@ class MemoryProblem(Problem):
         out = MemoryProblem.__new__(MemoryProblem)
         for name in ("X", "sign", "weight", "share", "n_samples", "n_features", "_known"):
             setattr(out, name, getattr(self, name))
-        out.n_pos, out.n_neg = self.n_pos, self.n_neg
+        out.n_pos, out.n_neg, out.unit = self.n_pos, self.n_neg, self.unit
         for name in ("_raw_means", "_spread"):
             if name in self.__dict__:
                 setattr(out, name, getattr(self, name))

@@ -116,7 +116,7 @@ class StochasticSolver(Solver):
         """Return the state after a fit, from which more rows go on."""
         state = self.begin(problem.n_features, penalty)
         means = np.stack(problem.raw_means())
-        state["mass"] = np.array([problem.n_pos, problem.n_neg])
+        state["mass"] = problem.unit * np.array([problem.n_pos, problem.n_neg])
         state["total"] = state["mass"][:, None] * means
         self.place(state, coef, n_iter * problem.n_samples)
         return state

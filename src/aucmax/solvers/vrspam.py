@@ -111,8 +111,9 @@ class VRSPAM(StochasticSolver):
         for _ in range(min(self.n_stages, max_iter)):
             new = _stage(samples, at, penalty, sampler.take(m), eta)
             passes += 1.0 + m / n
-            there = _Snapshot.of(samples, new)
-            reached = _value(samples, there.z, penalty, new)
+            with np.errstate(over="ignore", invalid="ignore"):  # of a diverging stage
+                there = _Snapshot.of(samples, new)
+                reached = _value(samples, there.z, penalty, new)
             if self.safeguard and not reached <= value * (1.0 + 1e-12):
                 eta *= 0.5
             else:
@@ -207,7 +208,8 @@ def _value(samples: Samples, z: np.ndarray, penalty: ElasticNet, w: np.ndarray) 
         mean = float(s @ z[members])
         value += 0.5 * float(s @ (z[members] - mean) ** 2)
         means.append(mean)
-    return value + 0.5 * (1.0 - (means[0] - means[1])) ** 2
+    gap = 1.0 - (means[0] - means[1])
+    return value + 0.5 * gap * gap
 
 
 def _stage(
