@@ -637,3 +637,13 @@ def test_the_rival_takes_sparse_and_wide_rows():
     assert metrics.roc_auc(y, rival.decision_function(X)) > 0.9
     with pytest.raises(ValueError, match="two classes of at least two rows"):
         BalancedLogisticRegression().fit(X, [1] + [0] * 59)
+
+
+def test_an_input_is_never_overwritten(tmp_path):
+    table = tmp_path / "rows.csv"
+    table.write_text("a,label\n1,0\n2,1\n3,0\n4,1\n")
+    before = table.read_bytes()
+    result = CliRunner().invoke(app, ["train", str(table), "-o", str(table)])
+    assert result.exit_code == 2
+    assert "is also an input" in result.output
+    assert table.read_bytes() == before

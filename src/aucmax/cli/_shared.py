@@ -169,8 +169,11 @@ def _warnings_in_one_line() -> Iterator[None]:
         yield
 
 
-def check_folder(path: Path | None) -> None:
+def check_folder(path: Path | None, *inputs: Path) -> None:
     """Raise ValueError, before the work is done, if a result cannot be put at this path."""
+    for given in inputs:
+        if path is not None and Path(path).exists() and given.exists() and given.samefile(path):
+            raise ValueError(f"{path}: is also an input, which would be lost; name another file.")
     if path is None:
         return
     if path.is_dir():

@@ -55,7 +55,7 @@ def score(
 
         aucmax score booked.aucmax new_visits.csv -o scores.csv
     """
-    check_folder(output)
+    check_folder(output, file, model)
     with working(f"reading {file.name}", output is None) as now:
         fitted = load_model(model)
         X = read_for(fitted, file, labels="none", target=target, drop=drop).X

@@ -80,7 +80,7 @@ def train(
 
         aucmax train visits.csv --target booked --impute --one-hot -o booked.aucmax
     """
-    check_folder(output)
+    check_folder(output, file)
     model = AUCClassifier(
         alpha,
         l1_ratio,
