@@ -15,7 +15,12 @@ Product = Callable[[np.ndarray], np.ndarray]
 
 
 def truncated_cg(
-    product: Product, b: np.ndarray, rtol: float, max_iter: int, precondition: Product
+    product: Product,
+    b: np.ndarray,
+    rtol: float,
+    max_iter: int,
+    precondition: Product,
+    enough: float = 0.0,
 ) -> tuple[np.ndarray, int]:
     """Solve A x = b roughly, A symmetric positive semi-definite.
 
@@ -27,6 +32,8 @@ def truncated_cg(
     rtol : float
         Stop when ‖b − A x‖ ≤ rtol ‖b‖, or where a direction has no curvature left.
     max_iter : int
+    enough : float
+        Stop, too, when no entry of b − A x is larger than this.
 
     Returns
     -------
@@ -40,7 +47,7 @@ def truncated_cg(
     p, rz = z.copy(), dot(r, z)
     aim = rtol**2 * dot(b, b)
     steps = 0
-    while steps < max_iter and dot(r, r) > aim:
+    while steps < max_iter and dot(r, r) > aim and np.abs(r).max() > enough:
         q = product(p)
         steps += 1
         curvature = dot(p, q)

@@ -69,6 +69,8 @@ class Newton(Solver):
         w = np.zeros(d) if start is None else start.copy()
         z = problem.scores(w)
         precondition = _preconditioner(problem, alpha)
+        # a system solved to this leaves, where the set of pairs stays, half of tol
+        enough = 0.5 * tol * objective.slope_at_zero
         steps, products = 0, 0
         while True:
             pairs = loss.at(z, sign, s)
@@ -84,7 +86,7 @@ class Newton(Solver):
             rtol = min(_FORCING, float(np.sqrt(quality))) if quality > 1e-6 else 1e-10
             left = max(max_iter - products, 1)
             direction, taken = truncated_cg(
-                curvature, -(gradient + alpha * w), rtol, left, precondition
+                curvature, -(gradient + alpha * w), rtol, left, precondition, enough
             )
             products += taken
             move = problem.scores(direction)
