@@ -1,18 +1,35 @@
-"""Pairwise losses as functions of the scores; they never see X.
+"""Pairwise and univariate losses as functions of the scores; they never see X.
 
-A loss ℓ(t) is taken at the differences t = z_i − z_j between the scores of a positive i and a
-negative j. A `PairwiseLoss` gives ½ · mean over pairs of ℓ at given scores, its derivative with
-respect to every score, and the product of its second derivative with a vector: each in O(n), once
-the scores are sorted where the loss needs that.
+A pairwise loss ℓ(t) is taken at the differences t = z_i − z_j between the scores of a positive i
+and a negative j. A `PairwiseLoss` gives ½ · mean over pairs of ℓ at given scores, its derivative
+with respect to every score, and the product of its second derivative with a vector: each in O(n),
+once the scores are sorted where the loss needs that. A `UnivariateLoss` is taken at each row's
+margin t = y z.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
+from scipy.special import expit
 
 from aucmax.rows import compiled
 
-__all__ = ["LOSSES", "PairSum", "PairwiseLoss", "Square", "SquaredHinge"]
+__all__ = [
+    "LOSSES",
+    "UNIVARIATE_LOSSES",
+    "Exponential",
+    "Hinge",
+    "LogisticLoss",
+    "PairSum",
+    "PairwiseLoss",
+    "Square",
+    "SquareMargin",
+    "SquaredHinge",
+    "UnivariateHinge",
+    "UnivariateLoss",
+]
 
 
 class PairSum(Protocol):
@@ -40,6 +57,7 @@ class PairwiseLoss:
 
     name: ClassVar[str]
     quadratic: ClassVar[bool] = False
+    smooth: ClassVar[bool] = True
 
     def point(self, t: np.ndarray) -> np.ndarray:
         """Return ℓ(t)."""
@@ -136,15 +154,12 @@ class SquaredHinge(PairwiseLoss):
         return -2.0 * np.maximum(1.0 - t, 0.0)
 
     def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "_SquaredHingePairs":
-        # differences are all that counts: near 0 they keep their digits
-        z = z - 0.5 * (float(z.min()) + float(z.max()))
-        order = np.argsort(z)
-        positive = sign[order] > 0
-        pos, neg = order[positive], order[~positive]
-        return _SquaredHingePairs(z, s, pos, neg, _first_active(z, pos, neg))
+        z, pos, neg = _sorted_classes(z, sign)
+        return _SquaredHingePairs(z, s, pos, neg, _first_active(z, pos, neg, 1.0))
 
 
-class _SquaredHingePairs(NamedTuple):
+@dataclass(frozen=True)
+class _SquaredHingePairs:
     """Scores, weights, each class's rows by ascending score, and where the active pairs begin.
 
     Positive pos[i] has margin below 1 against neg[first[i]], neg[first[i] + 1], … .
@@ -161,7 +176,7 @@ class _SquaredHingePairs(NamedTuple):
         # Σ s_i s_j m_ij² with m_ij = 1 − z_i + z_j, and m_ij summed is already in the gradient
         return _value(self.gradient, self.z, self.pos)
 
-    @property
+    @cached_property
     def gradient(self) -> np.ndarray:
         out = np.empty(len(self.z))
         _pair_sums(self.z, self.s, self.pos, self.neg, self.first, 1.0, out)
@@ -173,15 +188,165 @@ class _SquaredHingePairs(NamedTuple):
         return out
 
 
-LOSSES: dict[str, PairwiseLoss] = {loss.name: loss for loss in (Square(), SquaredHinge())}
+class Hinge(PairwiseLoss):
+    """ℓ(t) = max(0, 1 − t), summed over pairs in O(n log n).
+
+    The derivative at the kink t = 1 is taken as 0.
+
+    References
+    ----------
+    Joachims (2005), "A support vector method for multivariate performance measures"; (2006),
+    "Training linear SVMs in linear time".
+    """
+
+    name = "hinge"
+    smooth = False
+
+    def point(self, t: np.ndarray) -> np.ndarray:
+        return np.maximum(1.0 - t, 0.0)
+
+    def derivative(self, t: np.ndarray) -> np.ndarray:
+        return np.where(np.asarray(t) < 1.0, -1.0, 0.0)
+
+    def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "_HingePairs":
+        z, pos, neg = _sorted_classes(z, sign)
+        return _HingePairs(z, s, pos, neg)
+
+
+@dataclass(frozen=True)
+class _HingePairs:
+    """Scores, weights, and each class's rows by ascending score."""
+
+    z: np.ndarray
+    s: np.ndarray
+    pos: np.ndarray
+    neg: np.ndarray
+
+    @property
+    def value(self) -> float:
+        return float(self.gradient @ self.z - self.gradient[self.pos].sum())
+
+    @cached_property
+    def gradient(self) -> np.ndarray:
+        first = _first_active(self.z, self.pos, self.neg, 1.0)
+        out = np.empty(len(self.z))
+        _pair_sums(np.zeros(len(self.z)), self.s, self.pos, self.neg, first, 0.5, out)
+        return out
+
+    def product(self, u: np.ndarray) -> np.ndarray:
+        return np.zeros(len(self.z))
+
+    def smoothed(self, width: float) -> np.ndarray:
+        """Return the gradient with −ℓ′ replaced by clip(½ + (1 − t)/width, 0, 1), shape (n,).
+
+        −(its sum over the positives) is ½ Σ s_i s_j of those weights. They are the slopes of a
+        hinge with a rounded kink: the difference of two squared hinges.
+        """
+        out, sides = np.empty(len(self.z)), []
+        for margin in (1.0 + 0.5 * width, 1.0 - 0.5 * width):
+            first = _first_active(self.z, self.pos, self.neg, margin)
+            _pair_sums(self.z, self.s, self.pos, self.neg, first, margin, out)
+            sides.append(out.copy())
+        return (sides[0] - sides[1]) / (2.0 * width)
+
+
+LOSSES: dict[str, PairwiseLoss] = {loss.name: loss for loss in (Square(), SquaredHinge(), Hinge())}
+
+
+# ---- univariate losses -------------------------------------------------------------------
+
+
+class UnivariateLoss:
+    """ℓ at the margins t = y w·x of single rows; ℓ(0) is 1 except for the logistic loss."""
+
+    name: ClassVar[str]
+    smooth: ClassVar[bool] = True
+
+    def point(self, t: np.ndarray) -> np.ndarray:
+        """Return ℓ(t)."""
+        raise NotImplementedError
+
+    def derivative(self, t: np.ndarray) -> np.ndarray:
+        """Return ℓ′(t)."""
+        raise NotImplementedError
+
+
+class Exponential(UnivariateLoss):
+    """ℓ(t) = exp(−t)."""
+
+    name = "exp"
+
+    def point(self, t: np.ndarray) -> np.ndarray:
+        return np.exp(-t)
+
+    def derivative(self, t: np.ndarray) -> np.ndarray:
+        return -np.exp(-t)
+
+
+class SquareMargin(UnivariateLoss):
+    """ℓ(t) = (1 − t)²."""
+
+    name = "square"
+
+    def point(self, t: np.ndarray) -> np.ndarray:
+        return (1.0 - t) ** 2
+
+    def derivative(self, t: np.ndarray) -> np.ndarray:
+        return -2.0 * (1.0 - t)
+
+
+class LogisticLoss(UnivariateLoss):
+    """ℓ(t) = log(1 + exp(−t))."""
+
+    name = "logistic"
+
+    def point(self, t: np.ndarray) -> np.ndarray:
+        return np.logaddexp(0.0, -t)
+
+    def derivative(self, t: np.ndarray) -> np.ndarray:
+        return -expit(-t)
+
+
+class UnivariateHinge(UnivariateLoss):
+    """ℓ(t) = max(0, 1 − t); the derivative at the kink t = 1 is taken as 0."""
+
+    name = "hinge"
+    smooth = False
+
+    def point(self, t: np.ndarray) -> np.ndarray:
+        return np.maximum(1.0 - t, 0.0)
+
+    def derivative(self, t: np.ndarray) -> np.ndarray:
+        return np.where(np.asarray(t) < 1.0, -1.0, 0.0)
+
+    def smoothed(self, t: np.ndarray, width: float) -> np.ndarray:
+        """Return −ℓ′ with a rounded kink: clip(½ + (1 − t)/width, 0, 1)."""
+        return np.clip(0.5 + (1.0 - t) / width, 0.0, 1.0)
+
+
+UNIVARIATE_LOSSES: dict[str, UnivariateLoss] = {
+    loss.name: loss for loss in (Exponential(), SquareMargin(), LogisticLoss(), UnivariateHinge())
+}
+
+
+# ---- sums over sorted scores -------------------------------------------------------------
+
+
+def _sorted_classes(z: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the scores, moved, and the rows of each class by ascending score."""
+    # differences are all that counts: near 0 they keep their digits
+    z = z - 0.5 * (float(z.min()) + float(z.max()))
+    order = np.argsort(z)
+    positive = sign[order] > 0
+    return z, order[positive], order[~positive]
 
 
 @compiled
-def _first_active(z, pos, neg):
+def _first_active(z, pos, neg, margin):
     first = np.empty(len(pos), np.int64)
     j = 0
     for i in range(len(pos)):
-        while j < len(neg) and z[neg[j]] <= z[pos[i]] - 1.0:
+        while j < len(neg) and z[neg[j]] <= z[pos[i]] - margin:
             j += 1
         first[i] = j
     return first

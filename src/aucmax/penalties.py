@@ -41,6 +41,13 @@ class ElasticNet:
         """Return argmin_w ½‖w − u‖² + step · penalty(w)."""
         return soft(u, step * self.l1) / (1.0 + step * self.l2)
 
+    def conjugate(self, v: np.ndarray) -> float:
+        """Return the largest v·w − penalty(w) over all w; infinite where there is none."""
+        over = soft(v, self.l1)
+        if self.l2 > 0.0:
+            return float(over @ over) / (2.0 * self.l2)
+        return 0.0 if not over.any() else np.inf
+
     def distance(self, gradient: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Return, coordinate by coordinate, the distance of −gradient to the subdifferential at w.
 

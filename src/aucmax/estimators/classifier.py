@@ -1,34 +1,27 @@
 """AUCClassifier: a linear scorer trained for the area under the ROC curve."""
 
-import copy
-import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from aucmax._checks import number
-from aucmax.estimators._linear import LinearScorer
+from aucmax.estimators._solved import SolvedScorer
 from aucmax.losses import LOSSES
 from aucmax.moments import ClassMoments
 from aucmax.objective import Objective
 from aucmax.penalties import ElasticNet
 from aucmax.problem import MemoryProblem, MomentsProblem, Problem
-from aucmax.rows import as_rows, take_rows
+from aucmax.rows import as_rows
 from aucmax.scaling import midpoint_intercept
-from aucmax.solvers import SOLVERS, Monitor, Solver, get_solver
-from aucmax.solvers._epochs import StochasticSolver
-from aucmax.solvers.auto import choose
-from aucmax.solvers.base import HISTORY_DTYPE
+from aucmax.solvers import SOLVERS, Solver, get_solver
 
 __all__ = ["AUCClassifier"]
 
 
-class AUCClassifier(LinearScorer):
+class AUCClassifier(SolvedScorer):
     """Linear classifier that maximises the AUC through a convex pairwise loss.
 
     Minimises, over w,
@@ -133,58 +126,7 @@ class AUCClassifier(LinearScorer):
         self.verbose = verbose
         self.callback = callback
 
-    def __getstate__(self) -> Any:
-        # a callback may hold anything, and saving must not fail or carry code because of it
-        return {**super().__getstate__(), "callback": None}
-
     # ---- fitting -------------------------------------------------------------------------
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to rows X with labels y.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse, shape (n, d)
-            Finite numbers; float32 and float64 are kept as given.
-        y : array-like, shape (n,)
-            Two labels; the larger one is positive.
-        sample_weight : array-like, shape (n,), optional
-            Non-negative; rows of weight zero are left out.
-
-        Raises
-        ------
-        ValueError
-            For one class only, values that are not finite, negative or all-zero weights, or
-            settings that do not go together. The model stays as it was.
-        """
-        penalty, solver = self._settings()
-        kept = self._features_seen()
-        try:
-            X, y = self._validated(X, y, reset=True)
-            classes = self._two_classes(y)
-            sign = np.where(y == classes[1], 1.0, -1.0)
-            weight = self._weights(sample_weight, X)
-            self._both_classes_weigh(weight, sign, classes)
-            problem = MemoryProblem(as_rows(X), sign, weight)
-            start = self._start(X.shape[1], kept)
-            rng = check_random_state(self.random_state)
-            fitted = self._solved(problem, penalty, solver, start, rng)
-        except BaseException:
-            self._restore(kept)
-            raise
-        for old in ("moments_", "_stream"):
-            self.__dict__.pop(old, None)
-        self.__dict__.update(fitted, classes_=classes)
-        if problem.knows_moments:
-            self.moments_ = self._named(problem.moments())
-        if isinstance(solver, StochasticSolver) and self.standardize == 0:
-            self._stream = {
-                "solver": solver.name,
-                "passes": self.n_iter_,
-                "rng": copy.deepcopy(rng),
-                "steps": solver.resume(problem, penalty, self.coef_[0], self.n_iter_),
-            }
-        return self
 
     def fit_moments(self, moments: ClassMoments) -> Self:
         """Fit to class moments: the model that `fit` would give on their rows.
@@ -242,32 +184,7 @@ class AUCClassifier(LinearScorer):
         classes : array-like, shape (2,), optional
             Both labels; needed at the first call when y does not hold both.
         """
-        penalty, solver = self._settings()
-        first = not hasattr(self, "classes_")
-        kept = self._features_seen()
-        try:
-            X, y = self._validated(X, y, reset=first)
-            known = self._classes_of_stream(classes, y)
-            sign = np.where(y == known[1], 1.0, -1.0)
-            weight = self._weights(sample_weight, X, all_zero=True)
-            if first or weight is None or weight.any():
-                rows = as_rows(X)
-                if weight is not None and not weight.all():
-                    kept_rows = np.flatnonzero(weight)
-                    rows, sign = take_rows(rows, kept_rows), sign[kept_rows]
-                    weight = weight[kept_rows]
-                if isinstance(solver, StochasticSolver):
-                    update = self._stepped(rows, sign, weight, penalty, solver)
-                else:
-                    labels = known[(sign > 0).astype(int)]
-                    update = self._accumulated(rows, labels, weight, known, penalty, solver)
-            else:
-                update = {}
-        except BaseException:
-            self._restore(kept)
-            raise
-        self.__dict__.update(update, classes_=known)
-        return self
+        return self._partial_fit(X, y, classes, sample_weight)
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take rows out of the model exactly, as if they had never been seen.
@@ -293,6 +210,15 @@ class AUCClassifier(LinearScorer):
 
     # ---- inside --------------------------------------------------------------------------
 
+    def _objective(self, problem: Problem, penalty: ElasticNet) -> Objective:
+        return Objective(problem, LOSSES[self.loss], penalty)
+
+    def _intercept(self, coef: np.ndarray, means: tuple[np.ndarray, np.ndarray]) -> float:
+        return midpoint_intercept(coef, *means)
+
+    def _learnt(self, problem: MemoryProblem) -> dict[str, Any]:
+        return {"moments_": self._named(problem.moments())} if problem.knows_moments else {}
+
     def _settings(self, rows: bool = True) -> tuple[ElasticNet, Solver | None]:
         """Check the settings, and that loss, penalty and solver go together.
 
@@ -309,10 +235,11 @@ class AUCClassifier(LinearScorer):
         penalty = ElasticNet(self.alpha, self.l1_ratio)
 
         def fit_together(kind: Solver | type[Solver]) -> bool:
-            takes = self.loss in kind.losses and (kind.takes_l1 or penalty.l1 == 0.0)
+            loss = self.loss in kind.losses or (kind.own_loss and self.loss == "square")
+            takes = loss and (kind.takes_l1 or penalty.l1 == 0.0)
             return takes and (rows or not kind.needs_rows)
 
-        fits = [name for name, kind in SOLVERS.items() if fit_together(kind)]
+        fits = [name for name, k in SOLVERS.items() if fit_together(k) and not k.own_loss]
         auto = isinstance(self.solver, str) and self.solver == "auto"
         solver = None if auto else get_solver(self.solver)
         if solver is None and fits:
@@ -331,78 +258,6 @@ class AUCClassifier(LinearScorer):
                 "l1_ratio=0 and rows."
             )
         return penalty, solver
-
-    def _classes_of_stream(self, classes: Any, y: np.ndarray) -> np.ndarray:
-        """Return the two labels of a stream, and check that y holds no other."""
-        known = getattr(self, "classes_", None)
-        if classes is not None:
-            given = np.unique(np.asarray(classes))
-            if known is not None and not np.array_equal(given, known):
-                raise ValueError(
-                    f"classes={given.tolist()} differ from those of the first call, "
-                    f"{known.tolist()}."
-                )
-            if len(given) != 2:
-                raise ValueError(
-                    f"classes must hold two labels; got {len(given)}: {given.tolist()}."
-                )
-            known = given
-        if known is None:
-            if len(np.unique(y)) == 1:
-                raise ValueError(
-                    "the first call of partial_fit got rows of one class only; name both labels "
-                    "with classes=[…, …]."
-                )
-            known = self._two_classes(y)
-        unknown = np.setdiff1d(y, known)
-        if len(unknown):
-            raise ValueError(
-                f"y holds the label {unknown.tolist()[0]!r}, which is not among the classes "
-                f"{known.tolist()}."
-            )
-        return known
-
-    def _start(self, d: int, kept: dict[str, Any]) -> np.ndarray | None:
-        """Return the coefficients to start from, or None."""
-        if not self.warm_start or not hasattr(self, "coef_"):
-            return None
-        return self.coef_[0].copy() if self.coef_.shape[1] == d else None
-
-    def _solved(
-        self,
-        problem: Problem,
-        penalty: ElasticNet,
-        solver: Solver | None,
-        start: np.ndarray | None,
-        rng: np.random.RandomState | None = None,
-    ) -> dict[str, Any]:
-        """Run the solver and return the fitted attributes."""
-        problem = problem.scaled(float(self.standardize))
-        objective = Objective(problem, LOSSES[self.loss], penalty)
-        chosen = choose(objective) if solver is None else solver
-        objective = chosen.restricted(objective)
-        monitor = Monitor(objective, self.tol, self.verbose, self.callback)
-        result = chosen.solve(
-            objective,
-            None if start is None else problem.from_features(start),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            rng=check_random_state(self.random_state) if rng is None else rng,
-            monitor=monitor,
-        )
-        if result.message is not None:
-            warnings.warn(result.message, ConvergenceWarning, stacklevel=3)
-        value, optimality = objective.evaluate(result.coef)
-        coef = problem.to_features(result.coef)
-        return {
-            "coef_": coef[None, :],
-            "intercept_": np.array([midpoint_intercept(coef, *problem.raw_means())]),
-            "n_iter_": result.n_iter,
-            "solver_": chosen.name,
-            "objective_": value,
-            "optimality_": optimality,
-            "history_": monitor.history,
-        }
 
     def _accumulated(
         self,
@@ -434,64 +289,6 @@ class AUCClassifier(LinearScorer):
         else:
             fitted = self._blank(d, "exact" if solver is None else solver.name)
         return {**fitted, "moments_": moments}
-
-    def _stepped(
-        self,
-        rows: Any,
-        sign: np.ndarray,
-        weight: np.ndarray | None,
-        penalty: ElasticNet,
-        solver: StochasticSolver,
-    ) -> dict[str, Any]:
-        """Return what a stochastic `partial_fit` changes: the state, and the solution read off."""
-        if self.standardize > 0:
-            raise ValueError(
-                "standardize > 0 needs all rows at once, and a stochastic partial_fit sees them "
-                "one by one; use standardize=0, or a batch solver."
-            )
-        d = self.n_features_in_
-        old = getattr(self, "_stream", None)
-        if old is None or old["solver"] != solver.name:
-            state = {
-                "solver": solver.name,
-                "passes": 0,
-                "rng": copy.deepcopy(check_random_state(self.random_state)),
-                "steps": solver.begin(d, penalty),
-            }
-        else:
-            state = copy.deepcopy(old)
-        weight = np.ones(len(sign)) if weight is None else weight
-        solver.take(state["steps"], rows, sign, weight, penalty, state["rng"])
-        coef = solver.current(state["steps"])
-        if not np.all(np.isfinite(coef)):
-            warnings.warn(
-                f"{type(solver).__name__} diverged: its weights are not finite after this "
-                "partial_fit, which was undone; lower step_size or use step_size='auto'.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-            return {} if hasattr(self, "coef_") else self._blank(d, solver.name)
-        state["passes"] += 1
-        mass, total = state["steps"]["mass"], state["steps"]["total"]
-        fitted = self._blank(d, solver.name)
-        if mass.min() > 0:
-            means = total / mass[:, None]
-            fitted["intercept_"] = np.array([midpoint_intercept(coef, *means)])
-        fitted.update(coef_=coef[None, :].copy(), n_iter_=state["passes"], _stream=state)
-        return fitted
-
-    @staticmethod
-    def _blank(d: int, solver: str) -> dict[str, Any]:
-        """Return the attributes of a model that has no solution yet: it scores every row 0."""
-        return {
-            "coef_": np.zeros((1, d)),
-            "intercept_": np.zeros(1),
-            "n_iter_": 1,
-            "solver_": solver,
-            "objective_": np.nan,
-            "optimality_": np.nan,
-            "history_": np.empty(0, dtype=HISTORY_DTYPE),
-        }
 
     def _named(self, moments: ClassMoments, relabel: bool = True) -> ClassMoments:
         """Return moments with this model's labels and feature names."""

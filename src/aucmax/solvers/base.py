@@ -132,7 +132,10 @@ class Solver(BaseEstimator):
     needs_rows : bool
         Whether class moments alone are not enough for it.
     stochastic : bool
-        Whether it takes a step per row and can go on with `advance`.
+        Whether it takes a step per row and can go on with more rows.
+    own_loss : bool
+        Whether it brings its own loss; the estimator's then stays at its default or names one of
+        ``losses``.
     """
 
     name: ClassVar[str]
@@ -140,9 +143,13 @@ class Solver(BaseEstimator):
     takes_l1: ClassVar[bool] = False
     needs_rows: ClassVar[bool] = False
     stochastic: ClassVar[bool] = False
+    own_loss: ClassVar[bool] = False
 
-    def restricted(self, objective: Objective) -> Objective:
-        """Return the objective on the set that this solver keeps to; most keep to none."""
+    def own_objective(self, objective: Objective) -> Objective:
+        """Return what this solver minimises when the estimator asks for ``objective``.
+
+        Most return it as it is; some keep to a set, or have a loss of their own.
+        """
         return objective
 
     def solve(

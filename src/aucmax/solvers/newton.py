@@ -72,8 +72,8 @@ class Newton(Solver):
         # a system solved to this leaves, where the set of pairs stays, half of tol
         enough = 0.5 * tol * objective.slope_at_zero
         steps, products = 0, 0
+        pairs = loss.at(z, sign, s)
         while True:
-            pairs = loss.at(z, sign, s)
             gradient = problem.adjoint(pairs.gradient)
             quality = objective.violation(gradient, w)
             stop = steps > 0 and monitor(w, 2.0 * products + 2.0 * steps)
@@ -90,12 +90,15 @@ class Newton(Solver):
             )
             products += taken
             move = problem.scores(direction)
-            t = self._line_search(objective, pairs.value, gradient, w, direction, z, move)
+            t, there = self._line_search(objective, pairs, gradient, w, direction, z, move)
             steps += 1
             if t == 0.0:  # no step lowers J beyond rounding
                 break
-            w = w + t * direction
-            z = z + t * move if steps % 10 else problem.scores(w)
+            w, pairs = w + t * direction, there
+            z = z + t * move
+            if steps % 10 == 0:
+                z = problem.scores(w)
+                pairs = loss.at(z, sign, s)
         quality = objective.optimality(w)
         message = None
         if quality > tol and not monitor.stopped:
@@ -109,26 +112,29 @@ class Newton(Solver):
     @staticmethod
     def _line_search(
         objective: Objective,
-        value: float,
+        pairs: PairSum,
         gradient: np.ndarray,
         w: np.ndarray,
         direction: np.ndarray,
         z: np.ndarray,
         move: np.ndarray,
-    ) -> float:
-        """Return the first of 1, ½, ¼, … that lowers J enough (Armijo), 0 if none does."""
+    ) -> tuple[float, PairSum]:
+        """Return the first of 1, ½, ¼, … that lowers J enough (Armijo), and the pairs there.
+
+        0 and the pairs as they are if none does.
+        """
         problem, loss, penalty = objective.problem, objective.loss, objective.penalty
         assert isinstance(problem, MemoryProblem)
-        now = value + penalty.value(w)
+        now = pairs.value + penalty.value(w)
         slope = float(gradient @ direction) + penalty.l2 * float(w @ direction)
         t = 1.0
         for _ in range(30):
-            pairs = loss.at(z + t * move, problem.sign, problem.share)
-            reached = pairs.value + penalty.value(w + t * direction)
+            there = loss.at(z + t * move, problem.sign, problem.share)
+            reached = there.value + penalty.value(w + t * direction)
             if reached <= now + 1e-4 * t * slope + 1e-15 * abs(now):
-                return t
+                return t, there
             t *= 0.5
-        return 0.0
+        return 0.0, pairs
 
 
 def _preconditioner(problem: MemoryProblem, alpha: float) -> Product:

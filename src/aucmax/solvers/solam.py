@@ -100,7 +100,7 @@ class SOLAM(StochasticSolver):
         self.average = average
         self.radius = radius
 
-    def restricted(self, objective: Objective) -> Objective:
+    def own_objective(self, objective: Objective) -> Objective:
         problem = objective.problem
         assert isinstance(problem, MemoryProblem)
         return Objective(problem, objective.loss, self._ball(problem, objective.penalty.l2))

@@ -1,0 +1,285 @@
+"""What the classifiers with a ``solver`` share: running it, and going on with more rows."""
+
+import copy
+import warnings
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from aucmax.estimators._linear import LinearScorer
+from aucmax.objective import Objective
+from aucmax.penalties import ElasticNet
+from aucmax.problem import MemoryProblem, Problem
+from aucmax.rows import as_rows, take_rows
+from aucmax.solvers import Monitor, Solver
+from aucmax.solvers._epochs import StochasticSolver
+from aucmax.solvers.auto import choose
+from aucmax.solvers.base import HISTORY_DTYPE
+
+__all__ = ["SolvedScorer"]
+
+
+class SolvedScorer(LinearScorer):
+    """A linear scorer whose coefficients a solver finds.
+
+    A subclass gives its settings (`_settings`, checked), its objective, its intercept and, where a
+    batch solver can go on with more rows, `_accumulated`.
+    """
+
+    solver: str | Solver
+    standardize: float = 0.0
+    tol: float
+    max_iter: int
+    warm_start: bool
+    random_state: Any
+    verbose: int
+    callback: Callable[..., Any] | None
+
+    def _settings(self) -> tuple[ElasticNet, Solver | None]:
+        """Check the settings; return the penalty and the solver, None for "auto"."""
+        raise NotImplementedError
+
+    def _objective(self, problem: Problem, penalty: ElasticNet) -> Objective:
+        """Return what the settings ask to minimise."""
+        raise NotImplementedError
+
+    def _intercept(self, coef: np.ndarray, means: tuple[np.ndarray, np.ndarray]) -> float:
+        """Return the intercept, given the class means (μ₊, μ₋) of the features."""
+        raise NotImplementedError
+
+    def _learnt(self, problem: MemoryProblem) -> dict[str, Any]:
+        """Return what a fit keeps of the problem, as attributes."""
+        return {}
+
+    def _accumulated(
+        self,
+        rows: Any,
+        labels: np.ndarray,
+        weight: np.ndarray | None,
+        classes: np.ndarray,
+        penalty: ElasticNet,
+        solver: Solver | None,
+    ) -> dict[str, Any]:
+        """Return what `partial_fit` changes with a batch solver."""
+        name = "auto" if solver is None else solver.name
+        raise ValueError(f"the solver {name!r} has no partial_fit.")
+
+    @property
+    def _scaling(self) -> float:
+        return float(self.standardize)
+
+    def __getstate__(self) -> Any:
+        # a callback may hold anything, and saving must not fail or carry code because of it
+        return {**super().__getstate__(), "callback": None}
+
+    # ---- fitting -------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to rows X with labels y.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse, shape (n, d)
+            Finite numbers; float32 and float64 are kept as given.
+        y : array-like, shape (n,)
+            Two labels; the larger one is positive.
+        sample_weight : array-like, shape (n,), optional
+            Non-negative; rows of weight zero are left out.
+
+        Raises
+        ------
+        ValueError
+            For one class only, values that are not finite, negative or all-zero weights, or
+            settings that do not go together. The model stays as it was.
+        """
+        penalty, solver = self._settings()
+        kept = self._features_seen()
+        try:
+            X, y = self._validated(X, y, reset=True)
+            classes = self._two_classes(y)
+            sign = np.where(y == classes[1], 1.0, -1.0)
+            weight = self._weights(sample_weight, X)
+            self._both_classes_weigh(weight, sign, classes)
+            problem = MemoryProblem(as_rows(X), sign, weight)
+            start = self._start(X.shape[1], kept)
+            rng = check_random_state(self.random_state)
+            fitted = self._solved(problem, penalty, solver, start, rng)
+        except BaseException:
+            self._restore(kept)
+            raise
+        for old in ("moments_", "_stream"):
+            self.__dict__.pop(old, None)
+        self.__dict__.update(fitted, classes_=classes)
+        self.__dict__.update(self._learnt(problem))
+        if isinstance(solver, StochasticSolver) and self._scaling == 0:
+            self._stream = {
+                "solver": solver.name,
+                "passes": self.n_iter_,
+                "rng": copy.deepcopy(rng),
+                "steps": solver.resume(problem, penalty, self.coef_[0], self.n_iter_),
+            }
+        return self
+
+    def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
+        """Go on with more rows; a batch solver through `_accumulated`."""
+        penalty, solver = self._settings()
+        first = not hasattr(self, "classes_")
+        kept = self._features_seen()
+        try:
+            X, y = self._validated(X, y, reset=first)
+            known = self._classes_of_stream(classes, y)
+            sign = np.where(y == known[1], 1.0, -1.0)
+            weight = self._weights(sample_weight, X, all_zero=True)
+            if first or weight is None or weight.any():
+                rows = as_rows(X)
+                if weight is not None and not weight.all():
+                    kept_rows = np.flatnonzero(weight)
+                    rows, sign = take_rows(rows, kept_rows), sign[kept_rows]
+                    weight = weight[kept_rows]
+                if isinstance(solver, StochasticSolver):
+                    update = self._stepped(rows, sign, weight, penalty, solver)
+                else:
+                    labels = known[(sign > 0).astype(int)]
+                    update = self._accumulated(rows, labels, weight, known, penalty, solver)
+            else:
+                update = {}
+        except BaseException:
+            self._restore(kept)
+            raise
+        self.__dict__.update(update, classes_=known)
+        return self
+
+    # ---- inside --------------------------------------------------------------------------
+
+    def _classes_of_stream(self, classes: Any, y: np.ndarray) -> np.ndarray:
+        """Return the two labels of a stream, and check that y holds no other."""
+        known = getattr(self, "classes_", None)
+        if classes is not None:
+            given = np.unique(np.asarray(classes))
+            if known is not None and not np.array_equal(given, known):
+                raise ValueError(
+                    f"classes={given.tolist()} differ from those of the first call, "
+                    f"{known.tolist()}."
+                )
+            if len(given) != 2:
+                raise ValueError(
+                    f"classes must hold two labels; got {len(given)}: {given.tolist()}."
+                )
+            known = given
+        if known is None:
+            if len(np.unique(y)) == 1:
+                raise ValueError(
+                    "the first call of partial_fit got rows of one class only; name both labels "
+                    "with classes=[…, …]."
+                )
+            known = self._two_classes(y)
+        unknown = np.setdiff1d(y, known)
+        if len(unknown):
+            raise ValueError(
+                f"y holds the label {unknown.tolist()[0]!r}, which is not among the classes "
+                f"{known.tolist()}."
+            )
+        return known
+
+    def _start(self, d: int, kept: dict[str, Any]) -> np.ndarray | None:
+        """Return the coefficients to start from, or None."""
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        return self.coef_[0].copy() if self.coef_.shape[1] == d else None
+
+    def _solved(
+        self,
+        problem: Problem,
+        penalty: ElasticNet,
+        solver: Solver | None,
+        start: np.ndarray | None,
+        rng: np.random.RandomState | None = None,
+    ) -> dict[str, Any]:
+        """Run the solver and return the fitted attributes."""
+        problem = problem.scaled(self._scaling)
+        objective = self._objective(problem, penalty)
+        chosen = choose(objective) if solver is None else solver
+        objective = chosen.own_objective(objective)
+        monitor = Monitor(objective, self.tol, self.verbose, self.callback)
+        result = chosen.solve(
+            objective,
+            None if start is None else problem.from_features(start),
+            tol=self.tol,
+            max_iter=self.max_iter,
+            rng=check_random_state(self.random_state) if rng is None else rng,
+            monitor=monitor,
+        )
+        if result.message is not None:
+            warnings.warn(result.message, ConvergenceWarning, stacklevel=3)
+        value, optimality = objective.evaluate(result.coef)
+        coef = problem.to_features(result.coef)
+        return {
+            "coef_": coef[None, :],
+            "intercept_": np.array([self._intercept(coef, problem.raw_means())]),
+            "n_iter_": result.n_iter,
+            "solver_": chosen.name,
+            "objective_": value,
+            "optimality_": optimality,
+            "history_": monitor.history,
+        }
+
+    def _stepped(
+        self,
+        rows: Any,
+        sign: np.ndarray,
+        weight: np.ndarray | None,
+        penalty: ElasticNet,
+        solver: StochasticSolver,
+    ) -> dict[str, Any]:
+        """Return what a stochastic `partial_fit` changes: the state, and the solution read off."""
+        if self._scaling > 0:
+            raise ValueError(
+                "standardize > 0 needs all rows at once, and a stochastic partial_fit sees them "
+                "one by one; use standardize=0, or a batch solver."
+            )
+        d = self.n_features_in_
+        old = getattr(self, "_stream", None)
+        if old is None or old["solver"] != solver.name:
+            state = {
+                "solver": solver.name,
+                "passes": 0,
+                "rng": copy.deepcopy(check_random_state(self.random_state)),
+                "steps": solver.begin(d, penalty),
+            }
+        else:
+            state = copy.deepcopy(old)
+        weight = np.ones(len(sign)) if weight is None else weight
+        solver.take(state["steps"], rows, sign, weight, penalty, state["rng"])
+        coef = solver.current(state["steps"])
+        if not np.all(np.isfinite(coef)):
+            warnings.warn(
+                f"{type(solver).__name__} diverged: its weights are not finite after this "
+                "partial_fit, which was undone; lower step_size or use step_size='auto'.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+            return {} if hasattr(self, "coef_") else self._blank(d, solver.name)
+        state["passes"] += 1
+        mass, total = state["steps"]["mass"], state["steps"]["total"]
+        fitted = self._blank(d, solver.name)
+        if mass.min() > 0:
+            means = total / mass[:, None]
+            fitted["intercept_"] = np.array([self._intercept(coef, (means[0], means[1]))])
+        fitted.update(coef_=coef[None, :].copy(), n_iter_=state["passes"], _stream=state)
+        return fitted
+
+    @staticmethod
+    def _blank(d: int, solver: str) -> dict[str, Any]:
+        """Return the attributes of a model that has no solution yet: it scores every row 0."""
+        return {
+            "coef_": np.zeros((1, d)),
+            "intercept_": np.zeros(1),
+            "n_iter_": 1,
+            "solver_": solver,
+            "objective_": np.nan,
+            "optimality_": np.nan,
+            "history_": np.empty(0, dtype=HISTORY_DTYPE),
+        }
