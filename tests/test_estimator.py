@@ -424,6 +424,21 @@ class TestBadInput:
         X, y = problem()
         bad(lambda: AUCClassifier(**settings).fit(X, y), message)
 
+    def test_saving(self, tmp_path):
+        clf = AUCClassifier().fit(*problem(n=40))
+        with pytest.raises(FileNotFoundError, match="there is no folder"):
+            save(clf, tmp_path / "none" / "m.aucmax")
+        bad(lambda: save(3, tmp_path / "m.aucmax"), "save takes a fitted estimator; got int")
+        assert not list(tmp_path.iterdir())
+
+    def test_numbers_too_large_to_square(self):
+        X, y = problem(n=40)
+        message = "feature 2 are so large that their squares overflow"
+        bad(lambda: AUCClassifier().fit(X * [1, 1, 1e160, 1, 1], y), message)
+        for weight in (1e308, 1e-320):
+            message = "multiply all weights by a constant"
+            bad(lambda w=weight: AUCClassifier().fit(X, y, np.full(40, w)), message)
+
     def test_moments_and_streams(self):
         X, y = problem()
         moments = ClassMoments.from_data(X, y)

@@ -931,3 +931,24 @@ def test_pipelines_with_string_labels_come_back(tmp_path):
     path = tmp_path / "model"
     aucmax.save(model, path)
     np.testing.assert_array_equal(aucmax.load(path).predict(frame), model.predict(frame))
+
+
+def test_subtracting_rows_that_were_never_there_is_seen():
+    rng = np.random.RandomState(0)
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    everything = ClassMoments.from_data(X, y)
+    before = everything.covs.copy()
+    for strange in (10.0 * X[:20], X[:20] + np.array([0, 30, 0])):
+        with pytest.raises(ValueError, match="negative variance, so they were not all added"):
+            everything - ClassMoments.from_data(strange, y[:20])
+    np.testing.assert_array_equal(everything.covs, before)
+    for shift in (0.0, 1e6):  # and rounding is no reason
+        whole = ClassMoments.from_data(X + shift, y)
+        constant = ClassMoments.from_data(np.full((20, 3), shift), y[:20])
+        rest = whole + constant - ClassMoments.from_data(X + shift, y)
+        np.testing.assert_allclose(rest.covs, 0.0, atol=1e-9 * max(shift, 1.0))
+    clf = AUCClassifier(0.1).fit(X, y)
+    coef = clf.coef_.copy()
+    with pytest.raises(ValueError, match="not all added before"):
+        clf.forget(X[:20] + 40.0, y[:20])
+    np.testing.assert_array_equal(clf.coef_, coef)

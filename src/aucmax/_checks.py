@@ -48,4 +48,11 @@ def sample_weights(weight: Any, n: int) -> np.ndarray | None:
         raise ValueError(
             f"sample_weight must not be negative; row {int(weight.argmin())} has {weight.min():g}."
         )
+    with np.errstate(over="ignore"):
+        total = float(weight.sum())
+    if n and (total == np.inf or 0.0 < total < 1e-290):
+        raise ValueError(
+            f"sample_weight sums to {total:g}, too {'large' if total > 1 else 'small'} to compute "
+            "with; multiply all weights by a constant."
+        )
     return weight

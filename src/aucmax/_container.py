@@ -26,6 +26,8 @@ def pack(path: str | PathLike[str], kind: str, body: bytes) -> None:
     digest = hashlib.sha256(body).hexdigest()
     header = f"{_MAGIC} {FORMAT} {kind} {digest} {len(body)}\n".encode()
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{target}: there is no folder {target.parent}; make it first.")
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as f:

@@ -231,7 +231,10 @@ class ClassMoments:
                 rows, share = rows[share > 0], share[share > 0]
             if len(rows):
                 part = X if len(rows) == n_rows(X) else take_rows(X, rows)
-                parts.append((label, _block_moments(part, share)))
+                with np.errstate(over="ignore", invalid="ignore"):  # told below
+                    sums = _block_moments(part, share)
+                _check_squares(sums[2])
+                parts.append((label, sums))
         if self._d is None:
             self._set_features(n_features(X))
         if names is not None and self.feature_names is None and not self._counts.any():
@@ -452,10 +455,20 @@ class ClassMoments:
             return
         gap = (total / rest) * (self._means[k] - mean)  # mean of the rest minus mean removed
         S = self._covs[k]
+        diagonal = np.einsum("jj->j", S)  # a view of S
         S *= total / rest
+        size = diagonal + (t / total) * gap**2
         S -= (t / rest) * cov
         S -= np.outer((t / total) * gap, gap)
-        diagonal = np.einsum("jj->j", S)
+        rounding = 1e-6 * size + 1e-12 * (total / rest) * self._means[k] ** 2
+        if np.any(diagonal < -rounding):
+            j = int(np.argmax(-diagonal / np.maximum(rounding, np.finfo(float).tiny)))
+            name = repr(j) if self.feature_names is None else repr(self.feature_names[j])
+            raise ValueError(
+                f"cannot subtract these rows: feature {name} of class {self._classes[k]!r} would "
+                "be left with a negative variance, so they were not all added before; subtract "
+                "only rows that were, with the weight they were added with."
+            )
         np.maximum(diagonal, 0.0, out=diagonal)
         self._means[k] = mean + gap
         self._counts[k] = rest
@@ -477,6 +490,17 @@ def _checked(
         sample_weights(sample_weight, X.shape[0]),
         None if names is None else [str(n) for n in names],
     )
+
+
+def _check_squares(cov: np.ndarray) -> None:
+    """Raise ValueError where values are so large that their squares are not finite."""
+    variance = np.einsum("jj->j", cov)
+    if not np.all(np.isfinite(variance)):
+        j = int(np.argmin(np.isfinite(variance)))
+        raise ValueError(
+            f"the values of feature {j} are so large that their squares overflow; divide the "
+            "features by a constant."
+        )
 
 
 def _block_moments(X: Rows, share: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:

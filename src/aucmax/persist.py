@@ -12,6 +12,7 @@ from typing import Any
 
 import sklearn
 import skops.io
+from sklearn.base import BaseEstimator
 
 from aucmax._container import pack, unpack
 from aucmax.errors import ModelFileError
@@ -46,8 +47,12 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     Raises
     ------
     ValueError
-        If the model holds a type that `load` would not accept.
+        If it is not a fitted estimator, or holds a type that `load` would not accept.
+    FileNotFoundError
+        If the folder does not exist.
     """
+    if not isinstance(model, BaseEstimator):
+        raise ValueError(f"save takes a fitted estimator; got {type(model).__name__}.")
     body = _dumps(model)
     unknown = sorted(set(skops.io.get_untrusted_types(data=body)) - set(_TRUSTED))
     if unknown:

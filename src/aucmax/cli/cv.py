@@ -105,7 +105,7 @@ def cv(
 
         aucmax cv a9a --losses square --l1-ratios 0,0.5
     """
-    check_folder(output)
+    check_folder(output, Path(data))
     check_html(html)
     settings = {
         "alphas": numbers(alphas, "--alphas"),
