@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 from _bench import BINARY, binary
+from sklearn.model_selection import StratifiedKFold
 
 from aucmax import AUCClassifierCV, datasets
 
@@ -21,7 +22,8 @@ if __name__ == "__main__":
     print("|---" * (len(heads) + 1) + "|")
     for name in sys.argv[1:] or BINARY:
         X, y = binary(name, "unit-norm" if datasets.about(name).sparse else None)
-        search = AUCClassifierCV(losses=LOSSES, standardize=GAMMAS).fit(X, y)
+        folds = StratifiedKFold(5, shuffle=True, random_state=0)
+        search = AUCClassifierCV(losses=LOSSES, standardize=GAMMAS, cv=folds).fit(X, y)
         best = np.nanmax(search.auc_path_.mean(axis=0), axis=(2, 3)).ravel()
         cells = [f"**{v:.4f}**" if v == best.max() else f"{v:.4f}" for v in best]
         print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
