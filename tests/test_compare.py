@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -12,10 +11,9 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from aucmax import AUCClassifier, metrics
 from aucmax.cli import main
-from aucmax.cli.compare import resampled_test
-from aucmax.solvers import SOLVERS
-
-module = sys.modules["aucmax.cli.compare"]  # the package gives the command of that name
+from aucmax.experiments.contestants import CONTESTANTS, Setting
+from aucmax.experiments.paired import resampled_test
+from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 
 
 @pytest.fixture(autouse=True)
@@ -177,9 +175,14 @@ def test_the_same_seed_gives_the_same(data, report):
 def test_everything_runs_by_default_and_misfits_have_a_row(data, run, report):
     result = report(data, "--splits", 2)
     entries = by_name(result)
-    assert list(entries) == [*SOLVERS, "tuned", "logistic"]
+    assert list(entries) == list(CONTESTANTS)
     for name, kind in SOLVERS.items():
-        assert entries[name]["status"] == ("done" if "square" in kind.losses else "unfit")
+        fits = "square" in kind.losses or kind.own_loss
+        assert entries[name]["status"] == ("done" if fits else "unfit")
+        assert (entries[name].get("gap") is not None) == (fits and not kind.own_loss)
+    for name in (*ACCURACY_SOLVERS, "tuned", "logistic", "least_squares"):
+        assert entries[name]["status"] == "done"
+        assert entries[name]["gap"] is None
     assert "does not take loss square" in entries["newton"]["error"]
     code, out, err = run("compare", data, "--splits", 2, "--l1-ratio", 0.5, "--solvers",
                          "exact,coordinate_descent")  # fmt: skip
@@ -193,7 +196,7 @@ def test_everything_runs_by_default_and_misfits_have_a_row(data, run, report):
 
 
 def test_a_failure_does_not_stop_the_rest(data, run, monkeypatch):
-    real = module._estimator
+    real = Setting.estimator
 
     class Broken:
         def set_params(self, **_):
@@ -203,7 +206,7 @@ def test_a_failure_does_not_stop_the_rest(data, run, monkeypatch):
             raise RuntimeError("no\nluck")
 
     monkeypatch.setattr(
-        module, "_estimator", lambda name, s: Broken() if name == "spam" else real(name, s)
+        Setting, "estimator", lambda s, name: Broken() if name == "spam" else real(s, name)
     )
     page = data.parent / "c.html"
     code, out, err = run("compare", data, "--solvers", "spam,exact", "--html", page)

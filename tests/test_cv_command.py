@@ -147,9 +147,9 @@ def test_the_screen_has_a_picture_that_fits(data, good, monkeypatch):
 
 
 def test_a_combination_without_solver_is_told(data, run):
-    code, out, err = run("cv", data, "--l1-ratios", "0,0.5", "--losses", "square,squared_hinge")
+    code, out, err = run("cv", data, "--l1-ratios", "0,0.5", "--losses", "square,hinge")
     assert code == 0
-    assert err.startswith("warning: no solver takes loss='squared_hinge' with l1_ratio=0.5")
+    assert err.startswith("warning: no solver takes loss='hinge' with l1_ratio=0.5")
     assert err.count("\n") == 1
     assert "nan" not in out
 
@@ -201,7 +201,7 @@ def test_bad_input(data, bad, tmp_path):
     assert "losses must be a non-empty" in bad("cv", data, "--losses", ",")
     assert "standardize" in bad("cv", data, "--standardize", "2")
     assert "no solver takes any" in bad(
-        "cv", data, "--losses", "squared_hinge", "--l1-ratios", "0.5"
+        "cv", data, "--losses", "hinge", "--l1-ratios", "0.5"
     )
     assert "use --folds" in bad("cv", data, "--folds", 200)
     assert "--folds" in bad("cv", data, "--folds", 1)

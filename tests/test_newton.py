@@ -7,7 +7,8 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from aucmax import AUCClassifier, ClassMoments, datasets, metrics
-from oracles.pairs import Pairs
+from aucmax.solvers import Newton, _proximal_newton
+from oracles.pairs import Pairs, elastic_net_optimum
 
 
 def problem(seed, n=80, d=6):
@@ -96,8 +97,10 @@ def test_limits_and_what_it_cannot_do():
     with pytest.raises(AttributeError, match="partial_fit") as caught:
         clf.partial_fit(X, y)
     assert "needs all rows at once" in str(caught.value.__cause__)
-    with pytest.raises(ValueError, match="no solver takes loss='squared_hinge' with"):
-        AUCClassifier(l1_ratio=0.5, loss="squared_hinge").fit(X, y)
+    for settings, name in (({"tol": -1}, "tol"), ({"max_iter": 0}, "max_iter")):
+        solver = Newton(**settings)
+        with pytest.raises(ValueError, match=f"{name} of Newton must be a"):
+            AUCClassifier(loss="squared_hinge", solver=solver).fit(X, y)
     with pytest.raises(ValueError, match="'exact' does not take loss='squared_hinge'"):
         AUCClassifier(loss="squared_hinge", solver="exact").fit(X, y)
     with pytest.raises(ValueError, match="'newton' does not take loss='square'"):

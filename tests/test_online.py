@@ -447,15 +447,16 @@ def test_a_stream_of_opauc_goes_on_from_a_fit(step_size, epochs, tmp_path):
 def recursion(X, weight=None):
     """S of the library's recursion, as the product with every unit vector."""
     n, d = X.shape
-    S, T, c = FullCovariance(np.zeros((2, d, d))), 0.0, np.zeros(d)
+    S, T, c = FullCovariance(np.zeros((2, d, d)), np.zeros(2)), 0.0, np.zeros(d)
     for x, q in zip(X, np.ones(n) if weight is None else weight, strict=True):
         z = x - c
-        covariance_add(S, 1, z, q * T / (T + q))
         T += q
+        covariance_add(S, 1, 0, x, z, q, T)
         c = c + q / T * z
     out = np.empty((d, d))
     for e, column in zip(np.eye(d), out, strict=True):
-        covariance_dot(S, 1, T, e, column)
+        trace = covariance_dot(S, 1, T, c, e, column)
+    assert trace == pytest.approx(np.trace(out), rel=1e-9)
     assert np.all(S.scatter[0] == 0)
     return out
 
@@ -498,7 +499,10 @@ def test_covariances_that_do_not_fit_in_memory(monkeypatch):
 @pytest.mark.parametrize(
     ("solver", "message"),
     [
-        (OPAUC(covariance="gaussian"), "covariance must be 'full'; got 'gaussian'"),
+        (OPAUC(covariance="diagonal"), "covariance must be one of 'full', 'gaussian', 'subset'"),
+        (OPAUC(rank=3), "rank=3 does nothing with covariance='full'"),
+        (OPAUC(covariance="gaussian", rank=0), r"rank must be a whole number in \[1, inf\); got 0"),
+        (OPAUC(covariance="pca", centered=False), "centered=False is for covariance='gaussian'"),
         (OPAUC(step_size=0), r"step_size must be a number in \(0, inf\); got 0"),
         (OPAUC(n_epochs=0), "n_epochs must be a whole number"),
         (OPAUC(order="sorted"), "order must be one of shuffle"),

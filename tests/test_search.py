@@ -45,10 +45,9 @@ def test_each_cell_is_its_own_fit(few, sparse, cv, weighted, monkeypatch):
     X = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0)) if sparse else X
     weight = np.random.RandomState(1).randint(0, 3, len(y)) * 1.0 if weighted else None
     alphas, rhos = (1e-3, 1e-2, 1e-1), (0.0, 0.5)
-    with pytest.warns(UserWarning, match="no solver takes loss='squared_hinge' with l1_ratio=0.5"):
-        clf = AUCClassifierCV(
-            alphas[::-1], rhos, standardize=(0.0, 0.5), cv=cv, tol=1e-10, max_iter=5000
-        ).fit(X, y, weight)
+    clf = AUCClassifierCV(
+        alphas[::-1], rhos, standardize=(0.0, 0.5), cv=cv, tol=1e-10, max_iter=5000
+    ).fit(X, y, weight)
     folds = list(cv.split(X, y))
     assert clf.auc_path_.shape == (len(folds), 2, 2, 2, 3)
     assert np.array_equal(clf.alphas_[0, 0], alphas)
@@ -59,22 +58,38 @@ def test_each_cell_is_its_own_fit(few, sparse, cv, weighted, monkeypatch):
                 for c, rho in enumerate(rhos):
                     for j, alpha in enumerate(alphas):
                         found = clf.auc_path_[k, a, b, c, j]
-                        if loss == "squared_hinge" and rho > 0:
-                            assert np.isnan(found)
-                            continue
                         cell = AUCClassifier(
                             alpha, rho, loss=loss, standardize=gamma, tol=1e-9, max_iter=5000
                         ).fit(X[train], y[train], w[0])
                         auc = roc_auc(y[test], cell.decision_function(X[test]), w[1])
                         assert found == pytest.approx(auc, abs=1e-12)
     mean = clf.auc_path_.mean(axis=0)
-    assert clf.best_score_ == np.nanmax(mean)
+    assert clf.best_score_ == mean.max()
     best = AUCClassifier(
         clf.alpha_, clf.l1_ratio_, loss=clf.loss_, standardize=clf.standardize_, tol=1e-10,
         max_iter=5000,
     ).fit(X, y, weight)  # fmt: skip
     assert np.array_equal(clf.coef_, best.coef_)
     assert np.array_equal(clf.predict(X), best.predict(X))
+
+
+def test_the_hinge_has_cells_where_a_solver_takes_it():
+    X, y = problem()
+    cv, alphas = StratifiedKFold(3), (1e-2, 1e-1)
+    clf = AUCClassifierCV(alphas, (0.0, 0.5), ("hinge",), (0.5,), cv, tol=1e-10)
+    with pytest.warns(UserWarning, match="no solver takes loss='hinge' with l1_ratio=0.5"):
+        clf.fit(X, y)
+    assert np.all(np.isnan(clf.auc_path_[:, 0, 0, 1]))
+    for k, (train, test) in enumerate(cv.split(X, y)):
+        for j, alpha in enumerate(alphas):
+            cell = AUCClassifier(alpha, loss="hinge", standardize=0.5, tol=1e-9)
+            cell.fit(X[train], y[train])
+            auc = roc_auc(y[test], cell.decision_function(X[test]))
+            assert clf.auc_path_[k, 0, 0, 0, j] == pytest.approx(auc, abs=1e-12)
+    assert (clf.solver_, clf.loss_, clf.l1_ratio_) == ("cutting_plane", "hinge", 0.0)
+    assert clf.best_score_ == np.nanmax(clf.auc_path_.mean(axis=0))
+    with pytest.raises(ValueError, match="'cutting_plane' needs alpha > 0; got 0"):
+        AUCClassifierCV((0.0,), losses=("hinge",), cv=cv).fit(X, y)
 
 
 def test_merged_moments_are_those_of_the_training_rows():
@@ -144,7 +159,7 @@ def test_saved_and_shown(tmp_path, capsys):
         ({"l1_ratios": 0.5}, "l1_ratios must be a non-empty sequence"),
         ({"losses": "square"}, "losses must be a non-empty sequence"),
         ({"losses": ("exp",)}, "each of losses must be one of"),
-        ({"losses": ("squared_hinge",), "l1_ratios": (0.5,)}, "no solver takes any"),
+        ({"losses": ("hinge",), "l1_ratios": (0.5,)}, "no solver takes any"),
         ({"cv": 1}, "k-fold"),
         ({"tol": -1}, "tol must be"),
     ],
@@ -175,3 +190,17 @@ def test_folds_without_a_class():
 def test_clone_and_params():
     clf = AUCClassifierCV(alphas=(1.0,), n_jobs=2, cv=KFold(3))
     assert clone(clf).get_params()["n_jobs"] == 2
+
+
+def test_a_lucky_alpha_of_the_automatic_grid_loses_to_a_plateau():
+    mean = np.array([0.70, 0.80, 0.80, 0.80, 0.70, 0.81, 0.70])  # smoothed: .80 and .755
+    grid = selection.Grid(("square",), (0.0,), (0.0,), np.logspace(-6, 0, 7)[None, :])
+    aucs = mean[None, None, None, None, :].repeat(3, axis=0)
+    chosen = AUCClassifierCV()._choose(grid, aucs)
+    assert chosen["alpha_"] == pytest.approx(1e-4)
+    assert chosen["best_score_"] == pytest.approx(0.80)
+    own = AUCClassifierCV(alphas=grid.alphas[0])._choose(grid, aucs)
+    assert own["alpha_"] == pytest.approx(1e-1)
+    assert own["best_score_"] == pytest.approx(0.81)
+    flat = AUCClassifierCV()._choose(grid, np.full_like(aucs, 0.5))
+    assert flat["alpha_"] == 1.0  # among equals the strongest

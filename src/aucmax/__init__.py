@@ -7,7 +7,7 @@ the published stochastic learners. Start with `AUCClassifier`.
 from importlib.metadata import PackageNotFoundError, version
 
 from aucmax import datasets, metrics, solvers, theory
-from aucmax.estimators import AUCClassifier, AUCClassifierCV
+from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier
 from aucmax.moments import ClassMoments
 from aucmax.persist import load, save
 
@@ -20,6 +20,7 @@ __all__ = [
     "AUCClassifier",
     "AUCClassifierCV",
     "ClassMoments",
+    "HingeClassifier",
     "datasets",
     "load",
     "metrics",

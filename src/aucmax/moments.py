@@ -135,6 +135,11 @@ class ClassMoments:
         return self._covs
 
     @property
+    def variances(self) -> np.ndarray:
+        """Biased variances of each feature in each class, shape (K, d)."""
+        return np.einsum("kjj->kj", self._covs)
+
+    @property
     def n_features(self) -> int:
         """Number of features d; 0 before the first data."""
         return self._d or 0
@@ -233,7 +238,7 @@ class ClassMoments:
                 part = X if len(rows) == n_rows(X) else take_rows(X, rows)
                 with np.errstate(over="ignore", invalid="ignore"):  # told below
                     sums = _block_moments(part, share)
-                _check_squares(sums[2])
+                _check_squares(np.einsum("jj->j", sums[2]))
                 parts.append((label, sums))
         if self._d is None:
             self._set_features(n_features(X))
@@ -492,9 +497,8 @@ def _checked(
     )
 
 
-def _check_squares(cov: np.ndarray) -> None:
+def _check_squares(variance: np.ndarray) -> None:
     """Raise ValueError where values are so large that their squares are not finite."""
-    variance = np.einsum("jj->j", cov)
     if not np.all(np.isfinite(variance)):
         j = int(np.argmin(np.isfinite(variance)))
         raise ValueError(

@@ -108,7 +108,7 @@ class Objective:
         if not np.all(np.isfinite(w)):
             return np.inf
         best = max((dual_bound(t, v, self.penalty) for t, v in self._duals(w)), default=0.0)
-        return (value - best) / self._at_zero
+        return max(value - best, 0.0) / self._at_zero
 
     _at_zero = 0.5
 
@@ -118,7 +118,8 @@ class Objective:
         assert isinstance(problem, MemoryProblem)
         assert isinstance(self.loss, Hinge)
         pairs = self.loss.at(problem.scores(w), problem.sign, problem.share)
-        for width in _WIDTHS:
+        # below that, rounding in the differences of `smoothed` is larger than what is gained
+        for width in _WIDTHS[1:]:
             g = pairs.smoothed(width)
             yield -float(g[problem.sign > 0].sum()), -problem.adjoint(g)
 
@@ -153,6 +154,11 @@ class UnivariateObjective(Objective):
         t = self.problem.sign * self.problem.scores(w)
         slope = self.share * self.problem.sign * self.loss.derivative(t)
         return float(self.share @ self.loss.point(t)), self.problem.adjoint(slope)
+
+    def value(self, w: np.ndarray) -> float:
+        with np.errstate(over="ignore", invalid="ignore"):  # of a diverging solver
+            t = self.problem.sign * self.problem.scores(w)
+            return float(self.share @ self.loss.point(t)) + self.penalty.value(w)
 
     def hessian_product(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
         raise NotImplementedError

@@ -5,7 +5,7 @@ import numpy as np
 __all__ = ["L1", "L2", "PENALTIES", "ElasticNet", "L2Ball", "soft"]
 
 
-def soft(u: np.ndarray, threshold: float) -> np.ndarray:
+def soft(u: np.ndarray, threshold: float | np.ndarray) -> np.ndarray:
     """Return sign(u) · max(|u| − threshold, 0)."""
     return np.sign(u) * np.maximum(np.abs(u) - threshold, 0.0)
 
@@ -37,8 +37,11 @@ class ElasticNet:
         """Return the penalty at w."""
         return float(0.5 * self.l2 * (w @ w) + self.l1 * np.abs(w).sum())
 
-    def prox(self, u: np.ndarray, step: float) -> np.ndarray:
-        """Return argmin_w ½‖w − u‖² + step · penalty(w)."""
+    def prox(self, u: np.ndarray, step: float | np.ndarray) -> np.ndarray:
+        """Return argmin_w ½‖w − u‖² + step · penalty(w).
+
+        With a step (d,) for each coordinate: argmin_w ½ Σ (w_j − u_j)²/step_j + penalty(w).
+        """
         return soft(u, step * self.l1) / (1.0 + step * self.l2)
 
     def conjugate(self, v: np.ndarray) -> float:
@@ -96,7 +99,7 @@ class L2Ball(L2):
         super().__init__(alpha)
         self.radius = float(radius)
 
-    def prox(self, u: np.ndarray, step: float) -> np.ndarray:
+    def prox(self, u: np.ndarray, step: float | np.ndarray) -> np.ndarray:
         w = super().prox(u, step)
         norm = float(np.linalg.norm(w))
         return w * (self.radius / norm) if norm > self.radius else w

@@ -16,9 +16,10 @@ from sklearn.base import BaseEstimator
 
 from aucmax._container import pack, unpack
 from aucmax.errors import ModelFileError
-from aucmax.estimators import AUCClassifier, AUCClassifierCV
+from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier
 from aucmax.moments import ClassMoments
-from aucmax.solvers import SOLVERS
+from aucmax.sketches import DiagonalMoments, FrequentDirections
+from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 
 __all__ = ["load", "save"]
 
@@ -29,7 +30,9 @@ def _name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-_OURS = (AUCClassifier, AUCClassifierCV, ClassMoments, *SOLVERS.values())
+_MOMENTS = (ClassMoments, DiagonalMoments, FrequentDirections)
+_MODELS = (AUCClassifier, AUCClassifierCV, HingeClassifier)
+_OURS = (*_MODELS, *_MOMENTS, *SOLVERS.values(), *ACCURACY_SOLVERS.values())
 # A dtype, which SimpleImputer holds, is read off an empty array: no code either.
 _TRUSTED = sorted([*map(_name, _OURS), "numpy.dtype"])
 

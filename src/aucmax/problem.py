@@ -1,10 +1,12 @@
 """What a batch solver sees of the data, in its own (scaled) coordinates.
 
-`MemoryProblem` holds rows; `MomentsProblem` holds class moments only. Both answer the questions a
+`MemoryProblem` holds rows; `MomentsProblem` holds class moments only, `SketchProblem` a sketch of
+them. All answer the questions a
 solver asks; a solver that needs rows says so, and nothing else tells the two apart.
 """
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +14,9 @@ from aucmax import products
 from aucmax.moments import ClassMoments
 from aucmax.rows import Rows, n_features, n_rows, n_stored, scaled_rows, take_rows
 from aucmax.scaling import feature_factors
+from aucmax.sketches import ClassSketch
 
-__all__ = ["MemoryProblem", "MomentsProblem", "Problem"]
+__all__ = ["MemoryProblem", "MomentsProblem", "Problem", "SketchProblem"]
 
 
 class Problem:
@@ -125,7 +128,7 @@ class MomentsProblem(Problem):
     has_rows = False
     knows_moments = True
 
-    def __init__(self, moments: ClassMoments, gamma: float = 0.0) -> None:
+    def __init__(self, moments: Any, gamma: float = 0.0) -> None:
         self._moments = moments
         self.n_features = moments.n_features
         self.n_pos, self.n_neg = moments.n_pos, moments.n_neg
@@ -136,14 +139,52 @@ class MomentsProblem(Problem):
 
     def spread(self) -> np.ndarray:
         delta = self._moments.mean_pos - self._moments.mean_neg
-        covs = self._moments.covs
-        return np.einsum("jj->j", covs[0]) + np.einsum("jj->j", covs[1]) + delta**2
+        return self._moments.variances.sum(axis=0) + delta**2
 
     def moments(self) -> ClassMoments:
         return self._moments
 
     def scaled(self, gamma: float) -> "MomentsProblem":
         return MomentsProblem(self._moments, gamma)
+
+    def sketch(self, empty: Any) -> ClassSketch:
+        """Return what these moments say to a sketch of the kind of ``empty``."""
+        return empty.from_moments(self._moments)
+
+
+class SketchProblem(MomentsProblem):
+    """A problem of which only a sketch is known: Σ₊ + Σ₋ is its diag(D) + BᵀB.
+
+    Parameters
+    ----------
+    sketch : ClassSketch
+        Of exactly two classes, both with weight; the larger label is positive.
+    gamma : float
+        `standardize`.
+    """
+
+    knows_moments = False
+
+    def __init__(self, sketch: ClassSketch, gamma: float = 0.0) -> None:
+        super().__init__(sketch, gamma)
+
+    def moments(self) -> ClassMoments:
+        raise ValueError("a sketch does not hold the covariances; use solver='exact'.")
+
+    def sketch(self, empty: Any) -> ClassSketch:
+        return self._moments
+
+    @cached_property
+    def _parts(self) -> tuple[np.ndarray, np.ndarray]:
+        D, B = self._moments.within()
+        return (D, B) if self.factor is None else (D * self.factor**2, B * self.factor)
+
+    def within_product(self, v: np.ndarray) -> np.ndarray:
+        D, B = self._parts
+        return D * v + B.T @ (B @ v)
+
+    def scaled(self, gamma: float) -> "SketchProblem":
+        return SketchProblem(self._moments, gamma)
 
 
 class MemoryProblem(Problem):
@@ -176,7 +217,7 @@ class MemoryProblem(Problem):
         self.n_pos, self.n_neg = float(self.weight[pos].sum()), float(self.weight[~pos].sum())
         # s sums to 1 in each class: weights of a mean over pairs
         self.share = self.weight / np.where(pos, self.n_pos, self.n_neg)
-        self._known: dict[str, ClassMoments] = {}
+        self._known: dict[str, Any] = {}  # class moments, or a sketch of them
         self._samples: dict[int, MemoryProblem] = {}
 
     @cached_property
@@ -209,6 +250,17 @@ class MemoryProblem(Problem):
             moments = ClassMoments(classes=[-1.0, 1.0])
             self._known["moments"] = moments._add_rows(self.X, self.sign, self.unit * self.weight)
         return self._known["moments"]
+
+    def sketch(self, empty: Any) -> ClassSketch:
+        """Return the sketch of the rows as given, made from an empty one, and keep it."""
+        sketch = empty._add_rows(self.X, self.sign, self.unit * self.weight)
+        self._known["sketch"] = sketch
+        return sketch
+
+    @property
+    def known_sketch(self) -> ClassSketch | None:
+        """The last sketch that was asked for."""
+        return self._known.get("sketch")
 
     def scaled(self, gamma: float) -> "MemoryProblem":
         """Return a view in the coordinates of ``standardize=gamma``; caches are shared."""

@@ -1,9 +1,10 @@
 """Dense and CSR rows behind one view, so that each kernel is written once.
 
 A kernel asks three things of row ``i`` of ``X``: its product with a vector (`row_dot`), to be
-added to a vector (`row_add`) and its squared norm (`row_norm2`). Inside compiled code the right
-body is chosen by the type of ``X`` at compile time; with ``NUMBA_DISABLE_JIT=1`` the same two
-bodies serve at run time.
+added to a vector (`row_add`) and its squared norm (`row_norm2`). One that treats each stored entry
+in its own way asks how many there are (`row_size`) and for one of them (`row_entry`). Inside
+compiled code the right body is chosen by the type of ``X`` at compile time; with
+``NUMBA_DISABLE_JIT=1`` the same two bodies serve at run time.
 """
 
 import hashlib
@@ -26,7 +27,9 @@ __all__ = [
     "n_stored",
     "row_add",
     "row_dot",
+    "row_entry",
     "row_norm2",
+    "row_size",
     "scaled_rows",
     "shifted_rows",
     "take_rows",
@@ -44,13 +47,22 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a kernel, kept on disk between processes.
 
     Numba's cache looks at the kernel's own file only; the bodies below are in every kernel, so
-    this file's digest is made part of what the cache compares.
+    this file's digest is made part of what the cache compares, and so is the file of every compiled
+    function that the kernel itself calls.
     """
     dispatcher = njit(cache=True, nogil=True, error_model="numpy")(kernel)
     index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):
-        index._source_stamp = (index._source_stamp, _SOURCE)
+        index._source_stamp = (index._source_stamp, _SOURCE, *_helper_digests(kernel))
     return dispatcher
+
+
+def _helper_digests(kernel: Callable[..., Any]) -> list[str]:
+    """Return the digests of the other files whose compiled functions a kernel calls."""
+    called = (kernel.__globals__.get(name) for name in kernel.__code__.co_names)
+    files = {f.py_func.__code__.co_filename for f in called if hasattr(f, "py_func")}
+    files.discard(kernel.__code__.co_filename)
+    return [hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in sorted(files)]
 
 
 class CSR(NamedTuple):
@@ -203,6 +215,23 @@ def _csr_norm2(X, i):
     return s
 
 
+def _dense_size(X, i):
+    return X.shape[1]
+
+
+def _csr_size(X, i):
+    return X.indptr[i + 1] - X.indptr[i]
+
+
+def _dense_entry(X, i, k):
+    return k, X[i, k]
+
+
+def _csr_entry(X, i, k):
+    at = np.uint64(X.indptr[i] + k)
+    return np.uint64(X.indices[at]), X.data[at]
+
+
 def row_dot(X, i, w):
     """Return x_i · w, summed in float64."""
     return (_csr_dot if isinstance(X, CSR) else _dense_dot)(X, i, w)
@@ -216,6 +245,16 @@ def row_add(X, i, c, w):
 def row_norm2(X, i):
     """Return ‖x_i‖², summed in float64."""
     return (_csr_norm2 if isinstance(X, CSR) else _dense_norm2)(X, i)
+
+
+def row_size(X, i):
+    """Return how many entries of x_i are stored."""
+    return (_csr_size if isinstance(X, CSR) else _dense_size)(X, i)
+
+
+def row_entry(X, i, k):
+    """Return (j, x_ij) of the k-th stored entry of x_i."""
+    return (_csr_entry if isinstance(X, CSR) else _dense_entry)(X, i, k)
 
 
 # Dense sums may be reordered. CSR sums must not be, or the compiler gathers, which is slower; and
@@ -243,3 +282,13 @@ def _row_add_csr(X, i, c, w):
 @overload(row_norm2, jit_options={"fastmath": _REORDER})
 def _row_norm2(X, i):
     return _dense_norm2 if isinstance(X, types.Array) else _csr_norm2
+
+
+@overload(row_size, jit_options=_INLINE)
+def _row_size(X, i):
+    return _dense_size if isinstance(X, types.Array) else _csr_size
+
+
+@overload(row_entry, jit_options=_INLINE)
+def _row_entry(X, i, k):
+    return _dense_entry if isinstance(X, types.Array) else _csr_entry

@@ -2,8 +2,8 @@
 
 The square loss with few features needs the data once: each training part's moments are merged
 from those of the other folds, and every cell of the grid is solved from them. With many features
-one multi-shift conjugate gradient gives all α of a `standardize`. The squared hinge is solved by
-Newton's method from one α to the next. The held-out scores of all cells are one product.
+one multi-shift conjugate gradient gives all α of a `standardize`. The hinges
+are solved from one α to the next, by Newton's method and by cutting planes. The held-out scores of all cells are one product.
 """
 
 import warnings

@@ -1,24 +1,36 @@
 """The papers' constants, rates and conversions as functions.
 
 Symbols: p the positive share, M ≥ max‖x‖, β the strong convexity of the penalty (β/2)‖w‖² on the
-papers' scale, η a step size, m the inner steps of a VRSPAM stage. Sources: SPAM, Natole, Ying &
-Lyu (ICML 2018); VRSPAM, Dan & Sahoo, with the corrections that docs/symbols.md lists.
+papers' scale, η a step size, m the inner steps of a VRSPAM stage. For OPAUC T is the number of
+steps, λ the strength of the penalty (our α), B ≥ ‖w*‖, and L at least the mean loss at w*.
+Sources: SPAM, Natole, Ying & Lyu (ICML 2018); VRSPAM, Dan & Sahoo; OPAUC, Gao, Jin, Zhu & Zhou
+(ICML 2013); with the corrections that docs/notes_on_the_papers.md explains.
 """
 
 import math
+
+import numpy as np
 
 from aucmax._checks import number
 
 __all__ = [
     "alpha_from_beta",
     "beta_from_alpha",
+    "effective_rank",
     "gradient_lipschitz",
+    "opauc_rank",
+    "opauc_regret",
+    "opauc_smoothness",
+    "opauc_step",
+    "spam_bound",
     "spam_constant",
     "spam_rate",
     "spam_strong_constant",
+    "spam_t0",
     "vrspam_constants",
     "vrspam_contraction",
     "vrspam_max_step",
+    "vrspam_stages",
 ]
 
 
@@ -58,6 +70,56 @@ def spam_strong_constant(beta: float, M: float) -> float:
     return beta / (1.0 + beta**2 / (128.0 * M**4)) ** 2
 
 
+def spam_t0(beta: float, M: float) -> int:
+    """Return t0, the step from which SPAM's theorem for the steps 1/(C̃(t + 1)) begins to count.
+
+    t0 = max(2, ⌈1 + (128M⁴ + β²)²/(128M⁴β²)⌉, Theorem 3 of SPAM as VRSPAM quotes it: from there
+    on 1/(C̃(t + 1)) ≤ β/(128M⁴). It grows like 128M⁴/β².
+    """
+    number(beta, "beta", open_low=True)
+    number(M, "M", open_low=True)
+    K = 128.0 * M**4
+    return max(2, math.ceil(1.0 + (K + beta**2) ** 2 / (K * beta**2)))
+
+
+def spam_bound(
+    step_sizes: np.ndarray, beta: float, M: float, noise: float, start: float
+) -> np.ndarray:
+    """Return a bound of E‖w_{t+1} − w*‖² after each step of SPAM, with its constants.
+
+    Unrolled from the recursion on which SPAM's theorem rests, for rows drawn with replacement:
+
+        e_{t+1} = [(1 + 128M⁴η_t²) e_t + 2η_t² σ²] / (1 + η_tβ)².
+
+    The theorem states only the order of its solution (`spam_rate`).
+
+    Parameters
+    ----------
+    step_sizes : ndarray of shape (T,)
+        η_1 … η_T.
+    beta, M : float
+    noise : float
+        σ² = E‖G(w*; z) − ∇f(w*)‖².
+    start : float
+        e_1 = ‖w_1 − w*‖².
+
+    Returns
+    -------
+    ndarray of shape (T,)
+        The bound after each step.
+    """
+    for name, value in (("beta", beta), ("M", M)):
+        number(value, name, open_low=True)
+    number(noise, "noise")
+    e, out = float(number(start, "start")), np.empty(len(step_sizes))
+    for t, eta in enumerate(step_sizes):
+        number(eta, "step_sizes", open_low=True)
+        e = (1.0 + 128.0 * M**4 * eta**2) * e + 2.0 * eta**2 * noise
+        e /= (1.0 + eta * beta) ** 2
+        out[t] = e
+    return out
+
+
 def spam_rate(T: int, theta: float | None = None) -> float:
     """Return the order of E‖w_{T+1} − w*‖² after T steps, up to SPAM's constant.
 
@@ -71,13 +133,14 @@ def spam_rate(T: int, theta: float | None = None) -> float:
     return float(T) ** -theta
 
 
-def gradient_lipschitz(p: float, M: float) -> float:
+def gradient_lipschitz(p: float, M: float, as_printed: bool = False) -> float:
     """Return 4 max(p, 1−p) M², the sharp Lipschitz constant of w ↦ G(w; z).
 
-    VRSPAM's Lemma 2 states 8M², which is true but loose.
+    ``as_printed`` gives the 8M² of VRSPAM's Lemma 2, which is true but loose.
     """
     number(M, "M", open_low=True)
-    return 4.0 * max(_share(p), 1.0 - p) * M**2
+    share = max(_share(p), 1.0 - p)
+    return 8.0 * M**2 if as_printed else 4.0 * share * M**2
 
 
 def vrspam_max_step(beta: float, M: float) -> float:
@@ -111,6 +174,153 @@ def vrspam_contraction(
         e_{t+1} ≤ C e_t + D e_0 gives C^m + D(C^m − 1)/(C − 1), which is the default.
     """
     number(m, "m", low=1, whole=True)
-    C, D = vrspam_constants(eta, beta, M)
-    series = float(m) if C == 1.0 else math.expm1(m * math.log(C)) / (C - 1.0)
-    return C**m + (D * C if as_printed else D) * series
+    _, D = vrspam_constants(eta, beta, M)
+    # C − 1 without the digits that C itself loses when η is small
+    noise, shrink = 128.0 * M**4 * eta**2, eta * beta
+    excess = (noise - shrink * (2.0 + shrink)) / (1.0 + shrink) ** 2
+    exponent = int(m) * math.log1p(excess)
+    if exponent > 700.0:  # e^700 is near the largest float
+        return math.inf
+    series = float(m) if excess == 0.0 else math.expm1(exponent) / excess
+    return math.exp(exponent) + (D * (1.0 + excess) if as_printed else D) * series
+
+
+def vrspam_stages(contraction: float, reduction: float) -> int:
+    """Return the stages after which E‖w̃_s − w*‖² is at most ``reduction`` times the first one.
+
+    The least whole s with α^s ≤ reduction, α the ``contraction`` of VRSPAM's Theorem 1. (The later
+    version has s ≥ log(1/reduction)/log(1/α); v1 prints the product of two logarithms.)
+    """
+    for name, value in (("contraction", contraction), ("reduction", reduction)):
+        number(value, name, open_low=True)
+        if value >= 1.0:
+            raise ValueError(f"{name} must be below 1; got {value!r}.")
+    return math.ceil(math.log(reduction) / math.log(contraction))
+
+
+def opauc_smoothness(lam: float, M: float = 1.0) -> float:
+    """Return κ = 4M² + λ, the Lipschitz constant of OPAUC's ∇L_t; the paper has M = 1."""
+    return 4.0 * number(M, "M", open_low=True) ** 2 + number(lam, "lam")
+
+
+def opauc_step(
+    T: int, L: float, B: float, lam: float, M: float = 1.0, as_printed: bool = False
+) -> float:
+    """Return the constant η of OPAUC's Theorem 2: η = 1/(κ + √(κ² + 2κTL/B²)).
+
+    It makes `opauc_regret` with this η smallest, which is then B²(κ + √(κ² + 2κTL/B²)).
+
+    Parameters
+    ----------
+    T : int
+        Steps.
+    L : float
+        Bound of the mean of L_t(w*), where w* minimises their sum; ½ always holds.
+    B : float
+        Bound of ‖w*‖.
+    lam : float
+        λ.
+    M : float
+        Bound of ‖x‖, 1 in the paper.
+    as_printed : bool
+        The theorem prints κTL/B² under the root, without the 2. With that step the theorem's
+        bound does not follow from its proof once TL is large: √T's factor is 1.5 instead of √2.
+    """
+    number(T, "T", low=1, whole=True)
+    number(L, "L")
+    number(B, "B", open_low=True)
+    kappa = opauc_smoothness(lam, M)
+    noise = (1.0 if as_printed else 2.0) * kappa * T * L / B**2
+    return 1.0 / (kappa + math.sqrt(kappa**2 + noise))
+
+
+def opauc_regret(
+    T: int, L: float, B: float, lam: float, M: float = 1.0, eta: float | None = None
+) -> float:
+    """Return OPAUC's bound of Σ L_t(w_t) − Σ L_t(w*): 2κB² + B√(2κTL), its Theorem 2.
+
+    With ``eta``, the bound that its proof gives for that constant step,
+    [B²/(2η) + κηTL]/(1 − κη), infinite where κη ≥ 1.
+
+    Parameters
+    ----------
+    T, L, B, lam, M
+        As for `opauc_step`.
+    eta : float, optional
+        The step size.
+    """
+    number(T, "T", low=1, whole=True)
+    number(L, "L")
+    number(B, "B", open_low=True)
+    kappa = opauc_smoothness(lam, M)
+    if eta is None:
+        return 2.0 * kappa * B**2 + B * math.sqrt(2.0 * kappa * T * L)
+    if kappa * number(eta, "eta", open_low=True) >= 1.0:
+        return math.inf
+    return (B**2 / (2.0 * eta) + kappa * eta * T * L) / (1.0 - kappa * eta)
+
+
+def effective_rank(S: np.ndarray, mu: float) -> float:
+    """Return OPAUC's effective numerical rank r(S, μ) = Σ ν_i/(μ + ν_i) (Definition 3).
+
+    ν_i are the eigenvalues. It lies between 0 and the rank, and falls as μ grows.
+
+    Parameters
+    ----------
+    S : ndarray of shape (d, d) or (T, d, d)
+        A positive semi-definite matrix, or several, of which the largest rank counts.
+    mu : float
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not square, finite, symmetric and positive semi-definite.
+    """
+    number(mu, "mu", open_low=True)
+    S = np.asarray(S, dtype=np.float64)
+    if S.ndim not in (2, 3) or S.shape[-1] != S.shape[-2] or S.size == 0:
+        raise ValueError(f"S must be a square matrix or a stack of them; got shape {S.shape}.")
+    if not np.isfinite(S).all():
+        raise ValueError("S must be finite; it holds NaN or infinite values.")
+    noise = 1e-10 * np.abs(S).max()
+    if np.abs(S - np.swapaxes(S, -1, -2)).max() > noise:
+        raise ValueError("S must be symmetric.")
+    values = np.linalg.eigvalsh(S)
+    if values.min() < -noise * S.shape[-1]:
+        raise ValueError(
+            f"S must be positive semi-definite; its least eigenvalue is {values.min():g}."
+        )
+    values = np.maximum(values, 0.0)
+    return float((values / (mu + values)).sum(axis=-1).max())
+
+
+def opauc_rank(
+    rank: float, d: int, epsilon: float, delta: float, T: int = 1, printed_lam: float | None = None
+) -> int:
+    """Return the rank τ that OPAUC's Theorem 4 asks of its Gaussian sketch: 32r/ε² log(2dT/δ).
+
+    With r = r(S, μ) and R of shape (d, τ), of N(0, 1/τ), Lemma 6 (T = 1) says that with
+    probability 1 − δ ‖I − K^{−½} K̂ K^{−½}‖₂ ≤ ε, where K = μI + S and K̂ = μI + S^{½}RRᵀS^{½}.
+    Rounded up.
+
+    Parameters
+    ----------
+    rank : float
+        r, from `effective_rank` with μ = λ.
+    d : int
+        Features.
+    epsilon, delta : float
+        In (0, ½] and (0, 1).
+    T : int
+        How many covariance matrices it is to hold for: the steps.
+    printed_lam : float, optional
+        λ, for the 32rλ/ε² that Theorem 4 prints; its proof has no λ, and small ones break it.
+    """
+    number(rank, "rank", open_low=True)
+    number(epsilon, "epsilon", open_low=True, high=0.5)
+    for name, value in (("d", d), ("T", T)):
+        number(value, name, low=1, whole=True)
+    if number(delta, "delta", open_low=True) >= 1.0:
+        raise ValueError(f"delta must be below 1; got {delta!r}.")
+    factor = 1.0 if printed_lam is None else number(printed_lam, "printed_lam", open_low=True)
+    return math.ceil(32.0 * rank * factor / epsilon**2 * math.log(2.0 * d * T / delta))

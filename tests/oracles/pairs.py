@@ -6,6 +6,7 @@ D holds the differences x − x′ of all pairs, q their weights, which sum to 1
 """
 
 import numpy as np
+from scipy.optimize import lsq_linear
 
 __all__ = [
     "LOSSES",
@@ -66,9 +67,31 @@ class Pairs:
         return self.data_term(w, loss) + penalty
 
     def optimality(self, w, alpha, rho, loss="square"):
-        """Distance of −∇(data term) to the penalty's subdifferential over ‖∇(data term)(0)‖∞."""
+        """Distance of −∇(data term) to the penalty's subdifferential over ‖∇(data term)(0)‖∞.
+
+        For the hinge with an l2 penalty the relative duality gap.
+        """
+        if loss == "hinge":
+            assert rho == 0
+            return self.hinge_gap(w, alpha)
         distance = distance_to_subdifferential(-self.gradient(w, loss), w, alpha, rho)
         return distance.max() / np.abs(self.gradient(np.zeros_like(w), loss)).max()
+
+    def hinge_gap(self, w, alpha, band=1e-5):
+        """(J(w) − D(β))/J(0) for the best weights β in [0, 1] on the slopes of pairs at the kink.
+
+        D(β) = ½ Σ q β − ‖½ Σ q β D‖²/(2α) is at most J's minimum, whatever β.
+        """
+        t = self.D @ w
+        beta = (t < 1) * 1.0
+        near = np.abs(t - 1) < band
+        corners = 0.5 * self.D * self.q[:, None]
+        if near.any():
+            rest = alpha * w - corners.T @ (beta * ~near)
+            beta[near] = lsq_linear(corners[near].T, rest, (0, 1), tol=1e-15).x
+        v = beta @ corners
+        bound = 0.5 * self.q @ beta - v @ v / (2 * alpha)
+        return (self.objective(w, alpha, 0.0, "hinge") - bound) / 0.5
 
 
 def distance_to_subdifferential(g, w, alpha, rho):
@@ -103,21 +126,28 @@ def least_norm_optimum(pairs):
     return np.linalg.lstsq(root[:, None] * pairs.D, root, rcond=1e-10)[0]
 
 
-def elastic_net_optimum(pairs, alpha, rho, tol=1e-13, max_iter=200_000):
+def elastic_net_optimum(pairs, alpha, rho, loss="square", tol=1e-13, max_iter=200_000):
     """Accelerated proximal gradient with restarts, until the optimality is below ``tol``."""
-    H, target = pairs.hessian(), pairs.D.T @ pairs.q
+    H = pairs.hessian()  # the square loss's is the largest there is
     l2, l1 = alpha * (1 - rho), alpha * rho
     step = 1 / (np.linalg.eigvalsh(H)[-1] + l2)
-    w = z = np.zeros(len(target))
+    w = z = np.zeros(len(H))
+    at_zero = pairs.gradient(w)
+
+    def slope(u):
+        return H @ u + at_zero if loss == "square" else pairs.gradient(u, loss)
+
     momentum = 1.0
     for count in range(max_iter):
-        u = z - step * (H @ z - target + l2 * z)
+        u = z - step * (slope(z) + l2 * z)
         new = np.sign(u) * np.maximum(np.abs(u) - step * l1, 0.0)
         if (z - new) @ (new - w) > 0:  # the momentum points uphill
             momentum = 1.0
         faster = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         z = new + (momentum - 1) / faster * (new - w)
         w, momentum = new, faster
-        if count % 100 == 0 and pairs.optimality(w, alpha, rho) <= tol:
+        if count % 100 == 0 and pairs.optimality(w, alpha, rho, loss) <= tol:
             return w
-    raise AssertionError(f"no optimum after {max_iter} steps: {pairs.optimality(w, alpha, rho)}")
+    raise AssertionError(
+        f"no optimum after {max_iter} steps: {pairs.optimality(w, alpha, rho, loss)}"
+    )

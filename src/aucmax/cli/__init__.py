@@ -17,6 +17,7 @@ from aucmax.cli.cv import cv
 from aucmax.cli.datasets import datasets
 from aucmax.cli.demo import demo
 from aucmax.cli.evaluate import evaluate
+from aucmax.cli.reproduce import reproduce
 from aucmax.cli.score import score
 from aucmax.cli.show import show
 from aucmax.cli.train import train
@@ -40,7 +41,7 @@ def _help(command: Callable[..., None]) -> str:
     return "\n\n".join(flowing)
 
 
-for _command in (demo, train, score, evaluate, show, compare, cv, datasets):
+for _command in (demo, train, score, evaluate, show, compare, cv, reproduce, datasets):
     app.command(help=_help(_command))(_command)
 
 

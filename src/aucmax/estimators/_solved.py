@@ -112,14 +112,17 @@ class SolvedScorer(LinearScorer):
             raise
         for old in ("moments_", "_stream"):
             self.__dict__.pop(old, None)
+        state = fitted.pop("_state", None)
         self.__dict__.update(fitted, classes_=classes)
         self.__dict__.update(self._learnt(problem))
         if isinstance(solver, StochasticSolver) and self._scaling == 0:
+            if state is None:
+                state = solver.resume(problem, penalty, self.coef_[0], self.n_iter_)
             self._stream = {
                 "solver": solver.name,
                 "passes": self.n_iter_,
                 "rng": copy.deepcopy(rng),
-                "steps": solver.resume(problem, penalty, self.coef_[0], self.n_iter_),
+                "steps": state,
             }
         return self
 
@@ -215,8 +218,11 @@ class SolvedScorer(LinearScorer):
         if result.message is not None:
             warnings.warn(result.message, ConvergenceWarning, stacklevel=3)
         value, optimality = objective.evaluate(result.coef)
+        if result.optimality is not None:  # both are bounds
+            optimality = min(optimality, result.optimality)
         coef = problem.to_features(result.coef)
-        return {
+        kept = {} if result.state is None else {"_state": result.state}
+        return kept | {
             "coef_": coef[None, :],
             "intercept_": np.array([self._intercept(coef, problem.raw_means())]),
             "n_iter_": result.n_iter,
@@ -257,7 +263,8 @@ class SolvedScorer(LinearScorer):
         if not np.all(np.isfinite(coef)):
             warnings.warn(
                 f"{type(solver).__name__} diverged: its weights are not finite after this "
-                "partial_fit, which was undone; lower step_size or use step_size='auto'.",
+                f"partial_fit, which was undone; {solver.step_remedy} {solver.step_setting} or use "
+                f"{solver.step_setting}='auto'.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -13,10 +13,11 @@ from aucmax.losses import LOSSES
 from aucmax.moments import ClassMoments
 from aucmax.objective import Objective
 from aucmax.penalties import ElasticNet
-from aucmax.problem import MemoryProblem, MomentsProblem, Problem
+from aucmax.problem import MemoryProblem, MomentsProblem, Problem, SketchProblem
 from aucmax.rows import as_rows
 from aucmax.scaling import midpoint_intercept
-from aucmax.solvers import SOLVERS, Solver, get_solver
+from aucmax.sketches import ClassSketch, DiagonalMoments, FrequentDirections
+from aucmax.solvers import SOLVERS, Exact, Solver, get_solver
 
 __all__ = ["AUCClassifier"]
 
@@ -35,9 +36,10 @@ class AUCClassifier(SolvedScorer):
         α ≥ 0, the strength of the penalty.
     l1_ratio : float
         ρ in [0, 1], the share of the l1 part.
-    loss : {"square", "squared_hinge"}
-        ℓ(t) = (1 − t)² or max(0, 1 − t)². The square loss needs only class moments; the squared
-        hinge does not punish a pair for being ranked too well.
+    loss : {"square", "squared_hinge", "hinge"}
+        ℓ(t) = (1 − t)², max(0, 1 − t)² or max(0, 1 − t). The square loss needs only class
+        moments; the hinges do not punish a pair for being ranked too well. The hinge takes an l2
+        penalty only.
     standardize : float
         γ in [0, 1]: feature j is divided by v_j^{γ/2}, v_j its mean squared difference over
         pairs, then all by one constant. 0 leaves the features alone.
@@ -73,12 +75,14 @@ class AUCClassifier(SolvedScorer):
         J at the solution, in the scaled coordinates.
     optimality_ : float
         Distance of −∇(data term) to the penalty's subdifferential, maximum norm, divided by the
-        maximum norm of the data term's gradient at w = 0.
+        maximum norm of the data term's gradient at w = 0. For the hinge a bound of
+        (J − J*)/J(0), J* the minimum.
     history_ : ndarray
         Structured: passes, seconds, objective, optimality. Empty unless ``verbose`` or
         ``callback`` is set.
-    moments_ : ClassMoments
-        Where the fit used them: what `partial_fit` and `forget` continue from.
+    moments_ : ClassMoments, DiagonalMoments or FrequentDirections
+        Where the fit used them: what `partial_fit` and `forget` continue from. The last two
+        are those of ``Exact(covariance=…)``.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -128,16 +132,23 @@ class AUCClassifier(SolvedScorer):
 
     # ---- fitting -------------------------------------------------------------------------
 
-    def fit_moments(self, moments: ClassMoments) -> Self:
+    def fit_moments(self, moments: ClassMoments | ClassSketch) -> Self:
         """Fit to class moments: the model that `fit` would give on their rows.
 
         Parameters
         ----------
-        moments : ClassMoments
-            Of exactly two classes, both with weight.
+        moments : ClassMoments, DiagonalMoments or FrequentDirections
+            Of exactly two classes, both with weight. The last two are for ``solver="exact"``,
+            which "auto" takes.
         """
         penalty, solver = self._settings(rows=False)
-        if not isinstance(moments, ClassMoments):
+        if isinstance(moments, ClassSketch):
+            if penalty.l1 > 0.0 or not (solver is None or isinstance(solver, Exact)):
+                raise ValueError(
+                    f"{type(moments).__name__} is for solver='exact' and l1_ratio=0; other solvers "
+                    "and an l1 penalty need ClassMoments."
+                )
+        elif not isinstance(moments, ClassMoments):
             raise ValueError(
                 f"moments must be a ClassMoments; got {type(moments).__name__}. "
                 "Make them with ClassMoments.from_data(X, y)."
@@ -151,7 +162,7 @@ class AUCClassifier(SolvedScorer):
         moments = moments.copy()
         kept = self._features_seen()
         start = self._start(moments.n_features, kept)
-        fitted = self._solved(MomentsProblem(moments), penalty, solver, start)
+        fitted = self._solved(_problem(moments), penalty, solver, start)
         for old in ("_stream", "feature_names_in_"):
             self.__dict__.pop(old, None)
         self.__dict__.update(fitted, classes_=moments.classes.copy(), moments_=moments)
@@ -161,7 +172,7 @@ class AUCClassifier(SolvedScorer):
         return self
 
     def _takes_parts(self) -> bool:
-        if self.loss == "square":
+        if self.loss == "square" or self._own_loss():
             return True
         raise AttributeError(
             f"loss={self.loss!r} has no partial_fit: it needs all rows at once; use loss='square'."
@@ -203,9 +214,14 @@ class AUCClassifier(SolvedScorer):
                 f"forget needs class moments, and the solver {self.solver_!r} keeps none; fit "
                 "with solver='exact' (few features), or build the model with fit_moments."
             )
+        if isinstance(self.moments_, FrequentDirections):
+            raise ValueError(
+                "forget needs moments from which rows can be taken, and a sketch of frequent "
+                "directions gives none back; use Exact(covariance='diagonal') or 'full'."
+            )
         X, y = self._validated(X, y, reset=False)
         weight = self._weights(sample_weight, X)
-        gone = ClassMoments(classes=self.classes_)._add_rows(as_rows(X), y, weight)
+        gone = type(self.moments_)(classes=self.classes_)._add_rows(as_rows(X), y, weight)
         return self.fit_moments(self._named(self.moments_ - gone, relabel=False))
 
     # ---- inside --------------------------------------------------------------------------
@@ -217,7 +233,8 @@ class AUCClassifier(SolvedScorer):
         return midpoint_intercept(coef, *means)
 
     def _learnt(self, problem: MemoryProblem) -> dict[str, Any]:
-        return {"moments_": self._named(problem.moments())} if problem.knows_moments else {}
+        kept = problem.moments() if problem.knows_moments else problem.known_sketch
+        return {} if kept is None else {"moments_": self._named(kept)}
 
     def _settings(self, rows: bool = True) -> tuple[ElasticNet, Solver | None]:
         """Check the settings, and that loss, penalty and solver go together.
@@ -242,6 +259,8 @@ class AUCClassifier(SolvedScorer):
         fits = [name for name, k in SOLVERS.items() if fit_together(k) and not k.own_loss]
         auto = isinstance(self.solver, str) and self.solver == "auto"
         solver = None if auto else get_solver(self.solver)
+        if solver is not None and solver.own_penalty:
+            self._no_penalty(solver)
         if solver is None and fits:
             return penalty, None
         if solver is None or not fit_together(solver):
@@ -255,7 +274,7 @@ class AUCClassifier(SolvedScorer):
                 raise ValueError(f"{who} {what}; these do: {', '.join(map(repr, fits))}.")
             raise ValueError(
                 f"{who} {what}; use loss='square', which takes every penalty and class moments, or "
-                "l1_ratio=0 and rows."
+                "'squared_hinge', which takes every penalty, or l1_ratio=0 and rows."
             )
         return penalty, solver
 
@@ -272,25 +291,75 @@ class AUCClassifier(SolvedScorer):
         if solver is not None and solver.needs_rows:
             raise ValueError(f"the solver {solver.name!r} has no partial_fit.")
         d = self.n_features_in_
-        size = 2 * d * d * 8
-        if size > self.max_moment_bytes:
-            raise ValueError(
-                f"partial_fit with a batch solver keeps two {d}×{d} covariances, {size / 1e9:.1f} "
-                f"GB, more than max_moment_bytes ({self.max_moment_bytes / 1e9:g} GB); use "
-                "solver='spam', which keeps O(d), or raise AUCClassifier.max_moment_bytes."
-            )
-        old = getattr(self, "moments_", None)
-        moments = ClassMoments(classes=classes) if old is None else old.copy()
+        empty = solver.empty(classes) if isinstance(solver, Exact) else ClassMoments(classes)
+        self._check_size(empty, d)
+        moments = self._going_on(empty)
         moments._add_rows(rows, labels, weight)
         moments = self._named(moments, relabel=False)
         if moments.counts.min() > 0:
             start = self._start(d, {})
-            fitted = self._solved(MomentsProblem(moments), penalty, solver, start)
+            fitted = self._solved(_problem(moments), penalty, solver, start)
         else:
             fitted = self._blank(d, "exact" if solver is None else solver.name)
         return {**fitted, "moments_": moments}
 
-    def _named(self, moments: ClassMoments, relabel: bool = True) -> ClassMoments:
+    def _own_loss(self) -> bool:
+        """Whether the solver brings the loss that is named, and so goes on with more rows."""
+        try:
+            solver = get_solver(self.solver)
+        except ValueError:  # "auto", or no solver at all, which is told when it is used
+            return False
+        return solver.own_loss and self.loss in solver.losses
+
+    def _no_penalty(self, solver: Solver) -> None:
+        """Raise if a penalty is set beside a solver that brings its own."""
+        defaults, given = AUCClassifier(), []
+        for name in ("alpha", "l1_ratio"):
+            if getattr(self, name) != getattr(defaults, name):
+                given.append(f"{name}={getattr(self, name)!r}")
+        if given:
+            raise ValueError(
+                f"the solver {solver.name!r} has {solver.penalty_setting} in place of a penalty "
+                f"and takes no {' or '.join(given)}: leave alpha at {defaults.alpha:g} and "
+                f"l1_ratio at {defaults.l1_ratio:g}, and set "
+                f"solver=solvers.{type(solver).__name__}({solver.penalty_setting}=…)."
+            )
+
+    def _going_on(self, empty: Any) -> Any:
+        """Return a copy of the moments to which `partial_fit` adds rows, of the kind of ``empty``.
+
+        Raises ValueError where those of earlier rows do not hold what this kind needs.
+        """
+        old = getattr(self, "moments_", None)
+        if old is None:
+            return empty
+        if empty._alike(old) if isinstance(empty, ClassSketch) else isinstance(old, ClassMoments):
+            return old.copy()
+        if isinstance(empty, DiagonalMoments) or isinstance(old, ClassMoments):
+            return empty.from_moments(old)
+        raise ValueError(
+            f"the rows so far are kept as {old!r}, from which {type(empty).__name__} cannot be "
+            "made; keep covariance and rank as they were, or begin with a new estimator."
+        )
+
+    def _check_size(self, empty: Any, d: int) -> None:
+        """Raise where the moments of d features would not fit in memory."""
+        if isinstance(empty, DiagonalMoments):
+            return
+        if isinstance(empty, FrequentDirections):
+            size, what = 2 * empty.rank * d * 8, f"two {empty.rank}×{d} sketches"
+            instead = "a lower rank, Exact(covariance='diagonal')"
+        else:
+            size, what = 2 * d * d * 8, f"two {d}×{d} covariances"
+            instead = "solver=Exact(covariance='diagonal') or 'frequent_directions'"
+        if size > self.max_moment_bytes:
+            raise ValueError(
+                f"partial_fit with a batch solver keeps {what}, {size / 1e9:.1f} GB, more than "
+                f"max_moment_bytes ({self.max_moment_bytes / 1e9:g} GB); use solver='spam', which "
+                f"keeps O(d), {instead}, or raise AUCClassifier.max_moment_bytes."
+            )
+
+    def _named(self, moments: Any, relabel: bool = True) -> Any:
         """Return moments with this model's labels and feature names."""
         if relabel:
             moments = moments.copy()
@@ -298,3 +367,8 @@ class AUCClassifier(SolvedScorer):
         names = getattr(self, "feature_names_in_", None)
         moments.feature_names = None if names is None else [str(n) for n in names]
         return moments
+
+
+def _problem(moments: ClassMoments | ClassSketch) -> MomentsProblem:
+    """Return the problem of which only these moments are known."""
+    return SketchProblem(moments) if isinstance(moments, ClassSketch) else MomentsProblem(moments)

@@ -4,16 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from aucmax.report.curves import Band
-from aucmax.report.style import INK, MUTED, RC, Stroke, stroke, to_svg
+from aucmax.report.style import (
+    INK,
+    MUTED,
+    RC,
+    Stroke,
+    plain_colour,
+    plain_look,
+    stroke,
+    to_svg,
+)
 from aucmax.report.text import gap_text
 
-__all__ = ["Drawing", "Key", "alpha_drawing", "convergence_drawing", "curves_drawing"]
+__all__ = [
+    "Drawing",
+    "Key",
+    "Line",
+    "alpha_drawing",
+    "convergence_drawing",
+    "curves_drawing",
+    "lines_drawing",
+    "save_lines",
+]
 
 _SIZE = (5.3, 4.3)
 GAP_FLOOR = 1e-16
@@ -242,6 +261,145 @@ def alpha_drawing(
         axes.set(xlabel="alpha", ylabel="held-out AUC")
         svg = to_svg(figure, name, f"{title}: {', '.join(line['label'] for line in lines)}")
     return Drawing(title, svg, tuple(legend), caption)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a plain figure.
+
+    Parameters
+    ----------
+    x, y : ndarray of shape (m,)
+        Its points.
+    spread : ndarray of shape (m,), optional
+        Half the width of a band around it.
+    points : bool
+        Mark every point.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    spread: np.ndarray | None = None
+    points: bool = False
+
+
+def lines_drawing(
+    lines: Mapping[str, Line],
+    *,
+    name: str,
+    title: str,
+    caption: str,
+    xlabel: str,
+    ylabel: str,
+    xlog: bool = False,
+    ylog: bool = False,
+) -> Drawing:
+    """Draw lines with bands on plain axes, for a page.
+
+    Parameters
+    ----------
+    lines : mapping of str to Line
+        By their names in the legend.
+    name : str
+        Letters and digits, different for every figure of a page.
+    title, caption : str
+        Above and below.
+    xlabel, ylabel : str
+        Of the axes.
+    xlog, ylog : bool
+        Logarithmic axes.
+
+    Returns
+    -------
+    Drawing
+        The figure and its legend.
+    """
+    from matplotlib import rc_context
+
+    with rc_context(RC):
+        figure, axes = _figure()
+        legend = _plain_lines(axes, lines, xlabel, ylabel, xlog, ylog)
+        svg = to_svg(figure, name, f"{title}: {', '.join(lines)}")
+    return Drawing(title, svg, tuple(legend), caption)
+
+
+def save_lines(
+    path: Path,
+    lines: Mapping[str, Line],
+    *,
+    title: str,
+    xlabel: str,
+    ylabel: str,
+    xlog: bool = False,
+    ylog: bool = False,
+) -> None:
+    """Write the same figure to a file of its own, legend inside.
+
+    Parameters
+    ----------
+    path : Path
+        Its suffix is the format.
+    lines : mapping of str to Line
+        By their names in the legend.
+    title, xlabel, ylabel : str
+        Above, and of the axes.
+    xlog, ylog : bool
+        Logarithmic axes.
+    """
+    from matplotlib import rc_context
+
+    look = plain_look()
+    with rc_context(look):
+        figure, axes = _figure()
+        _plain_lines(axes, lines, xlabel, ylabel, xlog, ylog, in_colour=True)
+        axes.set_title(title, fontsize=11)
+        axes.legend(frameon=False, fontsize=9)
+        figure.savefig(path, dpi=150)
+
+
+def _plain_lines(
+    axes: Any,
+    lines: Mapping[str, Line],
+    xlabel: str,
+    ylabel: str,
+    xlog: bool,
+    ylog: bool,
+    in_colour: bool = False,
+) -> list[Key]:
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    legend = []
+    for i, (label, line) in enumerate(lines.items()):
+        how = stroke(i)
+        colour = plain_colour(how) if in_colour else how.colour
+        known = np.isfinite(line.x) & np.isfinite(line.y)
+        if ylog:
+            known &= line.y > 0
+        x, y = line.x[known], line.y[known]
+        if line.spread is not None:
+            wide = line.spread[known]
+            low = np.maximum(y - wide, y / 10) if ylog else y - wide
+            axes.fill_between(x, low, y + wide, color=colour, alpha=0.14, linewidth=0)
+        marker = "o" if line.points or len(x) == 1 else None
+        axes.plot(
+            x, y, color=colour, linestyle=how.linestyle, marker=marker, markersize=4, label=label,
+            zorder=3 + len(lines) - i,
+        )  # fmt: skip
+        legend.append(Key(label, how))
+    for log, axis, scale in (
+        (xlog, axes.xaxis, axes.set_xscale),
+        (ylog, axes.yaxis, axes.set_yscale),
+    ):
+        if log:
+            scale("log")
+            low, high = axis.get_view_interval()
+            subs = (1.0,) if high > 100 * low else (1.0, 2.0, 5.0)
+            axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=10))
+            written = _power if high > 100 * low else lambda v, _: f"{v:g}"
+            axis.set_major_formatter(FuncFormatter(written))
+            axis.set_minor_locator(NullLocator())
+    axes.set(xlabel=xlabel, ylabel=ylabel)
+    return legend
 
 
 def _figure() -> tuple[Any, Any]:

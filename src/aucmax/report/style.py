@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["GRID", "INK", "MUTED", "RC", "Stroke", "stroke", "to_svg"]
+__all__ = [
+    "GRID",
+    "INK",
+    "MUTED",
+    "RC",
+    "Stroke",
+    "plain_colour",
+    "plain_look",
+    "stroke",
+    "to_svg",
+]
 
 # Placeholders, and the variables of templates/page.css that stand for them.
 INK, MUTED, GRID = "#fd0001", "#fd0002", "#fd0003"
@@ -101,6 +111,27 @@ def stroke(colour: int, dashes: int | None = None) -> Stroke:
     """
     i = dashes if dashes is not None else colour // _SERIES + colour % _SERIES
     return Stroke(f"#fe00{colour % _SERIES:02x}", _DASHES[i % len(_DASHES)])
+
+
+# For figures in files of their own, on white: the light colours of templates/page.css.
+_PLAIN = (
+    "#0072b2", "#d55e00", "#009e73", "#b0568f", "#b97f00",
+    "#6a4fc3", "#7d5a3c", "#6c757d", "#8a8a00", "#0093a7",
+)  # fmt: skip
+
+
+def plain_colour(how: Stroke) -> str:
+    """Return the colour of a stroke on white paper."""
+    return _PLAIN[int(how.colour[-2:], 16)]
+
+
+def plain_look() -> dict[str, Any]:
+    """Return `RC` for a figure in a file of its own."""
+    ink = {INK: "#1a1a1a", MUTED: "#666666", GRID: "#dddddd"}
+    look = {key: ink.get(value, value) if isinstance(value, str) else value
+            for key, value in RC.items()}  # fmt: skip
+    look |= {"figure.facecolor": "white", "savefig.facecolor": "white"}
+    return look | {"svg.fonttype": "path", "svg.hashsalt": "aucmax"}
 
 
 def to_svg(figure: Figure, name: str, label: str) -> str:

@@ -1,57 +1,106 @@
 """The solvers, one file per published algorithm, and the registry that names them."""
 
 from aucmax.solvers.base import Monitor, Progress, Result, Solver
+from aucmax.solvers.comid import COMID
 from aucmax.solvers.conjugate_gradient import ConjugateGradient
 from aucmax.solvers.coordinate_descent import CoordinateDescent
+from aucmax.solvers.cutting_plane import CuttingPlane
 from aucmax.solvers.exact import Exact
 from aucmax.solvers.newton import Newton
+from aucmax.solvers.oam import OAM
 from aucmax.solvers.opauc import OPAUC
+from aucmax.solvers.pegasos import Pegasos
+from aucmax.solvers.rda import RDA
+from aucmax.solvers.sadmm import SADMM
 from aucmax.solvers.solam import SOLAM
 from aucmax.solvers.spam import SPAM
+from aucmax.solvers.univariate import UnivariateSGD
 from aucmax.solvers.vrspam import VRSPAM
 
 __all__ = [
+    "ACCURACY_SOLVERS",
+    "COMID",
+    "OAM",
     "OPAUC",
+    "RDA",
+    "SADMM",
     "SOLAM",
     "SOLVERS",
     "SPAM",
     "VRSPAM",
     "ConjugateGradient",
     "CoordinateDescent",
+    "CuttingPlane",
     "Exact",
     "Monitor",
     "Newton",
+    "Pegasos",
     "Progress",
     "Result",
     "Solver",
+    "UnivariateSGD",
     "get_solver",
 ]
 
 SOLVERS: dict[str, type[Solver]] = {
     solver.name: solver
-    for solver in (Exact, ConjugateGradient, CoordinateDescent, Newton, SPAM, VRSPAM, SOLAM, OPAUC)
+    for solver in (
+        Exact,
+        ConjugateGradient,
+        CoordinateDescent,
+        Newton,
+        CuttingPlane,
+        SPAM,
+        VRSPAM,
+        SOLAM,
+        OPAUC,
+        OAM,
+        UnivariateSGD,
+    )
+}
+
+ACCURACY_SOLVERS: dict[str, type[Solver]] = {
+    solver.name: solver for solver in (SADMM, RDA, COMID, Pegasos)
 }
 
 
-def get_solver(solver: str | Solver) -> Solver:
+def get_solver(solver: str | Solver, registry: dict[str, type[Solver]] | None = None) -> Solver:
     """Return a solver object for a name or an object.
 
     Parameters
     ----------
     solver : str or Solver
-        A key of `SOLVERS`; case, hyphens and underscores do not matter.
+        A key of the registry; case, hyphens and underscores do not matter.
+    registry : dict, optional
+        `ACCURACY_SOLVERS` for those of `HingeClassifier`; else `SOLVERS`, those of
+        `AUCClassifier`.
 
     Raises
     ------
     ValueError
-        If there is no solver of that name.
+        If there is no solver of that name, or it is one of the other estimator's.
     """
+    accuracy = registry is ACCURACY_SOLVERS
+    own, other = (ACCURACY_SOLVERS, SOLVERS) if accuracy else (SOLVERS, ACCURACY_SOLVERS)
     if isinstance(solver, Solver):
-        return solver
-    if isinstance(solver, str):
-        wanted = solver.lower().replace("-", "").replace("_", "")
-        for name, kind in SOLVERS.items():
-            if name.replace("_", "") == wanted:
-                return kind()
-    names = ", ".join(repr(n) for n in ("auto", *SOLVERS))
-    raise ValueError(f"solver must be one of {names} or a solver object; got {solver!r}.")
+        if solver.accuracy == accuracy:
+            return solver
+        name: str | None = solver.name
+    elif isinstance(solver, str):
+        name = _key(solver, own)
+        if name is not None:
+            return own[name]()
+        name = _key(solver, other)
+    else:
+        name = None
+    names = ", ".join(repr(n) for n in (*(() if accuracy else ("auto",)), *own))
+    belongs = ""
+    if name is not None:
+        belongs = f" {name!r} belongs to {'AUCClassifier' if accuracy else 'HingeClassifier'}."
+    raise ValueError(f"solver must be one of {names} or a solver object; got {solver!r}.{belongs}")
+
+
+def _key(name: str, registry: dict[str, type[Solver]]) -> str | None:
+    """Return the key that a name stands for, or None."""
+    wanted = name.lower().replace("-", "").replace("_", "")
+    return next((key for key in registry if key.replace("_", "") == wanted), None)

@@ -59,6 +59,9 @@ class StochasticSolver(Solver):
     stochastic = True
     # how far above J(0), as a share of it, the end may lie before that is called divergence
     slack: ClassVar[float] = 1e-6
+    # which setting to lower, or to raise, when it diverges
+    step_setting: ClassVar[str] = "step_size"
+    step_remedy: ClassVar[str] = "lower"
 
     def epochs(
         self,
@@ -67,8 +70,12 @@ class StochasticSolver(Solver):
         start: np.ndarray | None,
         max_iter: int,
         rng: np.random.RandomState,
-    ) -> Iterator[tuple[np.ndarray, float]]:
-        """Yield (solution, passes) after every epoch or stage, at most ``max_iter`` times."""
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield (solution, passes) after every epoch or stage, at most ``max_iter`` times.
+
+        A third entry, if there is one, is the state from which `take` goes on; without it
+        `resume` makes one. It may change in place.
+        """
         raise NotImplementedError
 
     def solve(
@@ -85,9 +92,10 @@ class StochasticSolver(Solver):
         assert isinstance(problem, MemoryProblem)
         zero = np.zeros(problem.n_features)
         w = zero if start is None else start
-        count, message = 0, None
-        for new, passes in self.epochs(objective, problem, start, max_iter, rng):
+        count, message, state = 0, None, None
+        for new, passes, *rest in self.epochs(objective, problem, start, max_iter, rng):
             count += 1
+            state = rest[0] if rest else None
             if not np.all(np.isfinite(new)):
                 message = self._diverged(f"its weights were not finite after epoch {count}")
                 break
@@ -96,12 +104,13 @@ class StochasticSolver(Solver):
                 break
         if message is None and not objective.value(w) <= (1 + self.slack) * objective.value(zero):
             message = self._diverged("the objective at the end is above its value at w = 0")
-        return Result(w, max(count, 1), message)
+        return Result(w, max(count, 1), message, state=state)
 
     def _diverged(self, sign: str) -> str:
+        name = self.step_setting
         return (
-            f"{type(self).__name__} diverged ({sign}); lower step_size "
-            f"(now {getattr(self, 'step_size', None)!r}) or use step_size='auto'."
+            f"{type(self).__name__} diverged ({sign}); {self.step_remedy} {name} "
+            f"(now {getattr(self, name, None)!r}) or use {name}='auto'."
         )
 
     # ---- going on with new rows: partial_fit -----------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from aucmax._checks import number
 from aucmax.objective import Objective
 
 __all__ = ["HISTORY_DTYPE", "Monitor", "Progress", "Result", "Solver"]
@@ -20,6 +21,11 @@ __all__ = ["HISTORY_DTYPE", "Monitor", "Progress", "Result", "Solver"]
 HISTORY_DTYPE = np.dtype(
     [("passes", "f8"), ("seconds", "f8"), ("objective", "f8"), ("optimality", "f8")]
 )
+
+_LIMITS: dict[str, dict[str, Any]] = {
+    "tol": {"open_low": True},
+    "max_iter": {"low": 1, "whole": True},
+}
 
 
 @dataclass
@@ -34,11 +40,18 @@ class Result:
         Iterations, sweeps, epochs or stages: the solver's own unit, at least 1.
     message : str or None
         Why the solution may not be good enough; becomes a ``ConvergenceWarning``.
+    optimality : float or None
+        The solver's own bound of the optimality, where it has one.
+    state : dict or None
+        What a stochastic solver goes on from with new rows, where the problem and the solution
+        alone do not say it.
     """
 
     coef: np.ndarray
     n_iter: int
     message: str | None = None
+    optimality: float | None = None
+    state: dict[str, Any] | None = None
 
 
 class Progress(NamedTuple):
@@ -136,6 +149,12 @@ class Solver(BaseEstimator):
     own_loss : bool
         Whether it brings its own loss; the estimator's then stays at its default or names one of
         ``losses``.
+    own_penalty : bool
+        Whether it brings its own penalty; the estimator's then stays at its default.
+    accuracy : bool
+        Whether it minimises a mean over single rows for `HingeClassifier`, not one over pairs.
+    penalty_setting : str
+        The setting that stands in place of the estimator's penalty, where it brings its own.
     """
 
     name: ClassVar[str]
@@ -144,11 +163,23 @@ class Solver(BaseEstimator):
     needs_rows: ClassVar[bool] = False
     stochastic: ClassVar[bool] = False
     own_loss: ClassVar[bool] = False
+    accuracy: ClassVar[bool] = False
+    own_penalty: ClassVar[bool] = False
+    penalty_setting: ClassVar[str] = ""
 
     def own_objective(self, objective: Objective) -> Objective:
         """Return what this solver minimises when the estimator asks for ``objective``.
 
         Most return it as it is; some keep to a set, or have a loss of their own.
+
+        Parameters
+        ----------
+        objective : Objective
+
+        Returns
+        -------
+        Objective
+            By which ``objective_`` and ``optimality_`` are judged.
         """
         return objective
 
@@ -177,6 +208,11 @@ class Solver(BaseEstimator):
         raise NotImplementedError
 
     def _own(self, name: str, default: Any) -> Any:
-        """Return this solver's setting if it has one that is not None, else the estimator's."""
+        """Return this solver's setting, checked, if it has one that is not None, else the default.
+
+        The default is the estimator's, which has been checked.
+        """
         value = getattr(self, name, None)
-        return default if value is None else value
+        if value is None:
+            return default
+        return number(value, f"{name} of {type(self).__name__}", **_LIMITS[name])

@@ -1,15 +1,22 @@
 """Exact: the optimum of J for the square loss and an l2 penalty, by one Cholesky.
 
 w = u / (1 + δ·u),    (Σ₊ + Σ₋ + αI) u = δ
+
+With a sketch, diag(D) + BᵀB stands for Σ₊ + Σ₋, and u comes from Woodbury's identity.
 """
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
+from aucmax.moments import ClassMoments
 from aucmax.objective import Objective
+from aucmax.problem import MemoryProblem, MomentsProblem, SketchProblem
+from aucmax.sketches import ClassSketch, DiagonalMoments, FrequentDirections, woodbury
 from aucmax.solvers.base import Monitor, Result, Solver
 
 __all__ = ["Exact"]
+
+_COVARIANCES = ("full", "diagonal", "frequent_directions")
 
 
 class Exact(Solver):
@@ -19,13 +26,30 @@ class Exact(Solver):
     For few features; `ConjugateGradient` is for many. With α = 0 and a singular matrix it gives
     the minimiser of least norm in the features scaled to unit curvature.
 
+    Parameters
+    ----------
+    covariance : {"full", "diagonal", "frequent_directions"}
+        What is kept of Σ₊ and Σ₋. The last two are for streams and shards of rows with many
+        features, and give the optimum of a J in which Σ₊ + Σ₋ is replaced: by its diagonal, O(d)
+        numbers; or by a sketch of ``rank`` directions for each class, whose diagonal is exact,
+        O(rank · d) numbers. ``objective_`` and ``optimality_`` of a ``fit`` are those of the true
+        J all the same; after ``partial_fit`` or ``fit_moments`` there are no rows, and they are
+        those of the J that was solved.
+    rank : int or None
+        Directions of "frequent_directions" for each class; None is 50.
+
     References
     ----------
     Gao, Jin, Zhu & Zhou (2013), "One-pass AUC optimization": the pairwise square loss through
-    means and covariances. Pahikkala et al. (2009): RankRLS, the same optimum.
+    means and covariances. Pahikkala et al. (2009): RankRLS, the same optimum. Liberty (2013) and
+    Ghashami et al. (2016): frequent directions.
     """
 
     name = "exact"
+
+    def __init__(self, covariance: str = "full", rank: int | None = None) -> None:
+        self.covariance = covariance
+        self.rank = rank
 
     def solve(
         self,
@@ -37,10 +61,50 @@ class Exact(Solver):
         rng: np.random.RandomState,
         monitor: Monitor,
     ) -> Result:
-        objective.problem.moments()
-        w = solve_moments(objective)
+        problem, empty = objective.problem, self.empty([-1.0, 1.0])
+        if isinstance(problem, SketchProblem) or isinstance(empty, ClassSketch):
+            assert isinstance(problem, MemoryProblem | MomentsProblem)
+            sketch = problem.sketch(empty)
+            w = solve_sketch(objective, *sketch.within())
+        else:
+            problem.moments()
+            w = solve_moments(objective)
         monitor(w, 1.0)
         return Result(w, 1)
+
+    def empty(self, classes: np.ndarray | list[float]) -> ClassMoments | ClassSketch:
+        """Return what is kept of the rows, before the first of them.
+
+        Parameters
+        ----------
+        classes : sequence of labels
+            The labels there may be.
+        """
+        if self.covariance not in _COVARIANCES:
+            names = ", ".join(map(repr, _COVARIANCES))
+            raise ValueError(f"covariance must be one of {names}; got {self.covariance!r}.")
+        if self.covariance == "frequent_directions":
+            return FrequentDirections(50 if self.rank is None else self.rank, classes)
+        if self.rank is not None:
+            raise ValueError(
+                f"rank={self.rank!r} does nothing with covariance={self.covariance!r}; leave it "
+                "None, or take covariance='frequent_directions'."
+            )
+        return ClassMoments(classes) if self.covariance == "full" else DiagonalMoments(classes)
+
+
+def solve_sketch(objective: Objective, D: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return the optimum of J with diag(D) + BᵀB, in the features' units, for Σ₊ + Σ₋.
+
+    B is overwritten.
+    """
+    problem = objective.problem
+    if problem.factor is not None:
+        D = D * problem.factor**2
+        B *= problem.factor
+    delta = problem.delta
+    u = woodbury(D, B, objective.penalty.l2, delta)
+    return u / (1.0 + delta @ u)
 
 
 def solve_moments(objective: Objective) -> np.ndarray:

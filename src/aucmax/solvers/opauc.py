@@ -5,7 +5,8 @@ The row x_t of class y meets the rows of the other class met so far, of mean c a
     L_t(w) = (α/2)‖w‖² + ½ · mean over them of (1 − y (x_t − x′)·w)²,
     ∇L_t(w) = αw − y (x_t − c) + (x_t − c)(x_t − c)ᵀw + S w,    w ← w − η ∇L_t(w),
 
-the paper's Equations (4) and (5). Its λ is J's α.
+the paper's Equations (4) and (5). Its λ is J's α. For many features S is kept in less memory: as a
+random sketch (OPAUCr), or in a space of fewer dimensions (OPAUCf, OPAUCrp, OPAUCpca).
 """
 
 from collections.abc import Callable, Iterator
@@ -19,12 +20,24 @@ from aucmax._checks import number
 from aucmax.objective import Objective
 from aucmax.penalties import ElasticNet
 from aucmax.problem import MemoryProblem
-from aucmax.rows import Rows, compiled, n_rows, row_add
+from aucmax.rows import Rows, compiled, n_features, n_rows, row_add, take_rows
+from aucmax.sketches import (
+    gaussian_projection,
+    lifted,
+    lowered,
+    principal_axes,
+    random_features,
+    reduced,
+)
 from aucmax.solvers._epochs import Sampler, StochasticSolver
 
 __all__ = ["OPAUC"]
 
 _RETRIES = 6  # times the automatic step may be quartered
+_LAST = 1e9  # what divides it after that: w then stays at its start
+_BLOCK = 512  # rows that get their random numbers, or are reduced, at a time
+_REDUCED = ("subset", "projection", "pca")
+_COVARIANCES = ("full", "gaussian", *_REDUCED)
 
 
 class OPAUC(StochasticSolver):
@@ -51,16 +64,36 @@ class OPAUC(StochasticSolver):
         Rows shuffled each epoch, in file order, or drawn with replacement.
     average : bool
         Return the mean of all iterates; else the last, as published.
-    covariance : {"full"}
-        How the covariances are kept: two d×d matrices.
+    covariance : {"full", "gaussian", "subset", "projection", "pca"}
+        How the covariances of d features are kept.
+
+        - "full": two d×d matrices.
+        - "gaussian", the paper's OPAUCr: with r ~ N(0, I/τ) drawn for each row, Z is the sum of
+          x rᵀ and s the sum of r over a class, and S is taken as (Z − c sᵀ)(Z − c sᵀ)ᵀ/T. Its mean
+          over the draws is S.
+        - "subset" (OPAUCf): τ random features alone.
+        - "projection" (OPAUCrp): the τ coordinates Hᵀx, H of independent N(0, 1/τ).
+        - "pca" (OPAUCpca): the coordinates along the first τ principal axes of the rows of `fit`;
+          `partial_fit` needs a `fit` before it.
+
+        In the last three the full algorithm runs on τ coordinates, and ``coef_`` is what its
+        weights say for the d features.
+    rank : int or None
+        τ; None is 50 for "gaussian" and 1000 for the others, as in the paper. More than d counts
+        as d but for "gaussian".
+    centered : bool
+        For "gaussian": False takes S as Z Zᵀ/T − ĉ ĉᵀ, ĉ = c sᵀ/T, as the paper prints it. That
+        is near the second moment S + c cᵀ, not near S: the mean of ĉ ĉᵀ is c cᵀ/T.
 
     Notes
     -----
-    A step costs O(d²) and the state two d×d matrices. The matrices hold T S, to which a row only
+    A step costs O(d²) and the state two d×d matrices; with "gaussian" O(dτ) and two d×τ; with the
+    others O(τ²) and two τ×τ, besides H. The full matrices hold T S, to which a row only
     adds: T S ← T S + ((T−1)/T)(x − c)(x − c)ᵀ is the same recursion, as stable. The one that the
     paper prints for S leaves out a term (−c cᵀ inside its /T).
 
-    With weights q, T grows by q, (T−1)/T becomes q(T−q)/T, and q multiplies the gradient.
+    With weights q, T grows by q, (T−1)/T becomes q(T−q)/T, and q multiplies the gradient; Z and s
+    take √q r in place of r.
 
     ``partial_fit`` takes the steps of ``fit``: any division of the rows gives one cyclic pass.
 
@@ -80,12 +113,16 @@ class OPAUC(StochasticSolver):
         order: str = "shuffle",
         average: bool = False,
         covariance: str = "full",
+        rank: int | None = None,
+        centered: bool = True,
     ) -> None:
         self.step_size = step_size
         self.n_epochs = n_epochs
         self.order = order
         self.average = average
         self.covariance = covariance
+        self.rank = rank
+        self.centered = centered
 
     def epochs(
         self,
@@ -94,30 +131,38 @@ class OPAUC(StochasticSolver):
         start: np.ndarray | None,
         max_iter: int,
         rng: np.random.RandomState,
-    ) -> Iterator[tuple[np.ndarray, float]]:
+    ) -> Iterator[tuple[np.ndarray, float, dict[str, Any]]]:
         number(self.n_epochs, "n_epochs", low=1, whole=True)
         penalty, d, n = objective.penalty, problem.n_features, problem.n_samples
-        state, slower, wasted = self._fresh(d, penalty, start), 1.0, 0
-        X, sampler = problem.rows(), Sampler(n, self.order, rng)
+        X, sign, weight = problem.rows(), problem.sign, problem.weight
+        state, slower, wasted = self.begin(d, penalty), 1.0, 0
+        if self.covariance == "pca":
+            state["basis"] = principal_axes(X, weight, self._rank(d), rng)
+        self._draw_basis(state, d, rng)
+        if start is not None:
+            self.place(state, start, 0)
+        sampler, last = Sampler(n, self.order, rng), self.current(state).copy()
         for epoch in range(min(self.n_epochs, max_iter)):
             while True:
                 order = sampler.take(n)
-                self._run(state, X, order, problem.sign, problem.weight, penalty.l2, slower)
+                rows = (X, order, sign, weight, problem.unit)
+                self._run(state, *rows, penalty.l2, rng, slower)
                 w = self.current(state).copy()
-                if epoch > 0 or self.step_size != "auto" or wasted == _RETRIES:
+                if epoch > 0 or self.step_size != "auto" or wasted > _RETRIES:
                     break
                 if objective.value(w) <= objective.value(np.zeros(d)):
                     break
                 # the automatic step was too long for these rows: begin again
-                slower, wasted = 4.0 * slower, wasted + 1
-                state = self._fresh(d, penalty, start)
-            yield w, epoch + 1.0 + wasted
-
-    def _fresh(self, d: int, penalty: ElasticNet, start: np.ndarray | None) -> dict[str, Any]:
-        state = self.begin(d, penalty)
-        if start is not None:
-            state["w"][:] = start
-        return state
+                wasted += 1
+                slower = 4.0 * slower if wasted <= _RETRIES else _LAST
+                kept = {key: state[key] for key in ("basis",) if key in state}
+                state = self.begin(d, penalty) | kept
+                if start is not None:
+                    self.place(state, start, 0)
+            if not np.all(np.isfinite(state["w"])):  # a stream goes on from where it was finite
+                self.place(state, last, 0)
+            yield w, epoch + 1.0 + wasted, state
+            last = w
 
     def _run(
         self,
@@ -126,62 +171,120 @@ class OPAUC(StochasticSolver):
         order: np.ndarray,
         sign: np.ndarray,
         weight: np.ndarray,
+        unit: float,
         alpha: float,
+        rng: np.random.RandomState,
         slower: float = 1.0,
     ) -> None:
-        """Take the steps in this order; ``slower`` divides the automatic step."""
+        """Take the steps in this order; ``slower`` divides the automatic step.
+
+        A row counts with unit · weight in the moments and with its weight in the gradient.
+        """
         eta = 0.0  # automatic
         if self.step_size != "auto":
             eta = float(number(self.step_size, "step_size", open_low=True))
-        moments = (FullCovariance(state["scatter"]), state["mass"], state["mean"], state["trace"])
-        settings = (eta, slower, alpha, bool(self.average))
-        iterate = (state["w"], state["sum"], state["k"])
-        _steps(X, order, sign, weight, *settings, *moments, *iterate)
-        state["total"] = state["mass"][:, None] * state["mean"]
+        settings = (float(unit), eta, slower, alpha, bool(self.average))
+        if "basis" in state:  # the means of all features, which the intercept needs
+            share = unit * weight * np.bincount(order, minlength=len(weight))
+            for k, label in enumerate((1.0, -1.0)):
+                state["total"][k] += products.adjoint(X, np.where(sign == label, share, 0.0))
+        for lo in range(0, len(order), _BLOCK):
+            part = order[lo : lo + _BLOCK]
+            rows, those = X, (part, sign, weight)
+            if "basis" in state:
+                rows = reduced(take_rows(X, part), state["basis"])
+                those = (np.arange(len(part)), sign[part], weight[part])
+            S = self._kind(state, len(part), rng)
+            moments = (S, state["mass"], state["mean"])
+            _steps(rows, *those, *settings, *moments, state["w"], state["sum"], state["k"])
+        if "basis" not in state:
+            state["total"] = state["mass"][:, None] * state["mean"]
+
+    def _kind(self, state: dict[str, Any], count: int, rng: np.random.RandomState) -> Any:
+        """Return how the kernel sees the covariances for the next ``count`` rows."""
+        if self.covariance != "gaussian":
+            return FullCovariance(state["scatter"], state["trace"])
+        tau = state["s"].shape[1]
+        draws = rng.standard_normal((count, tau)) / np.sqrt(tau)
+        kind = CenteredGaussian if self.centered else PrintedGaussian
+        return kind(state["Z"], state["s"], draws, np.empty(tau), np.empty(tau))
 
     # ---- partial_fit -----------------------------------------------------------------------
 
+    def _rank(self, d: int) -> int:
+        if self.rank is not None:
+            number(self.rank, "rank", low=1, whole=True)
+        if self.covariance == "gaussian":
+            return int(self.rank or 50)
+        return min(int(self.rank or 1000), d)
+
+    def _check(self, d: int) -> None:
+        """Raise unless the settings of the covariance go together and it fits in memory."""
+        if self.covariance not in _COVARIANCES:
+            names = ", ".join(map(repr, _COVARIANCES))
+            raise ValueError(f"covariance must be one of {names}; got {self.covariance!r}.")
+        if self.covariance == "full" and self.rank is not None:
+            raise ValueError(
+                f"rank={self.rank!r} does nothing with covariance='full'; leave it None, or take "
+                "covariance='gaussian', 'subset', 'projection' or 'pca'."
+            )
+        if self.covariance != "gaussian" and not self.centered:
+            raise ValueError("centered=False is for covariance='gaussian' only.")
+        k = self._rank(d)
+        if self.covariance == "full":
+            size, what = 2 * d * d, f"two {d}×{d} matrices"
+            instead = (
+                "solver='spam', which keeps O(d), or covariance='gaussian', which keeps O(d) "
+                "times its rank."
+            )
+        else:
+            instead = "a lower rank, or solver='spam', which keeps O(d)."
+            if self.covariance == "gaussian":
+                size, what = 2 * d * k, f"two {d}×{k} matrices"
+            elif self.covariance == "subset":
+                size, what = 2 * k * k, f"two {k}×{k} matrices"
+            else:
+                size = 2 * k * k + d * k
+                what = f"two {k}×{k} matrices and one of {d}×{k}"
+        if 8 * size > self.max_covariance_bytes:
+            raise ValueError(
+                f"covariance={self.covariance!r} keeps {what}, {8e-9 * size:.1f} GB, more than "
+                f"OPAUC.max_covariance_bytes ({self.max_covariance_bytes / 1e9:g} GB); use "
+                f"{instead}"
+            )
+
     def begin(self, n_features: int, penalty: ElasticNet) -> dict[str, Any]:
         d = n_features
-        if self.covariance != "full":
-            raise ValueError(f"covariance must be 'full'; got {self.covariance!r}.")
-        size = 2 * d * d * 8
-        if size > self.max_covariance_bytes:
-            raise ValueError(
-                f"covariance='full' keeps two {d}×{d} matrices, {size / 1e9:.1f} GB, more than "
-                f"OPAUC.max_covariance_bytes ({self.max_covariance_bytes / 1e9:g} GB); use "
-                "solver='spam', which keeps O(d)."
-            )
-        return {
+        self._check(d)
+        k = self._rank(d)
+        m = k if self.covariance in _REDUCED else d  # coordinates in which the steps are taken
+        state = {
             "mass": np.zeros(2),
             "total": np.zeros((2, d)),
-            "mean": np.zeros((2, d)),
-            "scatter": np.zeros((2, d, d)),
-            "trace": np.zeros(2),
-            "w": np.zeros(d),
-            "sum": np.zeros(d),
+            "mean": np.zeros((2, m)),
+            "w": np.zeros(m),
+            "sum": np.zeros(m),
             "k": np.zeros(3),
         }
+        if self.covariance == "gaussian":
+            return state | {"Z": np.zeros((2, d, k)), "s": np.zeros((2, k))}
+        return state | {"scatter": np.zeros((2, m, m)), "trace": np.zeros(2)}
 
-    def resume(
-        self, problem: MemoryProblem, penalty: ElasticNet, coef: np.ndarray, n_iter: int
-    ) -> dict[str, Any]:
-        state = self.begin(problem.n_features, penalty)
-        moments = problem.moments()
-        state["mass"] += n_iter * np.array([moments.n_pos, moments.n_neg])
-        state["mean"] += np.stack([moments.mean_pos, moments.mean_neg])
-        state["total"] += state["mass"][:, None] * state["mean"]
-        for T, scatter, cov in zip(
-            state["mass"], state["scatter"], (moments.cov_pos, moments.cov_neg), strict=True
-        ):
-            scatter += T * cov
-        state["trace"] += np.einsum("kjj->k", state["scatter"])
-        state["k"][_KAPPA] = _largest_curvature(problem, penalty.l2)
-        self.place(state, coef, n_iter * problem.n_samples)
-        return state
+    def _draw_basis(self, state: dict[str, Any], d: int, rng: np.random.RandomState) -> None:
+        """Draw the coordinates in which the steps are taken, where they are not all features."""
+        if self.covariance not in _REDUCED or "basis" in state:
+            return
+        if self.covariance == "pca":
+            raise ValueError(
+                "covariance='pca' takes its axes from the rows of a fit, and there was none; call "
+                "fit before partial_fit, or use covariance='projection'."
+            )
+        draw = random_features if self.covariance == "subset" else gaussian_projection
+        state["basis"] = draw(d, self._rank(d), rng)
 
     def place(self, state: dict[str, Any], coef: np.ndarray, steps: int) -> None:
-        state["w"][:], state["k"][_STEPS] = coef, steps
+        state["w"][:] = lowered(coef, state["basis"]) if "basis" in state else coef
+        state["sum"][:], state["k"][:] = 0.0, (state["k"][_KAPPA], steps, 0.0)
 
     def take(
         self,
@@ -192,27 +295,35 @@ class OPAUC(StochasticSolver):
         penalty: ElasticNet,
         rng: np.random.RandomState,
     ) -> None:
+        self._same_settings(state, n_features(X))
+        self._draw_basis(state, n_features(X), rng)
         order = Sampler(n_rows(X), self.order, rng).take(n_rows(X))
-        self._run(state, X, order, sign, weight, penalty.l2)
+        self._run(state, X, order, sign, weight, 1.0, penalty.l2, rng)
+
+    def _same_settings(self, state: dict[str, Any], d: int) -> None:
+        """Raise where a stream was begun with other settings of the covariance."""
+        self._check(d)
+        tau, begun = self._rank(d), state["mass"].any()
+        if self.covariance == "gaussian":
+            same = "Z" in state and state["s"].shape[1] == tau
+        else:
+            wanted = {"subset": 1, "projection": 2, "pca": 2}.get(self.covariance, 0)
+            there = state["basis"].ndim if "basis" in state else 0
+            same = "scatter" in state and (not begun or wanted == there)
+            same = same and len(state["w"]) == (tau if wanted else d)
+        if not same:
+            raise ValueError(
+                "covariance and rank cannot change between calls of partial_fit; set them back, "
+                "or begin with a new estimator."
+            )
 
     def current(self, state: dict[str, Any]) -> np.ndarray:
+        w = state["w"]
         if self.average and state["k"][_AVERAGED] > 0.0:
-            return state["sum"] / state["k"][_AVERAGED]
-        return state["w"]
-
-
-def _largest_curvature(problem: MemoryProblem, alpha: float) -> float:
-    """Return the largest weight · (‖x − c‖² + tr S + α), c and S of the whole other class."""
-    moments, norm2, largest = problem.moments(), products.row_norms2(problem.X), 0.0
-    for sign, c, S in (
-        (1.0, moments.mean_neg, moments.cov_neg),
-        (-1.0, moments.mean_pos, moments.cov_pos),
-    ):
-        own = problem.sign == sign
-        away2 = np.maximum(norm2 - 2.0 * products.scores(problem.X, c) + c @ c, 0.0)
-        curvature = problem.weight * (away2 + np.trace(S) + alpha)
-        largest = max(largest, float(curvature[own].max()))
-    return largest
+            w = state["sum"] / state["k"][_AVERAGED]
+        if "basis" in state:
+            return lifted(w, state["basis"], state["total"].shape[1])
+        return w if len(w) == state["total"].shape[1] else np.zeros(state["total"].shape[1])
 
 
 # where in k: the largest curvature, the steps taken, and how many of them the sum holds
@@ -222,28 +333,101 @@ _KAPPA, _STEPS, _AVERAGED = range(3)
 # ---- how the covariances are kept --------------------------------------------------------
 #
 # A kind is a NamedTuple of arrays and two functions, add and dot. They are chosen by the type of
-# the tuple, as in aucmax.rows: in compiled code at compile time, else at run time.
+# the tuple, as in aucmax.rows: in compiled code at compile time, else at run time. They stay in
+# this file because Numba's cache watches no other.
 
 
 class FullCovariance(NamedTuple):
-    """T S of both classes, the lower triangles of (2, d, d)."""
+    """T S of both classes, the lower triangles of (2, d, d), and their traces (2,)."""
 
     scatter: np.ndarray
+    trace: np.ndarray
 
 
-def _full_add(S, q, z, h):
+class CenteredGaussian(NamedTuple):
+    """Z (2, d, τ) and s (2, τ) of both classes, S = (Z − c sᵀ)(Z − c sᵀ)ᵀ/T.
+
+    ``draws`` (rows, τ) are the r of the rows to come; ``u`` and ``size`` (τ,) are scratch.
+    """
+
+    Z: np.ndarray
+    s: np.ndarray
+    draws: np.ndarray
+    u: np.ndarray
+    size: np.ndarray
+
+
+class PrintedGaussian(NamedTuple):
+    """The same with S = Z Zᵀ/T − ĉ ĉᵀ, ĉ = c sᵀ/T, as the paper prints it."""
+
+    Z: np.ndarray
+    s: np.ndarray
+    draws: np.ndarray
+    u: np.ndarray
+    size: np.ndarray
+
+
+def _full_add(S, q, t, x, z, m, T):
+    h, norm2 = m * (T - m) / T, 0.0
     for a in range(len(z)):
         row, f = S.scatter[q, a], h * z[a]
         for b in range(a + 1):
             row[b] += f * z[b]
+        norm2 += z[a] * z[a]
+    S.trace[q] += h * norm2
 
 
-def _full_dot(S, q, T, w, out):
+def _full_dot(S, q, T, c, w, out):
     for a in range(len(w)):
         row, w_a = S.scatter[q, a], w[a] / T
         out[a] = dot(row, w, a + 1) / T
         for b in range(a):
             out[b] += row[b] * w_a
+    return S.trace[q] / T
+
+
+def _gaussian_add(S, q, t, x, z, m, T):
+    r, s, root = S.draws[t], S.s[q], np.sqrt(m)
+    for a in range(len(x)):
+        if x[a] != 0.0:
+            row, f = S.Z[q, a], root * x[a]
+            for k in range(len(r)):
+                row[k] += f * r[k]
+    for k in range(len(r)):
+        s[k] += root * r[k]
+
+
+def _centered_dot(S, q, T, c, w, out):
+    s, u, size = S.s[q], S.u, S.size
+    u[:] = 0.0
+    size[:] = 0.0
+    for a in range(len(w)):
+        row, c_a, w_a = S.Z[q, a], c[a], w[a]
+        for k in range(len(s)):
+            e = row[k] - c_a * s[k]
+            u[k] += e * w_a
+            size[k] += e * e
+    su = dot(s, u, len(s))
+    for a in range(len(w)):
+        out[a] = (dot(S.Z[q, a], u, len(s)) - c[a] * su) / T
+    return np.sum(size) / T
+
+
+def _printed_dot(S, q, T, c, w, out):
+    s, u, size = S.s[q], S.u, S.size
+    u[:] = 0.0
+    size[:] = 0.0
+    cw = 0.0
+    for a in range(len(w)):
+        row, w_a = S.Z[q, a], w[a]
+        for k in range(len(s)):
+            u[k] += row[k] * w_a
+            size[k] += row[k] * row[k]
+        cw += c[a] * w_a
+    f = cw * dot(s, s, len(s)) / T
+    for a in range(len(w)):
+        out[a] = (dot(S.Z[q, a], u, len(s)) - c[a] * f) / T
+    return np.sum(size) / T
 
 
 def dot(x, y, n):
@@ -254,18 +438,20 @@ def dot(x, y, n):
     return s
 
 
-def covariance_add(S, q, z, h):
-    """Add h z zᵀ to T S of class q, where z = x − c and h = q(T − q)/T."""
-    _KINDS[type(S)][0](S, q, z, h)
+def covariance_add(S, q, t, x, z, m, T):
+    """Take the t-th row x into class q: m its weight, T the class's with it, z = x − c, old c."""
+    _KINDS[type(S)][0](S, q, t, x, z, m, T)
 
 
-def covariance_dot(S, q, T, w, out):
-    """Set out to S w of class q, whose weight is T."""
-    _KINDS[type(S)][1](S, q, T, w, out)
+def covariance_dot(S, q, T, c, w, out):
+    """Set out to S w of class q, of weight T and mean c; return a bound of S: its trace or more."""
+    return _KINDS[type(S)][1](S, q, T, c, w, out)
 
 
-_KINDS: dict[type, tuple[Callable[..., None], Callable[..., None]]] = {
-    FullCovariance: (_full_add, _full_dot)
+_KINDS: dict[type, tuple[Callable[..., None], Callable[..., float]]] = {
+    FullCovariance: (_full_add, _full_dot),
+    CenteredGaussian: (_gaussian_add, _centered_dot),
+    PrintedGaussian: (_gaussian_add, _printed_dot),
 }
 
 
@@ -275,12 +461,12 @@ def _dot(x, y, n):
 
 
 @overload(covariance_add)
-def _covariance_add(S, q, z, h):
+def _covariance_add(S, q, t, x, z, m, T):
     return _KINDS[S.instance_class][0]
 
 
 @overload(covariance_dot)
-def _covariance_dot(S, q, T, w, out):
+def _covariance_dot(S, q, T, c, w, out):
     return _KINDS[S.instance_class][1]
 
 
@@ -288,7 +474,7 @@ def _covariance_dot(S, q, T, w, out):
 
 
 @compiled
-def _steps(X, order, sign, weight, eta, slower, lam, average, S, mass, mean, trace, w, sums, k):
+def _steps(X, order, sign, weight, unit, eta, slower, lam, average, S, mass, mean, w, sums, k):
     d = len(w)
     x, z, g = np.empty(d), np.empty(d), np.empty(d)
     kappa, steps = k[0], k[1]
@@ -298,16 +484,13 @@ def _steps(X, order, sign, weight, eta, slower, lam, average, S, mass, mean, tra
         x[:] = 0.0
         row_add(X, i, 1.0, x)
         # the row enters its own class
-        T = mass[q] + weight[i]
-        h = weight[i] * mass[q] / T
+        m = unit * weight[i]
+        T = mass[q] + m
         mass[q] = T
-        norm2 = 0.0
         for j in range(d):
             z[j] = x[j] - mean[q, j]
-            norm2 += z[j] * z[j]
-            mean[q, j] += weight[i] / T * z[j]
-        covariance_add(S, q, z, h)
-        trace[q] += h * norm2
+            mean[q, j] += m / T * z[j]
+        covariance_add(S, q, t, x, z, m, T)
         # and meets the other
         o = 1 - q
         if mass[o] == 0.0:
@@ -319,14 +502,14 @@ def _steps(X, order, sign, weight, eta, slower, lam, average, S, mass, mean, tra
             norm2 += z[j] * z[j]
             zw += z[j] * w[j]
             delta2 += (mean[0, j] - mean[1, j]) ** 2
+        trace = covariance_dot(S, o, mass[o], mean[o], w, g)
         rate = eta
         if eta == 0.0:
             # 1/(κ + √(κ² + κt/B²)),  1/B = (‖δ‖² + α)/‖δ‖
-            kappa = max(kappa, weight[i] * (norm2 + trace[o] / mass[o] + lam))
+            kappa = max(kappa, weight[i] * (norm2 + trace + lam))
             noise = steps * (delta2 + lam) ** 2 / delta2 if delta2 > 0.0 else 0.0
             rate = kappa + np.sqrt(kappa * (kappa + noise))
             rate = 1.0 / (slower * rate) if rate > 0.0 else 0.0
-        covariance_dot(S, o, mass[o], w, g)
         r = zw - sign[i]
         rate *= weight[i]
         for j in range(d):

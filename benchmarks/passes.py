@@ -1,0 +1,125 @@
+"""Seconds per pass: every stochastic learner beside SPAM, and OPAUC beside reading its matrix.
+
+One pass is the difference of two run lengths of one fit with the learner's default settings and
+the same seed, medians of three after one fit that is not counted, so that set-up and the final
+objective drop out; the longer run takes at least three times as long. Unit-norm rows, even against
+odd labels. Three Markdown tables: the learners of ``SOLVERS`` and ``ACCURACY_SOLVERS``, as ratios
+to SPAM with the l2 penalty; OPAUC on mnist's 60,000 rows, as a ratio to reading one d×d matrix of
+float64 as often; OPAUC with a Gaussian sketch of rank 50 on sector.
+
+Names of data sets as arguments, sector, news20 and a9a by default; ``--rows`` takes only so many
+rows, for a quick look.
+"""
+
+import argparse
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from _bench import binary, seconds
+
+import aucmax
+from aucmax import AUCClassifier, datasets, solvers
+
+NOT_PER_ENTRY = {"opauc": "d²", "oam": "buffer × entries"}  # what a step costs, if not its entries
+WIDE = 2_000  # above so many features OPAUC keeps no d×d matrix here
+
+
+def fit_seconds(make: Any, kind: type, passes: int, X: Any, y: Any) -> float:
+    """Return the median seconds of a fit of so many passes."""
+    setting = "n_stages" if "n_stages" in kind._get_param_names() else "n_epochs"
+    clf = make(kind(**{setting: passes})).set_params(max_iter=10**9)
+    return seconds(lambda: clf.fit(X, y), 3)
+
+
+def per_pass(make: Any, kind: type, X: Any, y: Any) -> float:
+    """Return seconds of one pass, from fits of 1 and of 1 + ``more`` passes."""
+    few, more = fit_seconds(make, kind, 1, X, y), 5
+    while (many := fit_seconds(make, kind, 1 + more, X, y)) < 3 * few and more < 5000:
+        more *= 4
+    return (many - few) / more
+
+
+def learners() -> Iterator[tuple[str, str, type, Any]]:
+    """(name, penalty, class, function from a solver object to an estimator), SPAM first."""
+    for kind in sorted(solvers.SOLVERS.values(), key=lambda kind: kind.name != "spam"):
+        if kind.stochastic and kind.own_loss:
+            yield kind.name, "l2", kind, lambda s: AUCClassifier(solver=s, random_state=0)
+        elif kind.stochastic:
+            for ratio, penalty in ((0.0, "l2"), (0.5, "elastic net"))[: 1 + kind.takes_l1]:
+                yield (
+                    kind.name,
+                    penalty,
+                    kind,
+                    lambda s, ratio=ratio: AUCClassifier(l1_ratio=ratio, solver=s, random_state=0),
+                )
+    for kind in solvers.ACCURACY_SOLVERS.values():
+        for ratio, penalty in ((0.0, "l2"), (1.0, "l1"))[: 1 + kind.takes_l1]:
+            yield (
+                kind.name,
+                penalty,
+                kind,
+                lambda s, ratio=ratio: aucmax.HingeClassifier(
+                    l1_ratio=ratio, solver=s, random_state=0
+                ),
+            )
+
+
+def against_spam(names: list[str], rows: int | None) -> None:
+    data = {name: tuple(part[:rows] for part in binary(name)) for name in names}
+    heads = " | ".join(f"{name}, ms (ratio)" for name in names)
+    print(f"| learner | penalty | a step costs | {heads} |")
+    print("|---" * (3 + len(names)) + "|")
+    base: dict[str, float] = {}
+    for learner, penalty, kind, make in learners():
+        cells = []
+        for name, (X, y) in data.items():
+            if learner == "opauc" and X.shape[1] > WIDE:
+                cells.append("–")
+                continue
+            took = per_pass(make, kind, X, y)
+            ratio = took / base.setdefault(name, took)
+            cells.append(f"{took * 1e3:.2f} ({ratio:.2f})")
+        cost = NOT_PER_ENTRY.get(learner, "its entries" if penalty == "l2" else "up to d")
+        print(f"| {learner} | {penalty} | {cost} | {' | '.join(cells)} |", flush=True)
+
+
+def against_reading(rows: int | None) -> None:
+    data = datasets.load("mnist", split="train", binarize="even-odd", scale="unit-norm")
+    X, y = data.data[:rows], data.target[:rows]
+    n, d = X.shape
+    matrix = np.random.RandomState(0).rand(d, d).ravel()
+    # a product of the matrix with itself reads each of its numbers once
+    read = seconds(lambda: [matrix @ matrix for _ in range(200)]) / 200
+    clf = AUCClassifier(solver=solvers.OPAUC(step_size=0.01, order="cyclic"), random_state=0)
+    took = seconds(lambda: clf.fit(X, y), 3)
+    print("| n | d | OPAUC, s a pass | reading d×d, ms | n readings, s | ratio |")
+    print("|---" * 6 + "|")
+    print(
+        f"| {n} | {d} | {took:.2f} | {read * 1e3:.3f} | {n * read:.2f} | {took / (n * read):.2f} |"
+    )
+
+
+def sketched(rows: int | None) -> None:
+    X, y = binary("sector")
+    X, y = X[:rows], y[:rows]
+    sketch = solvers.OPAUC(covariance="gaussian", rank=50, step_size=0.01)
+    clf = AUCClassifier(solver=sketch, random_state=0)
+    took = seconds(lambda: clf.fit(X, y), 3)
+    print("| n | d | rank | OPAUCr, s a pass |")
+    print("|---" * 4 + "|")
+    print(f"| {X.shape[0]} | {X.shape[1]} | 50 | {took:.2f} |")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=["sector", "news20", "a9a"])
+    parser.add_argument("--rows", type=int)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    against_spam(arguments.names, arguments.rows)
+    print()
+    against_reading(arguments.rows)
+    print()
+    sketched(arguments.rows)

@@ -1,0 +1,135 @@
+"""The page that ``aucmax compare --html`` writes."""
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aucmax.cli import _compare_text
+from aucmax.cli._data import TwoClasses
+from aucmax.cli._shared import command_line
+from aucmax.experiments.contestants import LOGISTIC, Setting
+from aucmax.experiments.runs import REFERENCE_TOL, Measure, Run, Split, course
+from aucmax.report.text import auc_text
+
+__all__ = ["write"]
+
+
+def write(
+    path: Path,
+    report: dict[str, Any],
+    rows: TwoClasses,
+    runs: list[Run],
+    parts: list[Split],
+    setting: Setting,
+) -> None:
+    from aucmax.report.page import Page, ResultTable, Section, write_page
+    from aucmax.report.provenance import provenance
+
+    heads = ("", "test AUC", "std", "p", "verdict", "seconds", "optimality", "relative gap")
+    cells = [
+        (entry["name"], *_compare_text.cells(entry))
+        if entry["error"] is None
+        else (entry["name"], *_compare_text.status(entry), *[""] * 6)
+        for entry in report["solvers"]
+    ]
+    best = max((e["auc"] for e in report["solvers"] if e["error"] is None), default=None)
+    strong = [
+        i
+        for i, e in enumerate(report["solvers"])
+        if e["error"] is None and auc_text(e["auc"]) == auc_text(best or 0)
+    ]
+    foot = [*_compare_text.left_out(report), *_compare_text.words(report)]
+    table = ResultTable(
+        heads,
+        cells,
+        " ".join(["Bold: the highest mean AUC.", *foot]),
+        strong=strong if len(strong) < len(cells) else (),
+        words=(4,),
+    )
+    sections = [Section("Results", f"{_compare_text.settings_text(report).capitalize()}.", [table])]
+    notes = _compare_text.notes(report)
+    if notes:
+        told = [tuple(note.split(": ", 1)) for note in notes]
+        sections.append(
+            Section("What went wrong", tables=[ResultTable(("", "message"), told, words=(1,))])
+        )
+    done = [run for run in runs if run.error is None]
+    if done:
+        sections.append(_curves(report, rows, done, parts))
+    plural = "" if len(parts) == 1 else "s"
+    facts = [("data", rows.described()), ("splits", f"{len(parts)} random, stratified")]
+    page = Page(
+        f"Algorithms compared on {rows.name}",
+        f"{rows.described()}. {len(parts)} random split{plural} into {len(parts[0].train):,} rows "
+        f"to train and {len(parts[0].test):,} to test, the same for all.",
+        [*sections, *_convergence(done, rows, parts[0], setting)],
+        provenance=provenance(command_line(), facts, setting.seed),
+    )
+    write_page(page, path)
+
+
+def _curves(report: dict[str, Any], rows: TwoClasses, done: list[Run], parts: list[Split]) -> Any:
+    from aucmax.report import curves, figures
+    from aucmax.report.page import Section
+
+    tests = [rows.is_positive[part.test] for part in parts]
+    shown = {run.name: list(zip(tests, run.scores, strict=True)) for run in done}
+    bands = [name for name in (report["against"], LOGISTIC) if name in shown]
+    if len(parts) > 1:
+        roc = {name: curves.mean_roc(pairs) for name, pairs in shown.items()}
+        pr = {name: curves.mean_precision_recall(pairs) for name, pairs in shown.items()}
+        roc_words = "Mean recall over the splits at each false-positive rate. Band: one standard "
+        pr_words = "Mean precision over the splits at each recall. Band: one standard "
+        tail = f"deviation of the splits to either side, for {' and '.join(bands)}."
+    else:
+        roc = {name: curves.roc(*pairs[0], 0.95) for name, pairs in shown.items()}
+        pr = {name: curves.precision_recall(*pairs[0], 0.95) for name, pairs in shown.items()}
+        roc_words = "Band: around each threshold the joint 95 % region of both rates, "
+        pr_words = "Band: the 95 % interval for the precision at each threshold, "
+        tail = f"from Wilson's binomial intervals; pointwise; for {' and '.join(bands)}."
+    details = {run.name: f"AUC {auc_text(float(np.mean(run.aucs)))}" for run in done}
+    return Section(
+        "Curves",
+        drawings=[
+            figures.curves_drawing(
+                "roc", roc, name="roc", title="ROC curve", caption=roc_words + tail,
+                details=details, bands=bands,
+            ),
+            figures.curves_drawing(
+                "precision-recall", pr, name="pr", title="Precision and recall",
+                caption=pr_words + tail + " Dotted: the share of positives.",
+                bands=bands, share=float(rows.is_positive.mean()),
+            ),
+        ],
+    )  # fmt: skip
+
+
+def _convergence(done: list[Run], rows: TwoClasses, part: Split, setting: Setting) -> list[Any]:
+    """The way of each solver to the optimum, on the first split, from a run of its own."""
+    from aucmax.report import figures
+    from aucmax.report.page import Section
+
+    solvers = [run for run in done if run.on_objective]
+    if not solvers:
+        return []
+    measure = Measure(rows, part, setting)
+    courses = {}
+    for run in solvers:
+        with contextlib.suppress(Exception):
+            passes, values = course(run.name, rows, part, setting)
+            measure.lowest = min(measure.lowest, *values, run.objectives[0])
+            courses[run.name] = (passes, values)
+    drawing = figures.convergence_drawing(
+        {
+            name: (passes, [measure.gap(value) for value in values])
+            for name, (passes, values) in courses.items()
+        },
+        name="gap",
+        title="Distance to the true optimum",
+        caption="Relative gap (J − J*) / J* on the training rows of the first split, from runs "
+        f"that stop at optimality {setting.tol:g}; J* is the lowest value found, by the batch "
+        f"solver at optimality {REFERENCE_TOL:g}. Below about 1e-14 is rounding.",
+    )
+    return [Section("Convergence", drawings=[drawing])]

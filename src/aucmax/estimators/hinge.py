@@ -1,0 +1,146 @@
+"""HingeClassifier: a linear classifier by the stochastic learners of the hinge loss."""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from aucmax._checks import number
+from aucmax.estimators._solved import SolvedScorer
+from aucmax.losses import UNIVARIATE_LOSSES
+from aucmax.objective import Objective, UnivariateObjective
+from aucmax.penalties import ElasticNet
+from aucmax.problem import MemoryProblem, Problem
+from aucmax.solvers import ACCURACY_SOLVERS, Solver, get_solver
+
+__all__ = ["HingeClassifier"]
+
+
+class HingeClassifier(SolvedScorer):
+    """Linear classifier that minimises the hinge loss, the support vector machine's.
+
+    Minimises, over w and without a bias,
+
+        F(w) = mean over rows of max(0, 1 − y w·x) + α [ (1−ρ)/2 ‖w‖₂² + ρ ‖w‖₁ ],    ρ = 0 or 1.
+
+    Parameters
+    ----------
+    alpha : float
+        α ≥ 0, the strength of the penalty. The SADMM paper writes λ‖w‖₂² and λ‖w‖₁: its λ is α/2
+        with l2, and α with l1.
+    l1_ratio : float
+        ρ: 1 for l1, 0 for l2.
+    solver : str or Solver
+        A name in `aucmax.solvers.ACCURACY_SOLVERS`, or a solver object with its settings.
+        "pegasos" takes l2 alone.
+    tol : float
+        Optimality at which a solver stops, where it is recorded (``verbose`` or ``callback``).
+    max_iter : int
+        Most epochs; the solvers' ``n_epochs`` is the other limit.
+    warm_start : bool
+        Start from ``coef_`` of the last fit.
+    random_state : int, RandomState or None
+        Orders the rows.
+    verbose : int
+        Print objective and optimality after every epoch; also records ``history_``.
+    callback : callable, optional
+        ``callback(progress) -> bool``, see `aucmax.solvers.Progress`; True stops. Recorded too.
+        Dropped when the model is saved.
+
+    Attributes
+    ----------
+    coef_ : ndarray, shape (1, d)
+    intercept_ : ndarray, shape (1,)
+        0: there is no bias. Append a constant feature to the rows to have one.
+    classes_ : ndarray, shape (2,)
+        The larger label is the positive class.
+    n_iter_ : int
+        Epochs.
+    solver_ : str
+        The name of the solver that ran.
+    objective_ : float
+        F at the solution.
+    optimality_ : float
+        A bound of (F(w) − F*)/F(0), from a duality gap.
+    history_ : ndarray
+        Structured: passes, seconds, objective, optimality. Empty unless ``verbose`` or
+        ``callback`` is set.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from aucmax import HingeClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = StandardScaler().fit_transform(X)
+    >>> bool(HingeClassifier(random_state=0).fit(X, y).score(X, y) > 0.95)
+    True
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1e-4,
+        l1_ratio: float = 1.0,
+        *,
+        solver: str | Solver = "sadmm",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        callback: Callable[..., Any] | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callback = callback
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Take one pass of steps over more rows, step counter and random state continued.
+
+        Rows of one class take their steps too; rows of weight zero change nothing.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`; the weights are taken as they are, not normalised.
+        classes : array-like, shape (2,), optional
+            Both labels; needed at the first call when y does not hold both.
+        """
+        return self._partial_fit(X, y, classes, sample_weight)
+
+    # ---- inside --------------------------------------------------------------------------
+
+    def _settings(self) -> tuple[ElasticNet, Solver]:
+        """Check the settings, and that penalty and solver go together."""
+        number(self.alpha, "alpha")
+        number(self.l1_ratio, "l1_ratio", high=1.0)
+        number(self.tol, "tol", open_low=True)
+        number(self.max_iter, "max_iter", low=1, whole=True)
+        solver = get_solver(self.solver, ACCURACY_SOLVERS)
+        fits = [name for name, kind in ACCURACY_SOLVERS.items() if kind.takes_l1]
+        these = f"l1_ratio=1 goes with {', '.join(map(repr, fits))}, l1_ratio=0 with every solver"
+        if self.l1_ratio not in (0, 1):
+            raise ValueError(
+                f"l1_ratio must be 0 (l2) or 1 (l1) in HingeClassifier; got {self.l1_ratio!r}: "
+                f"{these}."
+            )
+        if self.l1_ratio == 1 and not solver.takes_l1:
+            raise ValueError(
+                f"the solver {solver.name!r} takes l1_ratio=0 only; got {self.l1_ratio!r}: {these}."
+            )
+        return ElasticNet(self.alpha, self.l1_ratio), solver
+
+    def _objective(self, problem: Problem, penalty: ElasticNet) -> Objective:
+        assert isinstance(problem, MemoryProblem)
+        return UnivariateObjective(problem, UNIVARIATE_LOSSES["hinge"], penalty)
+
+    def _intercept(self, coef: np.ndarray, means: tuple[np.ndarray, np.ndarray]) -> float:
+        return 0.0

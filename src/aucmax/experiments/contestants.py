@@ -1,0 +1,136 @@
+"""Everything that can be compared, by name, as an estimator that has ``decision_function``."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aucmax.estimators import AUCClassifier, AUCClassifierCV
+from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
+
+__all__ = ["CONTESTANTS", "LOGISTIC", "TUNED", "Setting", "contestants_named"]
+
+TUNED, LOGISTIC, LEAST_SQUARES = "tuned", "logistic", "least_squares"
+
+# name -> what the table's foot says of those that choose their own settings
+RIVALS = {
+    TUNED: "AUCClassifierCV",
+    LOGISTIC: "scikit-learn's logistic regression, class-balanced",
+    LEAST_SQUARES: "scikit-learn's ridge classifier, class-balanced",
+}
+
+CONTESTANTS = (*SOLVERS, *ACCURACY_SOLVERS, *RIVALS)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The objective that every solver minimises, and when it stops."""
+
+    alpha: float
+    l1_ratio: float
+    loss: str
+    standardize: float
+    tol: float
+    max_iter: int
+    seed: int
+
+    def on_objective(self, name: str) -> bool:
+        """Tell whether this one minimises the objective of the setting, and not its own."""
+        return name in SOLVERS and not SOLVERS[name].own_loss
+
+    def model(self, name: str, **other: Any) -> Any:
+        """Return the estimator for a name; "auto" is the solver that fits."""
+        settings = {"tol": self.tol, "max_iter": self.max_iter, **other}
+        settings["random_state"] = self.seed
+        if name in ACCURACY_SOLVERS:
+            from aucmax.estimators import HingeClassifier
+
+            return HingeClassifier(self.alpha, self.l1_ratio, solver=name, **settings)
+        settings["solver"] = name
+        if name != "auto" and SOLVERS[name].own_loss:
+            if SOLVERS[name].own_penalty:
+                return AUCClassifier(standardize=self.standardize, **settings)
+            return AUCClassifier(self.alpha, standardize=self.standardize, **settings)
+        return AUCClassifier(
+            self.alpha,
+            self.l1_ratio,
+            loss=self.loss,
+            standardize=self.standardize,
+            **settings,
+        )
+
+    def estimator(self, name: str) -> Any:
+        """Return the estimator for one of `CONTESTANTS`."""
+        if name == TUNED:
+            from sklearn.model_selection import StratifiedKFold
+
+            folds = StratifiedKFold(5, shuffle=True, random_state=self.seed)
+            return AUCClassifierCV(cv=folds)
+        if name in RIVALS:
+            from aucmax import rivals
+
+            kinds = {
+                LOGISTIC: "BalancedLogisticRegression",
+                LEAST_SQUARES: "BalancedLeastSquares",
+            }
+            return getattr(rivals, kinds[name])(random_state=self.seed)
+        return self.model(name)
+
+    def small(self, name: str) -> Any:
+        """Return an estimator that does little work, for a first run that compiles."""
+        model = self.estimator(name)
+        if name == TUNED:
+            return model.set_params(alphas=[1.0])
+        if name == LOGISTIC:
+            return model.set_params(Cs=[0.01])
+        if name == LEAST_SQUARES:
+            return model.set_params(alphas=[1.0])
+        return model.set_params(max_iter=3)
+
+    def check(self) -> None:
+        """Raise ValueError for settings that no solver takes."""
+        self.model("auto")._settings()
+
+    def unfit(self, name: str) -> str | None:
+        """Return why a solver is not for this objective, or None."""
+        if name in RIVALS:
+            return None
+        l1 = self.alpha * self.l1_ratio > 0
+        if name in ACCURACY_SOLVERS:
+            if self.standardize > 0:
+                return "does not take standardize; it takes 0"
+            if l1 and self.l1_ratio < 1:
+                return "does not take an elastic net; it takes l1-ratio 0 or 1"
+            if l1 and not ACCURACY_SOLVERS[name].takes_l1:
+                return "does not take an l1 penalty; it takes l1-ratio 0"
+            return None
+        kind = SOLVERS[name]
+        if kind.own_loss:
+            if l1 and not kind.own_penalty:
+                return "does not take an l1 penalty; it takes l1-ratio 0"
+            return None
+        if self.loss not in kind.losses:
+            return f"does not take loss {self.loss}; it takes {', '.join(kind.losses)}"
+        if l1 and not kind.takes_l1:
+            return "does not take an l1 penalty; it takes l1-ratio 0"
+        return None
+
+
+def contestants_named(names: Sequence[str]) -> list[str]:
+    """Return the names as `CONTESTANTS` spells them, each once.
+
+    Case, hyphens and underscores do not matter.
+
+    Raises
+    ------
+    ValueError
+        If there is no algorithm of a name.
+    """
+    plain = {name.replace("_", ""): name for name in CONTESTANTS}
+    found = []
+    for word in names:
+        name = plain.get(word.lower().replace("-", "").replace("_", ""))
+        if name is None:
+            raise ValueError(f"no algorithm {word!r}; there are {', '.join(CONTESTANTS)}.")
+        if name not in found:
+            found.append(name)
+    return found

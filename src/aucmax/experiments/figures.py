@@ -1,0 +1,255 @@
+"""A published figure again: run its pieces, keep them, draw the panels."""
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from aucmax.experiments.protocol import Source, digest_of, present, quiet
+from aucmax.experiments.store import Store, key_of
+from aucmax.report.figures import Drawing, Line, lines_drawing, save_lines
+from aucmax.report.page import Page, ResultTable, Section, write_page
+from aucmax.report.provenance import provenance
+
+__all__ = ["FigureSpec", "Panel", "Piece", "Setting", "mean_lines", "present", "run_figure"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a figure is run.
+
+    Parameters
+    ----------
+    runs : int
+        Repetitions.
+    seed : int
+        Of splits and methods.
+    quick : bool
+        A small version.
+    """
+
+    runs: int
+    seed: int
+    quick: bool
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a figure that is run and kept by itself.
+
+    Parameters
+    ----------
+    source : Source
+    what : tuple of (str, value)
+        All that determines it beside the data: the method, its settings, the seed.
+    """
+
+    source: Source
+    what: tuple[tuple[str, Any], ...]
+
+    def __getitem__(self, name: str) -> Any:
+        return dict(self.what)[name]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes.
+
+    Parameters
+    ----------
+    name : str
+        Of its files.
+    title, xlabel, ylabel : str
+    lines : dict of str to Line
+    caption : str
+    xlog, ylog : bool
+    """
+
+    name: str
+    title: str
+    xlabel: str
+    ylabel: str
+    lines: dict[str, Line]
+    caption: str
+    xlog: bool = False
+    ylog: bool = False
+
+    def drawing(self) -> Drawing:
+        """Return it for a page."""
+        return lines_drawing(
+            self.lines,
+            name="".join(c for c in self.name if c.isalnum()),
+            title=self.title,
+            caption=self.caption,
+            xlabel=self.xlabel,
+            ylabel=self.ylabel,
+            xlog=self.xlog,
+            ylog=self.ylog,
+        )
+
+    def save(self, folder: Path) -> None:
+        """Write it as SVG and PNG."""
+        for suffix in (".svg", ".png"):
+            save_lines(
+                folder / f"{self.name}{suffix}",
+                self.lines,
+                title=self.title,
+                xlabel=self.xlabel,
+                ylabel=self.ylabel,
+                xlog=self.xlog,
+                ylog=self.ylog,
+            )
+
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class FigureSpec:
+    """A published figure, or one of ours.
+
+    Parameters
+    ----------
+    name, title : str
+        As ``aucmax reproduce`` calls it; what it is, and whose.
+    sources : sequence of Source
+        Data sets it can be run on.
+    pieces : callable
+        (source, setting) to what has to be run.
+    run : callable
+        A piece to rows, each a flat dict.
+    panels : callable
+        All rows to the panels.
+    findings : callable
+        All rows to sentences that say what they show.
+    runs : int
+        Repetitions when none are asked for.
+    seconds : callable
+        (source, setting) to about how long its pieces take on one core.
+    timed : bool
+        Whether it shows seconds: its pieces then run one after the other.
+    """
+
+    name: str
+    title: str
+    sources: Sequence[Source]
+    pieces: Callable[[Source, Setting], list[Piece]]
+    run: Callable[[Piece], list[Row]]
+    panels: Callable[[list[Row]], list[Panel]]
+    findings: Callable[[list[Row]], list[str]]
+    runs: int
+    seconds: Callable[[Source, Setting], float]
+    timed: bool = False
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What a figure gave: all rows, the panels, the findings, and what failed."""
+
+    spec: FigureSpec
+    rows: list[Row]
+    panels: list[Panel]
+    findings: list[str]
+    failures: list[str]
+
+
+def pieces_of(spec: FigureSpec, sources: Sequence[Source], setting: Setting) -> list[Piece]:
+    """Return all pieces."""
+    return [piece for source in sources for piece in spec.pieces(source, setting)]
+
+
+def run_figure(
+    spec: FigureSpec,
+    sources: Sequence[Source],
+    setting: Setting,
+    store: Store,
+    n_jobs: int,
+    done: Callable[[str, float], None],
+) -> Drawn:
+    """Run what is not in the store yet; return the rows and panels."""
+    keys = {piece: _key(spec, piece) for piece in pieces_of(spec, sources, setting)}
+    todo = [piece for piece, key in keys.items() if key not in store]
+    for _ in range(len(keys) - len(todo)):
+        done(spec.name, 0.0)
+    failures = []
+    pool = Parallel(n_jobs=n_jobs if len(todo) > 1 else 1, return_as="generator", batch_size=1)
+    found = pool(delayed(_one)(spec.run, piece) for piece in todo)
+    for piece, (rows, error) in zip(todo, found, strict=True):
+        if error is None:
+            store.add(keys[piece], {"rows": rows})
+        else:
+            words = ", ".join(f"{name} {value}" for name, value in piece.what)
+            failures.append(f"{piece.source.name}, {words}: {error}")
+        done(f"{spec.name}, {piece.source.name}", 0.0)
+    rows = [row for key in keys.values() if key in store for row in store[key]["rows"]]
+    panels = spec.panels(rows) if rows else []
+    return Drawn(spec, rows, panels, spec.findings(rows) if rows else [], failures)
+
+
+def _key(spec: FigureSpec, piece: Piece) -> str:
+    s = piece.source
+    source = [s.name, s.binarize, s.scale, digest_of(s.name)]
+    return key_of({"figure": spec.name, "source": source, "what": piece.what})
+
+
+def _one(run: Callable[[Piece], list[Row]], piece: Piece) -> tuple[list[Row], str | None]:
+    try:
+        with quiet():
+            return [{"data": piece.source.name, **row} for row in run(piece)], None
+    except Exception as error:
+        return [], " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def mean_lines(
+    rows: Sequence[Row], x: str, y: str, by: str, spread: bool = True
+) -> dict[str, Line]:
+    """Return, for each value of ``by``, the mean of y at every x over the repetitions.
+
+    With its standard deviation where there are several and ``spread`` asks for it.
+    """
+    lines = {}
+    for name in dict.fromkeys(row[by] for row in rows):
+        mine = [row for row in rows if row[by] == name and row[y] is not None]
+        at = sorted({row[x] for row in mine})
+        values = [[row[y] for row in mine if row[x] == here] for here in at]
+        mean = np.array([np.mean(v) for v in values])
+        several = spread and max(map(len, values), default=0) > 1
+        deviation = np.array([np.std(v) for v in values]) if several else None
+        lines[str(name)] = Line(np.array(at, dtype=float), mean, deviation)
+    return lines
+
+
+def write_figure(drawn: Drawn, folder: Path, command: str, seed: int) -> list[str]:
+    """Write rows, panels as SVG and PNG, findings as Markdown, and the page; return the names."""
+    head = list(dict.fromkeys(name for row in drawn.rows for name in row))
+    with open(folder / "runs.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(head)
+        writer.writerows([[row.get(name, "") for name in head] for row in drawn.rows])
+    for panel in drawn.panels:
+        panel.save(folder)
+    lines = [f"# {drawn.spec.title}\n", *(f"- {line}" for line in drawn.findings)]
+    lines += [f"- failed: {line}" for line in drawn.failures]
+    (folder / "findings.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    sections = []
+    if drawn.findings:
+        told = [tuple(line.partition(": ")[::2]) for line in drawn.findings]
+        table = ResultTable(("", "what the runs show"), told, words=(1,))
+        sections.append(Section("Findings", tables=[table]))
+    if drawn.panels:
+        drawings = [panel.drawing() for panel in drawn.panels]
+        sections.append(Section("Figures", drawings=drawings))
+    page = Page(
+        drawn.spec.title,
+        f"{len(drawn.rows):,} points on "
+        f"{', '.join(dict.fromkeys(row['data'] for row in drawn.rows))}.",
+        sections,
+        provenance=provenance(command, [], seed),
+    )
+    write_page(page, folder / "report.html")
+    names = ["runs.csv", "findings.md", "report.html"]
+    return [*names, *(f"{panel.name}.svg and .png" for panel in drawn.panels[:1])]

@@ -1,0 +1,247 @@
+"""The papers' methods with the grids their authors searched, as estimators of this package."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from aucmax import theory
+from aucmax.estimators import AUCClassifier
+from aucmax.solvers import OAM, OPAUC, SOLAM, SPAM, VRSPAM, UnivariateSGD
+
+__all__ = ["METHODS", "Facts", "Method"]
+
+
+class Facts(NamedTuple):
+    """What a method may know of its training rows.
+
+    Parameters
+    ----------
+    n, d : int
+        Rows and features.
+    row : float
+        Stored entries of a row, on average.
+    p : float
+        Share of the positive class.
+    """
+
+    n: int
+    d: int
+    row: float
+    p: float
+
+
+Build = Callable[[Mapping[str, float], Facts, int], Any]
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of a table.
+
+    Parameters
+    ----------
+    axes : mapping of str to tuple of float
+        The grid, one ascending axis for each setting that is tuned.
+    build : callable
+        Settings, facts and a seed to an unfitted estimator.
+    row_seconds : callable
+        Facts to the seconds that a fit takes for each row, roughly, on one core.
+    note : str
+        How it is run, in a few words.
+    limit : callable
+        Facts to why it cannot run on such rows, or None.
+    """
+
+    axes: Mapping[str, tuple[float, ...]]
+    build: Build
+    row_seconds: Callable[[Facts], float]
+    note: str
+    limit: Callable[[Facts], str | None] = field(default=lambda facts: None)
+
+
+TENS = tuple(float(10.0**k) for k in range(-5, 6))
+SPAM_STEPS = tuple(float(c) for c in range(1, 101, 9))
+RADII = tuple(float(10.0**k) for k in range(-1, 6))
+RATES = tuple(float(2.0**k) for k in range(-12, 11))
+OPAUC_PENALTIES = tuple(float(2.0**k) for k in range(-10, 3))
+BATCH_PENALTIES = tuple(float(2.0**k) for k in range(-10, 11))
+OUR_PENALTIES = tuple(float(10.0 ** (k / 2)) for k in range(-16, 2))
+
+
+def _elastic_net(at: Mapping[str, float], facts: Facts) -> tuple[float, float]:
+    """Return (alpha, l1_ratio) of β and β₁ on the papers' scale."""
+    l2 = theory.alpha_from_beta(at["beta"], facts.p)
+    l1 = theory.alpha_from_beta(at.get("beta1", 0.0), facts.p)
+    return l2 + l1, l1 / (l2 + l1)
+
+
+def _spam(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
+    solver = SPAM(at["C"], n_epochs=15, order="cyclic")
+    return AUCClassifier(*_elastic_net(at, facts), solver=solver, random_state=seed)
+
+
+def _vrspam(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
+    solver = VRSPAM(n_stages=15)
+    return AUCClassifier(*_elastic_net(at, facts), solver=solver, random_state=seed)
+
+
+def _solam(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
+    solver = SOLAM(at["C"], n_epochs=15, order="cyclic", radius=at["R"])
+    return AUCClassifier(0.0, solver=solver, random_state=seed)
+
+
+def _opauc(covariance: str = "full", rank: int | None = None) -> Build:
+    def build(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
+        solver = OPAUC(at["eta"], covariance=covariance, rank=rank)
+        return AUCClassifier(at["lambda"], solver=solver, random_state=seed)
+
+    return build
+
+
+def _oam(update: str, buffer_size: int) -> Build:
+    def build(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
+        solver = OAM(update=update, C=at["C"], buffer_size=buffer_size)
+        return AUCClassifier(solver=solver, random_state=seed)
+
+    return build
+
+
+def _univariate(loss: str) -> Build:
+    def build(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
+        solver = UnivariateSGD(loss=loss, step_size=at["eta"], n_epochs=1)
+        return AUCClassifier(0.0, solver=solver, random_state=seed)
+
+    return build
+
+
+def _optimum(loss: str) -> Build:
+    def build(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
+        return AUCClassifier(at["alpha"], loss=loss, max_iter=2000)
+
+    return build
+
+
+def _svm_perf(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
+    return AUCClassifier(1.0 / (2.0 * at["C"]), loss="hinge", tol=1e-3, max_iter=2000)
+
+
+def _least_squares(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
+    return AUCClassifier(at["lambda"], loss="square", max_iter=2000)
+
+
+def _batch_univariate(kind: str) -> Build:
+    def build(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
+        from sklearn.linear_model import LogisticRegression, RidgeClassifier
+
+        if kind == "logistic":
+            C = 1.0 / (at["lambda"] * facts.n)
+            return LogisticRegression(C=C, class_weight="balanced", max_iter=2000)
+        return RidgeClassifier(at["lambda"] * facts.n, class_weight="balanced")
+
+    return build
+
+
+def _per_entry(passes: float, seconds: float) -> Callable[[Facts], float]:
+    return lambda facts: passes * (5e-8 + seconds * facts.row)
+
+
+def _square_too_large(facts: Facts) -> str | None:
+    return "two d×d matrices do not fit" if facts.d > 5000 else None
+
+
+_two = {"C": SPAM_STEPS, "beta": TENS}
+_eta_lambda = {"eta": RATES, "lambda": OPAUC_PENALTIES}
+
+
+def _sketch(facts: Facts) -> float:
+    return 4e-9 * facts.d * 50
+
+
+METHODS: dict[str, Method] = {
+    "SPAM-L2": Method(_two, _spam, _per_entry(15, 6e-9), "C/√t, 15 passes, averaged"),
+    "SPAM-NET": Method(
+        {**_two, "beta1": TENS}, _spam, lambda f: 15 * 4e-9 * f.d, "C/√t, 15 passes, averaged"
+    ),
+    "VRSPAM-L2": Method(
+        {"beta": TENS}, _vrspam, _per_entry(30, 1e-8), "constant step, 15 stages, from SPAM"
+    ),
+    "VRSPAM-NET": Method(
+        {"beta": TENS, "beta1": TENS},
+        _vrspam,
+        lambda f: 15 * 6e-9 * f.d,
+        "constant step, 15 stages, from SPAM",
+    ),
+    "SOLAM": Method(
+        {"C": SPAM_STEPS, "R": RADII}, _solam, _per_entry(15, 6e-9), "C/√t, 15 passes, averaged"
+    ),
+    "OPAUC": Method(
+        _eta_lambda,
+        _opauc(),
+        lambda f: 1.5e-9 * f.d**2 + 1e-7,
+        "constant step, one pass, last iterate",
+        _square_too_large,
+    ),
+    "OPAUCr": Method(
+        _eta_lambda, _opauc("gaussian", 50), _sketch, "rank 50, one pass, last iterate"
+    ),
+    "OPAUC_f": Method(
+        _eta_lambda, _opauc("subset", 1000), lambda f: 1.5e-3, "1000 features at random"
+    ),
+    "OPAUC_rp": Method(
+        _eta_lambda, _opauc("projection", 1000), lambda f: 1.5e-3, "projected to 1000"
+    ),
+    "OPAUC_pca": Method(_eta_lambda, _opauc("pca", 1000), lambda f: 5e-3, "PCA to 1000"),
+    "OAM_seq": Method(
+        {"C": RATES}, _oam("sequential", 100), _per_entry(100, 4e-9), "buffers of 100, one pass"
+    ),
+    "OAM_gra": Method(
+        {"C": RATES}, _oam("gradient", 100), _per_entry(100, 4e-9), "buffers of 100, one pass"
+    ),
+    "OAM_seq, 50": Method(
+        {"C": RATES}, _oam("sequential", 50), _per_entry(50, 4e-9), "buffers of 50, one pass"
+    ),
+    "OAM_gra, 50": Method(
+        {"C": RATES}, _oam("gradient", 50), _per_entry(50, 4e-9), "buffers of 50, one pass"
+    ),
+    "online Uni-Exp": Method(
+        {"eta": RATES}, _univariate("exp"), _per_entry(1, 1e-8), "class-balanced, one pass"
+    ),
+    "online Uni-Squ": Method(
+        {"eta": RATES}, _univariate("square"), _per_entry(1, 1e-8), "class-balanced, one pass"
+    ),
+    "SVM-perf": Method(
+        {"C": BATCH_PENALTIES}, _svm_perf, _per_entry(200, 3e-9), "cutting planes, gap 1e-3"
+    ),
+    "batch LS-SVM": Method(
+        {"lambda": BATCH_PENALTIES}, _least_squares, _per_entry(60, 3e-9), "the exact optimum"
+    ),
+    "batch Uni-Log": Method(
+        {"lambda": BATCH_PENALTIES},
+        _batch_univariate("logistic"),
+        _per_entry(100, 4e-9),
+        "scikit-learn, class-balanced",
+    ),
+    "batch Uni-Squ": Method(
+        {"lambda": BATCH_PENALTIES},
+        _batch_univariate("square"),
+        _per_entry(100, 4e-9),
+        "scikit-learn, class-balanced",
+    ),
+    "optimum": Method(
+        {"alpha": OUR_PENALTIES},
+        _optimum("square"),
+        _per_entry(60, 3e-9),
+        "the exact optimum of the same objective, alpha tuned: the certificate",
+    ),
+}
+# two names for one objective: the second is solved as the first
+METHODS["batch SVM-OR"] = METHODS["SVM-perf"]
+METHODS["B-LS-SVM"] = METHODS["batch LS-SVM"]
+
+
+def facts_of(X: Any, positive: np.ndarray) -> Facts:
+    """Return the facts of training rows."""
+    n, d = X.shape
+    stored = X.nnz if hasattr(X, "nnz") else n * d
+    return Facts(n, d, stored / max(n, 1), float(np.mean(positive)))

@@ -1,0 +1,77 @@
+"""Tables 2, 3 and 5 of "One-pass AUC optimization" (Gao, Jin, Zhu & Zhou 2013)."""
+
+from aucmax.experiments.protocol import Protocol, Source
+from aucmax.experiments.spam_table import GROUPED, HALVES
+from aucmax.experiments.tables import TableSpec
+
+_PROTOCOL = Protocol(runs=5, folds=5, tuning="nested", tune_rows=5000, coarse=False, seed=0)
+
+# features to [−1, 1]; sparse ones keep their zeros
+_SOURCES = [
+    Source("diabetes", None, "minmax"),
+    Source("fourclass", None, "minmax"),
+    Source("german", None, "minmax"),
+    Source("splice", None, "minmax"),
+    Source("usps", HALVES, "minmax"),
+    Source("letter", HALVES, "minmax"),
+    Source("magic04", None, "minmax"),
+    Source("a9a", None, "maxabs"),
+    Source("mnist", HALVES, "maxabs"),
+    Source("connect-4", HALVES, "maxabs"),
+]
+
+_REMARKS = {
+    (name, "*"): GROUPED for name in ("usps", "letter", "mnist", "connect-4", "sector", "news20")
+}
+
+ONLINE = TableSpec(
+    name="opauc-online",
+    title="Test AUC of OPAUC and online rivals: Gao, Jin, Zhu & Zhou 2013, Table 2",
+    published="opauc_online",
+    sources=_SOURCES,
+    methods=["OPAUC", "OAM_seq", "OAM_gra", "online Uni-Exp", "online Uni-Squ"],
+    protocol=_PROTOCOL,
+    columns={},
+    tested=True,
+    remarks=_REMARKS,
+)
+
+BATCH = TableSpec(
+    name="opauc-batch",
+    title="Test AUC of OPAUC and batch rivals: Gao, Jin, Zhu & Zhou 2013, Table 3",
+    published="opauc_batch",
+    sources=_SOURCES,
+    methods=[
+        "OPAUC",
+        "SVM-perf",
+        "batch SVM-OR",
+        "batch LS-SVM",
+        "batch Uni-Log",
+        "batch Uni-Squ",
+    ],
+    protocol=_PROTOCOL,
+    columns={},
+    tested=True,
+    remarks=_REMARKS,
+)
+
+HIGHDIM = TableSpec(
+    name="opauc-highdim",
+    title="Test AUC of OPAUCr and rivals: Gao, Jin, Zhu & Zhou 2013, Table 5",
+    published="opauc_highdim",
+    sources=[Source("sector", HALVES, "maxabs"), Source("news20", HALVES, "maxabs")],
+    methods=[
+        "OPAUCr",
+        "OAM_seq, 50",
+        "OAM_gra, 50",
+        "online Uni-Exp",
+        "online Uni-Squ",
+        "OPAUC_f",
+        "OPAUC_rp",
+        "OPAUC_pca",
+    ],
+    protocol=_PROTOCOL,
+    columns={"OAM_seq, 50": "OAM_seq", "OAM_gra, 50": "OAM_gra"},
+    tested=True,
+    remarks=_REMARKS,
+)

@@ -1,0 +1,254 @@
+"""How the papers' tables were run: repeated folds, tuning, and one row for every single run."""
+
+import contextlib
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+
+from aucmax import datasets
+from aucmax.experiments.methods import METHODS, Facts, facts_of
+from aucmax.experiments.store import key_of
+from aucmax.experiments.tuning import coarse_to_fine, evaluations
+from aucmax.metrics import roc_auc
+
+__all__ = ["Job", "Protocol", "Source", "digest_of", "present", "seconds_of", "splits_of"]
+
+_TUNE_FOLDS = 3
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set as a paper prepared it.
+
+    Parameters
+    ----------
+    name : str
+        As `aucmax.datasets` calls it.
+    binarize : str, tuple or None
+        Which classes are positive.
+    scale : str, tuple of str or None
+        Of rows or features, one after the other.
+    made : bool
+        Whether the experiment makes its rows itself: nothing to load.
+    """
+
+    name: str
+    binarize: Any = None
+    scale: str | tuple[str, ...] | None = None
+    made: bool = False
+
+    def load(self) -> tuple[Any, np.ndarray]:
+        """Return (X, is positive)."""
+        return _loaded(self)
+
+
+@lru_cache(maxsize=2)
+def _loaded(source: Source) -> tuple[Any, np.ndarray]:
+    data = datasets.load(source.name, binarize=source.binarize)
+    X, y = data.data, np.asarray(data.target)
+    for how in (source.scale,) if isinstance(source.scale, str) else source.scale or ():
+        X = datasets.scale(X, how)
+    return X, y == y.max()
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How a table is run.
+
+    Parameters
+    ----------
+    runs : int
+        Repetitions.
+    folds : int
+        Cross-validation folds of a repetition; 0 for random 80/20 splits.
+    tuning : {"nested", "authors"}
+        "nested" tunes on every training part; "authors" once, on the first, as they did, which
+        leaks rows that later parts are tested on into the tuning.
+    tune_rows : int
+        Rows of a training part that tuning may use, at most.
+    coarse : bool
+        Tune on the wide lattice of the grid only.
+    seed : int
+        Of the splits and the methods.
+    """
+
+    runs: int
+    folds: int
+    tuning: str
+    tune_rows: int
+    coarse: bool
+    seed: int
+
+    @property
+    def parts(self) -> int:
+        """Single runs of a method on a data set."""
+        return self.runs * max(self.folds, 1)
+
+
+def splits_of(positive: np.ndarray, protocol: Protocol) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return (training rows, test rows) of every single run, stratified."""
+    blank = np.zeros(len(positive))
+    if protocol.folds == 0:
+        random = StratifiedShuffleSplit(protocol.runs, test_size=0.2, random_state=protocol.seed)
+        return list(random.split(blank, positive))
+    parts: list[tuple[np.ndarray, np.ndarray]] = []
+    for run in range(protocol.runs):
+        folds = StratifiedKFold(protocol.folds, shuffle=True, random_state=protocol.seed + run)
+        parts += list(folds.split(blank, positive))
+    return parts
+
+
+@dataclass(frozen=True)
+class Job:
+    """One tuning, or one fit and its test, of a method on a part of a data set."""
+
+    source: Source
+    method: str
+    protocol: Protocol
+    part: int
+    settings: tuple[tuple[str, float], ...] | None = None  # None: tune
+
+    @property
+    def key(self) -> str:
+        """A digest of all that determines the result."""
+        p, digest = self.protocol, digest_of(self.source.name)
+        return key_of(
+            {
+                "source": [self.source.name, self.source.binarize, self.source.scale, digest],
+                "method": self.method,
+                "axes": METHODS[self.method].axes,
+                "note": METHODS[self.method].note,
+                "splits": [p.folds, p.seed + self.part // max(p.folds, 1) if p.folds else p.seed],
+                "runs": p.runs if p.folds == 0 else None,
+                "part": self.part % p.folds if p.folds else self.part,
+                "tuning": [p.tune_rows, p.coarse] if self.settings is None else None,
+                "settings": self.settings,
+                "seed": p.seed,
+            }
+        )
+
+    def run(self) -> dict[str, Any]:
+        """Do it; a failure becomes the row's ``error``."""
+        X, positive = self.source.load()
+        train, test = splits_of(positive, self.protocol)[self.part]
+        row: dict[str, Any] = {
+            "data": self.source.name,
+            "method": self.method,
+            "run": self.part // max(self.protocol.folds, 1),
+            "fold": self.part % self.protocol.folds if self.protocol.folds else 0,
+            "seed": self.protocol.seed,
+        }
+        started = time.perf_counter()
+        try:
+            if self.settings is None:
+                row |= self._tune(X[train], positive[train])
+            else:
+                row |= self._fit(X, positive, train, test)
+        except Exception as error:
+            row["error"] = " ".join(f"{type(error).__name__}: {error}".split())
+        row["job_seconds"] = time.perf_counter() - started
+        return row
+
+    def _tune(self, X: Any, positive: np.ndarray) -> dict[str, Any]:
+        method, seed = METHODS[self.method], self.protocol.seed
+        rows = np.arange(len(positive))
+        if len(rows) > self.protocol.tune_rows:
+            some = StratifiedShuffleSplit(1, train_size=self.protocol.tune_rows, random_state=seed)
+            rows, _ = next(some.split(rows, positive))
+            rows = np.sort(rows)
+        X, positive = X[rows], positive[rows]
+        folds = StratifiedKFold(_TUNE_FOLDS, shuffle=True, random_state=seed)
+        parts = list(folds.split(rows, positive))
+
+        def value(at: dict[str, float]) -> float:
+            aucs = []
+            for train, test in parts:
+                facts = facts_of(X[train], positive[train])
+                with quiet():
+                    model = method.build(at, facts, seed).fit(X[train], positive[train])
+                    scores = model.decision_function(X[test])
+                if not np.all(np.isfinite(scores)):
+                    return float("nan")
+                aucs.append(roc_auc(positive[test], scores))
+            return float(np.mean(aucs))
+
+        found = coarse_to_fine(value, method.axes, self.protocol.coarse)
+        return {
+            "kind": "tuning",
+            "settings": found.at,
+            "tuning_auc": found.value,
+            "tried": found.tried,
+            "rows": len(rows),
+        }
+
+    def _fit(
+        self, X: Any, positive: np.ndarray, train: np.ndarray, test: np.ndarray
+    ) -> dict[str, Any]:
+        assert self.settings is not None
+        at = dict(self.settings)
+        facts = facts_of(X[train], positive[train])
+        model = METHODS[self.method].build(at, facts, self.protocol.seed + self.part)
+        X_train, X_test = X[train], X[test]
+        with quiet():
+            started = time.perf_counter()
+            model.fit(X_train, positive[train])
+            seconds = time.perf_counter() - started
+            scores = model.decision_function(X_test)
+        return {
+            "kind": "fit",
+            "settings": at,
+            "auc": float(roc_auc(positive[test], scores)),
+            "seconds": seconds,
+            "passes": float(np.max(getattr(model, "n_iter_", np.nan))),
+            "objective": float(getattr(model, "objective_", np.nan)),
+            "optimality": float(getattr(model, "optimality_", np.nan)),
+        }
+
+
+@lru_cache(maxsize=64)
+def digest_of(name: str) -> str:
+    """Return the digests of a data set's files, for the keys of results."""
+    if name not in datasets.names():
+        return ""
+    parts = datasets.about(name).parts
+    return ",".join(part.sha256[:12] for part in parts)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """What does not converge shows in its AUC, and in its optimality."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def seconds_of(method: str, facts: Facts, protocol: Protocol) -> float:
+    """Return about how long a method takes on a data set, tuning included, on one core."""
+    kind = METHODS[method]
+    share = 1.0 - 1.0 / (protocol.folds or 5)
+    a_row = kind.row_seconds(facts)
+    tuned = min(protocol.tune_rows, share * facts.n)
+    count = evaluations(kind.axes) if not protocol.coarse else evaluations(kind.axes) // 2
+    tunings = protocol.parts if protocol.tuning == "nested" else 1
+    each = a_row * tuned * (_TUNE_FOLDS - 1) + 2e-3 * _TUNE_FOLDS
+    return tunings * count * each + protocol.parts * (a_row * share * facts.n + 2e-3)
+
+
+def present(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
+    """Return the data sets that are there, and the names of those that are not."""
+    there, missing = [], []
+    for source in sources:
+        try:
+            if not source.made:
+                datasets.load(source.name)
+        except (ValueError, OSError):
+            missing.append(source.name)
+        else:
+            there.append(source)
+    return there, missing

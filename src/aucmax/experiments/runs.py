@@ -1,0 +1,191 @@
+"""Contestants on the same repeated splits: scores, seconds, and the distance to the optimum."""
+
+import contextlib
+import time
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from aucmax import metrics
+from aucmax.experiments.contestants import Setting
+from aucmax.experiments.paired import PairedTest, resampled_test
+from aucmax.losses import LOSSES
+from aucmax.objective import Objective
+from aucmax.penalties import ElasticNet
+from aucmax.problem import MemoryProblem
+from aucmax.rows import as_rows
+
+__all__ = [
+    "Labelled",
+    "Measure",
+    "Run",
+    "Split",
+    "course",
+    "run_split",
+    "splits_of",
+    "tested",
+    "warm_up",
+]
+
+REFERENCE_TOL = 1e-10
+WARM_UP_ROWS = 40  # of each class
+
+
+class Labelled(Protocol):
+    """Rows of two classes: ``X``, labels ``y``, which of them are positive, and a name."""
+
+    @property
+    def X(self) -> Any: ...
+
+    @property
+    def y(self) -> np.ndarray: ...
+
+    @property
+    def is_positive(self) -> np.ndarray: ...
+
+    @property
+    def name(self) -> str: ...
+
+
+class Split(NamedTuple):
+    """Row numbers of one split, counted from 1."""
+
+    number: int
+    train: np.ndarray
+    test: np.ndarray
+
+
+class Measure:
+    """The objective on the training rows of one split, and the lowest value any solver found."""
+
+    def __init__(self, rows: Labelled, part: Split, setting: Setting) -> None:
+        X, y = rows.X[part.train], rows.is_positive[part.train]
+        problem = MemoryProblem(as_rows(X), np.where(y, 1.0, -1.0)).scaled(setting.standardize)
+        self.objective = Objective(
+            problem, LOSSES[setting.loss], ElasticNet(setting.alpha, setting.l1_ratio)
+        )
+        self.lowest = np.inf
+        with contextlib.suppress(Exception), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            best = setting.model("auto", tol=REFERENCE_TOL, max_iter=max(setting.max_iter, 10_000))
+            self.value(best.fit(X, y).coef_[0])
+
+    def value(self, coef: np.ndarray) -> float:
+        """J at coefficients for the features as given."""
+        value = float(self.objective.value(self.objective.problem.from_features(coef)))
+        if np.isfinite(value):
+            self.lowest = min(self.lowest, value)
+        return value
+
+    def gap(self, value: float) -> float:
+        """(J − J*) / J*."""
+        return (value - self.lowest) / self.lowest if self.lowest > 0 else value - self.lowest
+
+
+@dataclass
+class Run:
+    """What one algorithm gave, a value per split."""
+
+    name: str
+    aucs: list[float] = field(default_factory=list)
+    scores: list[np.ndarray] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    optimality: list[float] = field(default_factory=list)
+    objectives: list[float] = field(default_factory=list)
+    gaps: list[float] = field(default_factory=list)
+    warning: str | None = None
+    error: str | None = None
+    unfit: bool = False  # does not take the loss or the penalty, and was not tried
+    on_objective: bool = True  # minimises the objective of the others
+
+    def close(self, measure: Measure) -> None:
+        """Turn the objective of the last split into a gap, now that all have run."""
+        if len(self.objectives) > len(self.gaps):
+            self.gaps.append(measure.gap(self.objectives[-1]))
+
+
+def splits_of(rows: Labelled, splits: int, test_size: float, seed: int) -> list[Split]:
+    """Return stratified random splits, both classes in each part."""
+    from sklearn.model_selection import StratifiedShuffleSplit
+
+    positives, n = int(rows.is_positive.sum()), len(rows.y)
+    if min(positives, n - positives) < 2:
+        raise ValueError(f"{rows.name}: a split needs two rows of each class.")
+    shuffled = StratifiedShuffleSplit(splits, test_size=test_size, random_state=seed)
+    try:
+        parts = list(shuffled.split(np.zeros(n), rows.y))
+    except ValueError as error:
+        raise ValueError(f"{rows.name}: {error}") from None
+    for train, test in parts:
+        for part in (train, test):
+            if len(np.unique(rows.y[part])) < 2:
+                raise ValueError(
+                    f"{rows.name}: with --test-size {test_size:g} a part of a split has rows of "
+                    "one class only; there are too few of the other."
+                )
+    return [Split(i, train, test) for i, (train, test) in enumerate(parts, 1)]
+
+
+def warm_up(run: Run, rows: Labelled, setting: Setting) -> None:
+    """Compile and import what the clock must not count; what fails will fail again later."""
+    kinds = (np.flatnonzero(rows.is_positive), np.flatnonzero(~rows.is_positive))
+    few = np.concatenate([kind[:WARM_UP_ROWS] for kind in kinds])
+    with contextlib.suppress(Exception):
+        setting.small(run.name).fit(rows.X[few], rows.y[few])
+
+
+def run_split(run: Run, rows: Labelled, part: Split, measure: Measure, setting: Setting) -> None:
+    """One algorithm on one split; after a failure it is left out of the rest."""
+    if run.error is not None:
+        return
+    X, y = rows.X[part.train], rows.y[part.train]
+    model = setting.estimator(run.name)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            started = time.perf_counter()
+            model.fit(X, y)
+            seconds = time.perf_counter() - started
+        score = model.decision_function(rows.X[part.test])
+        auc = metrics.roc_auc(rows.is_positive[part.test], score)
+    except Exception as error:
+        run.error = " ".join(str(error).split()) or type(error).__name__
+        return
+    for warning in caught:
+        if issubclass(warning.category, UserWarning) and run.warning is None:
+            run.warning = " ".join(str(warning.message).split())
+    run.aucs.append(auc)
+    run.scores.append(np.asarray(score))
+    run.seconds.append(seconds)
+    if run.on_objective:
+        run.optimality.append(float(model.optimality_))
+        run.objectives.append(measure.value(model.coef_[0]))
+
+
+def course(
+    name: str, rows: Labelled, part: Split, setting: Setting
+) -> tuple[list[float], list[float]]:
+    """Passes over the rows of one split and the objective after each."""
+    passes: list[float] = []
+    values: list[float] = []
+
+    def record(at: Any) -> None:
+        passes.append(at.passes)
+        values.append(at.objective)
+
+    model = setting.model(name, callback=record)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(rows.X[part.train], rows.y[part.train])
+    return passes, values
+
+
+def tested(run: Run, first: Run, rows: Labelled, parts: list[Split]) -> PairedTest:
+    """Return the paired test of two runs: DeLong's on one split, else over the splits."""
+    if len(parts) == 1:
+        y = rows.is_positive[parts[0].test]
+        return PairedTest(*metrics.auc_test(y, run.scores[0], first.scores[0]))
+    share = len(parts[0].test) / len(parts[0].train)
+    return resampled_test(np.subtract(run.aucs, first.aucs).tolist(), share)

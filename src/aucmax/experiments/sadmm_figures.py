@@ -1,0 +1,211 @@
+"""Figures 1 to 3 of the SADMM paper: test error against samples, and the O(1/t) curve."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from aucmax.estimators import HingeClassifier
+from aucmax.experiments.figures import FigureSpec, Panel, Piece, Row, Setting, mean_lines
+from aucmax.experiments.protocol import Source
+from aucmax.report.figures import Line
+from aucmax.solvers import COMID, RDA, SADMM, Pegasos
+
+LAMBDAS = (1e-5, 1e-4, 1e-3)
+MEDIUM = 1e-4
+POINTS = 25
+SOURCES = [
+    Source("a9a", None, None),
+    Source("splice", None, "unit-norm"),
+    Source("usps", "even-odd", "unit-norm"),
+    Source("mnist", "even-odd", "unit-norm"),
+    Source("sector", "even-odd", "unit-norm"),
+]
+# one pass, averaged, the step tuned on the first run's training rows
+GRIDS: dict[str, tuple[Any, tuple[float, ...]]] = {
+    "SADMM": (lambda v: SADMM(rho=v, n_epochs=1, average=True), (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)),
+    "RDA": (lambda v: RDA(gamma=v, n_epochs=1, average=True), (0.3, 1.0, 3.0, 10.0, 30.0)),
+    "COMID": (
+        lambda v: COMID(step_size=v, n_epochs=1, average=True),
+        (0.03, 0.1, 0.3, 1.0, 3.0),
+    ),
+    "Pegasos": (lambda v: Pegasos(n_epochs=1, average=True), (0.0,)),
+}
+
+
+def _parts(piece: Piece) -> tuple[Any, Any, np.ndarray, np.ndarray]:
+    X, positive = piece.source.load()
+    y = np.where(positive, 1, -1)
+    seed = piece["seed"] + piece["run"]
+    return tuple(train_test_split(X, y, test_size=0.3, random_state=seed, stratify=y))
+
+
+def _model(method: str, value: float, alpha: float, l1: bool, seed: int) -> HingeClassifier:
+    solver = GRIDS[method][0](value)
+    return HingeClassifier(alpha, 1.0 if l1 else 0.0, solver=solver, random_state=seed)
+
+
+def _tuned(method: str, alpha: float, l1: bool, X: Any, y: np.ndarray, seed: int) -> float:
+    """Return the setting with the least error on a held-out fifth of the training rows."""
+    values = GRIDS[method][1]
+    if len(values) == 1:
+        return values[0]
+    few = train_test_split(X, y, train_size=min(8000, int(0.8 * len(y))), test_size=0.2,
+                           random_state=seed, stratify=y)  # fmt: skip
+    errors = []
+    for value in values:
+        model = _model(method, value, alpha, l1, seed).fit(few[0], few[2])
+        errors.append(float(np.mean(model.predict(few[1]) != few[3])))
+    return values[int(np.argmin(errors))]
+
+
+def pieces(source: Source, setting: Setting, l1: bool, lambdas: tuple[float, ...],
+           methods: tuple[str, ...]) -> list[Piece]:  # fmt: skip
+    return [
+        Piece(source, (("method", method), ("lambda", value), ("l1", l1), ("run", run_),
+                       ("seed", setting.seed)))
+        for run_ in range(setting.runs)
+        for value in lambdas
+        for method in methods
+    ]  # fmt: skip
+
+
+def run(piece: Piece) -> list[Row]:
+    """One pass over the training rows, the test error at points on the way."""
+    X, X_test, y, y_test = _parts(piece)
+    l1, seed = piece["l1"], piece["seed"] + piece["run"]
+    alpha = piece["lambda"] if l1 else 2.0 * piece["lambda"]  # theirs has no half
+    value = _tuned(piece["method"], alpha, l1, X, y, seed)
+    model = _model(piece["method"], value, alpha, l1, seed)
+    order = np.random.RandomState(seed).permutation(len(y))
+    points = np.unique(np.geomspace(20, len(y), POINTS).astype(int))
+    rows, last = [], 0
+    for count in points:
+        part = order[last:count]
+        model.partial_fit(X[part], y[part], classes=[-1, 1])
+        last = count
+        error = float(np.mean(model.predict(X_test) != y_test))
+        rows.append({
+            "method": piece["method"], "lambda": piece["lambda"], "run": piece["run"],
+            "setting": value, "samples": int(count), "error": error,
+            "nonzero": float(np.mean(model.coef_ != 0)),
+        })  # fmt: skip
+    return rows
+
+
+def _rate_panels(rows: list[Row]) -> list[Panel]:
+    out = []
+    for data in dict.fromkeys(row["data"] for row in rows):
+        lines: dict[str, Line] = {}
+        mine = [row for row in rows if row["data"] == data]
+        for value in sorted({row["lambda"] for row in mine}):
+            course = mean_lines([r for r in mine if r["lambda"] == value], "samples", "error",
+                                "method")["SADMM"]  # fmt: skip
+            # relative to the error at the end, as the paper draws it
+            off = np.abs(course.y - course.y[-1])
+            lines[f"λ = {value:g}"] = Line(course.x[:-1], off[:-1])
+            scale, first = (off[0] * course.x[0], course.x) if off[0] > 0 else (1.0, course.x)
+        lines["O(1/t), drawn through the first point"] = Line(first, scale / first)
+        out.append(Panel(
+            f"{data}-rate", f"{data}: test-error difference of SADMM", "samples",
+            "|error − error at the end|", lines,
+            "Mean of the runs. The curve is drawn for the eye: the bound it stands for is false "
+            "as a theorem about constant steps (Notes on the papers, erratum 1).",
+            xlog=True, ylog=True,
+        ))  # fmt: skip
+    return out
+
+
+def _error_panels(rows: list[Row], sparsity: bool) -> list[Panel]:
+    out = []
+    for data in dict.fromkeys(row["data"] for row in rows):
+        mine = [row for row in rows if row["data"] == data]
+        out.append(Panel(
+            f"{data}-error", f"{data}: test error against samples", "samples", "test error",
+            mean_lines(mine, "samples", "error", "method"),
+            "Averaged iterates, one pass; mean of the runs and one standard deviation.", xlog=True,
+        ))  # fmt: skip
+        if sparsity:
+            out.append(Panel(
+                f"{data}-nonzero", f"{data}: share of coefficients that are not 0", "samples",
+                "share not 0", mean_lines(mine, "samples", "nonzero", "method"),
+                "Of what the classifier keeps.", xlog=True,
+            ))  # fmt: skip
+    return out
+
+
+def _rate_findings(rows: list[Row]) -> list[str]:
+    """The slope of the test-error difference against samples, on log axes."""
+    out = []
+    for data in dict.fromkeys(row["data"] for row in rows):
+        words = []
+        for value in sorted({row["lambda"] for row in rows}):
+            mine = [r for r in rows if (r["data"], r["lambda"]) == (data, value)]
+            course = mean_lines(mine, "samples", "error", "method")["SADMM"]
+            off = np.abs(course.y - course.y[-1])[:-3]
+            known = off > 0
+            if known.sum() > 3:
+                slope = np.polyfit(np.log(course.x[:-3][known]), np.log(off[known]), 1)[0]
+                words.append(f"λ = {value:g} falls as t^{slope:.2f}")
+        out.append(f"{data}: the test-error difference with {'; '.join(words)} (1/t is t^−1)")
+    return out
+
+
+def _error_findings(rows: list[Row]) -> list[str]:
+    out = []
+    for data in dict.fromkeys(row["data"] for row in rows):
+        mine = [r for r in rows if r["data"] == data]
+        end = max(r["samples"] for r in mine)
+        words = []
+        for method in dict.fromkeys(r["method"] for r in mine):
+            at = [r for r in mine if r["method"] == method and r["samples"] == end]
+            error = np.mean([r["error"] for r in at])
+            words.append(
+                f"{method} {error:.4f} ({100 * np.mean([r['nonzero'] for r in at]):.0f} %)"
+            )
+        out.append(f"{data}: test error after one pass, and coefficients not 0: {', '.join(words)}")
+    return out
+
+
+def seconds(source: Source, setting: Setting, count: int) -> float:
+    X, _ = source.load()
+    return setting.runs * count * (1.0 + 6 * 8e-9 * X.shape[0]
+                                   * X.shape[1] + 0.1)  # fmt: skip
+
+
+RATE = FigureSpec(
+    name="sadmm-learning-rate",
+    title="Test-error difference of SADMM against the O(1/t) curve: TNNLS 2014, Figure 1",
+    sources=SOURCES,
+    pieces=partial(pieces, l1=True, lambdas=LAMBDAS, methods=("SADMM",)),
+    run=run,
+    panels=_rate_panels,
+    findings=_rate_findings,
+    runs=10,
+    seconds=partial(seconds, count=len(LAMBDAS)),
+)
+L1 = FigureSpec(
+    name="sadmm-l1",
+    title="Test error of SADMM, RDA and COMID with an l1 penalty: TNNLS 2014, Figure 2",
+    sources=SOURCES,
+    pieces=partial(pieces, l1=True, lambdas=(MEDIUM,), methods=("SADMM", "RDA", "COMID")),
+    run=run,
+    panels=partial(_error_panels, sparsity=True),
+    findings=_error_findings,
+    runs=10,
+    seconds=partial(seconds, count=3),
+)
+L2 = FigureSpec(
+    name="sadmm-l2",
+    title="Test error of SADMM, RDA, COMID and Pegasos, l2: TNNLS 2014, Figure 3",
+    sources=SOURCES,
+    pieces=partial(
+        pieces, l1=False, lambdas=(MEDIUM,), methods=("SADMM", "RDA", "COMID", "Pegasos")
+    ),
+    run=run,
+    panels=partial(_error_panels, sparsity=False),
+    findings=_error_findings,
+    runs=10,
+    seconds=partial(seconds, count=4),
+)

@@ -1,0 +1,40 @@
+"""The table of the SPAM poster (Natole, Ying & Lyu 2018)."""
+
+from aucmax.experiments.protocol import Protocol, Source
+from aucmax.experiments.tables import TableSpec
+
+HALVES = ("random-halves", 0)
+
+SHIFTED = "the published columns of this row are another paper's, shifted by one (erratum 8)"
+GROUPED = "which classes form the positive one was drawn at random and is not known (erratum 9)"
+DELTA = "near the AUC of the difference of the class means: too strong a penalty (erratum 12)"
+
+TABLE = TableSpec(
+    name="spam-table",
+    title="Test AUC of SPAM and its rivals: Natole, Ying & Lyu 2018, the poster's table",
+    published="spam",
+    sources=[
+        Source("diabetes", None, ("minmax", "unit-norm")),
+        Source("fourclass", None, "unit-norm"),
+        Source("german", None, "unit-norm"),
+        Source("splice", None, ("minmax", "unit-norm")),
+        Source("usps", HALVES, "unit-norm"),
+        Source("a9a", None, "unit-norm"),
+        Source("mnist", HALVES, "unit-norm"),
+        Source("sector", HALVES, "unit-norm"),
+        Source("news20", HALVES, "unit-norm"),
+    ],
+    methods=["SPAM-L2", "SPAM-NET", "SOLAM", "OPAUC", "OAM_seq", "B-LS-SVM"],
+    protocol=Protocol(runs=1, folds=5, tuning="nested", tune_rows=5000, coarse=False, seed=0),
+    columns={},
+    tested=False,
+    remarks={
+        ("fourclass", "SOLAM"): SHIFTED,
+        ("fourclass", "OPAUC"): SHIFTED,
+        ("fourclass", "OAM_seq"): SHIFTED,
+        ("usps", "*"): GROUPED,
+        ("mnist", "*"): GROUPED,
+        ("sector", "*"): DELTA,
+        ("news20", "*"): DELTA,
+    },
+)

@@ -1,0 +1,177 @@
+"""A table's results as Markdown and as a page: ours, theirs, the difference, the certificate."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aucmax.experiments.methods import METHODS
+from aucmax.experiments.tables import CERTIFICATE, Cell, Results
+from aucmax.report.page import Page, ResultTable, Section, write_page
+from aucmax.report.provenance import provenance
+
+__all__ = ["write_markdown", "write_report"]
+
+_FAR = 2.0  # published standard deviations
+
+
+def _auc(mean: float, std: float) -> str:
+    if not np.isfinite(mean):
+        return "–"
+    return f"{mean:.4f}" if not np.isfinite(std) else f"{mean:.4f} ± {std:.4f}"
+
+
+def comparison(results: Results) -> tuple[list[str], list[list[str]]]:
+    """Return the head and the rows: a row for each cell."""
+    head = ["data", "method", "ours", "published", "difference in std", "optimum", "seconds"]
+    first = results.spec.methods[0]
+    if results.spec.tested:
+        head.insert(4, f"{first} against it")
+    rows = []
+    for data in results.datasets:
+        best = results.cells.get((data, CERTIFICATE))
+        for name in results.spec.methods:
+            cell = results.cells.get((data, name))
+            if cell is None:
+                continue
+            theirs = cell.published
+            row = [
+                data,
+                name,
+                _auc(cell.mean, cell.std),
+                "–" if theirs is None else _auc(theirs.mean, theirs.std),
+                "–" if not np.isfinite(cell.off) else f"{cell.off:+.1f}",
+                "–" if best is None or not best.aucs else f"{best.mean:.4f}",
+                "–" if not np.isfinite(cell.seconds) else f"{cell.seconds:.3g}",
+            ]
+            if results.spec.tested:
+                base = results.cells.get((data, first))
+                verdict = None if base is None or name == first else base.against(cell)
+                row.insert(4, verdict or "–")
+            rows.append(row)
+    return head, rows
+
+
+def tally(results: Results) -> tuple[list[str], list[list[str]]]:
+    """Return win/tie/loss of the first method against each other."""
+    first = results.spec.methods[0]
+    head, rows = ["against", "win", "tie", "loss"], []
+    for name in results.spec.methods[1:]:
+        found = [
+            results.cells[data, first].against(results.cells[data, name])
+            for data in results.datasets
+            if (data, name) in results.cells and (data, first) in results.cells
+        ]
+        rows.append([name, *(str(found.count(word)) for word in ("win", "tie", "loss"))])
+    return head, rows
+
+
+def far_cells(results: Results) -> list[str]:
+    """Return a sentence for each cell more than two published deviations away."""
+    lines = []
+    for (data, name), cell in results.cells.items():
+        if not abs(cell.off) > _FAR:
+            continue
+        assert cell.published is not None
+        lines.append(
+            f"{data}, {name}: ours {cell.mean:.4f}, published {cell.published.mean:.4f} "
+            f"({cell.off:+.1f}): {_reason(results, cell)}."
+        )
+    return lines
+
+
+def _reason(results: Results, cell: Cell) -> str:
+    remarks = results.spec.remarks
+    known = remarks.get((cell.data, cell.method), remarks.get((cell.data, "*")))
+    if known is not None:
+        return known
+    best = results.cells.get((cell.data, CERTIFICATE))
+    assert cell.published is not None
+    if best is not None and best.aucs:
+        if cell.published.mean > best.mean + _FAR * cell.published.std:
+            return "the published figure is above the exact optimum of the same objective here"
+        if cell.off > 0:
+            return "ours is nearer to the exact optimum of the same objective"
+    return "no reason known"
+
+
+def failures(results: Results) -> list[str]:
+    """Return what did not run, and why."""
+    lines = [
+        f"{data}, {name}: {error}"
+        for (data, name), cell in results.cells.items()
+        for error in cell.errors
+    ]
+    return lines
+
+
+def how(results: Results) -> str:
+    """Return how the runs were made, in a sentence or two."""
+    p = results.protocol
+    splits = (
+        f"{p.runs} random 80/20 splits" if p.folds == 0 else f"{p.runs} × {p.folds}-fold splits"
+    )
+    where = "on every training part" if p.tuning == "nested" else "once, on the first training part"
+    grid = "a wide lattice of the papers' grid" if p.coarse else "the papers' grid, coarse to fine"
+    return (
+        f"{splits}, stratified, seed {p.seed}; tuned {where}, over {grid}, by 3-fold AUC on at "
+        f"most {p.tune_rows:,} of its rows. Difference: ours minus published, in published "
+        "standard deviations. Optimum: test AUC of the exact optimum of the square loss on the "
+        "same splits, its alpha tuned the same way."
+    )
+
+
+def markdown_table(head: list[str], rows: list[list[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def write_markdown(results: Results, path: Path) -> None:
+    """Write the comparison, the win/tie/loss counts and the far cells."""
+    parts = [f"# {results.spec.title}\n", how(results) + "\n", markdown_table(*comparison(results))]
+    if results.spec.tested:
+        parts += ["Paired t-tests over the single runs at 95 %:\n", markdown_table(*tally(results))]
+    for title, lines in (
+        ("More than two published standard deviations away", far_cells(results)),
+        ("What did not run", failures(results)),
+    ):
+        if lines:
+            parts += [f"{title}:\n", "\n".join(f"- {line}" for line in lines) + "\n"]
+    if results.missing:
+        parts.append(f"In the paper, and not run here: {', '.join(results.missing)}.\n")
+    seconds = ", ".join(f"{data} {took:.0f} s" for data, took in results.seconds.items())
+    parts.append(f"Seconds of one core, tuning included: {seconds}.\n")
+    path.write_text("\n".join(parts), encoding="utf-8")
+
+
+def write_report(results: Results, path: Path, command: str) -> None:
+    """Write the HTML page."""
+    head, rows = comparison(results)
+    tables = [ResultTable(head, rows, how(results), words=(1,))]
+    sections = [Section("Ours beside the published", tables=tables)]
+    if results.spec.tested:
+        counts = ResultTable(*tally(results), "Paired t-tests over the single runs at 95 %.")
+        sections.append(Section(f"Win, tie and loss of {results.spec.methods[0]}", tables=[counts]))
+    for title, lines in (
+        ("More than two published deviations away", far_cells(results)),
+        ("What did not run", failures(results)),
+    ):
+        if lines:
+            cells = [line.partition(": ")[::2] for line in lines]
+            table = ResultTable(("", ""), cells, words=(1,))
+            sections.append(Section(title, tables=[table]))
+    notes = [(name, METHODS[name].note) for name in (*results.spec.methods, CERTIFICATE)]
+    sections.append(Section("The methods", tables=[ResultTable(("", ""), notes, words=(1,))]))
+    facts: list[tuple[str, Any]] = [
+        (data, f"{took:.0f} seconds of one core") for data, took in results.seconds.items()
+    ]
+    if results.missing:
+        facts.append(("in the paper, not run here", ", ".join(results.missing)))
+    page = Page(
+        results.spec.title,
+        f"{len(results.datasets)} data sets, {results.protocol.parts} runs of each method.",
+        sections,
+        provenance=provenance(command, facts, results.protocol.seed),
+    )
+    write_page(page, path)

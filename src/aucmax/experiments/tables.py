@@ -1,0 +1,286 @@
+"""A published table beside ours: run its cells, compare them, write them out."""
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy import stats
+
+from aucmax.experiments.methods import METHODS, facts_of
+from aucmax.experiments.protocol import Job, Protocol, Source, seconds_of
+from aucmax.experiments.store import Store
+
+__all__ = ["CERTIFICATE", "Cell", "Published", "Results", "TableSpec", "run_table"]
+
+CERTIFICATE = "optimum"
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """A published table.
+
+    Parameters
+    ----------
+    name : str
+        As ``aucmax reproduce`` calls it.
+    title : str
+        What it is, and whose.
+    published : str
+        The file of its figures, in ``published``.
+    sources : sequence of Source
+        The data sets it can be run on, as the paper prepared them.
+    methods : sequence of str
+        Its columns, names of `METHODS`; the first is the one that tests compare with.
+    protocol : Protocol
+        How the paper ran it, tuned on every training part.
+    columns : dict of str to str
+        Published names of the methods whose names differ here.
+    tested : bool
+        Whether the paper tests every method against the first.
+    remarks : dict of (data set, method) to str
+        Why a published figure may differ from ours; "*" stands for all.
+    """
+
+    name: str
+    title: str
+    published: str
+    sources: Sequence[Source]
+    methods: Sequence[str]
+    protocol: Protocol
+    columns: dict[str, str]
+    tested: bool
+    remarks: dict[tuple[str, str], str]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published figure: the mean and the standard deviation of test AUCs."""
+
+    mean: float
+    std: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A method on a data set: its single runs, and the published figure.
+
+    Parameters
+    ----------
+    aucs : tuple of float
+        Test AUCs, in the order of the single runs.
+    seconds : float
+        A fit, on average; NaN without runs.
+    optimality : float
+        The largest distance to the optimum of the method's own objective.
+    published : Published or None
+        The paper's.
+    errors : tuple of str
+        Of runs that failed.
+    """
+
+    data: str
+    method: str
+    aucs: tuple[float, ...]
+    seconds: float
+    optimality: float
+    published: Published | None
+    errors: tuple[str, ...]
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.aucs)) if self.aucs else float("nan")
+
+    @property
+    def std(self) -> float:
+        return float(np.std(self.aucs, ddof=1)) if len(self.aucs) > 1 else float("nan")
+
+    @property
+    def off(self) -> float:
+        """Ours minus theirs, in their standard deviations."""
+        if self.published is None or not self.aucs or not self.published.std > 0:
+            return float("nan")
+        return (self.mean - self.published.mean) / self.published.std
+
+    def against(self, other: "Cell") -> str | None:
+        """ "win", "tie" or "loss" of this one, by a paired t-test at 95 %; None without runs."""
+        if len(self.aucs) != len(other.aucs) or len(self.aucs) < 2:
+            return None
+        difference = np.subtract(self.aucs, other.aucs)
+        if np.ptp(difference) == 0.0:
+            return "tie" if difference[0] == 0.0 else "win" if difference[0] > 0 else "loss"
+        p = stats.ttest_rel(self.aucs, other.aucs).pvalue
+        return "tie" if not p < 0.05 else "win" if difference.mean() > 0 else "loss"
+
+
+@dataclass(frozen=True)
+class Results:
+    """All cells of a table, by (data set, method), and every single run."""
+
+    spec: TableSpec
+    protocol: Protocol
+    cells: dict[tuple[str, str], Cell]
+    rows: list[dict[str, Any]]
+    missing: list[str]
+    seconds: dict[str, float]
+
+    @property
+    def datasets(self) -> list[str]:
+        return list(dict.fromkeys(data for data, _ in self.cells))
+
+
+def published(spec: TableSpec) -> dict[tuple[str, str], Published]:
+    """Return the published figures by (data set, our name of the method)."""
+    ours = {theirs: name for name, theirs in spec.columns.items()}
+    text = resources.files("aucmax.experiments") / "published" / f"{spec.published}.csv"
+    found = {}
+    for row in csv.DictReader(text.read_text(encoding="utf-8").splitlines()):
+        name = ours.get(row["method"], row["method"])
+        found[row["dataset"], name] = Published(float(row["auc_mean"]), float(row["auc_std"]))
+    return found
+
+
+def estimate(spec: TableSpec, sources: Sequence[Source], protocol: Protocol) -> dict[str, float]:
+    """Return about how many seconds of one core each data set takes."""
+    out = {}
+    for source in sources:
+        facts = facts_of(*source.load())
+        out[source.name] = sum(
+            seconds_of(name, facts, protocol)
+            for name in (*spec.methods, CERTIFICATE)
+            if METHODS[name].limit(facts) is None
+        )
+    return out
+
+
+def run_table(
+    spec: TableSpec,
+    sources: Sequence[Source],
+    protocol: Protocol,
+    store: Store,
+    n_jobs: int,
+    done: Callable[[str, float], None],
+) -> Results:
+    """Run what is not in the store yet, and gather the cells.
+
+    Parameters
+    ----------
+    spec : TableSpec
+    sources : sequence of Source
+        Those that are there.
+    protocol : Protocol
+    store : Store
+        Finished jobs, and where new ones go.
+    n_jobs : int
+        Processes.
+    done : callable
+        Called with the name of each job and its seconds as it ends, 0 for those in the store.
+    """
+    names = [*dict.fromkeys((*spec.methods, CERTIFICATE))]
+    runnable = []
+    for source in sources:
+        facts = facts_of(*source.load())
+        for name in names:
+            why = METHODS[name].limit(facts)
+            runnable.append((source, name, why))
+    tunings = {
+        (source.name, name, part): Job(source, name, protocol, part)
+        for source, name, why in runnable
+        if why is None
+        for part in (range(protocol.parts) if protocol.tuning == "nested" else (0,))
+    }
+    tuned = _all(tunings, store, n_jobs, done)
+    fits = {}
+    for source, name, why in runnable:
+        for part in range(protocol.parts):
+            at = tuned.get((source.name, name, part if protocol.tuning == "nested" else 0))
+            if why is None and at is not None and "error" not in at:
+                settings = tuple(sorted(at["settings"].items()))
+                fits[source.name, name, part] = Job(source, name, protocol, part, settings)
+    fitted = _all(fits, store, n_jobs, done)
+    theirs = published(spec)
+    cells, seconds = {}, dict.fromkeys((source.name for source in sources), 0.0)
+    rows = []
+    for source, name, why in runnable:
+        found = [fitted[k] for k in fitted if k[:2] == (source.name, name)]
+        tried = [tuned[k] for k in tuned if k[:2] == (source.name, name)]
+        good = [row for row in found if "error" not in row]
+        errors = [row["error"] for row in (*tried, *found) if "error" in row]
+        whole = len(good) == protocol.parts
+        cells[source.name, name] = Cell(
+            source.name,
+            name,
+            tuple(row["auc"] for row in good) if whole else (),
+            float(np.mean([row["seconds"] for row in good])) if good else float("nan"),
+            float(np.max([row["optimality"] for row in good])) if good else float("nan"),
+            theirs.get((source.name, name)),
+            (why,) if why is not None else tuple(dict.fromkeys(errors)),
+        )
+        seconds[source.name] += sum(row["job_seconds"] for row in (*tried, *found))
+        rows += good
+    missing = [d for d in dict.fromkeys(d for d, _ in theirs) if d not in seconds]
+    return Results(spec, protocol, cells, rows, missing, seconds)
+
+
+def _all(
+    jobs: dict[Any, Job], store: Store, n_jobs: int, done: Callable[[str, float], None]
+) -> dict[Any, dict[str, Any]]:
+    """Run the jobs that the store does not hold; return the row of each."""
+    keys = {place: job.key for place, job in jobs.items()}
+    todo: dict[str, Job] = {}
+    for place, job in jobs.items():
+        if keys[place] in store:
+            done(f"{job.method}, {job.source.name}", 0.0)
+        elif keys[place] not in todo:
+            todo[keys[place]] = job
+        else:
+            done(f"{job.method}, {job.source.name}", 0.0)
+    for key, row in _run(todo, n_jobs):
+        if "error" not in row:  # a failure is tried again next time
+            store.add(key, row)
+        else:
+            store.rows[key] = row
+        done(f"{row['method']}, {row['data']}", row["job_seconds"])
+    return {place: store[key] for place, key in keys.items()}
+
+
+def _run(todo: dict[str, Job], n_jobs: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    if n_jobs == 1 or len(todo) < 2:
+        for key, job in todo.items():
+            yield key, job.run()
+        return
+
+    pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+    yield from pool(delayed(_one)(key, job) for key, job in todo.items())
+
+
+def _one(key: str, job: Job) -> tuple[str, dict[str, Any]]:
+    return key, job.run()
+
+
+def write_runs(results: Results, path: Path) -> None:
+    """Write every single run as CSV, settings as columns of their own."""
+    settings = sorted({name for row in results.rows for name in row["settings"]})
+    head = ["data", "method", "run", "fold", "seed", "auc", "seconds", "passes", "objective",
+            "optimality", *settings]  # fmt: skip
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(head)
+        for row in results.rows:
+            flat = {**row, **row["settings"]}
+            writer.writerow([flat.get(name, "") for name in head])
+
+
+def quick(protocol: Protocol) -> Protocol:
+    """Return a version that takes seconds: one run, few rows and a wide lattice to tune."""
+    return replace(
+        protocol,
+        runs=1 if protocol.folds else 2,
+        folds=min(protocol.folds, 3),
+        tune_rows=300,
+        coarse=True,
+    )

@@ -1,0 +1,188 @@
+"""What the learners of the hinge loss share: one step per row on
+
+    F(w) = mean over rows of max(0, 1 − y w·x) + α [ (1−ρ)/2 ‖w‖₂² + ρ ‖w‖₁ ],    ρ = 0 or 1,
+
+without a bias. The papers write λ‖w‖₂², so that their λ is α/2 for l2, and α for l1.
+
+No step touches more than the row's stored entries. With l2 that is a scale in front of a vector;
+with l1 the other coordinates only move towards zero, by amounts that do not depend on them, and
+catch up when they are next met (`thresholded_sum`).
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from aucmax import products
+from aucmax._checks import number
+from aucmax.objective import Objective
+from aucmax.penalties import ElasticNet
+from aucmax.problem import MemoryProblem
+from aucmax.rows import Rows, compiled, n_rows
+from aucmax.solvers._epochs import Sampler, StochasticSolver
+
+__all__ = ["SLOWER", "STEPS", "HingeSolver", "Pass", "thresholded_sum"]
+
+_RETRIES = 8  # times the automatic step may be quartered
+
+
+class Pass(NamedTuple):
+    """Rows in the order in which they take their steps.
+
+    ``sign``, ``weight`` and ``norm2``, the ‖x‖², belong to the rows of X; ``order`` and ``scale``
+    to the steps. ``scale`` is the mean of ‖x‖², over all rows or over those met by that step;
+    ``slower`` divides the automatic step.
+    """
+
+    X: Rows
+    order: np.ndarray
+    sign: np.ndarray
+    weight: np.ndarray
+    norm2: np.ndarray
+    scale: np.ndarray
+    slower: float
+
+    def steps(self, state: dict[str, Any]) -> np.ndarray:
+        """Return the numbers t of the steps, after those the state has taken."""
+        return state["k"][STEPS] + np.arange(1.0, len(self.order) + 1.0)
+
+
+# where in state["k"]: the steps taken, how many iterates the sum holds, what divides the automatic
+# step, and the sum of weight·‖x‖²
+STEPS, AVERAGED, SLOWER, MOMENT = range(4)
+
+
+class HingeSolver(StochasticSolver):
+    """Base of the learners of the hinge loss, those of `HingeClassifier`.
+
+    A subclass takes the steps of a pass (`_steps`) on a state with the iterate ``w`` and the sum
+    of iterates ``sum``; what else it keeps it adds in `begin`. Its step is safe where its
+    `step_setting` is "auto": a fit begins again with a quarter of it while the first epoch ends
+    above F(0).
+    """
+
+    losses = ("hinge",)
+    accuracy = True
+    n_epochs: int
+    order: str
+    average: bool
+
+    def _steps(self, state: dict[str, Any], rows: Pass, penalty: ElasticNet) -> None:
+        """Take the steps of a pass, in place."""
+        raise NotImplementedError
+
+    def epochs(
+        self,
+        objective: Objective,
+        problem: MemoryProblem,
+        start: np.ndarray | None,
+        max_iter: int,
+        rng: np.random.RandomState,
+    ) -> Iterator[tuple[np.ndarray, float, dict[str, Any]]]:
+        number(self.n_epochs, "n_epochs", low=1, whole=True)
+        X, n, d = problem.rows(), problem.n_samples, problem.n_features
+        norm2 = products.row_norms2(X)
+        scale = np.full(n, float(problem.weight @ norm2) / n)
+        sampler, slower, wasted = Sampler(n, self.order, rng), 1.0, 0
+        state = self._fresh(problem, objective.penalty, scale[0], start, slower)
+        for epoch in range(min(self.n_epochs, max_iter)):
+            while True:
+                rows = Pass(X, sampler.take(n), problem.sign, problem.weight, norm2, scale, slower)
+                self._run(state, rows, objective.penalty)
+                w = self.current(state).copy()
+                if epoch > 0 or getattr(self, self.step_setting) != "auto" or wasted == _RETRIES:
+                    break
+                if objective.value(w) <= objective.value(np.zeros(d)):
+                    break
+                # the automatic step was too long for these rows: begin again
+                slower, wasted = 4.0 * slower, wasted + 1
+                state = self._fresh(problem, objective.penalty, scale[0], start, slower)
+            yield w, epoch + 1.0 + wasted, state
+
+    def _fresh(
+        self,
+        problem: MemoryProblem,
+        penalty: ElasticNet,
+        scale: float,
+        start: np.ndarray | None,
+        slower: float,
+    ) -> dict[str, Any]:
+        state = self.begin(problem.n_features, penalty)
+        state["mass"] = problem.unit * np.array([problem.n_pos, problem.n_neg])
+        state["k"][[SLOWER, MOMENT]] = slower, scale * state["mass"].sum()
+        if start is not None:
+            self._start(state, start, penalty, scale)
+        return state
+
+    def _start(
+        self, state: dict[str, Any], start: np.ndarray, penalty: ElasticNet, scale: float
+    ) -> None:
+        """Begin at ``start``; ``scale`` is the mean of ‖x‖²."""
+        state["w"][:] = start
+
+    def _run(self, state: dict[str, Any], rows: Pass, penalty: ElasticNet) -> None:
+        self._steps(state, rows, penalty)
+        state["k"][STEPS] += len(rows.order)
+        if self.average:
+            state["k"][AVERAGED] += len(rows.order)
+
+    # ---- partial_fit -----------------------------------------------------------------------
+
+    def begin(self, n_features: int, penalty: ElasticNet) -> dict[str, Any]:
+        self._check(penalty)
+        return {
+            "mass": np.zeros(2),
+            "total": np.zeros((2, 0)),  # no class means: there is no intercept
+            "w": np.zeros(n_features),
+            "sum": np.zeros(n_features),
+            "k": np.array([0.0, 0.0, 1.0, 0.0]),
+        }
+
+    def _check(self, penalty: ElasticNet) -> None:
+        """Raise for a penalty that the solver cannot do with."""
+        if penalty.l1 > 0.0 and not self.takes_l1:
+            raise ValueError(f"{type(self).__name__} takes no l1 penalty; use l1_ratio=0.")
+
+    def take(
+        self,
+        state: dict[str, Any],
+        X: Rows,
+        sign: np.ndarray,
+        weight: np.ndarray,
+        penalty: ElasticNet,
+        rng: np.random.RandomState,
+    ) -> None:
+        self._check(penalty)
+        norm2 = products.row_norms2(X)
+        order = Sampler(n_rows(X), self.order, rng).take(n_rows(X))
+        taken = weight[order]
+        moment = state["k"][MOMENT] + np.cumsum(taken * norm2[order])
+        scale = moment / (state["mass"].sum() + np.cumsum(taken))
+        slower = float(state["k"][SLOWER])
+        self._run(state, Pass(X, order, sign, weight, norm2, scale, slower), penalty)
+        state["k"][MOMENT] = moment[-1]
+        state["mass"] += [taken[sign[order] > 0].sum(), taken[sign[order] < 0].sum()]
+
+    def current(self, state: dict[str, Any]) -> np.ndarray:
+        if self.average and state["k"][AVERAGED] > 0.0:
+            return state["sum"] / state["k"][AVERAGED]
+        return state["w"]
+
+
+@compiled
+def thresholded_sum(size, a, t, A, B):
+    """Return Σ max(size − (A_s − A_a), 0) over s = a+1, …, t.
+
+    ``A`` holds the sums of the thresholds after each step, ascending, and ``B`` the sums of A.
+    """
+    last = t
+    if size < A[t] - A[a]:  # it reaches 0 on the way: the last s before that, by bisection
+        last, zero = a, t
+        while zero - last > 1:
+            middle = (last + zero) // 2
+            if size < A[middle] - A[a]:
+                zero = middle
+            else:
+                last = middle
+    return (last - a) * (size + A[a]) - (B[last] - B[a])

@@ -1,0 +1,260 @@
+"""Proximal Newton steps for a pairwise loss that is quadratic in pieces, with an elastic net.
+
+At w, with gradient ∇ and second derivative H of the data term, a step goes towards
+
+    v = argmin  ∇·(v − w) + ½ (v − w)·H(v − w) + penalty(v),    w ← w + t (v − w),
+
+over a working set of features: the support, and those that violate optimality most. The model is
+minimised on the set's own matrix by coordinate descent where that is small, and by products with
+the rows where it is large.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+from aucmax.losses import PairSum
+from aucmax.objective import Objective
+from aucmax.penalties import ElasticNet
+from aucmax.problem import MemoryProblem
+from aucmax.products import dot
+from aucmax.rows import CSR, to_scipy
+from aucmax.solvers._truncated import Product, truncated_cg
+from aucmax.solvers.base import Monitor
+from aucmax.solvers.coordinate_descent import _columns, _on_matrix, _orthant_move
+
+__all__ = ["proximal_newton"]
+
+_FIRST_SET = 100
+_MATRIX_UP_TO = 1000  # features of a working set for which its matrix is formed
+_ENTRIES = 10**8  # rows times features up to which the set's columns are held for it
+_DENSE = 0.05  # share of stored entries above which sparse columns are held dense
+_BLOCK = 64  # columns of that matrix made at a time
+_INNER = 0.1  # a working set is solved to this share of the violation outside it
+_MODEL = 0.1  # and a model to this share of the violation where it was made
+_SWEEPS = 500  # most sweeps of coordinate descent on one matrix
+_PRODUCTS = 100  # most products spent on one model
+_SYSTEM = 0.1  # a linear system on the support is solved to this share of its right side
+_STALLED = 5  # steps in a row without gain before rounding is blamed
+
+
+def proximal_newton(
+    objective: Objective, w: np.ndarray, tol: float, max_iter: int, monitor: Monitor
+) -> tuple[np.ndarray, int, int]:
+    """Minimise J; return w, the steps taken and their cost.
+
+    A step on a matrix costs 1, one by products as many as it took. Stops at ``tol``, where the
+    cost reaches ``max_iter``, when the monitor says so, and where rounding forbids more.
+    """
+    problem, penalty = objective.problem, objective.penalty
+    assert isinstance(problem, MemoryProblem)
+    w[problem.curvature <= 0.0] = 0.0
+    by_column = sp.csc_array(to_scipy(problem.X)) if isinstance(problem.X, CSR) else None
+    size, steps, cost, stuck = _FIRST_SET, 0, 0, False
+    while True:
+        gradient = objective.gradient(w)
+        distance = penalty.distance(gradient, w)
+        quality = float(np.max(distance, initial=0.0)) / objective.slope_at_zero
+        if quality <= tol or cost >= max_iter or monitor.stopped:
+            return w, steps, cost
+        support = np.flatnonzero(w)
+        size = min(max(size, 2 * len(support)), len(w))
+        if stuck and size == len(w):
+            return w, steps, cost
+        distance[support] = np.inf
+        S = np.sort(np.argpartition(-distance, size - 1)[:size])
+        part = _Part(problem, S, by_column)
+        whole = size == len(w)
+        aim = (0.5 * tol if whole else max(_INNER * quality, 0.5 * tol)) * objective.slope_at_zero
+        w, taken, spent, stuck = _on_set(objective, part, w, aim, max_iter - cost, steps, monitor)
+        stuck = stuck or taken == 0  # rounding may keep the fresh gradient above tol
+        steps, cost = steps + taken, cost + spent
+        size *= 2
+
+
+class _Part:
+    """The columns of a working set, dense or sparse, in the problem's coordinates.
+
+    A column without zeros is moved near the origin, where its products keep their digits: pair
+    differences stay the same.
+    """
+
+    def __init__(
+        self, problem: MemoryProblem, S: np.ndarray, by_column: sp.csc_array | None
+    ) -> None:
+        self.S = S
+        self.matrix: np.ndarray | sp.csc_array
+        if isinstance(problem.X, CSR):
+            assert by_column is not None
+            columns = _columns(problem, S, by_column)
+            self.matrix = columns.matrix(problem.n_samples)
+            entries = problem.n_samples * len(S)
+            if _DENSE * entries <= self.matrix.nnz and entries <= _ENTRIES:
+                self.matrix = np.asfortranarray(self.matrix.toarray())
+        else:
+            factor = 1.0 if problem.factor is None else problem.factor[S]
+            self.matrix = np.asfortranarray(problem.X[:, S] * factor - problem.mean_neg[S])
+        self.transposed = self.matrix.T
+        self.curvature = problem.curvature[S]
+        self.small = len(S) <= _MATRIX_UP_TO and problem.n_samples * len(S) <= _ENTRIES
+
+    def hessian(self, pairs: PairSum) -> np.ndarray:
+        """Return the second derivative of the data term over the set, by blocks of columns."""
+        k = len(self.S)
+        H = np.empty((k, k))
+        for first in range(0, k, _BLOCK):
+            block = self.matrix[:, first : first + _BLOCK]
+            if not isinstance(block, np.ndarray):
+                block = block.toarray()
+            bent = np.empty(block.shape, order="F")
+            for j in range(block.shape[1]):
+                bent[:, j] = pairs.product(np.ascontiguousarray(block[:, j]))
+            H[:, first : first + _BLOCK] = self.transposed @ bent
+        return 0.5 * (H + H.T)
+
+
+def _on_set(
+    objective: Objective,
+    part: _Part,
+    w: np.ndarray,
+    aim: float,
+    max_cost: int,
+    before: int,
+    monitor: Monitor,
+) -> tuple[np.ndarray, int, int, bool]:
+    """Take steps over a working set until its violation is at most ``aim``.
+
+    Returns w, the steps, their cost, and whether it ended because none gained.
+    """
+    problem, loss, penalty = objective.problem, objective.loss, objective.penalty
+    assert isinstance(problem, MemoryProblem)
+    X, S = part.matrix, part.S
+    v = w[S]
+    z = X @ v
+    pairs = loss.at(z, problem.sign, problem.share)
+    now = pairs.value + penalty.value(v)
+    steps = cost = 0
+    least, idle = np.inf, 0
+    while True:
+        gradient = part.transposed @ pairs.gradient
+        violation = float(np.max(penalty.distance(gradient, v), initial=0.0))
+        idle = 0 if violation < 0.9 * least else idle + 1
+        least = min(least, violation)
+        if violation <= aim or cost >= max_cost or idle > _STALLED:
+            break
+        inner = max(_MODEL * violation, 0.3 * aim)
+        if part.small:
+            H = part.hessian(pairs)
+            target, _, _ = _on_matrix(H, H @ v - gradient, penalty, v.copy(), inner, _SWEEPS)
+            cost += 1
+        else:
+
+            def product(u: np.ndarray, pairs: PairSum = pairs) -> np.ndarray:
+                return part.transposed @ pairs.product(X @ u)
+
+            limit = min(_PRODUCTS, max_cost - cost)
+            model = _Model(product, part.curvature, gradient, v, penalty, limit)
+            # proximal steps find the support, conjugate gradient solves on it
+            while model.violation > inner and model.spent < limit:
+                model.proximal_step()
+                model.support_step(inner)
+            target = model.v
+            cost += model.spent
+        direction = target - v
+        move = X @ direction
+        # how much the model promises, at least
+        fall = dot(gradient, direction) + penalty.value(target) - penalty.value(v)
+        t, there = 1.0, loss.at(z + move, problem.sign, problem.share)
+        for _ in range(30):
+            value = there.value + penalty.value(v + t * direction)
+            if value <= now + 1e-4 * t * fall + 1e-15 * abs(now):
+                break
+            t *= 0.5
+            there = loss.at(z + t * move, problem.sign, problem.share)
+        else:
+            idle = _STALLED + 1
+            break
+        if value < now * (1.0 - 1e-14):
+            idle = 0
+        v = target if t == 1.0 else v + t * direction
+        z, pairs, now = z + t * move, there, value
+        steps += 1
+        if steps % 10 == 0:
+            z = X @ v
+            pairs = loss.at(z, problem.sign, problem.share)
+        if monitor.active:
+            w = w.copy()
+            w[S] = v
+            if monitor(w, float(before + steps)):
+                break
+    w = w.copy()
+    w[S] = v
+    return w, steps, cost, idle > _STALLED
+
+
+class _Model:
+    """The model of J over a working set, by products: where it is, its slope there, its cost."""
+
+    def __init__(
+        self,
+        product: Product,
+        diagonal: np.ndarray,
+        gradient: np.ndarray,
+        w: np.ndarray,
+        penalty: ElasticNet,
+        limit: int,
+    ) -> None:
+        self.product, self.penalty, self.limit = product, penalty, limit
+        self.metric = np.maximum(diagonal, 1e-12 * float(diagonal.max(initial=1.0)))
+        self.v, self.slope = w.copy(), gradient.copy()
+        self.length, self.spent = 1.0, 0
+
+    @property
+    def violation(self) -> float:
+        return float(np.max(self.penalty.distance(self.slope, self.v), initial=0.0))
+
+    def proximal_step(self) -> None:
+        """v ← prox(v − η slope/h) in the metric of the diagonal h; η halved where too long."""
+        while self.spent < self.limit:
+            step = self.length / self.metric
+            new = self.penalty.prox(self.v - step * self.slope, step)
+            move = new - self.v
+            bent = self._bend(move)
+            if dot(move, bent) <= dot(self.metric * move, move) / self.length:
+                self.v, self.slope = new, self.slope + bent
+                self.length *= 1.2
+                return
+            self.length *= 0.5
+
+    def support_step(self, aim: float) -> None:
+        """Solve on the support by conjugate gradient; what would change sign becomes 0."""
+        S, penalty = np.flatnonzero(self.v), self.penalty
+        if len(S) == 0 or self.spent >= self.limit:
+            return
+        now = self.v[S]
+        right = -(self.slope[S] + penalty.l2 * now + penalty.l1 * np.sign(now))
+        scale = self.metric[S] + penalty.l2
+        bends: dict[bytes, np.ndarray] = {}
+
+        def embedded(u: np.ndarray) -> np.ndarray:
+            out = np.zeros(len(self.v))
+            out[S] = u
+            return out
+
+        def value(u: np.ndarray) -> float:
+            if np.array_equal(u, now):
+                return penalty.value(u)
+            move = embedded(u - now)
+            bent = bends[u.tobytes()] = self._bend(move)
+            return dot(self.slope, move) + 0.5 * dot(move, bent) + penalty.value(u)
+
+        direction, _ = truncated_cg(
+            lambda u: self._bend(embedded(u))[S] + penalty.l2 * u,
+            right, _SYSTEM, self.limit - self.spent, lambda u: u / scale, 0.5 * aim,
+        )  # fmt: skip
+        new, _ = _orthant_move(now, direction, penalty.l1, value)
+        if not np.array_equal(new, now):
+            self.v, self.slope = embedded(new), self.slope + bends[new.tobytes()]
+
+    def _bend(self, move: np.ndarray) -> np.ndarray:
+        self.spent += 1
+        return self.product(move)

@@ -1,0 +1,372 @@
+"""``aucmax reproduce``: tables and figures again, resumable, beside the published figures."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.datasets import dump_svmlight_file
+
+from aucmax import AUCClassifier, metrics, theory
+from aucmax.cli import main
+from aucmax.experiments import protocol, table_report, tables
+from aucmax.experiments.catalogue import CATALOGUE
+from aucmax.experiments.methods import METHODS, Facts
+from aucmax.experiments.protocol import Job, Protocol, Source, splits_of
+from aucmax.experiments.store import Store, key_of
+from aucmax.experiments.tables import Cell, Published, TableSpec
+from aucmax.experiments.tuning import coarse_to_fine, evaluations
+from aucmax.solvers import SPAM
+
+TABLES = [spec for spec in CATALOGUE.values() if isinstance(spec, TableSpec)]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Two small data sets under their own names, and an empty cache."""
+    data = tmp_path / "data"
+    data.mkdir()
+    monkeypatch.setenv("AUCMAX_DATA", str(data))
+    monkeypatch.setenv("AUCMAX_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "80")
+    rng = np.random.default_rng(0)
+    for name, counts, d in (("fourclass_scale", (555, 307), 2), ("diabetes", (268, 500), 8)):
+        y = np.repeat([-1, 1], counts)
+        X = rng.normal(size=(len(y), d)) + 0.5 * y[:, None]
+        dump_svmlight_file(X, y, str(data / name), zero_based=False)
+    protocol._loaded.cache_clear()
+    yield tmp_path
+    protocol._loaded.cache_clear()
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command line; give its exit code, stdout and stderr."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as end:
+            main(["reproduce", *map(str, arguments)])
+        return (end.value.code, *capsys.readouterr())
+
+    return run
+
+
+def rows_of(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+# ---- the pieces
+
+
+def test_a_search_from_coarse_to_fine_finds_the_top_of_a_hill():
+    axes = {"a": tuple(range(23)), "b": tuple(range(13))}
+    for top in ((0, 0), (22, 12), (7, 5), (13, 1)):
+        calls = []
+
+        def hill(at, top=top, calls=calls):
+            calls.append(at)
+            return -abs(at["a"] - top[0]) - 0.5 * abs(at["b"] - top[1])
+
+        found = coarse_to_fine(hill, axes)
+        assert found.at == {"a": top[0], "b": top[1]}
+        assert found.tried == len(calls) == len({tuple(c.values()) for c in calls})
+        assert found.tried < 0.25 * 23 * 13
+        assert found.tried <= evaluations(axes)
+    wide = coarse_to_fine(hill, axes, coarse_only=True)
+    assert wide.tried <= 16
+    flat = coarse_to_fine(lambda at: float("nan"), axes)
+    assert set(flat.at) == {"a", "b"}  # and no endless search
+
+
+def test_a_line_that_a_kill_cut_short_is_dropped(tmp_path):
+    path = tmp_path / "jobs.jsonl"
+    store = Store(path)
+    store.add("a", {"x": 1})
+    store.add("b", {"x": 2})
+    whole = path.read_bytes()
+    for end in range(len(whole)):
+        path.write_bytes(whole[:end])
+        again = Store(path)
+        assert list(again.rows) == ["a", "b"][: whole[: end + 1].count(b"\n")]
+        again.add("c", {"x": 3})
+        assert Store(path).rows == again.rows
+    assert key_of({"a": 1, "b": 2}) == key_of({"b": 2, "a": 1}) != key_of({"a": 1, "b": 3})
+
+
+def test_a_key_holds_all_that_determines_a_result():
+    first = Protocol(2, 5, "nested", 500, False, 0)
+    source = Source("diabetes", None, "minmax")
+    job = Job(source, "SPAM-L2", first, 3)
+    others = [
+        Job(Source("diabetes", None, "maxabs"), "SPAM-L2", first, 3),
+        Job(Source("fourclass", None, "minmax"), "SPAM-L2", first, 3),
+        Job(source, "SOLAM", first, 3),
+        Job(source, "SPAM-L2", Protocol(2, 5, "nested", 600, False, 0), 3),
+        Job(source, "SPAM-L2", Protocol(2, 5, "nested", 500, True, 0), 3),
+        Job(source, "SPAM-L2", Protocol(2, 5, "nested", 500, False, 1), 3),
+        Job(source, "SPAM-L2", Protocol(2, 4, "nested", 500, False, 0), 3),
+        Job(source, "SPAM-L2", first, 4),
+        Job(source, "SPAM-L2", first, 3, (("C", 1.0), ("beta", 0.1))),
+        Job(source, "SPAM-L2", first, 3, (("C", 1.0), ("beta", 0.2))),
+    ]
+    assert len({job.key, *(other.key for other in others)}) == 1 + len(others)
+    # more repetitions keep what is there
+    assert Job(source, "SPAM-L2", Protocol(4, 5, "nested", 500, False, 0), 3).key == job.key
+
+
+def test_splits_are_stratified_and_disjoint():
+    positive = np.arange(200) % 4 == 0
+    for runs, folds in ((3, 5), (4, 0)):
+        parts = splits_of(positive, Protocol(runs, folds, "nested", 100, False, 7))
+        assert len(parts) == runs * max(folds, 1)
+        for train, test in parts:
+            assert not set(train) & set(test)
+            assert len(train) + len(test) == 200
+            assert positive[test].mean() == pytest.approx(0.25)
+        if folds:
+            assert sorted(np.concatenate([test for _, test in parts[:5]])) == list(range(200))
+    assert not np.array_equal(parts[0][1], parts[1][1])
+
+
+def test_penalties_are_on_the_papers_scale():
+    facts = Facts(100, 3, 3.0, 0.2)
+    model = METHODS["SPAM-NET"].build({"C": 10.0, "beta": 0.08, "beta1": 0.02}, facts, 0)
+    assert model.alpha * (1 - model.l1_ratio) == pytest.approx(0.08 / (2 * 0.2 * 0.8))
+    assert model.alpha * model.l1_ratio == pytest.approx(0.02 / (2 * 0.2 * 0.8))
+    assert model.alpha == pytest.approx(theory.alpha_from_beta(0.1, 0.2))
+    assert isinstance(model.solver, SPAM)
+    assert model.solver.step_size == 10.0
+    svm = METHODS["SVM-perf"].build({"C": 4.0}, facts, 0)
+    assert (svm.alpha, svm.loss) == (0.125, "hinge")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_fits_at_the_middle_of_its_grid(name):
+    rng = np.random.default_rng(1)
+    y = np.arange(120) % 3 == 0
+    X = rng.normal(size=(120, 4)) + y[:, None]
+    facts = Facts(120, 4, 4.0, 1 / 3)
+    at = {axis: values[len(values) // 2] for axis, values in METHODS[name].axes.items()}
+    with protocol.quiet():
+        model = METHODS[name].build(at, facts, 0).fit(X, y)
+        auc = metrics.roc_auc(y, model.decision_function(X))
+    assert np.isfinite(auc)
+    assert METHODS[name].row_seconds(facts) > 0
+    assert all(list(values) == sorted(values) for values in METHODS[name].axes.values())
+
+
+def test_verdicts_are_paired_t_tests():
+    rng = np.random.default_rng(2)
+    a = 0.8 + 0.02 * rng.normal(size=25)
+
+    def cell(aucs):
+        return Cell("x", "m", tuple(aucs), 1.0, 0.0, Published(0.79, 0.02), ())
+
+    for shift in (0.0, 0.001, 0.02, -0.02):
+        b = a - shift + 0.005 * rng.normal(size=25)
+        p = stats.ttest_rel(a, b).pvalue
+        expected = "tie" if p >= 0.05 else "win" if shift > 0 else "loss"
+        assert cell(a).against(cell(b)) == expected
+    assert cell(a).against(cell(a)) == "tie"
+    assert cell(a).against(cell(a - 0.001)) == "win"
+    assert cell(a).against(cell(a[:3])) is None
+    assert cell(a).off == pytest.approx((a.mean() - 0.79) / 0.02)
+
+
+@pytest.mark.parametrize("spec", TABLES, ids=lambda spec: spec.name)
+def test_published_figures_belong_to_the_columns(spec):
+    found = tables.published(spec)
+    assert {name for _, name in found} == set(spec.methods)
+    there = {data for data, _ in found}
+    assert {source.name for source in spec.sources} <= there
+    assert all(0.5 < p.mean < 1 and 0 < p.std < 0.2 for p in found.values())
+
+
+def test_two_published_figures_by_hand():
+    spam = tables.published(CATALOGUE["spam-table"])
+    assert spam["a9a", "SPAM-L2"] == Published(0.8998, 0.0046)
+    high = tables.published(CATALOGUE["opauc-highdim"])
+    assert high["sector", "OPAUCr"] == Published(0.9292, 0.0081)
+
+
+# ---- a table from end to end
+
+
+def test_a_table_is_fits_on_its_splits(run, tmp_path):
+    out = tmp_path / "out"
+    options = ("--data", "fourclass", "--quick", "--jobs", 1, "-o", out)
+    code, text, err = run("opauc-online", *options)
+    assert (code, err) == (0, "")
+    assert all(len(line) <= 80 for line in text.splitlines() if "written to" not in line)
+    assert "online Uni-Exp" in text
+    folder = out / "opauc-online"
+    rows = rows_of(folder / "runs.csv")
+    names = [*CATALOGUE["opauc-online"].methods, "optimum"]
+    assert [row["method"] for row in rows] == [name for name in names for _ in range(3)]
+    X, positive = Source("fourclass", None, "minmax").load()
+    parts = splits_of(positive, Protocol(1, 3, "nested", 300, True, 0))
+    mine = [row for row in rows if row["method"] == "optimum"]
+    for row, (train, test) in zip(mine, parts, strict=True):
+        model = AUCClassifier(float(row["alpha"]), max_iter=2000).fit(X[train], positive[train])
+        auc = metrics.roc_auc(positive[test], model.decision_function(X[test]))
+        assert float(row["auc"]) == pytest.approx(auc, abs=1e-9)
+        assert float(row["optimality"]) < 1e-4
+    text = (folder / "table.md").read_text(encoding="utf-8")
+    assert "| fourclass | OPAUC |" in text
+    assert "0.8310 ± 0.0251" in text
+    assert "| against | win | tie | loss |" in text
+    assert "not run here: diabetes," in text
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "0.8310 ± 0.0251" in page
+    assert "http" not in page.replace("http://www.w3.org", "").replace("http-equiv", "")
+    # again: nothing is left to do, and the same comes out
+    before = (folder / "jobs.jsonl").read_bytes()
+    assert run("opauc-online", *options)[0] == 0
+    assert (folder / "jobs.jsonl").read_bytes() == before
+    assert rows_of(folder / "runs.csv") == rows
+
+
+def test_the_authors_tune_once(run, tmp_path):
+    out = tmp_path / "out"
+    base = ("spam-table", "--data", "fourclass", "--quick", "--jobs", 1, "-o", out)
+    assert run(*base, "--protocol", "authors")[0] == 0
+    jobs = [
+        json.loads(line) for line in (out / "spam-table" / "jobs.jsonl").read_text().splitlines()
+    ]
+    tunings = [row for row in jobs if row["kind"] == "tuning"]
+    assert len(tunings) == 7  # six methods and the certificate
+    fits = [row for row in jobs if row["kind"] == "fit"]
+    assert len(fits) == 21
+    for row in tunings:
+        mine = [fit["settings"] for fit in fits if fit["method"] == row["method"]]
+        assert mine == [row["settings"]] * 3
+        assert row["rows"] == 300
+
+
+def test_a_bad_cell_is_told_and_stops_nothing(run, tmp_path, monkeypatch):
+    broken = METHODS["SOLAM"]
+
+    def build(at, facts, seed):
+        raise RuntimeError("no luck")
+
+    monkeypatch.setitem(METHODS, "SOLAM", type(broken)(
+        broken.axes, build, broken.row_seconds, broken.note))  # fmt: skip
+    out = tmp_path / "out"
+    code, text, err = run("spam-table", "--data", "fourclass", "--quick", "--jobs", 1, "-o", out)
+    assert code == 0
+    assert "warning: fourclass, SOLAM: RuntimeError: no luck" in err
+    assert "SPAM-L2" in text
+    assert "no luck" in (out / "spam-table" / "table.md").read_text(encoding="utf-8")
+    assert b"no luck" not in (out / "spam-table" / "jobs.jsonl").read_bytes()  # to be tried again
+
+
+def test_far_cells_get_their_reason():
+    spec = CATALOGUE["spam-table"]
+    best = Cell("usps", "optimum", (0.9, 0.9), 1.0, 0.0, None, ())
+
+    def results(cell):
+        cells = {(c.data, c.method): c for c in (cell, best)}
+        return tables.Results(spec, spec.protocol, cells, [], [], {"usps": 1.0})
+
+    (line,) = table_report.far_cells(
+        results(Cell("usps", "OPAUC", (0.9, 0.91), 1.0, 0.0, Published(0.965, 0.004), ()))
+    )
+    assert "usps, OPAUC: ours 0.9050, published 0.9650 (-15.0)" in line
+    assert "erratum 9" in line
+    assert not table_report.far_cells(
+        results(Cell("usps", "OPAUC", (0.9, 0.91), 1.0, 0.0, Published(0.91, 0.004), ()))
+    )
+
+
+def test_a_killed_run_goes_on(tmp_path):
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "aucmax", "reproduce", "spam-table", "--quick", "--jobs", "1",
+               "-o", str(out)]  # fmt: skip
+    path = out / "spam-table" / "jobs.jsonl"
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 120
+    while process.poll() is None and time.monotonic() < until:
+        if path.exists() and path.read_bytes().count(b"\n") >= 4:
+            process.send_signal(signal.SIGKILL)
+            break
+        time.sleep(0.01)
+    process.wait()
+    assert process.returncode == -signal.SIGKILL
+    kept = [json.loads(line) for line in path.read_text().splitlines()[:4]]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ}, timeout=240)
+    assert done.returncode == 0, done.stderr
+    jobs = [json.loads(line) for line in path.read_text().splitlines()]
+    assert jobs[:4] == kept  # with their seconds: not run again
+    assert len({job["key"] for job in jobs}) == len(jobs) == 2 * 7 * 2 * 3
+
+
+# ---- figures, and the command
+
+
+@pytest.mark.parametrize("name", ["vrspam-figure", "opauc-lambda", "opauc-iterations"])
+def test_a_figure_draws_and_says_what_it_shows(run, tmp_path, name):
+    out = tmp_path / "out"
+    options = ("--data", "diabetes", "--quick", "--jobs", 1, "-o", out)
+    code, text, err = run(name, *options)
+    assert (code, err) == (0, "")
+    assert "diabetes" in text
+    folder = out / name
+    drawn = sorted(path.suffix for path in folder.iterdir())
+    assert drawn.count(".svg") == drawn.count(".png") > 0
+    assert all(path.stat().st_size > 2000 for path in folder.glob("*.png"))
+    assert "<svg" in (folder / "report.html").read_text(encoding="utf-8")
+    rows = rows_of(folder / "runs.csv")
+    assert {row["data"] for row in rows} == {"diabetes"}
+    before = (folder / "jobs.jsonl").read_bytes()
+    assert run(name, *options)[0] == 0
+    assert (folder / "jobs.jsonl").read_bytes() == before
+    assert rows_of(folder / "runs.csv") == rows
+
+
+def test_the_variance_of_the_update_is_the_mean_over_all_rows():
+    from aucmax.experiments.vrspam_figure import _Update
+
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 3 == 0
+    p, means = y.mean(), (X[y].mean(axis=0), X[~y].mean(axis=0))
+
+    def G(w, x, positive):
+        if positive:
+            return 2 * (1 - p) * (w @ x - w @ means[1] - 1) * x
+        return 2 * p * (w @ x - w @ means[0] + 1) * x
+
+    w, snapshot = rng.normal(size=(2, 3))
+    plain = np.array([G(w, x, t) for x, t in zip(X, y, strict=True)])
+    reduced = plain - np.array([G(snapshot, x, t) for x, t in zip(X, y, strict=True)])
+    for updates, at in ((plain, None), (reduced, snapshot)):
+        expected = np.mean(np.sum((updates - updates.mean(axis=0)) ** 2, axis=1))
+        assert _Update(X, y).variance(w, at) == pytest.approx(expected)
+
+
+def test_the_command_line(run, tmp_path):
+    code, text, err = run("--list")
+    assert (code, err) == (0, "")
+    for name, spec in CATALOGUE.items():
+        assert name in text
+        assert spec.title.split(":")[0] in " ".join(text.split())
+    assert all(len(line) <= 80 for line in text.splitlines())
+    entries = {entry["name"]: entry for entry in json.loads(run("--list", "--json")[1])}
+    assert entries["spam-table"]["here"] == ["diabetes", "fourclass"]
+    assert "a9a" in entries["spam-table"]["missing"]
+    for arguments, message in (
+        ((), "name what to regenerate"),
+        (("table-9",), "there is no 'table-9'; there are spam-table,"),
+        (("spam-table", "--data", "iris"), "has no 'iris'; it has diabetes,"),
+        (("sadmm-l1",), "none of its data sets is here"),
+    ):
+        code, text, err = run(*arguments, "-o", tmp_path / "out")
+        assert (code, text) == (2, "")
+        assert message in err
+        assert err.count("\n") == 1

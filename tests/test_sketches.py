@@ -1,0 +1,731 @@
+"""Sketches of covariances: in OPAUC's steps, and in place of class moments."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from aucmax import AUCClassifier, ClassMoments, load, save, sketches
+from aucmax.losses import LOSSES
+from aucmax.objective import Objective
+from aucmax.penalties import L2
+from aucmax.problem import MemoryProblem
+from aucmax.rows import as_rows
+from aucmax.sketches import (
+    DiagonalMoments,
+    FrequentDirections,
+    gaussian_projection,
+    principal_axes,
+    random_features,
+    reduced,
+    woodbury,
+)
+from aucmax.solvers import OPAUC, Exact
+from aucmax.solvers.opauc import (
+    CenteredGaussian,
+    PrintedGaussian,
+    covariance_add,
+    covariance_dot,
+)
+from oracles import opauc, rows
+from oracles import sketches as oracle
+
+each_form = pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+each_sketch = pytest.mark.parametrize("kind", [DiagonalMoments, FrequentDirections])
+weighted = pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+KINDS = {
+    "gaussian": dict(covariance="gaussian", rank=3),
+    "printed": dict(covariance="gaussian", rank=3, centered=False),
+    "subset": dict(covariance="subset", rank=3),
+    "projection": dict(covariance="projection", rank=3),
+    "pca": dict(covariance="pca", rank=3),
+}
+each_kind = pytest.mark.parametrize("kind", KINDS)
+STREAMED = [name for name in KINDS if name != "pca"]
+
+
+def problem(seed, weighted=False, n=60, d=6):
+    """Rows, labels −1 and +1, and weights of mean 1."""
+    X, y = rows(seed, n=n, d=d, density=0.6)
+    X[y > 0] += 1.0
+    weight = np.random.RandomState(seed).rand(n) + 0.2 if weighted else np.ones(n)
+    return X, y, weight / weight.mean()
+
+
+def fitted(solver, X, y, weight, alpha=0.1):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a coarse sketch may end above J(0)
+        return AUCClassifier(alpha, solver=solver, random_state=5).fit(X, y, weight)
+
+
+def equal(got, expected, tol=1e-10):
+    np.testing.assert_allclose(got, expected, rtol=0, atol=tol * np.abs(expected).max())
+
+
+def draws(count, tau=3, seed=5):
+    return np.random.RandomState(seed).standard_normal((count, tau)) / np.sqrt(tau)
+
+
+# ---- OPAUC against the papers' words -----------------------------------------------------
+
+
+@each_form
+@weighted
+@pytest.mark.parametrize("step_size", [0.02, "auto"])
+@pytest.mark.parametrize("centered", [True, False], ids=["centered", "printed"])
+@pytest.mark.parametrize("average", [False, True], ids=["last", "average"])
+def test_opaucr_is_the_paper(form, weighted, step_size, centered, average):
+    X, y, weight = problem(1, weighted)
+    sketch = oracle.centered_sketch if centered else oracle.printed_sketch
+    expected = oracle.gaussian_fit(X, y, weight, 0.1, step_size, draws(120), sketch, epochs=2)
+    solver = OPAUC(
+        step_size, 2, "cyclic", average, covariance="gaussian", rank=3, centered=centered
+    )
+    got = fitted(solver, form(X), y, weight).coef_[0]
+    equal(got, expected.mean(axis=0) if average else expected[-1])
+
+
+@each_form
+@weighted
+@pytest.mark.parametrize("step_size", [0.02, "auto"])
+@pytest.mark.parametrize("kind", ["subset", "projection", "pca"])
+def test_reduced_opauc_is_opauc_on_the_reduced_rows(form, weighted, step_size, kind):
+    X, y, weight = problem(2, weighted)
+    rng = np.random.RandomState(5)
+    if kind == "subset":
+        H = np.eye(6)[:, random_features(6, 3, rng)]
+    elif kind == "projection":
+        H = gaussian_projection(6, 3, rng)
+    else:
+        H = oracle.axes(X, weight, 3)
+    expected = H @ opauc.fit(X @ H, y, weight, 0.1, step_size, epochs=2)[-1]
+    solver = OPAUC(step_size, 2, "cyclic", **KINDS[kind])
+    clf = fitted(solver, form(X), y, weight)
+    equal(clf.coef_[0], expected)
+    means = [np.average(X[y == s], axis=0, weights=weight[y == s]) for s in (1, -1)]
+    assert clf.intercept_[0] == pytest.approx(-0.5 * expected @ np.sum(means, axis=0), abs=1e-10)
+
+
+@each_form
+def test_all_features_and_all_axes_are_the_full_algorithm(form):
+    X, y, weight = problem(3)
+    full = fitted(OPAUC(order="cyclic"), form(X), y, weight).coef_
+    for kind in ("subset", "pca"):  # rank 1000 counts as d
+        equal(fitted(OPAUC(order="cyclic", covariance=kind), form(X), y, weight).coef_, full)
+
+
+def test_blocks_of_rows_are_seams_that_do_not_show(monkeypatch):
+    X, y, weight = problem(4)
+    whole = {k: fitted(OPAUC(order="cyclic", **KINDS[k]), X, y, weight).coef_ for k in KINDS}
+    monkeypatch.setattr("aucmax.solvers.opauc._BLOCK", 7)
+    for kind, coef in whole.items():
+        equal(fitted(OPAUC(order="cyclic", **KINDS[kind]), X, y, weight).coef_, coef, 1e-12)
+
+
+@each_kind
+def test_dense_rows_are_csr_rows_and_float32_is_close(kind):
+    X, y, weight = problem(5, True)
+    solver = OPAUC(n_epochs=2, **KINDS[kind])
+    dense = fitted(solver, X, y, weight)
+    equal(fitted(solver, sp.csr_array(X), y, weight).coef_, dense.coef_, 1e-9)
+    for form in (np.asarray, sp.csr_array):
+        equal(fitted(solver, form(X.astype(np.float32)), y, weight).coef_, dense.coef_, 1e-4)
+    # the same seed, the same bits; another seed, another sketch
+    np.testing.assert_array_equal(fitted(solver, X, y, weight).coef_, dense.coef_)
+    other = AUCClassifier(0.1, solver=solver, random_state=6).fit(X, y, weight)
+    assert np.any(other.coef_ != dense.coef_)
+
+
+@each_kind
+@pytest.mark.parametrize("shift", [0.0, 100.0])
+@pytest.mark.parametrize("scale", [1.0, 1e-4, 1e6])
+def test_defaults_bear_rows_without_signal(kind, shift, scale):
+    """Also a sketch of one direction; a ConvergenceWarning is an error here."""
+    for seed in range(6):
+        rng = np.random.RandomState(seed)
+        n = 40 if seed % 2 else 250
+        X, y = scale * (rng.standard_t(2, (n, 4)) + shift), rng.rand(n) < 0.3
+        for rank in (1, None):
+            solver = OPAUC(**KINDS[kind] | {"rank": rank})
+            clf = AUCClassifier(1e-4 * scale**2, solver=solver, random_state=seed).fit(X, y)
+            assert clf.objective_ <= 0.5 * (1 + 1e-6)
+
+
+@each_kind
+def test_a_warm_start_is_the_nearest_point_of_the_space(kind):
+    X, y, weight = problem(6)
+    start = np.arange(1.0, 7.0)
+    clf = fitted(OPAUC(**KINDS[kind]), X, y, weight)
+    clf.coef_ = start[None]
+    clf.set_params(warm_start=True, solver=OPAUC(1e-14, order="cyclic", **KINDS[kind]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        coef = clf.fit(X, y).coef_[0]
+    H = np.eye(6)
+    if kind == "subset":
+        H = np.eye(6)[:, random_features(6, 3, np.random.RandomState(5))]
+    elif kind == "projection":
+        H = gaussian_projection(6, 3, np.random.RandomState(5))
+    elif kind == "pca":
+        H = oracle.axes(X, weight, 3)
+    equal(coef, H @ np.linalg.lstsq(H, start, rcond=None)[0], 1e-8)
+
+
+# ---- OPAUC over a stream -----------------------------------------------------------------
+
+
+@each_form
+@weighted
+@pytest.mark.parametrize("step_size", [0.02, "auto"])
+@pytest.mark.parametrize("chunk", [1, 7, 60])
+@pytest.mark.parametrize("kind", STREAMED)
+def test_any_division_of_the_rows_is_one_cyclic_pass(form, weighted, step_size, chunk, kind):
+    X, y, weight = problem(7, weighted)
+    solver = OPAUC(step_size, order="cyclic", average=True, **KINDS[kind])
+    whole = fitted(solver, form(X), y, weight)
+    parts = AUCClassifier(0.1, solver=solver, random_state=5)
+    for lo in range(0, len(y), chunk):
+        some = slice(lo, lo + chunk)
+        parts.partial_fit(form(X[some]), y[some], [-1, 1], weight[some])
+    equal(parts.coef_, whole.coef_, 1e-11)
+    equal(parts.intercept_, whole.intercept_, 1e-10)
+
+
+@each_kind
+@pytest.mark.parametrize("average", [False, True], ids=["last", "average"])
+def test_a_stream_goes_on_from_a_fit_and_from_a_file(kind, average, tmp_path):
+    X, y, weight = problem(8, True)
+    solver = OPAUC(0.02, order="cyclic", average=average, **KINDS[kind])
+    clf = AUCClassifier(0.1, solver=solver, random_state=5)
+    first = weight[:40] / weight[:40].mean()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        clf.fit(X[:40], y[:40], first)
+    save(clf, tmp_path / "model")
+    again = load(tmp_path / "model")
+    for model in (clf, again):
+        model.partial_fit(X[40:], y[40:], sample_weight=weight[40:])
+    np.testing.assert_array_equal(clf.coef_, again.coef_)
+    if kind != "pca":  # whose axes are those of the first part
+        both = np.concatenate([first, weight[40:]])
+        parts = AUCClassifier(0.1, solver=solver, random_state=5)
+        equal(clf.coef_, parts.partial_fit(X, y, sample_weight=both).coef_, 1e-12)
+    else:
+        H = oracle.axes(X[:40], first, 3)
+        both = np.concatenate([first, weight[40:]])
+        iterates = opauc.fit(X @ H, y, both, 0.1, 0.02) @ H.T
+        equal(clf.coef_[0], iterates.mean(axis=0) if average else iterates[-1])
+
+
+def test_a_stream_keeps_the_weights_of_a_fit_as_given():
+    X, y, _ = problem(9)
+    solver = OPAUC(0.02, order="cyclic", covariance="gaussian", rank=3)
+    clf = fitted(solver, X, y, np.full(60, 7.0))
+    steps = clf._stream["steps"]
+    assert steps["mass"].sum() == pytest.approx(420.0)
+    centred = steps["Z"][0] - np.outer(steps["mean"][0], steps["s"][0])
+    S = oracle.centered_sketch(X[y == 1], np.ones(sum(y == 1)), draws(60)[y == 1])[0]
+    equal(centred @ centred.T / steps["mass"][0], S)
+
+
+def test_a_fit_that_diverged_leaves_a_stream_that_goes_on():
+    X, y, _ = problem(10)
+    for kind in KINDS:
+        clf = AUCClassifier(0.1, solver=OPAUC(1e200, **KINDS[kind]), random_state=0)
+        with pytest.warns(ConvergenceWarning, match=r"OPAUC diverged.*lower step_size"):
+            clf.fit(X, y)
+        clf.set_params(solver=OPAUC(1e-3, **KINDS[kind])).partial_fit(X, y)
+        assert np.all(np.isfinite(clf.coef_))
+        assert np.any(clf.coef_ != 0)
+
+
+def test_opaucr_keeps_rank_numbers_per_feature():
+    X = sp.random(30, 5000, density=0.01, random_state=0, format="csr")
+    clf = AUCClassifier(solver=OPAUC(covariance="gaussian", rank=4)).partial_fit(
+        X, np.arange(30) % 2
+    )
+    size = sum(a.size for a in clf._stream["steps"].values() if isinstance(a, np.ndarray))
+    assert size < (2 * 4 + 7) * 5000
+
+
+# ---- the Gaussian sketch -----------------------------------------------------------------
+
+
+def sketched(kind, X, weight, R):
+    """Ŝ of the library, as the product with every unit vector; and the bound of it."""
+    d, tau = X.shape[1], R.shape[1]
+    S = kind(np.zeros((2, d, tau)), np.zeros((2, tau)), R, np.empty(tau), np.empty(tau))
+    T, c = 0.0, np.zeros(d)
+    for t, (x, q) in enumerate(zip(X, weight, strict=True)):
+        T, z = T + q, x - c
+        covariance_add(S, 1, t, x, z, q, T)
+        c = c + q / T * z
+    out = np.empty((d, d))
+    bound = [covariance_dot(S, 1, T, c, e, row) for e, row in zip(np.eye(d), out, strict=True)]
+    return out, bound[0]
+
+
+@weighted
+def test_the_sketch_is_its_definition_and_positive(weighted):
+    X, _, weight = problem(11, weighted, n=25, d=4)
+    for seed in range(5):
+        R = draws(25, 2, seed)
+        S, bound = sketched(CenteredGaussian, X + 3.0, weight, R)
+        equal(S, oracle.centered_sketch(X + 3.0, weight, R)[0])
+        equal(S, oracle.centered_sketch(X, weight, R)[0], 1e-9)  # a shift does not matter
+        values = np.linalg.eigvalsh(S)
+        assert values[0] > -1e-12 * values[-1]
+        assert np.linalg.matrix_rank(S, tol=1e-10 * values[-1]) == 2
+        assert bound == pytest.approx(np.trace(S), rel=1e-10)
+        S, bound = sketched(PrintedGaussian, X + 3.0, weight, R)
+        equal(S, oracle.printed_sketch(X + 3.0, weight, R)[0])
+        assert bound >= np.linalg.eigvalsh(S)[-1]
+
+
+@weighted
+def test_the_mean_of_the_sketch_is_the_covariance(weighted):
+    """And that of the printed one is near the second moment: erratum 5."""
+    X, _, weight = problem(12, weighted, n=8, d=2)
+    X = X + 1.5
+    T, c = weight.sum(), np.average(X, axis=0, weights=weight)
+    S = oracle.scatter(X, weight) / T
+    means = {
+        CenteredGaussian: S,
+        PrintedGaussian: S + np.outer(c, c) * (1 - 1 / T),
+    }
+    for kind, mean in means.items():
+        found = np.array([sketched(kind, X, weight, draws(8, 2, k))[0] for k in range(1500)])
+        error = found.std(axis=0) / np.sqrt(len(found))
+        assert np.all(np.abs(found.mean(axis=0) - mean) < 4 * error)
+        if kind is PrintedGaussian:
+            assert np.all(found.mean(axis=0) - S > 8 * error)
+
+
+# ---- sketches in place of moments --------------------------------------------------------
+
+
+def made(kind, rank=4, classes=None):
+    return FrequentDirections(rank, classes) if kind is FrequentDirections else kind(classes)
+
+
+@each_form
+@each_sketch
+@weighted
+def test_counts_means_and_variances_are_exact(form, kind, weighted):
+    X, y, weight = problem(13, weighted, n=90, d=7)
+    X[:, 3] += 100.0
+    weight[::7] = 0.0
+    moments = ClassMoments.from_data(X, y, weight)
+    whole = made(kind).update(form(X), y, weight)
+    parts = made(kind)
+    for lo in range(0, 90, 11):
+        some = slice(lo, lo + 11)
+        parts.update(form(X[some]), y[some], weight[some])
+    merged = sum(made(kind).update(form(X[k::3]), y[k::3], weight[k::3]) for k in range(3))
+    for sketch in (whole, parts, merged):
+        np.testing.assert_array_equal(sketch.classes, moments.classes)
+        np.testing.assert_allclose(sketch.counts, moments.counts, rtol=1e-12)
+        np.testing.assert_allclose(sketch.means, moments.means, rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(sketch.variances, moments.variances, rtol=1e-9)
+        D, B = sketch.within()
+        assert np.all(D >= 0)
+        np.testing.assert_allclose(
+            D + np.sum(B**2, axis=0), moments.variances.sum(axis=0), rtol=1e-9
+        )
+    assert (whole.n_pos, whole.n_neg) == pytest.approx((moments.n_pos, moments.n_neg))
+    np.testing.assert_allclose(whole.mean_neg, moments.mean_neg, rtol=1e-11, atol=1e-12)
+
+
+def check_bound(sketch, X, y, weight, factor=1.0):
+    """0 ⪯ AᵀA − BᵀB ⪯ Δ I and Δ ≤ ‖A‖_F²/(rank + 1), for each class."""
+    for k, label in enumerate(sketch.classes):
+        mine = y == label
+        full = oracle.scatter(X[mine], weight[mine])
+        B, size = sketch.rows[k], np.trace(full)
+        values = np.linalg.eigvalsh(full - B.T @ B)
+        assert values[0] > -1e-9 * size
+        assert values[-1] <= sketch.lost[k] + 1e-9 * size
+        assert sketch.lost[k] <= factor * size / (sketch.rank + 1) * (1 + 1e-9)
+        assert sketch.lost[k] > 0
+
+
+@each_form
+@weighted
+def test_the_bound_of_frequent_directions(form, weighted, monkeypatch):
+    X, y, weight = problem(14, weighted, n=300, d=20)
+    X = X + np.linspace(0, 5, 20)  # Δ of many parts, whose means differ
+    order = np.argsort(X[:, 5])
+    X, y, weight = X[order], y[order], weight[order]
+    monkeypatch.setattr(sketches, "_BLOCK_ROWS", 16)
+    whole = FrequentDirections.from_data(form(X), y, weight, rank=6)
+    check_bound(whole, X, y, weight)
+    parts = FrequentDirections(6)
+    for lo in range(0, 300, 13):
+        some = slice(lo, lo + 13)
+        parts.update(form(X[some]), y[some], weight[some])
+    check_bound(parts, X, y, weight)
+    a, b = (FrequentDirections(6).update(form(X[k]), y[k], weight[k])
+            for k in (slice(0, 100), slice(100, 300)))  # fmt: skip
+    check_bound(a + b, X, y, weight)
+    check_bound(b + a, X, y, weight)
+
+
+@each_form
+@weighted
+def test_frequent_directions_are_the_literal_ones(form, weighted, monkeypatch):
+    X, y, weight = problem(15, weighted, n=100, d=9)
+    monkeypatch.setattr(sketches, "_BLOCK_ROWS", 10)
+    found = FrequentDirections.from_data(form(X), y, weight, rank=4)
+    for k, label in enumerate(found.classes):
+        mine = y == label
+        n = int(mine.sum())
+        blocks = [slice(lo, lo + 10) for lo in range(0, n, 10)]
+        B, lost = oracle.frequent_directions(X[mine], weight[mine], 4, blocks)
+        equal(found.rows[k].T @ found.rows[k], B.T @ B)
+        assert found.lost[k] == pytest.approx(lost, rel=1e-10)
+
+
+@each_form
+def test_enough_directions_are_the_whole_covariance(form):
+    X, y, weight = problem(16, True, n=80, d=5)
+    full = AUCClassifier(0.01, solver="exact", standardize=0.5).fit(form(X), y, weight)
+    solver = Exact("frequent_directions", rank=5)
+    clf = AUCClassifier(0.01, solver=solver, standardize=0.5).fit(form(X), y, weight)
+    equal(clf.coef_, full.coef_, 1e-9)
+    assert clf.optimality_ < 1e-9
+    assert np.all(clf.moments_.lost < 1e-12)
+
+
+def test_far_columns_of_csr_rows_keep_their_digits():
+    X, y, _ = problem(17, n=60, d=6)
+    X[:, :2] += 1e6
+    dense, csr = (FrequentDirections.from_data(Z, y, rank=3) for Z in (X, sp.csr_array(X)))
+    for k in (0, 1):
+        equal(csr.rows[k].T @ csr.rows[k], dense.rows[k].T @ dense.rows[k], 1e-7)
+        full = oracle.scatter(X[y == dense.classes[k]], np.ones(sum(y == dense.classes[k])))
+        assert np.linalg.eigvalsh(full - csr.rows[k].T @ csr.rows[k])[0] > -1e-7 * np.trace(full)
+
+
+@each_sketch
+def test_an_empty_sketch_is_neutral(kind):
+    X, y, weight = problem(18, True)
+    a = made(kind).update(X, y, weight)
+    for empty in (made(kind), made(kind, classes=[-1, 1])):
+        assert a + empty == a
+        assert empty + a == a
+    assert a.copy() == a
+    assert sum([a]) == a
+    b = a.copy().update(X, y, np.zeros(60))
+    assert b == a
+    assert a != made(kind).update(X[1:], y[1:])
+    one = made(kind).update(X[y > 0], y[y > 0]) + made(kind).update(X[y < 0], y[y < 0])
+    assert one == made(kind).update(X, y)
+
+
+@each_sketch
+def test_full_moments_say_what_a_sketch_needs(kind):
+    X, y, weight = problem(19, True, n=70, d=8)
+    moments = ClassMoments.from_data(pd.DataFrame(X, columns=list("abcdefgh")), y, weight)
+    found = made(kind).from_moments(moments)
+    assert found.feature_names == list("abcdefgh")
+    np.testing.assert_allclose(found.variances, moments.variances)
+    np.testing.assert_array_equal(found.means, moments.means)
+    if kind is FrequentDirections:
+        check_bound(found, X, y, weight)
+
+
+def test_rows_are_taken_out_of_a_diagonal():
+    X, y, weight = problem(20, True)
+    whole = DiagonalMoments.from_data(X, y, weight)
+    part = DiagonalMoments.from_data(X[40:], y[40:], weight[40:])
+    rest, expected = whole - part, DiagonalMoments.from_data(X[:40], y[:40], weight[:40])
+    for name in ("counts", "means", "variances"):
+        np.testing.assert_allclose(getattr(rest, name), getattr(expected, name), rtol=1e-9)
+    assert not (whole - whole).counts.any()
+    with pytest.raises(ValueError, match="cannot subtract weight"):
+        part - whole
+    other = DiagonalMoments.from_data(10 * X[40:], y[40:], weight[40:])
+    with pytest.raises(ValueError, match="negative variance, so they were not all added"):
+        whole - other
+
+
+@pytest.mark.parametrize("rank", [0, 3])
+def test_woodbury_solves_its_system(rank):
+    rng = np.random.RandomState(0)
+    D, B, delta = rng.rand(7), rng.randn(rank, 7), rng.randn(7)
+    u = woodbury(D, B.copy(), 0.1, delta)
+    np.testing.assert_allclose((np.diag(D + 0.1) + B.T @ B) @ u, delta, atol=1e-13)
+    # directions that hold all: nothing on the diagonal
+    D[:] = 0.0
+    if rank:
+        u = woodbury(D, B.copy(), 1e-6, delta)
+        np.testing.assert_allclose((1e-6 * np.eye(7) + B.T @ B) @ u, delta, atol=1e-9)
+    assert np.all(np.isfinite(woodbury(D, B.copy(), 0.0, delta)))
+    assert np.all(woodbury(np.zeros(2), np.zeros((0, 2)), 0.0, np.zeros(2)) == 0)
+
+
+# ---- the estimator on sketches -----------------------------------------------------------
+
+
+def expected_coef(X, y, weight, alpha, covariance, rank=4):
+    """The optimum with the covariance that a sketch stands for."""
+    S, means = np.zeros((X.shape[1], X.shape[1])), []
+    for label in (1, -1):
+        mine = y == label
+        full = oracle.scatter(X[mine], weight[mine])
+        B = np.zeros((0, X.shape[1]))
+        if covariance == "frequent_directions":
+            B = oracle.shrink(np.linalg.cholesky(full).T, rank)[0]
+        S += (B.T @ B + np.diag(np.diag(full - B.T @ B))) / weight[mine].sum()
+        means.append(np.average(X[mine], axis=0, weights=weight[mine]))
+    return oracle.low_rank_optimum(S, means[0] - means[1], alpha)
+
+
+@each_form
+@weighted
+@pytest.mark.parametrize("covariance", ["diagonal", "frequent_directions"])
+def test_exact_with_a_sketch_is_the_optimum_for_its_covariance(form, weighted, covariance):
+    X, y, weight = problem(21, weighted, n=120, d=9)
+    solver = Exact(covariance, 4 if covariance != "diagonal" else None)
+    clf = AUCClassifier(0.05, solver=solver).fit(form(X), y, weight)
+    equal(clf.coef_[0], expected_coef(X, y, weight, 0.05, covariance))
+    # judged by the true objective
+    J = Objective(MemoryProblem(as_rows(X), y.astype(float), weight), LOSSES["square"], L2(0.05))
+    assert (clf.objective_, clf.optimality_) == pytest.approx(J.evaluate(clf.coef_[0]), rel=1e-9)
+    assert clf.optimality_ > 1e-3
+    single = AUCClassifier(0.05, solver=solver).fit(form(X.astype(np.float32)), y, weight)
+    equal(single.coef_, clf.coef_, 1e-4)
+    # and from the moments alone, by the objective that was solved
+    for moments in (clf.moments_, ClassMoments.from_data(X, y, weight)):
+        again = AUCClassifier(0.05, solver=solver).fit_moments(moments)
+        equal(again.coef_, clf.coef_, 1e-9)
+        assert again.n_features_in_ == 9
+    auto = AUCClassifier(0.05).fit_moments(clf.moments_)
+    equal(auto.coef_, clf.coef_, 1e-12)
+    assert (auto.solver_, auto.optimality_ < 1e-12) == ("exact", True)
+
+
+def test_the_diagonal_in_scaled_coordinates():
+    X, y, weight = problem(22, True)
+    X = X * np.logspace(0, 3, 6)
+    clf = AUCClassifier(0.05, solver=Exact("diagonal"), standardize=1.0).fit(X, y, weight)
+    factor = MemoryProblem(as_rows(X), y.astype(float), weight).scaled(1.0).factor
+    expected = factor * expected_coef(X * factor, y, weight, 0.05, "diagonal")
+    equal(clf.coef_[0], expected)
+    equal(AUCClassifier(0.05, standardize=1.0).fit_moments(clf.moments_).coef_[0], expected)
+
+
+@each_form
+@weighted
+def test_a_stream_with_the_diagonal_is_one_fit(form, weighted):
+    X, y, weight = problem(23, weighted)
+    weight[::5] = 0.0
+    settings = dict(alpha=0.05, solver=Exact("diagonal"), standardize=0.5)
+    whole = AUCClassifier(**settings).fit(form(X), y, weight)
+    for chunk in (1, 7, 25):
+        parts = AUCClassifier(**settings)
+        for lo in range(0, 60, chunk):
+            some = slice(lo, lo + chunk)
+            parts.partial_fit(form(X[some]), y[some], [-1, 1], weight[some])
+        equal(parts.coef_, whole.coef_, 1e-10)
+        equal(parts.intercept_, whole.intercept_, 1e-9)
+    first = AUCClassifier(**settings).fit(form(X[:30]), y[:30], weight[:30])
+    first.partial_fit(form(X[30:]), y[30:], sample_weight=weight[30:])
+    equal(first.coef_, whole.coef_, 1e-10)
+    # and back: rows are forgotten
+    first.forget(form(X[30:]), y[30:], weight[30:])
+    equal(first.coef_, AUCClassifier(**settings).fit(X[:30], y[:30], weight[:30]).coef_, 1e-8)
+
+
+def test_a_stream_with_frequent_directions_keeps_its_bound():
+    X, y, weight = problem(24, True, n=200, d=12)
+    solver = Exact("frequent_directions", rank=5)
+    clf = AUCClassifier(0.05, solver=solver).fit(X[:80], y[:80], weight[:80])
+    for lo in range(80, 200, 17):
+        some = slice(lo, min(lo + 17, 200))
+        clf.partial_fit(X[some], y[some], sample_weight=weight[some])
+    check_bound(clf.moments_, X, y, weight)
+    D, B = clf.moments_.within()
+    delta = clf.moments_.mean_pos - clf.moments_.mean_neg
+    equal(clf.coef_[0], oracle.low_rank_optimum(np.diag(D) + B.T @ B, delta, 0.05), 1e-9)
+    with pytest.raises(ValueError, match="frequent directions gives none back"):
+        clf.forget(X[:5], y[:5])
+
+
+def test_full_moments_go_on_as_a_sketch_but_not_back():
+    X, y, _ = problem(25)
+    clf = AUCClassifier(0.05, solver="exact").fit(X[:30], y[:30])
+    clf.set_params(solver=Exact("diagonal")).partial_fit(X[30:], y[30:])
+    equal(clf.coef_, AUCClassifier(0.05, solver=Exact("diagonal")).fit(X, y).coef_)
+    for solver in ("exact", "auto", Exact("frequent_directions")):
+        before = clf.coef_
+        with pytest.raises(ValueError, match=r"kept as DiagonalMoments\(6 features.*as they were"):
+            clf.set_params(solver=solver).partial_fit(X, y)
+        assert clf.coef_ is before
+    directions = AUCClassifier(0.05, solver=Exact("frequent_directions", 3)).fit(X[:30], y[:30])
+    with pytest.raises(ValueError, match="rank-3 FrequentDirections"):
+        directions.set_params(solver__rank=4).partial_fit(X, y)
+    directions.set_params(solver=Exact("diagonal")).partial_fit(X[30:], y[30:])
+    equal(directions.coef_, clf.coef_)
+
+
+@pytest.mark.parametrize("covariance", ["diagonal", "frequent_directions"])
+def test_models_with_sketches_are_saved(covariance, tmp_path):
+    X, y, _ = problem(26)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    clf = AUCClassifier(0.05, solver=Exact(covariance)).fit(frame, np.where(y > 0, "y", "n"))
+    save(clf, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.moments_ == clf.moments_
+    assert again.moments_.feature_names == list("abcdef")
+    for model in (clf, again):
+        model.partial_fit(frame[:20], np.where(y[:20] > 0, "y", "n"))
+    np.testing.assert_array_equal(again.coef_, clf.coef_)
+
+
+def test_csr_rows_are_not_made_dense():
+    """20000 × 20000 would be 3.2 GB."""
+    X = sp.random(400, 20_000, density=1e-3, random_state=0, format="csr")
+    y = np.arange(400) % 2
+    for solver in (Exact("diagonal"), Exact("frequent_directions", 5)):
+        clf = AUCClassifier(1e-3, solver=solver).fit(X, y)
+        assert clf.partial_fit(X, y).moments_.counts.sum() == 800
+        assert np.all(np.isfinite(clf.coef_))
+
+
+# ---- coordinates -------------------------------------------------------------------------
+
+
+@each_form
+@pytest.mark.parametrize(
+    ("n", "d", "k"), [(40, 9, 3), (9, 40, 3), (60, 40, 3), (40, 60, 3), (50, 4, 4), (5, 30, 8)]
+)
+def test_principal_axes(form, n, d, k):
+    """From the covariance, from the Gram matrix, and by Lanczos iterations."""
+    rng = np.random.RandomState(n)
+    X = rng.randn(n, d) * np.logspace(1, -1, d) * (rng.rand(n, d) < 0.7) + 2.0
+    weight = rng.rand(n) + 0.1
+    H = principal_axes(as_rows(form(X)), weight, k, np.random.RandomState(0))
+    V = oracle.axes(X, weight, min(k, n - 1))
+    assert H.shape == (d, k)
+    equal(H @ H.T, V @ V.T, 1e-7)
+    assert np.all(H[:, n - 1 :] == 0)  # n centred rows have n − 1 axes
+
+
+@each_form
+def test_reduced_rows(form):
+    X = problem(27)[0]
+    rng = np.random.RandomState(0)
+    H, index = gaussian_projection(6, 4, rng), random_features(6, 4, rng)
+    assert len(np.unique(index)) == 4
+    np.testing.assert_allclose(reduced(as_rows(form(X)), H), X @ H, atol=1e-14)
+    some = reduced(as_rows(form(X)), index)
+    some = sp.csr_array((some.data, some.indices, some.indptr), (60, 4)).toarray() if hasattr(
+        some, "indptr") else some  # fmt: skip
+    np.testing.assert_array_equal(some, X[:, index])
+    mean = np.mean([H @ H.T for H in (gaussian_projection(3, 2, rng) for _ in range(4000))], 0)
+    np.testing.assert_allclose(mean, np.eye(3), atol=0.08)
+
+
+# ---- messages ----------------------------------------------------------------------------
+
+
+def test_settings():
+    X, y, _ = problem(28)
+    for solver, message in (
+        (Exact("low_rank"), "covariance must be one of 'full', 'diagonal', 'frequent_directions'"),
+        (Exact("diagonal", rank=3), "rank=3 does nothing with covariance='diagonal'"),
+        (Exact(rank=3), "rank=3 does nothing with covariance='full'"),
+        (Exact("frequent_directions", rank=0), r"rank must be a whole number in \[1, inf\)"),
+        (OPAUC(covariance="subset", rank=2.5), "rank must be a whole number"),
+        (OPAUC(covariance="subset", centered=False), "centered=False is for"),
+        (OPAUC(covariance="projection", rank=True), "rank must be a whole number"),
+    ):
+        for call in ("fit", "partial_fit"):
+            with pytest.raises(ValueError, match=message):
+                getattr(AUCClassifier(solver=solver), call)(X, y)
+    with pytest.raises(ValueError, match=r"call fit before partial_fit, or use .*'projection'"):
+        AUCClassifier(solver=OPAUC(covariance="pca")).partial_fit(X, y)
+
+
+@pytest.mark.parametrize("other", [None, *KINDS])
+def test_a_stream_keeps_its_covariance(other):
+    X, y, _ = problem(29)
+    for kind in STREAMED:
+        clf = AUCClassifier(solver=OPAUC(**KINDS[kind])).partial_fit(X, y)
+        changed = OPAUC() if other is None else OPAUC(**KINDS[other])
+        families = {"printed": "gaussian", "pca": "projection"}
+        if families.get(kind, kind) != families.get(other, other):
+            with pytest.raises(ValueError, match="covariance and rank cannot change"):
+                clf.set_params(solver=changed).partial_fit(X, y)
+        with pytest.raises(ValueError, match="covariance and rank cannot change"):
+            clf.set_params(solver=OPAUC(**KINDS[kind] | {"rank": 2})).partial_fit(X, y)
+
+
+def test_memory_that_is_not_there(monkeypatch):
+    X, y = sp.random(20, 9000, density=0.01, random_state=0, format="csr"), np.arange(20) % 2
+    with pytest.raises(ValueError, match=r"two 9000×9000.*or covariance='gaussian'"):
+        AUCClassifier(solver=OPAUC()).fit(X, y)
+    with pytest.raises(ValueError, match=r"two 9000×9000 covariances.*Exact\(covariance='diagonal"):
+        AUCClassifier().partial_fit(X, y)
+    monkeypatch.setattr(OPAUC, "max_covariance_bytes", 1000)
+    for kind, what in (
+        ("gaussian", "two 9000×3 matrices"),
+        ("projection", "two 100×100 matrices and one of 9000×100"),
+        ("pca", "two 100×100 matrices and one of 9000×100"),
+        ("subset", "two 100×100 matrices"),
+    ):
+        solver = OPAUC(covariance=kind, rank=3 if kind == "gaussian" else 100)
+        with pytest.raises(ValueError, match=f"{what}, .* use a lower rank, or solver='spam'"):
+            AUCClassifier(solver=solver).fit(X, y)
+    monkeypatch.setattr(AUCClassifier, "max_moment_bytes", 1000)
+    clf = AUCClassifier(solver=Exact("frequent_directions"))
+    with pytest.raises(ValueError, match=r"two 50×9000 sketches.*a lower rank"):
+        clf.partial_fit(X, y)
+    assert not hasattr(clf, "coef_")
+    assert AUCClassifier(solver=Exact("diagonal")).partial_fit(X, y).coef_.shape == (1, 9000)
+
+
+@each_sketch
+def test_bad_input_to_a_sketch_changes_nothing(kind):
+    X, y, _ = problem(30)
+    sketch = made(kind, classes=[-1, 1]).update(X, y)
+    before = sketch.copy()
+    spoilt = X.copy()
+    spoilt[3, 2] = 1e200
+    for arguments, message in (
+        ((X, np.where(y > 0, 2, -1)), "label 2, which is not among the classes"),
+        ((X[:, 1:], y), "X has 5 features, but this sketch has 6"),
+        ((X, y, -np.ones(60)), "must not be negative"),
+        ((spoilt, y), "values of feature 2 are so large that their squares overflow"),
+        ((np.full((60, 6), np.nan), y), "NaN"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            sketch.update(*arguments)
+        assert sketch == before
+    with pytest.raises(ValueError, match="of different kinds"):
+        sketch + (DiagonalMoments() if kind is FrequentDirections else FrequentDirections())
+    three = made(kind).update(X, np.arange(60) % 3)
+    with pytest.raises(ValueError, match="need exactly 2 classes; these are 3"):
+        assert three.mean_pos is None
+    named = made(kind).update(pd.DataFrame(X, columns=list("abcdef")), y)
+    with pytest.raises(ValueError, match="feature names differ: expected 'a', got 'z'"):
+        named.update(pd.DataFrame(X, columns=list("zbcdef")), y)
+
+
+@each_sketch
+def test_a_sketch_is_for_the_exact_solver(kind):
+    X, y, _ = problem(31)
+    sketch = made(kind).update(X, y)
+    for clf in (
+        AUCClassifier(solver="conjugate_gradient"),
+        AUCClassifier(l1_ratio=0.5),
+        AUCClassifier(solver="coordinate_descent"),
+    ):
+        with pytest.raises(ValueError, match=f"{kind.__name__} is for solver='exact'"):
+            clf.fit_moments(sketch)
+    with pytest.raises(ValueError, match="exactly two classes, each with weight"):
+        AUCClassifier().fit_moments(made(kind).update(X, np.arange(60) % 3))

@@ -1,0 +1,458 @@
+"""The online univariate learners against a literal NumPy version."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedShuffleSplit
+
+from aucmax import AUCClassifier, datasets, load, metrics, save
+from aucmax.losses import UNIVARIATE_LOSSES
+from aucmax.objective import UnivariateObjective
+from aucmax.penalties import L2
+from aucmax.problem import MemoryProblem
+from aucmax.rows import as_rows
+from aucmax.solvers import UnivariateSGD
+from aucmax.solvers import univariate as univariate_module
+from oracles import rows, univariate
+from oracles.spam import typical
+
+FORMS = {
+    "dense": np.asarray,
+    "csr": sp.csr_array,
+    "float32": lambda X: np.asarray(X, dtype=np.float32),
+    "csr32": lambda X: sp.csr_array(X, dtype=np.float32),
+}
+each_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+each_loss = pytest.mark.parametrize("loss", univariate.LOSSES)
+weighted = pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+each_average = pytest.mark.parametrize("average", [False, True], ids=["last", "averaged"])
+
+
+def equal(got, expected, tol=1e-10):
+    scale = np.abs(expected).max()
+    assert scale > 1e-3  # an oracle that stays at zero would prove nothing
+    np.testing.assert_allclose(got, expected, rtol=0, atol=tol * scale)
+
+
+def problem(seed, weighted=False, n=40):
+    """Rows that float32 holds exactly, with some entries and some weights zero."""
+    X, y = rows(seed, n=n, d=6, share=0.35, density=0.6)
+    X = X.astype(np.float32).astype(np.float64)
+    weight = np.random.RandomState(seed).choice([0.0, 0.5, 1.0, 2.5], size=n)
+    return X, y, weight if weighted else np.ones(n)
+
+
+def without_zeros(X, y, weight):
+    kept = weight > 0
+    return X[kept], y[kept], weight[kept]
+
+
+def fitted(solver, X, y, weight=None, alpha=0.1, **settings):
+    clf = AUCClassifier(alpha, solver=solver, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a few dozen rows may not be enough
+        return clf.fit(X, y, sample_weight=weight)
+
+
+def streamed(solver, X, y, weight, alpha, chunk, form=np.asarray):
+    clf = AUCClassifier(alpha, solver=solver)
+    for lo in range(0, len(y), chunk):
+        part = slice(lo, lo + chunk)
+        clf.partial_fit(form(X[part]), y[part], classes=[-1, 1], sample_weight=weight[part])
+    return clf
+
+
+# ---- the algorithm -----------------------------------------------------------------------
+
+
+@each_form
+@each_loss
+@weighted
+@each_average
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+def test_it_is_the_paper(form, loss, weighted, average, alpha):
+    X, y, weight = problem(1, weighted)
+    kept = without_zeros(X, y, weight)
+    iterates = univariate.fit(
+        *kept[:2], typical(kept[2]), loss, alpha, univariate.schedule(0.1), epochs=3
+    )
+    solver = UnivariateSGD(loss, 0.1, 3, "cyclic", average)
+    got = fitted(solver, form(X), y, weight, alpha).coef_[0]
+    equal(got, iterates.mean(axis=0) if average else iterates[-1])
+
+
+@each_form
+@each_average
+def test_it_stays_exact_when_the_scale_is_folded(form, average):
+    """w shrinks at every step; the scale is folded into the vector below 1e-5."""
+    X, y, weight = problem(2, weighted=True)
+    kept = without_zeros(X, y, weight)
+    epochs, alpha = 480 // len(kept[1]), 5.0
+    steps = 0.1 / np.sqrt(np.arange(1, epochs * len(kept[1]) + 1))
+    assert np.prod(1 / (1 + alpha * steps)) < 1e-5**1.5
+    iterates = univariate.fit(
+        *kept[:2], typical(kept[2]), "logistic", alpha, univariate.schedule(0.1), epochs
+    )
+    solver = UnivariateSGD("logistic", 0.1, epochs, "cyclic", average)
+    got = fitted(solver, form(X), y, weight, alpha).coef_[0]
+    equal(got, iterates.mean(axis=0) if average else iterates[-1])
+
+
+@each_loss
+@weighted
+@each_average
+@pytest.mark.parametrize("size", [1.0, 4.0])
+def test_the_automatic_step(loss, weighted, average, size):
+    """Newton's bound, and half the step until the first epoch ends below F(0)."""
+    X, y, weight = problem(3, weighted)
+    X, y, weight = without_zeros(X, y, weight)
+    X[::7] *= 5.0  # rows for which Newton's step is the shorter one
+    q, at_zero = typical(weight), univariate.objective(X, y, weight, np.zeros(6), loss, 0.1 / 16)
+    X, alpha = size * X, 0.1 * size**2
+    assert at_zero == pytest.approx(np.log(2) if loss == "logistic" else 1.0)
+    for halvings in range(11):
+        iterates = univariate.fit(
+            X, y, q, loss, alpha, univariate.automatic(loss, 2**halvings), epochs=2
+        )
+        first = iterates[: len(y)]
+        w = first.mean(axis=0) if average else first[-1]
+        if univariate.objective(X, y, q, w, loss, alpha) <= at_zero:
+            break
+    solver = UnivariateSGD(loss, n_epochs=2, order="cyclic", average=average)
+    got = fitted(solver, X, y, weight, alpha).coef_[0]
+    equal(got, iterates.mean(axis=0) if average else iterates[-1])
+
+
+@pytest.mark.parametrize("loss", ["exp", "square"])
+def test_newtons_step_is_sometimes_the_shorter_one(loss):
+    """Else the test above would not reach the bound."""
+    X, y, weight = problem(3)
+    X[::7] *= 5.0
+    kinds, rule = set(), univariate.automatic(loss)
+
+    def noted(t, row, seen):
+        rate = rule(t, row, seen)
+        first = rule(1, (0 * row[0], *row[1:]), seen) / np.sqrt(t)
+        kinds.add(bool(rate < first * (1 - 1e-9)))
+        return rate
+
+    univariate.fit(X, y, weight, loss, 0.1, noted)
+    assert kinds == {True, False}
+
+
+@each_loss
+def test_an_automatic_step_that_overshoots_is_halved(loss):
+    passes = []
+    for seed in range(20):
+        rng, seen = np.random.RandomState(seed), []
+        X, y = rng.randn(12, 2), np.arange(12) < 4
+        clf = fitted(
+            UnivariateSGD(loss, n_epochs=2, average=False), X, y, None, 1e-4, random_state=0,
+            callback=lambda progress, seen=seen: seen.append((progress.passes, progress.objective)),
+        )  # fmt: skip
+        assert seen[0][1] <= (np.log(2) if loss == "logistic" else 1.0) or seen[0][0] == 11
+        assert seen[1][0] == seen[0][0] + 1
+        assert clf.n_iter_ == 2
+        passes.append(seen[0][0])
+    assert min(passes) == 1  # and the wasted ones are counted
+    assert max(passes) > 1
+
+
+def test_from_a_warm_start():
+    X, y, weight = problem(4)
+    start = np.random.RandomState(0).randn(6)
+    clf = fitted("univariate", X, y, warm_start=True)
+    clf.coef_ = start[None]
+    clf.set_params(solver=UnivariateSGD("square", 0.02, 1, "cyclic"))
+    iterates = univariate.fit(X, y, weight, "square", 0.1, univariate.schedule(0.02), start=start)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        equal(clf.fit(X, y).coef_[0], iterates.mean(axis=0))
+
+
+@each_loss
+def test_units_do_not_matter_to_the_automatic_step(loss):
+    X, y, _ = problem(5)
+    w = fitted(UnivariateSGD(loss), X, y, random_state=0).coef_
+    for factor in (1e-6, 1e4):
+        scaled = fitted(UnivariateSGD(loss), factor * X, y, None, 0.1 * factor**2, random_state=0)
+        equal(factor * scaled.coef_, w, 1e-9)
+
+
+@each_loss
+@pytest.mark.parametrize("gamma", [0.0, 1.0])
+def test_what_is_reported_is_its_own_objective(loss, gamma):
+    """F, its distance to the optimum, and that optimum in the end."""
+    X, y, weight = problem(6, weighted=True)
+    clf = fitted(
+        UnivariateSGD(loss, n_epochs=3000), X, y, weight, 0.1, standardize=gamma,
+        max_iter=3000, random_state=0,
+    )  # fmt: skip
+    kept = without_zeros(X, y, weight)
+    factor = MemoryProblem(as_rows(X), y, weight).scaled(gamma).factor
+    Z, w = (kept[0], clf.coef_[0]) if factor is None else (kept[0] * factor, clf.coef_[0] / factor)
+
+    def F(w):
+        return univariate.objective(Z, *kept[1:], w, loss, 0.1)
+
+    assert clf.objective_ == pytest.approx(F(w), rel=1e-12)
+
+    def slope(w):
+        h = 1e-6
+        return np.array([(F(w + h * e) - F(w - h * e)) / (2 * h) for e in np.eye(6)])
+
+    relative = np.abs(slope(w)).max() / np.abs(slope(np.zeros(6))).max()
+    assert clf.optimality_ == pytest.approx(relative, rel=1e-3, abs=1e-7)
+    least = minimize(F, np.zeros(6), tol=1e-12).fun
+    assert clf.objective_ - least < 0.01 * (F(np.zeros(6)) - least)
+
+
+def test_classes_weigh_the_same():
+    """The mean step at w = 0 is along the difference of the class means, whatever their sizes."""
+    X, y, weight = problem(7, weighted=True)
+    kept = without_zeros(X, y, weight)
+    problem_ = MemoryProblem(as_rows(X), y.astype(float), weight)
+    objective = UnivariateObjective(problem_, UNIVARIATE_LOSSES["exp"], L2(0.0), balanced=True)
+    means = [np.average(kept[0][kept[1] == s], axis=0, weights=kept[2][kept[1] == s])
+             for s in (1, -1)]  # fmt: skip
+    np.testing.assert_allclose(objective.gradient(np.zeros(6)), -0.5 * (means[0] - means[1]))
+    step = 1e-9  # so short that w stays near 0: an epoch is the full gradient
+    w = fitted(UnivariateSGD("exp", step, 1, "cyclic", False), X, y, weight, 0.0).coef_[0]
+    q = univariate.balance(*kept[1:])
+    at = step / np.sqrt(np.arange(1, len(q) + 1))
+    np.testing.assert_allclose(
+        w, (at * q / kept[2].mean() * kept[1]) @ kept[0], rtol=1e-6, atol=1e-16
+    )
+
+
+@each_loss
+def test_it_ranks_what_can_be_ranked(loss):
+    rng = np.random.RandomState(8)
+    X = rng.randn(2000, 5)
+    y = X @ [1.0, -1.0, 0.5, 0.0, 0.0] > 1.5
+    clf = AUCClassifier(solver=UnivariateSGD(loss), random_state=0).fit(X, y)
+    assert metrics.roc_auc(y, clf.decision_function(X)) > 0.99
+
+
+@each_loss
+@each_form
+def test_the_same_seed_gives_the_same_bits(loss, form):
+    X, y, _ = problem(9)
+    a, b, c = (
+        fitted(UnivariateSGD(loss), form(X), y, random_state=seed).coef_ for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(a, b)
+    assert np.any(a != c)
+
+
+# ---- over a stream -----------------------------------------------------------------------
+
+
+@each_form
+@each_loss
+@each_average
+@pytest.mark.parametrize("step_size", [0.1, "auto"])
+@pytest.mark.parametrize("chunk", [1, 7, 40])
+def test_a_stream_weighs_with_the_counts_so_far(form, loss, average, step_size, chunk):
+    X, y, weight = problem(10, weighted=True)
+    X, y, weight = without_zeros(X, y, weight)
+    y[:5] = 1, 1, 1, -1, 1  # no step before the fourth row
+    eta = univariate.automatic(loss) if step_size == "auto" else univariate.schedule(step_size)
+    iterates = univariate.fit(X, y, weight, loss, 0.1, eta, running=True)
+    assert len(iterates) == len(y) - 3
+    solver = UnivariateSGD(loss, step_size, order="cyclic", average=average)
+    clf = streamed(solver, X, y, weight, 0.1, chunk, form)
+    equal(clf.coef_[0], iterates.mean(axis=0) if average else iterates[-1])
+
+
+@each_loss
+@pytest.mark.parametrize("step_size", [0.05, "auto"])
+def test_a_stream_goes_on_from_a_fit_and_from_a_file(loss, step_size, tmp_path):
+    X, y, weight = problem(11)
+    solver = UnivariateSGD(loss, step_size, 2, "cyclic", False)
+    clf = fitted(solver, X[:25], y[:25])
+    save(clf, tmp_path / "model")
+    again, w, old = load(tmp_path / "model"), clf.coef_[0].copy(), slice(0, 25)
+    rule = univariate.automatic(loss) if step_size == "auto" else univariate.schedule(step_size)
+    expected = w
+    for i in range(25, 40):
+        seen = slice(0, i + 1)
+        q = univariate.balance(y[seen], weight[seen])[i]
+        margin = y[i] * expected @ X[i]
+        rate = rule(50 + i - 24, (X[i], q, margin), (X[seen], y[seen], weight[seen]))
+        g = q * univariate.LOSSES[loss](margin)[1] * y[i] * X[i]
+        expected = (expected - rate * g) / (1 + rate * 0.1)
+    assert len(X[old]) == 25
+    for model in (clf, again):
+        equal(model.partial_fit(X[25:], y[25:]).coef_[0], expected)
+
+
+def test_a_stream_is_zero_until_both_classes_are_there():
+    X, y, weight = problem(12)
+    y[:10] = 1
+    clf = streamed(UnivariateSGD(), X[:10], y[:10], weight[:10], 0.1, 4)
+    np.testing.assert_array_equal(clf.coef_, 0)
+
+
+# ---- a step costs the row's stored entries -----------------------------------------------
+
+
+class Watched:
+    """A vector that notes which of its entries are read or written, one at a time."""
+
+    def __init__(self, values):
+        self.values, self.touched = np.array(values, dtype=float), set()
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, j):
+        self.touched.add(int(j))
+        return self.values[j]
+
+    def __setitem__(self, j, value):
+        self.touched.add(int(j))
+        self.values[j] = value
+
+
+@pytest.mark.parametrize("code", univariate_module._CODES.values(), ids=univariate_module._CODES)
+@pytest.mark.parametrize("C", [0.0, 0.1])
+@pytest.mark.parametrize("running", [False, True])
+def test_a_step_touches_only_the_rows_entries(code, C, running):
+    X, y = rows(23, n=12, d=50, density=0.06)
+    X[0] = 0.0  # a row without entries
+    Z, sign, norm2 = as_rows(sp.csr_array(X)), y.astype(float), (X**2).sum(axis=1)
+    kernel = getattr(univariate_module._steps, "py_func", univariate_module._steps)
+    start = np.random.RandomState(0).randn(50)
+    for i in range(12):
+        v, u, k = Watched(start), Watched(np.zeros(50)), np.array([1.0, 1.0, 3.0, 3.0])
+        kernel(
+            Z, np.array([i]), sign, np.ones(12), norm2, code, C, 4.0, 0.5, True, running,
+            np.array([2.0, 3.0]), np.array([4.0, 4.0]), v, u, k,
+        )  # fmt: skip
+        assert v.touched == u.touched == set(np.flatnonzero(X[i]))
+        assert np.any(v.values != start) == bool(np.any(X[i]))
+        assert k[0] < 1.0  # the penalty went into the scale
+
+
+# ---- settings ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (dict(loss="hinge"), "loss of UnivariateSGD must be 'exp', 'square' or .*got 'hinge'"),
+        (dict(step_size=0), r"step_size must be a number in \(0, inf\); got 0"),
+        (dict(step_size="fast"), "step_size must be a number"),
+        (dict(n_epochs=0), "n_epochs must be a whole number"),
+        (dict(order="sorted"), "order must be one of shuffle"),
+    ],
+)
+def test_settings(settings, message):
+    X, y = rows(21)
+    for call in ("fit", "partial_fit") if "n_epochs" not in settings else ("fit",):
+        with pytest.raises(ValueError, match=message):
+            getattr(AUCClassifier(solver=UnivariateSGD(**settings)), call)(X, y)
+
+
+@pytest.mark.parametrize("settings", [dict(l1_ratio=0.5), dict(loss="squared_hinge")])
+def test_what_does_not_go_with_it(settings):
+    X, y = rows(22)
+    with pytest.raises(ValueError, match=r"'univariate' does not take .*these do: "):
+        AUCClassifier(solver="univariate", **settings).fit(X, y)
+
+
+@each_loss
+def test_too_long_a_step_warns_and_stays_finite(loss):
+    X, y = rows(25, n=200)
+    told = pytest.warns(ConvergenceWarning, match=r"UnivariateSGD diverged.*lower step_size")
+    with told, np.errstate(over="ignore", invalid="ignore"):  # of kernels in plain Python
+        clf = AUCClassifier(solver=UnivariateSGD(loss, 1e6), random_state=0).fit(X, y)
+    assert np.all(np.isfinite(clf.coef_))
+
+
+@each_loss
+@pytest.mark.parametrize("shift", [0.0, 100.0])
+@pytest.mark.parametrize("n", [30, 300])
+def test_defaults_bear_rows_without_signal(loss, n, shift):
+    """A ConvergenceWarning is an error here."""
+    for seed in range(5):
+        rng = np.random.RandomState(seed)
+        X, y = rng.randn(n, 2) + shift, rng.rand(n) < 0.4
+        for form in (np.asarray, sp.csr_array):
+            clf = AUCClassifier(solver=UnivariateSGD(loss), random_state=seed).fit(form(X), y)
+            at_zero = np.log(2) if loss == "logistic" else 1.0
+            assert clf.objective_ < 1.01 * at_zero
+
+
+@each_loss
+def test_a_row_far_out_does_not_carry_everything_away(loss):
+    """Without Newton's bound its exponential loss overflows; a warning is an error here."""
+    X, y = rows(26, n=200)
+    X[7] *= 1e4
+    clf = AUCClassifier(solver=UnivariateSGD(loss), random_state=0).fit(X, y)
+    assert np.all(np.isfinite(clf.coef_))
+    clf = AUCClassifier(solver=UnivariateSGD(loss)).partial_fit(X[8:], y[8:])
+    clf.partial_fit(X[:8], y[:8])
+    assert np.all(np.isfinite(clf.coef_))
+
+
+@each_loss
+def test_rows_that_are_all_zero(loss):
+    X, y = np.zeros((20, 3)), np.arange(20) % 2
+    clf = AUCClassifier(solver=UnivariateSGD(loss), random_state=0).fit(X, y)
+    np.testing.assert_array_equal(clf.coef_, 0)
+
+
+# ---- real data ---------------------------------------------------------------------------
+
+SMALLER = {
+    "diabetes": None, "fourclass": None, "fourclass.raw": None, "german": None,
+    "german.numer": None, "splice": None, "usps": "even-odd", "letter": "even-odd",
+    "magic04": None, "a9a": None, "connect-4": 1, "sector": "even-odd", "news20": "even-odd",
+}  # fmt: skip
+
+
+@pytest.mark.data
+@each_loss
+@pytest.mark.parametrize("name", SMALLER)
+def test_defaults_do_not_diverge(name, loss):
+    """In any units, from the batch and from the stream; a ConvergenceWarning is an error here."""
+    data = datasets.load(name, binarize=SMALLER[name])
+    few = np.random.RandomState(0).permutation(len(data.target))[:5000]
+    X, y = data.data[few], data.target[few]
+    reached = []
+    for factor in (1.0, 1000.0):
+        clf = AUCClassifier(1e-4 * factor**2, solver=UnivariateSGD(loss), random_state=0)
+        reached.append(clf.fit(X * factor, y).objective_)
+    assert reached[0] < (np.log(2) if loss == "logistic" else 1.0)
+    assert reached[1] == pytest.approx(reached[0], rel=1e-6)
+    parts = AUCClassifier(solver=UnivariateSGD(loss), random_state=0)
+    for part in np.array_split(np.arange(len(y)), 5):
+        parts.partial_fit(X[part], y[part])
+    assert metrics.roc_auc(y, parts.decision_function(X)) > 0.55
+
+
+@pytest.mark.data
+@each_loss
+@pytest.mark.parametrize(("name", "within"), [("splice", 0.01), ("letter", 0.005), ("a9a", 0.005)])
+def test_it_comes_near_the_optimum_of_the_pairs(name, within, loss):
+    data = datasets.load(name, binarize=SMALLER[name])
+    X, y, gaps = data.data, data.target, []
+    split = StratifiedShuffleSplit(3, test_size=0.2, random_state=0)
+    for train, test in split.split(X, y):
+        auc = [
+            metrics.roc_auc(
+                y[test],
+                AUCClassifier(solver=solver, random_state=0)
+                .fit(X[train], y[train])
+                .decision_function(X[test]),
+            )
+            for solver in ("exact", UnivariateSGD(loss))
+        ]
+        gaps.append(auc[0] - auc[1])
+    assert np.mean(gaps) < within
