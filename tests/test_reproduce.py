@@ -15,7 +15,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from aucmax import AUCClassifier, metrics, theory
 from aucmax.cli import main
-from aucmax.experiments import protocol, table_report, tables
+from aucmax.experiments import crossing, figures, protocol, table_report, tables
 from aucmax.experiments.catalogue import CATALOGUE
 from aucmax.experiments.methods import METHODS, Facts
 from aucmax.experiments.protocol import Job, Protocol, Source, splits_of
@@ -328,6 +328,30 @@ def test_a_figure_draws_and_says_what_it_shows(run, tmp_path, name):
     assert run(name, *options)[0] == 0
     assert (folder / "jobs.jsonl").read_bytes() == before
     assert rows_of(folder / "runs.csv") == rows
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, spec in CATALOGUE.items() if not isinstance(spec, TableSpec)]
+)
+def test_every_figure_runs_on_any_rows(name, tmp_path, monkeypatch):
+    monkeypatch.setitem(crossing.GROWING, "rows", [(200, 5, 1.0), (300, 5, 1.0)])
+    monkeypatch.setitem(crossing.GROWING, "features", [(200, 4, 1.0)])
+    monkeypatch.setitem(crossing.GROWING, "density", [(200, 50, 0.1)])
+    spec, setting = CATALOGUE[name], figures.Setting(2, 0, True)
+    source = Source("diabetes", None, "minmax", made=name == "crossing")
+    store = Store(tmp_path / "jobs.jsonl")
+    drawn = figures.run_figure(spec, [source], setting, store, 1, lambda words, seconds: None)
+    assert drawn.failures == []
+    assert drawn.findings
+    assert spec.seconds(source, setting) > 0
+    assert len({panel.name for panel in drawn.panels}) == len(drawn.panels) > 0
+    for panel in drawn.panels:
+        assert panel.lines
+        for line in panel.lines.values():
+            assert np.all(np.diff(line.x) > 0)
+            assert np.all(np.isfinite(line.y))
+    figures.write_figure(drawn, tmp_path, "aucmax reproduce", 0)
+    assert len(list(tmp_path.glob("*.png"))) == len(drawn.panels)
 
 
 def test_the_variance_of_the_update_is_the_mean_over_all_rows():
