@@ -643,3 +643,29 @@ def test_bit_for_bit_the_same_whatever_the_threads(solver, large, threads, named
         coefs.append(clf.fit(*large).coef_)
     np.testing.assert_array_equal(coefs[0], coefs[1])
     np.testing.assert_array_equal(coefs[1], coefs[2])
+
+
+# ---- settings ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kind", [SOLVERS[s] for s in ("conjugate_gradient", "coordinate_descent", "newton")]
+)
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"tol": -1}, r"tol of {} must be a number in \(0, inf\]; got -1\."),
+        ({"tol": 0.0}, r"tol of {} must be a number in \(0, inf\]; got 0\.0\."),
+        ({"tol": "small"}, r"tol of {} must be a number in \(0, inf\]; got 'small'\."),
+        ({"max_iter": 0}, r"max_iter of {} must be a whole number in \[1, inf\]; got 0\."),
+        ({"max_iter": 1.5}, r"max_iter of {} must be a whole number in \[1, inf\]; got 1\.5\."),
+    ],
+)
+def test_a_solvers_own_limits_are_checked(kind, settings, message):
+    X, y, _ = given(balanced)
+    with pytest.raises(ValueError, match=message.format(kind.__name__)):
+        AUCClassifier(loss=kind.losses[0], solver=kind(**settings)).fit(X, y)
+    if kind is ConjugateGradient:
+        problem = MemoryProblem(as_rows(X), y.astype(float))
+        with pytest.raises(ValueError, match=message.format(kind.__name__)):
+            kind(**settings).solve_path(problem, [1.0])

@@ -16,13 +16,13 @@ import pytest
 from numpydoc.validate import validate
 
 import aucmax
-from aucmax import AUCClassifier, ClassMoments, datasets, metrics, solvers, theory
+from aucmax import AUCClassifier, ClassMoments, HingeClassifier, datasets, metrics, solvers, theory
 from aucmax.cli import main
 from aucmax.losses import LOSSES
 from aucmax.objective import Objective
 from aucmax.penalties import PENALTIES, ElasticNet
 from aucmax.problem import Problem
-from aucmax.solvers import SOLVERS, Monitor, Result
+from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS, Monitor, Result
 from aucmax.solvers.vrspam import _Snapshot
 
 ROOT = Path(__file__).parent.parent
@@ -178,7 +178,8 @@ _OBJECTIVE = Objective(Problem(), LOSSES["square"], ElasticNet(1.0))
 NAMED = {
     **{module.__name__.rpartition(".")[2]: module for module in (datasets, metrics, theory)},
     **{kind.__name__: kind for kind in (AUCClassifier, ClassMoments, Problem, Objective, Result)},
-    **{kind.__name__: kind for kind in (*SOLVERS.values(), _Snapshot)},
+    **{kind.__name__: kind for kind in (*SOLVERS.values(), *ACCURACY_SOLVERS.values())},
+    **{kind.__name__: kind for kind in (HingeClassifier, _Snapshot)},
     "aucmax": aucmax,
     "solvers": solvers,
     "ElasticNet": ElasticNet(1.0),
@@ -207,7 +208,10 @@ def table_names(title):
 
 def test_the_readme_lists_every_solver():
     found = table_names("Which solver, from which paper")
-    assert sorted(found) == sorted(["solver=", "auto", *SOLVERS])
+    pairs = ["solver=", "auto", *SOLVERS]
+    rows = ["HingeClassifier(solver=…)", *ACCURACY_SOLVERS]
+    assert sorted(found) == sorted(pairs + rows)
+    assert set(found[: len(pairs)]) == set(pairs)  # each in the table of its estimator
 
 
 def test_the_readme_lists_every_metric():

@@ -7,6 +7,9 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from aucmax import AUCClassifier, ClassMoments, datasets, metrics
+from aucmax.losses import LOSSES
+from aucmax.problem import MemoryProblem
+from aucmax.rows import as_rows
 from aucmax.solvers import Newton, _proximal_newton
 from oracles.pairs import Pairs, elastic_net_optimum
 
@@ -85,6 +88,93 @@ def test_a_perfectly_ranked_start_is_left_alone():
     y = np.repeat([0, 1], 5)
     clf = AUCClassifier(0.0, loss="squared_hinge").fit(X, y)
     assert clf.objective_ == pytest.approx(0, abs=1e-20)
+
+
+PATHS = {"matrix": {}, "products": {"_MATRIX_UP_TO": 0}, "sparse columns": {"_DENSE": 2.0}}
+
+
+@pytest.fixture(params=PATHS)
+def path(request, monkeypatch):
+    """How models with an l1 part are minimised, and how the columns are held."""
+    for name, value in PATHS[request.param].items():
+        monkeypatch.setattr(_proximal_newton, name, value)
+    return request.param
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("rho", [0.5, 1.0])
+def test_elastic_net_optimum_of_the_explicit_pair_sum(seed, sparse, rho, path):
+    X, y, weight = problem(seed)
+    X = np.where(np.abs(X) > 2, X, 0) if sparse else X
+    pairs = Pairs(X, y, weight, 0.5)
+    for alpha in (1e-3, 3e-2):
+        clf = AUCClassifier(alpha, rho, loss="squared_hinge", standardize=0.5, tol=1e-11)
+        clf.fit(sp.csr_matrix(X) if sparse else X, y, weight)
+        best = elastic_net_optimum(pairs, alpha, rho, "squared_hinge")
+        assert clf.solver_ == "newton"
+        scale = np.abs(pairs.to_features(best)).max()
+        assert clf.coef_[0] == pytest.approx(pairs.to_features(best), abs=1e-8 * scale)
+        assert np.array_equal(clf.coef_[0] == 0, np.abs(best) < 1e-9)
+        assert clf.objective_ == pytest.approx(
+            pairs.objective(best, alpha, rho, "squared_hinge"), rel=1e-10
+        )
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_working_sets_grow_to_the_optimum(sparse, path, monkeypatch):
+    """More features than the first set holds, and more than rows."""
+    monkeypatch.setattr(_proximal_newton, "_FIRST_SET", 4)
+    rng = np.random.RandomState(0)
+    X = rng.randn(120, 150) * (rng.rand(120, 150) < 0.3)
+    y = (X[:, :30] @ rng.randn(30) + 0.3 * rng.randn(120) > 0).astype(int)
+    pairs = Pairs(X, y)
+    for rho in (0.7, 1.0):
+        clf = AUCClassifier(2e-3, rho, loss="squared_hinge", tol=1e-10, max_iter=5000)
+        clf.fit(sp.csr_matrix(X) if sparse else X, y)
+        assert 20 < np.count_nonzero(clf.coef_) < 150
+        assert pairs.optimality(clf.coef_[0], 2e-3, rho, "squared_hinge") <= 1.01e-10
+
+
+def test_the_model_over_a_set_is_the_second_derivative_over_pairs():
+    X, y, weight = problem(3)
+    pairs = Pairs(X, y, weight, 0.5)
+    sign = np.where(y == 1, 1.0, -1.0)
+    w, S = np.random.RandomState(0).randn(6), np.array([0, 2, 5])
+    for form in (np.asarray, sp.csr_array):
+        scaled = MemoryProblem(as_rows(form(X)), sign, weight).scaled(0.5)
+        by_column = None if form is np.asarray else sp.csc_array(X[weight > 0])
+        part = _proximal_newton._Part(scaled, S, by_column)
+        at = LOSSES["squared_hinge"].at(scaled.scores(w), scaled.sign, scaled.share)
+        expected = pairs.hessian(w, "squared_hinge")[np.ix_(S, S)]
+        assert part.hessian(at) == pytest.approx(expected, abs=1e-12)
+
+
+def test_history_warm_start_and_stopping_with_an_l1_part(path):
+    X, y, weight = problem(4, n=200, d=20)
+    settings = dict(loss="squared_hinge", tol=1e-9)
+    clf = AUCClassifier(1e-2, 0.5, **settings, warm_start=True, callback=lambda progress: False)
+    clf.fit(X, y, weight)
+    assert np.all(np.diff(clf.history_["objective"]) <= 1e-12)
+    assert np.all(np.diff(clf.history_["passes"]) > 0)
+    plain = AUCClassifier(1e-2, 0.5, **settings).fit(X, y, weight)
+    assert clf.coef_ == pytest.approx(plain.coef_, abs=1e-7)
+    assert clf.fit(X, y, weight).n_iter_ == 1
+    stopped = AUCClassifier(1e-2, 0.5, **settings, callback=lambda progress: True)
+    assert stopped.fit(X, y, weight).n_iter_ == 1
+    with pytest.warns(ConvergenceWarning, match=r"Newton's method stopped after \d+ products"):
+        AUCClassifier(1e-6, 0.5, loss="squared_hinge", tol=1e-14, max_iter=1).fit(X, y)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "how"), [("a9a", None), ("news20", "even-odd")])
+def test_an_elastic_net_on_real_data(name, how):
+    data = datasets.load(name, split="train", binarize=how, scale="unit-norm")
+    for rho in (0.5, 1.0):
+        clf = AUCClassifier(1e-3, rho, loss="squared_hinge").fit(data.data, data.target)
+        assert clf.optimality_ <= 1e-4
+        assert clf.n_iter_ < 20
+        assert 10 < np.count_nonzero(clf.coef_) < 1000
 
 
 def test_limits_and_what_it_cannot_do():

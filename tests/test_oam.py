@@ -145,20 +145,27 @@ def test_the_automatic_constant(form, update, weighted, size):
 
 def test_an_automatic_constant_that_is_too_large_is_quartered():
     """On rows without signal, where the last step may lead anywhere."""
-    passes = []
+    quarterings = []
     for seed in range(20):
-        rng = np.random.RandomState(seed)
-        X, y, seen = rng.randn(12, 2), np.arange(12) < 4, []
+        X, y, seen = (
+            np.random.RandomState(seed).randn(12, 2),
+            np.where(np.arange(12) % 3, -1, 1),
+            [],
+        )
         clf = fitted(
-            OAM("gradient", n_epochs=2), X, y,
+            OAM("gradient", n_epochs=2, order="cyclic"), X, y,
             callback=lambda progress, seen=seen: seen.append((progress.passes, progress.objective)),
         )  # fmt: skip
-        assert seen[0][1] <= 0.5 or seen[0][0] == 7
+        quarterings.append(seen[0][0] - 1)
+        assert seen[0][1] <= 0.5 or quarterings[-1] == 6
         assert seen[1][0] == seen[0][0] + 1
         assert clf.n_iter_ == 2
-        passes.append(seen[0][0])
-    assert min(passes) == 1  # and the wasted ones are counted
-    assert max(passes) > 1
+        c = oam.automatic(16 / 4 ** quarterings[-1])
+        iterates, _ = oam.fit(X, y, np.ones(12), oam.gradient, c, epochs=2)
+        close = 1e-10 * np.abs(iterates).max()
+        np.testing.assert_allclose(clf.coef_[0], iterates[-1], rtol=0, atol=close)
+    assert min(quarterings) == 0
+    assert max(quarterings) > 0
 
 
 def test_oam_from_a_warm_start():

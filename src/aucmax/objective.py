@@ -188,12 +188,18 @@ def dual_bound(total: float, v: np.ndarray, penalty: ElasticNet) -> float:
     if penalty.l2 == 0.0:
         over = float(np.abs(v).max(initial=0.0))
         return total * min(1.0, penalty.l1 / over) if over > 0.0 else total
-    # concave in c: one search by thirds, its digits well below those of a gap that matters
+    size = np.abs(v)
+
+    def slope(c: float) -> float:
+        return total - float(size @ np.maximum(c * size - penalty.l1, 0.0)) / penalty.l2
+
     low, high = 0.0, 1.0
-    for _ in range(60):
-        a, b = low + (high - low) / 3.0, high - (high - low) / 3.0
-        if a * total - penalty.conjugate(a * v) < b * total - penalty.conjugate(b * v):
-            low = a
-        else:
-            high = b
-    return max(0.0, *(c * total - penalty.conjugate(c * v) for c in (low, high, 1.0)))
+    if slope(high) >= 0.0:
+        low = high
+    elif penalty.l1 == 0.0:
+        low = total * penalty.l2 / float(size @ size)
+    else:  # concave in c: bisection on the slope
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if slope(middle) >= 0.0 else (low, middle)
+    return max(0.0, low * total - penalty.conjugate(low * v))

@@ -47,8 +47,8 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a kernel, kept on disk between processes.
 
     Numba's cache looks at the kernel's own file only; the bodies below are in every kernel, so
-    this file's digest is made part of what the cache compares, and so is the file of every compiled
-    function that the kernel itself calls.
+    this file's digest is made part of what the cache compares, and so is that of every other file
+    from which the kernel's module has imported a compiled function.
     """
     dispatcher = njit(cache=True, nogil=True, error_model="numpy")(kernel)
     index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
@@ -58,10 +58,10 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _helper_digests(kernel: Callable[..., Any]) -> list[str]:
-    """Return the digests of the other files whose compiled functions a kernel calls."""
-    called = (kernel.__globals__.get(name) for name in kernel.__code__.co_names)
-    files = {f.py_func.__code__.co_filename for f in called if hasattr(f, "py_func")}
-    files.discard(kernel.__code__.co_filename)
+    """Return the digests of the other files whose compiled functions a kernel's module has."""
+    own = kernel.__code__.co_filename
+    bodies = [getattr(item, "py_func", None) for item in kernel.__globals__.values()]
+    files = {body.__code__.co_filename for body in bodies if body is not None} - {own}
     return [hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in sorted(files)]
 
 

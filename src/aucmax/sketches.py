@@ -38,6 +38,7 @@ __all__ = [
 _BLOCK_ROWS = 512  # rows that frequent directions take in at a time
 _BLOCK_BYTES = 64e6  # of them as a dense block
 _FEW = 8  # directions that are worked on at a time
+_DENSE_SIDE = 8  # times as many axes as this: Lanczos iterations beat a full factorisation
 _NO_AXIS = 1e-13  # a share of the largest variance below which an axis is rounding
 _SMALLEST = 1e-12  # a curvature below this share of the largest counts as this share
 
@@ -644,13 +645,13 @@ def gaussian_projection(d: int, k: int, rng: np.random.RandomState) -> np.ndarra
 def principal_axes(X: Rows, weight: np.ndarray, k: int, rng: np.random.RandomState) -> np.ndarray:
     """Return the first k principal axes (d, k) of weighted rows; zeros where there are fewer.
 
-    From the covariance or the Gram matrix, whichever is smaller, where its side is at most 4k;
+    From the covariance or the Gram matrix, whichever is smaller, where its side is at most 8k;
     else by Lanczos iterations on the rows.
     """
     n, d = n_rows(X), n_features(X)
     side = min(n, d)
     out = np.zeros((d, k))
-    if side <= 4 * k and d <= n:
+    if side <= _DENSE_SIDE * k and d <= n:
         cov = _block_moments(X, weight)[2]
         values, V = eigh(cov, subset_by_index=[d - min(k, d), d - 1], check_finite=False)
         U = V[:, ::-1]
@@ -659,7 +660,7 @@ def principal_axes(X: Rows, weight: np.ndarray, k: int, rng: np.random.RandomSta
         return out
     sign, s = np.ones(n), weight / weight.sum()
     A = _Centred(X, s, products.class_means(X, sign, s)[0])
-    if side <= 4 * k:
+    if side <= _DENSE_SIDE * k:
         values, U = eigh(A.gram(), subset_by_index=[n - min(k, n), n - 1], check_finite=False)
     else:
         order = (A.times, A.adjoint) if n <= d else (A.adjoint, A.times)

@@ -3,8 +3,10 @@
 Symbols: p the positive share, M ≥ max‖x‖, β the strong convexity of the penalty (β/2)‖w‖² on the
 papers' scale, η a step size, m the inner steps of a VRSPAM stage. For OPAUC T is the number of
 steps, λ the strength of the penalty (our α), B ≥ ‖w*‖, and L at least the mean loss at w*.
+For SADMM v = (w, z, μ) and ρ is its penalty parameter.
 Sources: SPAM, Natole, Ying & Lyu (ICML 2018); VRSPAM, Dan & Sahoo; OPAUC, Gao, Jin, Zhu & Zhou
-(ICML 2013); with the corrections that docs/notes_on_the_papers.md explains.
+(ICML 2013); SADMM, Tao, Gao, Chu & Wu (TNNLS 2014); with the corrections that
+docs/notes_on_the_papers.md explains.
 """
 
 import math
@@ -22,11 +24,13 @@ __all__ = [
     "opauc_regret",
     "opauc_smoothness",
     "opauc_step",
+    "sadmm_bound",
     "spam_bound",
     "spam_constant",
     "spam_rate",
     "spam_strong_constant",
     "spam_t0",
+    "vi_gap",
     "vrspam_constants",
     "vrspam_contraction",
     "vrspam_max_step",
@@ -324,3 +328,42 @@ def opauc_rank(
         raise ValueError(f"delta must be below 1; got {delta!r}.")
     factor = 1.0 if printed_lam is None else number(printed_lam, "printed_lam", open_low=True)
     return math.ceil(32.0 * rank * factor / epsilon**2 * math.log(2.0 * d * T / delta))
+
+
+_Triple = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def vi_gap(value: float, reference: float, at: _Triple, v: _Triple) -> float:
+    """Return the gap of SADMM's variational inequality at v_t, measured from v.
+
+    F(u_t) − F(u) + ⟨v_t − v, Q(v)⟩ with u = (w, z), F(u) = l(w) + R(z), Q(v) = (μ, −μ, z − w):
+    minus what Definition 4.2 takes the expectation of. v_t solves the problem where it is at most
+    0 for every v.
+
+    Parameters
+    ----------
+    value, reference : float
+        F(u_t) and F(u).
+    at, v : tuple of three ndarrays of shape (d,)
+        v_t and v, each (w, z, μ).
+    """
+    w, z, mu = v
+    return value - reference + float((at[0] - w - at[1] + z) @ mu + (at[2] - mu) @ (z - w))
+
+
+def sadmm_bound(rho: float, v: _Triple, start: _Triple) -> float:
+    """Return ρ/2 ‖z − z_0‖² + ‖μ − μ_0‖²/(2ρ), the bound of SADMM's Theorem 4.1.
+
+    At every t it is at least the sum over the steps so far of `vi_gap`, each with the loss of the
+    step's own row, at v_t = (w_{t+1}, z_{t+1}, μ_t + ρ(w_{t+1} − z_t)). (Theorem 4.2 divides it by
+    the number of steps, with the mean loss in place of each row's; that does not follow.)
+
+    Parameters
+    ----------
+    rho : float
+    v, start : tuple of three ndarrays of shape (d,)
+        v and v_0, each (w, z, μ).
+    """
+    number(rho, "rho", open_low=True)
+    (_, z, mu), (_, z0, mu0) = v, start
+    return float(rho / 2.0 * np.sum((z - z0) ** 2) + np.sum((mu - mu0) ** 2) / (2.0 * rho))

@@ -183,7 +183,8 @@ class AUCClassifier(SolvedScorer):
         """Go on with more rows.
 
         A batch solver adds the rows to the class moments (those of `fit` where it kept them) and
-        solves again: after any number of calls the model is that of one fit on all rows. A
+        solves again: after any number of calls the model is that of one fit on all rows. With
+        ``Exact(covariance=…)`` a sketch takes the place of the moments. A
         stochastic solver takes one pass of steps over the rows, its step counter and random
         state continued. Until rows of both classes have been seen the rows are counted and the
         coefficients stay 0; rows of weight zero change nothing.

@@ -9,6 +9,7 @@ with l1 the other coordinates only move towards zero, by amounts that do not dep
 catch up when they are next met (`thresholded_sum`).
 """
 
+import copy
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ from aucmax.solvers._epochs import Sampler, StochasticSolver
 
 __all__ = ["SLOWER", "STEPS", "HingeSolver", "Pass", "thresholded_sum"]
 
-_RETRIES = 8  # times the automatic step may be quartered
+_RETRIES = 8  # times the automatic step may be quartered in a fit
 
 
 class Pass(NamedTuple):
@@ -57,9 +58,9 @@ class HingeSolver(StochasticSolver):
     """Base of the learners of the hinge loss, those of `HingeClassifier`.
 
     A subclass takes the steps of a pass (`_steps`) on a state with the iterate ``w`` and the sum
-    of iterates ``sum``; what else it keeps it adds in `begin`. Its step is safe where its
-    `step_setting` is "auto": a fit begins again with a quarter of it while the first epoch ends
-    above F(0).
+    of iterates ``sum``; what else it keeps it adds in `begin`. Where its `step_setting` is "auto"
+    an epoch of a fit that ends above F(0) is taken back and done again with a quarter of the step,
+    so that no data set makes it diverge.
     """
 
     losses = ("hinge",)
@@ -84,21 +85,30 @@ class HingeSolver(StochasticSolver):
         X, n, d = problem.rows(), problem.n_samples, problem.n_features
         norm2 = products.row_norms2(X)
         scale = np.full(n, float(problem.weight @ norm2) / n)
-        sampler, slower, wasted = Sampler(n, self.order, rng), 1.0, 0
-        state = self._fresh(problem, objective.penalty, scale[0], start, slower)
+        sampler, penalty, auto = Sampler(n, self.order, rng), objective.penalty, self._automatic
+        slower, wasted, ceiling = 1.0, 0, objective.value(np.zeros(d))
+        state = self._fresh(problem, penalty, scale[0], start, slower)
         for epoch in range(min(self.n_epochs, max_iter)):
+            before = copy.deepcopy(state) if auto else state
             while True:
                 rows = Pass(X, sampler.take(n), problem.sign, problem.weight, norm2, scale, slower)
-                self._run(state, rows, objective.penalty)
-                w = self.current(state).copy()
-                if epoch > 0 or getattr(self, self.step_setting) != "auto" or wasted == _RETRIES:
+                self._run(state, rows, penalty)
+                if not auto or objective.value(self.current(state)) <= ceiling:
                     break
-                if objective.value(w) <= objective.value(np.zeros(d)):
-                    break
-                # the automatic step was too long for these rows: begin again
+                # the automatic step is too long for these rows: take the epoch back
+                if wasted == _RETRIES:
+                    yield self.current(before).copy(), epoch + 1.0 + wasted, before
+                    return
                 slower, wasted = 4.0 * slower, wasted + 1
-                state = self._fresh(problem, objective.penalty, scale[0], start, slower)
-            yield w, epoch + 1.0 + wasted, state
+                if epoch == 0:  # the start may depend on the step
+                    before = self._fresh(problem, penalty, scale[0], start, slower)
+                state = copy.deepcopy(before)
+                state["k"][SLOWER] = slower
+            yield self.current(state).copy(), epoch + 1.0 + wasted, state
+
+    @property
+    def _automatic(self) -> bool:
+        return bool(getattr(self, self.step_setting) == "auto")
 
     def _fresh(
         self,

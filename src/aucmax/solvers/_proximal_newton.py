@@ -20,12 +20,12 @@ from aucmax.products import dot
 from aucmax.rows import CSR, to_scipy
 from aucmax.solvers._truncated import Product, truncated_cg
 from aucmax.solvers.base import Monitor
-from aucmax.solvers.coordinate_descent import _columns, _on_matrix, _orthant_move
+from aucmax.solvers.coordinate_descent import _columns, _on_matrix
 
 __all__ = ["proximal_newton"]
 
 _FIRST_SET = 100
-_MATRIX_UP_TO = 1000  # features of a working set for which its matrix is formed
+_MATRIX_UP_TO = 1000  # features of a working set for which its matrix is formed; sparse: a third
 _ENTRIES = 10**8  # rows times features up to which the set's columns are held for it
 _DENSE = 0.05  # share of stored entries above which sparse columns are held dense
 _BLOCK = 64  # columns of that matrix made at a time
@@ -34,6 +34,7 @@ _MODEL = 0.1  # and a model to this share of the violation where it was made
 _SWEEPS = 500  # most sweeps of coordinate descent on one matrix
 _PRODUCTS = 100  # most products spent on one model
 _SYSTEM = 0.1  # a linear system on the support is solved to this share of its right side
+_PROXIMAL = 10  # most proximal steps in a row
 _STALLED = 5  # steps in a row without gain before rounding is blamed
 
 
@@ -95,7 +96,9 @@ class _Part:
             self.matrix = np.asfortranarray(problem.X[:, S] * factor - problem.mean_neg[S])
         self.transposed = self.matrix.T
         self.curvature = problem.curvature[S]
-        self.small = len(S) <= _MATRIX_UP_TO and problem.n_samples * len(S) <= _ENTRIES
+        dense = isinstance(self.matrix, np.ndarray)
+        most = _MATRIX_UP_TO if dense else _MATRIX_UP_TO // 3  # a sparse product costs less
+        self.small = len(S) <= most and problem.n_samples * len(S) <= _ENTRIES
 
     def hessian(self, pairs: PairSum) -> np.ndarray:
         """Return the second derivative of the data term over the set, by blocks of columns."""
@@ -155,7 +158,7 @@ def _on_set(
             model = _Model(product, part.curvature, gradient, v, penalty, limit)
             # proximal steps find the support, conjugate gradient solves on it
             while model.violation > inner and model.spent < limit:
-                model.proximal_step()
+                model.proximal_steps(inner)
                 model.support_step(inner)
             target = model.v
             cost += model.spent
@@ -212,48 +215,67 @@ class _Model:
     def violation(self) -> float:
         return float(np.max(self.penalty.distance(self.slope, self.v), initial=0.0))
 
-    def proximal_step(self) -> None:
-        """v ← prox(v − η slope/h) in the metric of the diagonal h; η halved where too long."""
-        while self.spent < self.limit:
+    def proximal_steps(self, aim: float) -> None:
+        """v ← prox(v − η slope/h) in the metric of the diagonal h, until the signs stay.
+
+        η is halved where it is too long.
+        """
+        taken = 0
+        while taken < _PROXIMAL and self.spent < self.limit and self.violation > aim:
             step = self.length / self.metric
             new = self.penalty.prox(self.v - step * self.slope, step)
             move = new - self.v
             bent = self._bend(move)
-            if dot(move, bent) <= dot(self.metric * move, move) / self.length:
-                self.v, self.slope = new, self.slope + bent
-                self.length *= 1.2
-                return
-            self.length *= 0.5
+            if dot(move, bent) > dot(self.metric * move, move) / self.length:
+                self.length *= 0.5
+                continue
+            same = np.array_equal(np.sign(new), np.sign(self.v))
+            self.v, self.slope = new, self.slope + bent
+            self.length *= 1.2
+            taken += 1
+            if same:
+                break
 
     def support_step(self, aim: float) -> None:
-        """Solve on the support by conjugate gradient; what would change sign becomes 0."""
+        """Solve on the support by conjugate gradient, without a change of sign.
+
+        Either all of the step with what changes sign set to 0, or its part up to the first such
+        coefficient: whichever is lower. The second always lowers the model.
+        """
         S, penalty = np.flatnonzero(self.v), self.penalty
         if len(S) == 0 or self.spent >= self.limit:
             return
         now = self.v[S]
-        right = -(self.slope[S] + penalty.l2 * now + penalty.l1 * np.sign(now))
+        downhill = -(self.slope[S] + penalty.l2 * now + penalty.l1 * np.sign(now))
         scale = self.metric[S] + penalty.l2
-        bends: dict[bytes, np.ndarray] = {}
 
         def embedded(u: np.ndarray) -> np.ndarray:
             out = np.zeros(len(self.v))
             out[S] = u
             return out
 
-        def value(u: np.ndarray) -> float:
-            if np.array_equal(u, now):
-                return penalty.value(u)
-            move = embedded(u - now)
-            bent = bends[u.tobytes()] = self._bend(move)
-            return dot(self.slope, move) + 0.5 * dot(move, bent) + penalty.value(u)
-
         direction, _ = truncated_cg(
             lambda u: self._bend(embedded(u))[S] + penalty.l2 * u,
-            right, _SYSTEM, self.limit - self.spent, lambda u: u / scale, 0.5 * aim,
+            downhill, _SYSTEM, self.limit - self.spent, lambda u: u / scale, 0.5 * aim,
         )  # fmt: skip
-        new, _ = _orthant_move(now, direction, penalty.l1, value)
-        if not np.array_equal(new, now):
-            self.v, self.slope = embedded(new), self.slope + bends[new.tobytes()]
+        crosses = now * (now + direction) <= 0.0
+        full = np.where(crosses, 0.0, now + direction)
+        tried = [full]
+        if crosses.any():
+            reach = np.full(len(S), np.inf)
+            reach[crosses] = -now[crosses] / direction[crosses]
+            edge = float(reach.min())
+            tried.append(np.where(reach <= edge, 0.0, now + edge * direction))
+        best = None
+        for new in tried:
+            move = embedded(new - now)
+            bent = self._bend(move)
+            value = dot(self.slope, move) + 0.5 * dot(move, bent) + penalty.value(new)
+            if best is None or value < best[0]:
+                best = value, new, bent
+        assert best is not None
+        if best[0] < penalty.value(now):
+            self.v, self.slope = embedded(best[1]), self.slope + best[2]
 
     def _bend(self, move: np.ndarray) -> np.ndarray:
         self.spent += 1

@@ -26,8 +26,8 @@ class COMID(HingeSolver):
     ----------
     step_size : float or "auto"
         C of η_t = C/√t. "auto" is 10/(mean of ‖x‖²), and no step moves the margin of its own row
-        by more than 1. With ``schedule="strong"`` it is "auto" always. A fit begins again with a
-        quarter of the automatic step while the first epoch ends above F(0).
+        by more than 1. With ``schedule="strong"`` it is "auto" always. An epoch
+        of a fit that ends above F(0) is taken back and done again with a quarter of the step.
     n_epochs : int
         Passes over the rows.
     order : {"shuffle", "cyclic", "random"}

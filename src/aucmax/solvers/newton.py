@@ -41,8 +41,8 @@ class Newton(Solver):
     loss. Steps are halved until J falls enough; close to the optimum the full step is exact as
     soon as the set of active pairs stays the same. With an l1 part each step minimises the
     quadratic model plus the penalty over a working set: by coordinate descent on its matrix up to
-    1000 features, by proximal and conjugate-gradient steps beyond. Optimality is always that over
-    all features.
+    1000 features (a third of that where the rows are sparse), by proximal and conjugate-gradient
+    steps beyond. Optimality is always that over all features.
 
     References
     ----------

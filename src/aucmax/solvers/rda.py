@@ -28,8 +28,8 @@ class RDA(HingeSolver):
     ----------
     gamma : float or "auto"
         γ of β_t = γ√t, the strength of ½‖w‖² after t steps. "auto" is a tenth of the mean
-        of ‖x‖². A fit begins again with four times the automatic γ while the first epoch ends
-        above F(0).
+        of ‖x‖². An epoch of a fit that ends above F(0) is taken back and done again with four
+        times that.
     n_epochs : int
         Passes over the rows.
     order : {"shuffle", "cyclic", "random"}
@@ -82,9 +82,10 @@ class RDA(HingeSolver):
 
     def _betas(self, t: np.ndarray, scale: np.ndarray, slower: float, alpha: float) -> np.ndarray:
         """Return β_t + tα for the steps numbered t."""
-        gamma = self.gamma
-        if gamma == "auto":
+        if self.gamma == "auto":
             gamma = _FIRST * slower * np.where(scale > 0.0, scale, 1.0)
+        else:
+            gamma = np.full(len(t), float(self.gamma))
         return gamma * np.sqrt(t) + alpha * t
 
     def _start(

@@ -35,8 +35,8 @@ class SADMM(HingeSolver):
     rho : float or "auto"
         ρ, the same at every step, as published; the larger, the shorter the steps. "auto" grows:
         ρ_t = 0.1 √t (mean of ‖x‖²), so that the steps become shorter and the iterates settle,
-        which with a constant ρ they do not. A fit begins again with four times that while the first
-        epoch ends above F(0).
+        which with a constant ρ they do not. An epoch of a fit that ends above F(0) is taken back and
+        done again with four times that.
     n_epochs : int
         Passes over the rows.
     order : {"shuffle", "cyclic", "random"}
@@ -55,9 +55,9 @@ class SADMM(HingeSolver):
     expected gap of the variational inequality (`aucmax.theory.vi_gap`) at the mean of T iterates
     falls like 1/T, does not: the proof treats the iterates as independent of the row they were
     computed from. With the rows x = 1, y = +1 and x = 2, y = −1, λ = .01 and a start at the saddle
-    point the stated bound is 0, and the gap is .375 for ρ = .1, .314 for ρ = 1 and .082 for
-    ρ = 10 after 1000 steps: with a constant ρ the iterates hover about the optimum, the nearer the
-    larger ρ is.
+    point the stated bound is 0, and after 1000 steps the gap is .372 for ρ = .1, .311 for ρ = 1
+    and .080 for ρ = 10 (its part in the loss alone: .375, .314, .082): with a constant ρ the
+    iterates hover about the optimum, the nearer the larger ρ is.
 
     Sample weights multiply the loss of the row: β is clipped at the weight. ``partial_fit`` takes
     the steps of ``fit``: any division of the rows gives one cyclic pass, where ρ is given.

@@ -1,0 +1,258 @@
+"""The duality gap of hinges, the objective over single rows, and what both rest on."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import minimize
+
+from aucmax.losses import LOSSES, UNIVARIATE_LOSSES
+from aucmax.objective import Objective, UnivariateObjective, dual_bound
+from aucmax.penalties import ElasticNet
+from aucmax.problem import MemoryProblem
+from aucmax.rows import as_rows
+from aucmax.solvers import CuttingPlane, Monitor
+from oracles import rows
+from oracles.pairs import Pairs
+
+untimed = settings(deadline=None, derandomize=True, max_examples=60)
+each_loss = pytest.mark.parametrize("loss", UNIVARIATE_LOSSES.values(), ids=UNIVARIATE_LOSSES)
+POINTS = np.linspace(-2.3, 3.1, 41)  # away from the kink of the hinge at t = 1
+seeds = st.integers(0, 2**31 - 1)
+penalties = st.builds(ElasticNet, st.floats(1e-3, 2.0), st.sampled_from([0.0, 0.3, 1.0]))
+
+
+# ---- losses of single rows ---------------------------------------------------------------
+
+
+def test_the_registry_is_keyed_by_name():
+    assert set(UNIVARIATE_LOSSES) == {"exp", "square", "logistic", "hinge"}
+    assert all(loss.name == name for name, loss in UNIVARIATE_LOSSES.items())
+
+
+@each_loss
+def test_the_derivative_is_the_slope(loss):
+    h = 1e-6
+    slope = (loss.point(POINTS + h) - loss.point(POINTS - h)) / (2 * h)
+    np.testing.assert_allclose(loss.derivative(POINTS), slope, atol=1e-7, rtol=1e-7)
+
+
+@each_loss
+def test_a_loss_is_convex_and_falls_at_zero(loss):
+    middle = loss.point((POINTS[:-1] + POINTS[1:]) / 2)
+    assert np.all(middle <= (loss.point(POINTS[:-1]) + loss.point(POINTS[1:])) / 2 + 1e-12)
+    assert np.all(loss.derivative(POINTS[POINTS <= 0]) < 0)
+    at_zero = np.log(2.0) if loss.name == "logistic" else 1.0
+    assert loss.point(np.zeros(1))[0] == pytest.approx(at_zero)
+
+
+def test_losses_by_hand():
+    t = np.array([-1.0, 0.5, 3.0])
+    expected = {
+        "exp": np.exp([1.0, -0.5, -3.0]),
+        "square": [4.0, 0.25, 4.0],
+        "logistic": [np.log(1 + np.e), np.log(1 + np.exp(-0.5)), np.log(1 + np.exp(-3.0))],
+        "hinge": [2.0, 0.5, 0.0],
+    }
+    for name, values in expected.items():
+        np.testing.assert_allclose(UNIVARIATE_LOSSES[name].point(t), values, rtol=1e-14)
+
+
+def test_the_logistic_loss_does_not_overflow():
+    loss = UNIVARIATE_LOSSES["logistic"]
+    np.testing.assert_allclose(loss.point(np.array([-1e4, 1e4])), [1e4, 0.0])
+    np.testing.assert_allclose(loss.derivative(np.array([-1e4, 1e4])), [-1.0, 0.0])
+
+
+# ---- rounded kinks -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [1e-4, 0.1, 1.0, 3.0])
+def test_smoothed_slopes_are_those_of_a_rounded_kink(width):
+    """Of ℓ(t) = max(0, 1 − t) averaged over kinks between 1 − width/2 and 1 + width/2."""
+    kinks = 1 + width * (np.arange(1000) + 0.5 - 500) / 1000
+    t = 1 + width * np.linspace(-0.8, 0.8, 23)
+    average = np.mean(t[:, None] < kinks, axis=1)
+    found = UNIVARIATE_LOSSES["hinge"].smoothed(t, width)
+    np.testing.assert_allclose(found, average, atol=1e-3)
+    assert found.min() == 0.0
+    assert found.max() == 1.0
+
+
+@untimed
+@given(seeds, st.sampled_from([1e-4, 1e-2, 0.3, 2.0]))
+def test_smoothed_pair_sums_are_sums_over_pairs(seed, width):
+    rng = np.random.RandomState(seed)
+    sign = np.r_[1.0, -1.0, rng.choice([-1.0, 1.0], size=rng.randint(0, 9))]
+    z, weight = rng.randn(len(sign)), rng.rand(len(sign)) + 0.1
+    s = weight / np.where(sign > 0, weight[sign > 0].sum(), weight[sign < 0].sum())
+    expected = np.zeros(len(z))
+    for i in np.flatnonzero(sign > 0):
+        for j in np.flatnonzero(sign < 0):
+            beta = 0.5 * s[i] * s[j] * np.clip(0.5 + (1 - z[i] + z[j]) / width, 0, 1)
+            expected[i] -= beta
+            expected[j] += beta
+    found = LOSSES["hinge"].at(z, sign, s).smoothed(width)
+    np.testing.assert_allclose(found, expected, atol=1e-14 / width + 1e-14)
+
+
+# ---- dual bounds -------------------------------------------------------------------------
+
+vectors = arrays(np.float64, 3, elements=st.floats(-20, 20))
+
+
+@untimed
+@given(vectors, vectors, penalties)
+def test_the_conjugate_is_the_largest_of_its_definition(v, other, penalty):
+    """v·w − Ω(w) ≤ Ω*(v) for all w, with equality at w = prox."""
+    value = penalty.conjugate(v)
+    if penalty.l2 == 0.0:
+        assert value == (0.0 if np.abs(v).max() <= penalty.l1 else np.inf)
+        ray = 1e6 * np.where(np.abs(v) > penalty.l1, np.sign(v), 0.0)
+        assert v @ ray - penalty.value(ray) >= 0.0
+    else:
+        at = np.sign(v) * np.maximum(np.abs(v) - penalty.l1, 0.0) / penalty.l2
+        assert v @ at - penalty.value(at) == pytest.approx(value, rel=1e-9, abs=1e-12)
+    for w in (other, 0.1 * other, np.zeros(3)):
+        assert v @ w - penalty.value(w) <= value + 1e-9 * (1 + abs(v @ w) + penalty.value(w))
+
+
+@untimed
+@given(seeds, penalties, st.booleans())
+def test_a_dual_bound_is_below_the_objective_everywhere(seed, penalty, pairwise):
+    """Whatever weights β in [0, 1] the slopes are given."""
+    rng = np.random.RandomState(seed)
+    X, y = rows(seed, n=12, d=3, share=0.4)
+    if pairwise:
+        pairs = Pairs(X, y, rng.rand(12) + 0.1)
+        share, D = 0.5 * pairs.q, pairs.D
+    else:
+        share, D = rng.dirichlet(np.ones(12)), y[:, None] * X
+    beta = share * rng.choice([0.0, 1.0, rng.rand()], size=len(share))
+    bound = dual_bound(beta.sum(), beta @ D, penalty)
+    assert bound >= 0.0
+    for w in (*(3 ** rng.randn() * rng.randn(10, 3)), np.zeros(3)):
+        value = share @ np.maximum(0.0, 1.0 - D @ w) + penalty.value(w)
+        assert bound <= value + 1e-12
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5, 1.0])
+def test_a_dual_bound_scales_the_weights_where_that_helps(l1_ratio):
+    """The best c in [0, 1] against a fine grid."""
+    penalty, rng = ElasticNet(0.3, l1_ratio), np.random.RandomState(0)
+    for _ in range(20):
+        total, v = rng.rand(), rng.randn(4) * 10.0 ** rng.uniform(-2, 1)
+        found = dual_bound(total, v, penalty)
+        best = max(c * total - penalty.conjugate(c * v) for c in np.linspace(0, 1, 1001))
+        assert best - 1e-12 <= found <= best + 1.1e-3 * total
+    assert dual_bound(0.7, np.zeros(4), penalty) == pytest.approx(0.7)
+
+
+# ---- the gap -----------------------------------------------------------------------------
+
+
+def pairwise(X, y, penalty, weight=None):
+    return Objective(MemoryProblem(as_rows(X), y.astype(float), weight), LOSSES["hinge"], penalty)
+
+
+@settings(untimed, max_examples=30)
+@given(seeds, penalties)
+def test_the_gap_is_a_bound_wherever_it_is_asked(seed, penalty):
+    rng = np.random.RandomState(seed)
+    X, y = rows(seed, n=15, d=3, share=0.4)
+    problem = MemoryProblem(as_rows(X), y.astype(float), rng.rand(15) + 0.1)
+    single = UnivariateObjective(problem, UNIVARIATE_LOSSES["hinge"], penalty)
+    for goal, at_zero in ((Objective(problem, LOSSES["hinge"], penalty), 0.5), (single, 1.0)):
+        assert goal.value(np.zeros(3)) == pytest.approx(at_zero)
+        points = [*(3 ** rng.randn() * rng.randn(6, 3)), np.zeros(3)]
+        values = [goal.value(w) for w in points]
+        for w, value in zip(points, values, strict=True):
+            lowest = value - at_zero * goal.optimality(w)
+            assert goal.evaluate(w) == (value, goal.optimality(w))
+            # rounding, in differences of pair sums over the narrowest kink
+            assert all(lowest <= other + 1e-11 for other in values)
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 1e-1, 10.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_gap_closes_at_the_optimum(alpha, weighted):
+    """Nearly: the kinks' slopes are guessed from rounded ones, so many pairs make it close."""
+    X, y = rows(3, n=400, d=5, share=0.3)
+    weight = np.random.RandomState(0).rand(400) if weighted else None
+    goal = pairwise(X, y, ElasticNet(alpha, 0.0), weight)
+    result = CuttingPlane().solve(
+        goal, None, tol=1e-12, max_iter=500, rng=np.random.RandomState(0),
+        monitor=Monitor(goal, 1e-12),
+    )  # fmt: skip
+    assert goal.optimality(result.coef) < 1e-4
+    assert goal.optimality(1.1 * result.coef) > goal.optimality(result.coef)
+    if alpha == 10.0:  # every pair is active: no kink, no guess
+        assert goal.optimality(result.coef) < 1e-10
+
+
+def test_the_gap_of_what_is_not_finite_is_infinite():
+    X, y = rows(4)
+    for goal in (
+        pairwise(X, y, ElasticNet(0.1, 0.0)),
+        UnivariateObjective(
+            MemoryProblem(as_rows(X), y.astype(float)),
+            UNIVARIATE_LOSSES["hinge"],
+            ElasticNet(0.1, 1.0),
+        ),
+    ):
+        assert goal.evaluate(np.full(5, np.nan))[1] == np.inf
+
+
+# ---- the objective over single rows ------------------------------------------------------
+
+
+@each_loss
+@pytest.mark.parametrize("balanced", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_objective_over_rows_is_its_formula(loss, balanced, weighted):
+    X, y = rows(5, n=40, d=4, share=0.3)
+    weight = np.random.RandomState(0).choice([0.0, 1.0, 3.0], size=40) if weighted else np.ones(40)
+    problem = MemoryProblem(as_rows(X), y.astype(float), weight)
+    goal = UnivariateObjective(problem, loss, ElasticNet(0.2, 0.4), balanced)
+    q = weight.copy()
+    if balanced:  # n/(2n_y) of each class, n the weight in all
+        for label in (-1, 1):
+            q[y == label] *= weight.sum() / (2 * weight[y == label].sum())
+    w = np.random.RandomState(1).randn(4)
+    expected = np.sum(q * loss.point(y * (X @ w))) / q.sum()
+    expected += 0.2 * (0.3 * w @ w + 0.4 * np.abs(w).sum())
+    assert goal.value(w) == pytest.approx(expected, rel=1e-12)
+    h, gradient = 1e-6, goal.gradient(w)
+    for j in range(4):
+        step = h * np.eye(4)[j]
+        slope = (goal.data_term(w + step)[0] - goal.data_term(w - step)[0]) / (2 * h)
+        assert gradient[j] == pytest.approx(slope, abs=1e-7)
+    at_zero = np.abs(goal.gradient(np.zeros(4))).max()
+    assert goal.slope_at_zero == pytest.approx(at_zero, rel=1e-12)
+    if loss.smooth:
+        expected = ElasticNet(0.2, 0.4).distance(gradient, w).max() / at_zero
+        assert goal.optimality(w) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["exp", "square", "logistic"])
+def test_optimality_over_rows_vanishes_at_the_minimum_alone(name):
+    X, y = rows(6, n=60, d=3)
+    problem = MemoryProblem(as_rows(X), y.astype(float))
+    goal = UnivariateObjective(problem, UNIVARIATE_LOSSES[name], ElasticNet(0.1, 0.0), True)
+    found = minimize(
+        goal.value, np.zeros(3), jac=lambda w: goal.gradient(w) + 0.1 * w, method="BFGS",
+        options={"gtol": 1e-9},
+    )  # fmt: skip
+    assert goal.optimality(found.x) < 1e-7
+    assert goal.optimality(np.zeros(3)) == pytest.approx(1.0)
+    assert goal.optimality(1.01 * found.x) > 1e-4
+
+
+def test_rows_are_needed_where_moments_do_not_do():
+    X, y = rows(7)
+    goal = UnivariateObjective(
+        MemoryProblem(as_rows(X), y.astype(float)), UNIVARIATE_LOSSES["exp"], ElasticNet(0.1)
+    )
+    with pytest.raises(NotImplementedError):
+        goal.hessian_product(np.zeros(5), np.zeros(5))
