@@ -654,11 +654,11 @@ def test_bit_for_bit_the_same_whatever_the_threads(solver, large, threads, named
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"tol": -1}, r"tol of {} must be a number in \(0, inf\]; got -1\."),
-        ({"tol": 0.0}, r"tol of {} must be a number in \(0, inf\]; got 0\.0\."),
-        ({"tol": "small"}, r"tol of {} must be a number in \(0, inf\]; got 'small'\."),
-        ({"max_iter": 0}, r"max_iter of {} must be a whole number in \[1, inf\]; got 0\."),
-        ({"max_iter": 1.5}, r"max_iter of {} must be a whole number in \[1, inf\]; got 1\.5\."),
+        ({"tol": -1}, r"tol of {} must be a number in \(0, inf\); got -1\."),
+        ({"tol": 0.0}, r"tol of {} must be a number in \(0, inf\); got 0\.0\."),
+        ({"tol": "small"}, r"tol of {} must be a number in \(0, inf\); got 'small'\."),
+        ({"max_iter": 0}, r"max_iter of {} must be a whole number in \[1, inf\); got 0\."),
+        ({"max_iter": 1.5}, r"max_iter of {} must be a whole number in \[1, inf\); got 1\.5\."),
     ],
 )
 def test_a_solvers_own_limits_are_checked(kind, settings, message):

@@ -40,7 +40,7 @@ def equal(got, expected, tol=1e-10):
 
 
 def problem(seed, weighted=False, n=40, d=6):
-    """Rows that float32 holds exactly, with some entries and some weights zero, and an empty row."""
+    """Rows that float32 holds exactly, an empty row among them, and some weights that are zero."""
     X, y = rows(seed, n=n, d=d, share=0.35, density=0.6)
     X = X.astype(np.float32).astype(np.float64)
     X[7] = 0.0

@@ -1,5 +1,7 @@
 """Newton's method for the squared hinge against the explicit sum over pairs."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -219,3 +221,13 @@ def test_reaches_logistic_regression_where_the_square_loss_does_not(name, how, a
     ]
     assert aucs[2] > aucs[0] - 0.0005
     assert aucs[2] > aucs[1] + 0.0005
+
+
+def test_features_too_small_to_square_end():
+    rng = np.random.RandomState(0)
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 2
+    for size in (1e-155, 1e-170, 1e-200):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            clf = AUCClassifier(loss="squared_hinge", max_iter=50).fit(X * size, y)
+        assert np.all(np.isfinite(clf.coef_))

@@ -7,7 +7,13 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+)
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from aucmax import AUCClassifier, AUCClassifierCV, load, save, selection
@@ -204,3 +210,55 @@ def test_a_lucky_alpha_of_the_automatic_grid_loses_to_a_plateau():
     assert own["best_score_"] == pytest.approx(0.81)
     flat = AUCClassifierCV()._choose(grid, np.full_like(aucs, 0.5))
     assert flat["alpha_"] == 1.0  # among equals the strongest
+
+
+def test_training_parts_that_are_not_the_rest_are_taken_as_given():
+    """Their sizes may add up all the same."""
+    rng = np.random.RandomState(3)
+    X = rng.normal(size=(120, 3))
+    y = (X[:, 0] + rng.normal(size=120) > 0).astype(int)
+    halves = np.split(rng.permutation(120), 2)
+    drawn = []
+    for train, test in StratifiedKFold(3).split(X, y):
+        drawn.append((rng.choice(train, len(train)), test))
+    for cv in ([(a, a) for a in halves], drawn, [(halves[0], halves[1]), (halves[0], halves[0])]):
+        clf = AUCClassifierCV([0.1], losses=("square",), standardize=(0.0,), cv=cv).fit(X, y)
+        for k, (train, test) in enumerate(cv):
+            alone = AUCClassifier(0.1).fit(X[train], y[train])
+            auc = roc_auc(y[test], alone.decision_function(X[test]))
+            assert clf.auc_path_[k].item() == pytest.approx(auc, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"cv": GroupKFold(3)}, "needs groups, which fit does not take"),
+        ({"cv": []}, "cv gives no splits"),
+        ({"cv": [([0, 1, 50], [2, 3])]}, "split 0 of cv must hold two non-empty arrays"),
+        ({"cv": [([0.0, 1.0], [2, 3])]}, "split 0 of cv must hold"),
+        ({"cv": [([0, 1, 2, 3], [])]}, "split 0 of cv must hold"),
+        ({"losses": None}, "losses must be a non-empty sequence; got None"),
+        ({"standardize": None}, "standardize must be a non-empty sequence"),
+        ({"l1_ratios": None}, "l1_ratios must be a non-empty sequence"),
+    ],
+)
+def test_splits_and_settings_that_cannot_be_used(settings, message):
+    X, y = np.random.RandomState(0).normal(size=(40, 2)), np.arange(40) % 2
+    with pytest.raises(ValueError, match=message):
+        AUCClassifierCV(**settings).fit(X, y)
+
+
+def test_a_model_tuned_with_a_splitter_is_saved(tmp_path):
+    X, y = np.random.RandomState(0).normal(size=(40, 2)), np.arange(40) % 2
+    groups = np.arange(40) // 4
+    splitters = [
+        StratifiedKFold(3, shuffle=True, random_state=1),
+        RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=0),
+        ShuffleSplit(2, random_state=0),
+        StratifiedKFold(3).split(X, y),
+        list(GroupKFold(2).split(X, y, groups)),
+    ]
+    for cv in splitters:
+        clf = AUCClassifierCV([0.1], losses=("square",), standardize=(0.0,), cv=cv).fit(X, y)
+        save(clf, tmp_path / "m.aucmax")
+        np.testing.assert_array_equal(load(tmp_path / "m.aucmax").coef_, clf.coef_)

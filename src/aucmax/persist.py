@@ -13,6 +13,15 @@ from typing import Any
 import sklearn
 import skops.io
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import (
+    KFold,
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    TimeSeriesSplit,
+)
 
 from aucmax._container import pack, unpack
 from aucmax.errors import ModelFileError
@@ -33,8 +42,18 @@ def _name(kind: type) -> str:
 _MOMENTS = (ClassMoments, DiagonalMoments, FrequentDirections)
 _MODELS = (AUCClassifier, AUCClassifierCV, HingeClassifier)
 _OURS = (*_MODELS, *_MOMENTS, *SOLVERS.values(), *ACCURACY_SOLVERS.values())
+# scikit-learn's own splitters, which hold numbers: a tuned model keeps its ``cv``.
+_SPLITTERS = (
+    KFold,
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    TimeSeriesSplit,
+)
 # A dtype, which SimpleImputer holds, is read off an empty array: no code either.
-_TRUSTED = sorted([*map(_name, _OURS), "numpy.dtype"])
+_TRUSTED = sorted([*map(_name, (*_OURS, *_SPLITTERS)), "numpy.dtype"])
 
 
 def save(model: Any, path: str | PathLike[str]) -> None:

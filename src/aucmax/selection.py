@@ -2,8 +2,9 @@
 
 The square loss with few features needs the data once: each training part's moments are merged
 from those of the other folds, and every cell of the grid is solved from them. With many features
-one multi-shift conjugate gradient gives all α of a `standardize`. The hinges
-are solved from one α to the next, by Newton's method and by cutting planes. The held-out scores of all cells are one product.
+one multi-shift conjugate gradient gives all α of a `standardize`. The hinges are solved from one α
+to the next, by Newton's method and by cutting planes. The held-out scores of all cells are one
+product.
 """
 
 import warnings
@@ -154,9 +155,8 @@ def _training_moments(
     n = len(sign)
     seen = np.zeros(n, dtype=np.int64)
     for fold in folds:
-        seen[fold.test] += 1
-    together = all(len(f.train) + len(f.test) == n for f in folds)
-    if not (together and np.all(seen == 1)):
+        np.add.at(seen, fold.test, 1)
+    if not (np.all(seen == 1) and all(_is_the_rest(fold, n) for fold in folds)):
         for fold in folds:
             yield of(fold.train)
         return
@@ -168,6 +168,14 @@ def _training_moments(
     for k, part in enumerate(parts):
         yield prefix + suffix[len(parts) - 1 - k]
         prefix = prefix + part
+
+
+def _is_the_rest(fold: Fold, n: int) -> bool:
+    """Tell whether the training part is each row once that is not held out."""
+    there = np.zeros(n, dtype=np.int64)
+    for rows in fold:
+        np.add.at(there, rows, 1)
+    return bool(np.all(there == 1))
 
 
 class _Fold:

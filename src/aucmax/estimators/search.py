@@ -1,7 +1,7 @@
 """AUCClassifierCV: one call that gives the best linear ranking, with the evidence."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -38,7 +38,8 @@ class AUCClassifierCV(LinearScorer):
     standardize : sequence of float
         γ to try, each in [0, 1].
     cv : int, splitter or iterable
-        As in scikit-learn: a number of stratified folds, any splitter, or splits.
+        As in scikit-learn: a number of stratified folds, a splitter that needs no groups, or
+        (train, test) pairs of row numbers, for instance ``list(GroupKFold().split(X, y, groups))``.
     n_jobs : int, optional
         Folds solved at a time, on threads; -1 is one for each core.
     tol, max_iter : float, int
@@ -95,6 +96,11 @@ class AUCClassifierCV(LinearScorer):
         self.max_iter = max_iter
         self.verbose = verbose
 
+    def __getstate__(self) -> Any:
+        # a generator of splits is spent after the fit, and cannot be copied
+        state = super().__getstate__()
+        return {**state, "cv": None} if isinstance(self.cv, Iterator) else state
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Tune and refit.
 
@@ -112,8 +118,7 @@ class AUCClassifierCV(LinearScorer):
             rows = as_rows(checked)
             whole = MemoryProblem(rows, sign, weight)
             grid = self._grid(whole)
-            splitter = check_cv(self.cv, labels, classifier=True)
-            folds = [Fold(np.asarray(a), np.asarray(b)) for a, b in splitter.split(checked, labels)]
+            folds = self._folds(checked, labels)
             self._check_folds(folds, sign, weight)
             with _Bar(len(folds), bool(self.verbose)) as done:
                 found = tune(
@@ -140,13 +145,13 @@ class AUCClassifierCV(LinearScorer):
     def _check_settings(self) -> None:
         for name, high in (("l1_ratios", 1.0), ("standardize", 1.0), ("alphas", np.inf)):
             values = getattr(self, name)
-            if values is None:
+            if values is None and name == "alphas":
                 continue
             if np.ndim(values) != 1 or len(values) == 0:
                 raise ValueError(f"{name} must be a non-empty sequence of numbers; got {values!r}.")
             for value in np.asarray(values).tolist():
                 number(value, f"each of {name}", high=high)
-        if isinstance(self.losses, str) or not len(self.losses):
+        if not isinstance(self.losses, (list, tuple, np.ndarray)) or not len(self.losses):
             raise ValueError(f"losses must be a non-empty sequence; got {self.losses!r}.")
         for loss in self.losses:
             if loss not in LOSSES:
@@ -181,6 +186,37 @@ class AUCClassifierCV(LinearScorer):
             alphas = np.repeat(given[None, :], len(gammas), axis=0)
         return Grid(tuple(self.losses), gammas, tuple(float(r) for r in self.l1_ratios), alphas)
 
+    def _folds(self, X: Any, y: np.ndarray) -> list[Fold]:
+        """Return the splits, as row numbers."""
+        try:
+            splitter = check_cv(self.cv, y, classifier=True)
+            pairs = list(splitter.split(X, y))
+        except ValueError as error:
+            if "groups" not in str(error):
+                raise
+            raise ValueError(
+                f"cv={self.cv!r} needs groups, which fit does not take; give the splits "
+                "themselves: cv=list(splitter.split(X, y, groups))."
+            ) from None
+        if not pairs:
+            raise ValueError("cv gives no splits; name at least one (train, test) pair.")
+        folds = []
+        for k, pair in enumerate(pairs):
+            parts = []
+            for part in pair:
+                rows = np.asarray(part)
+                if rows.dtype == bool and rows.shape == y.shape:
+                    rows = np.flatnonzero(rows)
+                whole = rows.ndim == 1 and len(rows) > 0 and rows.dtype.kind in "iu"
+                if not (whole and rows.min() >= 0 and rows.max() < len(y)):
+                    raise ValueError(
+                        f"split {k} of cv must hold two non-empty arrays of row numbers from 0 to "
+                        f"{len(y) - 1}; got {part!r}."
+                    )
+                parts.append(rows.astype(np.int64))
+            folds.append(Fold(*parts))
+        return folds
+
     @staticmethod
     def _check_folds(folds: list[Fold], sign: np.ndarray, weight: np.ndarray | None) -> None:
         counted = np.ones(len(sign), dtype=bool) if weight is None else weight > 0
@@ -212,7 +248,8 @@ class AUCClassifierCV(LinearScorer):
             weaker = np.concatenate([mean[..., :1], mean[..., :-1]], axis=-1)
             stronger = np.concatenate([mean[..., 1:], mean[..., -1:]], axis=-1)
             compared = 0.25 * weaker + 0.5 * mean + 0.25 * stronger
-        a, b, c, k = np.argwhere(compared == np.nanmax(compared))[-1]
+        equal = np.argwhere(compared == np.nanmax(compared))
+        a, b, c, k = equal[np.argmax(equal[:, -1])]
         return {
             "loss_": grid.losses[a],
             "standardize_": grid.standardize[b],

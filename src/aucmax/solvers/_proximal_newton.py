@@ -55,19 +55,18 @@ def proximal_newton(
         gradient = objective.gradient(w)
         distance = penalty.distance(gradient, w)
         quality = float(np.max(distance, initial=0.0)) / objective.slope_at_zero
-        if quality <= tol or cost >= max_iter or monitor.stopped:
+        if quality <= tol or cost >= max_iter or monitor.stopped or stuck:
             return w, steps, cost
         support = np.flatnonzero(w)
         size = min(max(size, 2 * len(support)), len(w))
-        if stuck and size == len(w):
-            return w, steps, cost
         distance[support] = np.inf
         S = np.sort(np.argpartition(-distance, size - 1)[:size])
         part = _Part(problem, S, by_column)
         whole = size == len(w)
         aim = (0.5 * tol if whole else max(_INNER * quality, 0.5 * tol)) * objective.slope_at_zero
         w, taken, spent, stuck = _on_set(objective, part, w, aim, max_iter - cost, steps, monitor)
-        stuck = stuck or taken == 0  # rounding may keep the fresh gradient above tol
+        # on all features no step gains, or rounding keeps the fresh gradient above tol
+        stuck = whole and (stuck or taken == 0)
         steps, cost = steps + taken, cost + spent
         size *= 2
 
@@ -103,7 +102,7 @@ class _Part:
     def hessian(self, pairs: PairSum) -> np.ndarray:
         """Return the second derivative of the data term over the set, by blocks of columns."""
         k = len(self.S)
-        H = np.empty((k, k))
+        H = np.zeros((k, k))
         for first in range(0, k, _BLOCK):
             block = self.matrix[:, first : first + _BLOCK]
             if not isinstance(block, np.ndarray):
@@ -111,8 +110,8 @@ class _Part:
             bent = np.empty(block.shape, order="F")
             for j in range(block.shape[1]):
                 bent[:, j] = pairs.product(np.ascontiguousarray(block[:, j]))
-            H[:, first : first + _BLOCK] = self.transposed @ bent
-        return 0.5 * (H + H.T)
+            H[first:, first : first + _BLOCK] = self.matrix[:, first:].T @ bent
+        return np.tril(H) + np.tril(H, -1).T
 
 
 def _on_set(

@@ -11,7 +11,7 @@ import numpy as np
 
 from aucmax._checks import number
 from aucmax.penalties import ElasticNet
-from aucmax.rows import compiled, row_add, row_dot, row_entry, row_size
+from aucmax.rows import compiled, inlined, row_add, row_dot, row_entry, row_size
 from aucmax.solvers._hinge import HingeSolver, Pass, thresholded_sum
 
 __all__ = ["COMID"]
@@ -105,7 +105,7 @@ class COMID(HingeSolver):
         if penalty.l1 > 0.0:
             A = np.concatenate([[0.0], np.cumsum(eta * penalty.l1)])
             met = np.zeros(len(w), dtype=np.int64)
-            _l1_steps(*passed, A, np.cumsum(A), bool(self.average), w, total, met)
+            _l1_steps(*passed, A, np.cumsum(A), bool(self.average), w, total, met, np.zeros(len(w)))
         else:
             _l2_steps(*passed, penalty.l2, bool(self.average), w, total)
 
@@ -141,27 +141,31 @@ def _l2_steps(X, order, sign, weight, eta, alpha, average, v, u):
 
 
 @compiled
-def _l1_steps(X, order, sign, weight, eta, A, B, average, w, total, met):
-    # w_j is that of after met_j steps, but for its thresholds since: A_t − A_{met_j} by step t
+def _l1_steps(X, order, sign, weight, eta, A, B, average, w, total, met, gone):
+    # w_j is that of after met_j steps, but for its thresholds since: A_t − gone_j by step t, with
+    # gone_j = A_{met_j}. Only a step along the row makes it anew.
     for t in range(len(order)):
         i, m = order[t], 0.0
         for k in range(row_size(X, i)):
             j, x = row_entry(X, i, k)
-            if met[j] < t:
-                _catch_up(j, t, A, B, average, w, total, met)
-            m += x * w[j]
+            missed = A[t] - gone[j]
+            m += x * (max(w[j] - missed, 0.0) + min(w[j] + missed, 0.0))
         if sign[i] * m < 1.0:
             # w ← soft(w + η y x, ηα)
-            row_add(X, i, eta[t] * weight[i] * sign[i], w)
+            h = eta[t] * weight[i] * sign[i]
+            for k in range(row_size(X, i)):
+                j, x = row_entry(X, i, k)
+                _catch_up(j, t, A, B, average, w, total, met, gone)
+                w[j] += h * x
     for j in range(len(w)):
-        _catch_up(j, len(order), A, B, average, w, total, met)
+        _catch_up(j, len(order), A, B, average, w, total, met, gone)
 
 
-@compiled
-def _catch_up(j, t, A, B, average, w, total, met):
+@inlined
+def _catch_up(j, t, A, B, average, w, total, met, gone):
     if w[j] != 0.0:
-        size, a, s = abs(w[j]), met[j], np.sign(w[j])
+        size, s = abs(w[j]), np.sign(w[j])
         if average:
-            total[j] += s * thresholded_sum(size, a, t, A, B)
-        w[j] = s * max(size - (A[t] - A[a]), 0.0)
-    met[j] = t
+            total[j] += s * thresholded_sum(size, met[j], t, A, B)
+        w[j] = s * max(size - (A[t] - gone[j]), 0.0)
+    met[j], gone[j] = t, A[t]

@@ -105,7 +105,7 @@ def _newton(
         gradient = problem.adjoint(pairs.gradient)
         quality = objective.violation(gradient, w)
         stop = steps > 0 and monitor(w, 2.0 * products + 2.0 * steps)
-        if quality <= tol or stop or products >= max_iter:
+        if quality <= tol or stop or products >= max_iter or steps > max_iter:
             break
 
         def curvature(v: np.ndarray, pairs: PairSum = pairs) -> np.ndarray:
@@ -117,6 +117,8 @@ def _newton(
             curvature, -(gradient + alpha * w), rtol, left, precondition, enough
         )
         products += taken
+        if not direction.any():  # too small to move: its squares underflow
+            break
         move = problem.scores(direction)
         t, there = _line_search(objective, pairs, gradient, w, direction, z, move)
         steps += 1

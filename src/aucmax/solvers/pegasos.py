@@ -32,8 +32,8 @@ class Pegasos(HingeSolver):
     project : bool
         Keep w in the ball ‖w‖ ≤ 1/√α.
     t0 : float or "auto"
-        η_t = 1/(α(t + t0)). "auto" is 0, as published; an epoch of a fit that ends above F(0), as the
-        first steps, of length ‖x‖/α, may bring about where α is small and the rows are few, is
+        η_t = 1/(α(t + t0)). "auto" is 0, as published; an epoch of a fit that ends above F(0), as
+        the first steps, of length ‖x‖/α, may bring about where α is small and the rows are few, is
         taken back and done again with (mean of ‖x‖²)/α, with which the first step is
         1/(mean of ‖x‖²), and with four times that while it must.
 

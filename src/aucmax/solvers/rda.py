@@ -13,7 +13,7 @@ import numpy as np
 
 from aucmax._checks import number
 from aucmax.penalties import ElasticNet, soft
-from aucmax.rows import compiled, row_entry, row_size
+from aucmax.rows import compiled, inlined, row_entry, row_size
 from aucmax.solvers._hinge import SLOWER, STEPS, HingeSolver, Pass
 
 __all__ = ["RDA"]
@@ -133,7 +133,7 @@ def _steps(X, order, sign, weight, beta, P, Q, first, alpha, average, G, total, 
             total[j] += _sum(G[j], met[j], len(order), P, Q, first, alpha)
 
 
-@compiled
+@inlined
 def _sum(g, a, t, P, Q, first, alpha):
     # Σ −soft(g, (first + s)α)/β_s over s = a+1, …, t; P and Q are the sums of 1/β and (first + s)/β
     size = abs(g)

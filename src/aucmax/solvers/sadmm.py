@@ -16,7 +16,7 @@ import numpy as np
 
 from aucmax._checks import number
 from aucmax.penalties import ElasticNet
-from aucmax.rows import compiled, row_add, row_dot, row_entry, row_size
+from aucmax.rows import compiled, inlined, row_add, row_dot, row_entry, row_size
 from aucmax.solvers._hinge import HingeSolver, Pass, thresholded_sum
 
 __all__ = ["SADMM"]
@@ -35,8 +35,8 @@ class SADMM(HingeSolver):
     rho : float or "auto"
         ρ, the same at every step, as published; the larger, the shorter the steps. "auto" grows:
         ρ_t = 0.1 √t (mean of ‖x‖²), so that the steps become shorter and the iterates settle,
-        which with a constant ρ they do not. An epoch of a fit that ends above F(0) is taken back and
-        done again with four times that.
+        which with a constant ρ they do not. An epoch of a fit that ends above F(0) is taken back
+        and done again with four times that.
     n_epochs : int
         Passes over the rows.
     order : {"shuffle", "cyclic", "random"}
@@ -114,7 +114,7 @@ class SADMM(HingeSolver):
             A = np.concatenate([[0.0], np.cumsum(penalty.l1 / rho)])
             met = np.zeros(len(z), dtype=np.int64)
             settings = (penalty.l1, A, np.cumsum(A), bool(self.average))
-            _l1_steps(*passed, *settings, z, mu, total, met)
+            _l1_steps(*passed, *settings, z, mu, total, met, np.zeros(len(z)))
         else:
             _l2_steps(*passed, penalty.l2, bool(self.average), z, total)
             mu[:] = penalty.l2 * z
@@ -153,41 +153,52 @@ def _l2_steps(X, order, sign, weight, norm2, rho, alpha, average, v, u):
 
 
 @compiled
-def _l1_steps(X, order, sign, weight, norm2, rho, alpha, A, B, average, z, mu, total, met):
-    # z_j and μ_j are those of after met_j steps, but for steps since whose row has x_j = 0
+def _l1_steps(X, order, sign, weight, norm2, rho, alpha, A, B, average, z, mu, total, met, gone):
+    # z_j and μ_j are those of after met_j steps, but for steps since with β = 0 or x_j = 0. Such a
+    # step is z ← soft(z, α/ρ), μ ← ρ times the change of z; their thresholds by step t are
+    # A_t − gone_j, with gone_j = A_{met_j}.
     for t in range(len(order)):
         i, r, vx = order[t], rho[t], 0.0
         for k in range(row_size(X, i)):
             j, x = row_entry(X, i, k)
-            if met[j] < t:
-                _catch_up(j, t, rho, alpha, A, B, average, z, mu, total, met)
-            vx += x * (z[j] - mu[j] / r)
+            if met[j] == t:
+                vx += x * (z[j] - mu[j] / r)
+            elif z[j] != 0.0:
+                left = abs(z[j]) - (A[t] - gone[j])
+                if left > 0.0:
+                    v = left - alpha / r
+                else:
+                    v = -rho[t - 1] * max(abs(z[j]) - (A[t - 1] - gone[j]), 0.0) / r
+                vx += x * v if z[j] > 0.0 else -x * v
         short = 1.0 - sign[i] * vx
         if not (short > 0.0 and norm2[i] > 0.0):
-            continue  # β = 0: a step like those whose row has x_j = 0
+            continue
         beta = min(r * short / norm2[i], weight[i])
         for k in range(row_size(X, i)):
             j, x = row_entry(X, i, k)
+            if met[j] < t:
+                _catch_up(j, t, rho, alpha, A, B, average, z, mu, total, met, gone)
             # w = z − μ/ρ + β y x/ρ,   z ← soft(ρw + μ, α)/ρ,   μ ← μ + ρ(w − z)
             s = r * z[j] + beta * sign[i] * x
-            z[j] = np.sign(s) * max(abs(s) - alpha, 0.0) / r
             mu[j] = min(max(s, -alpha), alpha)
-            met[j] = t + 1
+            z[j] = (s - mu[j]) / r
+            met[j], gone[j] = t + 1, A[t + 1]
             if average:
                 total[j] += z[j]
     for j in range(len(z)):
         if met[j] < len(order):
-            _catch_up(j, len(order), rho, alpha, A, B, average, z, mu, total, met)
+            _catch_up(j, len(order), rho, alpha, A, B, average, z, mu, total, met, gone)
 
 
-@compiled
-def _catch_up(j, t, rho, alpha, A, B, average, z, mu, total, met):
-    size, a, s = abs(z[j]), met[j], np.sign(z[j])
-    met[j] = t
+@inlined
+def _catch_up(j, t, rho, alpha, A, B, average, z, mu, total, met, gone):
+    size, s = abs(z[j]), np.sign(z[j])
     mu[j] = 0.0
     if size > 0.0:
         if average:
-            total[j] += s * thresholded_sum(size, a, t, A, B)
-        left, before = size - (A[t] - A[a]), size - (A[t - 1] - A[a])
+            total[j] += s * thresholded_sum(size, met[j], t, A, B)
+        left = size - (A[t] - gone[j])
+        before = size - (A[t - 1] - gone[j])
         z[j] = s * max(left, 0.0)
         mu[j] = s * (alpha if left > 0.0 else rho[t - 1] * max(before, 0.0))
+    met[j], gone[j] = t, A[t]
