@@ -77,7 +77,8 @@ def main() -> None:
     svm = LinearSVC(C=1 / (2e-3 * n), loss="hinge", fit_intercept=False, random_state=0)
     print(row("LinearSVC, no bias", "l2 2e-3", svm.set_params(max_iter=10**5), train, test))
     for penalty, alpha in (("l1", 1e-4), ("l2", 2e-3)):
-        sgd = SGDClassifier(penalty=penalty, alpha=alpha, average=True, random_state=0, tol=None)
+        sgd = SGDClassifier(penalty=penalty, alpha=alpha, average=penalty == "l2", tol=None)
+        sgd.set_params(random_state=0, fit_intercept=False)
         for passes in (1, 15):
             sgd.set_params(max_iter=passes)
             print(row(f"SGDClassifier, {passes} passes", f"{penalty} {alpha:g}", sgd, train, test))

@@ -19,7 +19,7 @@ CHROMIUM = next(
 )
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 
-WIDE, NARROW = 1200, 400
+WIDE, NARROW, NARROWEST = 1200, 400, 360
 # Before the page: collects whatever goes wrong. After it: acts, and leaves what it saw in the DOM.
 BEFORE = """<script>
 window.wrong = [];
@@ -209,6 +209,56 @@ def test_another_scorer_can_be_chosen(look, page, scored):
     positive, score = scored
     seen = look(page, "set('scorer', '1', 'change'); return numbers();")
     assert whole(seen["tp"]) == np.count_nonzero(positive & (-score > 0))
+
+
+def test_what_counts_as_no_cost_is_told(look, page):
+    seen = look(
+        page,
+        """const out = [];
+        const note = $("cost-note"), invalid = (id) => $(id).getAttribute("aria-invalid");
+        for (const [miss, alarm] of [["1", "2"], ["", "2"], ["", "-3"], ["0", "-0.5"], ["0", "1"]]) {
+          set("cost-miss", miss);
+          set("cost-alarm", alarm);
+          const shown = note.getBoundingClientRect().height > 0;
+          out.push([shown, note.textContent, invalid("cost-miss"), invalid("cost-alarm")]);
+        }
+        return out;""",
+        NARROWEST,
+    )
+    missed = "The cost of a missed positive is no number and counts as 0."
+    alarm = "The cost of a false alarm is negative and counts as 0."
+    assert seen == [
+        [False, "", "false", "false"],
+        [True, missed, "true", "false"],
+        [True, f"{missed} {alarm}", "true", "true"],
+        [True, alarm, "false", "true"],
+        [False, "", "false", "false"],
+    ]
+
+
+TABLES = """return [...document.querySelectorAll(".scroll")].map((e) => {
+  const hint = e.previousElementSibling.getBoundingClientRect().height > 0;
+  e.focus();
+  const focused = document.activeElement === e && e.tabIndex === 0;
+  const wide = e.scrollWidth > e.clientWidth + 1;
+  e.scrollLeft = 1e6;
+  const last = e.querySelector("tr > :last-child").getBoundingClientRect();
+  return { wide, hint, focused, shadows: getComputedStyle(e).backgroundAttachment,
+    reached: last.right <= e.getBoundingClientRect().right + 1 };
+});"""
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROWEST])
+def test_a_table_that_scrolls_says_so(look, page, reports, width):
+    for path in (page, reports / "compare.html", reports / "cv.html"):
+        seen = look(path, TABLES, width)
+        for table in seen:
+            assert table["hint"] == table["focused"] == table["wide"]
+            assert table["reached"]
+            assert table["shadows"] == "local, local, scroll, scroll"
+        # both kinds are seen: a long name is too wide for any page, eight columns for a narrow one
+        if path != reports / "cv.html":
+            assert any(table["wide"] for table in seen) == (width == NARROWEST or path == page)
 
 
 def test_keys_move_the_slider(look, page):

@@ -13,6 +13,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from aucmax import AUCClassifier, HingeClassifier, datasets, load, save, theory
+from aucmax.rows import as_rows, row_entry, row_size
 from aucmax.solvers import ACCURACY_SOLVERS, COMID, RDA, SADMM, SOLVERS, Pegasos
 from oracles import hinge, rows
 from oracles.spam import typical
@@ -215,6 +216,18 @@ def test_a_warm_start(solver, kind, average):
     iterates = literal(solver, X, y, weight, 0.02, kind, start=start)
     model.set_params(solver__average=average)
     equal(fitted(model, X, y).coef_[0], answer(iterates, average))
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_the_entries_of_a_row(form):
+    """The plain bodies, as they run with NUMBA_DISABLE_JIT=1."""
+    X, _, _ = problem(26)
+    R = as_rows(form(X))
+    for i in range(len(X)):
+        entries = dict(row_entry(R, i, k) for k in range(row_size(R, i)))
+        np.testing.assert_array_equal([entries.get(j, 0.0) for j in range(6)], X[i])
+        if hasattr(R, "indptr"):
+            assert len(entries) == np.count_nonzero(X[i])
 
 
 # ---- automatic steps ----------------------------------------------------------------------

@@ -512,3 +512,100 @@ def test_find_label():
         find_label([1, -1], "yes")
     with pytest.raises(ValueError, match=r"0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 15 more"):
         find_label(range(25), "x")
+
+
+# --- text that is no text
+
+
+def lines(*values):
+    return "a,y\n" + "".join(f'"{value}",{i % 2}\n' for i, value in enumerate(values))
+
+
+NINE = tuple(range(9))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        # one in ten, and one among many
+        ((*NINE, "1O"), "line 11: column 'a' holds '1O', which is not a number, as 9 of its 10"),
+        ((*range(99), "-", 5), "line 101: column 'a' holds '-', which is not a number, as 100 of"),
+        # half of them, but many values
+        ([i if i % 2 else f"x{i}" for i in range(42)], "line 2: column 'a' holds 'x0', which is"),
+        (("0,125", "0,25"), "line 2: column 'a' holds '0,125', which looks like a number; write"),
+        ((1, "1.234,5"), "line 3: column 'a' holds '1.234,5', which looks like a number"),
+        (("1,234.5", 2), "line 2: column 'a' holds '1,234.5', which looks like a number"),
+        (("12 %", "3%"), "line 2: column 'a' holds '12 %', which looks like a number"),
+        (("$5", 6), "line 2: column 'a' holds '$5', which looks like a number"),
+    ],
+)
+def test_numbers_written_otherwise_are_not_taken_for_text(write, values, message):
+    path = write("bad.csv", lines(*values))
+    found = refusal(path, text=True)
+    assert found.startswith(f"bad.csv, {message}")
+    assert "--category 'a'" in found
+    # as it is, once it is named
+    for named in ({"text": ["a"]}, {"text": True, "categories": ["a"]}, {"categories": ["a"]}):
+        table = read(path, **named)
+        assert table.text == ("a",)
+        assert table.X[:, 0].tolist() == [str(value) for value in values]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ("01", "02", "3a"),  # codes
+        (*NINE[:8], "ten", "x"),
+        ("2024-01", "2024-02"),
+        ("1-2", "3-4"),
+        (1, "?", "NA"),  # missing, not text
+        [f"u{i}" for i in range(50)],
+    ],
+)
+def test_what_is_text_or_numbers_is_taken(write, values):
+    table = read(write("a.csv", lines(*values)), text=True, missing=True)
+    assert table.text == (() if "?" in values else ("a",))
+
+
+def test_categories_keep_what_the_file_says(write, tmp_path):
+    path = write("a.csv", "zip,day,x,y\n007,2024-01-31,1,0\n7,2024-02-01,2,1\n")
+    table = read(path, categories=["zip", "day"])
+    assert table.text == ("zip", "day")
+    assert table.X.tolist() == [["007", "2024-01-31", 1.0], ["7", "2024-02-01", 2.0]]
+    frame = pd.DataFrame({"n": [1, 2], "y": [0, 1]})
+    frame.to_parquet(tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet", categories=["n"]).X.tolist() == [["1"], ["2"]]
+    assert "no column 'zap' to take as categories; did you mean 'zip'?" in refusal(
+        path, categories=["zap"]
+    )
+    assert "is both the label column and taken as categories" in refusal(path, categories=["y"])
+    assert "is both dropped and taken as categories" in refusal(
+        path, categories=["zip"], drop=["zip"]
+    )
+    with pytest.raises(ValueError, match="not one string"):
+        read(path, categories="zip")
+    # a date is no text, so --one-hot is no advice
+    for text in (False, True):
+        message = refusal(path, text=text)
+        assert "column 'day' has the type date32[day], not numbers; turn it into numbers" in message
+        assert "--one-hot" not in message
+
+
+def test_a_model_is_told_what_it_can_do(write):
+    """Columns that a model needs cannot be left out, nor turned into something else."""
+    cases = {
+        "a,b\n1,\n": "line 2: column 'b' has a missing value; fill it in, or score with a model",
+        "a,b\n1,x\n": "line 2: column 'b' holds 'x', which is not a number; the model was",
+        "a,b\n1,inf\n": "line 2: column 'b' holds inf, which is not finite; replace it",
+        "a,b\n1,2024-01-31\n": "column 'b' has the type date32[day], not numbers; the model was",
+        "a,b\n,1\n,2\n": "column 'a' is empty in every row; the model needs its values",
+    }
+    for content, message in cases.items():
+        for missing in (False, "x" in content or "inf" in content):
+            found = refusal(
+                write("a.csv", content), labels="none", columns=["a", "b"], missing=missing
+            )
+            assert message in found
+            assert "--drop" not in found
+            assert "--one-hot" not in found
+            assert "--category" not in found

@@ -177,7 +177,7 @@ def test_panels_fit_the_terminal(plain):
         values = rng.random(bars) * 0.01 + 0.9
         values[bars // 2] = np.nan if bars > 1 else 0.9
         row = [
-            Panel(f"standardize {g}", values, ("1e-08", "3e+00"), g == 1) for g in (0, 0.5, 1, 2)
+            Panel(f"standardize {g}", values, ("1e-08", "3e+00"), bars // 3 if g else None) for g in (0, 0.5, 1, 2)
         ]
         text = panels(row, auc_floor(values), float(np.nanmax(values)), 80, plain).plain
         assert max(map(len, text.splitlines())) <= 80
@@ -236,7 +236,7 @@ def test_words_are_escaped_and_nothing_is_loaded(tmp_path):
     assert "<script>alert" not in text
     assert "<b>&" not in text
     outline = Outline(text)
-    assert outline.tags.count("script") == 2
+    assert outline.tags.count("script") == 3
     assert all(value.startswith(("#", "data:")) for value in outline.loads)
     assert not re.search(r"@import|url\((?!#)", text)
     assert len(outline.ids) == len(set(outline.ids))
@@ -326,3 +326,39 @@ def test_pages_that_cannot_be_written(files, capsys):
         out, err = capsys.readouterr()
         assert (out, err.count("\n")) == ("", 1)
         assert message in err
+
+
+def test_the_band_and_the_axis_of_aucs_end_at_one(monkeypatch):
+    from matplotlib.axes import Axes
+
+    bands, ends = [], []
+    fill, limit = Axes.fill_between, Axes.set_ylim
+
+    def fill_between(self, x, low, high, **how):
+        bands.append((low, high))
+        return fill(self, x, low, high, **how)
+
+    def set_ylim(self, *given, **named):
+        if len(given) == 2:
+            ends.append(given)
+        return limit(self, *given, **named)
+
+    monkeypatch.setattr(Axes, "fill_between", fill_between)
+    monkeypatch.setattr(Axes, "set_ylim", set_ylim)
+    line = {
+        "label": "square",
+        "alphas": [0.01, 0.1, 1.0],
+        "mean": [0.97, 0.999, np.nan],
+        "spread": [0.01, 0.02, np.nan],
+        "colour": 0,
+        "dashes": 0,
+    }
+    drawn = {"name": "a", "title": "A", "caption": "C", "floor": 0.95}
+    figures.alpha_drawing([line], (0.1, 0.999), **drawn)
+    ((low, high),) = bands
+    assert high[:2] == pytest.approx([0.98, 1.0])
+    assert low[:2] == pytest.approx([0.96, 0.979])
+    assert (0.95, 1.0) in ends
+    ends.clear()
+    figures.alpha_drawing([{**line, "mean": [0.96, 0.97, np.nan]}], None, **drawn)
+    assert (0.95, pytest.approx(0.99 + 0.05 * 0.04)) in ends

@@ -22,7 +22,6 @@ __all__ = [
     "Rows",
     "as_rows",
     "compiled",
-    "inlined",
     "n_features",
     "n_rows",
     "n_stored",
@@ -56,11 +55,6 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     if hasattr(index, "_source_stamp"):
         index._source_stamp = (index._source_stamp, _SOURCE, *_helper_digests(kernel))
     return dispatcher
-
-
-def inlined(helper: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a short function into the kernels that call it: passing arrays would cost more."""
-    return njit(nogil=True, error_model="numpy", forceinline=True)(helper)
 
 
 def _helper_digests(kernel: Callable[..., Any]) -> list[str]:

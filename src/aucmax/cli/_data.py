@@ -12,6 +12,7 @@ import numpy as np
 import typer
 
 from aucmax import datasets
+from aucmax.cli._columns import check_sizes, fit_front, names_of
 from aucmax.cli._shared import counted
 from aucmax.cli.train import labelled
 
@@ -22,6 +23,7 @@ __all__ = [
     "ScaleOption",
     "TwoClasses",
     "numbers",
+    "prepared",
     "two_classes",
 ]
 
@@ -53,6 +55,9 @@ class Scale(StrEnum):
 ScaleOption = Annotated[
     Scale, typer.Option("--scale", help="unit-norm divides each row by its length.")
 ]
+
+
+_FLAGS = {"text": "--one-hot", "missing": "--impute", "categories": "--category"}
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,6 @@ def two_classes(
     positive: str | None = None,
     drop: Sequence[str] | None = None,
     binarize: str | None = None,
-    scale: Scale = Scale.none,
     **mixed: Any,
 ) -> TwoClasses:
     """Read a file, or load a data set by name, as two classes.
@@ -129,8 +133,6 @@ def two_classes(
         The positive label.
     binarize : str, optional
         As the command line has it.
-    scale : Scale
-        What is done to the rows.
     **mixed
         Further arguments of `datasets.read`.
 
@@ -155,11 +157,10 @@ def two_classes(
             for flag, value in (
                 ("--target", target),
                 ("--drop", drop),
-                *((f"--{key}".replace("text", "one-hot").replace("missing", "impute"), value)
-                  for key, value in mixed.items()),
+                *((_FLAGS[key], value) for key, value in mixed.items()),
             )
             if value
-        ]  # fmt: skip
+        ]
         if given:
             raise ValueError(
                 f"{given[0]} is for files with named columns; {data} is a data set known by name."
@@ -176,11 +177,42 @@ def two_classes(
             many = positive is None and len(np.unique(y)) > 2
             hint = " Or take halves of the labels with --binarize even-odd." if many else ""
             raise ValueError(f"{error}{hint}") from None
-    if scale is not Scale.none:
-        if X.dtype.kind == "O":
-            raise ValueError("--scale is for numbers; these rows hold text.")
-        X = datasets.scale(X, scale.value)
     return TwoClasses(name, X, y, negative, positive_name, table)
+
+
+def prepared(
+    rows: TwoClasses, impute: bool, category: Sequence[str] | None, scale: Scale
+) -> tuple[Any, Any, Any]:
+    """Turn the rows into numbers, and scale them.
+
+    Parameters
+    ----------
+    rows : TwoClasses
+        What was read.
+    impute, category, scale
+        As the command line has them.
+
+    Returns
+    -------
+    front : ColumnTransformer or None
+        What made numbers of the columns, fitted to all rows.
+    unit_norm : Normalizer or None
+        What scaled them.
+    X : ndarray or csr_matrix
+        The rows as these give them.
+    """
+    front, X = None, rows.X
+    if rows.table is not None:
+        front, X = fit_front(rows.table, impute, rows.name, category)
+    check_sizes(X, names_of(rows.table, front), rows.name)
+    if scale is Scale.none:
+        return front, None, X
+    from sklearn.preprocessing import Normalizer
+
+    unit_norm = Normalizer().fit(X)
+    if front is None and rows.table is not None and rows.table.feature_names is not None:
+        unit_norm.feature_names_in_ = np.array(rows.table.feature_names, dtype=object)
+    return front, unit_norm, datasets.scale(X, scale.value)
 
 
 def numbers(text: str | None, flag: str) -> list[float] | None:

@@ -1,6 +1,7 @@
 """``aucmax compare``: several algorithms on the same repeated splits of one data set."""
 
 import contextlib
+import dataclasses
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any
@@ -12,12 +13,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from aucmax.cli import _compare_page, _compare_text
+from aucmax.cli._columns import Category, Impute, OneHot
 from aucmax.cli._data import (
     Binarize,
     DataArgument,
     Scale,
     ScaleOption,
     TwoClasses,
+    prepared,
     two_classes,
     words,
 )
@@ -83,6 +86,9 @@ def compare(
     scale: ScaleOption = Scale.none,
     tol: Annotated[float, typer.Option(help="Optimality at which to stop.")] = 1e-4,
     max_iter: Annotated[int, typer.Option(help="Most iterations or epochs.")] = 1000,
+    impute: Impute = False,
+    one_hot: OneHot = False,
+    category: Category = None,
     target: Target = None,
     positive: Positive = None,
     drop: Drop = None,
@@ -99,6 +105,8 @@ def compare(
     Nadeau and Bengio's corrected resampled t-test over the splits, or DeLong's test where there
     is one split; the verdict is "tie" unless p < 0.05.
 
+    What --impute and --one-hot learn comes from all rows.
+
     Examples:
 
         aucmax compare diabetes --standardize 1
@@ -114,8 +122,17 @@ def compare(
     setting.check()
     with working(f"reading {data}", as_json):
         rows = two_classes(
-            data, target=target, positive=positive, drop=drop, binarize=binarize, scale=scale
+            data,
+            target=target,
+            positive=positive,
+            drop=drop,
+            binarize=binarize,
+            text=one_hot,
+            missing=impute,
+            categories=tuple(category or ()),
         )
+        _, _, X = prepared(rows, impute, category, scale)
+        rows = dataclasses.replace(rows, X=X)
         parts = splits_of(rows, splits, test_size, seed)
     runs = [Run(name, error=setting.unfit(name)) for name in names]
     for run in runs:

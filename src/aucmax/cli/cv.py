@@ -12,7 +12,14 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from aucmax.cli._columns import Impute, OneHot, fit_front, in_front, keep_names, source_of
+from aucmax.cli._columns import (
+    Category,
+    Impute,
+    OneHot,
+    in_front,
+    keep_names,
+    source_of,
+)
 from aucmax.cli._data import (
     Binarize,
     DataArgument,
@@ -20,6 +27,7 @@ from aucmax.cli._data import (
     ScaleOption,
     TwoClasses,
     numbers,
+    prepared,
     two_classes,
     words,
 )
@@ -38,7 +46,6 @@ from aucmax.cli._shared import (
     print_json,
     working,
 )
-from aucmax.datasets import scale as scaled
 from aucmax.estimators import AUCClassifierCV
 from aucmax.losses import LOSSES
 from aucmax.persist import save
@@ -46,6 +53,8 @@ from aucmax.report.chart import Panel, auc_floor, panels
 from aucmax.report.text import auc_text
 
 __all__ = ["cv"]
+
+DEFAULT_LOSSES: tuple[str, ...] = tuple(AUCClassifierCV().losses)
 
 
 def cv(
@@ -56,7 +65,11 @@ def cv(
     ] = None,
     losses: Annotated[
         str | None,
-        typer.Option("--losses", metavar="A,B", help=f"Of {', '.join(LOSSES)}; all by default."),
+        typer.Option(
+            "--losses",
+            metavar="A,B",
+            help=f"Of {', '.join(LOSSES)}; {' and '.join(DEFAULT_LOSSES)} by default.",
+        ),
     ] = None,
     standardize: Annotated[
         str,
@@ -85,6 +98,7 @@ def cv(
     scale: ScaleOption = Scale.none,
     impute: Impute = False,
     one_hot: OneHot = False,
+    category: Category = None,
     target: Target = None,
     positive: Positive = None,
     drop: Drop = None,
@@ -95,9 +109,9 @@ def cv(
     """Tune by cross-validated AUC, show the AUC over alpha, and save the best model.
 
     Tries every alpha with every loss, standardize and l1-ratio on the same stratified folds, and
-    refits the best to all rows. Its mean held-out AUC is optimistic, as the best of many: for an
-    honest figure use 'aucmax evaluate' on rows that were not given here. What --impute and
-    --one-hot learn comes from all rows.
+    refits the best to all rows; among equals the strongest penalty. Its mean held-out AUC is
+    optimistic, as the best of many: for an honest figure use 'aucmax evaluate' on rows that were
+    not given here. What --impute and --one-hot learn comes from all rows.
 
     Examples:
 
@@ -111,7 +125,7 @@ def cv(
         "alphas": numbers(alphas, "--alphas"),
         "l1_ratios": numbers(l1_ratios, "--l1-ratios"),
         "standardize": numbers(standardize, "--standardize"),
-        "losses": list(LOSSES) if losses is None else words(losses),
+        "losses": list(DEFAULT_LOSSES) if losses is None else words(losses),
     }
     with working(f"reading {data}", as_json) as now:
         rows = two_classes(
@@ -122,6 +136,7 @@ def cv(
             binarize=binarize,
             text=one_hot,
             missing=impute,
+            categories=tuple(category or ()),
         )
         rarest = min(np.unique(rows.y, return_counts=True)[1])
         if rarest < folds:
@@ -130,7 +145,7 @@ def cv(
                 f"{folds} folds; use --folds."
             )
         now("preparing the rows")
-        front, unit_norm, X = _prepared(rows, impute, scale)
+        front, unit_norm, X = prepared(rows, impute, category, scale)
     tuned, parts = _tuned(X, rows.y, settings, folds, seed, jobs, tol, max_iter, as_json)
     best = tuned.best_estimator_
     if rows.table is not None:
@@ -152,19 +167,6 @@ def cv(
         print_json(report)
     else:
         _print(report)
-
-
-def _prepared(rows: TwoClasses, impute: bool, scale: Scale) -> tuple[Any, Any, Any]:
-    """The transformers in front, and the rows as they give them."""
-    front, X = (None, rows.X) if rows.table is None else fit_front(rows.table, impute)
-    if scale is Scale.none:
-        return front, None, X
-    from sklearn.preprocessing import Normalizer
-
-    unit_norm = Normalizer().fit(X)
-    if front is None and rows.table is not None and rows.table.feature_names is not None:
-        unit_norm.feature_names_in_ = np.array(rows.table.feature_names, dtype=object)
-    return front, unit_norm, scaled(X, scale.value)
 
 
 def _tuned(
@@ -223,6 +225,7 @@ def _report(
                         "mean": mean,
                         "std": spread,
                         "aucs": aucs,
+                        "best": _best(mean, tuned.alphas is None),
                     }
                 )
     best = tuned.best_estimator_
@@ -233,7 +236,7 @@ def _report(
         "alpha": tuned.alpha_,
     }
     line = next(line for line in grid if _is(line, chosen))
-    at = int(np.argmin(np.abs(line["alphas"] - tuned.alpha_)))
+    at = line["best"] = int(np.argmin(np.abs(line["alphas"] - tuned.alpha_)))
     return {
         **rows.facts(),
         "features": n_features,
@@ -241,6 +244,7 @@ def _report(
         "folds": len(parts),
         "seed": seed,
         "scale": scale.value,
+        "smoothed": tuned.alphas is None,
         "settings_tried": int(np.isfinite(paths).any(axis=0).sum()),
         **chosen,
         "auc": float(tuned.best_score_),
@@ -258,6 +262,17 @@ def _is(line: dict[str, Any], chosen: dict[str, Any]) -> bool:
     return all(line[name] == chosen[name] for name in ("loss", "standardize", "l1_ratio"))
 
 
+def _best(mean: np.ndarray, smoothed: bool) -> int | None:
+    """Which alpha of a line the classifier would choose, were there no other line."""
+    if not np.isfinite(mean).any():
+        return None
+    compared = mean
+    if smoothed:
+        wide = np.concatenate([mean[:1], mean, mean[-1:]])
+        compared = 0.25 * wide[:-2] + 0.5 * mean + 0.25 * wide[2:]
+    return int(np.flatnonzero(compared == np.nanmax(compared))[-1])
+
+
 # ---- the screen
 
 
@@ -266,11 +281,15 @@ def _shown(report: dict[str, Any]) -> list[dict[str, Any]]:
     best: dict[tuple[str, float], dict[str, Any]] = {}
     for line in report["grid"]:
         key = (line["loss"], line["standardize"])
-        top = np.nanmax(line["mean"]) if np.isfinite(line["mean"]).any() else -np.inf
         known = best.get(key)
-        if known is None or top > known["top"] or (_is(line, report) and top >= known["top"]):
-            best[key] = {**line, "top": top}
+        chosen = known is not None and _is(known, report)
+        if known is None or _is(line, report) or (not chosen and _top(line) > _top(known)):
+            best[key] = line
     return list(best.values())
+
+
+def _top(line: dict[str, Any]) -> float:
+    return -np.inf if line["best"] is None else float(line["mean"][line["best"]])
 
 
 def _line_name(line: dict[str, Any], report: dict[str, Any], loss: bool = True) -> str:
@@ -279,6 +298,11 @@ def _line_name(line: dict[str, Any], report: dict[str, Any], loss: bool = True) 
     if len({other["l1_ratio"] for other in report["grid"]}) > 1:
         name += f", l1 {line['l1_ratio']:g}"
     return f"{line['loss']}, {name}" if loss else name
+
+
+def _ends(alphas: np.ndarray) -> tuple[str, str]:
+    """The first and the last of an axis, as text."""
+    return f"{alphas[0]:.0e}", f"{alphas[-1]:.0e}" if len(alphas) > 1 else ""
 
 
 def _axis(report: dict[str, Any]) -> tuple[float, float]:
@@ -295,7 +319,7 @@ def _print(report: dict[str, Any]) -> None:
         f"{100 * share:.3g} % positive (label {report['positive']})"
     )
     screen.print(
-        f"{report['folds']} folds, {report['settings_tried']:,} settings, "
+        f"{report['folds']} folds, {counted(report['settings_tried'], 'setting')}, "
         f"{report['seconds']:.2f} seconds\n"
     )
     screen.print("Held-out AUC over alpha, mean of the folds", style="bold")
@@ -308,8 +332,8 @@ def _print(report: dict[str, Any]) -> None:
             Panel(
                 _line_name(line, report, loss=False),
                 line["mean"],
-                (f"{line['alphas'][0]:.0e}", f"{line['alphas'][-1]:.0e}"),
-                best=_is(line, report),
+                _ends(line["alphas"]),
+                best=line["best"] if _is(line, report) else None,
             )
             for line in lines
             if line["loss"] == loss
@@ -323,6 +347,7 @@ def _print(report: dict[str, Any]) -> None:
         table.add_row(_line_name(line, report), *_best_of(line), style=style)
     screen.print(table)
     screen.print()
+    tried = report["settings_tried"]
     facts = [
         (
             "chosen",
@@ -331,8 +356,8 @@ def _print(report: dict[str, Any]) -> None:
         ),
         (
             "held-out AUC",
-            f"{auc_text(report['auc'])} ± {report['auc_std']:.4f} over the folds; the best of "
-            f"{report['settings_tried']:,}, so optimistic",
+            f"{auc_text(report['auc'])} ± {report['auc_std']:.4f} over the folds"
+            + (f"; the best of {tried:,}, so optimistic" if tried > 1 else ""),
         ),
         ("refit", f"{report['solver']}, optimality {report['optimality']:.1e}"),
     ]
@@ -345,10 +370,10 @@ def _print(report: dict[str, Any]) -> None:
 
 
 def _best_of(line: dict[str, Any]) -> tuple[str, str, str]:
-    """The alpha, the AUC and its spread where a line of the grid is highest."""
-    if not np.isfinite(line["mean"]).any():
+    """The alpha, the AUC and its spread where a line of the grid is best."""
+    k = line["best"]
+    if k is None:
         return "–", "no solver", "–"
-    k = int(np.nanargmax(line["mean"]))
     return f"{line['alphas'][k]:.1e}", auc_text(line["mean"][k]), f"{line['std'][k]:.4f}"
 
 
@@ -382,9 +407,7 @@ def _write_page(
             ("solver", report["solver"], f"optimality {report['optimality']:.1e}"),
             ("weights", f"{report['nonzero']:,}", f"of {report['features']:,} are not 0"),
         ],
-        f"The highest mean held-out AUC of {report['settings_tried']:,} settings: as the best of "
-        "many it is optimistic. For an honest figure evaluate the model on rows that were not "
-        "used here.",
+        _how_chosen(report),
         words=(2,),
     )
     each = ResultTable(
@@ -426,6 +449,18 @@ def _write_page(
         provenance=provenance(command_line(), facts, report["seed"]),
     )
     write_page(page, path)
+
+
+def _how_chosen(report: dict[str, Any]) -> str:
+    tried = report["settings_tried"]
+    if tried == 1:
+        return "The one setting that was tried: nothing was chosen by the held-out rows."
+    smoothed = ", smoothed over neighbouring alphas" if report["smoothed"] else ""
+    return (
+        f"Chosen among {tried:,} settings by the mean held-out AUC{smoothed}; as that of the best "
+        "of many the figure is optimistic. For an honest one evaluate the model on rows that were "
+        "not used here."
+    )
 
 
 def _paired_spread(aucs: np.ndarray, at_choice: np.ndarray) -> np.ndarray:

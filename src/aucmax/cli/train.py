@@ -10,7 +10,17 @@ import numpy as np
 import typer
 
 from aucmax import datasets
-from aucmax.cli._columns import Impute, OneHot, fit_front, in_front, keep_names, source_of
+from aucmax.cli._columns import (
+    Category,
+    Impute,
+    OneHot,
+    check_sizes,
+    fit_front,
+    in_front,
+    keep_names,
+    names_of,
+    source_of,
+)
 from aucmax.cli._shared import (
     Drop,
     Json,
@@ -65,6 +75,7 @@ def train(
     seed: Annotated[int | None, typer.Option(help="Makes stochastic solvers repeatable.")] = None,
     impute: Impute = False,
     one_hot: OneHot = False,
+    category: Category = None,
     as_json: Json = False,
 ) -> None:
     """Fit a ranking model to a file and save it.
@@ -93,10 +104,16 @@ def train(
     )
     with working(f"reading {file.name}", as_json) as now:
         table = datasets.read(
-            file, target=target, drop=tuple(drop or ()), text=one_hot, missing=impute
+            file,
+            target=target,
+            drop=tuple(drop or ()),
+            text=one_hot,
+            missing=impute,
+            categories=tuple(category or ()),
         )
         y, negative_name, positive_name = labelled(file, table.y, positive)
-        front, X = fit_front(table, impute)
+        front, X = fit_front(table, impute, str(file), category)
+        check_sizes(X, names_of(table, front), str(file))
         now(f"fitting {X.shape[0]} rows of {X.shape[1]} features")
         started = time.perf_counter()
         model.fit(X, y)

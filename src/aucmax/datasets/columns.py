@@ -28,6 +28,11 @@ LABEL_NAMES = ("target", "label", "y", "class")
 # A line of a wide table must fit in one block.
 _BLOCK_BYTES = 1 << 24
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+# Numbers as spreadsheets write them: "0,125", "1.234,5", "1,234.5", "12 %", "$5".
+_WRITTEN = re.compile(r"[+-]?[$€£]?[0-9]+([.,][0-9]{3})*([.,][0-9]+)?([eE][+-]?[0-9]+)?\s?[%$€£]?")
+_MOSTLY = 0.5  # share of numbers from which many different values are no categories
+_NEARLY_ALL = 0.9  # share of numbers from which no other value is taken for a category
+_FEW_VALUES = 20
 _MISSING = ("", "na", "n/a", "nan", "null", "none")
 # Where missing values are taken: "none" may be a category, and UCI's files have "?".
 _NO_NUMBER = (*_MISSING, "?")
@@ -46,11 +51,21 @@ class Choice:
     columns: tuple[str, ...] | None
     text: bool | tuple[str, ...] = False
     missing: bool = False
+    categories: tuple[str, ...] = ()
 
     @property
     def mixed(self) -> bool:
         """Whether text or missing values are taken."""
-        return bool(self.text) or self.missing
+        return bool(self.text) or self.missing or bool(self.categories)
+
+    @property
+    def for_model(self) -> bool:
+        """Whether a model says which columns are read, so that none can be left out."""
+        return self.columns is not None
+
+    def is_named_text(self, name: str) -> bool:
+        """Whether a column is text because the caller says so, whatever it holds."""
+        return name in self.categories or (isinstance(self.text, tuple) and name in self.text)
 
 
 @dataclass(frozen=True)
@@ -104,9 +119,8 @@ def _text_types(choice: Choice) -> dict[str, Any] | None:
     """The type of the columns known to be text, so that "01" stays what it is."""
     import pyarrow as pa
 
-    if not isinstance(choice.text, tuple):
-        return None
-    return {name: pa.string() for name in choice.text}
+    named = (*choice.categories, *(choice.text if isinstance(choice.text, tuple) else ()))
+    return {name: pa.string() for name in named} or None
 
 
 def read_parquet(path: Path, choice: Choice) -> Columns:
@@ -138,6 +152,13 @@ def _choose(path: Path, names: list[str], choice: Choice) -> tuple[str | None, l
     if unknown:
         raise fault(path, f"no column {unknown[0]!r} to drop{_suggest(unknown[0], names)}")
     target = _target(path, names, choice)
+    for name in choice.categories:
+        if name not in counts:
+            what = f"no column {name!r} to take as categories{_suggest(name, names)}"
+            raise fault(path, what)
+        if name == target or name in choice.drop:
+            other = "the label column" if name == target else "dropped"
+            raise fault(path, f"column {name!r} is both {other} and taken as categories")
     if choice.columns is not None:
         missing = [name for name in choice.columns if name not in counts]
         if missing:
@@ -263,28 +284,33 @@ def _floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
     return column.cast(pa.float64(), safe=False).to_numpy()
 
 
-def _feature(source: _Source, name: str, _: Choice) -> NDArray[np.float64]:
+def _feature(source: _Source, name: str, choice: Choice) -> NDArray[np.float64]:
     column = _decoded(source, name)
     if column.null_count == len(column):
-        raise _empty(source, name)
+        raise _empty(source, name, choice)
     if not _numeric(column.type):
-        raise _not_numeric(source, name, column)
+        raise _not_numeric(source, name, column, choice)
     values = _floats(column)
     finite = np.isfinite(values)
     if not finite.all():
         row = int(np.argmin(finite))
-        raise _bad_value(source, name, row, values[row])
+        raise _bad_value(source, name, row, values[row], choice)
     return values
 
 
-def _empty(source: _Source, name: str) -> DataFileError:
-    return fault(source.path, f"column {name!r} is empty in every row{_leave_out(name)}")
+def _empty(source: _Source, name: str, choice: Choice) -> DataFileError:
+    hint = (
+        "; the model needs its values" if choice.for_model else f"; leave the column {_out(name)}"
+    )
+    return fault(source.path, f"column {name!r} is empty in every row{hint}")
 
 
 def _is_text(source: _Source, name: str, choice: Choice) -> bool:
-    """Whether a column is to be read as text: as the model had it, or as the file has it."""
+    """Whether a column is to be read as text: as the caller says, or as the file has it."""
+    if choice.is_named_text(name):
+        return True
     if isinstance(choice.text, tuple):
-        return name in choice.text
+        return False
     column = _decoded(source, name)
     if not choice.text or not _text(column.type):
         return False
@@ -305,21 +331,51 @@ def _mixed(source: _Source, name: str, choice: Choice) -> NDArray[Any]:
     if column.null_count == len(column):
         # a model knows such a column from other rows
         if choice.columns is None or not choice.missing:
-            raise _empty(source, name)
+            raise _empty(source, name, choice)
         kind = object if _is_text(source, name, choice) else np.float64
         return np.full(len(column), np.nan, dtype=kind)
-    read = _words if _is_text(source, name, choice) else _numbers
-    values, missing = read(source, name, column)
+    as_text = _is_text(source, name, choice)
+    if as_text and not choice.is_named_text(name):
+        _refuse_numbers(source, name, column, choice)
+    values, missing = (_words if as_text else _numbers)(source, name, column, choice)
     if missing.any() and not choice.missing:
         row = int(np.argmax(missing))
-        raise _bad_value(source, name, row, None)
+        raise _bad_value(source, name, row, None, choice)
     if missing.all() and choice.columns is None:
-        raise _empty(source, name)
+        raise _empty(source, name, choice)
     return values
 
 
+def _refuse_numbers(source: _Source, name: str, column: pa.ChunkedArray, choice: Choice) -> None:
+    """Refuse a text column that is one of numbers but for how some are written."""
+    words = _stripped(column)
+    plain = [_NUMBER.fullmatch(word) is not None for word in words]
+    known = [plain[i] or word.lower() not in _NO_NUMBER for i, word in enumerate(words)]
+    strange = [i for i, word in enumerate(words) if known[i] and not plain[i]]
+    if not strange:
+        return
+    written = [i for i in strange if _WRITTEN.fullmatch(words[i])]
+    total = sum(known)
+    numbers = sum(plain)
+    share = (numbers + len(written)) / total
+    many = len({word for i, word in enumerate(words) if known[i]}) > _FEW_VALUES
+    if share < (_MOSTLY if many else _NEARLY_ALL):
+        return
+    row = strange[0]
+    if row in written[:1]:
+        what = "looks like a number; write it with digits and a decimal point only"
+    else:
+        what = f"is not a number, as {numbers:,} of its {total:,} values are; mend it"
+    raise fault(
+        source.path,
+        f"column {name!r} holds {words[row]!r}, which {what}, leave the column {_out(name)}, or "
+        f"take every value as a category (--category {name!r})",
+        source.place(row),
+    )
+
+
 def _words(
-    source: _Source, name: str, column: pa.ChunkedArray
+    source: _Source, name: str, column: pa.ChunkedArray, choice: Choice
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """A text column, and where it is missing."""
     import pyarrow as pa
@@ -328,7 +384,8 @@ def _words(
         try:
             column = column.cast(pa.string())
         except pa.ArrowException:
-            what = f"column {name!r} has the type {column.type} where the model has text"
+            where = "where the model has text" if choice.for_model else "which is not text"
+            what = f"column {name!r} has the type {column.type}, {where}"
             raise fault(source.path, what) from None
     values = np.array(column.to_pylist(), dtype=object)
     missing = np.array([word.lower() in _NO_WORD for word in _stripped(column)])
@@ -337,7 +394,7 @@ def _words(
 
 
 def _numbers(
-    source: _Source, name: str, column: pa.ChunkedArray
+    source: _Source, name: str, column: pa.ChunkedArray, choice: Choice
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """A column of numbers, and where it is missing."""
     if _text(column.type):
@@ -346,51 +403,60 @@ def _numbers(
             if _NUMBER.fullmatch(word):
                 values[row] = float(word)
             elif word.lower() not in _NO_NUMBER:
-                raise _bad_value(source, name, row, word)
+                raise _bad_value(source, name, row, word, choice)
     elif _numeric(column.type):
         values = np.array(_floats(column))
     else:
-        raise _not_numeric(source, name, column)
+        raise _not_numeric(source, name, column, choice)
     if np.isinf(values).any():
         row = int(np.argmax(np.isinf(values)))
-        raise _bad_value(source, name, row, float(values[row]))
+        raise _bad_value(source, name, row, float(values[row]), choice)
     return values, np.isnan(values)
 
 
-def _bad_value(source: _Source, name: str, row: int, value: Any) -> DataFileError:
+def _bad_value(source: _Source, name: str, row: int, value: Any, choice: Choice) -> DataFileError:
     """The error for a value that is missing, not finite, or no number."""
     if value is None or str(value).strip().lower() in _MISSING:
-        fill = "fill it in (train and cv: --impute)"
-        what = f"column {name!r} has a missing value; {fill}{_leave_out(name, ', or')}"
+        if choice.for_model:
+            hint = "fill it in, or score with a model trained with --impute"
+        else:
+            hint = f"fill it in (or let --impute do so), or leave the column {_out(name)}"
+        what = f"column {name!r} has a missing value; {hint}"
     elif isinstance(value, float) or str(value).strip().lower().lstrip("+-").startswith("inf"):
-        out = _leave_out(name, ", or")
+        out = "" if choice.for_model else f", or leave the column {_out(name)}"
         what = f"column {name!r} holds {value}, which is not finite; replace it{out}"
     else:
-        what = f"column {name!r} holds {value!r}, which is not a number{_encode(name)}"
+        what = f"column {name!r} holds {value!r}, which is not a number; {_encode(name, choice)}"
     return fault(source.path, what, source.place(row))
 
 
-def _not_numeric(source: _Source, name: str, column: pa.ChunkedArray) -> DataFileError:
+def _not_numeric(
+    source: _Source, name: str, column: pa.ChunkedArray, choice: Choice
+) -> DataFileError:
+    from pyarrow import types
+
     if _text(column.type):
         for row, scalar in enumerate(column):
             value = scalar.as_py()
             if value is None or not _NUMBER.fullmatch(value.strip()):
-                return _bad_value(source, name, row, value)
-    return fault(
-        source.path,
-        f"column {name!r} has the type {column.type}, not numbers{_encode(name)}",
-    )
+                return _bad_value(source, name, row, value, choice)
+    hint = _encode(name, choice)
+    if types.is_temporal(column.type) and not choice.for_model:
+        hint = f"turn it into numbers, such as days since a date, or leave it {_out(name)}"
+    return fault(source.path, f"column {name!r} has the type {column.type}, not numbers; {hint}")
 
 
-def _encode(name: str) -> str:
-    return (
-        "; turn the column into numbers (train and cv: --one-hot for text), or leave it out "
-        f"(--drop {name!r})"
-    )
+def _encode(name: str, choice: Choice) -> str:
+    """What to do about a column that is not numbers."""
+    if choice.for_model:
+        return "the model was trained on numbers here, so give a number"
+    if choice.text is True:
+        return f"turn the column into numbers, or leave it {_out(name)}"
+    return f"turn the column into numbers (or take text with --one-hot), or leave it {_out(name)}"
 
 
-def _leave_out(name: str, link: str = ";") -> str:
-    return f"{link} leave the column out (--drop {name!r})"
+def _out(name: str) -> str:
+    return f"out (--drop {name!r})"
 
 
 # --- labels

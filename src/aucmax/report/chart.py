@@ -27,11 +27,13 @@ class Panel:
         Heights, NaN for none.
     ends : (str, str)
         What stands below the first and the last bar.
-    best : bool
-        Whether its highest bar is the highest of all, and is set off.
+    best : int, optional
+        Which bar is set off.
     """
 
-    def __init__(self, title: str, values: ArrayLike, ends: tuple[str, str], best: bool) -> None:
+    def __init__(
+        self, title: str, values: ArrayLike, ends: tuple[str, str], best: int | None = None
+    ) -> None:
         self.title, self.ends, self.best = title, ends, best
         self.values = np.asarray(values, dtype=np.float64)
 
@@ -129,7 +131,6 @@ def _line(
     """One line of a panel's bars, `line` from 1 at the bottom."""
     wide = _wide(panel, width)
     heights = _heights(panel.values, floor, top)
-    highest = np.nanargmax(panel.values) if panel.best else -1
     for i, height in enumerate(heights):
         eighths = int(np.clip(height - 8 * (line - 1), 0, 8))
         if height < 0:
@@ -138,7 +139,7 @@ def _line(
             mark = "#" if eighths > 3 or (line == 1 and height) else " "
         else:
             mark = _BLOCKS[eighths]
-        out.append(mark * wide, style="bold green" if i == highest else "")
+        out.append(mark * wide, style="bold green" if i == panel.best else "")
     out.append(" " * (widest - wide * len(heights)))
 
 

@@ -243,21 +243,21 @@ def alpha_drawing(
             x, mean, spread = (np.asarray(line[k], float) for k in ("alphas", "mean", "spread"))
             if not np.isfinite(mean).any():
                 continue
-            axes.fill_between(
-                x, mean - spread, mean + spread, color=how.colour, alpha=0.12, linewidth=0
-            )
+            low, high = np.clip([mean - spread, mean + spread], 0.0, 1.0)  # no AUC is beyond
+            axes.fill_between(x, low, high, color=how.colour, alpha=0.12, linewidth=0)
             axes.plot(x, mean, color=how.colour, linestyle=how.linestyle, zorder=10 - i)
             legend.append(Key(line["label"], how, f"best {np.nanmax(mean):.4f}"))
-            top = max(top, float(np.nanmax(mean + spread)))
+            top = max(top, float(np.nanmax(high)))
         if best is not None:
-            axes.plot(*best, "o", markersize=10, markerfacecolor="none", color=INK, zorder=20)
+            ring = {"markersize": 10, "markerfacecolor": "none", "color": INK, "zorder": 20}
+            axes.plot(*best, "o", clip_on=False, **ring)
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(base=10, numticks=8))
         axes.xaxis.set_major_formatter(FuncFormatter(_power))
         axes.xaxis.minorticks_off()
         axes.margins(x=0.02)
         if floor is not None and floor < top:
-            axes.set_ylim(floor, top + 0.05 * (top - floor))
+            axes.set_ylim(floor, min(top + 0.05 * (top - floor), 1.0))
         axes.set(xlabel="alpha", ylabel="held-out AUC")
         svg = to_svg(figure, name, f"{title}: {', '.join(line['label'] for line in lines)}")
     return Drawing(title, svg, tuple(legend), caption)

@@ -135,5 +135,9 @@ def _render(page: Page) -> str:
     )
     files = environment.loader
     assert files is not None
-    style, script = (files.get_source(environment, name)[0] for name in ("page.css", "page.js"))
-    return environment.get_template("page.html").render(page=page, style=style, script=script)
+    style, tables, script = (
+        files.get_source(environment, name)[0] for name in ("page.css", "tables.js", "page.js")
+    )
+    return environment.get_template("page.html").render(
+        page=page, style=style, tables=tables, script=script
+    )

@@ -6,7 +6,7 @@ without a bias. The papers write λ‖w‖₂², so that their λ is α/2 for l2
 
 No step touches more than the row's stored entries. With l2 that is a scale in front of a vector;
 with l1 the other coordinates only move towards zero, by amounts that do not depend on them, and
-catch up when they are next met (`thresholded_sum`).
+catch up when they are next met (`last_below`).
 """
 
 import copy
@@ -23,7 +23,7 @@ from aucmax.problem import MemoryProblem
 from aucmax.rows import Rows, compiled, n_rows
 from aucmax.solvers._epochs import Sampler, StochasticSolver
 
-__all__ = ["SLOWER", "STEPS", "HingeSolver", "Pass", "thresholded_sum"]
+__all__ = ["SLOWER", "STEPS", "HingeSolver", "Pass", "last_below", "thresholded_sums"]
 
 _RETRIES = 8  # times the automatic step may be quartered in a fit
 
@@ -180,19 +180,26 @@ class HingeSolver(StochasticSolver):
         return state["w"]
 
 
-@compiled
-def thresholded_sum(size, a, t, A, B):
-    """Return Σ max(size − (A_s − A_a), 0) over s = a+1, …, t.
+# ---- thresholds that are caught up with ---------------------------------------------------
+#
+# After step s the thresholds sum to A_s, and B_s is the sum of the A up to there. A coordinate of
+# absolute value u after step a, met no more, is max(u + A_a − A_s, 0) after step s.
 
-    ``A`` holds the sums of the thresholds after each step, ascending, and ``B`` the sums of A.
-    """
-    last = t
-    if size < A[t] - A[a]:  # it reaches 0 on the way: the last s before that, by bisection
-        last, zero = a, t
-        while zero - last > 1:
-            middle = (last + zero) // 2
-            if size < A[middle] - A[a]:
-                zero = middle
-            else:
-                last = middle
-    return (last - a) * (size + A[a]) - (B[last] - B[a])
+
+def thresholded_sums(u: np.ndarray, a: np.ndarray, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return Σ max(u + A_a − A_s, 0) over s = a+1, … to the end of A, for each coordinate."""
+    level = u + A[a]
+    last = np.clip(np.searchsorted(A, level) - 1, a, len(A) - 1)
+    return (last - a) * level - (B[last] - B[a])
+
+
+@compiled
+def last_below(level, a, t, A):
+    """Return the largest s in a, …, t with A_s < level, where A_a < level ≤ A_t."""
+    while t - a > 1:
+        middle = (a + t) // 2
+        if A[middle] < level:
+            a = middle
+        else:
+            t = middle
+    return a

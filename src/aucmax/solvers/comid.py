@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from aucmax._checks import number
-from aucmax.penalties import ElasticNet
-from aucmax.rows import compiled, inlined, row_add, row_dot, row_entry, row_size
-from aucmax.solvers._hinge import HingeSolver, Pass, thresholded_sum
+from aucmax.penalties import ElasticNet, soft
+from aucmax.rows import compiled, row_add, row_dot, row_entry, row_size
+from aucmax.solvers._hinge import HingeSolver, Pass, last_below, thresholded_sums
 
 __all__ = ["COMID"]
 
@@ -104,8 +104,11 @@ class COMID(HingeSolver):
         w, total = state["w"], state["sum"]
         if penalty.l1 > 0.0:
             A = np.concatenate([[0.0], np.cumsum(eta * penalty.l1)])
-            met = np.zeros(len(w), dtype=np.int64)
-            _l1_steps(*passed, A, np.cumsum(A), bool(self.average), w, total, met, np.zeros(len(w)))
+            B, met, gone = np.cumsum(A), np.zeros(len(w), dtype=np.int64), np.zeros(len(w))
+            _l1_steps(*passed, A, B, bool(self.average), w, total, met, gone)
+            if self.average:
+                total += np.sign(w) * thresholded_sums(np.abs(w), met, A, B)
+            w[:] = soft(w, A[-1] - gone)
         else:
             _l2_steps(*passed, penalty.l2, bool(self.average), w, total)
 
@@ -155,17 +158,12 @@ def _l1_steps(X, order, sign, weight, eta, A, B, average, w, total, met, gone):
             h = eta[t] * weight[i] * sign[i]
             for k in range(row_size(X, i)):
                 j, x = row_entry(X, i, k)
-                _catch_up(j, t, A, B, average, w, total, met, gone)
-                w[j] += h * x
-    for j in range(len(w)):
-        _catch_up(j, len(order), A, B, average, w, total, met, gone)
-
-
-@inlined
-def _catch_up(j, t, A, B, average, w, total, met, gone):
-    if w[j] != 0.0:
-        size, s = abs(w[j]), np.sign(w[j])
-        if average:
-            total[j] += s * thresholded_sum(size, met[j], t, A, B)
-        w[j] = s * max(size - (A[t] - gone[j]), 0.0)
-    met[j], gone[j] = t, A[t]
+                size, a, last, missed = abs(w[j]), met[j], t, A[t] - gone[j]
+                if average and size > 0.0 and a < t:
+                    level = size + gone[j]
+                    if level <= A[t]:  # it reached 0 on the way
+                        last = last_below(level, a, t, A)
+                    total[j] += np.sign(w[j]) * ((last - a) * level - (B[last] - B[a]))
+                w[j] = max(w[j] - missed, 0.0) + min(w[j] + missed, 0.0) + h * x
+                met[j] = t
+                gone[j] = A[t]

@@ -13,7 +13,7 @@ import numpy as np
 
 from aucmax._checks import number
 from aucmax.penalties import ElasticNet, soft
-from aucmax.rows import compiled, inlined, row_entry, row_size
+from aucmax.rows import compiled, row_entry, row_size
 from aucmax.solvers._hinge import SLOWER, STEPS, HingeSolver, Pass
 
 __all__ = ["RDA"]
@@ -106,39 +106,42 @@ class RDA(HingeSolver):
         G, met = state["G"], np.zeros(len(state["G"]), dtype=np.int64)
         passed = (rows.X, rows.order, rows.sign, rows.weight, beta, P, Q, first, penalty.l1)
         _steps(*passed, bool(self.average), G, state["sum"], met)
+        if self.average:
+            state["sum"] += _sums(G, met, P, Q, first, penalty.l1)
         state["beta"][0] = beta[-1]
         state["w"][:] = -soft(G, penalty.l1 * t[-1]) / beta[-1]
 
 
+def _sums(
+    G: np.ndarray, met: np.ndarray, P: np.ndarray, Q: np.ndarray, first: float, alpha: float
+) -> np.ndarray:
+    """Return Σ −soft(G, (first + s)α)/β_s over s = met+1, … to the end of P."""
+    size, end = np.abs(G), np.full(len(G), len(P) - 1)
+    gone = size < alpha * (first + end)  # 0 from some step on
+    if gone.any():
+        end[gone] = np.maximum(met[gone], np.ceil(size[gone] / alpha - first) - 1.0)
+    return -np.sign(G) * (size * (P[end] - P[met]) - alpha * (Q[end] - Q[met]))
+
+
 @compiled
 def _steps(X, order, sign, weight, beta, P, Q, first, alpha, average, G, total, met):
-    # w_j = −soft(G_j, tα)/β_t; the sum of iterates holds those of coordinate j up to step met_j.
-    # Before the first step G is 0, or what stands for the start.
+    # w_j = −soft(G_j, tα)/β_t; the sum of iterates holds those of coordinate j up to step met_j,
+    # and P and Q are the sums of 1/β and t/β. At first G is 0, or what stands for the start.
     for t in range(len(order)):
         i, m, threshold = order[t], 0.0, alpha * max(first + t, 1.0)
         for k in range(row_size(X, i)):
             j, x = row_entry(X, i, k)
-            if abs(G[j]) > threshold:
-                m -= x * (G[j] - np.sign(G[j]) * threshold)
+            m -= x * (max(G[j] - threshold, 0.0) + min(G[j] + threshold, 0.0))
         if sign[i] * m < beta[t]:
             h = weight[i] * sign[i]
             for k in range(row_size(X, i)):
                 j, x = row_entry(X, i, k)
                 if average:
-                    total[j] += _sum(G[j], met[j], t, P, Q, first, alpha)
+                    size, a, end = abs(G[j]), met[j], t
+                    if size < alpha * (first + t):  # w_j is 0 from some step on
+                        end = max(a, np.int64(np.ceil(size / alpha - first)) - 1)
+                    if end > a:
+                        past = size * (P[end] - P[a]) - alpha * (Q[end] - Q[a])
+                        total[j] -= np.sign(G[j]) * past
                     met[j] = t
                 G[j] -= h * x
-    if average:
-        for j in range(len(G)):
-            total[j] += _sum(G[j], met[j], len(order), P, Q, first, alpha)
-
-
-@inlined
-def _sum(g, a, t, P, Q, first, alpha):
-    # Σ −soft(g, (first + s)α)/β_s over s = a+1, …, t; P and Q are the sums of 1/β and (first + s)/β
-    size = abs(g)
-    if size < alpha * (first + t):  # it is 0 from some step on
-        t = np.int64(np.ceil(size / alpha - first)) - 1
-    if t <= a:
-        return 0.0
-    return -np.sign(g) * (size * (P[t] - P[a]) - alpha * (Q[t] - Q[a]))

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from aucmax._checks import number
-from aucmax.penalties import ElasticNet
-from aucmax.rows import compiled, inlined, row_add, row_dot, row_entry, row_size
-from aucmax.solvers._hinge import HingeSolver, Pass, thresholded_sum
+from aucmax.penalties import ElasticNet, soft
+from aucmax.rows import compiled, row_add, row_dot, row_entry, row_size
+from aucmax.solvers._hinge import HingeSolver, Pass, last_below, thresholded_sums
 
 __all__ = ["SADMM"]
 
@@ -112,9 +112,16 @@ class SADMM(HingeSolver):
         z, mu, total = state["w"], state["mu"], state["sum"]
         if penalty.l1 > 0.0:
             A = np.concatenate([[0.0], np.cumsum(penalty.l1 / rho)])
-            met = np.zeros(len(z), dtype=np.int64)
-            settings = (penalty.l1, A, np.cumsum(A), bool(self.average))
-            _l1_steps(*passed, *settings, z, mu, total, met, np.zeros(len(z)))
+            B, met, gone = np.cumsum(A), np.zeros(len(z), dtype=np.int64), np.zeros(len(z))
+            settings = (penalty.l1, A, B, bool(self.average))
+            _l1_steps(*passed, *settings, z, mu, total, met, gone)
+            if self.average:
+                total += np.sign(z) * thresholded_sums(np.abs(z), met, A, B)
+            late = met < len(rho)
+            before = soft(z, A[-2] - gone)
+            z[:] = soft(z, A[-1] - gone)
+            last = np.where(z != 0.0, penalty.l1 * np.sign(z), rho[-1] * before)
+            mu[late] = last[late]
         else:
             _l2_steps(*passed, penalty.l2, bool(self.average), z, total)
             mu[:] = penalty.l2 * z
@@ -164,6 +171,7 @@ def _l1_steps(X, order, sign, weight, norm2, rho, alpha, A, B, average, z, mu, t
             if met[j] == t:
                 vx += x * (z[j] - mu[j] / r)
             elif z[j] != 0.0:
+                # v = z − μ/ρ, with μ = ±α where z is not 0 now, else ρ times the z before
                 left = abs(z[j]) - (A[t] - gone[j])
                 if left > 0.0:
                     v = left - alpha / r
@@ -176,29 +184,17 @@ def _l1_steps(X, order, sign, weight, norm2, rho, alpha, A, B, average, z, mu, t
         beta = min(r * short / norm2[i], weight[i])
         for k in range(row_size(X, i)):
             j, x = row_entry(X, i, k)
-            if met[j] < t:
-                _catch_up(j, t, rho, alpha, A, B, average, z, mu, total, met, gone)
-            # w = z − μ/ρ + β y x/ρ,   z ← soft(ρw + μ, α)/ρ,   μ ← μ + ρ(w − z)
-            s = r * z[j] + beta * sign[i] * x
+            size, a, last, missed = abs(z[j]), met[j], t, A[t] - gone[j]
+            if average and size > 0.0 and a < t:
+                level = size + gone[j]
+                if level <= A[t]:  # it reached 0 on the way
+                    last = last_below(level, a, t, A)
+                total[j] += np.sign(z[j]) * ((last - a) * level - (B[last] - B[a]))
+            # z ← soft(ρw + μ, α)/ρ,   μ ← μ + ρ(w − z),   where ρw + μ = ρz + β y x
+            s = r * (max(z[j] - missed, 0.0) + min(z[j] + missed, 0.0)) + beta * sign[i] * x
             mu[j] = min(max(s, -alpha), alpha)
             z[j] = (s - mu[j]) / r
-            met[j], gone[j] = t + 1, A[t + 1]
+            met[j] = t + 1
+            gone[j] = A[t + 1]
             if average:
                 total[j] += z[j]
-    for j in range(len(z)):
-        if met[j] < len(order):
-            _catch_up(j, len(order), rho, alpha, A, B, average, z, mu, total, met, gone)
-
-
-@inlined
-def _catch_up(j, t, rho, alpha, A, B, average, z, mu, total, met, gone):
-    size, s = abs(z[j]), np.sign(z[j])
-    mu[j] = 0.0
-    if size > 0.0:
-        if average:
-            total[j] += s * thresholded_sum(size, met[j], t, A, B)
-        left = size - (A[t] - gone[j])
-        before = size - (A[t - 1] - gone[j])
-        z[j] = s * max(left, 0.0)
-        mu[j] = s * (alpha if left > 0.0 else rho[t - 1] * max(before, 0.0))
-    met[j], gone[j] = t, A[t]

@@ -17,10 +17,17 @@
     : x.toLocaleString("en-US", { maximumFractionDigits: 2 });
   const level = (t) => t === null ? "above every score" : String(Number(t.toPrecision(5)));
 
-  // an empty or negative cost counts as 0
-  const cost = (input) => {
-    const value = Number.parseFloat(input.value);
-    return Number.isFinite(value) && value > 0 ? value : 0;
+  // an empty or negative cost counts as 0, and tellCosts says so
+  const isCost = (input) => Number.isFinite(input.valueAsNumber) && input.valueAsNumber >= 0;
+  const cost = (input) => (isCost(input) ? input.valueAsNumber : 0);
+  const tellCosts = () => {
+    const odd = Object.values(costs).filter((input) => !isCost(input));
+    for (const input of Object.values(costs)) {
+      input.setAttribute("aria-invalid", String(odd.includes(input)));
+    }
+    at("cost-note").hidden = odd.length === 0;
+    at("cost-note").textContent = odd.map((input) => `The ${input.labels[0].textContent} is `
+      + `${input.value === "" ? "no number" : "negative"} and counts as 0.`).join(" ");
   };
   const total = (i) => cost(costs.miss) * (points.positives - points.tp[i])
     + cost(costs.alarm) * points.fp[i];
@@ -74,9 +81,10 @@
 
   slider.addEventListener("input", show);
   for (const input of Object.values(costs)) {
-    input.addEventListener("input", () => { drawCosts(); show(); });
+    input.addEventListener("input", () => { tellCosts(); drawCosts(); show(); });
   }
   at("cheapest").addEventListener("click", () => { slider.value = cheapest(); show(); });
   if (scorer !== null) scorer.addEventListener("change", () => choose(Number(scorer.value)));
+  tellCosts();  // a browser may keep what was typed before a reload
   choose(0);
 })();
