@@ -81,7 +81,8 @@ def against_spam(names: list[str], rows: int | None) -> None:
             took = per_pass(make, kind, X, y)
             ratio = took / base.setdefault(name, took)
             cells.append(f"{took * 1e3:.2f} ({ratio:.2f})")
-        cost = NOT_PER_ENTRY.get(learner, "its entries" if penalty == "l2" else "up to d")
+        per_entry = penalty == "l2" or kind.accuracy
+        cost = NOT_PER_ENTRY.get(learner, "its entries" if per_entry else "up to d")
         print(f"| {learner} | {penalty} | {cost} | {' | '.join(cells)} |", flush=True)
 
 
