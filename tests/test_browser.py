@@ -216,7 +216,8 @@ def test_what_counts_as_no_cost_is_told(look, page):
         page,
         """const out = [];
         const note = $("cost-note"), invalid = (id) => $(id).getAttribute("aria-invalid");
-        for (const [miss, alarm] of [["1", "2"], ["", "2"], ["", "-3"], ["0", "-0.5"], ["0", "1"]]) {
+        const tried = [["1", "2"], ["", "2"], ["", "-3"], ["0", "-0.5"], ["0", "1"]];
+        for (const [miss, alarm] of tried) {
           set("cost-miss", miss);
           set("cost-alarm", alarm);
           const shown = note.getBoundingClientRect().height > 0;

@@ -115,6 +115,57 @@ def test_cv_is_the_tuned_classifier_on_the_same_folds(data, good):
     assert saved.feature_names_in_.tolist() == ["a", "b", "c"]
 
 
+def test_the_losses_are_those_of_the_class_unless_others_are_asked_for(data, good):
+    grid = ("--alphas", "0.1,1", "--standardize", "1", "--json")
+    report = json.loads(good("cv", data, *grid))
+    assert [line["loss"] for line in report["grid"]] == list(AUCClassifierCV().losses)
+    assert "hinge" not in [line["loss"] for line in report["grid"]]
+    report = json.loads(good("cv", data, *grid, "--losses", "hinge"))
+    assert (report["loss"], report["solver"]) == ("hinge", "cutting_plane")
+
+
+def test_one_setting_was_not_chosen(data, good):
+    one = ("cv", data, "--losses", "square", "--standardize", "1", "--alphas", "0.1")
+    out = good(*one, "--html", data.parent / "one.html")
+    assert "5 folds, 1 setting, " in out
+    assert "optimistic" not in out
+    text = (data.parent / "one.html").read_text(encoding="utf-8")
+    assert "The one setting that was tried" in text
+    assert "optimistic" not in text
+
+
+def test_among_equals_the_strongest_penalty_is_shown(tmp_path, good):
+    """Classes that any of these penalties separates: all AUCs are 1."""
+    y = np.arange(60) % 2
+    X = np.column_stack([y + np.linspace(0, 0.1, 60), np.linspace(0, 0.1, 60), np.ones(60)])
+    path = write(tmp_path / "easy.csv", X, y)
+    grid = ("cv", path, "--losses", "square", "--standardize", "0,1", "--alphas", "0.3,0.1,0.2")
+    report = json.loads(good(*grid, "--json"))
+    assert report["auc"] == 1.0
+    assert [line["best"] for line in report["grid"]] == [2, 2]
+    assert report["alpha"] == 0.3
+    out = good(*grid)
+    assert len(re.findall(r"^square, standardize [01] +3\.0e-01 +1\.0000", out, re.MULTILINE)) == 2
+
+
+def test_the_best_of_the_chosen_line_is_the_choice(data, good):
+    """The class smooths over alpha, so the choice need not be the highest mean."""
+    for seed in range(6):
+        report = json.loads(good("cv", data, "--losses", "square", "--seed", seed, "--json"))
+        chosen = [
+            line
+            for line in report["grid"]
+            if all(line[name] == report[name] for name in ("loss", "standardize", "l1_ratio"))
+        ]
+        ((alpha, mean),) = [(c["alphas"][c["best"]], c["mean"][c["best"]]) for c in chosen]
+        assert (alpha, mean) == (report["alpha"], pytest.approx(report["auc"]))
+        assert report["smoothed"]
+        for line in report["grid"]:
+            wide = np.array([line["mean"][0], *line["mean"], line["mean"][-1]])
+            smooth = np.convolve(wide, [0.25, 0.5, 0.25], "valid")
+            assert smooth[line["best"]] == pytest.approx(smooth.max(), abs=1e-12)
+
+
 def test_the_saved_model_scores_evaluates_and_shows(data, good):
     model = data.parent / "m.aucmax"
     good("cv", data, "--losses", "square", "-o", model)
@@ -161,7 +212,7 @@ def test_the_page_has_the_auc_over_alpha(data, good):
     assert text.count("<figure") == 3
     for line in report["grid"]:
         assert f"{line['loss']}, standardize {line['standardize']:g}" in text
-        assert f"best {max(line['mean']):.4f}" in text
+        assert f"best {line['mean'][line['best']]:.4f}" in text
     assert f">{report['auc']:.4f}<" in text
     assert "optimistic" in text
     assert "aucmax cv" in text
@@ -200,9 +251,7 @@ def test_bad_input(data, bad, tmp_path):
     assert "each of losses must be one of" in bad("cv", data, "--losses", "huge")
     assert "losses must be a non-empty" in bad("cv", data, "--losses", ",")
     assert "standardize" in bad("cv", data, "--standardize", "2")
-    assert "no solver takes any" in bad(
-        "cv", data, "--losses", "hinge", "--l1-ratios", "0.5"
-    )
+    assert "no solver takes any" in bad("cv", data, "--losses", "hinge", "--l1-ratios", "0.5")
     assert "use --folds" in bad("cv", data, "--folds", 200)
     assert "--folds" in bad("cv", data, "--folds", 1)
     assert "there is no folder" in bad("cv", data, "-o", tmp_path / "no" / "m")
@@ -358,6 +407,116 @@ def test_one_without_the_other(table, good, bad):
     assert "has a missing value" in bad("score", model, table / "test.csv")
     assert "--impute does not apply" in bad("train", table / "a.svm", "-o", model, "--impute")
     assert "--one-hot does not apply" in bad("train", table / "a.svm", "-o", model, "--one-hot")
+
+
+def table_of(path, columns):
+    pd.DataFrame(columns).to_csv(path, index=False)
+    return path
+
+
+def test_numbers_and_ids_do_not_become_categories(tmp_path, good, bad, run):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    y = (x + rng.normal(size=60) > 0).astype(int)
+    typo = x.round(3).astype(str).astype(object)
+    typo[33] = "1O.5"
+    path = table_of(tmp_path / "typo.csv", {"x": x, "t": typo, "y": y})
+    save = ("-o", tmp_path / "m.aucmax")
+    for command in (("train", path, *save), ("cv", path), ("compare", path)):
+        message = bad(*command, "--one-hot")
+        assert "typo.csv, line 35: column 't' holds '1O.5', which is not a number" in message
+        assert "--category 't'" in message
+    path = table_of(tmp_path / "ids.csv", {"x": x, "id": [f"u{i}" for i in range(60)], "y": y})
+    for command in (("train", path, *save), ("cv", path), ("compare", path)):
+        message = bad(*command, "--one-hot")
+        assert "ids.csv: column 'id' has 60 different values in 60 rows, such as 'u0'" in message
+        assert "--drop 'id'" in message
+    # meant so, and kept in the model: numbers too
+    assert re.search(r"features +61 ", good("train", path, *save, "--category", "id"))
+    assert len(scores(good("score", tmp_path / "m.aucmax", path))) == 60
+    codes = {"x": x, "code": rng.integers(0, 4, 60), "y": y}
+    path = table_of(tmp_path / "codes.csv", codes)
+    assert re.search(r"features +5 ", good("train", path, *save, "--category", "code"))
+    assert "code_3" in good("show", tmp_path / "m.aucmax")
+    assert len(scores(good("score", tmp_path / "m.aucmax", path))) == 60
+    # few values, however few rows, are no ids
+    path = table_of(tmp_path / "few.csv", {"c": [f"u{i}" for i in range(20)], "y": y[:20]})
+    good("train", path, *save, "--one-hot")
+
+
+def test_very_many_categories_are_told(tmp_path, run):
+    y = np.arange(2400) % 3 == 0
+    path = table_of(tmp_path / "a.csv", {"c": [f"c{i % 1100}" for i in range(2400)], "y": y})
+    train = ("train", path, "-o", tmp_path / "m.aucmax", "--one-hot")
+    code, _, err = run(*train)
+    assert code == 0
+    assert err.startswith("warning: column 'c' has 1,100 different values and becomes as many")
+    assert err.count("\n") == 1
+    assert run(*train, "--category", "c")[2] == ""
+
+
+def test_dates_can_be_categories_but_not_text(tmp_path, good, bad):
+    days = {"d": ["2024-01-31", "2024-02-01"] * 10, "y": [0, 1] * 10}
+    path = table_of(tmp_path / "a.csv", days)
+    train = ("train", path, "-o", tmp_path / "m.aucmax")
+    message = bad(*train, "--one-hot")
+    assert "type date32[day], not numbers; turn it into numbers, such as days since" in message
+    assert "--one-hot" not in message
+    assert "d_2024-02-01" in (good(*train, "--category", "d"), good("show", train[-1]))[1]
+
+
+@pytest.mark.parametrize("command", ["train", "cv", "compare"])
+def test_values_too_large_are_named_as_in_the_file(tmp_path, bad, command):
+    h = np.array([1e199, -2e200, 3e199, 1e10] * 10)
+    path = table_of(tmp_path / "huge.csv", {"a": np.arange(40), "h": h, "y": [0, 1, 1, 0] * 10})
+    more = ("-o", tmp_path / "m.aucmax") if command == "train" else ()
+    message = bad(command, path, *more)
+    assert "huge.csv: column 'h' has values as large as 2.0e+200, whose squares" in message
+    rows = np.column_stack([np.arange(40), h])
+    dump_svmlight_file(rows, np.arange(40) % 2, str(tmp_path / "huge.svm"), zero_based=False)
+    assert "huge.svm: feature 2 has values" in bad(command, tmp_path / "huge.svm", *more)
+
+
+def test_compare_takes_text_and_missing_values(table, good):
+    """The rows are those that the same transformers give by hand."""
+    both = ("--impute", "--one-hot", "--splits", 2, "--solvers", "exact", "--alpha", 0.01)
+    report = json.loads(good("compare", table / "train.csv", *both, "--json"))
+    assert report["features"] == 7
+    read = datasets.read(table / "train.csv", text=True, missing=True)
+    numbers = SimpleImputer(strategy="median").fit_transform(read.X[:, :2])
+    words = SimpleImputer(strategy="most_frequent").fit_transform(read.X[:, 2:])
+    codes = OneHotEncoder(sparse_output=False).fit_transform(words)
+    rows = pd.DataFrame(np.hstack([numbers, codes]), columns=list("abcdefg"))
+    rows.assign(y=read.y).to_csv(table / "plain.csv", index=False)
+    plain = json.loads(good("compare", table / "plain.csv", *both[2:], "--json"))
+    assert report["solvers"][0]["aucs"] == pytest.approx(plain["solvers"][0]["aucs"], abs=1e-9)
+    unit = json.loads(good("compare", table / "train.csv", *both, "--scale", "unit-norm", "--json"))
+    plain = json.loads(
+        good("compare", table / "plain.csv", *both[2:], "--scale", "unit-norm", "--json")
+    )
+    assert unit["solvers"][0]["aucs"] == pytest.approx(plain["solvers"][0]["aucs"], abs=1e-9)
+
+
+def test_hints_fit_the_command_that_runs(table, good, bad):
+    """A model's columns can neither be dropped nor encoded by score and evaluate."""
+    model = table / "m.aucmax"
+    frame = mixed().dropna()
+    frame[["x", "z", "label"]].to_csv(table / "full.csv", index=False)
+    good("train", table / "full.csv", "-o", model)
+    for value, words in (("much", "the model was trained on numbers here"), ("", "fill it in")):
+        rows = frame[["x", "z", "label"]].astype(object).head(30)
+        rows.iloc[4, 1] = value
+        rows.to_csv(table / "odd.csv", index=False)
+        for command in (
+            ("score", model, table / "odd.csv"),
+            ("evaluate", model, table / "odd.csv"),
+            ("evaluate", model, table / "full.csv", "--logistic", table / "odd.csv"),
+        ):
+            message = bad(*command)
+            assert "odd.csv, line 6: column 'z' h" in message
+            assert words in message
+            assert "--drop" not in message
+            assert "--one-hot" not in message
 
 
 def test_what_neither_takes(tmp_path, bad):

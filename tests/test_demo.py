@@ -7,10 +7,11 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.model_selection import StratifiedKFold
 
-from aucmax import AUCClassifier
+from aucmax import AUCClassifier, AUCClassifierCV, metrics
 from aucmax.cli import main
-from aucmax.cli.demo import NEXT, PASSES, AllPairs
+from aucmax.cli.demo import FOLDS, LOSSES, NEXT, PASSES, AllPairs, _data
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,18 @@ def test_the_verdict_is_that_of_the_test(report):
         for side in (ours, theirs):
             assert 0.9 < side["low"] < side["auc"] < side["high"] < 1.0
             assert side["seconds"] > 0
+
+
+def test_ours_is_the_tuned_classifier(report):
+    for data, result in zip(_data(0), report["comparison"], strict=True):
+        folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+        tuned = AUCClassifierCV(losses=LOSSES, cv=folds).fit(data.X, data.y)
+        ours = result["aucmax"]
+        assert ours["alpha"] == pytest.approx(tuned.alpha_)
+        assert ours["standardize"] == tuned.standardize_
+        assert ours["settings_tried"] == tuned.auc_path_[0].size
+        auc = metrics.roc_auc(data.y_test, tuned.decision_function(data.X_test))
+        assert ours["auc"] == pytest.approx(auc, abs=1e-9)
 
 
 def test_the_gaps_are_what_is_claimed(report):

@@ -177,7 +177,8 @@ def test_panels_fit_the_terminal(plain):
         values = rng.random(bars) * 0.01 + 0.9
         values[bars // 2] = np.nan if bars > 1 else 0.9
         row = [
-            Panel(f"standardize {g}", values, ("1e-08", "3e+00"), bars // 3 if g else None) for g in (0, 0.5, 1, 2)
+            Panel(f"standardize {g}", values, ("1e-08", "3e+00"), bars // 3 if g else None)
+            for g in (0, 0.5, 1, 2)
         ]
         text = panels(row, auc_floor(values), float(np.nanmax(values)), 80, plain).plain
         assert max(map(len, text.splitlines())) <= 80
@@ -350,11 +351,13 @@ def test_the_band_and_the_axis_of_aucs_end_at_one(monkeypatch):
         "alphas": [0.01, 0.1, 1.0],
         "mean": [0.97, 0.999, np.nan],
         "spread": [0.01, 0.02, np.nan],
+        "best": 1,
         "colour": 0,
         "dashes": 0,
     }
     drawn = {"name": "a", "title": "A", "caption": "C", "floor": 0.95}
-    figures.alpha_drawing([line], (0.1, 0.999), **drawn)
+    drawing = figures.alpha_drawing([line], (0.1, 0.999), **drawn)
+    assert drawing.legend[0].detail == "best 0.9990"
     ((low, high),) = bands
     assert high[:2] == pytest.approx([0.98, 1.0])
     assert low[:2] == pytest.approx([0.96, 0.979])

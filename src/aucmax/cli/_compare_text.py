@@ -45,7 +45,8 @@ def words(report: dict[str, Any]) -> list[str]:
     """How to read the table."""
     many = report["splits"] > 1
     test_words = (
-        f"over the {report['splits']} splits, {report['splits'] - 1} degrees of freedom"
+        f"over the {report['splits']} splits, {report['splits'] - 1} "
+        f"degree{'' if report['splits'] == 2 else 's'} of freedom"
         if many
         else "on the test rows"
     )

@@ -216,8 +216,9 @@ def alpha_drawing(
     Parameters
     ----------
     lines : sequence of dict
-        ``label``, ``alphas`` (m,), ``mean`` (m,), ``spread`` (m,), and the numbers ``colour`` and
-        ``dashes`` that say how it is drawn.
+        ``label``, ``alphas`` (m,), ``mean`` (m,), ``spread`` (m,), the number ``best`` of the
+        alpha that the legend speaks of, and the numbers ``colour`` and ``dashes`` that say how it
+        is drawn. A line of NaN is left out.
     best : (alpha, auc), optional
         Where to put a ring.
     name : str
@@ -246,7 +247,7 @@ def alpha_drawing(
             low, high = np.clip([mean - spread, mean + spread], 0.0, 1.0)  # no AUC is beyond
             axes.fill_between(x, low, high, color=how.colour, alpha=0.12, linewidth=0)
             axes.plot(x, mean, color=how.colour, linestyle=how.linestyle, zorder=10 - i)
-            legend.append(Key(line["label"], how, f"best {np.nanmax(mean):.4f}"))
+            legend.append(Key(line["label"], how, f"best {mean[line['best']]:.4f}"))
             top = max(top, float(np.nanmax(high)))
         if best is not None:
             ring = {"markersize": 10, "markerfacecolor": "none", "color": INK, "zorder": 20}
