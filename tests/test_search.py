@@ -199,9 +199,9 @@ def test_clone_and_params():
 
 
 def test_a_lucky_alpha_of_the_automatic_grid_loses_to_a_plateau():
-    mean = np.array([0.70, 0.80, 0.80, 0.80, 0.70, 0.81, 0.70])  # smoothed: .80 and .755
+    mean = np.array([0.70, 0.79, 0.80, 0.79, 0.70, 0.81, 0.70])  # smoothed: .795 and .755
     grid = selection.Grid(("square",), (0.0,), (0.0,), np.logspace(-6, 0, 7)[None, :])
-    aucs = mean[None, None, None, None, :].repeat(3, axis=0)
+    aucs = mean[None, None, None, None, :].repeat(3, axis=0)  # a copy
     chosen = AUCClassifierCV()._choose(grid, aucs)
     assert chosen["alpha_"] == pytest.approx(1e-4)
     assert chosen["best_score_"] == pytest.approx(0.80)
@@ -210,6 +210,9 @@ def test_a_lucky_alpha_of_the_automatic_grid_loses_to_a_plateau():
     assert own["best_score_"] == pytest.approx(0.81)
     flat = AUCClassifierCV()._choose(grid, np.full_like(aucs, 0.5))
     assert flat["alpha_"] == 1.0  # among equals the strongest
+    mean[:] = [0.9, 0.9, 0.9, 0.9, 0.85, 0.8, 0.7]  # smoothing alone would stop before the edge
+    chosen = AUCClassifierCV()._choose(grid, mean[None, None, None, None, :])
+    assert chosen["alpha_"] == pytest.approx(1e-3)
 
 
 def test_training_parts_that_are_not_the_rest_are_taken_as_given():

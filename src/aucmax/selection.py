@@ -26,7 +26,7 @@ from aucmax.rows import Rows, n_features, take_rows
 from aucmax.solvers import SOLVERS, ConjugateGradient, Monitor
 from aucmax.solvers.auto import FEW_FEATURES, choose
 
-__all__ = ["Fold", "Grid", "Tuning", "alpha_grid", "takes", "tune"]
+__all__ = ["Fold", "Grid", "Tuning", "alpha_grid", "best_cell", "takes", "tune"]
 
 _STRONGEST = 0.5  # decades of α relative to half the mean squared pair distance
 _WEAKEST = {"few": -8.0, "many": -6.0}  # with many features less is overfitting, and slow
@@ -136,6 +136,37 @@ def tune(
         messages += [f"fold {k}: {m}" for m in found.messages]
         done()
     return Tuning(aucs, messages)
+
+
+def best_cell(mean: np.ndarray, smoothed: bool) -> tuple[int, ...] | None:
+    """Return the place of the cell to choose, given mean held-out AUCs; None if all are NaN.
+
+    Parameters
+    ----------
+    mean : ndarray, shape (…, n_alphas)
+        α ascending along the last axis.
+    smoothed : bool
+        Compare cells by their mean with half the weight and their two neighbours with a quarter
+        each: an α that is high by chance has poor neighbours.
+
+    Notes
+    -----
+    Among equals the strongest penalty. Where a path is flat, as it is below the α that still moves
+    the model, its strongest α.
+    """
+    if not np.isfinite(mean).any():
+        return None
+    compared = mean
+    if smoothed:
+        weaker = np.concatenate([mean[..., :1], mean[..., :-1]], axis=-1)
+        stronger = np.concatenate([mean[..., 1:], mean[..., -1:]], axis=-1)
+        compared = 0.25 * weaker + 0.5 * mean + 0.25 * stronger
+    equal = np.argwhere(compared == np.nanmax(compared))
+    *line, k = equal[np.argmax(equal[:, -1])].tolist()
+    path = mean[tuple(line)]
+    while k + 1 < len(path) and path[k + 1] >= path[k]:
+        k += 1
+    return (*line, k)
 
 
 def _training_moments(

@@ -51,6 +51,7 @@ from aucmax.losses import LOSSES
 from aucmax.persist import save
 from aucmax.report.chart import Panel, auc_floor, panels
 from aucmax.report.text import auc_text
+from aucmax.selection import best_cell
 
 __all__ = ["cv"]
 
@@ -264,13 +265,8 @@ def _is(line: dict[str, Any], chosen: dict[str, Any]) -> bool:
 
 def _best(mean: np.ndarray, smoothed: bool) -> int | None:
     """Which alpha of a line the classifier would choose, were there no other line."""
-    if not np.isfinite(mean).any():
-        return None
-    compared = mean
-    if smoothed:
-        wide = np.concatenate([mean[:1], mean, mean[-1:]])
-        compared = 0.25 * wide[:-2] + 0.5 * mean + 0.25 * wide[2:]
-    return int(np.flatnonzero(compared == np.nanmax(compared))[-1])
+    place = best_cell(mean, smoothed)
+    return None if place is None else place[0]
 
 
 # ---- the screen

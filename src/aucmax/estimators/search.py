@@ -13,7 +13,7 @@ from aucmax.estimators.classifier import AUCClassifier
 from aucmax.losses import LOSSES
 from aucmax.problem import MemoryProblem
 from aucmax.rows import as_rows
-from aucmax.selection import Fold, Grid, alpha_grid, takes, tune, warn_of
+from aucmax.selection import Fold, Grid, alpha_grid, best_cell, takes, tune, warn_of
 
 __all__ = ["AUCClassifierCV"]
 
@@ -30,7 +30,8 @@ class AUCClassifierCV(LinearScorer):
     alphas : array-like of float, optional
         α to try. None is a grid of half-decades relative to half the mean squared distance
         over pairs, for each `standardize`; on it the choice is by means smoothed over
-        neighbouring α (weights ¼, ½, ¼), which a single lucky α does not win.
+        neighbouring α (weights ¼, ½, ¼), which a single lucky α does not win. Among equals the
+        strongest penalty wins.
     l1_ratios : sequence of float
         ρ to try, each in [0, 1].
     losses : sequence of str
@@ -235,21 +236,13 @@ class AUCClassifierCV(LinearScorer):
             )
 
     def _choose(self, grid: Grid, aucs: np.ndarray) -> dict[str, Any]:
-        """Return the settings of the best mean AUC; among equals the strongest penalty.
-
-        On the automatic α, cells are compared by their mean with half the weight, their two
-        neighbours with a quarter each: an α that is high by chance has poor neighbours.
-        """
+        """Return the settings of the best cell, compared smoothly on the automatic α."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # cells that are NaN in every fold
             mean = np.nanmean(aucs, axis=0)
-        compared = mean
-        if self.alphas is None:
-            weaker = np.concatenate([mean[..., :1], mean[..., :-1]], axis=-1)
-            stronger = np.concatenate([mean[..., 1:], mean[..., -1:]], axis=-1)
-            compared = 0.25 * weaker + 0.5 * mean + 0.25 * stronger
-        equal = np.argwhere(compared == np.nanmax(compared))
-        a, b, c, k = equal[np.argmax(equal[:, -1])]
+        place = best_cell(mean, smoothed=self.alphas is None)
+        assert place is not None
+        a, b, c, k = place
         return {
             "loss_": grid.losses[a],
             "standardize_": grid.standardize[b],
