@@ -17,9 +17,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from aucmax import AUCClassifier, ClassMoments, load, save, solvers
+from aucmax import AUCClassifier, ClassMoments, HingeClassifier, load, save, solvers
 from aucmax.metrics import roc_auc
-from aucmax.solvers import SOLVERS
+from aucmax.solvers import OAM, OPAUC, SOLVERS, SPAM, VRSPAM, Exact, Pegasos
 
 BATCH = [name for name, kind in SOLVERS.items() if not kind.stochastic]
 STOCHASTIC = [name for name, kind in SOLVERS.items() if kind.stochastic]
@@ -430,6 +430,29 @@ class TestBadInput:
             save(clf, tmp_path / "none" / "m.aucmax")
         bad(lambda: save(3, tmp_path / "m.aucmax"), "save takes a fitted estimator; got int")
         assert not list(tmp_path.iterdir())
+
+    @pytest.mark.parametrize(
+        ("solver", "name"),
+        [
+            (SPAM(average="x"), "average"),
+            (VRSPAM(safeguard=1), "safeguard"),
+            (OPAUC(covariance="gaussian", centered=None), "centered"),
+            (OAM(average=np.nan), "average"),
+        ],
+    )
+    def test_two_valued_settings(self, solver, name):
+        X, y = problem(n=40)
+        message = f"{name} must be True or False"
+        bad(lambda: AUCClassifier(solver=solver).fit(X, y), message)
+        bad(lambda: AUCClassifier(solver=solver).partial_fit(X, y), message)
+        bad(lambda: HingeClassifier(0.1, 0.0, solver=Pegasos(project="x")).fit(X, y), "project")
+
+    def test_exact_does_not_fill_the_memory(self, monkeypatch):
+        X, y = problem(n=40)
+        monkeypatch.setattr(Exact, "max_moment_bytes", 100)
+        message = "the solver 'exact' keeps two d×d covariances, 0.0 GB for 5 features"
+        bad(lambda: AUCClassifier(solver="exact").fit(X, y), message)
+        AUCClassifier(solver=Exact("diagonal")).fit(X, y)
 
     def test_numbers_too_large_to_square(self):
         X, y = problem(n=40)

@@ -552,3 +552,18 @@ def test_one_pass_comes_near_the_optimum(name, within, update):
         ]
         gaps.append(auc[0] - auc[1])
     assert np.mean(gaps) < within
+
+
+def test_buffers_far_larger_than_the_data():
+    X, y = rows(5, n=30, d=3)
+    coefs = []
+    for size in (30, 10**9, 10**30):
+        solver = OAM(C=0.1, buffer_size=size, order="cyclic")
+        clf = AUCClassifier(solver=solver).fit(X, y)
+        stream = AUCClassifier(solver=solver)
+        for part in np.array_split(np.arange(30), 4):
+            stream.partial_fit(X[part], y[part], classes=[-1, 1])
+        np.testing.assert_allclose(stream.coef_, clf.coef_, rtol=1e-12)
+        coefs.append(clf.coef_)
+    np.testing.assert_array_equal(coefs[0], coefs[1])
+    np.testing.assert_array_equal(coefs[0], coefs[2])

@@ -750,3 +750,16 @@ def test_a_sketch_is_for_the_exact_solver(kind):
             clf.fit_moments(sketch)
     with pytest.raises(ValueError, match="exactly two classes, each with weight"):
         AUCClassifier().fit_moments(made(kind).update(X, np.arange(60) % 3))
+
+
+def test_more_directions_than_features_are_not_kept():
+    X, y = rows(3, n=40, d=4)
+    wide = FrequentDirections.from_data(X, y, rank=10**12)
+    assert wide.rows.shape == (2, 4, 4)
+    again = sum([FrequentDirections.from_data(X[k::2], y[k::2], rank=10**12) for k in (0, 1)])
+    full = AUCClassifier(0.1).fit(X, y)
+    for clf in (
+        AUCClassifier(0.1, solver=Exact("frequent_directions", rank=10**12)).fit(X, y),
+        AUCClassifier(0.1, solver="exact").fit_moments(again),
+    ):
+        np.testing.assert_allclose(clf.coef_, full.coef_, rtol=1e-9, atol=1e-12)

@@ -50,7 +50,7 @@ def sample_weights(weight: Any, n: int) -> np.ndarray | None:
         )
     with np.errstate(over="ignore"):
         total = float(weight.sum())
-    if n and (total == np.inf or 0.0 < total < 1e-290):
+    if n and (total > 1e150 or 0.0 < total < 1e-150):
         raise ValueError(
             f"sample_weight sums to {total:g}, too {'large' if total > 1 else 'small'} to compute "
             "with; multiply all weights by a constant."

@@ -37,7 +37,9 @@ def slots(sign: np.ndarray, met: np.ndarray, size: int, rng: np.random.RandomSta
     for k, members in enumerate((sign > 0, sign < 0)):
         N = met[k] + np.arange(1.0, np.count_nonzero(members) + 1.0)
         drawn = np.floor(uniform[members] * N)
-        out[members] = np.where(size >= N, N - 1.0, np.where(drawn < size, drawn, -1.0))
+        out[members] = np.where(
+            float(size) >= N, N - 1.0, np.where(drawn < float(size), drawn, -1.0)
+        )
     return out
 
 

@@ -450,7 +450,7 @@ class FrequentDirections(ClassSketch):
             if T > 0:
                 values, U = eigh(T * moments.covs[k])
                 scatter = np.sqrt(np.maximum(values, 0.0))[:, None] * U.T
-                rows, lost = _cut(scatter, self.rank)
+                rows, lost = _cut(scatter, self._directions(d))
                 part = {"counts": T, "means": moments.means[k], "variances": moments.variances[k]}
                 out._merge_class(k, part | {"rows": rows, "lost": lost})
         return out
@@ -460,7 +460,7 @@ class FrequentDirections(ClassSketch):
 
     @property
     def rows(self) -> np.ndarray:
-        """B of each class, shape (K, rank, d)."""
+        """B of each class, shape (K, min(rank, d), d)."""
         return self._parts["rows"]
 
     @property
@@ -474,20 +474,26 @@ class FrequentDirections(ClassSketch):
     def __repr__(self) -> str:
         return f"rank-{self.rank} {super().__repr__()}"
 
+    def _directions(self, d: int) -> int:
+        """Return how many are kept: all d are exact, and more would be empty."""
+        return min(self.rank, d)
+
     def _blank(self, K: int, d: int) -> dict[str, np.ndarray]:
-        return super()._blank(K, d) | {"rows": np.zeros((K, self.rank, d)), "lost": np.zeros(K)}
+        rows = np.zeros((K, self._directions(d), d))
+        return super()._blank(K, d) | {"rows": rows, "lost": np.zeros(K)}
 
     def _measure(self, X: Rows, share: np.ndarray) -> dict[str, Any]:
         out = super()._measure(X, share)
         n, d = n_rows(X), n_features(X)
         B, lost = np.zeros((0, d)), 0.0
-        step = max(_BLOCK_ROWS, 2 * self.rank)
+        rank = self._directions(d)
+        step = max(_BLOCK_ROWS, 2 * rank)
         if not isinstance(X, CSR):
-            step = max(min(step, int(_BLOCK_BYTES / (8 * max(d, 1)))), self.rank)
+            step = max(min(step, int(_BLOCK_BYTES / (8 * max(d, 1)))), rank, 1)
         for lo in range(0, n, step):
             some = np.arange(lo, min(lo + step, n))
             block = _Centred(take_rows(X, some), share[some], out["means"])
-            B, cut = _stacked(B, block, self.rank)
+            B, cut = _stacked(B, block, rank)
             lost += cut
         return out | {"rows": B, "lost": lost}
 
@@ -500,7 +506,7 @@ class FrequentDirections(ClassSketch):
             shift = np.sqrt(T * t / (T + t)) * (part["means"] - mine["means"][k])
             M = np.vstack([mine["rows"][k], part["rows"], shift])
             M = M[np.any(M != 0.0, axis=1)]
-            rows, cut = _cut(M, self.rank)
+            rows, cut = _cut(M, len(mine["rows"][k]))
             mine["rows"][k] = 0.0
             mine["rows"][k, : len(rows)] = rows
             mine["lost"][k] += part["lost"] + cut

@@ -52,12 +52,12 @@ def alpha_from_beta(beta: float, p: float) -> float:
     The papers' f is p(1−p) times the mean over pairs of (1 − t)², which is 2p(1−p) times J's data
     term.
     """
-    return beta / (2.0 * _share(p) * (1.0 - p))
+    return number(beta, "beta") / (2.0 * _share(p) * (1.0 - p))
 
 
 def beta_from_alpha(alpha: float, p: float) -> float:
     """Return the papers' β (or β₁) for the library's α(1−ρ) (or αρ): the inverse."""
-    return alpha * 2.0 * _share(p) * (1.0 - p)
+    return number(alpha, "alpha") * 2.0 * _share(p) * (1.0 - p)
 
 
 def spam_constant(beta: float, M: float) -> float:

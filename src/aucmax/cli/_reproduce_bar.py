@@ -13,6 +13,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
 __all__ = ["bar", "plain_table"]
 
@@ -45,7 +46,7 @@ def plain_table(screen: Console, head: list[str], rows: list[list[str]]) -> None
     last = None
     for data, *cells in rows:
         if data != last:
-            table.add_row(f"[bold]{data}[/bold]")
+            table.add_row(Text(data, style="bold"))
             last = data
         table.add_row(*cells)
     screen.print(table)

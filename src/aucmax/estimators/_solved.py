@@ -96,6 +96,8 @@ class SolvedScorer(LinearScorer):
             settings that do not go together. The model stays as it was.
         """
         penalty, solver = self._settings()
+        if solver is not None:
+            solver.check()
         kept = self._features_seen()
         try:
             X, y = self._validated(X, y, reset=True)
@@ -129,6 +131,8 @@ class SolvedScorer(LinearScorer):
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         """Go on with more rows; a batch solver through `_accumulated`."""
         penalty, solver = self._settings()
+        if solver is not None:
+            solver.check()
         first = not hasattr(self, "classes_")
         kept = self._features_seen()
         try:

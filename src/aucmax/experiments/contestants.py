@@ -98,10 +98,10 @@ class Setting:
         if name in ACCURACY_SOLVERS:
             if self.standardize > 0:
                 return "does not take standardize; it takes 0"
-            if l1 and self.l1_ratio < 1:
-                return "does not take an elastic net; it takes l1-ratio 0 or 1"
-            if l1 and not ACCURACY_SOLVERS[name].takes_l1:
+            if self.l1_ratio > 0 and not ACCURACY_SOLVERS[name].takes_l1:
                 return "does not take an l1 penalty; it takes l1-ratio 0"
+            if 0 < self.l1_ratio < 1:
+                return "does not take an elastic net; it takes l1-ratio 0 or 1"
             return None
         kind = SOLVERS[name]
         if kind.own_loss:

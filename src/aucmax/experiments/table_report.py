@@ -82,6 +82,8 @@ def far_cells(results: Results) -> list[str]:
 
 def _reason(results: Results, cell: Cell) -> str:
     remarks = results.spec.remarks
+    if results.protocol.coarse:
+        return "a quick run: tuned on few rows and a wide lattice"
     known = remarks.get((cell.data, cell.method), remarks.get((cell.data, "*")))
     if known is not None:
         return known

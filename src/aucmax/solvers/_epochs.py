@@ -58,7 +58,7 @@ class StochasticSolver(Solver):
     needs_rows = True
     stochastic = True
     # how far above J(0), as a share of it, the end may lie before that is called divergence
-    slack: ClassVar[float] = 1e-6
+    slack: ClassVar[float] = 1e-3
     # which setting to lower, or to raise, when it diverges
     step_setting: ClassVar[str] = "step_size"
     step_remedy: ClassVar[str] = "lower"

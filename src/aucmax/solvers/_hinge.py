@@ -108,7 +108,12 @@ class HingeSolver(StochasticSolver):
 
     @property
     def _automatic(self) -> bool:
-        return bool(getattr(self, self.step_setting) == "auto")
+        return bool(getattr(self, self.step_setting) == "auto" and self._chosen_here)
+
+    @property
+    def _chosen_here(self) -> bool:
+        """Whether "auto" is this library's step, and not one that a paper fixes."""
+        return True
 
     def _fresh(
         self,

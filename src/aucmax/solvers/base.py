@@ -131,6 +131,9 @@ class Monitor:
         return np.array(self._records, dtype=HISTORY_DTYPE)
 
 
+_TWO_VALUED = ("average", "centered", "project", "safeguard")  # of any solver's settings
+
+
 class Solver(BaseEstimator):
     """Base of all solvers: a class says what it can do, an object holds its settings.
 
@@ -166,6 +169,12 @@ class Solver(BaseEstimator):
     accuracy: ClassVar[bool] = False
     own_penalty: ClassVar[bool] = False
     penalty_setting: ClassVar[str] = ""
+
+    def check(self) -> None:
+        """Raise ValueError for a two-valued setting that is neither True nor False."""
+        for name, value in self.get_params(deep=False).items():
+            if name in _TWO_VALUED and not isinstance(value, (bool, np.bool_)):
+                raise ValueError(f"{name} must be True or False; got {value!r}.")
 
     def own_objective(self, objective: Objective) -> Objective:
         """Return what this solver minimises when the estimator asks for ``objective``.

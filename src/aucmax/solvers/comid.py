@@ -26,8 +26,9 @@ class COMID(HingeSolver):
     ----------
     step_size : float or "auto"
         C of η_t = C/√t. "auto" is 10/(mean of ‖x‖²), and no step moves the margin of its own row
-        by more than 1. With ``schedule="strong"`` it is "auto" always. An epoch
-        of a fit that ends above F(0) is taken back and done again with a quarter of the step.
+        by more than 1; an epoch of a fit that ends above F(0) is taken back and done again with a
+        quarter of the step. With ``schedule="strong"`` it is left at "auto" and means nothing more:
+        the steps are as published.
     n_epochs : int
         Passes over the rows.
     order : {"shuffle", "cyclic", "random"}
@@ -87,11 +88,14 @@ class COMID(HingeSolver):
                     f"instead of {self.step_size!r}, or use schedule='sqrt'."
                 )
 
+    @property
+    def _chosen_here(self) -> bool:
+        return self.schedule != "strong"
+
     def _step_sizes(self, rows: Pass, t: np.ndarray, alpha: float) -> np.ndarray:
         """Return η_t for the steps numbered t."""
         if self.schedule == "strong":
-            delay = 0.25 * rows.slower * rows.scale if rows.slower > 1.0 else 0.0
-            return 1.0 / (alpha * t + delay)
+            return 1.0 / (alpha * t)
         if self.step_size != "auto":
             return self.step_size / np.sqrt(t)
         eta = _FIRST / (rows.slower * np.where(rows.scale > 0.0, rows.scale, 1.0) * np.sqrt(t))

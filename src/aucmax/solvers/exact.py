@@ -5,12 +5,14 @@ w = u / (1 + δ·u),    (Σ₊ + Σ₋ + αI) u = δ
 With a sketch, diag(D) + BᵀB stands for Σ₊ + Σ₋, and u comes from Woodbury's identity.
 """
 
+from typing import ClassVar
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from aucmax.moments import ClassMoments
 from aucmax.objective import Objective
-from aucmax.problem import MemoryProblem, MomentsProblem, SketchProblem
+from aucmax.problem import MemoryProblem, MomentsProblem, Problem, SketchProblem
 from aucmax.sketches import ClassSketch, DiagonalMoments, FrequentDirections, woodbury
 from aucmax.solvers.base import Monitor, Result, Solver
 
@@ -46,6 +48,7 @@ class Exact(Solver):
     """
 
     name = "exact"
+    max_moment_bytes: ClassVar[int] = 10**9
 
     def __init__(self, covariance: str = "full", rank: int | None = None) -> None:
         self.covariance = covariance
@@ -67,10 +70,21 @@ class Exact(Solver):
             sketch = problem.sketch(empty)
             w = solve_sketch(objective, *sketch.within())
         else:
+            self._check_memory(problem)
             problem.moments()
             w = solve_moments(objective)
         monitor(w, 1.0)
         return Result(w, 1)
+
+    def _check_memory(self, problem: Problem) -> None:
+        size = 2 * problem.n_features**2 * 8
+        if size > self.max_moment_bytes and not problem.knows_moments:
+            raise ValueError(
+                f"the solver 'exact' keeps two d×d covariances, {size / 1e9:.1f} GB for "
+                f"{problem.n_features} features, more than Exact.max_moment_bytes "
+                f"({self.max_moment_bytes / 1e9:g} GB); use solver='conjugate_gradient', which "
+                "gives the same optimum, or Exact(covariance='diagonal')."
+            )
 
     def empty(self, classes: np.ndarray | list[float]) -> ClassMoments | ClassSketch:
         """Return what is kept of the rows, before the first of them.

@@ -121,7 +121,8 @@ class OAM(StochasticSolver):
     ) -> Iterator[tuple[np.ndarray, float]]:
         number(self.n_epochs, "n_epochs", low=1, whole=True)
         n, slower, wasted = problem.n_samples, 1.0, 0
-        state, buffer = self._fresh(objective, start)
+        most = n * min(self.n_epochs, max_iter)  # no reservoir can hold more
+        state, buffer = self._fresh(objective, start, most)
         X, norm2 = problem.rows(), products.row_norms2(problem.rows())
         sampler = Sampler(n, self.order, rng)
         for epoch in range(min(self.n_epochs, max_iter)):
@@ -136,17 +137,17 @@ class OAM(StochasticSolver):
                     break
                 # the automatic C was too large for these rows: begin again
                 slower, wasted = 4.0 * slower, wasted + 1
-                state, buffer = self._fresh(objective, start)
+                state, buffer = self._fresh(objective, start, most)
             yield w, epoch + 1.0 + wasted
 
     def _fresh(
-        self, objective: Objective, start: np.ndarray | None
+        self, objective: Objective, start: np.ndarray | None, most: int
     ) -> tuple[dict[str, Any], np.ndarray]:
         """Return the state at ``start`` and the row numbers (2, size) of empty reservoirs."""
         state = self.begin(objective.problem.n_features, objective.penalty)
         if start is not None:
             state["w"][:] = start
-        return state, np.zeros((2, self.buffer_size), dtype=np.int64)
+        return state, np.zeros((2, min(self.buffer_size, most)), dtype=np.int64)
 
     def _run(
         self,
@@ -169,7 +170,7 @@ class OAM(StochasticSolver):
         c = _UPDATES[self.update] / slower
         settings = (C, c, self.update == "gradient", bool(self.average))
         seen = (state["met"], state["mass"], state["square"], state["total"])
-        work = (np.empty(self.buffer_size), np.zeros(len(state["w"])))
+        work = (np.empty(buffer.shape[1]), np.zeros(len(state["w"])))
         _steps(*rows, *settings, *seen, *work, state["w"], state["u"], state["k"])
 
     # ---- partial_fit -----------------------------------------------------------------------
@@ -223,19 +224,19 @@ class OAM(StochasticSolver):
         rng: np.random.RandomState,
     ) -> None:
         # the reservoirs' rows and then the new ones are one matrix; the reservoirs are row numbers
-        filled = np.minimum(state["met"], self.buffer_size).astype(np.int64)
+        filled = np.minimum(state["met"], float(self.buffer_size)).astype(np.int64)
         kept, n = int(filled.sum()), n_rows(X)
         if kept != len(state["kept_weight"]):
             raise ValueError("buffer_size cannot change between calls of partial_fit.")
         rows = in_front(state["kept"], X)
-        buffer = np.zeros((2, self.buffer_size), dtype=np.int64)
+        buffer = np.zeros((2, min(self.buffer_size, kept + n)), dtype=np.int64)
         buffer[0, : filled[0]] = np.arange(filled[0])
         buffer[1, : filled[1]] = np.arange(filled[0], kept)
         order = kept + Sampler(n, self.order, rng).take(n)
         sign = np.concatenate([np.repeat([1.0, -1.0], filled), sign])
         weight = np.concatenate([state["kept_weight"], weight])
         self._run(state, buffer, rows, order, sign, weight, products.row_norms2(rows), 1.0, rng)
-        filled = np.minimum(state["met"], self.buffer_size).astype(np.int64)
+        filled = np.minimum(state["met"], float(self.buffer_size)).astype(np.int64)
         where = np.concatenate([buffer[0, : filled[0]], buffer[1, : filled[1]]])
         state["kept"], state["kept_weight"] = kept_rows(rows, where), weight[where]
 

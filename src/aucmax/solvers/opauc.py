@@ -83,7 +83,8 @@ class OPAUC(StochasticSolver):
         as d but for "gaussian".
     centered : bool
         For "gaussian": False takes S as Z Zᵀ/T − ĉ ĉᵀ, ĉ = c sᵀ/T, as the paper prints it. That
-        is near the second moment S + c cᵀ, not near S: the mean of ĉ ĉᵀ is c cᵀ/T.
+        is near the second moment S + c cᵀ, not near S: the mean of ĉ ĉᵀ is c cᵀ/T. As it divides
+        by T once too often, it alone depends on the scale of sample weights.
 
     Notes
     -----
