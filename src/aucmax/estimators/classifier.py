@@ -257,7 +257,7 @@ class AUCClassifier(SolvedScorer):
             takes = loss and (kind.takes_l1 or penalty.l1 == 0.0)
             return takes and (rows or not kind.needs_rows)
 
-        fits = [name for name, k in SOLVERS.items() if fit_together(k) and not k.own_loss]
+        fits = [name for name, k in SOLVERS.items() if self.loss in k.losses and fit_together(k)]
         auto = isinstance(self.solver, str) and self.solver == "auto"
         solver = None if auto else get_solver(self.solver)
         if solver is not None and solver.own_penalty:
