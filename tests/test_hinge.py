@@ -15,29 +15,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from aucmax import AUCClassifier, HingeClassifier, datasets, load, save, theory
 from aucmax.rows import as_rows, row_entry, row_size
 from aucmax.solvers import ACCURACY_SOLVERS, COMID, RDA, SADMM, SOLVERS, Pegasos
+from literal import FORMS, each_average, each_form, equal, weighted, without_zeros
 from oracles import hinge, rows
 from oracles.spam import typical
 
-FORMS = {
-    "dense": np.asarray,
-    "csr": sp.csr_array,
-    "float32": lambda X: np.asarray(X, dtype=np.float32),
-    "csr32": lambda X: sp.csr_array(X, dtype=np.float32),
-}
-each_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-weighted = pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
-each_average = pytest.mark.parametrize("average", [False, True], ids=["last", "averaged"])
 each_solver = pytest.mark.parametrize("solver", ACCURACY_SOLVERS)
 # (solver, kind of penalty) of every combination there is
 PAIRS = [(name, "l2") for name in ACCURACY_SOLVERS]
 PAIRS += [(name, "l1") for name, kind in ACCURACY_SOLVERS.items() if kind.takes_l1]
 each_pair = pytest.mark.parametrize(("solver", "kind"), PAIRS, ids=map("-".join, PAIRS))
-
-
-def equal(got, expected, tol=1e-10):
-    scale = np.abs(expected).max()
-    assert scale > 1e-3  # an oracle that stays at zero would prove nothing
-    np.testing.assert_allclose(got, expected, rtol=0, atol=tol * scale)
 
 
 def problem(seed, weighted=False, n=40, d=6):
@@ -47,11 +33,6 @@ def problem(seed, weighted=False, n=40, d=6):
     X[7] = 0.0
     weight = np.random.RandomState(seed).choice([0.0, 0.5, 1.0, 2.5], size=n)
     return X, y, weight if weighted else np.ones(n)
-
-
-def without_zeros(X, y, weight):
-    kept = weight > 0
-    return X[kept], y[kept], weight[kept]
 
 
 def made(solver, lam, kind, **settings):

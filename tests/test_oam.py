@@ -13,28 +13,14 @@ from aucmax.reservoir import in_front, kept_rows, sampled, slots
 from aucmax.rows import CSR, as_rows, n_rows, to_scipy
 from aucmax.solvers import OAM
 from aucmax.solvers import oam as oam_module
+from literal import FORMS, Watched, each_average, each_form, equal, weighted, without_zeros
 from oracles import oam, rows
 from oracles.pairs import Pairs
 from oracles.spam import typical
 
-FORMS = {
-    "dense": np.asarray,
-    "csr": sp.csr_array,
-    "float32": lambda X: np.asarray(X, dtype=np.float32),
-    "csr32": lambda X: sp.csr_array(X, dtype=np.float32),
-}
 UPDATES = {"sequential": oam.sequential, "gradient": oam.gradient}
-each_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 each_update = pytest.mark.parametrize("update", UPDATES)
-weighted = pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
-each_average = pytest.mark.parametrize("average", [False, True], ids=["last", "averaged"])
 each_size = pytest.mark.parametrize("size", [4, 100], ids=["small", "all"])
-
-
-def equal(got, expected, tol=1e-10):
-    scale = np.abs(expected).max()
-    assert scale > 1e-3  # an oracle that stays at zero would prove nothing
-    np.testing.assert_allclose(got, expected, rtol=0, atol=tol * scale)
 
 
 def problem(seed, weighted=False, n=40):
@@ -43,11 +29,6 @@ def problem(seed, weighted=False, n=40):
     X = X.astype(np.float32).astype(np.float64)
     weight = np.random.RandomState(seed).choice([0.0, 0.5, 1.0, 2.5], size=n)
     return X, y, weight if weighted else np.ones(n)
-
-
-def without_zeros(X, y, weight):
-    kept = weight > 0
-    return X[kept], y[kept], weight[kept]
 
 
 def fitted(solver, X, y, weight=None, seed=5, **settings):
@@ -379,24 +360,6 @@ def test_kept_rows_come_first(form, below):
 
 
 # ---- a step costs the rows' stored entries -----------------------------------------------
-
-
-class Watched:
-    """A vector that notes which of its entries are read or written, one at a time."""
-
-    def __init__(self, values):
-        self.values, self.touched = np.array(values, dtype=float), set()
-
-    def __len__(self):
-        return len(self.values)
-
-    def __getitem__(self, j):
-        self.touched.add(int(j))
-        return self.values[j]
-
-    def __setitem__(self, j, value):
-        self.touched.add(int(j))
-        self.values[j] = value
 
 
 @pytest.mark.parametrize("gradient", [False, True])

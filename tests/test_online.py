@@ -17,25 +17,10 @@ from aucmax.rows import as_rows
 from aucmax.solvers import OPAUC, SOLAM
 from aucmax.solvers import solam as solam_module
 from aucmax.solvers.opauc import FullCovariance, covariance_add, covariance_dot
+from literal import Watched, each_average, each_form, equal, weighted, without_zeros
 from oracles import opauc, rows, solam
 from oracles.pairs import Pairs
 from oracles.spam import typical
-
-FORMS = {
-    "dense": np.asarray,
-    "csr": sp.csr_array,
-    "float32": lambda X: np.asarray(X, dtype=np.float32),
-    "csr32": lambda X: sp.csr_array(X, dtype=np.float32),
-}
-each_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-weighted = pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
-each_average = pytest.mark.parametrize("average", [False, True], ids=["last", "averaged"])
-
-
-def equal(got, expected, tol=1e-10):
-    scale = np.abs(expected).max()
-    assert scale > 1e-3  # an oracle that stays at zero would prove nothing
-    np.testing.assert_allclose(got, expected, rtol=0, atol=tol * scale)
 
 
 def problem(seed, weighted=False, n=30, norm=None):
@@ -44,11 +29,6 @@ def problem(seed, weighted=False, n=30, norm=None):
     X = X.astype(np.float32).astype(np.float64)
     weight = np.random.RandomState(seed).choice([0.0, 0.5, 1.0, 2.5], size=n)
     return X, y, weight if weighted else np.ones(n)
-
-
-def without_zeros(X, y, weight):
-    kept = weight > 0
-    return X[kept], y[kept], weight[kept]
 
 
 def fitted(solver, X, y, weight=None, alpha=0.0, **settings):
@@ -527,24 +507,6 @@ def test_no_l1_part(solver):
 
 
 # ---- a step costs the row's stored entries -----------------------------------------------
-
-
-class Watched:
-    """A vector that notes which of its entries are read or written, one at a time."""
-
-    def __init__(self, values):
-        self.values, self.touched = np.array(values, dtype=float), set()
-
-    def __len__(self):
-        return len(self.values)
-
-    def __getitem__(self, j):
-        self.touched.add(int(j))
-        return self.values[j]
-
-    def __setitem__(self, j, value):
-        self.touched.add(int(j))
-        self.values[j] = value
 
 
 @pytest.mark.parametrize("R", [0.1, 1e3], ids=["projected", "free"])

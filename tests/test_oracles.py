@@ -10,25 +10,12 @@ from aucmax.solvers import SPAM, VRSPAM
 from aucmax.solvers._epochs import Sampler
 from aucmax.solvers.spam import _l2_steps
 from aucmax.solvers.vrspam import _l2_stage
+from literal import Watched, each_form, equal, weighted, without_zeros
 from oracles import rows, spam, vrspam
 from oracles.pairs import Pairs
 
-FORMS = {
-    "dense": np.asarray,
-    "csr": sp.csr_array,
-    "float32": lambda X: np.asarray(X, dtype=np.float32),
-    "csr32": lambda X: sp.csr_array(X, dtype=np.float32),
-}
-each_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 PENALTIES = {"l2": (0.3, 0.0), "elastic_net": (0.3, 0.4), "l1": (0.02, 1.0), "none": (0.0, 0.0)}
 each_penalty = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
-weighted = pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
-
-
-def equal(got, expected):
-    scale = np.abs(expected).max()
-    assert scale > 1e-3  # an oracle that stays at zero would prove nothing
-    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-10 * scale)
 
 
 def problem(seed, weighted, n=30):
@@ -37,11 +24,6 @@ def problem(seed, weighted, n=30):
     X = X.astype(np.float32).astype(np.float64)
     weight = np.random.RandomState(seed).choice([0.0, 0.5, 1.0, 2.5], size=n)
     return X, y, weight if weighted else np.ones(n)
-
-
-def without_zeros(X, y, weight):
-    kept = weight > 0
-    return X[kept], y[kept], weight[kept]
 
 
 def fitted(solver, X, y, weight, alpha, rho):
@@ -378,24 +360,6 @@ def test_streamed_vrspam_is_one_stage_on_the_new_rows(form, penalty):
 
 
 # ---- a step costs the row's stored entries -----------------------------------------------
-
-
-class Watched:
-    """A vector that notes which of its entries are read or written, one at a time."""
-
-    def __init__(self, values):
-        self.values, self.touched = np.array(values, dtype=float), set()
-
-    def __len__(self):
-        return len(self.values)
-
-    def __getitem__(self, j):
-        self.touched.add(int(j))
-        return self.values[j]
-
-    def __setitem__(self, j, value):
-        self.touched.add(int(j))
-        self.values[j] = value
 
 
 def sparse_problem(n=12, d=50):

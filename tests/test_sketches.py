@@ -31,12 +31,12 @@ from aucmax.solvers.opauc import (
     covariance_add,
     covariance_dot,
 )
+from literal import equal, weighted
 from oracles import opauc, rows
 from oracles import sketches as oracle
 
 each_form = pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 each_sketch = pytest.mark.parametrize("kind", [DiagonalMoments, FrequentDirections])
-weighted = pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
 KINDS = {
     "gaussian": dict(covariance="gaussian", rank=3),
     "printed": dict(covariance="gaussian", rank=3, centered=False),
@@ -60,10 +60,6 @@ def fitted(solver, X, y, weight, alpha=0.1):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a coarse sketch may end above J(0)
         return AUCClassifier(alpha, solver=solver, random_state=5).fit(X, y, weight)
-
-
-def equal(got, expected, tol=1e-10):
-    np.testing.assert_allclose(got, expected, rtol=0, atol=tol * np.abs(expected).max())
 
 
 def draws(count, tau=3, seed=5):

@@ -17,25 +17,11 @@ from aucmax.problem import MemoryProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import UnivariateSGD
 from aucmax.solvers import univariate as univariate_module
+from literal import Watched, each_average, each_form, equal, weighted, without_zeros
 from oracles import rows, univariate
 from oracles.spam import typical
 
-FORMS = {
-    "dense": np.asarray,
-    "csr": sp.csr_array,
-    "float32": lambda X: np.asarray(X, dtype=np.float32),
-    "csr32": lambda X: sp.csr_array(X, dtype=np.float32),
-}
-each_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 each_loss = pytest.mark.parametrize("loss", univariate.LOSSES)
-weighted = pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
-each_average = pytest.mark.parametrize("average", [False, True], ids=["last", "averaged"])
-
-
-def equal(got, expected, tol=1e-10):
-    scale = np.abs(expected).max()
-    assert scale > 1e-3  # an oracle that stays at zero would prove nothing
-    np.testing.assert_allclose(got, expected, rtol=0, atol=tol * scale)
 
 
 def problem(seed, weighted=False, n=40):
@@ -44,11 +30,6 @@ def problem(seed, weighted=False, n=40):
     X = X.astype(np.float32).astype(np.float64)
     weight = np.random.RandomState(seed).choice([0.0, 0.5, 1.0, 2.5], size=n)
     return X, y, weight if weighted else np.ones(n)
-
-
-def without_zeros(X, y, weight):
-    kept = weight > 0
-    return X[kept], y[kept], weight[kept]
 
 
 def fitted(solver, X, y, weight=None, alpha=0.1, **settings):
@@ -306,24 +287,6 @@ def test_a_stream_is_zero_until_both_classes_are_there():
 
 
 # ---- a step costs the row's stored entries -----------------------------------------------
-
-
-class Watched:
-    """A vector that notes which of its entries are read or written, one at a time."""
-
-    def __init__(self, values):
-        self.values, self.touched = np.array(values, dtype=float), set()
-
-    def __len__(self):
-        return len(self.values)
-
-    def __getitem__(self, j):
-        self.touched.add(int(j))
-        return self.values[j]
-
-    def __setitem__(self, j, value):
-        self.touched.add(int(j))
-        self.values[j] = value
 
 
 @pytest.mark.parametrize("code", univariate_module._CODES.values(), ids=univariate_module._CODES)

@@ -1,0 +1,48 @@
+"""What the tests against literal oracles share: forms of the rows, equality, a watched vector."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+__all__ = ["FORMS", "Watched", "each_average", "each_form", "equal", "weighted", "without_zeros"]
+
+FORMS = {
+    "dense": np.asarray,
+    "csr": sp.csr_array,
+    "float32": lambda X: np.asarray(X, dtype=np.float32),
+    "csr32": lambda X: sp.csr_array(X, dtype=np.float32),
+}
+each_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+weighted = pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
+each_average = pytest.mark.parametrize("average", [False, True], ids=["last", "averaged"])
+
+
+def equal(got, expected, tol=1e-10):
+    """Assert equality to ``tol`` of the largest entry."""
+    scale = np.abs(expected).max()
+    assert scale > 1e-3  # an oracle that stays at zero would prove nothing
+    np.testing.assert_allclose(got, expected, rtol=0, atol=tol * scale)
+
+
+def without_zeros(X, y, weight):
+    """Return what is left without the rows of weight zero."""
+    kept = weight > 0
+    return X[kept], y[kept], weight[kept]
+
+
+class Watched:
+    """A vector that notes which of its entries are read or written, one at a time."""
+
+    def __init__(self, values):
+        self.values, self.touched = np.array(values, dtype=float), set()
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, j):
+        self.touched.add(int(j))
+        return self.values[j]
+
+    def __setitem__(self, j, value):
+        self.touched.add(int(j))
+        self.values[j] = value
