@@ -128,7 +128,7 @@ class CuttingPlane(Solver):
         if quality > tol and not monitor.stopped:
             message = (
                 f"cutting planes stopped after {count} planes at optimality {quality:.1e} > "
-                f"tol={tol:g}; scale the features (standardize=0.5), or raise alpha or max_iter."
+                f"tol={tol:g}; raise max_iter or alpha, or scale the features (standardize=0.5)."
             )
         return Result(w, count, message, max(quality, 0.0))
 
