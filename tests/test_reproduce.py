@@ -162,6 +162,18 @@ def test_every_method_fits_at_the_middle_of_its_grid(name):
     assert all(list(values) == sorted(values) for values in METHODS[name].axes.values())
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_gives_a_row(name):
+    at = {axis: values[len(values) // 2] for axis, values in METHODS[name].axes.items()}
+    plan = Protocol(1, 3, "nested", 300, True, 0)
+    job = Job(Source("fourclass", None, "minmax"), name, plan, 1, tuple(sorted(at.items())))
+    row = job.run()
+    assert "error" not in row
+    assert 0.4 < row["auc"] <= 1
+    assert row["settings"] == at
+    assert json.loads(json.dumps(row))["auc"] == row["auc"]
+
+
 def test_verdicts_are_paired_t_tests():
     rng = np.random.default_rng(2)
     a = 0.8 + 0.02 * rng.normal(size=25)

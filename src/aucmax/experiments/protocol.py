@@ -205,10 +205,14 @@ class Job:
             "settings": at,
             "auc": float(roc_auc(positive[test], scores)),
             "seconds": seconds,
-            "passes": float(np.max(getattr(model, "n_iter_", np.nan))),
+            "passes": _number(getattr(model, "n_iter_", None)),
             "objective": float(getattr(model, "objective_", np.nan)),
             "optimality": float(getattr(model, "optimality_", np.nan)),
         }
+
+
+def _number(value: Any) -> float:
+    return float("nan") if value is None else float(np.max(value))
 
 
 @lru_cache(maxsize=64)
