@@ -13,6 +13,7 @@ from aucmax.losses import LOSSES
 from aucmax.problem import MemoryProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import Newton, _proximal_newton
+from aucmax.solvers._truncated import truncated_cg
 from oracles.pairs import Pairs, elastic_net_optimum
 
 
@@ -231,3 +232,20 @@ def test_features_too_small_to_square_end():
             warnings.simplefilter("ignore", ConvergenceWarning)
             clf = AUCClassifier(loss="squared_hinge", max_iter=50).fit(X * size, y)
         assert np.all(np.isfinite(clf.coef_))
+        assert clf.n_iter_ <= 10  # a step that moves nothing is the last
+
+
+def test_an_inner_system_stops_where_no_entry_is_large():
+    rng = np.random.RandomState(1)
+    A = np.diag(np.geomspace(1.0, 1e-4, 30))
+    A += 1e-6 * np.ones((30, 30))
+    b = rng.normal(size=30)
+
+    def solve(enough):
+        return truncated_cg(lambda v: A @ v, b, 1e-12, 500, lambda v: v, enough)
+
+    x, steps = solve(1e-2)
+    assert 0 < np.abs(b - A @ x).max() <= 1e-2
+    exact, all_steps = solve(0.0)
+    assert steps < all_steps
+    assert np.linalg.norm(b - A @ exact) <= 1e-10

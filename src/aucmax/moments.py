@@ -406,17 +406,7 @@ class ClassMoments:
 
     def _match(self, d: int, names: Sequence[str] | None) -> None:
         """Raise unless d features with these names fit what is here."""
-        if self._d is not None and d != self._d:
-            raise ValueError(
-                f"X has {d} features, but these moments have {self._d}; give the same columns."
-            )
-        mine = self.feature_names
-        if names is not None and mine is not None and list(names) != mine:
-            odd = next((a, b) for a, b in zip(mine, names, strict=True) if a != b)
-            raise ValueError(
-                f"feature names differ: expected {odd[0]!r}, got {odd[1]!r}; "
-                "give the same columns in the same order."
-            )
+        _check_features(d, names, self._d, self.feature_names, "these moments have")
 
     def _set_features(self, d: int) -> None:
         K = len(self._classes)
@@ -477,6 +467,20 @@ class ClassMoments:
         np.maximum(diagonal, 0.0, out=diagonal)
         self._means[k] = mean + gap
         self._counts[k] = rest
+
+
+def _check_features(
+    d: int, names: Sequence[str] | None, known: int | None, mine: list[str] | None, have: str
+) -> None:
+    """Raise ValueError unless d features with these names are those already ``known``."""
+    if known is not None and d != known:
+        raise ValueError(f"X has {d} features, but {have} {known}; give the same columns.")
+    if names is not None and mine is not None and list(names) != mine:
+        odd = next((a, b) for a, b in zip(mine, names, strict=True) if a != b)
+        raise ValueError(
+            f"feature names differ: expected {odd[0]!r}, got {odd[1]!r}; "
+            "give the same columns in the same order."
+        )
 
 
 def _checked(

@@ -18,7 +18,13 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from aucmax import products
 from aucmax._checks import number
-from aucmax.moments import ClassMoments, _block_moments, _check_squares, _checked
+from aucmax.moments import (
+    ClassMoments,
+    _block_moments,
+    _check_features,
+    _check_squares,
+    _checked,
+)
 from aucmax.products import _origin
 from aucmax.rows import CSR, Rows, as_rows, n_features, n_rows, take_rows, to_scipy
 
@@ -264,17 +270,7 @@ class ClassSketch:
 
     def _match(self, d: int, names: Sequence[str] | None) -> None:
         """Raise unless d features with these names fit what is here."""
-        if self._d and d != self._d:
-            raise ValueError(
-                f"X has {d} features, but this sketch has {self._d}; give the same columns."
-            )
-        mine = self.feature_names
-        if names is not None and mine is not None and list(names) != mine:
-            odd = next((a, b) for a, b in zip(mine, names, strict=True) if a != b)
-            raise ValueError(
-                f"feature names differ: expected {odd[0]!r}, got {odd[1]!r}; "
-                "give the same columns in the same order."
-            )
+        _check_features(d, names, self._d or None, self.feature_names, "this sketch has")
 
     def _known(self, labels: np.ndarray) -> None:
         unknown = np.setdiff1d(labels, self._classes)
