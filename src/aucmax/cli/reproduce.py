@@ -177,6 +177,7 @@ def _announce(spec: Any, what: str, seconds: float, asked: Asked) -> None:
 def _table(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
     from aucmax.cli._reproduce_bar import bar, plain_table
     from aucmax.experiments import table_report, tables
+    from aucmax.experiments.catalogue import CATALOGUE
     from aucmax.experiments.store import Store
 
     protocol = replace(
@@ -191,7 +192,9 @@ def _table(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
     _announce(spec, what, sum(about.values()), asked)
     folder = asked.output / spec.name
     folder.mkdir(parents=True, exist_ok=True)
-    store = Store(folder / "jobs.jsonl")
+    # tables share cells: OPAUC's are the same in two of them
+    beside = [asked.output / other / "jobs.jsonl" for other in CATALOGUE if other != spec.name]
+    store = Store(folder / "jobs.jsonl", beside)
     with bar(_jobs(spec, there, protocol), asked.as_json) as done:
         results = tables.run_table(spec, there, protocol, store, asked.cores, done)
     tables.write_runs(results, folder / "runs.csv")

@@ -161,7 +161,10 @@ def _sketch(facts: Facts) -> float:
 METHODS: dict[str, Method] = {
     "SPAM-L2": Method(_two, _spam, _per_entry(15, 6e-9), "C/√t, 15 passes, averaged"),
     "SPAM-NET": Method(
-        {**_two, "beta1": TENS}, _spam, lambda f: 15 * 4e-9 * f.d, "C/√t, 15 passes, averaged"
+        {**_two, "beta1": TENS},
+        _spam,
+        lambda f: 15 * min(4e-9 * f.d, 1e-7 * f.row),
+        "C/√t, 15 passes, averaged",
     ),
     "VRSPAM-L2": Method(
         {"beta": TENS}, _vrspam, _per_entry(30, 1e-8), "constant step, 15 stages, from SPAM"

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,17 @@ def key_of(facts: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
+def _rows(raw: bytes) -> dict[str, dict[str, Any]]:
+    rows = {}
+    for line in raw.splitlines():
+        try:
+            row = json.loads(line)
+            rows[row["key"]] = row
+        except (ValueError, KeyError, TypeError):
+            continue
+    return rows
+
+
 class Store:
     """Rows of results by key, one JSON line each.
 
@@ -22,25 +34,24 @@ class Store:
     ----------
     path : Path
         Made at the first row. A line that a kill cut short is dropped.
+    beside : sequence of Path
+        Files of other experiments, which may hold some of the same results; read, never written.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, beside: Sequence[Path] = ()) -> None:
         self.path = path
-        self.rows: dict[str, dict[str, Any]] = {}
-        if not path.exists():
-            return
-        raw = path.read_bytes()
-        for line in raw.splitlines():
-            try:
-                row = json.loads(line)
-                self.rows[row["key"]] = row
-            except (ValueError, KeyError, TypeError):
-                continue
-        whole = "".join(json.dumps(row) + "\n" for row in self.rows.values()).encode()
+        raw = path.read_bytes() if path.exists() else b""
+        mine = _rows(raw)
+        whole = "".join(json.dumps(row) + "\n" for row in mine.values()).encode()
         if whole != raw:
             new = path.with_name(path.name + ".new")
             new.write_bytes(whole)
             os.replace(new, path)
+        self.rows: dict[str, dict[str, Any]] = {}
+        for other in beside:
+            if other.exists():
+                self.rows |= _rows(other.read_bytes())
+        self.rows |= mine
 
     def __contains__(self, key: str) -> bool:
         return key in self.rows

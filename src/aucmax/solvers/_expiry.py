@@ -1,0 +1,68 @@
+"""Which coordinate a growing threshold will reach first: a heap of positions by |V|.
+
+Thresholds that add up over the steps leave coordinate j alone but for its last change, until their
+sum passes |V[j]|. A step then needs the coordinates that it ends, and no others. ``heap[:size]``
+holds positions, the one with the smallest |V| first, and ``place[j]`` tells where j stands, or −1.
+"""
+
+import numpy as np
+
+from aucmax.rows import compiled
+
+__all__ = ["heap_move", "heap_of", "heap_pop", "heap_push", "heap_remove"]
+
+
+def heap_of(d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return an empty heap of up to d coordinates: (heap, place)."""
+    return np.zeros(d, dtype=np.int32), np.full(d, -1, dtype=np.int32)
+
+
+@compiled
+def heap_move(V, heap, place, size, j):
+    """Put coordinate j, whose V has changed, where it belongs."""
+    at, key = place[j], abs(V[j])
+    while at > 0:
+        up = (at - 1) // 2
+        if abs(V[heap[up]]) <= key:
+            break
+        heap[at] = heap[up]
+        place[heap[at]] = at
+        at = up
+    while True:
+        down = 2 * at + 1
+        if down >= size:
+            break
+        if down + 1 < size and abs(V[heap[down + 1]]) < abs(V[heap[down]]):
+            down += 1
+        if abs(V[heap[down]]) >= key:
+            break
+        heap[at] = heap[down]
+        place[heap[at]] = at
+        at = down
+    heap[at], place[j] = j, at
+
+
+@compiled
+def heap_push(V, heap, place, size, j):
+    """Add coordinate j; return the new size."""
+    heap[size], place[j] = j, size
+    heap_move(V, heap, place, size + 1, j)
+    return size + 1
+
+
+@compiled
+def heap_remove(V, heap, place, size, j):
+    """Take coordinate j out; return the new size."""
+    at, last = place[j], heap[size - 1]
+    place[j] = -1
+    if last != j:
+        heap[at], place[last] = last, at
+        heap_move(V, heap, place, size - 1, last)
+    return size - 1
+
+
+@compiled
+def heap_pop(V, heap, place, size):
+    """Take the first coordinate out; return (it, the new size)."""
+    j = heap[0]
+    return j, heap_remove(V, heap, place, size, j)

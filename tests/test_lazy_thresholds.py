@@ -1,0 +1,168 @@
+"""SPAM's elastic net on rows of few entries: thresholds are applied only when they matter."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aucmax import AUCClassifier, theory
+from aucmax.rows import as_rows
+from aucmax.solvers import SPAM
+from aucmax.solvers._expiry import heap_move, heap_of, heap_pop, heap_push, heap_remove
+from aucmax.solvers.spam import _FEW, _elastic_net_steps, _lazy_steps
+from literal import each_average, equal, weighted, without_zeros
+from oracles import spam
+
+PENALTIES = {"elastic_net": (0.02, 0.5), "l1": (0.01, 1.0), "mostly_l1": (0.05, 0.9)}
+each_penalty = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
+each_csr = pytest.mark.parametrize("dtype", [np.float64, np.float32])
+
+
+def problem(seed, weighted=False, n=60, d=90, entries=4):
+    """Rows with ``entries`` of d features, common ones and rare ones, which float32 holds."""
+    rng = np.random.RandomState(seed)
+    share = 1.0 / np.arange(1, d + 1)
+    X = np.zeros((n, d))
+    for row in X:
+        row[rng.choice(d, entries, replace=False, p=share / share.sum())] = rng.randn(entries)
+    X = X.astype(np.float32).astype(np.float64)
+    y = np.where(X @ rng.randn(d) + 0.3 * rng.randn(n) > 0.3, 1, -1)
+    weight = rng.choice([0.0, 0.5, 1.0, 2.5], size=n) if weighted else np.ones(n)
+    assert _FEW * entries < d
+    assert min(np.sum(y == 1), np.sum(y == -1)) > 5
+    return X, y, weight
+
+
+@each_penalty
+@each_average
+@each_csr
+@weighted
+def test_it_is_the_paper(penalty, average, dtype, weighted):
+    X, y, weight = problem(1, weighted)
+    C = 2.0 / (X**2).sum(axis=1).max()
+    kept = without_zeros(X, y, weight)
+    iterates = spam.fit(*kept, *penalty, lambda t: C / np.sqrt(t), epochs=3)
+    # coordinates end, begin, begin again and change sign
+    alive = iterates != 0
+    assert np.any(alive[:-1] & ~alive[1:])
+    assert np.any(~alive[-1])
+    assert np.any(alive[-1])
+    assert np.any((np.diff(alive.astype(int), axis=0) == 1).sum(axis=0) > 1)
+    assert np.any(iterates[:-1] * iterates[1:] < 0)
+    solver = SPAM(C, n_epochs=3, order="cyclic", average=average)
+    clf = AUCClassifier(*penalty, solver=solver)
+    clf.fit(sp.csr_array(X, dtype=dtype), y, sample_weight=weight)
+    expected = iterates.mean(axis=0) if average else iterates[-1]
+    equal(clf.coef_[0], expected)
+    np.testing.assert_array_equal(clf.coef_[0] == 0, expected == 0)
+
+
+@each_average
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_it_stays_exact_when_the_scale_is_folded(average):
+    X, y, weight = problem(2)
+    C = 0.1 / (X**2).sum(axis=1).max()
+    p = spam.Population(X, y, weight).p
+    l2 = theory.alpha_from_beta(0.05 / C, p)
+    alpha, rho = l2 / 0.9, 0.1
+    solver = SPAM(C, n_epochs=8, order="cyclic", average=average, schedule="power", theta=0.01)
+    eta = [spam.step_size(t, C, "power", theta=0.01) for t in range(1, 8 * len(y) + 1)]
+    assert np.prod([1 / (1 + e * 0.05 / C) for e in eta]) < 1e-5**1.5
+    iterates = spam.fit(X, y, weight, alpha, rho, lambda t: eta[t - 1], epochs=8)
+    assert 0 < np.mean(iterates[-1] == 0) < 1
+    clf = AUCClassifier(alpha, rho, solver=solver).fit(sp.csr_array(X), y)
+    # the weights are tiny under so strong a penalty
+    expected = iterates.mean(axis=0) if average else iterates[-1]
+    scale = np.abs(expected).max()
+    assert scale > 0
+    np.testing.assert_allclose(clf.coef_[0], expected, rtol=0, atol=1e-10 * scale)
+
+
+@each_penalty
+@each_average
+@pytest.mark.parametrize("chunk", [1, 7, 60])
+def test_a_stream_keeps_running_means(penalty, average, chunk):
+    X, y, weight = problem(3, weighted=True)
+    X, y, weight = without_zeros(X, y, weight)
+    y[:2] = -1, 1
+    C = 2.0 / (X**2).sum(axis=1).max()
+    iterates = spam.growing(X, y, weight, *penalty, lambda t: C / np.sqrt(t))
+    clf = AUCClassifier(*penalty, solver=SPAM(C, order="cyclic", average=average))
+    for lo in range(0, len(y), chunk):
+        part = slice(lo, lo + chunk)
+        clf.partial_fit(sp.csr_array(X[part]), y[part], classes=[-1, 1], sample_weight=weight[part])
+    equal(clf.coef_[0], iterates.mean(axis=0) if average else iterates[-1])
+
+
+@pytest.mark.parametrize("running", [False, True])
+def test_it_goes_on_from_weights_and_a_sum_of_iterates(running):
+    """Both kernels, from the same state of a run that was under way."""
+    X, y, weight = problem(4)
+    rows, rng = as_rows(sp.csr_array(X)), np.random.RandomState(0)
+    total, d = rng.randn(2, X.shape[1]), X.shape[1]
+    start = rng.randn(d) * (rng.rand(d) < 0.5)
+    order, eta = rng.permutation(len(y)), np.full(len(y), 0.2)
+    out = []
+    for kernel in (_elastic_net_steps, _lazy_steps):
+        v, u, k = start.copy(), rng.__class__(1).randn(d), np.zeros(6)
+        k[0] = 1.0
+        mass, sums = np.array([0.4, 0.6]), total.copy()
+        k[1:3] = sums @ v
+        fixed = () if kernel is _elastic_net_steps else (X @ total.T,)
+        heap = () if kernel is _elastic_net_steps else heap_of(d)
+        kernel(rows, order, y.astype(float), weight, eta, mass, sums, *fixed, running, True,
+               0.1, 0.05, v, u, k, *heap)  # fmt: skip
+        out.append((v, u, mass, sums, k[4:]))
+    for plain, lazy in zip(*out, strict=True):
+        np.testing.assert_allclose(lazy, plain, rtol=0, atol=1e-11)
+
+
+def test_features_that_no_row_holds_cost_nothing_within_the_epochs():
+    """Totals of features without an entry are NaN where a step would read them all."""
+    X, y, weight = problem(5)
+    X = np.hstack([X, np.zeros((len(y), 50))])
+    order, d = np.tile(np.arange(len(y)), 2), X.shape[1]
+    eta, means = np.full(len(order), 0.3), np.zeros((2, d))
+    results = []
+    for fill in (0.0, np.inf):
+        v, u, k, total = np.zeros(d), np.zeros(d), np.zeros(6), means.copy()
+        total[:, -50:] = fill
+        rows = as_rows(sp.csr_array(X))
+        with np.errstate(invalid="ignore"):
+            _lazy_steps(rows, order, y.astype(float), weight, eta, np.array([0.4, 0.6]), total,
+                        X @ means.T, False, True, 0.0, 0.05, v, u, k, *heap_of(d))  # fmt: skip
+        results.append(v[:-50])
+    assert np.any(results[0] != 0)
+    np.testing.assert_array_equal(*results)
+
+
+# ---- the heap ----------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(st.integers(0, 11), st.floats(-4, 4, width=16)), max_size=80))
+def test_the_heap_gives_the_smallest_first(changes):
+    V = np.zeros(12)
+    heap, place = heap_of(12)
+    size, inside = 0, set()
+    for j, value in changes:
+        V[j] = value
+        if value == 0.0 and j in inside:
+            size = heap_remove(V, heap, place, size, j)
+            inside.remove(j)
+        elif value != 0.0 and j in inside:
+            heap_move(V, heap, place, size, j)
+        elif value != 0.0:
+            size = heap_push(V, heap, place, size, j)
+            inside.add(j)
+        assert size == len(inside)
+        assert set(heap[:size].tolist()) == inside
+        assert all(heap[place[i]] == i for i in inside)
+        assert {i for i in range(12) if place[i] < 0} == set(range(12)) - inside
+    taken = []
+    while size:
+        j, size = heap_pop(V, heap, place, size)
+        taken.append(abs(V[j]))
+        assert place[j] == -1
+    assert taken == sorted(abs(V[j]) for j in inside)
