@@ -24,13 +24,7 @@ from aucmax.sketches import (
     reduced,
     woodbury,
 )
-from aucmax.solvers import OPAUC, Exact
-from aucmax.solvers.opauc import (
-    CenteredGaussian,
-    PrintedGaussian,
-    covariance_add,
-    covariance_dot,
-)
+from aucmax.solvers import OPAUC, Exact, _gaussian_sketch
 from literal import equal, weighted
 from oracles import opauc, rows
 from oracles import sketches as oracle
@@ -223,7 +217,7 @@ def test_a_stream_keeps_the_weights_of_a_fit_as_given():
     clf = fitted(solver, X, y, np.full(60, 7.0))
     steps = clf._stream["steps"]
     assert steps["mass"].sum() == pytest.approx(420.0)
-    centred = steps["Z"][0] - np.outer(steps["mean"][0], steps["s"][0])
+    centred = steps["Z"][0] - np.outer(steps["t"][0] / steps["mass"][0], steps["s"][0])
     S = oracle.centered_sketch(X[y == 1], np.ones(sum(y == 1)), draws(60)[y == 1])[0]
     equal(centred @ centred.T / steps["mass"][0], S)
 
@@ -248,40 +242,95 @@ def test_opaucr_keeps_rank_numbers_per_feature():
         X, np.arange(30) % 2
     )
     size = sum(a.size for a in clf._stream["steps"].values() if isinstance(a, np.ndarray))
-    assert size < (2 * 4 + 7) * 5000
+    assert size < (2 * 4 + 10) * 5000
 
 
 # ---- the Gaussian sketch -----------------------------------------------------------------
 
 
-def sketched(kind, X, weight, R):
-    """Ŝ of the library, as the product with every unit vector; and the bound of it."""
-    d, tau = X.shape[1], R.shape[1]
-    S = kind(np.zeros((2, d, tau)), np.zeros((2, tau)), R, np.empty(tau), np.empty(tau))
-    T, c = 0.0, np.zeros(d)
-    for t, (x, q) in enumerate(zip(X, weight, strict=True)):
-        T, z = T + q, x - c
-        covariance_add(S, 1, t, x, z, q, T)
-        c = c + q / T * z
-    out = np.empty((d, d))
-    bound = [covariance_dot(S, 1, T, c, e, row) for e, row in zip(np.eye(d), out, strict=True)]
-    return out, bound[0]
+@weighted
+@each_form
+def test_what_is_carried_along_is_what_it_stands_for(weighted, form):
+    """Z, s and t of each class, the products among them, and those with w."""
+    X, y, weight = problem(11, weighted, n=25, d=4)
+    X, sign, R = X + 1.0, y.astype(float), draws(25, 2)
+    origin = X[0] if form is np.asarray else np.zeros(4)
+    state = _gaussian_sketch.begin(4, 2)
+    rows = (as_rows(form(X)), np.arange(25), sign, weight)
+    # so strong a penalty that the scale is folded, more than once
+    _gaussian_sketch.run(state, rows, R, (1.0, 0.1, 1.0, 9.5, False), True)
+    w = _gaussian_sketch.solution(state, False)
+    equal(state["total"], [weight[y == s] @ X[y == s] for s in (1, -1)])
+    X = X - origin
+    for q, s in enumerate((1, -1)):
+        mine = y == s
+        root = np.sqrt(weight[mine])[:, None]
+        equal(state["Z"][q], X[mine].T @ (root * R[mine]))
+        equal(state["s"][q], (root * R[mine]).sum(axis=0))
+        equal(state["t"][q], weight[mine] @ X[mine])
+        equal(state["Zw"][q] * state["k"][3], state["Z"][q].T @ w)
+        equal(state["tw"][q] * state["k"][3], state["t"][q] @ w)
+        for p in range(2):
+            equal(state["ZZ"][q, p], state["Z"][q].T @ state["Z"][p])
+            equal(state["Zt"][q, p], state["Z"][q].T @ state["t"][p])
+            equal(state["tt"][q, p], state["t"][q] @ state["t"][p])
+
+
+@pytest.mark.parametrize("step_size", [0.02, "auto"])
+def test_opaucr_keeps_its_digits_far_from_the_origin(step_size):
+    X, y, weight = problem(15, True)
+    solver = OPAUC(step_size, order="cyclic", covariance="gaussian", rank=3)
+    near = fitted(solver, X, y, weight)
+    far = fitted(solver, X + 2.0**20, y, weight)
+    equal(far.coef_, near.coef_, 1e-9)
+    # a stream whose later rows are sparse
+    some = AUCClassifier(0.1, solver=solver, random_state=5)
+    some.partial_fit(X[:30], y[:30], sample_weight=weight[:30])
+    some.partial_fit(sp.csr_array(X[30:]), y[30:], sample_weight=weight[30:])
+    equal(some.coef_, near.coef_)
+
+
+@each_form
+@pytest.mark.parametrize("alpha", [50.0, 45.0, 75.0], ids=["to zero", "folded", "turned"])
+@pytest.mark.parametrize("average", [False, True], ids=["last", "average"])
+def test_opaucr_bears_a_penalty_that_undoes_w(form, alpha, average):
+    """A step multiplies w by 1 − ηα, here 0, .1 and −.5."""
+    X, y, weight = problem(13, True)
+    expected = oracle.gaussian_fit(X, y, weight, alpha, 0.02, draws(60))
+    solver = OPAUC(0.02, order="cyclic", average=average, covariance="gaussian", rank=3)
+    got = fitted(solver, form(X), y, weight, alpha).coef_[0]
+    equal(got, expected.mean(axis=0) if average else expected[-1])
+
+
+def test_rows_of_few_entries_cost_as_many():
+    """Features that no row holds are neither read nor written: NaN there stays where it is."""
+    X, y, weight = problem(14)
+    X = np.hstack([X, np.zeros((60, 5))])
+    results = []
+    for fill in (0.0, np.nan):
+        state = _gaussian_sketch.begin(11, 3)
+        for name in ("w", "sum", "t"):
+            state[name][..., -5:] = fill
+        state["Z"][:, -5:] = fill
+        rows = (as_rows(sp.csr_array(X)), np.arange(60), y.astype(float), weight)
+        _gaussian_sketch.run(state, rows, draws(60), (1.0, 0.0, 1.0, 0.1, True), True)
+        results.append(_gaussian_sketch.solution(state, True)[:6])
+    assert np.any(results[0] != 0)
+    np.testing.assert_array_equal(*results)
 
 
 @weighted
-def test_the_sketch_is_its_definition_and_positive(weighted):
+def test_the_sketch_is_positive_and_does_not_see_a_shift(weighted):
     X, _, weight = problem(11, weighted, n=25, d=4)
     for seed in range(5):
         R = draws(25, 2, seed)
-        S, bound = sketched(CenteredGaussian, X + 3.0, weight, R)
-        equal(S, oracle.centered_sketch(X + 3.0, weight, R)[0])
-        equal(S, oracle.centered_sketch(X, weight, R)[0], 1e-9)  # a shift does not matter
+        S, bound = oracle.centered_sketch(X + 3.0, weight, R)
+        equal(S, oracle.centered_sketch(X, weight, R)[0], 1e-9)
         values = np.linalg.eigvalsh(S)
         assert values[0] > -1e-12 * values[-1]
         assert np.linalg.matrix_rank(S, tol=1e-10 * values[-1]) == 2
         assert bound == pytest.approx(np.trace(S), rel=1e-10)
-        S, bound = sketched(PrintedGaussian, X + 3.0, weight, R)
-        equal(S, oracle.printed_sketch(X + 3.0, weight, R)[0])
+        S, bound = oracle.printed_sketch(X + 3.0, weight, R)
         assert bound >= np.linalg.eigvalsh(S)[-1]
 
 
@@ -292,15 +341,12 @@ def test_the_mean_of_the_sketch_is_the_covariance(weighted):
     X = X + 1.5
     T, c = weight.sum(), np.average(X, axis=0, weights=weight)
     S = oracle.scatter(X, weight) / T
-    means = {
-        CenteredGaussian: S,
-        PrintedGaussian: S + np.outer(c, c) * (1 - 1 / T),
-    }
-    for kind, mean in means.items():
-        found = np.array([sketched(kind, X, weight, draws(8, 2, k))[0] for k in range(1500)])
+    second = S + np.outer(c, c) * (1 - 1 / T)
+    for sketch, mean in ((oracle.centered_sketch, S), (oracle.printed_sketch, second)):
+        found = np.array([sketch(X, weight, draws(8, 2, k))[0] for k in range(1500)])
         error = found.std(axis=0) / np.sqrt(len(found))
         assert np.all(np.abs(found.mean(axis=0) - mean) < 4 * error)
-        if kind is PrintedGaussian:
+        if mean is second:
             assert np.all(found.mean(axis=0) - S > 8 * error)
 
 

@@ -9,11 +9,11 @@ the paper's Equations (4) and (5). Its λ is J's α. For many features S is kept
 random sketch (OPAUCr), or in a space of fewer dimensions (OPAUCf, OPAUCrp, OPAUCpca).
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Iterator
+from typing import Any, ClassVar
 
 import numpy as np
-from numba.extending import overload
+from numba import njit
 
 from aucmax import products
 from aucmax._checks import number
@@ -29,6 +29,7 @@ from aucmax.sketches import (
     random_features,
     reduced,
 )
+from aucmax.solvers import _gaussian_sketch
 from aucmax.solvers._epochs import Sampler, StochasticSolver
 
 __all__ = ["OPAUC"]
@@ -88,10 +89,13 @@ class OPAUC(StochasticSolver):
 
     Notes
     -----
-    A step costs O(d²) and the state two d×d matrices; with "gaussian" O(dτ) and two d×τ; with the
-    others O(τ²) and two τ×τ, besides H. The full matrices hold T S, to which a row only
-    adds: T S ← T S + ((T−1)/T)(x − c)(x − c)ᵀ is the same recursion, as stable. The one that the
-    paper prints for S leaves out a term (−c cᵀ inside its /T).
+    A step costs O(d²) and the state two d×d matrices. With "gaussian" a step costs O(τ) for each
+    stored entry of the row and O(τ²) beside them, and the state is two d×τ matrices. With the
+    others it is O(τ²) and two τ×τ, besides H.
+
+    The full matrices hold T S, to which a row only adds: T S ← T S + ((T−1)/T)(x − c)(x − c)ᵀ is
+    the same recursion, as stable. The one that the paper prints for S leaves out a term (−c cᵀ
+    inside its /T).
 
     With weights q, T grows by q, (T−1)/T becomes q(T−q)/T, and q multiplies the gradient; Z and s
     take √q r in place of r.
@@ -160,7 +164,7 @@ class OPAUC(StochasticSolver):
                 state = self.begin(d, penalty) | kept
                 if start is not None:
                     self.place(state, start, 0)
-            if not np.all(np.isfinite(state["w"])):  # a stream goes on from where it was finite
+            if not np.all(np.isfinite(w)):  # a stream goes on from where it was finite
                 self.place(state, last, 0)
             yield w, epoch + 1.0 + wasted, state
             last = w
@@ -191,24 +195,19 @@ class OPAUC(StochasticSolver):
                 state["total"][k] += products.adjoint(X, np.where(sign == label, share, 0.0))
         for lo in range(0, len(order), _BLOCK):
             part = order[lo : lo + _BLOCK]
-            rows, those = X, (part, sign, weight)
+            rows = (X, part, sign, weight)
+            if self.covariance == "gaussian":
+                tau = state["s"].shape[1]
+                draws = rng.standard_normal((len(part), tau)) / np.sqrt(tau)
+                _gaussian_sketch.run(state, rows, draws, settings, self.centered)
+                continue
             if "basis" in state:
-                rows = reduced(take_rows(X, part), state["basis"])
-                those = (np.arange(len(part)), sign[part], weight[part])
-            S = self._kind(state, len(part), rng)
-            moments = (S, state["mass"], state["mean"])
-            _steps(rows, *those, *settings, *moments, state["w"], state["sum"], state["k"])
-        if "basis" not in state:
+                few = reduced(take_rows(X, part), state["basis"])
+                rows = (few, np.arange(len(part)), sign[part], weight[part])
+            moments = (state["scatter"], state["trace"], state["mass"], state["mean"])
+            _steps(*rows, *settings, *moments, state["w"], state["sum"], state["k"])
+        if self.covariance == "full":
             state["total"] = state["mass"][:, None] * state["mean"]
-
-    def _kind(self, state: dict[str, Any], count: int, rng: np.random.RandomState) -> Any:
-        """Return how the kernel sees the covariances for the next ``count`` rows."""
-        if self.covariance != "gaussian":
-            return FullCovariance(state["scatter"], state["trace"])
-        tau = state["s"].shape[1]
-        draws = rng.standard_normal((count, tau)) / np.sqrt(tau)
-        kind = CenteredGaussian if self.centered else PrintedGaussian
-        return kind(state["Z"], state["s"], draws, np.empty(tau), np.empty(tau))
 
     # ---- partial_fit -----------------------------------------------------------------------
 
@@ -258,18 +257,19 @@ class OPAUC(StochasticSolver):
         d = n_features
         self._check(d)
         k = self._rank(d)
+        if self.covariance == "gaussian":
+            return _gaussian_sketch.begin(d, k)
         m = k if self.covariance in _REDUCED else d  # coordinates in which the steps are taken
-        state = {
+        return {
             "mass": np.zeros(2),
             "total": np.zeros((2, d)),
             "mean": np.zeros((2, m)),
             "w": np.zeros(m),
             "sum": np.zeros(m),
             "k": np.zeros(3),
+            "scatter": np.zeros((2, m, m)),
+            "trace": np.zeros(2),
         }
-        if self.covariance == "gaussian":
-            return state | {"Z": np.zeros((2, d, k)), "s": np.zeros((2, k))}
-        return state | {"scatter": np.zeros((2, m, m)), "trace": np.zeros(2)}
 
     def _draw_basis(self, state: dict[str, Any], d: int, rng: np.random.RandomState) -> None:
         """Draw the coordinates in which the steps are taken, where they are not all features."""
@@ -284,6 +284,9 @@ class OPAUC(StochasticSolver):
         state["basis"] = draw(d, self._rank(d), rng)
 
     def place(self, state: dict[str, Any], coef: np.ndarray, steps: int) -> None:
+        if self.covariance == "gaussian":
+            _gaussian_sketch.place(state, coef, steps)
+            return
         state["w"][:] = lowered(coef, state["basis"]) if "basis" in state else coef
         state["sum"][:], state["k"][:] = 0.0, (state["k"][_KAPPA], steps, 0.0)
 
@@ -319,6 +322,8 @@ class OPAUC(StochasticSolver):
             )
 
     def current(self, state: dict[str, Any]) -> np.ndarray:
+        if self.covariance == "gaussian":
+            return _gaussian_sketch.solution(state, self.average)
         w = state["w"]
         if self.average and state["k"][_AVERAGED] > 0.0:
             w = state["sum"] / state["k"][_AVERAGED]
@@ -331,107 +336,30 @@ class OPAUC(StochasticSolver):
 _KAPPA, _STEPS, _AVERAGED = range(3)
 
 
-# ---- how the covariances are kept --------------------------------------------------------
-#
-# A kind is a NamedTuple of arrays and two functions, add and dot. They are chosen by the type of
-# the tuple, as in aucmax.rows: in compiled code at compile time, else at run time. They stay in
-# this file because Numba's cache watches no other.
-
-
-class FullCovariance(NamedTuple):
-    """T S of both classes, the lower triangles of (2, d, d), and their traces (2,)."""
-
-    scatter: np.ndarray
-    trace: np.ndarray
-
-
-class CenteredGaussian(NamedTuple):
-    """Z (2, d, τ) and s (2, τ) of both classes, S = (Z − c sᵀ)(Z − c sᵀ)ᵀ/T.
-
-    ``draws`` (rows, τ) are the r of the rows to come; ``u`` and ``size`` (τ,) are scratch.
-    """
-
-    Z: np.ndarray
-    s: np.ndarray
-    draws: np.ndarray
-    u: np.ndarray
-    size: np.ndarray
-
-
-class PrintedGaussian(NamedTuple):
-    """The same with S = Z Zᵀ/T − ĉ ĉᵀ, ĉ = c sᵀ/T, as the paper prints it."""
-
-    Z: np.ndarray
-    s: np.ndarray
-    draws: np.ndarray
-    u: np.ndarray
-    size: np.ndarray
-
-
-def _full_add(S, q, t, x, z, m, T):
-    h, norm2 = m * (T - m) / T, 0.0
+@compiled
+def scatter_add(scatter, z, h):
+    """Add h z zᵀ to the lower triangle; return what its trace gains."""
+    norm2 = 0.0
     for a in range(len(z)):
-        row, f = S.scatter[q, a], h * z[a]
+        row, f = scatter[a], h * z[a]
         for b in range(a + 1):
             row[b] += f * z[b]
         norm2 += z[a] * z[a]
-    S.trace[q] += h * norm2
+    return h * norm2
 
 
-def _full_dot(S, q, T, c, w, out):
+@compiled
+def scatter_dot(scatter, T, w, out):
+    """Set out to S w, the lower triangle of T S given."""
     for a in range(len(w)):
-        row, w_a = S.scatter[q, a], w[a] / T
-        out[a] = dot(row, w, a + 1) / T
+        row, w_a = scatter[a], w[a] / T
+        out[a] = _dot(row, w, a + 1) / T
         for b in range(a):
             out[b] += row[b] * w_a
-    return S.trace[q] / T
 
 
-def _gaussian_add(S, q, t, x, z, m, T):
-    r, s, root = S.draws[t], S.s[q], np.sqrt(m)
-    for a in range(len(x)):
-        if x[a] != 0.0:
-            row, f = S.Z[q, a], root * x[a]
-            for k in range(len(r)):
-                row[k] += f * r[k]
-    for k in range(len(r)):
-        s[k] += root * r[k]
-
-
-def _centered_dot(S, q, T, c, w, out):
-    s, u, size = S.s[q], S.u, S.size
-    u[:] = 0.0
-    size[:] = 0.0
-    for a in range(len(w)):
-        row, c_a, w_a = S.Z[q, a], c[a], w[a]
-        for k in range(len(s)):
-            e = row[k] - c_a * s[k]
-            u[k] += e * w_a
-            size[k] += e * e
-    su = dot(s, u, len(s))
-    for a in range(len(w)):
-        out[a] = (dot(S.Z[q, a], u, len(s)) - c[a] * su) / T
-    return np.sum(size) / T
-
-
-def _printed_dot(S, q, T, c, w, out):
-    s, u, size = S.s[q], S.u, S.size
-    u[:] = 0.0
-    size[:] = 0.0
-    cw = 0.0
-    for a in range(len(w)):
-        row, w_a = S.Z[q, a], w[a]
-        for k in range(len(s)):
-            u[k] += row[k] * w_a
-            size[k] += row[k] * row[k]
-        cw += c[a] * w_a
-    f = cw * dot(s, s, len(s)) / T
-    for a in range(len(w)):
-        out[a] = (dot(S.Z[q, a], u, len(s)) - c[a] * f) / T
-    return np.sum(size) / T
-
-
-def dot(x, y, n):
+@njit(fastmath={"reassoc", "contract", "nsz"})  # to use vector registers
+def _dot(x, y, n):
     """Return the product of the first n entries."""
     s = 0.0
     for j in range(n):
@@ -439,43 +367,10 @@ def dot(x, y, n):
     return s
 
 
-def covariance_add(S, q, t, x, z, m, T):
-    """Take the t-th row x into class q: m its weight, T the class's with it, z = x − c, old c."""
-    _KINDS[type(S)][0](S, q, t, x, z, m, T)
-
-
-def covariance_dot(S, q, T, c, w, out):
-    """Set out to S w of class q, of weight T and mean c; return a bound of S: its trace or more."""
-    return _KINDS[type(S)][1](S, q, T, c, w, out)
-
-
-_KINDS: dict[type, tuple[Callable[..., None], Callable[..., float]]] = {
-    FullCovariance: (_full_add, _full_dot),
-    CenteredGaussian: (_gaussian_add, _centered_dot),
-    PrintedGaussian: (_gaussian_add, _printed_dot),
-}
-
-
-@overload(dot, jit_options={"fastmath": {"reassoc", "contract", "nsz"}})  # to use vector registers
-def _dot(x, y, n):
-    return dot
-
-
-@overload(covariance_add)
-def _covariance_add(S, q, t, x, z, m, T):
-    return _KINDS[S.instance_class][0]
-
-
-@overload(covariance_dot)
-def _covariance_dot(S, q, T, c, w, out):
-    return _KINDS[S.instance_class][1]
-
-
-# ---- the steps ---------------------------------------------------------------------------
-
-
 @compiled
-def _steps(X, order, sign, weight, unit, eta, slower, lam, average, S, mass, mean, w, sums, k):
+def _steps(
+    X, order, sign, weight, unit, eta, slower, lam, average, scatter, trace, mass, mean, w, sums, k
+):
     d = len(w)
     x, z, g = np.empty(d), np.empty(d), np.empty(d)
     kappa, steps = k[0], k[1]
@@ -491,7 +386,7 @@ def _steps(X, order, sign, weight, unit, eta, slower, lam, average, S, mass, mea
         for j in range(d):
             z[j] = x[j] - mean[q, j]
             mean[q, j] += m / T * z[j]
-        covariance_add(S, q, t, x, z, m, T)
+        trace[q] += scatter_add(scatter[q], z, m * (T - m) / T)
         # and meets the other
         o = 1 - q
         if mass[o] == 0.0:
@@ -503,11 +398,11 @@ def _steps(X, order, sign, weight, unit, eta, slower, lam, average, S, mass, mea
             norm2 += z[j] * z[j]
             zw += z[j] * w[j]
             delta2 += (mean[0, j] - mean[1, j]) ** 2
-        trace = covariance_dot(S, o, mass[o], mean[o], w, g)
+        scatter_dot(scatter[o], mass[o], w, g)
         rate = eta
         if eta == 0.0:
             # 1/(κ + √(κ² + κt/B²)),  1/B = (‖δ‖² + α)/‖δ‖
-            kappa = max(kappa, weight[i] * (norm2 + trace + lam))
+            kappa = max(kappa, weight[i] * (norm2 + trace[o] / mass[o] + lam))
             noise = steps * (delta2 + lam) ** 2 / delta2 if delta2 > 0.0 else 0.0
             rate = kappa + np.sqrt(kappa * (kappa + noise))
             rate = 1.0 / (slower * rate) if rate > 0.0 else 0.0

@@ -1,0 +1,248 @@
+"""The steps of OPAUCr, each at the cost of the row's stored entries times the rank.
+
+Of class q with weight T, t = T c is the sum of its rows and Z the sketch of them. A step adds to w
+a multiple of x, of t and of Z u for some u, and so w is kept as
+
+    w = ω (a + Z₊v₊ + Z₋v₋ + g₊t₊ + g₋t₋),
+
+a, of d entries, changed only where x has entries. Where a row enters Z and t, a takes back what w
+would gain. The products that a step needs, Zᵀw, t·w, ZᵀZ, Zᵀt and t·t over both classes, are
+carried along: each changes by Zᵀx, t·x and ‖x‖² alone. The sum of the iterates is kept in the same
+way, its first part as Ω a − (what a gained, times the Ω of that time), Ω being the sum of the ω.
+
+Dense rows are counted from the first of them, so that no digits go where all are far from 0. Only
+the printed form would see the difference, and so it counts from 0.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from aucmax.rows import (
+    CSR,
+    compiled,
+    row_add,
+    row_dot,
+    row_entry,
+    row_norm2,
+    row_size,
+    shifted_rows,
+    take_rows,
+    to_scipy,
+)
+
+__all__ = ["begin", "place", "run", "solution"]
+
+# where in k: the largest curvature, steps taken, how many the sum holds, ω and Ω
+_KAPPA, _STEPS, _AVERAGED, _OMEGA, _SUM = range(5)
+_FOLD = 1e-5  # ω beyond this or its inverse goes into the vectors
+
+
+def begin(d: int, tau: int) -> dict[str, Any]:
+    """Return the state before any row: of each class where the first axis is 2."""
+    return {
+        "mass": np.zeros(2),
+        "total": np.zeros((2, d)),
+        "t": np.zeros((2, d)),
+        "origin": np.zeros(d),
+        "Z": np.zeros((2, d, tau)),
+        "s": np.zeros((2, tau)),
+        "w": np.zeros(d),
+        "sum": np.zeros(d),
+        "k": np.array([0.0, 0.0, 0.0, 1.0, 0.0]),
+        "v": np.zeros((2, tau)),
+        "g": np.zeros(2),
+        "sum_v": np.zeros((2, tau)),
+        "sum_g": np.zeros(2),
+        "Zw": np.zeros((2, tau)),
+        "tw": np.zeros(2),
+        "ZZ": np.zeros((2, 2, tau, tau)),
+        "Zt": np.zeros((2, 2, tau)),
+        "tt": np.zeros((2, 2)),
+    }
+
+
+def place(state: dict[str, Any], coef: np.ndarray, steps: int) -> None:
+    """Put w at ``coef``, with so many steps taken and nothing averaged."""
+    for name in ("sum", "v", "g", "sum_v", "sum_g"):
+        state[name][...] = 0.0
+    state["w"][:] = coef
+    state["k"][:] = state["k"][_KAPPA], steps, 0.0, 1.0, 0.0
+    for q in range(2):
+        state["Zw"][q] = state["Z"][q].T @ coef
+        state["tw"][q] = state["t"][q] @ coef
+
+
+def solution(state: dict[str, Any], average: bool) -> np.ndarray:
+    """Return w, or the mean of the iterates."""
+    k = state["k"]
+    if average and k[_AVERAGED] > 0.0:
+        a = k[_SUM] * state["w"] - state["sum"]
+        v, g, scale = state["sum_v"], state["sum_g"], 1.0 / k[_AVERAGED]
+    else:
+        a, v, g, scale = state["w"], state["v"], state["g"], k[_OMEGA]
+    out = a + g @ state["t"]
+    for q in range(2):
+        out += state["Z"][q] @ v[q]
+    return scale * out
+
+
+def run(
+    state: dict[str, Any],
+    rows: tuple[Any, np.ndarray, np.ndarray, np.ndarray],
+    draws: np.ndarray,
+    settings: tuple[float, float, float, float, bool],
+    centered: bool,
+) -> None:
+    """Take the steps of (X, order, sign, weight), row t with the draw ``draws[t]``.
+
+    ``settings`` are the unit of a weight in T, η or 0 for the automatic one, what divides that, α,
+    and whether to sum the iterates.
+    """
+    X, order, sign, weight = rows
+    if centered and not state["mass"].any() and not isinstance(X, CSR):
+        state["origin"] = X[order[0]].astype(np.float64)
+    far = bool(state["origin"].any())
+    if far:
+        few: Any = to_scipy(take_rows(X, order))
+        few = few.toarray() if isinstance(X, CSR) else few
+        few = shifted_rows(few.astype(np.float64), state["origin"])
+        rows = (few, np.arange(len(order)), sign[order], weight[order])
+    names = ("mass", "t", "Z", "s", "w", "sum", "k", "v", "g", "sum_v", "sum_g", "Zw", "tw")
+    products = (state["ZZ"], state["Zt"], state["tt"])
+    _steps(*rows, draws, *settings, centered, *(state[name] for name in names), *products)
+    state["total"][:] = state["t"]
+    if far:
+        state["total"] += state["mass"][:, None] * state["origin"]
+
+
+@compiled
+def _steps(
+    X, order, sign, weight, draws, unit, eta, slower, lam, average, centered,
+    mass, total, Z, s, w, sums, k, v, g, sum_v, sum_g, Zw, tw, ZZ, Zt, tt,
+):  # fmt: skip
+    tau = s.shape[1]
+    zx, r, u, tx = np.empty((2, tau)), np.empty(tau), np.empty(tau), np.empty(2)
+    kappa, steps, omega, Omega = k[0], k[1], k[3], k[4]
+    for t in range(len(order)):
+        i = order[t]
+        q = 0 if sign[i] > 0 else 1
+        o = 1 - q
+        m = unit * weight[i]
+        for c in range(tau):
+            r[c] = np.sqrt(m) * draws[t, c]
+        xx = row_norm2(X, i)
+        zx[:] = 0.0
+        for e in range(row_size(X, i)):
+            j, x = row_entry(X, i, e)
+            for c in range(tau):
+                zx[0, c] += Z[0, j, c] * x
+                zx[1, c] += Z[1, j, c] * x
+        tx[0], tx[1] = row_dot(X, i, total[0]), row_dot(X, i, total[1])
+        wx = row_dot(X, i, w) + g[0] * tx[0] + g[1] * tx[1]
+        for c in range(tau):
+            wx += v[0, c] * zx[0, c] + v[1, c] * zx[1, c]
+        # the row enters its own class, and w stays what it is
+        moved, moved_sum = m * g[q], m * sum_g[q]
+        for c in range(tau):
+            moved += r[c] * v[q, c]
+            moved_sum += r[c] * sum_v[q, c]
+        row_add(X, i, -moved, w)
+        if average:
+            row_add(X, i, moved_sum - Omega * moved, sums)
+        mass[q] += m
+        row_add(X, i, m, total[q])
+        for e in range(row_size(X, i)):
+            j, x = row_entry(X, i, e)
+            for c in range(tau):
+                Z[q, j, c] += x * r[c]
+        for b in range(tau):
+            for c in range(tau):
+                ZZ[q, q, b, c] += zx[q, b] * r[c] + r[b] * zx[q, c] + xx * r[b] * r[c]
+                ZZ[q, o, b, c] += r[b] * zx[o, c]
+        ZZ[o, q] = ZZ[q, o].T
+        for c in range(tau):
+            Zt[q, q, c] += r[c] * (tx[q] + m * xx) + m * zx[q, c]
+            Zt[q, o, c] += r[c] * tx[o]
+            Zt[o, q, c] += m * zx[o, c]
+            Zw[q, c] += r[c] * wx
+            zx[q, c] += xx * r[c]
+            s[q, c] += r[c]
+        tt[q, q] += m * (2.0 * tx[q] + m * xx)
+        tt[q, o] += m * tx[o]
+        tt[o, q] = tt[q, o]
+        tw[q] += m * wx
+        tx[q] += m * xx
+        # and meets the other
+        T = mass[o]
+        if T == 0.0:
+            continue
+        steps += 1.0
+        cw = omega * tw[o] / T
+        zw = omega * wx - cw
+        # S w = (Z u − f t/T)/T
+        f = 0.0
+        for c in range(tau):
+            u[c] = omega * Zw[o, c]
+            if centered:
+                u[c] -= s[o, c] * cw
+                f += s[o, c] * u[c]
+            else:
+                f += s[o, c] * s[o, c] * cw / T
+        rate = eta
+        if eta == 0.0:
+            # 1/(κ + √(κ² + κt/B²)),  1/B = (‖δ‖² + α)/‖δ‖
+            away2 = xx - 2.0 * tx[o] / T + tt[o, o] / T**2
+            bound = 0.0
+            for c in range(tau):
+                bound += ZZ[o, o, c, c]
+                if centered:
+                    bound += s[o, c] * (s[o, c] * tt[o, o] / T - 2.0 * Zt[o, o, c]) / T
+            kappa = max(kappa, weight[i] * (max(away2, 0.0) + max(bound, 0.0) / T + lam))
+            M = mass[q]
+            delta2 = tt[q, q] / M**2 - 2.0 * tt[q, o] / (M * T) + tt[o, o] / T**2
+            noise = steps * (delta2 + lam) ** 2 / delta2 if delta2 > 0.0 else 0.0
+            rate = kappa + np.sqrt(kappa * (kappa + noise))
+            rate = 1.0 / (slower * rate) if rate > 0.0 else 0.0
+        rate *= weight[i]
+        # w ← (1 − ηα) w − η (res x − (res + f/T) t/T + Z u/T)
+        res = zw - sign[i]
+        omega *= 1.0 - rate * lam
+        if not _FOLD < abs(omega) < 1.0 / _FOLD:
+            if average:
+                for j in range(len(w)):
+                    sums[j] -= Omega * w[j]
+                Omega = 0.0
+            for j in range(len(w)):
+                w[j] *= omega
+            v *= omega
+            g *= omega
+            Zw *= omega
+            tw *= omega
+            omega = 1.0
+        h = -rate * res / omega
+        h_t = rate * (res + f / T) / (T * omega)
+        h_u = -rate / (T * omega)
+        row_add(X, i, h, w)
+        if average:
+            row_add(X, i, h * Omega, sums)
+        g[o] += h_t
+        for c in range(tau):
+            v[o, c] += h_u * u[c]
+        for a in range(2):
+            tw[a] += h * tx[a] + h_t * tt[a, o]
+            for b in range(tau):
+                gained = h * zx[a, b] + h_t * Zt[a, o, b]
+                for c in range(tau):
+                    gained += h_u * ZZ[a, o, b, c] * u[c]
+                Zw[a, b] += gained
+            for c in range(tau):
+                tw[a] += h_u * Zt[o, a, c] * u[c]
+        if average:
+            Omega += omega
+            k[2] += 1.0
+            for a in range(2):
+                sum_g[a] += omega * g[a]
+                for c in range(tau):
+                    sum_v[a, c] += omega * v[a, c]
+    k[0], k[1], k[3], k[4] = kappa, steps, omega, Omega
