@@ -16,7 +16,7 @@ from aucmax.problem import MemoryProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import OPAUC, SOLAM
 from aucmax.solvers import solam as solam_module
-from aucmax.solvers.opauc import scatter_add, scatter_dot
+from aucmax.solvers.opauc import _LATE, _MANY, scatter_add, scatter_dot
 from literal import Watched, each_average, each_form, equal, weighted, without_zeros
 from oracles import opauc, rows, solam
 from oracles.pairs import Pairs
@@ -318,6 +318,19 @@ def test_opauc_is_the_paper(form, weighted, average, alpha, step_size, epochs):
     equal(got, iterates.mean(axis=0) if average else iterates[-1])
 
 
+@each_form
+@weighted
+def test_opauc_is_the_paper_where_rows_wait_for_the_matrix(form, weighted):
+    """With many features the matrices take in several rows at a time, and the rest at the end."""
+    X, y = rows(18, n=61, d=_MANY + 3, density=0.3)
+    X = X.astype(np.float32).astype(np.float64)
+    weight = np.random.RandomState(0).rand(61) + 0.5 if weighted else np.ones(61)
+    assert min(np.sum(y == 1), np.sum(y == -1)) > 2 * _LATE
+    expected = opauc.fit(X, y, typical(weight), 0.1, 1e-3, 2)[-1]
+    solver = OPAUC(1e-3, n_epochs=2, order="cyclic")
+    equal(fitted(solver, form(X), y, weight, 0.1).coef_[0], expected)
+
+
 @weighted
 def test_equations_4_and_5_are_the_gradient_over_pairs(weighted):
     X, y, weight = problem(13, weighted)
@@ -431,7 +444,9 @@ def recursion(X, weight=None):
     for x, q in zip(X, np.ones(n) if weight is None else weight, strict=True):
         z = x - c
         T += q
-        trace += scatter_add(S, z, q * (T - q) / T)
+        h = q * (T - q) / T
+        scatter_add(S, z[None], np.array([h]), 1)
+        trace += h * z @ z
         c = c + q / T * z
     out = np.empty((d, d))
     for e, column in zip(np.eye(d), out, strict=True):

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from aucmax import theory
+from aucmax import sketches, theory
 from aucmax.estimators import AUCClassifier
+from aucmax.rows import as_rows, to_scipy
 from aucmax.solvers import OAM, OPAUC, SOLAM, SPAM, VRSPAM, UnivariateSGD
 
 __all__ = ["METHODS", "Facts", "Method"]
@@ -33,6 +34,7 @@ class Facts(NamedTuple):
 
 
 Build = Callable[[Mapping[str, float], Facts, int], Any]
+Coordinates = Callable[[Any, int], Callable[[Any], Any]]
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,11 @@ class Method:
         How it is run, in a few words.
     limit : callable
         Facts to why it cannot run on such rows, or None.
+    coordinates : callable or None
+        (X, seed) to a function of rows: the coordinates in which it runs, where they are not the
+        features. They do not depend on the settings, so tuning makes them once.
+    inside : str
+        The method that runs in them.
     """
 
     axes: Mapping[str, tuple[float, ...]]
@@ -58,6 +65,8 @@ class Method:
     row_seconds: Callable[[Facts], float]
     note: str
     limit: Callable[[Facts], str | None] = field(default=lambda facts: None)
+    coordinates: Coordinates | None = None
+    inside: str = ""
 
 
 TENS = tuple(float(10.0**k) for k in range(-5, 6))
@@ -97,6 +106,32 @@ def _opauc(covariance: str = "full", rank: int | None = None) -> Build:
         return AUCClassifier(at["lambda"], solver=solver, random_state=seed)
 
     return build
+
+
+def _coordinates(covariance: str, rank: int) -> Coordinates:
+    def make(X: Any, seed: int) -> Callable[[Any], Any]:
+        rng, d = np.random.RandomState(seed), X.shape[1]
+        if covariance == "subset":
+            basis = sketches.random_features(d, min(rank, d), rng)
+        elif covariance == "projection":
+            basis = sketches.gaussian_projection(d, min(rank, d), rng)
+        else:
+            basis = sketches.principal_axes(as_rows(X), np.ones(X.shape[0]), min(rank, d), rng)
+        return lambda rows: to_scipy(sketches.reduced(as_rows(rows), basis))
+
+    return make
+
+
+def _reduced(covariance: str, note: str) -> Method:
+    """Return OPAUC in 1000 coordinates."""
+    return Method(
+        _eta_lambda,
+        _opauc(covariance, 1000),
+        lambda f: 3e-10 * min(f.d, 1000) ** 2,
+        note,
+        coordinates=_coordinates(covariance, 1000),
+        inside="OPAUC",
+    )
 
 
 def _oam(update: str, buffer_size: int) -> Build:
@@ -155,7 +190,7 @@ _eta_lambda = {"eta": RATES, "lambda": OPAUC_PENALTIES}
 
 
 def _sketch(facts: Facts) -> float:
-    return 4e-9 * facts.d * 50
+    return 4e-9 * 50 * facts.row + 2e-5
 
 
 METHODS: dict[str, Method] = {
@@ -181,31 +216,27 @@ METHODS: dict[str, Method] = {
     "OPAUC": Method(
         _eta_lambda,
         _opauc(),
-        lambda f: 1.5e-9 * f.d**2 + 1e-7,
+        lambda f: 3e-10 * f.d**2 + 1e-7,
         "constant step, one pass, last iterate",
         _square_too_large,
     ),
     "OPAUCr": Method(
         _eta_lambda, _opauc("gaussian", 50), _sketch, "rank 50, one pass, last iterate"
     ),
-    "OPAUC_f": Method(
-        _eta_lambda, _opauc("subset", 1000), lambda f: 1.5e-3, "1000 features at random"
-    ),
-    "OPAUC_rp": Method(
-        _eta_lambda, _opauc("projection", 1000), lambda f: 1.5e-3, "projected to 1000"
-    ),
-    "OPAUC_pca": Method(_eta_lambda, _opauc("pca", 1000), lambda f: 5e-3, "PCA to 1000"),
+    "OPAUC_f": _reduced("subset", "1000 features at random"),
+    "OPAUC_rp": _reduced("projection", "projected to 1000 at random"),
+    "OPAUC_pca": _reduced("pca", "along 1000 principal axes"),
     "OAM_seq": Method(
-        {"C": RATES}, _oam("sequential", 100), _per_entry(100, 4e-9), "buffers of 100, one pass"
+        {"C": RATES}, _oam("sequential", 100), _per_entry(100, 1.3e-9), "buffers of 100, one pass"
     ),
     "OAM_gra": Method(
-        {"C": RATES}, _oam("gradient", 100), _per_entry(100, 4e-9), "buffers of 100, one pass"
+        {"C": RATES}, _oam("gradient", 100), _per_entry(100, 1.3e-9), "buffers of 100, one pass"
     ),
     "OAM_seq, 50": Method(
-        {"C": RATES}, _oam("sequential", 50), _per_entry(50, 4e-9), "buffers of 50, one pass"
+        {"C": RATES}, _oam("sequential", 50), _per_entry(50, 1.3e-9), "buffers of 50, one pass"
     ),
     "OAM_gra, 50": Method(
-        {"C": RATES}, _oam("gradient", 50), _per_entry(50, 4e-9), "buffers of 50, one pass"
+        {"C": RATES}, _oam("gradient", 50), _per_entry(50, 1.3e-9), "buffers of 50, one pass"
     ),
     "online Uni-Exp": Method(
         {"eta": RATES}, _univariate("exp"), _per_entry(1, 1e-8), "class-balanced, one pass"

@@ -164,18 +164,24 @@ class Job:
             rows = np.sort(rows)
         X, positive = X[rows], positive[rows]
         folds = StratifiedKFold(_TUNE_FOLDS, shuffle=True, random_state=seed)
-        parts = list(folds.split(rows, positive))
+        parts, build = [], method.build
+        for train, test in folds.split(rows, positive):
+            X_train, X_test = X[train], X[test]
+            if method.coordinates is not None:
+                coordinates = method.coordinates(X_train, seed)
+                X_train, X_test = coordinates(X_train), coordinates(X_test)
+                build = METHODS[method.inside].build
+            parts.append((X_train, positive[train], X_test, positive[test]))
 
         def value(at: dict[str, float]) -> float:
             aucs = []
-            for train, test in parts:
-                facts = facts_of(X[train], positive[train])
+            for X_train, y_train, X_test, y_test in parts:
                 with quiet():
-                    model = method.build(at, facts, seed).fit(X[train], positive[train])
-                    scores = model.decision_function(X[test])
+                    model = build(at, facts_of(X_train, y_train), seed).fit(X_train, y_train)
+                    scores = model.decision_function(X_test)
                 if not np.all(np.isfinite(scores)):
                     return float("nan")
-                aucs.append(roc_auc(positive[test], scores))
+                aucs.append(roc_auc(y_test, scores))
             return float(np.mean(aucs))
 
         found = coarse_to_fine(value, method.axes, self.protocol.coarse)

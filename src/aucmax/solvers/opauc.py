@@ -37,6 +37,8 @@ __all__ = ["OPAUC"]
 _RETRIES = 6  # times the automatic step may be quartered
 _LAST = 1e9  # what divides it after that: w then stays at its start
 _BLOCK = 512  # rows that get their random numbers, or are reduced, at a time
+_LATE = 8  # rows that the full matrices take in at a time
+_MANY = 150  # from so many features on
 _REDUCED = ("subset", "projection", "pca")
 _COVARIANCES = ("full", "gaussian", *_REDUCED)
 
@@ -337,15 +339,20 @@ _KAPPA, _STEPS, _AVERAGED = range(3)
 
 
 @compiled
-def scatter_add(scatter, z, h):
-    """Add h z zᵀ to the lower triangle; return what its trace gains."""
-    norm2 = 0.0
-    for a in range(len(z)):
-        row, f = scatter[a], h * z[a]
-        for b in range(a + 1):
-            row[b] += f * z[b]
-        norm2 += z[a] * z[a]
-    return h * norm2
+def scatter_add(scatter, Z, h, count):
+    """Add h z zᵀ to the lower triangle for each of the first ``count`` rows z of Z."""
+    fours = count // 4 * 4
+    for a in range(Z.shape[1]):
+        row = scatter[a]
+        for k in range(0, fours, 4):  # four at a time: the row is read and written once for them
+            z, z1, z2, z3 = Z[k], Z[k + 1], Z[k + 2], Z[k + 3]
+            f, f1, f2, f3 = h[k] * z[a], h[k + 1] * z1[a], h[k + 2] * z2[a], h[k + 3] * z3[a]
+            for b in range(a + 1):
+                row[b] += (f * z[b] + f1 * z1[b]) + (f2 * z2[b] + f3 * z3[b])
+        for k in range(fours, count):
+            z, f = Z[k], h[k] * Z[k, a]
+            for b in range(a + 1):
+                row[b] += f * z[b]
 
 
 @compiled
@@ -374,6 +381,9 @@ def _steps(
     d = len(w)
     x, z, g = np.empty(d), np.empty(d), np.empty(d)
     kappa, steps = k[0], k[1]
+    # rows wait until one reading of the matrix takes in several of them
+    most = _LATE if d >= _MANY else 1
+    late, late_h, waiting = np.empty((2, most, d)), np.empty((2, most)), np.zeros(2, np.int64)
     for t in range(len(order)):
         i = order[t]
         q = 0 if sign[i] > 0 else 1
@@ -386,7 +396,15 @@ def _steps(
         for j in range(d):
             z[j] = x[j] - mean[q, j]
             mean[q, j] += m / T * z[j]
-        trace[q] += scatter_add(scatter[q], z, m * (T - m) / T)
+        h = m * (T - m) / T
+        late[q, waiting[q]] = z
+        late_h[q, waiting[q]] = h
+        waiting[q] += 1
+        for j in range(d):
+            trace[q] += h * z[j] * z[j]
+        if waiting[q] == most:
+            scatter_add(scatter[q], late[q], late_h[q], most)
+            waiting[q] = 0
         # and meets the other
         o = 1 - q
         if mass[o] == 0.0:
@@ -399,6 +417,11 @@ def _steps(
             zw += z[j] * w[j]
             delta2 += (mean[0, j] - mean[1, j]) ** 2
         scatter_dot(scatter[o], mass[o], w, g)
+        for b in range(waiting[o]):
+            row = late[o, b]
+            f = late_h[o, b] * _dot(row, w, d) / mass[o]
+            for j in range(d):
+                g[j] += f * row[j]
         rate = eta
         if eta == 0.0:
             # 1/(κ + √(κ² + κt/B²)),  1/B = (‖δ‖² + α)/‖δ‖
@@ -414,4 +437,6 @@ def _steps(
             for j in range(d):
                 sums[j] += w[j]
             k[2] += 1.0
+    for q in range(2):
+        scatter_add(scatter[q], late[q], late_h[q], waiting[q])
     k[0], k[1] = kappa, steps
