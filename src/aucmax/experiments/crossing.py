@@ -147,4 +147,5 @@ FIGURE = FigureSpec(
     runs=3,
     seconds=lambda source, setting: setting.runs * (8.0 if setting.quick else 120.0),
     timed=True,
+    fixed=(ALPHAS, CS),
 )

@@ -1,6 +1,7 @@
 """A published figure again: run its pieces, keep them, draw the panels."""
 
 import csv
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,6 +133,8 @@ class FigureSpec:
         (source, setting) to about how long its pieces take on one core.
     timed : bool
         Whether it shows seconds: its pieces then run one after the other.
+    fixed : tuple
+        Constants that determine the rows beside what a piece names.
     """
 
     name: str
@@ -144,17 +147,19 @@ class FigureSpec:
     runs: int
     seconds: Callable[[Source, Setting], float]
     timed: bool = False
+    fixed: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a figure gave: all rows, the panels, the findings, and what failed."""
+    """What a figure gave: all rows, the panels, the findings, what failed, seconds by data set."""
 
     spec: FigureSpec
     rows: list[Row]
     panels: list[Panel]
     findings: list[str]
     failures: list[str]
+    seconds: dict[str, float]
 
 
 def pieces_of(spec: FigureSpec, sources: Sequence[Source], setting: Setting) -> list[Piece]:
@@ -178,30 +183,38 @@ def run_figure(
     failures = []
     pool = Parallel(n_jobs=n_jobs if len(todo) > 1 else 1, return_as="generator", batch_size=1)
     found = pool(delayed(_one)(spec.run, piece) for piece in todo)
-    for piece, (rows, error) in zip(todo, found, strict=True):
+    for piece, (rows, error, took) in zip(todo, found, strict=True):
         if error is None:
-            store.add(keys[piece], {"rows": rows})
+            store.add(keys[piece], {"rows": rows, "job_seconds": took})
         else:
             words = ", ".join(f"{name} {value}" for name, value in piece.what)
             failures.append(f"{piece.source.name}, {words}: {error}")
-        done(f"{spec.name}, {piece.source.name}", 0.0)
+        done(f"{spec.name}, {piece.source.name}", took)
+    seconds = dict.fromkeys((source.name for source in sources), 0.0)
+    for piece, key in keys.items():
+        if key in store:
+            seconds[piece.source.name] += store[key]["job_seconds"]
     rows = [row for key in keys.values() if key in store for row in store[key]["rows"]]
     panels = spec.panels(rows) if rows else []
-    return Drawn(spec, rows, panels, spec.findings(rows) if rows else [], failures)
+    return Drawn(spec, rows, panels, spec.findings(rows) if rows else [], failures, seconds)
 
 
 def _key(spec: FigureSpec, piece: Piece) -> str:
     s = piece.source
     source = [s.name, s.binarize, s.scale, digest_of(s.name)]
-    return key_of({"figure": spec.name, "source": source, "what": piece.what})
+    facts = {"figure": spec.name, "source": source, "what": piece.what, "fixed": spec.fixed}
+    return key_of(facts)
 
 
-def _one(run: Callable[[Piece], list[Row]], piece: Piece) -> tuple[list[Row], str | None]:
+def _one(run: Callable[[Piece], list[Row]], piece: Piece) -> tuple[list[Row], str | None, float]:
+    started, error = time.perf_counter(), None
+    rows: list[Row] = []
     try:
         with quiet():
-            return [{"data": piece.source.name, **row} for row in run(piece)], None
-    except Exception as error:
-        return [], " ".join(f"{type(error).__name__}: {error}".split())
+            rows = [{"data": piece.source.name, **row} for row in run(piece)]
+    except Exception as failed:
+        error = " ".join(f"{type(failed).__name__}: {failed}".split())
+    return rows, error, time.perf_counter() - started
 
 
 def mean_lines(
@@ -234,6 +247,8 @@ def write_figure(drawn: Drawn, folder: Path, command: str, seed: int) -> list[st
         panel.save(folder)
     lines = [f"# {drawn.spec.title}\n", *(f"- {line}" for line in drawn.findings)]
     lines += [f"- failed: {line}" for line in drawn.failures]
+    took = ", ".join(f"{data} {seconds:.0f} s" for data, seconds in drawn.seconds.items())
+    lines.append(f"\nSeconds of one core: {took}.")
     (folder / "findings.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
     sections = []
     if drawn.findings:
@@ -243,12 +258,15 @@ def write_figure(drawn: Drawn, folder: Path, command: str, seed: int) -> list[st
     if drawn.panels:
         drawings = [panel.drawing() for panel in drawn.panels]
         sections.append(Section("Figures", drawings=drawings))
+    facts: list[tuple[str, Any]] = [
+        (data, f"{seconds:.0f} seconds of one core") for data, seconds in drawn.seconds.items()
+    ]
     page = Page(
         drawn.spec.title,
         f"{len(drawn.rows):,} points on "
         f"{', '.join(dict.fromkeys(row['data'] for row in drawn.rows))}.",
         sections,
-        provenance=provenance(command, [], seed),
+        provenance=provenance(command, facts, seed),
     )
     write_page(page, folder / "report.html")
     names = ["runs.csv", "findings.md", "report.html"]

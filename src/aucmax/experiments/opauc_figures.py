@@ -58,7 +58,7 @@ def _each(source: Source, setting: Setting, name: str, values: Any) -> list[Piec
 
 def _pass_seconds(source: Source, passes: float) -> float:
     facts = facts_of(*source.load())
-    a_row = 1.5e-9 * facts.d**2 if facts.d <= FEW else 4e-9 * facts.d * RANK
+    a_row = 3e-10 * facts.d**2 if facts.d <= FEW else 4e-9 * facts.row * RANK
     return passes * facts.n * (a_row + 1e-6)
 
 

@@ -27,6 +27,12 @@ _REMARKS = {
     (name, "*"): GROUPED for name in ("usps", "letter", "mnist", "connect-4", "sector", "news20")
 }
 
+# with a constant feature the best step of the grid gives .840 and .837
+_NO_BIAS = (
+    "ours has no intercept in its loss and the features are not centred: with a constant feature "
+    "added it comes within a published deviation"
+)
+
 ONLINE = TableSpec(
     name="opauc-online",
     title="Test AUC of OPAUC and online rivals: Gao, Jin, Zhu & Zhou 2013, Table 2",
@@ -36,7 +42,11 @@ ONLINE = TableSpec(
     protocol=_PROTOCOL,
     columns={},
     tested=True,
-    remarks=_REMARKS,
+    remarks={
+        **_REMARKS,
+        ("magic04", "online Uni-Exp"): _NO_BIAS,
+        ("magic04", "online Uni-Squ"): _NO_BIAS,
+    },
 )
 
 BATCH = TableSpec(

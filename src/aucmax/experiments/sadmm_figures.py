@@ -8,6 +8,7 @@ from sklearn.model_selection import train_test_split
 
 from aucmax.estimators import HingeClassifier
 from aucmax.experiments.figures import FigureSpec, Panel, Piece, Row, Setting, mean_lines
+from aucmax.experiments.methods import facts_of
 from aucmax.experiments.protocol import Source
 from aucmax.report.figures import Line
 from aucmax.solvers import COMID, RDA, SADMM, Pegasos
@@ -23,13 +24,11 @@ SOURCES = [
     Source("sector", "even-odd", "unit-norm"),
 ]
 # one pass, averaged, the step tuned on the first run's training rows
+_HALF_DECADES = tuple(float(f"{10.0 ** (k / 2):.3g}") for k in range(-6, 7))
 GRIDS: dict[str, tuple[Any, tuple[float, ...]]] = {
-    "SADMM": (lambda v: SADMM(rho=v, n_epochs=1, average=True), (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)),
-    "RDA": (lambda v: RDA(gamma=v, n_epochs=1, average=True), (0.3, 1.0, 3.0, 10.0, 30.0)),
-    "COMID": (
-        lambda v: COMID(step_size=v, n_epochs=1, average=True),
-        (0.03, 0.1, 0.3, 1.0, 3.0),
-    ),
+    "SADMM": (lambda v: SADMM(rho=v, n_epochs=1, average=True), _HALF_DECADES[2:10]),
+    "RDA": (lambda v: RDA(gamma=v, n_epochs=1, average=True), _HALF_DECADES[:9]),
+    "COMID": (lambda v: COMID(step_size=v, n_epochs=1, average=True), _HALF_DECADES[3:]),
     "Pegasos": (lambda v: Pegasos(n_epochs=1, average=True), (0.0,)),
 }
 
@@ -64,7 +63,7 @@ def pieces(source: Source, setting: Setting, l1: bool, lambdas: tuple[float, ...
            methods: tuple[str, ...]) -> list[Piece]:  # fmt: skip
     return [
         Piece(source, (("method", method), ("lambda", value), ("l1", l1), ("run", run_),
-                       ("seed", setting.seed)))
+                       ("seed", setting.seed), ("tried", GRIDS[method][1])))
         for run_ in range(setting.runs)
         for value in lambdas
         for method in methods
@@ -169,9 +168,9 @@ def _error_findings(rows: list[Row]) -> list[str]:
 
 
 def seconds(source: Source, setting: Setting, count: int) -> float:
-    X, _ = source.load()
-    return setting.runs * count * (1.0 + 6 * 8e-9 * X.shape[0]
-                                   * X.shape[1] + 0.1)  # fmt: skip
+    facts = facts_of(*source.load())
+    tried = 8 * min(facts.n, 8000) * 2e-7 * facts.row
+    return setting.runs * count * (0.1 + tried + facts.n * 2e-7 * facts.row + 25 * 4e-6 * facts.d)
 
 
 RATE = FigureSpec(

@@ -84,6 +84,12 @@ def _reason(results: Results, cell: Cell) -> str:
     remarks = results.spec.remarks
     if results.protocol.coarse:
         return "a quick run: tuned on few rows and a wide lattice"
+    lost = sum(auc == 0.5 for auc in cell.aucs)
+    if lost:
+        return (
+            f"{lost} of {len(cell.aucs)} runs overflowed (AUC .5): the step that was best on the "
+            "tuning rows is too long for the whole pass"
+        )
     known = remarks.get((cell.data, cell.method), remarks.get((cell.data, "*")))
     if known is not None:
         return known

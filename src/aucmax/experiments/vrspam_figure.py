@@ -157,7 +157,7 @@ def findings(rows: list[Row]) -> list[str]:
 def seconds(source: Source, setting: Setting) -> float:
     X, positive = source.load()
     facts = facts_of(X, positive)
-    opauc = 4 * 1.5e-9 * facts.d**2 * facts.n if facts.d <= FEW else 0.0
+    opauc = 4 * 3e-10 * facts.d**2 * facts.n if facts.d <= FEW else 0.0
     return setting.runs * (2.0 + 200 * facts.n * (5e-8 + 6e-9 * facts.row) + opauc)
 
 
@@ -181,4 +181,5 @@ FIGURE = FigureSpec(
     runs=5,
     seconds=seconds,
     timed=True,
+    fixed=(ALPHA, EPOCHS),
 )
