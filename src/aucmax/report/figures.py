@@ -334,7 +334,7 @@ def save_lines(
     xlog: bool = False,
     ylog: bool = False,
 ) -> None:
-    """Write the same figure to a file of its own, legend inside.
+    """Write the same figure to a file of its own, the legend beside it.
 
     Parameters
     ----------
@@ -354,8 +354,9 @@ def save_lines(
         figure, axes = _figure()
         _plain_lines(axes, lines, xlabel, ylabel, xlog, ylog, in_colour=True)
         axes.set_title(title, fontsize=11)
-        axes.legend(frameon=False, fontsize=9)
-        figure.savefig(path, dpi=150)
+        # beside the axes: with many lines there is no room for it within
+        axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1.0))
+        figure.savefig(path, dpi=150, bbox_inches="tight")
 
 
 def _plain_lines(
