@@ -245,21 +245,21 @@ METHODS: dict[str, Method] = {
         {"eta": RATES}, _univariate("square"), _per_entry(1, 1e-8), "class-balanced, one pass"
     ),
     "SVM-perf": Method(
-        {"C": BATCH_PENALTIES}, _svm_perf, _per_entry(200, 3e-9), "cutting planes, gap 1e-3"
+        {"C": BATCH_PENALTIES}, _svm_perf, _per_entry(60, 3e-9), "cutting planes, gap 1e-3"
     ),
     "batch LS-SVM": Method(
-        {"lambda": BATCH_PENALTIES}, _least_squares, _per_entry(60, 3e-9), "the exact optimum"
+        {"lambda": BATCH_PENALTIES}, _least_squares, _per_entry(40, 3e-9), "the exact optimum"
     ),
     "batch Uni-Log": Method(
         {"lambda": BATCH_PENALTIES},
         _batch_univariate("logistic"),
-        _per_entry(100, 4e-9),
+        _per_entry(25, 4e-9),
         "scikit-learn, class-balanced",
     ),
     "batch Uni-Squ": Method(
         {"lambda": BATCH_PENALTIES},
         _batch_univariate("square"),
-        _per_entry(100, 4e-9),
+        _per_entry(25, 4e-9),
         "scikit-learn, class-balanced",
     ),
     "optimum": Method(
