@@ -168,8 +168,8 @@ def _announce(spec: Any, what: str, seconds: float, asked: Asked) -> None:
         screen = console()
         screen.print(spec.title)
         screen.print(
-            f"{what}; about {_duration(seconds / asked.cores)} on {asked.cores} cores if nothing "
-            "is there yet",
+            f"{what}; about {_duration(seconds / asked.cores)} on {_count(asked.cores, 'core')} if "
+            "nothing is there yet",
             style="dim",
         )
 
@@ -188,7 +188,7 @@ def _table(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
     if asked.runs is not None:
         protocol = replace(protocol, runs=asked.runs)
     about = tables.estimate(spec, there, protocol)
-    what = f"{len(there)} data sets, {protocol.parts} runs of each method"
+    what = f"{_count(len(there), 'data set')}, {_count(protocol.parts, 'run')} of each method"
     _announce(spec, what, sum(about.values()), asked)
     folder = asked.output / spec.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -227,7 +227,7 @@ def _figure(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
     runs = asked.runs if asked.runs is not None else 1 if asked.quick else spec.runs
     setting = figures.Setting(runs, asked.seed, asked.quick)
     about = sum(spec.seconds(source, setting) for source in there)
-    _announce(spec, f"{len(there)} data sets, {runs} runs", about, asked)
+    _announce(spec, f"{_count(len(there), 'data set')}, {_count(runs, 'run')}", about, asked)
     folder = asked.output / spec.name
     folder.mkdir(parents=True, exist_ok=True)
     store = Store(folder / "jobs.jsonl")
@@ -255,6 +255,10 @@ def _jobs(spec: Any, there: list[Any], protocol: Any) -> int:
     methods = len({*spec.methods, "optimum"})
     tunings = protocol.parts if protocol.tuning == "nested" else 1
     return len(there) * methods * (tunings + protocol.parts)
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _duration(seconds: float) -> str:

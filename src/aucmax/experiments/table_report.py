@@ -178,7 +178,7 @@ def write_report(results: Results, path: Path, command: str) -> None:
         facts.append(("in the paper, not run here", ", ".join(results.missing)))
     page = Page(
         results.spec.title,
-        f"{len(results.datasets)} data sets, {results.protocol.parts} runs of each method.",
+        f"{results.protocol.parts} runs of each method on {', '.join(results.datasets)}.",
         sections,
         provenance=provenance(command, facts, results.protocol.seed),
     )
