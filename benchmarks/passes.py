@@ -81,7 +81,7 @@ def against_spam(names: list[str], rows: int | None) -> None:
             took = per_pass(make, kind, X, y)
             ratio = took / base.setdefault(name, took)
             cells.append(f"{took * 1e3:.2f} ({ratio:.2f})")
-        per_entry = penalty == "l2" or kind.accuracy
+        per_entry = penalty == "l2" or kind.accuracy or learner == "spam"
         cost = NOT_PER_ENTRY.get(learner, "its entries" if per_entry else "up to d")
         print(f"| {learner} | {penalty} | {cost} | {' | '.join(cells)} |", flush=True)
 

@@ -163,12 +163,12 @@ def _there(spec: Any, asked: Asked, skip: bool) -> list[Any]:
     return there[:2] if asked.quick and not asked.data else there
 
 
-def _announce(spec: Any, what: str, seconds: float, asked: Asked) -> None:
+def _announce(spec: Any, what: str, seconds: float, cores: int, asked: Asked) -> None:
     if not asked.as_json:
         screen = console()
         screen.print(spec.title)
         screen.print(
-            f"{what}; about {_duration(seconds / asked.cores)} on {_count(asked.cores, 'core')} if "
+            f"{what}; about {_duration(seconds / cores)} on {_count(cores, 'core')} if "
             "nothing is there yet",
             style="dim",
         )
@@ -189,7 +189,7 @@ def _table(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
         protocol = replace(protocol, runs=asked.runs)
     about = tables.estimate(spec, there, protocol)
     what = f"{_count(len(there), 'data set')}, {_count(protocol.parts, 'run')} of each method"
-    _announce(spec, what, sum(about.values()), asked)
+    _announce(spec, what, sum(about.values()), asked.cores, asked)
     folder = asked.output / spec.name
     folder.mkdir(parents=True, exist_ok=True)
     # tables share cells: OPAUC's are the same in two of them
@@ -227,12 +227,12 @@ def _figure(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
     runs = asked.runs if asked.runs is not None else 1 if asked.quick else spec.runs
     setting = figures.Setting(runs, asked.seed, asked.quick)
     about = sum(spec.seconds(source, setting) for source in there)
-    _announce(spec, f"{_count(len(there), 'data set')}, {_count(runs, 'run')}", about, asked)
+    # what is timed runs alone
+    cores = 1 if spec.timed else asked.cores
+    _announce(spec, f"{_count(len(there), 'data set')}, {_count(runs, 'run')}", about, cores, asked)
     folder = asked.output / spec.name
     folder.mkdir(parents=True, exist_ok=True)
     store = Store(folder / "jobs.jsonl")
-    # what is timed runs alone
-    cores = 1 if spec.timed else asked.cores
     with bar(len(figures.pieces_of(spec, there, setting)), asked.as_json) as done:
         drawn = figures.run_figure(spec, there, setting, store, cores, done)
     names = figures.write_figure(drawn, folder, command_line(), asked.seed)
