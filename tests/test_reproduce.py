@@ -17,11 +17,12 @@ from aucmax import AUCClassifier, metrics, theory
 from aucmax.cli import main
 from aucmax.experiments import crossing, figures, protocol, table_report, tables
 from aucmax.experiments.catalogue import CATALOGUE
-from aucmax.experiments.methods import METHODS, Facts
+from aucmax.experiments.methods import METHODS, Facts, facts_of
 from aucmax.experiments.protocol import Job, Protocol, Source, splits_of
 from aucmax.experiments.store import Store, key_of
 from aucmax.experiments.tables import Cell, Published, TableSpec
 from aucmax.experiments.tuning import coarse_to_fine, evaluations
+from aucmax.metrics import roc_auc
 from aucmax.solvers import SPAM
 
 TABLES = [spec for spec in CATALOGUE.values() if isinstance(spec, TableSpec)]
@@ -195,7 +196,7 @@ def test_verdicts_are_paired_t_tests():
 @pytest.mark.parametrize("spec", TABLES, ids=lambda spec: spec.name)
 def test_published_figures_belong_to_the_columns(spec):
     found = tables.published(spec)
-    assert {name for _, name in found} == set(spec.methods)
+    assert {name for _, name in found} == set(spec.methods) - {"class means"}
     there = {data for data, _ in found}
     assert {source.name for source in spec.sources} <= there
     assert all(0.5 < p.mean < 1 and 0 < p.std < 0.2 for p in found.values())
@@ -245,6 +246,23 @@ def test_a_table_is_fits_on_its_splits(run, tmp_path):
     assert rows_of(folder / "runs.csv") == rows
 
 
+def test_tables_share_the_cells_that_are_the_same(run, tmp_path):
+    options = ("--data", "fourclass", "--quick", "--jobs", 1, "-o", tmp_path / "out")
+    assert run("opauc-online", *options)[0] == 0
+    assert run("opauc-batch", *options)[0] == 0
+    made = []
+    for name in ("opauc-online", "opauc-batch"):
+        lines = (tmp_path / "out" / name / "jobs.jsonl").read_text().splitlines()
+        made.append({json.loads(line)["method"] for line in lines})
+    assert made[0] & made[1] == set()
+    assert {"OPAUC", "optimum"} <= made[0]
+    both = [rows_of(tmp_path / "out" / n / "runs.csv") for n in ("opauc-online", "opauc-batch")]
+    mine, theirs = ([r for r in rows if r["method"] == "OPAUC"] for rows in both)
+    shared = ("fold", "auc", "seconds", "eta", "lambda")
+    assert [[r[k] for k in shared] for r in mine] == [[r[k] for k in shared] for r in theirs]
+    assert len(mine) == 3
+
+
 def test_the_authors_tune_once(run, tmp_path):
     out = tmp_path / "out"
     base = ("spam-table", "--data", "fourclass", "--quick", "--jobs", 1, "-o", out)
@@ -253,13 +271,43 @@ def test_the_authors_tune_once(run, tmp_path):
         json.loads(line) for line in (out / "spam-table" / "jobs.jsonl").read_text().splitlines()
     ]
     tunings = [row for row in jobs if row["kind"] == "tuning"]
-    assert len(tunings) == 7  # six methods and the certificate
+    assert len(tunings) == 8  # six methods, the class means and the certificate
     fits = [row for row in jobs if row["kind"] == "fit"]
-    assert len(fits) == 21
+    assert len(fits) == 24
     for row in tunings:
         mine = [fit["settings"] for fit in fits if fit["method"] == row["method"]]
         assert mine == [row["settings"]] * 3
         assert row["rows"] == 300
+
+
+def test_tuning_in_coordinates_is_tuning():
+    """With as many coordinates as features the reduced OPAUC is OPAUC, and tunes like it."""
+    source = next(s for s in CATALOGUE["opauc-online"].sources if s.name == "diabetes")
+    how = Protocol(1, 3, "nested", 200, True, 0)
+    full, subset = (Job(source, m, how, 0).run() for m in ("OPAUC", "OPAUC_f"))
+    assert full["settings"] == subset["settings"]
+    assert full["tuning_auc"] == pytest.approx(subset["tuning_auc"], abs=1e-9)
+    X, _ = source.load()
+    Z = METHODS["OPAUC_pca"].coordinates(X, 0)(X)
+    variances = np.cov(Z.T)
+    np.testing.assert_allclose(variances, np.diag(np.diag(variances)), atol=1e-12)
+    assert np.all(np.diff(np.diag(variances)) < 0)
+
+
+def test_class_means_are_where_the_optimum_goes():
+    source = next(s for s in CATALOGUE["spam-table"].sources if s.name == "diabetes")
+    X, y = source.load()
+    means = METHODS["class means"].build({}, facts_of(X, y), 0).fit(X, y)
+    far = AUCClassifier(1e9, tol=1e-12).fit(X, y)
+    assert roc_auc(y, means.decision_function(X)) == pytest.approx(
+        roc_auc(y, far.decision_function(X)), abs=1e-9
+    )
+
+
+def test_opauc_keeps_a_sketch_where_features_are_many():
+    for d, covariance in ((5000, "full"), (5001, "gaussian")):
+        model = METHODS["OPAUC"].build({"eta": 0.1, "lambda": 0.1}, Facts(10, d, 3.0, 0.5), 0)
+        assert model.solver.covariance == covariance
 
 
 def test_a_bad_cell_is_told_and_stops_nothing(run, tmp_path, monkeypatch):
@@ -316,7 +364,7 @@ def test_a_killed_run_goes_on(tmp_path):
     assert done.returncode == 0, done.stderr
     jobs = [json.loads(line) for line in path.read_text().splitlines()]
     assert jobs[:4] == kept  # with their seconds: not run again
-    assert len({job["key"] for job in jobs}) == len(jobs) == 2 * 7 * 2 * 3
+    assert len({job["key"] for job in jobs}) == len(jobs) == 2 * 8 * 2 * 3
 
 
 # ---- figures, and the command

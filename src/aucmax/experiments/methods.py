@@ -1,7 +1,7 @@
 """The papers' methods with the grids their authors searched, as estimators of this package."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,8 +51,6 @@ class Method:
         Facts to the seconds that a fit takes for each row, roughly, on one core.
     note : str
         How it is run, in a few words.
-    limit : callable
-        Facts to why it cannot run on such rows, or None.
     coordinates : callable or None
         (X, seed) to a function of rows: the coordinates in which it runs, where they are not the
         features. They do not depend on the settings, so tuning makes them once.
@@ -64,10 +62,11 @@ class Method:
     build: Build
     row_seconds: Callable[[Facts], float]
     note: str
-    limit: Callable[[Facts], str | None] = field(default=lambda facts: None)
     coordinates: Coordinates | None = None
     inside: str = ""
 
+
+_WIDE = 5000  # features above which two d×d matrices are not kept
 
 TENS = tuple(float(10.0**k) for k in range(-5, 6))
 SPAM_STEPS = tuple(float(c) for c in range(1, 101, 9))
@@ -106,6 +105,11 @@ def _opauc(covariance: str = "full", rank: int | None = None) -> Build:
         return AUCClassifier(at["lambda"], solver=solver, random_state=seed)
 
     return build
+
+
+def _opauc_of_any_width(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
+    build = _opauc() if facts.d <= _WIDE else _opauc("gaussian", 50)
+    return build(at, facts, seed)
 
 
 def _coordinates(covariance: str, rank: int) -> Coordinates:
@@ -165,6 +169,22 @@ def _least_squares(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
     return AUCClassifier(at["lambda"], loss="square", max_iter=2000)
 
 
+class _ClassMeans:
+    """Scores by the difference of the class means δ: what the optimum turns to as α grows."""
+
+    def fit(self, X: Any, y: np.ndarray) -> "_ClassMeans":
+        means = [np.asarray(X[part].mean(axis=0)).ravel() for part in (y, ~y)]
+        self.coef_ = means[0] - means[1]
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        return np.asarray(X @ self.coef_)
+
+
+def _class_means(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
+    return _ClassMeans()
+
+
 def _batch_univariate(kind: str) -> Build:
     def build(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
         from sklearn.linear_model import LogisticRegression, RidgeClassifier
@@ -179,10 +199,6 @@ def _batch_univariate(kind: str) -> Build:
 
 def _per_entry(passes: float, seconds: float) -> Callable[[Facts], float]:
     return lambda facts: passes * (5e-8 + seconds * facts.row)
-
-
-def _square_too_large(facts: Facts) -> str | None:
-    return "two d×d matrices do not fit" if facts.d > 5000 else None
 
 
 _two = {"C": SPAM_STEPS, "beta": TENS}
@@ -215,10 +231,9 @@ METHODS: dict[str, Method] = {
     ),
     "OPAUC": Method(
         _eta_lambda,
-        _opauc(),
-        lambda f: 3e-10 * f.d**2 + 1e-7,
-        "constant step, one pass, last iterate",
-        _square_too_large,
+        _opauc_of_any_width,
+        lambda f: 3e-10 * f.d**2 + 1e-7 if f.d <= _WIDE else _sketch(f),
+        f"constant step, one pass, last iterate; OPAUCr above {_WIDE} features",
     ),
     "OPAUCr": Method(
         _eta_lambda, _opauc("gaussian", 50), _sketch, "rank 50, one pass, last iterate"
@@ -261,6 +276,9 @@ METHODS: dict[str, Method] = {
         _batch_univariate("square"),
         _per_entry(25, 4e-9),
         "scikit-learn, class-balanced",
+    ),
+    "class means": Method(
+        {}, _class_means, _per_entry(1, 1e-8), "their difference: the optimum as alpha grows"
     ),
     "optimum": Method(
         {"alpha": OUR_PENALTIES},

@@ -82,6 +82,7 @@ HIGHDIM = TableSpec(
         "OPAUC_f",
         "OPAUC_rp",
         "OPAUC_pca",
+        "class means",
     ],
     protocol=_LONG,
     columns={"OAM_seq, 50": "OAM_seq", "OAM_gra, 50": "OAM_gra"},

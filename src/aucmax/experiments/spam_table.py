@@ -24,7 +24,7 @@ TABLE = TableSpec(
         Source("sector", HALVES, "unit-norm"),
         Source("news20", HALVES, "unit-norm"),
     ],
-    methods=["SPAM-L2", "SPAM-NET", "SOLAM", "OPAUC", "OAM_seq", "B-LS-SVM"],
+    methods=["SPAM-L2", "SPAM-NET", "SOLAM", "OPAUC", "OAM_seq", "B-LS-SVM", "class means"],
     protocol=Protocol(runs=1, folds=5, tuning="nested", tune_rows=5000, coarse=False, seed=0),
     columns={},
     tested=False,

@@ -11,7 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
 
-from aucmax.experiments.methods import METHODS, facts_of
+from aucmax.experiments.methods import facts_of
 from aucmax.experiments.protocol import Job, Protocol, Source, seconds_of
 from aucmax.experiments.store import Store
 
@@ -150,9 +150,7 @@ def estimate(spec: TableSpec, sources: Sequence[Source], protocol: Protocol) -> 
     for source in sources:
         facts = facts_of(*source.load())
         out[source.name] = sum(
-            seconds_of(name, facts, protocol)
-            for name in (*spec.methods, CERTIFICATE)
-            if METHODS[name].limit(facts) is None
+            seconds_of(name, facts, protocol) for name in (*spec.methods, CERTIFICATE)
         )
     return out
 
@@ -181,31 +179,25 @@ def run_table(
         Called with the name of each job and its seconds as it ends, 0 for those in the store.
     """
     names = [*dict.fromkeys((*spec.methods, CERTIFICATE))]
-    runnable = []
-    for source in sources:
-        facts = facts_of(*source.load())
-        for name in names:
-            why = METHODS[name].limit(facts)
-            runnable.append((source, name, why))
+    pairs = [(source, name) for source in sources for name in names]
     tunings = {
         (source.name, name, part): Job(source, name, protocol, part)
-        for source, name, why in runnable
-        if why is None
+        for source, name in pairs
         for part in (range(protocol.parts) if protocol.tuning == "nested" else (0,))
     }
     tuned = _all(tunings, store, n_jobs, done)
     fits = {}
-    for source, name, why in runnable:
+    for source, name in pairs:
         for part in range(protocol.parts):
             at = tuned.get((source.name, name, part if protocol.tuning == "nested" else 0))
-            if why is None and at is not None and "error" not in at:
+            if at is not None and "error" not in at:
                 settings = tuple(sorted(at["settings"].items()))
                 fits[source.name, name, part] = Job(source, name, protocol, part, settings)
     fitted = _all(fits, store, n_jobs, done)
     theirs = published(spec)
     cells, seconds = {}, dict.fromkeys((source.name for source in sources), 0.0)
     rows = []
-    for source, name, why in runnable:
+    for source, name in pairs:
         found = [fitted[k] for k in fitted if k[:2] == (source.name, name)]
         tried = [tuned[k] for k in tuned if k[:2] == (source.name, name)]
         good = [row for row in found if "error" not in row]
@@ -218,7 +210,7 @@ def run_table(
             float(np.mean([row["seconds"] for row in good])) if good else float("nan"),
             float(np.max([row["optimality"] for row in good])) if good else float("nan"),
             theirs.get((source.name, name)),
-            (why,) if why is not None else tuple(dict.fromkeys(errors)),
+            tuple(dict.fromkeys(errors)),
         )
         seconds[source.name] += sum(row["job_seconds"] for row in (*tried, *found))
         rows += good
