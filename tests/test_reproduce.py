@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,12 +20,13 @@ from aucmax.experiments import crossing, figures, protocol, table_report, tables
 from aucmax.experiments.catalogue import CATALOGUE
 from aucmax.experiments.methods import METHODS, Facts, facts_of
 from aucmax.experiments.protocol import Job, Protocol, Source, splits_of
-from aucmax.experiments.store import Store, key_of
+from aucmax.experiments.store import Store, key_of, locked_store
 from aucmax.experiments.tables import Cell, Published, TableSpec
 from aucmax.experiments.tuning import coarse_to_fine, evaluations
 from aucmax.metrics import roc_auc
 from aucmax.solvers import SPAM
 
+ALTERED = "its files are not the published ones"
 TABLES = [spec for spec in CATALOGUE.values() if isinstance(spec, TableSpec)]
 
 
@@ -41,9 +43,14 @@ def folder(tmp_path, monkeypatch):
         y = np.repeat([-1, 1], counts)
         X = rng.normal(size=(len(y), d)) + 0.5 * y[:, None]
         dump_svmlight_file(X, y, str(data / name), zero_based=False)
-    protocol._loaded.cache_clear()
+    forget_data()
     yield tmp_path
+    forget_data()
+
+
+def forget_data():
     protocol._loaded.cache_clear()
+    protocol.digest_of.cache_clear()
 
 
 @pytest.fixture
@@ -53,7 +60,10 @@ def run(capsys):
     def run(*arguments):
         with pytest.raises(SystemExit) as end:
             main(["reproduce", *map(str, arguments)])
-        return (end.value.code, *capsys.readouterr())
+        out, err = capsys.readouterr()
+        lines = err.splitlines(keepends=True)
+        # the made data sets stand under the names of others
+        return end.value.code, out, "".join(line for line in lines if ALTERED not in line)
 
     return run
 
@@ -89,14 +99,14 @@ def test_a_search_from_coarse_to_fine_finds_the_top_of_a_hill():
 def test_a_line_that_a_kill_cut_short_is_dropped(tmp_path):
     path = tmp_path / "jobs.jsonl"
     store = Store(path)
-    store.add("a", {"x": 1})
-    store.add("b", {"x": 2})
+    store.add("a", {"rows": [1], "job_seconds": 1.0})
+    store.add("b", {"rows": [2], "job_seconds": 1.0})
     whole = path.read_bytes()
     for end in range(len(whole)):
         path.write_bytes(whole[:end])
         again = Store(path)
         assert list(again.rows) == ["a", "b"][: whole[: end + 1].count(b"\n")]
-        again.add("c", {"x": 3})
+        again.add("c", {"rows": [3], "job_seconds": 1.0})
         assert Store(path).rows == again.rows
     assert key_of({"a": 1, "b": 2}) == key_of({"b": 2, "a": 1}) != key_of({"a": 1, "b": 3})
 
@@ -327,6 +337,146 @@ def test_a_bad_cell_is_told_and_stops_nothing(run, tmp_path, monkeypatch):
     assert b"no luck" not in (out / "spam-table" / "jobs.jsonl").read_bytes()  # to be tried again
 
 
+def test_a_failed_run_is_in_the_csv(run, tmp_path, monkeypatch):
+    broken = METHODS["SOLAM"]
+
+    def build(at, facts, seed):
+        raise RuntimeError("no luck")
+
+    monkeypatch.setitem(METHODS, "SOLAM", type(broken)(
+        broken.axes, build, broken.row_seconds, broken.note))  # fmt: skip
+    out = tmp_path / "out"
+    assert run("spam-table", "--data", "fourclass", "--quick", "--jobs", 1, "-o", out)[0] == 0
+    rows = rows_of(out / "spam-table" / "runs.csv")
+    bad = [row for row in rows if row["error"]]
+    assert [row["method"] for row in bad] == ["SOLAM"] * 3
+    assert {(row["error"], row["auc"]) for row in bad} == {("RuntimeError: no luck", "")}
+    assert len(rows) == 3 * 8
+
+
+def test_other_data_under_the_same_name_is_run_again(run, folder, tmp_path, capsys):
+    out = tmp_path / "out"
+    options = ("opauc-online", "--data", "diabetes", "--quick", "--jobs", 1, "-o", out)
+    aucs = []
+    for flipped in (False, True):
+        if flipped:
+            path = folder / "data" / "diabetes"
+            path.write_text(path.read_text().replace("-1 1:", "1 1:", 100))
+            forget_data()
+        with pytest.raises(SystemExit) as end:
+            main(["reproduce", *map(str, options)])
+        assert end.value.code == 0
+        assert "diabetes: " + ALTERED in " ".join(capsys.readouterr().err.split())
+        aucs.append([row["auc"] for row in rows_of(out / "opauc-online" / "runs.csv")])
+    assert all(a != b for a, b in zip(*aucs, strict=True))
+
+
+def test_a_broken_file_is_told_and_left_out(run, folder, tmp_path):
+    (folder / "data" / "fourclass_scale").write_text("1 1:0.5\n-1 1:x\n")
+    options = ("--quick", "--jobs", 1, "-o", tmp_path / "out")
+    code, text, err = run("opauc-online", "--data", "diabetes,fourclass", *options)
+    assert code == 0
+    assert "warning: opauc-online: left out: " in err
+    assert "fourclass_scale" in err
+    assert "diabetes" in text
+    code, _, err = run("opauc-online", "--data", "fourclass", *options)
+    assert code == 2
+    assert "none of its data sets can be read here (fourclass)" in " ".join(err.split())
+    broken = {e["name"]: e["broken"] for e in json.loads(run("--list", "--json")[1])}
+    assert set(broken["opauc-online"]) == {"fourclass"}
+
+
+def test_all_goes_on_after_what_fails(run, tmp_path, monkeypatch):
+    few = {name: CATALOGUE[name] for name in ("opauc-online", "opauc-iterations")}
+    monkeypatch.setattr("aucmax.experiments.catalogue.CATALOGUE", few)
+    out = tmp_path / "out"
+    (out / "opauc-online" / "runs.csv").mkdir(parents=True)
+    code, text, err = run("all", "--data", "fourclass", "--quick", "--jobs", 1, "-o", out)
+    assert code == 1
+    assert "error: opauc-online: " in err
+    assert "runs.csv" in err
+    assert "OPAUC and OAM against the rows seen" in text
+
+
+@pytest.mark.parametrize("count", [60, 61, 62, 63, 64])
+def test_tuning_takes_at_most_so_many_rows(count):
+    rng = np.random.default_rng(0)
+    y = np.arange(count) % 3 == 0
+    job = Job(Source("made"), "optimum", Protocol(1, 5, "nested", 62, True, 0), 0)
+    found = job._tune(rng.normal(size=(count, 2)) + y[:, None], y)
+    assert found["rows"] == min(count, 62)
+
+
+def test_two_commands_do_not_write_to_one_file(tmp_path):
+    pytest.importorskip("fcntl")
+    path = tmp_path / "jobs.jsonl"
+    with (
+        locked_store(path) as store,
+        pytest.raises(ValueError, match="another command is writing to"),
+        locked_store(path),
+    ):
+        pass
+    with locked_store(path) as store:
+        store.add("a", {"rows": [], "job_seconds": 1.0})
+    assert "a" in Store(path)
+
+
+def test_a_row_that_lacks_something_is_run_again(tmp_path):
+    path = tmp_path / "jobs.jsonl"
+    whole = {"key": "a", "kind": "fit", "data": "d", "method": "m", "settings": {}, "auc": 0.5,
+             "seconds": 1.0, "optimality": 0.0, "job_seconds": 1.0}  # fmt: skip
+    lines = [whole, {"key": "a"}, {"key": "b", "kind": "fit"}, {"key": "c", "kind": "other"},
+             {"key": "d", "rows": [], "job_seconds": 1.0}, [1], "x", {"key": ["e"]}]  # fmt: skip
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines) + '{"key": "f", "ro')
+    assert Store(path).rows == {"a": whole, "d": lines[4]}
+    assert path.read_text().count("\n") == 2
+
+
+def test_a_store_that_cannot_be_written_says_so(tmp_path):
+    store = Store(tmp_path / "none" / "jobs.jsonl")
+    with pytest.raises(OSError, match=r"jobs.jsonl: cannot be written to .*run the same command"):
+        store.add("a", {"rows": []})
+
+
+def test_a_figure_whose_pieces_failed_keeps_the_others(tmp_path, monkeypatch):
+    spec = CATALOGUE["sadmm-learning-rate"]
+    source = Source("diabetes")
+
+    def run(piece):
+        if piece["lambda"] == 1e-4:
+            raise RuntimeError("no luck")
+        return spec.run(piece)
+
+    some = replace(spec, run=run, sources=[source])
+    store = Store(tmp_path / "jobs.jsonl")
+    drawn = figures.run_figure(
+        some, [source], figures.Setting(1, 0, True), store, 1, lambda words, seconds: None
+    )
+    assert [line.partition(": ")[2] for line in drawn.failures] == ["RuntimeError: no luck"]
+    assert len(drawn.panels) == 1
+    assert "λ = 1e-05" in drawn.findings[0]
+    assert "λ = 0.0001" not in drawn.findings[0]
+
+
+def test_figures_of_one_paper_stand_in_another():
+    """VRSPAM's rivals are the poster's figures, whose rivals are those of OPAUC's paper."""
+    found = {spec.name: tables.published(spec) for spec in TABLES}
+    poster, vrspam = found["spam-table"], found["vrspam-table"]
+    rivals = [k for k in vrspam if k in poster and k[0] != "usps"]
+    assert len(rivals) == 28
+    assert all(vrspam[k] == poster[k] for k in rivals)
+    theirs = {"OPAUC": ("OPAUC", "OPAUCr"), "OAM_seq": ("OAM_seq", "OAM_seq, 50"),
+              "B-LS-SVM": ("batch LS-SVM",)}  # fmt: skip
+    known = found["opauc-online"] | found["opauc-batch"] | found["opauc-highdim"]
+    same = [
+        any(poster[data, ours] == known.get((data, name)) for name in names)
+        for ours, names in theirs.items()
+        for data in {d for d, m in poster if m == ours} - {"fourclass"}
+    ]
+    assert len(same) > 25
+    assert all(same)
+
+
 def test_far_cells_get_their_reason():
     spec = CATALOGUE["spam-table"]
     best = Cell("usps", "optimum", (0.9, 0.9), 1.0, 0.0, None, ())
@@ -447,8 +597,12 @@ def test_the_command_line(run, tmp_path):
     for arguments, message in (
         ((), "name what to regenerate"),
         (("table-9",), "there is no 'table-9'; there are spam-table,"),
-        (("spam-table", "--data", "iris"), "has no 'iris'; it has diabetes,"),
-        (("sadmm-l1",), "none of its data sets is here"),
+        (("spam-table", "--data", "iris"), "no 'iris' in spam-table; there are diabetes,"),
+        (("all", "--data", "diabtes"), "no 'diabtes' in any of them; there are diabetes,"),
+        (("spam-table", "--data", ","), "--data names no data set"),
+        (("sadmm-l1",), "none of its data sets can be read here (a9a, splice,"),
+        (("crossing", "--tune-rows", "100"), "--tune-rows is for tables; crossing is a figure"),
+        (("sadmm-l1", "--protocol", "authors"), "--protocol is for tables"),
     ):
         code, text, err = run(*arguments, "-o", tmp_path / "out")
         assert (code, text) == (2, "")

@@ -15,6 +15,8 @@ from aucmax.cli._shared import Json, command_line, console, print_json, tell, wo
 
 __all__ = ["reproduce"]
 
+TUNE_ROWS = 5000
+
 
 class Tuning(StrEnum):
     """How settings are tuned."""
@@ -48,15 +50,18 @@ def reproduce(
         int | None, typer.Option("--runs", min=1, help="Repetitions of the folds or splits.")
     ] = None,
     tune_rows: Annotated[
-        int, typer.Option("--tune-rows", min=60, help="Most rows of a training part to tune on.")
-    ] = 5000,
+        int,
+        typer.Option(
+            "--tune-rows", min=60, help="Most rows of a training part to tune on; of tables."
+        ),
+    ] = TUNE_ROWS,
     quick: Annotated[
         bool, typer.Option("--quick", help="A small version of everything, in minutes.")
     ] = False,
     jobs: Annotated[
         int, typer.Option("--jobs", help="Processes at a time; -1 is one for each core.")
     ] = -1,
-    seed: Annotated[int, typer.Option(min=0, help="Of the splits and the methods.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of the splits and the methods.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Regenerate a published table or figure from raw data.
@@ -84,18 +89,66 @@ def reproduce(
         raise ValueError("name what to regenerate, or use --list to see what there is.")
     if name != "all" and name not in CATALOGUE:
         raise ValueError(f"there is no {name!r}; there are {', '.join(CATALOGUE)} and all.")
-    asked = Asked(
-        output, protocol.value, words(data or ""), runs, tune_rows, quick, jobs, seed, as_json
-    )
+    _check_figure(name, protocol, tune_rows)
     chosen = list(CATALOGUE.values()) if name == "all" else [CATALOGUE[name]]
-    reports = []
+    asked = Asked(
+        output,
+        protocol.value,
+        _names(data, chosen),
+        runs,
+        tune_rows,
+        quick,
+        jobs,
+        seed,
+        as_json,
+    )
+    reports, failed = [], False
     for spec in chosen:
-        there = _there(spec, asked, skip=name == "all")
-        if there:
-            run = _table if isinstance(spec, TableSpec) else _figure
-            reports.append(run(spec, there, asked))
+        try:
+            there = _there(spec, asked, skip=name == "all")
+            if there:
+                run = _table if isinstance(spec, TableSpec) else _figure
+                reports.append(run(spec, there, asked))
+        except (ValueError, OSError) as error:
+            if name != "all":
+                raise
+            tell("error", f"{spec.name}: {error}")
+            failed = True
+        except KeyboardInterrupt:
+            tell("warning", "what is finished is kept; the same command goes on from there")
+            raise
     if as_json:
         print_json(reports)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _check_figure(name: str, protocol: Tuning, tune_rows: int) -> None:
+    """Raise where an option is for tables only."""
+    from aucmax.experiments.catalogue import CATALOGUE
+    from aucmax.experiments.tables import TableSpec
+
+    if name == "all" or isinstance(CATALOGUE[name], TableSpec):
+        return
+    for option, given in (
+        ("--protocol", protocol != Tuning.nested),
+        ("--tune-rows", tune_rows != TUNE_ROWS),
+    ):
+        if given:
+            raise ValueError(f"{option} is for tables; {name} is a figure, and does not use it.")
+
+
+def _names(data: str | None, chosen: list[Any]) -> list[str]:
+    """Return the names given with --data; an error where none of the experiments has one."""
+    given = words(data or "")
+    if data is not None and not given:
+        raise ValueError("--data names no data set; give names separated by commas.")
+    known = dict.fromkeys(source.name for spec in chosen for source in spec.sources)
+    for word in given:
+        if word not in known:
+            what = chosen[0].name if len(chosen) == 1 else "any of them"
+            raise ValueError(f"--data: no {word!r} in {what}; there are {', '.join(known)}.")
+    return given
 
 
 class Asked(NamedTuple):
@@ -120,11 +173,14 @@ def _list(as_json: bool) -> None:
     from aucmax.experiments.catalogue import CATALOGUE
     from aucmax.experiments.protocol import present
 
-    entries = []
+    entries: list[dict[str, Any]] = []
     for spec in CATALOGUE.values():
-        there, missing = present(spec.sources)
-        here = [source.name for source in there]
-        entries.append({"name": spec.name, "title": spec.title, "here": here, "missing": missing})
+        found = present(spec.sources)
+        here = [source.name for source in found.there]
+        entries.append({
+            "name": spec.name, "title": spec.title, "here": here, "missing": found.missing,
+            "broken": found.broken,
+        })  # fmt: skip
     if as_json:
         print_json(entries)
         return
@@ -139,27 +195,33 @@ def _list(as_json: bool) -> None:
                 "them",
                 style="dim",
             )
+        for why in entry["broken"].values():
+            screen.print(f"  broken: {why}", style="dim")
 
 
 def _there(spec: Any, asked: Asked, skip: bool) -> list[Any]:
     """Return the data sets to run on; an error if there are none, unless they may be skipped."""
     from aucmax.experiments.protocol import present
 
-    names = [source.name for source in spec.sources]
-    unknown = [word for word in asked.data if word not in names]
-    if unknown and not skip:
-        listed = ", ".join(names)
-        raise ValueError(f"--data: {spec.name} has no {unknown[0]!r}; it has {listed}.")
-    sources = [s for s in spec.sources if not asked.data or s.name in asked.data]
+    sources = [s for s in spec.sources if s.made or not asked.data or s.name in asked.data]
     with working(f"reading the data of {spec.name}", asked.as_json):
-        there, _ = present(sources)
-    if not there and not skip:
-        raise ValueError(
-            f"{spec.name}: none of its data sets is here; set AUCMAX_DATA to their folder, or "
-            "see 'aucmax datasets'."
+        found = present(sources)
+    there = found.there
+    for why in found.broken.values():
+        tell("warning", f"{spec.name}: left out: {why}")
+    for name in found.altered:
+        tell(
+            "warning",
+            f"{name}: its files are not the published ones; figures may not compare",
         )
-    if not there and sources:
-        tell("warning", f"{spec.name}: left out, none of its data sets is here")
+    if not there and not skip:
+        names = ", ".join(source.name for source in sources)
+        raise ValueError(
+            f"{spec.name}: none of its data sets can be read here ({names}); set AUCMAX_DATA to "
+            "their folder, or see 'aucmax datasets'."
+        )
+    if not there:
+        tell("warning", f"{spec.name}: left out, none of its data sets is here or asked for")
     return there[:2] if asked.quick and not asked.data else there
 
 
@@ -178,7 +240,7 @@ def _table(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
     from aucmax.cli._reproduce_bar import bar, plain_table
     from aucmax.experiments import table_report, tables
     from aucmax.experiments.catalogue import CATALOGUE
-    from aucmax.experiments.store import Store
+    from aucmax.experiments.store import locked_store
 
     protocol = replace(
         spec.protocol, tuning=asked.tuning, tune_rows=asked.tune_rows, seed=asked.seed
@@ -190,12 +252,13 @@ def _table(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
     about = tables.estimate(spec, there, protocol)
     what = f"{_count(len(there), 'data set')}, {_count(protocol.parts, 'run')} of each method"
     _announce(spec, what, sum(about.values()), asked.cores, asked)
-    folder = asked.output / spec.name
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = _folder(asked, spec)
     # tables share cells: OPAUC's are the same in two of them
     beside = [asked.output / other / "jobs.jsonl" for other in CATALOGUE if other != spec.name]
-    store = Store(folder / "jobs.jsonl", beside)
-    with bar(_jobs(spec, there, protocol), asked.as_json) as done:
+    with (
+        locked_store(folder / "jobs.jsonl", beside) as store,
+        bar(_jobs(spec, there, protocol), asked.as_json) as done,
+    ):
         results = tables.run_table(spec, there, protocol, store, asked.cores, done)
     tables.write_runs(results, folder / "runs.csv")
     table_report.write_markdown(results, folder / "table.md")
@@ -222,7 +285,7 @@ def _table(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
 def _figure(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
     from aucmax.cli._reproduce_bar import bar
     from aucmax.experiments import figures
-    from aucmax.experiments.store import Store
+    from aucmax.experiments.store import locked_store
 
     runs = asked.runs if asked.runs is not None else 1 if asked.quick else spec.runs
     setting = figures.Setting(runs, asked.seed, asked.quick)
@@ -230,10 +293,9 @@ def _figure(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
     # what is timed runs alone
     cores = 1 if spec.timed else asked.cores
     _announce(spec, f"{_count(len(there), 'data set')}, {_count(runs, 'run')}", about, cores, asked)
-    folder = asked.output / spec.name
-    folder.mkdir(parents=True, exist_ok=True)
-    store = Store(folder / "jobs.jsonl")
-    with bar(len(figures.pieces_of(spec, there, setting)), asked.as_json) as done:
+    folder = _folder(asked, spec)
+    pieces = len(figures.pieces_of(spec, there, setting))
+    with locked_store(folder / "jobs.jsonl") as store, bar(pieces, asked.as_json) as done:
         drawn = figures.run_figure(spec, there, setting, store, cores, done)
     names = figures.write_figure(drawn, folder, command_line(), asked.seed)
     if not asked.as_json:
@@ -257,13 +319,26 @@ def _jobs(spec: Any, there: list[Any], protocol: Any) -> int:
     return len(there) * methods * (tunings + protocol.parts)
 
 
+def _folder(asked: Asked, spec: Any) -> Path:
+    """Make the folder of an experiment."""
+    folder = asked.output / spec.name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(
+            f"--output: the folder {folder} cannot be made ({error.strerror or error}); name "
+            "another."
+        ) from None
+    return folder
+
+
 def _count(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _duration(seconds: float) -> str:
     if seconds < 90:
-        return f"{max(seconds, 1):.0f} seconds"
+        return f"{seconds:.0f} seconds" if seconds >= 1.5 else "a second"
     if seconds < 5400:
         return f"{seconds / 60:.0f} minutes"
     return f"{seconds / 3600:.1f} hours"

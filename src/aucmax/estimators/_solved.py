@@ -122,6 +122,7 @@ class SolvedScorer(LinearScorer):
                 state = solver.resume(problem, penalty, self.coef_[0], self.n_iter_)
             self._stream = {
                 "solver": solver.name,
+                "average": getattr(solver, "average", None),
                 "passes": self.n_iter_,
                 "rng": copy.deepcopy(rng),
                 "steps": state,
@@ -255,11 +256,13 @@ class SolvedScorer(LinearScorer):
         if old is None or old["solver"] != solver.name:
             state = {
                 "solver": solver.name,
+                "average": getattr(solver, "average", None),
                 "passes": 0,
                 "rng": copy.deepcopy(check_random_state(self.random_state)),
                 "steps": solver.begin(d, penalty),
             }
         else:
+            _check_average(solver, old)
             state = copy.deepcopy(old)
         weight = np.ones(len(sign)) if weight is None else weight
         solver.take(state["steps"], rows, sign, weight, penalty, state["rng"])
@@ -294,3 +297,12 @@ class SolvedScorer(LinearScorer):
             "optimality_": np.nan,
             "history_": np.empty(0, dtype=HISTORY_DTYPE),
         }
+
+
+def _check_average(solver: StochasticSolver, stream: dict[str, Any]) -> None:
+    """Raise where a stream was begun with iterates averaged and goes on without, or the reverse."""
+    if bool(getattr(solver, "average", None)) != bool(stream["average"]):
+        raise ValueError(
+            f"average cannot change between calls of partial_fit (it was {stream['average']!r}); "
+            "set it back, or begin with a new estimator."
+        )

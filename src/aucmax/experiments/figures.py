@@ -181,9 +181,12 @@ def run_figure(
     for _ in range(len(keys) - len(todo)):
         done(spec.name, 0.0)
     failures = []
-    pool = Parallel(n_jobs=n_jobs if len(todo) > 1 else 1, return_as="generator", batch_size=1)
-    found = pool(delayed(_one)(spec.run, piece) for piece in todo)
-    for piece, (rows, error, took) in zip(todo, found, strict=True):
+    pool = Parallel(
+        n_jobs=n_jobs if len(todo) > 1 else 1, return_as="generator_unordered", batch_size=1
+    )
+    found = pool(delayed(_one)(spec.run, piece, i) for i, piece in enumerate(todo))
+    for i, rows, error, took in found:
+        piece = todo[i]
         if error is None:
             store.add(keys[piece], {"rows": rows, "job_seconds": took})
         else:
@@ -195,8 +198,13 @@ def run_figure(
         if key in store:
             seconds[piece.source.name] += store[key]["job_seconds"]
     rows = [row for key in keys.values() if key in store for row in store[key]["rows"]]
-    panels = spec.panels(rows) if rows else []
-    return Drawn(spec, rows, panels, spec.findings(rows) if rows else [], failures, seconds)
+    panels, findings = [], []
+    try:
+        panels = spec.panels(rows) if rows else []
+        findings = spec.findings(rows) if rows else []
+    except Exception as error:  # where pieces are missing; the rows are written all the same
+        failures.append(f"drawing: {type(error).__name__}: {error}")
+    return Drawn(spec, rows, panels, findings, failures, seconds)
 
 
 def _key(spec: FigureSpec, piece: Piece) -> str:
@@ -206,15 +214,18 @@ def _key(spec: FigureSpec, piece: Piece) -> str:
     return key_of(facts)
 
 
-def _one(run: Callable[[Piece], list[Row]], piece: Piece) -> tuple[list[Row], str | None, float]:
+def _one(
+    run: Callable[[Piece], list[Row]], piece: Piece, i: int
+) -> tuple[int, list[Row], str | None, float]:
     started, error = time.perf_counter(), None
     rows: list[Row] = []
     try:
         with quiet():
-            rows = [{"data": piece.source.name, **row} for row in run(piece)]
+            about = {"data": piece.source.name, "seed": piece["seed"]}
+            rows = [{**about, **row} for row in run(piece)]
     except Exception as failed:
         error = " ".join(f"{type(failed).__name__}: {failed}".split())
-    return rows, error, time.perf_counter() - started
+    return i, rows, error, time.perf_counter() - started
 
 
 def mean_lines(

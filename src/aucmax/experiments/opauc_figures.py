@@ -18,6 +18,7 @@ from aucmax.solvers import OAM, OPAUC, UnivariateSGD
 
 FEW = 1000  # features up to which the full covariance is kept
 RANK = 50
+ALPHA = 1e-4
 RATES = tuple(float(2.0**k) for k in range(-12, 11, 2))
 PENALTIES = tuple(float(2.0**k) for k in range(-10, 11, 2))
 RANKS = (1, 2, 5, 10, 20, 50, 100, 200)
@@ -80,7 +81,8 @@ def _time_run(piece: Piece) -> list[Row]:
     auc = roc_auc(y_test, model.decision_function(X_test))
     method = piece["method"].replace("OPAUCr", "OPAUC")
     return [{"method": method, "run": piece["run"], "rows": len(y), "features": X.shape[1],
-             "seconds": took, "auc": auc}]  # fmt: skip
+             "seconds": took, "auc": auc, "passes": model.n_iter_,
+             "optimality": model.optimality_}]  # fmt: skip
 
 
 def _time_panels(rows: list[Row]) -> list[Panel]:
@@ -124,7 +126,7 @@ def _sweep_pieces(source: Source, setting: Setting, name: str, values: Any) -> l
 def _sweep_run(piece: Piece) -> list[Row]:
     X, X_test, y, y_test = _split(piece)
     name, value = piece.what[0]
-    alpha, step, rank = 1e-4, "auto", RANK
+    alpha, step, rank = ALPHA, "auto", RANK
     if name == "stepsize":
         step = value
     elif name == "lambda":
@@ -132,24 +134,32 @@ def _sweep_run(piece: Piece) -> list[Row]:
     else:
         rank = value
     solver = _opauc(X.shape[1], step, rank)
-    model = AUCClassifier(alpha, solver=solver, random_state=piece["run"])
-    scores = model.fit(X, y).decision_function(X_test)
+    model = AUCClassifier(alpha, solver=solver, random_state=piece["seed"] + piece["run"])
+    started = time.perf_counter()
+    model.fit(X, y)
+    took = time.perf_counter() - started
+    scores = model.decision_function(X_test)
     auc = roc_auc(y_test, scores) if np.all(np.isfinite(scores)) else 0.5
-    return [{name: value, "run": piece["run"], "auc": auc, "method": piece.source.name}]
+    wide = X.shape[1] > FEW
+    return [{
+        "method": "OPAUCr" if wide else "OPAUC", "run": piece["run"], "stepsize": step,
+        "lambda": alpha, "rank": rank if wide or name == "rank" else "", "auc": auc,
+        "seconds": took, "passes": model.n_iter_, "optimality": model.optimality_,
+    }]  # fmt: skip
 
 
 def _sweep_panels(rows: list[Row], name: str, label: str) -> list[Panel]:
     words = {"stepsize": "constant step η", "lambda": "λ", "rank": "rank τ"}[name]
     return [Panel(
         name, f"OPAUC: test AUC against {label}", words, "test AUC",
-        mean_lines(rows, name, "auc", "method"),
+        mean_lines(rows, name, "auc", "data"),
         "Mean of the runs, one standard deviation to either side; one pass.", xlog=True,
     )]  # fmt: skip
 
 
 def _sweep_findings(rows: list[Row], name: str) -> list[str]:
     out = []
-    for data, line in mean_lines(rows, name, "auc", "method").items():
+    for data, line in mean_lines(rows, name, "auc", "data").items():
         best = int(np.argmax(line.y))
         within = line.x[line.y >= line.y[best] - 0.01]
         out.append(
@@ -212,6 +222,7 @@ TIME = FigureSpec(
     run=_time_run,
     panels=_time_panels,
     findings=_time_findings,
+    fixed=(FEW, RANK, ALPHA),
     runs=3,
     seconds=lambda source, setting: setting.runs * _pass_seconds(source, 3.0),
     timed=True,
@@ -224,6 +235,7 @@ STEPSIZE = FigureSpec(
     run=_sweep_run,
     panels=partial(_sweep_panels, name="stepsize", label="the step size"),
     findings=partial(_sweep_findings, name="stepsize"),
+    fixed=(FEW, RANK, ALPHA),
     runs=5,
     seconds=lambda source, setting: setting.runs * _pass_seconds(source, len(RATES)),
 )
@@ -235,6 +247,7 @@ LAMBDA = FigureSpec(
     run=_sweep_run,
     panels=partial(_sweep_panels, name="lambda", label="the penalty"),
     findings=partial(_sweep_findings, name="lambda"),
+    fixed=(FEW, RANK, ALPHA),
     runs=5,
     seconds=lambda source, setting: setting.runs * _pass_seconds(source, len(PENALTIES)),
 )
@@ -246,6 +259,7 @@ RANK_FIGURE = FigureSpec(
     run=_sweep_run,
     panels=partial(_sweep_panels, name="rank", label="the rank of the sketch"),
     findings=partial(_sweep_findings, name="rank"),
+    fixed=(FEW, RANK, ALPHA),
     runs=3,
     seconds=lambda source, setting: setting.runs * _pass_seconds(source, sum(RANKS) / RANK),
 )
@@ -257,6 +271,7 @@ ITERATIONS = FigureSpec(
     run=_rows_run,
     panels=_rows_panels,
     findings=_rows_findings,
+    fixed=(FEW, RANK, ALPHA),
     runs=5,
     seconds=lambda source, setting: setting.runs * _pass_seconds(source, 3.0),
 )

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
@@ -17,7 +17,16 @@ from aucmax.experiments.store import key_of
 from aucmax.experiments.tuning import coarse_to_fine, evaluations
 from aucmax.metrics import roc_auc
 
-__all__ = ["Job", "Protocol", "Source", "digest_of", "present", "seconds_of", "splits_of"]
+__all__ = [
+    "Job",
+    "Presence",
+    "Protocol",
+    "Source",
+    "digest_of",
+    "present",
+    "seconds_of",
+    "splits_of",
+]
 
 _TUNE_FOLDS = 3
 
@@ -135,8 +144,6 @@ class Job:
 
     def run(self) -> dict[str, Any]:
         """Do it; a failure becomes the row's ``error``."""
-        X, positive = self.source.load()
-        train, test = splits_of(positive, self.protocol)[self.part]
         row: dict[str, Any] = {
             "data": self.source.name,
             "method": self.method,
@@ -146,6 +153,8 @@ class Job:
         }
         started = time.perf_counter()
         try:
+            X, positive = self.source.load()
+            train, test = splits_of(positive, self.protocol)[self.part]
             if self.settings is None:
                 row |= self._tune(X[train], positive[train])
             else:
@@ -158,7 +167,9 @@ class Job:
     def _tune(self, X: Any, positive: np.ndarray) -> dict[str, Any]:
         method, seed = METHODS[self.method], self.protocol.seed
         rows = np.arange(len(positive))
-        if len(rows) > self.protocol.tune_rows:
+        if len(rows) == self.protocol.tune_rows + 1:  # which stratified splits refuse
+            rows = np.delete(rows, np.argmax(positive == (np.mean(positive) > 0.5)))
+        elif len(rows) > self.protocol.tune_rows:
             some = StratifiedShuffleSplit(1, train_size=self.protocol.tune_rows, random_state=seed)
             rows, _ = next(some.split(rows, positive))
             rows = np.sort(rows)
@@ -223,11 +234,10 @@ def _number(value: Any) -> float:
 
 @lru_cache(maxsize=64)
 def digest_of(name: str) -> str:
-    """Return the digests of a data set's files, for the keys of results."""
+    """Return the digests of a data set's files as they are here, for the keys of results."""
     if name not in datasets.names():
         return ""
-    parts = datasets.about(name).parts
-    return ",".join(part.sha256[:12] for part in parts)
+    return ",".join(digest[:12] for digest in datasets.load(name).sha256)
 
 
 @contextlib.contextmanager
@@ -250,15 +260,45 @@ def seconds_of(method: str, facts: Facts, protocol: Protocol) -> float:
     return tunings * count * each + protocol.parts * (a_row * share * facts.n + 2e-3)
 
 
-def present(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
-    """Return the data sets that are there, and the names of those that are not."""
-    there, missing = [], []
+class Presence(NamedTuple):
+    """Which data sets are there.
+
+    Parameters
+    ----------
+    there : list of Source
+        They can be read.
+    missing : list of str
+        Names of those that have no file.
+    broken : dict of str to str
+        What is wrong with the files of others.
+    altered : list of str
+        Of those that are there, the names whose files are not the registry's.
+    """
+
+    there: list[Source]
+    missing: list[str]
+    broken: dict[str, str]
+    altered: list[str]
+
+
+def present(sources: Sequence[Source]) -> Presence:
+    """Return which data sets are there."""
+    found = Presence([], [], {}, [])
     for source in sources:
+        if source.made:
+            found.there.append(source)
+            continue
         try:
-            if not source.made:
-                datasets.load(source.name)
-        except (ValueError, OSError):
-            missing.append(source.name)
-        else:
-            there.append(source)
-    return there, missing
+            datasets.locate(source.name)
+        except ValueError:
+            found.missing.append(source.name)
+            continue
+        try:
+            verified = datasets.load(source.name).verified
+        except Exception as error:
+            found.broken[source.name] = str(error)
+            continue
+        found.there.append(source)
+        if not verified:
+            found.altered.append(source.name)
+    return found

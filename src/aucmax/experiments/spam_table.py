@@ -1,13 +1,19 @@
 """The table of the SPAM poster (Natole, Ying & Lyu 2018)."""
 
 from aucmax.experiments.protocol import Protocol, Source
-from aucmax.experiments.tables import TableSpec
+from aucmax.experiments.tables import Remark, TableSpec
 
 HALVES = ("random-halves", 0)
 
-SHIFTED = "the published columns of this row are another paper's, shifted by one (erratum 8)"
-GROUPED = "which classes form the positive one was drawn at random and is not known (erratum 9)"
-DELTA = "near the AUC of the difference of the class means: too strong a penalty (erratum 12)"
+SHIFTED = Remark(
+    "the published columns of this row are another paper's, shifted by one (erratum 8)"
+)
+GROUPED = Remark(
+    "which classes form the positive one was drawn at random and is not known (erratum 9)"
+)
+DELTA = Remark(
+    "near the AUC of the difference of the class means: too strong a penalty (erratum 12)", 1
+)
 
 TABLE = TableSpec(
     name="spam-table",

@@ -1,28 +1,40 @@
 """Finished pieces of an experiment, kept in a file so that a run goes on where it was killed."""
 
+import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Store", "key_of"]
+__all__ = ["Store", "key_of", "locked_store"]
+
+# what a row of each kind must have to be of use
+_PARTS = {
+    "figure": {"key", "rows", "job_seconds"},
+    "tuning": {"key", "data", "method", "settings", "job_seconds"},
+    "fit": {"key", "data", "method", "settings", "auc", "seconds", "optimality", "job_seconds"},
+}
 
 
 def key_of(facts: dict[str, Any]) -> str:
-    """Return a digest of everything that determines a result."""
-    text = json.dumps(facts, sort_keys=True, default=str)
+    """Return a digest of everything that determines a result, the version of aucmax among it."""
+    from aucmax import __version__
+
+    text = json.dumps({**facts, "aucmax": __version__}, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def _rows(raw: bytes) -> dict[str, dict[str, Any]]:
+    """Return the rows of a file by key, without those that are broken."""
     rows = {}
     for line in raw.splitlines():
         try:
             row = json.loads(line)
-            rows[row["key"]] = row
-        except (ValueError, KeyError, TypeError):
+            if _PARTS[row.get("kind", "figure")] <= row.keys():
+                rows[row["key"]] = row
+        except (ValueError, KeyError, TypeError, AttributeError):
             continue
     return rows
 
@@ -63,7 +75,32 @@ class Store:
         """Keep a row; it is on the disk when this returns."""
         row = {"key": key, **row}
         self.rows[key] = row
-        with open(self.path, "a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with open(self.path, "a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise OSError(
+                f"{self.path}: cannot be written to ({error.strerror or error}); what is in it is "
+                "kept: make room and run the same command again, or name another --output"
+            ) from error
+
+
+@contextlib.contextmanager
+def locked_store(path: Path, beside: Sequence[Path] = ()) -> Iterator[Store]:
+    """Yield a `Store` that no other process writes to meanwhile, where files can be locked."""
+    try:
+        import fcntl
+    except ImportError:  # Windows has no such locks
+        yield Store(path, beside)
+        return
+    with open(path.with_name(".lock"), "w", encoding="utf-8") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ValueError(
+                f"another command is writing to {path.parent}; wait until it ends, or name another "
+                "--output."
+            ) from None
+        yield Store(path, beside)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -15,9 +15,23 @@ from aucmax.experiments.methods import facts_of
 from aucmax.experiments.protocol import Job, Protocol, Source, seconds_of
 from aucmax.experiments.store import Store
 
-__all__ = ["CERTIFICATE", "Cell", "Published", "Results", "TableSpec", "run_table"]
+__all__ = ["CERTIFICATE", "Cell", "Published", "Remark", "Results", "TableSpec", "run_table"]
 
 CERTIFICATE = "optimum"
+
+
+class Remark(NamedTuple):
+    """Why published figures may differ from ours.
+
+    Parameters
+    ----------
+    words : str
+    side : int
+        1 explains those below ours, −1 those above, 0 both.
+    """
+
+    words: str
+    side: int = 0
 
 
 @dataclass(frozen=True)
@@ -42,7 +56,7 @@ class TableSpec:
         Published names of the methods whose names differ here.
     tested : bool
         Whether the paper tests every method against the first.
-    remarks : dict of (data set, method) to str
+    remarks : dict of (data set, method) to Remark
         Why a published figure may differ from ours; "*" stands for all.
     """
 
@@ -54,7 +68,7 @@ class TableSpec:
     protocol: Protocol
     columns: dict[str, str]
     tested: bool
-    remarks: dict[tuple[str, str], str]
+    remarks: dict[tuple[str, str], Remark]
 
 
 @dataclass(frozen=True)
@@ -213,7 +227,7 @@ def run_table(
             tuple(dict.fromkeys(errors)),
         )
         seconds[source.name] += sum(row["job_seconds"] for row in (*tried, *found))
-        rows += good
+        rows += [row for row in (*tried, *found) if "error" in row] + good
     missing = [d for d in dict.fromkeys(d for d, _ in theirs) if d not in seconds]
     return Results(spec, protocol, cells, rows, missing, seconds)
 
@@ -256,14 +270,14 @@ def _one(key: str, job: Job) -> tuple[str, dict[str, Any]]:
 
 def write_runs(results: Results, path: Path) -> None:
     """Write every single run as CSV, settings as columns of their own."""
-    settings = sorted({name for row in results.rows for name in row["settings"]})
+    settings = sorted({name for row in results.rows for name in row.get("settings", {})})
     head = ["data", "method", "run", "fold", "seed", "auc", "seconds", "passes", "objective",
-            "optimality", *settings]  # fmt: skip
+            "optimality", *settings, "error"]  # fmt: skip
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(head)
         for row in results.rows:
-            flat = {**row, **row["settings"]}
+            flat = {**row, **row.get("settings", {})}
             writer.writerow([flat.get(name, "") for name in head])
 
 
@@ -273,6 +287,6 @@ def quick(protocol: Protocol) -> Protocol:
         protocol,
         runs=1 if protocol.folds else 2,
         folds=min(protocol.folds, 3),
-        tune_rows=300,
+        tune_rows=min(protocol.tune_rows, 300),
         coarse=True,
     )

@@ -43,7 +43,7 @@ def run(piece: Piece) -> list[Row]:
     random = StratifiedShuffleSplit(1, test_size=0.2, random_state=piece["seed"] + piece["run"])
     train, test = next(random.split(np.zeros(len(positive)), positive))
     X_train, X_test, y, y_test = X[train], X[test], positive[train], positive[test]
-    common = {"method": piece["method"], "run": piece["run"]}
+    common = {"method": piece["method"], "run": piece["run"], "alpha": ALPHA}
     if piece["method"] == "optimum":
         model = AUCClassifier(ALPHA, tol=1e-8, max_iter=5000).fit(X_train, y)
         auc = roc_auc(y_test, model.decision_function(X_test))
