@@ -496,3 +496,22 @@ def test_every_solver_reaches_the_optimum_of_the_pairs(solver):
     else:
         close(clf.coef_[0], optimum, 1e-8)
         assert clf.optimality_ < 1e-8
+
+
+@pytest.mark.parametrize(
+    "solver", [name for name, kind in SOLVERS.items() if "average" in kind._get_param_names()]
+)
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("fitted", [False, True])
+def test_a_stream_keeps_its_averaging(solver, average, fitted):
+    """A mean over the later iterates alone would be neither of the two."""
+    X, y = rows(31, n=30)
+    clf = AUCClassifier(solver=SOLVERS[solver](average=average), random_state=0)
+    clf = clf.fit(X, y) if fitted else clf.partial_fit(X, y)
+    before = clf.coef_.copy()
+    clf.set_params(solver=SOLVERS[solver](average=not average))
+    with pytest.raises(ValueError, match="average cannot change between calls of partial_fit"):
+        clf.partial_fit(X, y)
+    np.testing.assert_array_equal(clf.coef_, before)
+    clf.set_params(solver=SOLVERS[solver](average=average)).partial_fit(X, y)
+    assert np.any(clf.coef_ != before)
