@@ -57,12 +57,13 @@ def run(piece: Piece) -> list[Row]:
     model = AUCClassifier(ALPHA, solver=solver, tol=1e-15, random_state=seed)
     model.set_params(callback=states.append).fit(X_train, y)
     update = _Update(X_train, y)
-    rows, before = [], np.zeros(X.shape[1])
+    # the first stage starts from one epoch of SPAM, of which there is no record
+    rows, before = [], None
     for state in states:
         variance = None
         if piece["method"] == "SPAM-L2":
             variance = update.variance(state.coef, None)
-        elif piece["method"] == "VRSPAM-L2":
+        elif piece["method"] == "VRSPAM-L2" and before is not None:
             variance = update.variance(state.coef, before)
         before = state.coef
         auc = roc_auc(y_test, np.asarray(X_test @ state.coef))
@@ -107,7 +108,7 @@ def panels(rows: list[Row]) -> list[Panel]:
             "mean squared distance to the gradient",
             mean_lines(both, "passes", "variance", "method"),
             "Exact, over all training rows, at the end of each pass or stage; for VRSPAM with the "
-            "snapshot of that stage.", ylog=True,
+            "snapshot of that stage, from the second on.", ylog=True,
         ))  # fmt: skip
         caption = f"Mean of the runs, one standard deviation to either side; optimum {best:.4f}."
         out.append(Panel(
