@@ -395,7 +395,8 @@ def _plain_lines(
         if log:
             scale("log")
             low, high = axis.get_view_interval()
-            subs = (1.0,) if high > 100 * low else (1.0, 2.0, 5.0)
+            # long numbers need more room
+            subs = (1.0,) if high > 100 * low else (1.0, 2.0, 5.0) if high < 1e4 else (1.0, 3.0)
             axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=10))
             written = _power if high > 100 * low else lambda v, _: f"{v:g}"
             axis.set_major_formatter(FuncFormatter(written))
