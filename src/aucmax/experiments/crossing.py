@@ -59,7 +59,9 @@ def made(n: int, d: int, density: float, seed: int) -> tuple[Any, np.ndarray]:
     y = rng.rand(n) < 0.1
     if density == 1.0:
         shift = rng.randn(d)
-        X = rng.randn(n, d) + 0.5 * rng.randn(n, 5) @ rng.randn(5, d)
+        X, factors = rng.randn(n, d), rng.randn(2, 5, d)
+        for part, mixed in zip((y, ~y), factors, strict=True):  # unequal covariances
+            X[part] += 0.5 * rng.randn(part.sum(), 5) @ mixed
         X[y] += APART * shift / np.linalg.norm(shift)
         return X * np.geomspace(1.0, 0.1, d), y
     X = sp.random(n, d, density, format="csr", random_state=rng, data_rvs=rng.rand)
@@ -149,5 +151,5 @@ FIGURE = FigureSpec(
     runs=3,
     seconds=lambda source, setting: setting.runs * (8.0 if setting.quick else 120.0),
     timed=True,
-    fixed=(ALPHAS, CS, APART),
+    fixed=(ALPHAS, CS, APART, "unequal covariances"),
 )
