@@ -335,18 +335,6 @@ def test_a_bad_cell_is_told_and_stops_nothing(run, tmp_path, monkeypatch):
     assert "SPAM-L2" in text
     assert "no luck" in (out / "spam-table" / "table.md").read_text(encoding="utf-8")
     assert b"no luck" not in (out / "spam-table" / "jobs.jsonl").read_bytes()  # to be tried again
-
-
-def test_a_failed_run_is_in_the_csv(run, tmp_path, monkeypatch):
-    broken = METHODS["SOLAM"]
-
-    def build(at, facts, seed):
-        raise RuntimeError("no luck")
-
-    monkeypatch.setitem(METHODS, "SOLAM", type(broken)(
-        broken.axes, build, broken.row_seconds, broken.note))  # fmt: skip
-    out = tmp_path / "out"
-    assert run("spam-table", "--data", "fourclass", "--quick", "--jobs", 1, "-o", out)[0] == 0
     rows = rows_of(out / "spam-table" / "runs.csv")
     bad = [row for row in rows if row["error"]]
     assert [row["method"] for row in bad] == ["SOLAM"] * 3
