@@ -225,15 +225,11 @@ def _there(spec: Any, asked: Asked, skip: bool) -> list[Any]:
     return there[:2] if asked.quick and not asked.data else there
 
 
-def _announce(spec: Any, what: str, seconds: float, cores: int, asked: Asked) -> None:
+def _announce(spec: Any, what: str, cores: int, asked: Asked) -> None:
     if not asked.as_json:
         screen = console()
         screen.print(spec.title)
-        screen.print(
-            f"{what}; about {_duration(seconds / cores)} on {_count(cores, 'core')} if "
-            "nothing is there yet",
-            style="dim",
-        )
+        screen.print(f"{what}, on {_count(cores, 'core')}", style="dim")
 
 
 def _table(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
@@ -249,9 +245,8 @@ def _table(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
         protocol = tables.quick(protocol)
     if asked.runs is not None:
         protocol = replace(protocol, runs=asked.runs)
-    about = tables.estimate(spec, there, protocol)
     what = f"{_count(len(there), 'data set')}, {_count(protocol.parts, 'run')} of each method"
-    _announce(spec, what, sum(about.values()), asked.cores, asked)
+    _announce(spec, what, asked.cores, asked)
     folder = _folder(asked, spec)
     # tables share cells: OPAUC's are the same in two of them
     beside = [asked.output / other / "jobs.jsonl" for other in CATALOGUE if other != spec.name]
@@ -289,10 +284,9 @@ def _figure(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
 
     runs = asked.runs if asked.runs is not None else 1 if asked.quick else spec.runs
     setting = figures.Setting(runs, asked.seed, asked.quick)
-    about = sum(spec.seconds(source, setting) for source in there)
     # what is timed runs alone
     cores = 1 if spec.timed else asked.cores
-    _announce(spec, f"{_count(len(there), 'data set')}, {_count(runs, 'run')}", about, cores, asked)
+    _announce(spec, f"{_count(len(there), 'data set')}, {_count(runs, 'run')}", cores, asked)
     folder = _folder(asked, spec)
     pieces = len(figures.pieces_of(spec, there, setting))
     with locked_store(folder / "jobs.jsonl") as store, bar(pieces, asked.as_json) as done:
@@ -334,11 +328,3 @@ def _folder(asked: Asked, spec: Any) -> Path:
 
 def _count(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} seconds" if seconds >= 1.5 else "a second"
-    if seconds < 5400:
-        return f"{seconds / 60:.0f} minutes"
-    return f"{seconds / 3600:.1f} hours"

@@ -149,7 +149,6 @@ FIGURE = FigureSpec(
     panels=panels,
     findings=findings,
     runs=3,
-    seconds=lambda source, setting: setting.runs * (8.0 if setting.quick else 120.0),
     timed=True,
     fixed=(ALPHAS, CS, APART, "unequal covariances"),
 )

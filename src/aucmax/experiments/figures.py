@@ -129,8 +129,6 @@ class FigureSpec:
         All rows to sentences that say what they show.
     runs : int
         Repetitions when none are asked for.
-    seconds : callable
-        (source, setting) to about how long its pieces take on one core.
     timed : bool
         Whether it shows seconds: its pieces then run one after the other.
     fixed : tuple
@@ -145,7 +143,6 @@ class FigureSpec:
     panels: Callable[[list[Row]], list[Panel]]
     findings: Callable[[list[Row]], list[str]]
     runs: int
-    seconds: Callable[[Source, Setting], float]
     timed: bool = False
     fixed: tuple[Any, ...] = ()
 

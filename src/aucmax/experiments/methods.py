@@ -21,15 +21,12 @@ class Facts(NamedTuple):
     ----------
     n, d : int
         Rows and features.
-    row : float
-        Stored entries of a row, on average.
     p : float
         Share of the positive class.
     """
 
     n: int
     d: int
-    row: float
     p: float
 
 
@@ -47,8 +44,6 @@ class Method:
         The grid, one ascending axis for each setting that is tuned.
     build : callable
         Settings, facts and a seed to an unfitted estimator.
-    row_seconds : callable
-        Facts to the seconds that a fit takes for each row, roughly, on one core.
     note : str
         How it is run, in a few words.
     coordinates : callable or None
@@ -60,7 +55,6 @@ class Method:
 
     axes: Mapping[str, tuple[float, ...]]
     build: Build
-    row_seconds: Callable[[Facts], float]
     note: str
     coordinates: Coordinates | None = None
     inside: str = ""
@@ -131,7 +125,6 @@ def _reduced(covariance: str, note: str) -> Method:
     return Method(
         _eta_lambda,
         _opauc(covariance, 1000),
-        lambda f: 3e-10 * min(f.d, 1000) ** 2,
         note,
         coordinates=_coordinates(covariance, 1000),
         inside="OPAUC",
@@ -197,93 +190,55 @@ def _batch_univariate(kind: str) -> Build:
     return build
 
 
-def _per_entry(passes: float, seconds: float) -> Callable[[Facts], float]:
-    return lambda facts: passes * (5e-8 + seconds * facts.row)
-
-
 _two = {"C": SPAM_STEPS, "beta": TENS}
 _eta_lambda = {"eta": RATES, "lambda": OPAUC_PENALTIES}
 
 
-def _sketch(facts: Facts) -> float:
-    return 4e-9 * 50 * facts.row + 2e-5
-
-
 METHODS: dict[str, Method] = {
-    "SPAM-L2": Method(_two, _spam, _per_entry(15, 6e-9), "C/√t, 15 passes, averaged"),
+    "SPAM-L2": Method(_two, _spam, "C/√t, 15 passes, averaged"),
     "SPAM-NET": Method(
         {**_two, "beta1": TENS},
         _spam,
-        lambda f: 15 * min(4e-9 * f.d, 1e-7 * f.row),
         "C/√t, 15 passes, averaged",
     ),
-    "VRSPAM-L2": Method(
-        {"beta": TENS}, _vrspam, _per_entry(30, 1e-8), "constant step, 15 stages, from SPAM"
-    ),
+    "VRSPAM-L2": Method({"beta": TENS}, _vrspam, "constant step, 15 stages, from SPAM"),
     "VRSPAM-NET": Method(
         {"beta": TENS, "beta1": TENS},
         _vrspam,
-        lambda f: 15 * 6e-9 * f.d,
         "constant step, 15 stages, from SPAM",
     ),
-    "SOLAM": Method(
-        {"C": SPAM_STEPS, "R": RADII}, _solam, _per_entry(15, 6e-9), "C/√t, 15 passes, averaged"
-    ),
+    "SOLAM": Method({"C": SPAM_STEPS, "R": RADII}, _solam, "C/√t, 15 passes, averaged"),
     "OPAUC": Method(
         _eta_lambda,
         _opauc_of_any_width,
-        lambda f: 3e-10 * f.d**2 + 1e-7 if f.d <= _WIDE else _sketch(f),
         f"constant step, one pass, last iterate; OPAUCr above {_WIDE} features",
     ),
-    "OPAUCr": Method(
-        _eta_lambda, _opauc("gaussian", 50), _sketch, "rank 50, one pass, last iterate"
-    ),
+    "OPAUCr": Method(_eta_lambda, _opauc("gaussian", 50), "rank 50, one pass, last iterate"),
     "OPAUC_f": _reduced("subset", "1000 features at random"),
     "OPAUC_rp": _reduced("projection", "projected to 1000 at random"),
     "OPAUC_pca": _reduced("pca", "along 1000 principal axes"),
-    "OAM_seq": Method(
-        {"C": RATES}, _oam("sequential", 100), _per_entry(100, 1.3e-9), "buffers of 100, one pass"
-    ),
-    "OAM_gra": Method(
-        {"C": RATES}, _oam("gradient", 100), _per_entry(100, 1.3e-9), "buffers of 100, one pass"
-    ),
-    "OAM_seq, 50": Method(
-        {"C": RATES}, _oam("sequential", 50), _per_entry(50, 1.3e-9), "buffers of 50, one pass"
-    ),
-    "OAM_gra, 50": Method(
-        {"C": RATES}, _oam("gradient", 50), _per_entry(50, 1.3e-9), "buffers of 50, one pass"
-    ),
-    "online Uni-Exp": Method(
-        {"eta": RATES}, _univariate("exp"), _per_entry(1, 1e-8), "class-balanced, one pass"
-    ),
-    "online Uni-Squ": Method(
-        {"eta": RATES}, _univariate("square"), _per_entry(1, 1e-8), "class-balanced, one pass"
-    ),
-    "SVM-perf": Method(
-        {"C": BATCH_PENALTIES}, _svm_perf, _per_entry(60, 3e-9), "cutting planes, gap 1e-3"
-    ),
-    "batch LS-SVM": Method(
-        {"lambda": BATCH_PENALTIES}, _least_squares, _per_entry(40, 3e-9), "the exact optimum"
-    ),
+    "OAM_seq": Method({"C": RATES}, _oam("sequential", 100), "buffers of 100, one pass"),
+    "OAM_gra": Method({"C": RATES}, _oam("gradient", 100), "buffers of 100, one pass"),
+    "OAM_seq, 50": Method({"C": RATES}, _oam("sequential", 50), "buffers of 50, one pass"),
+    "OAM_gra, 50": Method({"C": RATES}, _oam("gradient", 50), "buffers of 50, one pass"),
+    "online Uni-Exp": Method({"eta": RATES}, _univariate("exp"), "class-balanced, one pass"),
+    "online Uni-Squ": Method({"eta": RATES}, _univariate("square"), "class-balanced, one pass"),
+    "SVM-perf": Method({"C": BATCH_PENALTIES}, _svm_perf, "cutting planes, gap 1e-3"),
+    "batch LS-SVM": Method({"lambda": BATCH_PENALTIES}, _least_squares, "the exact optimum"),
     "batch Uni-Log": Method(
         {"lambda": BATCH_PENALTIES},
         _batch_univariate("logistic"),
-        _per_entry(25, 4e-9),
         "scikit-learn, class-balanced",
     ),
     "batch Uni-Squ": Method(
         {"lambda": BATCH_PENALTIES},
         _batch_univariate("square"),
-        _per_entry(25, 4e-9),
         "scikit-learn, class-balanced",
     ),
-    "class means": Method(
-        {}, _class_means, _per_entry(1, 1e-8), "their difference: the optimum as alpha grows"
-    ),
+    "class means": Method({}, _class_means, "their difference: the optimum as alpha grows"),
     "optimum": Method(
         {"alpha": OUR_PENALTIES},
         _optimum("square"),
-        _per_entry(60, 3e-9),
         "the exact optimum of the same objective, alpha tuned: the certificate",
     ),
 }
@@ -295,5 +250,4 @@ METHODS["B-LS-SVM"] = METHODS["batch LS-SVM"]
 def facts_of(X: Any, positive: np.ndarray) -> Facts:
     """Return the facts of training rows."""
     n, d = X.shape
-    stored = X.nnz if hasattr(X, "nnz") else n * d
-    return Facts(n, d, stored / max(n, 1), float(np.mean(positive)))
+    return Facts(n, d, float(np.mean(positive)))

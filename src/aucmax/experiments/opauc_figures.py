@@ -9,7 +9,6 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from aucmax.estimators import AUCClassifier
 from aucmax.experiments.figures import FigureSpec, Panel, Piece, Row, Setting, mean_lines
-from aucmax.experiments.methods import facts_of
 from aucmax.experiments.opauc_tables import HIGHDIM, ONLINE
 from aucmax.experiments.protocol import Source
 from aucmax.metrics import roc_auc
@@ -55,12 +54,6 @@ def _each(source: Source, setting: Setting, name: str, values: Any) -> list[Piec
         for run in range(setting.runs)
         for value in values
     ]
-
-
-def _pass_seconds(source: Source, passes: float) -> float:
-    facts = facts_of(*source.load())
-    a_row = 3e-10 * facts.d**2 if facts.d <= FEW else 4e-9 * facts.row * RANK
-    return passes * facts.n * (a_row + 1e-6)
 
 
 # ---- Figures 1 and 2: running time
@@ -224,7 +217,6 @@ TIME = FigureSpec(
     findings=_time_findings,
     fixed=(FEW, RANK, ALPHA),
     runs=3,
-    seconds=lambda source, setting: setting.runs * _pass_seconds(source, 3.0),
     timed=True,
 )
 STEPSIZE = FigureSpec(
@@ -237,7 +229,6 @@ STEPSIZE = FigureSpec(
     findings=partial(_sweep_findings, name="stepsize"),
     fixed=(FEW, RANK, ALPHA),
     runs=5,
-    seconds=lambda source, setting: setting.runs * _pass_seconds(source, len(RATES)),
 )
 LAMBDA = FigureSpec(
     name="opauc-lambda",
@@ -249,7 +240,6 @@ LAMBDA = FigureSpec(
     findings=partial(_sweep_findings, name="lambda"),
     fixed=(FEW, RANK, ALPHA),
     runs=5,
-    seconds=lambda source, setting: setting.runs * _pass_seconds(source, len(PENALTIES)),
 )
 RANK_FIGURE = FigureSpec(
     name="opauc-rank",
@@ -261,7 +251,6 @@ RANK_FIGURE = FigureSpec(
     findings=partial(_sweep_findings, name="rank"),
     fixed=(FEW, RANK, ALPHA),
     runs=3,
-    seconds=lambda source, setting: setting.runs * _pass_seconds(source, sum(RANKS) / RANK),
 )
 ITERATIONS = FigureSpec(
     name="opauc-iterations",
@@ -273,5 +262,4 @@ ITERATIONS = FigureSpec(
     findings=_rows_findings,
     fixed=(FEW, RANK, ALPHA),
     runs=5,
-    seconds=lambda source, setting: setting.runs * _pass_seconds(source, 3.0),
 )

@@ -12,9 +12,9 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 from aucmax import datasets
-from aucmax.experiments.methods import METHODS, Facts, facts_of
+from aucmax.experiments.methods import METHODS, facts_of
 from aucmax.experiments.store import key_of
-from aucmax.experiments.tuning import coarse_to_fine, evaluations
+from aucmax.experiments.tuning import coarse_to_fine
 from aucmax.metrics import roc_auc
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "Source",
     "digest_of",
     "present",
-    "seconds_of",
     "splits_of",
 ]
 
@@ -246,18 +245,6 @@ def quiet() -> Iterator[None]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
-
-
-def seconds_of(method: str, facts: Facts, protocol: Protocol) -> float:
-    """Return about how long a method takes on a data set, tuning included, on one core."""
-    kind = METHODS[method]
-    share = 1.0 - 1.0 / (protocol.folds or 5)
-    a_row = kind.row_seconds(facts)
-    tuned = min(protocol.tune_rows, share * facts.n)
-    count = evaluations(kind.axes) if not protocol.coarse else evaluations(kind.axes) // 2
-    tunings = protocol.parts if protocol.tuning == "nested" else 1
-    each = a_row * tuned * (_TUNE_FOLDS - 1) + 2e-3 * _TUNE_FOLDS
-    return tunings * count * each + protocol.parts * (a_row * share * facts.n + 2e-3)
 
 
 class Presence(NamedTuple):

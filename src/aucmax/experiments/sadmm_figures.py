@@ -8,7 +8,6 @@ from sklearn.model_selection import train_test_split
 
 from aucmax.estimators import HingeClassifier
 from aucmax.experiments.figures import FigureSpec, Panel, Piece, Row, Setting, mean_lines
-from aucmax.experiments.methods import facts_of
 from aucmax.experiments.protocol import Source
 from aucmax.report.figures import Line
 from aucmax.solvers import COMID, RDA, SADMM, Pegasos
@@ -185,12 +184,6 @@ def _error_findings(rows: list[Row]) -> list[str]:
     return out
 
 
-def seconds(source: Source, setting: Setting, count: int) -> float:
-    facts = facts_of(*source.load())
-    tried = 8 * min(facts.n, 8000) * 2e-7 * facts.row
-    return setting.runs * count * (0.1 + tried + facts.n * 2e-7 * facts.row + 25 * 4e-6 * facts.d)
-
-
 RATE = FigureSpec(
     name="sadmm-learning-rate",
     title="Test-error difference of SADMM against the O(1/t) curve: TNNLS 2014, Figure 1",
@@ -201,7 +194,6 @@ RATE = FigureSpec(
     findings=_rate_findings,
     fixed=(POINTS,),
     runs=10,
-    seconds=partial(seconds, count=len(LAMBDAS)),
 )
 L1 = FigureSpec(
     name="sadmm-l1",
@@ -213,7 +205,6 @@ L1 = FigureSpec(
     findings=_error_findings,
     fixed=(POINTS,),
     runs=10,
-    seconds=partial(seconds, count=3),
 )
 L2 = FigureSpec(
     name="sadmm-l2",
@@ -227,5 +218,4 @@ L2 = FigureSpec(
     findings=_error_findings,
     fixed=(POINTS,),
     runs=10,
-    seconds=partial(seconds, count=4),
 )

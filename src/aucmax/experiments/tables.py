@@ -11,8 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
 
-from aucmax.experiments.methods import facts_of
-from aucmax.experiments.protocol import Job, Protocol, Source, seconds_of
+from aucmax.experiments.protocol import Job, Protocol, Source
 from aucmax.experiments.store import Store
 
 __all__ = ["CERTIFICATE", "Cell", "Published", "Remark", "Results", "TableSpec", "run_table"]
@@ -156,17 +155,6 @@ def published(spec: TableSpec) -> dict[tuple[str, str], Published]:
         name = ours.get(row["method"], row["method"])
         found[row["dataset"], name] = Published(float(row["auc_mean"]), float(row["auc_std"]))
     return found
-
-
-def estimate(spec: TableSpec, sources: Sequence[Source], protocol: Protocol) -> dict[str, float]:
-    """Return about how many seconds of one core each data set takes."""
-    out = {}
-    for source in sources:
-        facts = facts_of(*source.load())
-        out[source.name] = sum(
-            seconds_of(name, facts, protocol) for name in (*spec.methods, CERTIFICATE)
-        )
-    return out
 
 
 def run_table(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import NamedTuple
 
-__all__ = ["Tuned", "coarse_to_fine", "evaluations"]
+__all__ = ["Tuned", "coarse_to_fine"]
 
 
 class Tuned(NamedTuple):
@@ -71,16 +71,6 @@ def coarse_to_fine(
     best = max(known, key=lambda place: known[place])
     at = {name: axes[name][i] for name, i in zip(names, best, strict=True)}
     return Tuned(at, known[best], len(known))
-
-
-def evaluations(axes: Mapping[str, tuple[float, ...]]) -> int:
-    """Return about how many settings a search will evaluate."""
-    sizes = [len(axis) for axis in axes.values()]
-    first = 1
-    for size in sizes:
-        first *= len(_lattice(size, _spacing(size)))
-    rounds = max((_spacing(size).bit_length() - 1 for size in sizes), default=0)
-    return int(first + rounds * (3 ** len(sizes) - 1))
 
 
 def _spacing(size: int) -> int:

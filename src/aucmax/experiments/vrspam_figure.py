@@ -155,13 +155,6 @@ def findings(rows: list[Row]) -> list[str]:
     return out
 
 
-def seconds(source: Source, setting: Setting) -> float:
-    X, positive = source.load()
-    facts = facts_of(X, positive)
-    opauc = 4 * 3e-10 * facts.d**2 * facts.n if facts.d <= FEW else 0.0
-    return setting.runs * (2.0 + 200 * facts.n * (5e-8 + 6e-9 * facts.row) + opauc)
-
-
 FIGURE = FigureSpec(
     name="vrspam-figure",
     title="Variance of the update, AUC against time and passes: Dan & Sahoo, Figure 1",
@@ -180,7 +173,6 @@ FIGURE = FigureSpec(
     panels=panels,
     findings=findings,
     runs=5,
-    seconds=seconds,
     timed=True,
     fixed=(ALPHA, EPOCHS),
 )
