@@ -5,12 +5,13 @@ and are summed in order, so a result is the same, bit for bit, whatever the thre
 """
 
 import itertools
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
 import numpy as np
-from numba import get_num_threads, njit
+from numba import config, njit
 
 from aucmax.rows import (
     CSR,
@@ -45,6 +46,20 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="aucmax")
 
 
+# A fork copies the pool without its threads: work given to it would wait for ever.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def _threads() -> int:
+    """Return the most threads to use: the cores this process may run on, or NUMBA_NUM_THREADS.
+
+    Not Numba's ``get_num_threads``, which starts its own threads and takes a lock that forked
+    processes share: one that is killed while it holds the lock would stop all others.
+    """
+    return int(config.NUMBA_NUM_THREADS)
+
+
 def _blocks(X: Rows) -> list[tuple[int, int]]:
     """Return row ranges of about equal numbers of stored entries."""
     n = n_rows(X)
@@ -60,7 +75,7 @@ def _blocks(X: Rows) -> list[tuple[int, int]]:
 def _each_block(X: Rows, work: Callable[[int, int, int], None]) -> None:
     """Call work(block, first row, last row) for every block, on threads when there are several."""
     blocks = _blocks(X)
-    threads = min(get_num_threads(), len(blocks))
+    threads = min(_threads(), len(blocks))
     if threads == 1:
         for k, (lo, hi) in enumerate(blocks):
             work(k, lo, hi)

@@ -1,0 +1,125 @@
+"""Fits in forked children, as preloading web servers and `multiprocessing` on Linux have them."""
+
+import multiprocessing
+import os
+import signal
+import time
+import traceback
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from aucmax import AUCClassifier, AUCClassifierCV, products
+from aucmax.products import _blocks
+from aucmax.rows import as_rows
+
+pytestmark = [
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork"),
+    # Python warns of every fork of a process with threads, and those are what is tested
+    pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning"),
+]
+
+PATIENCE = 100.0  # seconds; a child takes less than one
+
+
+@pytest.fixture(autouse=True)
+def two_threads(monkeypatch):
+    monkeypatch.setattr(products, "_threads", lambda: 2)
+
+
+@pytest.fixture(scope="module", params=["dense", "csr"])
+def data(request):
+    """Rows in two blocks, which run on threads."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_000, 25))
+    y = (X[:, 0] + rng.normal(size=len(X)) > 1).astype(int)
+    X = X if request.param == "dense" else sp.csr_array(X)
+    assert len(_blocks(as_rows(X))) > 1
+    return X, y
+
+
+def ended(pid):
+    """Wait for a child and return its exit code; one that hangs is killed and is an error."""
+    limit = time.monotonic() + PATIENCE
+    while time.monotonic() < limit:
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    raise AssertionError(f"the child hung for {PATIENCE:g} s")
+
+
+def forked(work):
+    """Run work() in a child that ends at once after it; return the child's number."""
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        work()
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def coefs(X, y):
+    found = [
+        AUCClassifier(1e-3, loss=loss, solver=solver, tol=1e-3).fit(X, y).coef_
+        for loss, solver in (
+            ("square", "exact"),
+            ("square", "conjugate_gradient"),
+            ("squared_hinge", "newton"),
+            ("hinge", "cutting_plane"),
+        )
+    ]
+    return np.concatenate(found)
+
+
+def test_a_child_fits_after_its_parent_has_and_so_do_its_children(data):
+    expected = coefs(*data)
+
+    def child():
+        np.testing.assert_array_equal(coefs(*data), expected)
+        assert ended(forked(lambda: coefs(*data))) == 0
+
+    assert ended(forked(child)) == 0
+    np.testing.assert_array_equal(coefs(*data), expected)
+
+
+def test_a_child_searches_on_threads_of_its_own(data):
+    def search():
+        AUCClassifierCV(losses=["square"], standardize=[0.0], cv=3, n_jobs=2).fit(*data)
+
+    search()
+    assert ended(forked(search)) == 0
+
+
+def _score(arguments):
+    clf, X = arguments
+    return clf.decision_function(X)
+
+
+def test_a_pool_of_processes_scores(data):
+    X, y = data
+    clf = AUCClassifier().fit(X, y)
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        parts = pool.map_async(_score, [(clf, X)] * 3).get(timeout=PATIENCE)
+    for part in parts:
+        np.testing.assert_array_equal(part, clf.decision_function(X))
+
+
+def test_children_that_are_killed_leave_their_parent_working(data):
+    """No lock is shared: a child that dies with one would stop all others."""
+    expected = coefs(*data)
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        pid = forked(lambda: [coefs(*data) for _ in range(100)])
+        time.sleep(rng.uniform(0.0, 0.05))
+        os.kill(pid, signal.SIGKILL)
+        assert ended(pid) == -signal.SIGKILL
+    np.testing.assert_array_equal(coefs(*data), expected)
