@@ -18,11 +18,11 @@ from aucmax import AUCClassifier, metrics, theory
 from aucmax.cli import main
 from aucmax.experiments import crossing, figures, protocol, table_report, tables
 from aucmax.experiments.catalogue import CATALOGUE
-from aucmax.experiments.methods import METHODS, Facts, facts_of
+from aucmax.experiments.methods import METHODS, REFERENCE, Facts, facts_of, first_name
 from aucmax.experiments.protocol import Job, Protocol, Source, splits_of
 from aucmax.experiments.store import Store, key_of, locked_store
 from aucmax.experiments.tables import Cell, Published, TableSpec
-from aucmax.experiments.tuning import coarse_to_fine
+from aucmax.experiments.tuning import coarse_to_fine, whole_grid
 from aucmax.metrics import roc_auc
 from aucmax.solvers import SPAM
 
@@ -93,6 +93,13 @@ def test_a_search_from_coarse_to_fine_finds_the_top_of_a_hill():
     assert wide.tried <= 16
     flat = coarse_to_fine(lambda at: float("nan"), axes)
     assert set(flat.at) == {"a", "b"}  # and no endless search
+
+
+def test_the_whole_grid_is_the_whole_grid():
+    axes = {"a": (1.0, 2.0, 3.0), "b": (0.0, 5.0)}
+    values = {(3.0, 0.0): 2.0, (2.0, 5.0): 7.0, (1.0, 5.0): 7.0, (1.0, 0.0): float("nan")}
+    found = whole_grid(lambda at: values.get((at["a"], at["b"]), 1.0), axes, coarse_only=True)
+    assert found == ({"a": 1.0, "b": 5.0}, 7.0, 6)
 
 
 def test_a_line_that_a_kill_cut_short_is_dropped(tmp_path):
@@ -229,11 +236,11 @@ def test_a_table_is_fits_on_its_splits(run, tmp_path):
     assert "online Uni-Exp" in text
     folder = out / "opauc-online"
     rows = rows_of(folder / "runs.csv")
-    names = [*CATALOGUE["opauc-online"].methods, "optimum"]
+    names = [*CATALOGUE["opauc-online"].methods, REFERENCE]
     assert [row["method"] for row in rows] == [name for name in names for _ in range(3)]
     X, positive = Source("fourclass", None, "minmax").load()
     parts = splits_of(positive, Protocol(1, 3, "nested", 300, True, 0))
-    mine = [row for row in rows if row["method"] == "optimum"]
+    mine = [row for row in rows if row["method"] == REFERENCE]
     for row, (train, test) in zip(mine, parts, strict=True):
         model = AUCClassifier(float(row["alpha"]), max_iter=2000).fit(X[train], positive[train])
         auc = metrics.roc_auc(positive[test], model.decision_function(X[test]))
@@ -263,12 +270,32 @@ def test_tables_share_the_cells_that_are_the_same(run, tmp_path):
         lines = (tmp_path / "out" / name / "jobs.jsonl").read_text().splitlines()
         made.append({json.loads(line)["method"] for line in lines})
     assert made[0] & made[1] == set()
-    assert {"OPAUC", "optimum"} <= made[0]
+    assert {"OPAUC", REFERENCE} <= made[0]
     both = [rows_of(tmp_path / "out" / n / "runs.csv") for n in ("opauc-online", "opauc-batch")]
     mine, theirs = ([r for r in rows if r["method"] == "OPAUC"] for rows in both)
     shared = ("fold", "auc", "seconds", "eta", "lambda")
     assert [[r[k] for k in shared] for r in mine] == [[r[k] for k in shared] for r in theirs]
     assert len(mine) == 3
+
+
+def test_one_objective_is_tuned_once_and_has_one_figure(run, tmp_path):
+    """LS-SVM minimises the pairwise square loss: its row is the column of its optimum."""
+    out = tmp_path / "out"
+    base = ("--data", "diabetes", "--quick", "--jobs", 1, "-o", out)
+    for table, name in (("spam-table", "B-LS-SVM"), ("opauc-batch", "batch LS-SVM")):
+        assert first_name(name) == REFERENCE
+        assert run(table, *base)[0] == 0
+        rows = rows_of(out / table / "runs.csv")
+        mine, reference = ([r["auc"] for r in rows if r["method"] == n] for n in (name, REFERENCE))
+        assert mine == reference
+        assert len(mine) == 3
+        head, *rows = [
+            line.strip("| ").split(" | ")
+            for line in (out / table / "table.md").read_text(encoding="utf-8").splitlines()
+            if line.startswith("| d")
+        ]
+        (mine,) = (row for row in rows if row[1] == name)
+        assert mine[2].split()[0] == mine[head.index(REFERENCE)]
 
 
 def test_the_authors_tune_once(run, tmp_path):
@@ -279,9 +306,9 @@ def test_the_authors_tune_once(run, tmp_path):
         json.loads(line) for line in (out / "spam-table" / "jobs.jsonl").read_text().splitlines()
     ]
     tunings = [row for row in jobs if row["kind"] == "tuning"]
-    assert len(tunings) == 8  # six methods, the class means and the certificate
+    assert len(tunings) == 7  # LS-SVM is the optimum of the square loss by another name
     fits = [row for row in jobs if row["kind"] == "fit"]
-    assert len(fits) == 24
+    assert len(fits) == 21
     for row in tunings:
         mine = [fit["settings"] for fit in fits if fit["method"] == row["method"]]
         assert mine == [row["settings"]] * 3
@@ -388,7 +415,7 @@ def test_all_goes_on_after_what_fails(run, tmp_path, monkeypatch):
 def test_tuning_takes_at_most_so_many_rows(count):
     rng = np.random.default_rng(0)
     y = np.arange(count) % 3 == 0
-    job = Job(Source("made"), "optimum", Protocol(1, 5, "nested", 62, True, 0), 0)
+    job = Job(Source("made"), REFERENCE, Protocol(1, 5, "nested", 62, True, 0), 0)
     found = job._tune(rng.normal(size=(count, 2)) + y[:, None], y)
     assert found["rows"] == min(count, 62)
 
@@ -465,7 +492,7 @@ def test_figures_of_one_paper_stand_in_another():
 
 def test_far_cells_get_their_reason():
     spec = CATALOGUE["spam-table"]
-    best = Cell("usps", "optimum", (0.9, 0.9), 1.0, 0.0, None, ())
+    best = Cell("usps", REFERENCE, (0.9, 0.9), 1.0, 0.0, None, ())
 
     def results(cell):
         cells = {(c.data, c.method): c for c in (cell, best)}
@@ -500,7 +527,7 @@ def test_a_killed_run_goes_on(tmp_path):
     assert done.returncode == 0, done.stderr
     jobs = [json.loads(line) for line in path.read_text().splitlines()]
     assert jobs[:4] == kept  # with their seconds: not run again
-    assert len({job["key"] for job in jobs}) == len(jobs) == 2 * 8 * 2 * 3
+    assert len({job["key"] for job in jobs}) == len(jobs) == 2 * 7 * 2 * 3
 
 
 # ---- figures, and the command

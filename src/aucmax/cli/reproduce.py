@@ -67,9 +67,9 @@ def reproduce(
     """Regenerate a published table or figure from raw data.
 
     Writes into FOLDER/NAME: every single run (runs.csv), Markdown, figures as SVG and PNG, and a
-    page. A table stands beside the published figures, and each row has a certificate: the test AUC
-    of the exact optimum of the same objective on the same splits. A run that was killed goes on
-    where it was; "all" is everything there is.
+    page. A table stands beside the published figures, and beside the test AUC of the exact optimum
+    of the pairwise square loss on the same splits, which the papers' learners approach. A run that
+    was killed goes on where it was; "all" is everything there is.
 
     Examples:
 
@@ -308,7 +308,9 @@ def _figure(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
 
 
 def _jobs(spec: Any, there: list[Any], protocol: Any) -> int:
-    methods = len({*spec.methods, "optimum"})
+    from aucmax.experiments.methods import REFERENCE
+
+    methods = len({*spec.methods, REFERENCE})
     tunings = protocol.parts if protocol.tuning == "nested" else 1
     return len(there) * methods * (tunings + protocol.parts)
 

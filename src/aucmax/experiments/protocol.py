@@ -12,9 +12,8 @@ import numpy as np
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 from aucmax import datasets
-from aucmax.experiments.methods import METHODS, facts_of
+from aucmax.experiments.methods import METHODS, facts_of, first_name
 from aucmax.experiments.store import key_of
-from aucmax.experiments.tuning import coarse_to_fine
 from aucmax.metrics import roc_auc
 
 __all__ = [
@@ -129,17 +128,22 @@ class Job:
         return key_of(
             {
                 "source": [self.source.name, self.source.binarize, self.source.scale, digest],
-                "method": self.method,
+                "method": first_name(self.method),
                 "axes": METHODS[self.method].axes,
                 "note": METHODS[self.method].note,
                 "splits": [p.folds, p.seed + self.part // max(p.folds, 1) if p.folds else p.seed],
                 "runs": p.runs if p.folds == 0 else None,
                 "part": self.part % p.folds if p.folds else self.part,
-                "tuning": [p.tune_rows, p.coarse] if self.settings is None else None,
+                "tuning": self._tuning() if self.settings is None else None,
                 "settings": self.settings,
                 "seed": p.seed,
             }
         )
+
+    def _tuning(self) -> list[Any]:
+        """What determines the settings that tuning finds, beside the rows and the grid."""
+        p = self.protocol
+        return [p.tune_rows, p.coarse, METHODS[self.method].search.__name__]
 
     def run(self) -> dict[str, Any]:
         """Do it; a failure becomes the row's ``error``."""
@@ -194,7 +198,7 @@ class Job:
                 aucs.append(roc_auc(y_test, scores))
             return float(np.mean(aucs))
 
-        found = coarse_to_fine(value, method.axes, self.protocol.coarse)
+        found = method.search(value, method.axes, self.protocol.coarse)
         return {
             "kind": "tuning",
             "settings": found.at,

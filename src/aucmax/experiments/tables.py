@@ -11,12 +11,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
 
+from aucmax.experiments.methods import REFERENCE
 from aucmax.experiments.protocol import Job, Protocol, Source
 from aucmax.experiments.store import Store
 
-__all__ = ["CERTIFICATE", "Cell", "Published", "Remark", "Results", "TableSpec", "run_table"]
-
-CERTIFICATE = "optimum"
+__all__ = ["Cell", "Published", "Remark", "Results", "TableSpec", "run_table"]
 
 
 class Remark(NamedTuple):
@@ -180,7 +179,7 @@ def run_table(
     done : callable
         Called with the name of each job and its seconds as it ends, 0 for those in the store.
     """
-    names = [*dict.fromkeys((*spec.methods, CERTIFICATE))]
+    names = [*dict.fromkeys((*spec.methods, REFERENCE))]
     pairs = [(source, name) for source in sources for name in names]
     tunings = {
         (source.name, name, part): Job(source, name, protocol, part)
@@ -214,10 +213,17 @@ def run_table(
             theirs.get((source.name, name)),
             tuple(dict.fromkeys(errors)),
         )
-        seconds[source.name] += sum(row["job_seconds"] for row in (*tried, *found))
         rows += [row for row in (*tried, *found) if "error" in row] + good
+    for name, took in _job_seconds(tunings, tuned) | _job_seconds(fits, fitted):
+        seconds[name] += took
     missing = [d for d in dict.fromkeys(d for d, _ in theirs) if d not in seconds]
     return Results(spec, protocol, cells, rows, missing, seconds)
+
+
+def _job_seconds(jobs: dict[Any, Job], rows: dict[Any, dict[str, Any]]) -> set[tuple[str, float]]:
+    """Data set and seconds of each job, a shared one once."""
+    once = {job.key: (job.source.name, rows[place]["job_seconds"]) for place, job in jobs.items()}
+    return set(once.values())
 
 
 def _all(
@@ -239,7 +245,8 @@ def _all(
         else:
             store.rows[key] = row
         done(f"{row['method']}, {row['data']}", row["job_seconds"])
-    return {place: store[key] for place, key in keys.items()}
+    # one method may have run under another of its names
+    return {place: {**store[key], "method": jobs[place].method} for place, key in keys.items()}
 
 
 def _run(todo: dict[str, Job], n_jobs: int) -> Iterator[tuple[str, dict[str, Any]]]:

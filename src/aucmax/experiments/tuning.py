@@ -1,10 +1,10 @@
-"""Search of a grid from coarse to fine."""
+"""Search of a grid: from coarse to fine, or all of it."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import NamedTuple
 
-__all__ = ["Tuned", "coarse_to_fine"]
+__all__ = ["Tuned", "coarse_to_fine", "whole_grid"]
 
 
 class Tuned(NamedTuple):
@@ -71,6 +71,28 @@ def coarse_to_fine(
     best = max(known, key=lambda place: known[place])
     at = {name: axes[name][i] for name, i in zip(names, best, strict=True)}
     return Tuned(at, known[best], len(known))
+
+
+def whole_grid(
+    value: Callable[[dict[str, float]], float],
+    axes: Mapping[str, tuple[float, ...]],
+    coarse_only: bool = False,
+) -> Tuned:
+    """Evaluate every point of a grid, for what is to be tuned as well as the grid allows.
+
+    Parameters
+    ----------
+    value : callable
+        Settings to a number; NaN is the worst.
+    axes : mapping of str to tuple of float
+        The grid.
+    coarse_only : bool
+        Has no effect: a quick run gets the whole grid too.
+    """
+    points = [dict(zip(axes, point, strict=True)) for point in product(*axes.values())]
+    values = [found if found == found else float("-inf") for found in map(value, points)]
+    best = max(range(len(points)), key=values.__getitem__)
+    return Tuned(points[best], values[best], len(points))
 
 
 def _spacing(size: int) -> int:

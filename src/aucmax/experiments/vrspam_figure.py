@@ -7,7 +7,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from aucmax.estimators import AUCClassifier
 from aucmax.experiments.figures import FigureSpec, Panel, Piece, Row, Setting, mean_lines
-from aucmax.experiments.methods import facts_of
+from aucmax.experiments.methods import REFERENCE, facts_of
 from aucmax.experiments.protocol import Source
 from aucmax.metrics import roc_auc
 from aucmax.solvers import OPAUC, SOLAM, SPAM, VRSPAM
@@ -34,7 +34,7 @@ def pieces(source: Source, setting: Setting) -> list[Piece]:
     return [
         Piece(source, (("method", name), ("run", run), ("seed", setting.seed)))
         for run in range(setting.runs)
-        for name in (*_solvers(X.shape[1]), "optimum")
+        for name in (*_solvers(X.shape[1]), REFERENCE)
     ]
 
 
@@ -44,7 +44,7 @@ def run(piece: Piece) -> list[Row]:
     train, test = next(random.split(np.zeros(len(positive)), positive))
     X_train, X_test, y, y_test = X[train], X[test], positive[train], positive[test]
     common = {"method": piece["method"], "run": piece["run"], "alpha": ALPHA}
-    if piece["method"] == "optimum":
+    if piece["method"] == REFERENCE:
         model = AUCClassifier(ALPHA, tol=1e-8, max_iter=5000).fit(X_train, y)
         auc = roc_auc(y_test, model.decision_function(X_test))
         return [{**common, "passes": None, "seconds": None, "auc": auc, "variance": None}]
@@ -100,8 +100,8 @@ class _Update:
 def panels(rows: list[Row]) -> list[Panel]:
     out = []
     for data in dict.fromkeys(row["data"] for row in rows):
-        mine = [row for row in rows if row["data"] == data and row["method"] != "optimum"]
-        best = np.mean([r["auc"] for r in rows if r["data"] == data and r["method"] == "optimum"])
+        mine = [row for row in rows if row["data"] == data and row["method"] != REFERENCE]
+        best = np.mean([r["auc"] for r in rows if r["data"] == data and r["method"] == REFERENCE])
         both = [row for row in mine if row["variance"] is not None]
         out.append(Panel(
             f"{data}-variance", f"{data}: variance of the update", "passes over the data",
@@ -110,7 +110,10 @@ def panels(rows: list[Row]) -> list[Panel]:
             "Exact, over all training rows, at the end of each pass or stage; for VRSPAM with the "
             "snapshot of that stage, from the second on.", ylog=True,
         ))  # fmt: skip
-        caption = f"Mean of the runs, one standard deviation to either side; optimum {best:.4f}."
+        caption = (
+            "Mean of the runs, one standard deviation to either side; the optimum of the square "
+            f"loss has {best:.4f}."
+        )
         out.append(Panel(
             f"{data}-passes", f"{data}: test AUC against passes", "passes over the data",
             "test AUC", mean_lines(mine, "passes", "auc", "method"), caption,
@@ -132,11 +135,11 @@ def findings(rows: list[Row]) -> list[str]:
     out = []
     for data in dict.fromkeys(row["data"] for row in rows):
         words = []
-        for method in dict.fromkeys(r["method"] for r in rows if r["method"] != "optimum"):
+        for method in dict.fromkeys(r["method"] for r in rows if r["method"] != REFERENCE):
             passes, seconds, runs = [], [], 0
             for run_ in {r["run"] for r in rows}:
                 mine = [r for r in rows if (r["data"], r["run"]) == (data, run_)]
-                best = [r["auc"] for r in mine if r["method"] == "optimum"]
+                best = [r["auc"] for r in mine if r["method"] == REFERENCE]
                 course = [r for r in mine if r["method"] == method]
                 if not best or not course:
                     continue
@@ -151,7 +154,7 @@ def findings(rows: list[Row]) -> list[str]:
                 if passes:
                     found += f" ({np.median(passes):.3g} passes, {np.median(seconds):.3g} s)"
                 words.append(found)
-        out.append(f"{data}: within .001 of the optimum's test AUC {'; '.join(words)}")
+        out.append(f"{data}: within .001 of the square-loss optimum's test AUC {'; '.join(words)}")
     return out
 
 

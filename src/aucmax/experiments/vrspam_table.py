@@ -4,7 +4,7 @@ from aucmax.experiments.protocol import Protocol, Source
 from aucmax.experiments.tables import Remark, TableSpec
 
 ROW = Remark("this row of the later version is LETTER's (erratum 7)")
-FEATURES = Remark("above the exact optimum on the usual features (erratum 11)", -1)
+FEATURES = Remark("above the optimum of the square loss on the usual features (erratum 11)", -1)
 COPIED = Remark("this figure is the SPAM poster's, where halves of the classes were random")
 
 TABLE = TableSpec(
