@@ -7,13 +7,15 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from pyarrow import parquet
 from scipy import sparse
 
-from aucmax.datasets import find_label, read
+from aucmax.datasets import find_label, read, svmlight
 from aucmax.errors import DataFileError
 
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -118,6 +120,10 @@ def test_svmlight_keeps_labels_that_are_not_whole(write):
         ("1 99999999999:1\n", 1, "the feature index 99999999999 is larger than 2147483647"),
         (b"1 1:1\n1 1:2\xe9\n", 2, "the value '2\ufffd' of feature 1 is not a number"),
         (b"PK\x03\x04" + bytes(90), 1, "is not a number"),
+        ("1 1:1\n1 " + "9" * 4301 + ":1\n", 2, "…' is not from 1 to 2147483647"),
+        ("1 1:" + "9" * 4301 + "\n", 1, "…' of feature 1 is not finite"),
+        ("1" * 4301 + " 1:1\n", 1, "the label is inf, not a finite number"),
+        ("1 1:1\n9007199254740993 1:2\n", 2, "the label 9007199254740992 is too large"),
     ],
 )
 def test_svmlight_faults_name_the_line(write, content, where, what):
@@ -125,6 +131,28 @@ def test_svmlight_faults_name_the_line(write, content, where, what):
     assert message.startswith(f"bad.svm, line {where}: ")
     assert what in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("labels", ["required", "optional", "none"])
+@pytest.mark.parametrize("word", ["inf", "-Infinity", "nan", "1e400"])
+def test_svmlight_labels_are_finite_even_where_none_are_needed(write, labels, word):
+    path = write("bad.svm", f"# a comment\n1 1:2\n\n{word} 3:1\n")
+    message = refusal(path, labels=labels)
+    assert message.startswith("bad.svm, line 4: the label is ")
+    assert message.endswith(", not a finite number")
+
+
+def test_svmlight_an_index_no_model_has_memory_for(write, monkeypatch):
+    monkeypatch.setattr(svmlight, "free_memory", lambda: 10**9)
+    message = refusal(write("bad.svm", "1 1:1\n# 9:1\n1 2:1 2147483647:1 # far\n1 5:1\n"))
+    assert message == (
+        "bad.svm, line 3: the feature index 2147483647 asks for a model of as many features, which "
+        "needs about 275 GB of memory where 1.0 GB are free; number the features without gaps"
+    )
+    path = write("good.svm", "1 1:1\n1 7000000:1\n")
+    assert read(path).X.shape == (2, 7_000_000)
+    monkeypatch.setattr(svmlight, "free_memory", lambda: None)  # not known on every system
+    assert read(write("good.svm", "1 1:1\n1 2147483647:1\n")).X.shape == (2, 2147483647)
 
 
 def test_svmlight_more_features_than_expected(write):
@@ -609,3 +637,57 @@ def test_a_model_is_told_what_it_can_do(write):
             assert "--drop" not in found
             assert "--one-hot" not in found
             assert "--category" not in found
+
+
+# ---- what Arrow and NumPy would change without a word
+
+
+@pytest.mark.parametrize("word", ["0x10", "0X1f", " 0x10 ", '"0x10"'])
+@pytest.mark.parametrize("line", ["{},0,1", "1,0,{}"])
+def test_hexadecimal_numbers_are_refused(write, word, line):
+    content = "a,0x,y\n1,2,3\n" + line.format(word) + "\n"
+    column = "a" if line.startswith("{") else "y"
+    assert refusal(write("bad.csv", content)) == (
+        f"bad.csv, line 3: column {column!r} holds {word.strip(chr(34))!r}; write numbers with "
+        "decimal digits"
+    )
+
+
+def test_hexadecimal_is_found_across_blocks_and_left_alone_in_text(write):
+    rows = "".join(f"{i},{i % 2}\n" for i in range(3_000_000))
+    assert "line 3000002: " in refusal(write("bad.csv", f"a,y\n{rows}0x10,1\n"))
+    table = read(write("good.csv", "a,b,y\n1,0x2,u0x2\n2,0x1,0xy\n"), drop=["b"])
+    assert table.y.tolist() == ["u0x2", "0xy"]
+    table = read(write("good.csv", "a,b,y\n1,0x2,0\n2,0x1,1\n"), categories=["b"])
+    assert table.X[:, 1].tolist() == ["0x2", "0x1"]
+
+
+@pytest.mark.parametrize("word", ["x\0", "x\0z", "\0x"])
+def test_a_label_with_a_nul_character_is_refused(write, word):
+    message = refusal(write("bad.csv", f"a,y\n1,x\n2,{word}\n3,x\n"))
+    assert message == (
+        f"bad.csv, line 3: the label {word!r} in column 'y' holds a NUL character; remove it"
+    )
+
+
+def test_whole_labels_that_would_be_taken_for_one_another(write, tmp_path):
+    message = refusal(write("bad.csv", "a,y\n1,9223372036854775808\n2,9223372036854775809\n"))
+    assert "bad.csv, line 2: column 'y': the label 9.22" in message
+    near = [2**60, 2**60 + 1]
+    assert read(write("good.csv", f"a,y\n1,{near[0]}\n2,{near[1]}\n")).y.tolist() == near
+    path = tmp_path / "bad.parquet"
+    parquet.write_table(pa.table({"a": [1.0, 2.0], "y": pa.array([1, 2**63], pa.uint64())}), path)
+    assert "bad.parquet, row 2: column 'y': the label 9.22" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "settings"),
+    [(b"feature", {}), (b"word", {"target": "text"}), (b"word", {"text": True})],
+)
+def test_parquet_text_that_is_not_utf8(tmp_path, old, settings):
+    path = tmp_path / "bad.parquet"
+    parquet.write_table(pa.table({"feature": [1.0, 2.0], "y": [0, 1], "text": ["word", "b"]}), path)
+    path.write_bytes(path.read_bytes().replace(old, b"\xff" + old[1:]))
+    message = refusal(path, **settings)
+    assert message.startswith("bad.parquet: ")
+    assert "UTF" in message

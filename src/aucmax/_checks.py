@@ -1,11 +1,14 @@
-"""Checks of settings, with one wording for all."""
+"""Checks of settings and limits, with one wording for all."""
 
+import contextlib
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
 
-__all__ = ["number", "sample_weights"]
+__all__ = ["free_memory", "number", "sample_weights"]
 
 
 def number(
@@ -56,3 +59,19 @@ def sample_weights(weight: Any, n: int) -> np.ndarray | None:
             "with; multiply all weights by a constant."
         )
     return weight
+
+
+def free_memory() -> int | None:
+    """Return the bytes of memory that this process may still take; None if that is not known."""
+    found = []
+    with contextlib.suppress(OSError, ValueError, IndexError):  # Linux
+        words = Path("/proc/meminfo").read_text().partition("MemAvailable:")[2].split()
+        found.append(1024 * int(words[0]))
+    with contextlib.suppress(OSError, ValueError):  # a container
+        group = Path("/sys/fs/cgroup")
+        limit, used = (int((group / f"memory.{name}").read_text()) for name in ("max", "current"))
+        found.append(limit - used)
+    if not found:
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # all there is
+            found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return max(min(found), 0) if found else None

@@ -57,7 +57,7 @@ def _threads() -> int:
     Not Numba's ``get_num_threads``, which starts its own threads and takes a lock that forked
     processes share: one that is killed while it holds the lock would stop all others.
     """
-    return int(config.NUMBA_NUM_THREADS)
+    return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
 
 
 def _blocks(X: Rows) -> list[tuple[int, int]]:

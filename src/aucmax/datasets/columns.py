@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import difflib
+import io
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.datasets.files import fault, opened
-from aucmax.datasets.svmlight import whole_labels
+from aucmax.datasets.svmlight import label_too_large, whole_labels
 from aucmax.datasets.transforms import listing
 from aucmax.errors import DataFileError
 
@@ -96,8 +98,9 @@ def read_csv(path: Path, delimiter: str, choice: Choice) -> Columns:
 
     try:
         with opened(path) as stream:
+            watched = _Watched(stream)
             table = pa_csv.read_csv(
-                stream,
+                watched,
                 pa_csv.ReadOptions(block_size=_BLOCK_BYTES),
                 pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
                 pa_csv.ConvertOptions(column_types=_text_types(choice)),
@@ -111,8 +114,44 @@ def read_csv(path: Path, delimiter: str, choice: Choice) -> Columns:
     # Arrow takes text that is not UTF-8 for bytes.
     if any(pa.types.is_binary(kind) for kind in kinds):
         raise _csv_fault(path, delimiter, "bytes that are not text")
+    if watched.hexadecimal:
+        _refuse_hexadecimal(path, delimiter, table, [*features, *([target] if target else [])])
     source = _Source(path, table, lambda row: _csv_line(path, delimiter, row), typed=False)
     return _extract(source, target, features, choice)
+
+
+class _Watched(io.RawIOBase):
+    """A stream of bytes that notes whether 0x came by: Arrow reads 0x10 as the number 16."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self.stream, self.hexadecimal, self.end = stream, False, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        chunk = self.stream.read(size)
+        seam = self.end + chunk[:1]
+        self.hexadecimal |= any(x in part for x in (b"0x", b"0X") for part in (seam, chunk))
+        self.end = chunk[-1:]
+        return chunk
+
+
+def _refuse_hexadecimal(path: Path, delimiter: str, table: pa.Table, used: list[str]) -> None:
+    """Raise where a column was taken for numbers and a value is written as 0x10."""
+    from pyarrow import types
+
+    whole = {name for name in used if types.is_integer(table.schema.field(name).type)}
+    places = [j for j, name in enumerate(table.column_names) if name in whole]
+    for line, row in itertools.islice(_csv_rows(path, delimiter), 1, None):
+        for j in places:
+            if j < len(row) and re.fullmatch(r"[+-]?0[xX][0-9a-fA-F]+", row[j].strip()):
+                raise fault(
+                    path,
+                    f"column {table.column_names[j]!r} holds {row[j]!r}; write numbers with "
+                    "decimal digits",
+                    line,
+                )
 
 
 def _text_types(choice: Choice) -> dict[str, Any] | None:
@@ -133,10 +172,14 @@ def read_parquet(path: Path, choice: Choice) -> Columns:
             names = [n for n in file.schema_arrow.names if not _PANDAS_INDEX.fullmatch(n)]
             target, features = _choose(path, names, choice)
             table = file.read(columns=[*features, *([target] if target else [])])
+        return _extract(
+            _Source(path, table, lambda row: f"row {row + 1}"), target, features, choice
+        )
     except pa.ArrowException as error:
         raise fault(path, f"not a readable Parquet file ({error}); write it again") from None
-    source = _Source(path, table, lambda row: f"row {row + 1}")
-    return _extract(source, target, features, choice)
+    except UnicodeDecodeError:
+        what = "a column's name or text is not UTF-8; write the file again"
+        raise fault(path, what) from None
 
 
 # --- which columns
@@ -493,6 +536,11 @@ def _text_labels(source: _Source, name: str, column: pa.ChunkedArray) -> NDArray
     words = encoded.dictionary.to_pylist()
     codes = encoded.indices.to_numpy()
     for code, word in enumerate(words):
+        # NumPy drops it from the end of a text.
+        if "\0" in word:
+            row = int(np.argmax(codes == code))
+            what = f"the label {word!r} in column {name!r} holds a NUL character; remove it"
+            raise fault(source.path, what, source.place(row))
         # A stray quotation mark swallows whole rows into one value.
         if "\n" in word:
             row = int(np.argmax(codes == code))
@@ -509,12 +557,18 @@ def _number_labels(source: _Source, name: str, column: pa.ChunkedArray) -> NDArr
     from pyarrow import types
 
     if types.is_boolean(column.type) or types.is_integer(column.type):
-        return column.to_numpy().astype(np.int64)
+        values = column.to_numpy()
+        if values.dtype != np.uint64 or values.max() <= np.iinfo(np.int64).max:
+            return values.astype(np.int64)
     values = _floats(column)
     if not np.isfinite(values).all():
         row = int(np.argmin(np.isfinite(values)))
         what = f"the label in column {name!r} is {values[row]}, not a finite number"
         raise fault(source.path, what, source.place(row))
+    what = label_too_large(values)
+    if what:
+        place = source.place(int(np.abs(values).argmax()))
+        raise fault(source.path, f"column {name!r}: {what}", place)
     return whole_labels(values)
 
 

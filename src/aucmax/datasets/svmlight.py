@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from aucmax._checks import free_memory
 from aucmax.datasets.files import fault, opened
 from aucmax.errors import DataFileError
 
-__all__ = ["read_svmlight", "whole_labels"]
+__all__ = ["label_too_large", "read_svmlight", "whole_labels"]
 
 _INDEX = re.compile(rb"[+-]?[0-9]+")
 _LARGEST = np.iinfo(np.int32).max
 _SHOWN = 40
+_VECTORS = 16  # of one number per feature, that a fit holds at a time
 
 
 def read_svmlight(
@@ -40,8 +43,10 @@ def read_svmlight(
         raise fault(path, "the file is empty: it has no rows")
     if not np.isfinite(X.data).all() or (n_features or X.shape[1]) < X.shape[1]:
         raise _first_fault(path, labels, n_features)
-    if n_features is None and not X.nnz:
-        raise fault(path, "no line has a feature; rows look like '1 3:0.5 7:2'")
+    if n_features is None:
+        if not X.nnz:
+            raise fault(path, "no line has a feature; rows look like '1 3:0.5 7:2'")
+        _check_memory(path, X.shape[1])
     return _canonical(X, n_features or X.shape[1]), _labels(path, y, labels)
 
 
@@ -76,6 +81,25 @@ def _numbered(stream: io.BufferedReader) -> Iterator[tuple[int, bytes]]:
         yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
 
 
+def _check_memory(path: Path, d: int) -> None:
+    """Refuse an index so large that no model of so many features fits into memory."""
+    needed, free = _VECTORS * 8 * d, free_memory()
+    if free is None or needed <= free:
+        return
+    with opened(path) as stream:
+        pairs = (
+            (number, line.partition(b"#")[0].split()[-1:]) for number, line in _numbered(stream)
+        )
+        line = next(n for n, last in pairs if last and int(last[0].partition(b":")[0]) == d)
+    raise fault(
+        path,
+        f"the feature index {d} asks for a model of as many features, which needs about "
+        f"{needed / 1e9:.0f} GB of memory where {free / 1e9:.1f} GB are free; number the features "
+        "without gaps",
+        line,
+    )
+
+
 def _canonical(X: Any, n_features: int) -> sparse.csr_matrix:
     """CSR without stored zeros, with int32 indices unless there are 2³¹ entries."""
     dtype = np.int32 if X.nnz <= _LARGEST else np.int64
@@ -89,27 +113,43 @@ def _canonical(X: Any, n_features: int) -> sparse.csr_matrix:
 
 
 def _labels(path: Path, y: Any, labels: str) -> NDArray | None:
-    if labels == "none":
-        return None
-    if labels == "optional":
+    row_of = np.arange(len(y))
+    if labels != "required":  # then each row has a tuple of labels
         counts = np.fromiter(map(len, y), dtype=np.intp, count=len(y))
-        if not counts.any():
-            return None
-        if counts.min() != 1 or counts.max() != 1:
-            row = int(np.argmax(counts != 1))
-            few = "no label, though other lines have one" if not counts[row] else "several labels"
-            raise fault(path, few, _line_of(path, row))
-        y = np.concatenate(y)
-    if not np.isfinite(y).all():
-        row = int(np.argmin(np.isfinite(y)))
-        raise fault(path, f"the label is {y[row]}, not a finite number", _line_of(path, row))
+        row_of = np.repeat(row_of, counts)
+        y = np.fromiter(chain.from_iterable(y), dtype=np.float64, count=len(row_of))
+    finite = np.isfinite(y)
+    if not finite.all():
+        at = int(np.argmin(finite))
+        raise fault(
+            path, f"the label is {y[at]}, not a finite number", _line_of(path, int(row_of[at]))
+        )
+    if labels == "none" or not len(y):
+        return None
+    if labels == "optional" and (counts.min() != 1 or counts.max() != 1):
+        row = int(np.argmax(counts != 1))
+        few = "no label, though other lines have one" if not counts[row] else "several labels"
+        raise fault(path, few, _line_of(path, row))
+    what = label_too_large(y)
+    if what:
+        raise fault(path, what, _line_of(path, int(np.abs(y).argmax())))
     return whole_labels(np.asarray(y))
 
 
 def whole_labels(y: NDArray) -> NDArray:
     """Labels as int64 where all are whole numbers, unchanged otherwise."""
-    whole = np.all(y == np.floor(y)) and np.all(np.abs(y) <= 2.0**53)
-    return y.astype(np.int64) if whole else y.astype(np.float64)
+    return y.astype(np.int64) if np.all(y == np.floor(y)) else y.astype(np.float64)
+
+
+def label_too_large(y: NDArray) -> str:
+    """What is wrong with the largest of the labels; empty if nothing is.
+
+    From 2⁵³ on, whole numbers next to each other are read as the same.
+    """
+    largest = y[np.abs(y).argmax()]
+    if abs(largest) < 2.0**53:
+        return ""
+    return f"the label {largest:.17g} is too large to tell labels apart; use numbers below 2**53"
 
 
 def _line_of(path: Path, row: int) -> int:
@@ -168,6 +208,8 @@ def _pair_fault(token: bytes, previous: int, n_features: int | None) -> str:
         return f"{_show(token)}: query groups are not supported; remove the qid fields"
     if not colon or not _INDEX.fullmatch(name):
         return f"{_show(token)} is not of the form index:value"
+    if len(name) > 1000:  # Python does not convert all of these
+        return f"the feature index {_show(name)} is not from 1 to {_LARGEST}"
     index = int(name)
     if index < 1:
         return f"the feature index is {index}; indices start at 1"
