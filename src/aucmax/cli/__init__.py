@@ -4,14 +4,12 @@ Results go to stdout, progress and messages to stderr. Bad input ends every comm
 on stderr and exit code 2.
 """
 
-import inspect
 import sys
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
-from aucmax.cli._shared import OneLineErrors
+from aucmax.cli._shared import OneLineErrors, help_of
 from aucmax.cli.compare import compare
 from aucmax.cli.cv import cv
 from aucmax.cli.datasets import datasets
@@ -34,15 +32,9 @@ app = typer.Typer(
 )
 
 
-def _help(command: Callable[..., None]) -> str:
-    """A command's docstring with each paragraph on one line: typer would keep the line breaks."""
-    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
-    flowing = (p if p.startswith(" ") else " ".join(p.split()) for p in paragraphs)
-    return "\n\n".join(flowing)
-
-
-for _command in (demo, train, score, evaluate, show, compare, cv, reproduce, datasets):
-    app.command(help=_help(_command))(_command)
+for _command in (demo, train, score, evaluate, show, compare, cv, reproduce):
+    app.command(help=help_of(_command))(_command)
+app.add_typer(datasets, name="datasets")
 
 
 @app.callback()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import errno
+import inspect
 import json
 import math
 import shlex
@@ -39,6 +40,7 @@ __all__ = [
     "console",
     "counted",
     "feature_names",
+    "help_of",
     "load_model",
     "pairs_table",
     "print_json",
@@ -79,6 +81,14 @@ Html = Annotated[
     Path | None,
     typer.Option("--html", metavar="FILE", help="Write a report: one .html file, self-contained."),
 ]
+
+
+def help_of(command: Callable[..., None]) -> str:
+    """A command's docstring with each paragraph on one line: typer would keep the line breaks."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    flowing = (p if p.startswith(" ") else " ".join(p.split()) for p in paragraphs)
+    return "\n\n".join(flowing)
+
 
 # ---- the command line as it was given
 

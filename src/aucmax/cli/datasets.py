@@ -1,45 +1,79 @@
-"""``aucmax datasets``: the data sets known by name, and where they are."""
+"""``aucmax datasets``: the data sets known by name, where they are, and how to get them."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.table import Table
+from typer.core import TyperGroup
 
-from aucmax.cli._shared import Json, console, pairs_table, print_json, working
-from aucmax.datasets import DataSet, about, load, locate, names
+from aucmax.cli._shared import Json, console, help_of, pairs_table, print_json, tell, working
+from aucmax.datasets import DataSet, about, fetch, load, locate, names
 from aucmax.errors import DataFileError
 
 __all__ = ["datasets"]
 
+_VERIFIED = {True: "yes", False: "not the reference files", None: "there is no reference to check"}
 
-def datasets(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="One data set, in detail.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """List the data sets known by name, or show one in detail.
 
-    They are looked for in the folder AUCMAX_DATA, then in the user's cache folder; from Python,
-    aucmax.datasets.fetch(name) downloads one and aucmax.datasets.load(name) reads it.
+class ByName(TyperGroup):
+    """A group whose commands may be left out: ``datasets a9a`` is ``datasets show a9a``."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; a word that is none is the name of a data set."""
+        if args[0] not in self.commands:
+            args = ["show", *args]
+        return super().resolve_command(ctx, args)
+
+
+datasets = typer.Typer(cls=ByName, subcommand_metavar="[NAME | fetch NAME...]")
+
+
+def _datasets(context: typer.Context, as_json: Json = False) -> None:
+    """List the data sets known by name, show one in detail, or fetch some.
+
+    They are looked for in the folder AUCMAX_DATA, then in the user's cache folder, which is where
+    'fetch' puts them. From Python, aucmax.datasets.load(name) reads one.
 
     Examples:
 
         aucmax datasets
 
         aucmax datasets a9a
+
+        aucmax datasets fetch a9a w8a
     """
-    if name is None:
-        rows = [_entry(about(known)) for known in names()]
-        if as_json:
-            print_json(rows)
-        else:
-            _print_list(rows)
+    context.obj = as_json
+    if context.invoked_subcommand is not None:
         return
+    rows = [_entry(about(known)) for known in names()]
+    if as_json:
+        print_json(rows)
+    else:
+        _print_list(rows)
+
+
+def _show(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the data set.")],
+    as_json: Json = False,
+) -> None:
+    """Show one data set in detail."""
+    as_json = as_json or context.obj
     with working(f"reading {name}", as_json):
         report = _detail(about(name))
     if as_json:
@@ -48,15 +82,89 @@ def datasets(
         _print_detail(report)
 
 
+def _fetch(
+    context: typer.Context,
+    wanted: Annotated[list[str], typer.Argument(metavar="NAME", help="Of the data sets.")],
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Download again what is here, and record its checksum anew."),
+    ] = False,
+    base_url: Annotated[
+        str | None,
+        typer.Option(
+            "--base-url", metavar="URL", help="A mirror that has the publisher's file names."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Download data sets from their publishers into the cache folder.
+
+    The checksum of each file is recorded at its first download and must be the same ever after.
+    Data sets that cannot be downloaded without a form or an archive are named, with the place
+    where they are to be had.
+    """
+    as_json = as_json or context.obj
+    entries = [about(name) for name in wanted]
+    fetched, failed = {}, False
+    for entry in entries:
+        here = None if force else _files(entry)
+        try:
+            with _bar(entry.name, as_json) as progress:
+                paths = here or fetch(entry.name, base_url=base_url, force=force, progress=progress)
+        except DataFileError as error:
+            if len(entries) == 1:
+                raise
+            tell("error", str(error))
+            failed = True
+            continue
+        fetched[entry.name] = [str(path) for path in paths]
+        if not as_json:
+            word = "here already" if here else "fetched"
+            print(f"{entry.name}: {word}: {', '.join(fetched[entry.name])}")
+    if as_json:
+        print_json(fetched)
+    if failed:
+        raise typer.Exit(2)
+
+
+datasets.callback(invoke_without_command=True, help=help_of(_datasets))(_datasets)
+datasets.command("show", help=help_of(_show))(_show)
+datasets.command("fetch", help=help_of(_fetch))(_fetch)
+
+
+@contextlib.contextmanager
+def _bar(name: str, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Turn a progress bar on stderr, one after the other for each file of a data set."""
+    screen = Console(stderr=True)
+    if quiet or not screen.is_terminal:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=screen, transient=True) as progress:
+        task = progress.add_task(name, total=None)
+
+        def show_bytes(done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total or None)
+
+        yield show_bytes
+
+
 def _entry(data: DataSet) -> dict[str, Any]:
     files = _files(data)
+    counts = data.class_counts()
     return {
         "name": data.name,
         "rows": data.n_samples(),
         "features": data.n_features,
         "sparse": data.sparse,
-        "classes": len(data.class_counts()),
-        "smallest_share": min(data.class_counts().values()) / data.n_samples(),
+        "classes": data.n_classes,
+        "smallest_share": min(counts.values()) / sum(counts.values()) if counts else None,
         "splits": list(data.splits),
         "found": files is not None,
         "files": [] if files is None else [str(path) for path in files],
@@ -73,12 +181,13 @@ def _files(data: DataSet) -> list[Path] | None:
 def _detail(data: DataSet) -> dict[str, Any]:
     report = {**_entry(data), "aliases": list(data.aliases)}
     report["notes"] = {part.file: part.notes for part in data.parts}
-    report["source"] = {part.file: part.url for part in data.parts}
+    report["labels_rule"] = data.labels
+    report["source"] = {part.file: " or ".join(part.urls) or part.page for part in data.parts}
     if report["found"]:
         bunch = load(data.name)
         labels, counts = np.unique(bunch.target, return_counts=True)
         report["labels"] = dict(zip(labels.tolist(), counts.tolist(), strict=True))
-        report["verified"] = bool(bunch.verified)
+        report["verified"] = bunch.verified
         report["positive_share"] = counts[1] / counts.sum() if len(labels) == 2 else None
     return report
 
@@ -94,16 +203,17 @@ def _print_list(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         folders = sorted({str(Path(file).parent) for file in row["files"]})
         where = ", ".join(folders) or "–"
-        numbers = (f"{row[name]:,}" for name in ("rows", "features", "classes"))
-        table.add_row(row["name"], *numbers, f"{100 * row['smallest_share']:.3g} %", where)
+        numbers = (row[name] for name in ("rows", "features", "classes"))
+        shown = ("–" if number is None else f"{number:,}" for number in numbers)
+        table.add_row(row["name"], *shown, _percent(row["smallest_share"]), where)
     screen = console()
     screen.print(table)
     screen.print("\nsmallest: the share of the rarest class", style="dim")
     missing = [row["name"] for row in rows if not row["found"]]
     if missing:
         screen.print(
-            f"\n{len(missing)} not found: set AUCMAX_DATA to the folder that holds them, or call "
-            f"aucmax.datasets.fetch({missing[0]!r})."
+            f"\n{len(missing)} not found: set AUCMAX_DATA to the folder that holds them, or get "
+            f"them with: aucmax datasets fetch {missing[0]} …"
         )
 
 
@@ -112,13 +222,11 @@ def _print_detail(report: dict[str, Any]) -> None:
     facts = [
         ("name", report["name"]),
         ("also", ", ".join(report["aliases"])),
-        ("rows", f"{report['rows']:,}"),
+        ("rows", "" if report["rows"] is None else f"{report['rows']:,}"),
         ("features", f"{report['features']:,} ({kind})"),
         ("splits", ", ".join(report["splits"])),
-        (
-            "classes",
-            f"{report['classes']}, the rarest with {100 * report['smallest_share']:.3g} % of rows",
-        ),
+        ("classes", _classes(report)),
+        ("rule", report["labels_rule"]),
     ]
     if report["found"]:
         share = report["positive_share"]
@@ -131,13 +239,25 @@ def _print_detail(report: dict[str, Any]) -> None:
                 else f"{share:.1%}",
             )
         )
-        facts.append(("verified", "yes" if report["verified"] else "not the reference files"))
+        facts.append(("verified", _VERIFIED[report["verified"]]))
         facts += [("file", file) for file in report["files"]]
     else:
-        facts.append(("file", "not found (set AUCMAX_DATA, or fetch it)"))
+        facts.append(
+            ("file", f"not found: set AUCMAX_DATA, or: aucmax datasets fetch {report['name']}")
+        )
     facts += [("source", url) for url in dict.fromkeys(report["source"].values())]
     facts += [("notes", f"{file}: {notes}") for file, notes in report["notes"].items()]
     console().print(pairs_table((name, value) for name, value in facts if value))
+
+
+def _classes(report: dict[str, Any]) -> str:
+    if report["smallest_share"] is None:
+        return str(report["classes"])
+    return f"{report['classes']}, the rarest with {_percent(report['smallest_share'])} of rows"
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.3g} %"
 
 
 def _counts(labels: dict[Any, int]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Callable
@@ -10,7 +11,8 @@ from typing import Any
 
 from aucmax.datasets import cache, registry
 from aucmax.datasets.files import fault
-from aucmax.datasets.loading import parse
+from aucmax.datasets.formats import parse
+from aucmax.datasets.loading import locate
 from aucmax.datasets.registry import DataSet, Part
 from aucmax.errors import DataFileError
 
@@ -18,6 +20,10 @@ __all__ = ["fetch"]
 
 Progress = Callable[[int, int], None]
 _CHUNK_BYTES = 1 << 16
+
+
+class DownloadError(DataFileError):
+    """No file came from an address."""
 
 
 def fetch(
@@ -28,6 +34,9 @@ def fetch(
     progress: Progress | None = None,
 ) -> list[Path]:
     """Download a data set from its publisher into the cache folder.
+
+    Some cannot be downloaded without a form or an archive: the error then says where they are to
+    be had, and under which names they are found.
 
     The SHA-256 of each file is recorded at its first download and must be the same ever after.
     A file is kept only once it has arrived whole and has the rows it should have; one that is
@@ -54,7 +63,8 @@ def fetch(
     ValueError
         No such data set.
     DataFileError
-        A file cannot be downloaded, has another checksum than before, or is not the data set.
+        A file cannot be downloaded, has another checksum than before, or is not the data set; or
+        the data set has to be fetched by hand, and is not there yet.
 
     Notes
     -----
@@ -63,6 +73,8 @@ def fetch(
     file packed another way.
     """
     entry = registry.about(name)
+    if base_url is None and not all(part.urls for part in entry.parts):
+        return _by_hand(entry)
     folder = cache.cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -71,16 +83,43 @@ def fetch(
         raise fault(folder, f"cannot be written to: {error.strerror or error}") from error
 
 
+def _by_hand(entry: DataSet) -> list[Path]:
+    """Where the files of a data set are that cannot be downloaded; else how to get them."""
+    try:
+        return locate(entry.name)
+    except DataFileError:
+        pages = [part.page for part in entry.parts if part.page]
+        source = f"from {pages[0]}" if pages else "(no public address is known to us)"
+        files = " and ".join(part.stem for part in entry.parts)
+        raise DataFileError(
+            f"data set {entry.name!r} cannot be downloaded automatically: get it {source} and put "
+            f"{files} (plain, .xz, .gz or .bz2) into {cache.cache_folder()}, or into the folder "
+            "that AUCMAX_DATA names"
+        ) from None
+
+
 def _fetch_part(
     entry: DataSet, part: Part, base_url: str | None, force: bool, progress: Progress | None
 ) -> Path:
-    path = cache.cache_folder() / part.download
-    if path.exists() and not force:
-        _check_present(entry, part, path)
-        return path
-    url = f"{base_url.rstrip('/')}/{part.download}" if base_url else part.url
+    """Fetch one file, by the first of its addresses that answers."""
+    files = part.downloads or [part.file]
+    paths = [cache.cache_folder() / file for file in files]
+    for path in paths:
+        if path.exists() and not force:
+            _check_present(entry, part, path)
+            return path
+    urls = [f"{base_url.rstrip('/')}/{file}" for file in files] if base_url else part.urls
+    for url, path in zip(urls[:-1], paths, strict=False):
+        with contextlib.suppress(DownloadError):
+            return _fetch_file(entry, part, url, path, force, progress)
+    return _fetch_file(entry, part, urls[-1], paths[-1], force, progress)
+
+
+def _fetch_file(
+    entry: DataSet, part: Part, url: str, path: Path, force: bool, progress: Progress | None
+) -> Path:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".fetch-") as folder:
-        arriving = Path(folder) / part.download
+        arriving = Path(folder) / path.name
         _download(url, arriving, progress)
         checksum = cache.digest(arriving)
         expected = None if force else cache.recorded(path.name)
@@ -110,7 +149,7 @@ def _check_rows(part: Part, arriving: Path, checksum: str, url: str) -> None:
     try:
         cache.parsed(arriving, checksum, lambda: parse(arriving, part))
     except DataFileError as error:
-        what = str(error).replace(str(arriving), part.download)
+        what = str(error).replace(str(arriving), arriving.name)
         raise DataFileError(f"{url}: what arrived is not the data set: {what}") from None
 
 
@@ -124,7 +163,7 @@ def _download(url: str, path: Path, progress: Progress | None) -> None:
     try:
         downloader(url, str(path), None)
     except OSError as error:  # All of requests' exceptions are.
-        raise DataFileError(
+        raise DownloadError(
             f"{url}: the download failed ({error}); try again, or put the file into the folder "
             "that AUCMAX_DATA names"
         ) from error

@@ -12,15 +12,11 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from aucmax.datasets import cache, registry, transforms
-from aucmax.datasets.files import fault, opened
+from aucmax.datasets.formats import parse, with_most_rows
 from aucmax.datasets.registry import DataSet, Part
-from aucmax.datasets.svmlight import read_svmlight
 from aucmax.errors import DataFileError
 
-__all__ = ["load", "locate", "parse"]
-
-# The UCI file's last column: gamma (signal) and hadron (background).
-_MAGIC_LABELS = {"g": 1, "h": -1}
+__all__ = ["load", "locate"]
 
 
 def load(name: str, split: str = "all", binarize: Any = None, scale: str | None = None) -> Bunch:
@@ -45,11 +41,11 @@ def load(name: str, split: str = "all", binarize: Any = None, scale: str | None 
     Returns
     -------
     Bunch
-        ``data`` (n, d): float64, a C-contiguous array, or a CSR matrix for a9a, mnist, connect-4,
-        sector and news20; ``target`` (n,): int64; ``name``, ``split``, ``n_features``,
+        ``data`` (n, d): float64, a C-contiguous array, or a CSR matrix where `about` says
+        ``sparse``; ``target`` (n,): int64; ``name``, ``split``, ``n_features``,
         ``feature_names`` (None: the files name none), ``DESCR``: sources and quirks; ``files``:
         the paths read; ``sha256``: their digests; ``verified``: whether they are byte for byte
-        the reference files.
+        the reference files, None where there are none.
 
     Raises
     ------
@@ -62,13 +58,15 @@ def load(name: str, split: str = "all", binarize: Any = None, scale: str | None 
     entry = registry.about(name)
     parts = entry.select(split)
     how = transforms.check_scale(scale)
-    # Feature ranges need every row.
-    needed = entry.parts if how in ("minmax", "maxabs") else parts
+    # Feature ranges, and the label that most rows have, need every row.
+    needed = entry.parts if how in ("minmax", "maxabs") or entry.largest else parts
     read = {part: _read_part(entry, part) for part in needed}
     rows = transforms.scale(_stack(entry, [read[part][0] for part in needed]), how)
+    labels = [read[part][1] for part in needed]
+    y = np.concatenate(with_most_rows(labels) if entry.largest else labels)
     if needed != parts:
-        rows = rows[_positions(needed, parts)]
-    y = np.concatenate([read[part][1] for part in parts])
+        place = _positions(needed, parts, [len(read[part][1]) for part in needed])
+        rows, y = rows[place], y[place]
     paths = [read[part][2] for part in parts]
     digests = [read[part][3] for part in parts]
     return Bunch(
@@ -81,7 +79,7 @@ def load(name: str, split: str = "all", binarize: Any = None, scale: str | None 
         DESCR=_describe(entry, parts),
         files=[str(path) for path in paths],
         sha256=digests,
-        verified=digests == [part.sha256 for part in parts],
+        verified=_verified(digests, parts),
     )
 
 
@@ -123,7 +121,7 @@ def _find(entry: DataSet, part: Part) -> Path:
     raise DataFileError(
         f"data set {entry.name!r}: no file {part.stem} (plain, .xz, .gz or .bz2) in "
         f"{' or '.join(map(str, folders))}{unset}; set AUCMAX_DATA to the folder that holds it, or "
-        f"call datasets.fetch({entry.name!r})"
+        f"get it with 'aucmax datasets fetch {entry.name}' or datasets.fetch({entry.name!r})"
     )
 
 
@@ -136,44 +134,29 @@ def _read_part(entry: DataSet, part: Part) -> tuple[sparse.csr_matrix, NDArray, 
     return X, y, path, checksum
 
 
-def parse(path: Path, part: Part) -> tuple[sparse.csr_matrix, NDArray]:
-    """Rows and labels of one file of a data set, checked against its known size."""
-    if path.name.endswith(".data"):
-        X, y = _parse_magic(path)
-    else:
-        X, labels = read_svmlight(path, part.n_features, "required")
-        y = np.asarray(labels)
-    if X.shape != (part.n_samples, part.n_features):
-        raise fault(
-            path,
-            f"{X.shape[0]} rows of {X.shape[1]} features where {part.stem} has {part.n_samples} "
-            f"of {part.n_features}: the file is not complete, or not this data set",
-        )
-    return X, y
-
-
-def _parse_magic(path: Path) -> tuple[sparse.csr_matrix, NDArray]:
-    """UCI's own form of magic04: ten numbers and g or h, comma separated, without a header."""
-    with opened(path) as stream:
-        try:
-            lines = [line.split(",") for line in stream.read().decode().split()]
-            y = np.array([_MAGIC_LABELS[line.pop()] for line in lines])
-            return sparse.csr_matrix(np.array(lines, dtype=np.float64)), y.astype(np.int64)
-        except (ValueError, KeyError) as error:
-            raise fault(path, f"not UCI's magic04.data ({error})") from None
-
-
 def _stack(entry: DataSet, blocks: list[sparse.csr_matrix]) -> Any:
     X = blocks[0] if len(blocks) == 1 else sparse.vstack(blocks, format="csr")
     return X if entry.sparse else X.toarray()
 
 
-def _positions(needed: tuple[Part, ...], parts: tuple[Part, ...]) -> slice:
+def _positions(needed: tuple[Part, ...], parts: tuple[Part, ...], counts: list[int]) -> slice:
     """Rows of `parts`, which stand one after the other in `needed`."""
-    start = sum(part.n_samples for part in needed[: needed.index(parts[0])])
-    return slice(start, start + sum(part.n_samples for part in parts))
+    first = needed.index(parts[0])
+    start = sum(counts[:first])
+    return slice(start, start + sum(counts[first : first + len(parts)]))
+
+
+def _verified(digests: list[str], parts: tuple[Part, ...]) -> bool | None:
+    """Whether the files are the reference files; None where one has no reference."""
+    if not all(part.sha256 for part in parts):
+        return None
+    return digests == [part.sha256 for part in parts]
 
 
 def _describe(entry: DataSet, parts: tuple[Part, ...]) -> str:
-    lines = [f"{part.stem} ({part.n_samples} rows). {part.notes}" for part in parts]
-    return f"{entry.name}: {entry.n_features} features.\n\n" + "\n\n".join(lines) + "\n"
+    files = [f"{part.stem} ({part.n_samples or '?'} rows). {part.notes}" for part in parts]
+    about = [
+        f"{entry.name}: {entry.n_features} features.",
+        entry.labels and f"Labels: {entry.labels}.",
+    ]
+    return "\n\n".join([*filter(None, about), *files]) + "\n"

@@ -9,11 +9,18 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from aucmax.datasets.files import COMPRESSIONS
+
 __all__ = ["DataSet", "Part", "about", "names"]
 
 # What LIBSVM and the papers call them; `german` and `fourclass` are the scaled files.
 ALIASES = {
+    "CCAT": "ccat",
+    "acoustic_scale": "acoustic",
+    "astro-ph": "astro-physics",
     "connect4": "connect-4",
+    "covtype.binary": "covtype",
+    "epsilon_normalized": "epsilon",
     "fourclass.scale": "fourclass",
     "fourclass_raw": "fourclass.raw",
     "fourclass_scale": "fourclass",
@@ -21,6 +28,7 @@ ALIASES = {
     "german.numer_scale": "german",
     "german.raw": "german.numer",
     "german_scale": "german",
+    "gisette_scale": "gisette",
     "letter.scale": "letter",
     "sector.scale": "sector",
 }
@@ -35,43 +43,53 @@ class Part:
     split : {"all", "train", "test"}
         Which rows it holds.
     file : str
-        Name of the reference file, compressed.
-    n_samples, n_features : int
-        Rows, and columns after padding to the data set's own width.
+        Name of the reference file, or the publisher's.
+    n_samples : int or None
+        Rows; None where they are not known.
+    n_features : int
+        Columns after padding to the data set's own width.
     class_counts : tuple of (int, int)
-        Labels, rising, and the rows of each.
+        The file's labels, rising, and the rows of each; empty where they are not known.
+    format : str
+        How it is written: one of the names in `aucmax.datasets.formats`.
     sha256 : str
-        Digest of the reference file.
-    url : str
-        Where `fetch` downloads it; may be another compression of the same rows.
+        Digest of the reference file; empty where there is none.
+    urls : tuple of str
+        Where `fetch` downloads it, the first that answers; may be another compression of the same
+        rows. Empty where it cannot be downloaded without a form, a log-in or an archive.
+    page : str
+        The publisher's page on it, where known.
     notes : str
         Scaling, source and known quirks.
     """
 
     split: str
     file: str
-    n_samples: int
+    n_samples: int | None
     n_features: int
     class_counts: tuple[tuple[int, int], ...]
+    format: str
     sha256: str
-    url: str
+    urls: tuple[str, ...]
+    page: str
     notes: str
 
     @property
     def stem(self) -> str:
         """File name without the compression suffix."""
-        return self.file.removesuffix(".xz")
+        name, dot, suffix = self.file.rpartition(".")
+        return name if dot + suffix in COMPRESSIONS else self.file
 
     @property
-    def download(self) -> str:
-        """File name as the publisher has it."""
-        return self.url.rpartition("/")[2]
+    def downloads(self) -> list[str]:
+        """File names as the publisher has them."""
+        return [url.rpartition("/")[2] for url in self.urls]
 
     @property
     def file_names(self) -> list[str]:
         """Names under which the file is recognised in a folder, the preferred one first."""
         stored = [self.stem + suffix for suffix in (".xz", "", ".gz", ".bz2")]
-        return [*stored, self.download] if self.download not in stored else stored
+        return [*dict.fromkeys([*stored, *self.downloads])]
 
 
 @dataclass(frozen=True)
@@ -88,6 +106,13 @@ class DataSet:
         Number of columns, the same in every split.
     sparse : bool
         Whether it loads as a CSR matrix.
+    n_classes : int
+        How many classes `load` gives.
+    labels : str
+        Which labels the file has and which of them are positive, in words; empty if the labels
+        are those of `class_counts`, as they are.
+    largest : bool
+        Whether the label that most rows have is +1 and all others are −1.
     parts : tuple of Part
         Its files: training rows before test rows.
     """
@@ -96,6 +121,9 @@ class DataSet:
     aliases: tuple[str, ...]
     n_features: int
     sparse: bool
+    n_classes: int
+    labels: str
+    largest: bool
     parts: tuple[Part, ...]
 
     @property
@@ -127,8 +155,8 @@ class DataSet:
             )
         return tuple(part for part in self.parts if split in ("all", part.split))
 
-    def n_samples(self, split: str = "all") -> int:
-        """Count the rows of a split.
+    def n_samples(self, split: str = "all") -> int | None:
+        """Count the rows of a split; None if they are not known.
 
         Parameters
         ----------
@@ -137,13 +165,14 @@ class DataSet:
 
         Returns
         -------
-        int
+        int or None
             Number of rows.
         """
-        return sum(part.n_samples for part in self.select(split))
+        counts = [part.n_samples for part in self.select(split)]
+        return None if None in counts else sum(n for n in counts if n is not None)
 
     def class_counts(self, split: str = "all") -> dict[int, int]:
-        """Count the rows of each label.
+        """Count the rows of each label that `load` gives; empty if they are not known.
 
         Parameters
         ----------
@@ -155,10 +184,19 @@ class DataSet:
         dict of int to int
             Rows of each label, the labels rising.
         """
-        total: Counter[int] = Counter()
-        for part in self.select(split):
-            total.update(dict(part.class_counts))
+        total = _total(self.select(split))
+        if self.largest and total:
+            whole = _total(self.parts)
+            positive = total[max(whole, key=lambda label: whole[label])]
+            total = Counter({-1: total.total() - positive, 1: positive})
         return dict(sorted(total.items()))
+
+
+def _total(parts: tuple[Part, ...]) -> Counter[int]:
+    total: Counter[int] = Counter()
+    for part in parts:
+        total.update(dict(part.class_counts))
+    return total
 
 
 def names() -> list[str]:
@@ -212,12 +250,16 @@ def _registry() -> dict[str, DataSet]:
 
 
 def _data_set(name: str, rows: list[dict[str, str]]) -> DataSet:
+    parts = tuple(_part(row) for row in rows)
     return DataSet(
         name=name,
         aliases=tuple(alias for alias, meant in ALIASES.items() if meant == name),
         n_features=int(rows[0]["n_features"]),
         sparse=rows[0]["storage"] == "sparse",
-        parts=tuple(_part(row) for row in rows),
+        n_classes=int(rows[0]["classes"] or len(_total(parts))),
+        labels=rows[0]["labels"],
+        largest=rows[0]["positive"] == "largest",
+        parts=parts,
     )
 
 
@@ -225,13 +267,20 @@ def _part(row: dict[str, str]) -> Part:
     return Part(
         split=row["split"],
         file=row["file"],
-        n_samples=int(row["n_samples"]),
+        n_samples=int(row["n_samples"]) if row["n_samples"] else None,
         n_features=int(row["n_features"]),
         class_counts=_counts(row["class_counts"]),
+        format=row["format"] or "svmlight",
         sha256=row["sha256"],
-        url=row["url"],
-        notes=f"Scaling: {row['scaling']}. Source: {row['source']}. {row['notes']}",
+        urls=tuple(row["url"].split()),
+        page=row["page"],
+        notes=_sentences(row),
     )
+
+
+def _sentences(row: dict[str, str]) -> str:
+    said = (("Scaling", row["scaling"]), ("Source", row["source"]))
+    return " ".join([*(f"{name}: {words}." for name, words in said if words), row["notes"]]).strip()
 
 
 def _counts(text: str) -> tuple[tuple[int, int], ...]:

@@ -32,7 +32,11 @@ _VECTORS = 16  # of one number per feature, that a fit holds at a time
 def read_svmlight(
     path: Path, n_features: int | None, labels: str
 ) -> tuple[sparse.csr_matrix, NDArray | None]:
-    """Rows and labels of an svmlight file; see `readers.read` for `labels`."""
+    """Rows and labels of an svmlight file.
+
+    `labels` is as in `readers.read`, or "several": none, one or more whole numbers in a row, which
+    come as bytes such as ``b"33,59"``.
+    """
     try:
         X, y = _parse(path, labels)
     except DataFileError:
@@ -54,31 +58,36 @@ def _parse(path: Path, labels: str) -> tuple[Any, Any]:
     from sklearn.datasets import load_svmlight_file
 
     with opened(path) as stream:
-        return load_svmlight_file(_Lines(stream), zero_based=False, multilabel=labels != "required")
+        return load_svmlight_file(
+            _Lines(stream, labels), zero_based=False, multilabel=labels != "required"
+        )
 
 
 class _Lines:
     """What scikit-learn's parser iterates over; it also keeps out what that parser overlooks."""
 
-    def __init__(self, stream: io.BufferedReader):
+    def __init__(self, stream: io.BufferedReader, labels: str):
         self.stream = stream
+        self.labels = labels
 
     def read(self) -> bytes:
         """Never called: scikit-learn knows files by this name."""
         raise io.UnsupportedOperation("read")
 
     def __iter__(self) -> Iterator[bytes]:
-        for _, line in _numbered(self.stream):
+        for _, line in _numbered(self.stream, self.labels):
             # Query groups would be ignored, and float("1_0") is 10.
             if (b"qid" in line or b"_" in line) and re.search(b"qid|_", line.partition(b"#")[0]):
                 raise ValueError("query group or underscore")
             yield line
 
 
-def _numbered(stream: io.BufferedReader) -> Iterator[tuple[int, bytes]]:
-    """Lines with their numbers from 1, without a byte-order mark."""
+def _numbered(stream: io.BufferedReader, labels: str = "") -> Iterator[tuple[int, bytes]]:
+    """Lines with their numbers from 1, without a byte-order mark; several labels as one word."""
     for number, line in enumerate(stream, 1):
-        yield number, line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        yield number, line.replace(b", ", b",") if labels == "several" else line
 
 
 def _check_memory(path: Path, d: int) -> None:
@@ -113,7 +122,7 @@ def _canonical(X: Any, n_features: int) -> sparse.csr_matrix:
 
 
 def _labels(path: Path, y: Any, labels: str) -> NDArray | None:
-    row_of = np.arange(len(y))
+    row_of, given = np.arange(len(y)), y
     if labels != "required":  # then each row has a tuple of labels
         counts = np.fromiter(map(len, y), dtype=np.intp, count=len(y))
         row_of = np.repeat(row_of, counts)
@@ -133,7 +142,16 @@ def _labels(path: Path, y: Any, labels: str) -> NDArray | None:
     what = label_too_large(y)
     if what:
         raise fault(path, what, _line_of(path, int(np.abs(y).argmax())))
+    if labels == "several":
+        return _several_labels(path, given)
     return whole_labels(np.asarray(y))
+
+
+def _several_labels(path: Path, y: Any) -> NDArray:
+    for row, given in enumerate(y):
+        if not all(float(label).is_integer() for label in given):
+            raise fault(path, "several labels are whole numbers, as in 33,59", _line_of(path, row))
+    return np.array([b",".join(b"%d" % int(label) for label in given) for given in y])
 
 
 def whole_labels(y: NDArray) -> NDArray:
@@ -166,7 +184,7 @@ def _first_fault(
     path: Path, labels: str, n_features: int | None, otherwise: str = ""
 ) -> DataFileError:
     with opened(path) as stream:
-        for number, line in _numbered(stream):
+        for number, line in _numbered(stream, labels):
             what = _line_fault(line, labels, n_features)
             if what:
                 return fault(path, what, number)
