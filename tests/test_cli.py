@@ -19,7 +19,7 @@ from aucmax import AUCClassifier, load, metrics, save
 from aucmax.cli import app, main
 from aucmax.datasets import read
 from aucmax.report.roc import roc_plot
-from aucmax.report.text import auc_text, interval_text, p_text
+from aucmax.report.text import auc_text, difference_text, interval_text, p_text, p_words
 from aucmax.rivals import BalancedLogisticRegression
 
 NAMES = ["height", "weight", "age"]
@@ -339,7 +339,7 @@ def test_two_models_get_a_paired_test(files, model, good):
     (test,) = json.loads(good("evaluate", worse, files / "test.csv", model, "--json"))["tests"]
     assert test["verdict"] == "worse"
     text = good("evaluate", model, files / "test.csv", worse)
-    assert re.search(r"worse\.aucmax +better +\+0\.\d{4} ", text)
+    assert re.search(r"worse\.aucmax +\+0\.\d{4} +\+0\.\d{4} to \+0\.\d{4} +\S+ +better", text)
     (test,) = json.loads(good("evaluate", model, files / "test.csv", model, "--json"))["tests"]
     assert (test["p_value"], test["verdict"]) == (1.0, "tie")
 
@@ -358,7 +358,7 @@ def test_a_model_against_logistic_regression(files, model, good):
     (test,) = report["tests"]
     assert test["verdict"] == ("tie" if test["p_value"] >= 0.05 else test["verdict"])
     text = good("evaluate", model, files / "test.csv", "--logistic", files / "train.csv")
-    assert re.search(rf"logistic regression +{test['verdict']} ", text)
+    assert re.search(rf"logistic regression +[+-].* {test['verdict']}", text)
 
 
 @pytest.mark.parametrize(
@@ -597,6 +597,16 @@ def test_numbers_say_neither_more_nor_less():
     assert p_text(0.301) == "0.30"
     assert p_text(0.0512) == "0.051"
     assert p_text(1.24e-9) == "1.2e-09"
+    assert p_text(0.0) == p_text(1e-40) == "< 1e-16"
+    assert (p_words(0.0), p_words(0.2)) == ("p < 1e-16", "p = 0.20")
+
+
+def test_a_difference_is_written_so_that_its_sign_shows():
+    assert difference_text(0.0123, -0.002, 0.0266) == ("+0.0123", "-0.0020 to +0.0266")
+    assert difference_text(3e-5, 1e-5, 5e-5) == ("+0.000030", "+0.000010 to +0.000050")
+    assert difference_text(-0.2, -0.3, -4e-6) == ("-0.2000000", "-0.3000000 to -0.0000040")
+    assert difference_text(0.0, 0.0, 0.0) == ("+0.0000", "+0.0000 to +0.0000")
+    assert difference_text(-1e-17, -2e-16, 2e-16)[0] == "+0.0000"
 
 
 # ---- the rival

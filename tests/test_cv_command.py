@@ -187,7 +187,7 @@ def test_the_screen_has_a_picture_that_fits(data, good, monkeypatch):
     report = json.loads(good("cv", data, "--l1-ratios", "0,1", "--losses", "square", "--json"))
     assert f"{report['auc']:.4f}" in out
     assert f"alpha {report['alpha']:.3g}" in out
-    assert "so optimistic" in out
+    assert "optimistically biased" in out
     both = good("cv", data)
     assert "loss square\n" in both
     assert "loss squared_hinge\n" in both

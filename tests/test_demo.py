@@ -95,7 +95,7 @@ def test_the_screen_is_one_screen(screen):
 
 def test_the_screen_shows_the_numbers_of_the_json(report, screen):
     for result in report["comparison"]:
-        assert f"verdict: {result['verdict']}" in screen.out
+        assert f"  {result['verdict']}, p " in screen.out
         for side in ("aucmax", "logistic_regression"):
             assert f"{result[side]['auc']:.4f}" in screen.out
     for result in report["gaps"]:

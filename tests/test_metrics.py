@@ -26,6 +26,9 @@ METRICS = {
 UNWEIGHTED = {
     "auc_interval": metrics.auc_interval,
     "auc_test": lambda y, s, **kw: metrics.auc_test(y, s, [0.2, 0.1, 0.4, 0.3, 0.5], **kw),
+    "auc_difference": lambda y, s, **kw: metrics.auc_difference(
+        y, s, [0.2, 0.1, 0.4, 0.3, 0.5], **kw
+    ),
 }
 each_metric = pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
 each_function = pytest.mark.parametrize(
@@ -468,6 +471,36 @@ def test_auc_test_holds_its_level():
 def test_auc_test_of_scorers_that_rank_alike():
     for score in (SCORE, 0 * SCORE, Y):
         assert metrics.auc_test(Y, score, 3 * score + 1) == (0.0, 0.0, 1.0)
+        assert metrics.auc_difference(Y, score, 3 * score + 1) == (0.0, 0.0, 0.0)
+
+
+@untimed
+@given(samples(n_scores=2, min_class=2), st.floats(0.5, 0.999))
+def test_the_interval_of_a_difference_holds_what_the_test_does_not_reject(sample, confidence):
+    y, a, b, _ = sample
+    difference, low, high = metrics.auc_difference(y, a, b, confidence)
+    test = metrics.auc_test(y, a, b)
+    assert difference == test.difference
+    assert -1 <= low <= difference <= high <= 1
+    if abs(test.p_value - (1 - confidence)) > 1e-9 and high > low:
+        assert (low <= 0 <= high) == (test.p_value > 1 - confidence)
+    swapped = metrics.auc_difference(y, b, a, confidence)
+    np.testing.assert_allclose(swapped, (-difference, -high, -low), atol=1e-12)
+    narrower = metrics.auc_difference(y, a, b, confidence / 2)
+    assert low <= narrower.low <= narrower.high <= high
+
+
+def test_the_interval_of_a_difference_covers():
+    rng = np.random.default_rng(5)
+    y, covered = np.repeat([0, 1], [80, 60]), 0
+    for _ in range(500):
+        signal = rng.normal(size=140) + y
+        a, b = signal + 0.5 * rng.normal(size=140), signal + 2 * rng.normal(size=140)
+        _, low, high = metrics.auc_difference(y, a, b)
+        # two normal samples a distance of 1 apart
+        true = norm.cdf(1 / np.sqrt(2 * 1.25)) - norm.cdf(1 / np.sqrt(2 * 5))
+        covered += low <= true <= high
+    assert 0.92 < covered / 500 < 0.98
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(2, 5, 2), (12, 8, 8), (3000, 3000, 3000)])
@@ -706,10 +739,12 @@ def test_k_counts_rows_of_non_zero_weight():
 def test_bad_confidence(confidence):
     with pytest.raises(ValueError, match=r"confidence must be a number above 0 and below 1.*got"):
         metrics.auc_interval(Y, SCORE, confidence)
+    with pytest.raises(ValueError, match=r"confidence must be a number above 0 and below 1.*got"):
+        metrics.auc_difference(Y, SCORE, -SCORE, confidence)
 
 
 def test_public_names():
     functions = {*METRICS, *UNWEIGHTED}
-    assert set(metrics.__all__) == functions | {"AUCInterval", "AUCTest"}
+    assert set(metrics.__all__) == functions | {"AUCDifference", "AUCInterval", "AUCTest"}
     assert metrics.auc_interval(Y, SCORE)._fields == ("auc", "low", "high", "std_error")
     assert metrics.auc_test(Y, SCORE, SCORE)._fields == ("difference", "z", "p_value")

@@ -7,11 +7,10 @@ file gives one clear error.
 """
 
 import hashlib
-import os
-import tempfile
 from os import PathLike
 from pathlib import Path
 
+from aucmax._replacing import replacing
 from aucmax.errors import ModelFileError
 
 __all__ = ["FORMAT", "pack", "unpack"]
@@ -28,16 +27,9 @@ def pack(path: str | PathLike[str], kind: str, body: bytes) -> None:
     target = Path(path)
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{target}: there is no folder {target.parent}; make it first.")
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as f:
-            f.write(header)
-            f.write(body)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replacing(target) as stream:
+        stream.write(header)
+        stream.write(body)
 
 
 def unpack(path: str | PathLike[str], kind: str) -> bytes:

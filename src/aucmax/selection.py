@@ -7,6 +7,7 @@ to the next, by Newton's method and by cutting planes. The held-out scores of al
 product.
 """
 
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -26,7 +27,17 @@ from aucmax.rows import Rows, n_features, take_rows
 from aucmax.solvers import SOLVERS, ConjugateGradient, Monitor
 from aucmax.solvers.auto import FEW_FEATURES, choose
 
-__all__ = ["Fold", "Grid", "Tuning", "alpha_grid", "best_cell", "takes", "tune"]
+__all__ = [
+    "Fold",
+    "Grid",
+    "SearchProgress",
+    "Tuning",
+    "alpha_grid",
+    "best_cell",
+    "takes",
+    "tune",
+    "warn_of",
+]
 
 _STRONGEST = 0.5  # decades of α relative to half the mean squared pair distance
 _WEAKEST = {"few": -8.0, "many": -6.0}  # with many features less is overfitting, and slow
@@ -67,6 +78,40 @@ class Tuning(NamedTuple):
     messages: list[str]
 
 
+class SearchProgress(NamedTuple):
+    """Where a search is.
+
+    Parameters
+    ----------
+    what : str
+        The path of α that begins.
+    done, total : int
+        Paths: one for each fold, loss and `standardize`.
+    aucs : ndarray, shape (folds, *grid.shape)
+        Held-out AUC so far, NaN where there is none yet; it fills up as the search goes on.
+    finished : ndarray of bool, shape (folds,)
+        The folds that are done; it goes on, too.
+    grid : Grid
+        The cells.
+    """
+
+    what: str
+    done: int
+    total: int
+    aucs: np.ndarray
+    finished: np.ndarray
+    grid: Grid
+
+    @property
+    def best(self) -> float:
+        """The highest mean AUC of a cell over the folds that are done, or NaN."""
+        aucs = self.aucs[self.finished] if self.finished.any() else self.aucs
+        counts = np.isfinite(aucs).sum(axis=0)
+        there = counts > 0
+        means = np.nansum(aucs, axis=0)[there] / counts[there]
+        return float(means.max()) if len(means) else float("nan")
+
+
 def takes(loss: str, l1_ratio: float) -> bool:
     """Tell whether a batch solver minimises this loss with this share of l1."""
     return any(
@@ -100,7 +145,7 @@ def tune(
     tol: float,
     max_iter: int,
     n_jobs: int | None,
-    done: Callable[[], None],
+    callback: Callable[[SearchProgress], object],
 ) -> Tuning:
     """Return the held-out AUC of every cell of the grid in every fold.
 
@@ -116,25 +161,38 @@ def tune(
         For the solvers; cells are solved to 10 tol.
     n_jobs : int, optional
         Folds solved at a time, on threads.
-    done : callable
-        Called after every fold, for a progress bar.
+    callback : callable
+        Called with a `SearchProgress` before every path of α, by the thread that solves it, and at
+        the end.
     """
     by_moments = "square" in grid.losses and n_features(X) <= FEW_FEATURES
     moments: list[ClassMoments | None] = [None] * len(folds)
     if by_moments:
         moments = list(_training_moments(X, sign, weight, folds))
 
-    def one(k: int) -> Tuning:
-        fold = _Fold(X, sign, weight, folds[k], moments[k])
-        return _tune_fold(fold, grid, _LOOSER * tol, max_iter)
-
     aucs = np.full((len(folds), *grid.shape), np.nan)
-    messages: list[str] = []
-    pool = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-    for k, found in enumerate(pool(delayed(one)(k) for k in range(len(folds)))):
-        aucs[k] = found.aucs
-        messages += [f"fold {k}: {m}" for m in found.messages]
-        done()
+    finished = np.zeros(len(folds), dtype=bool)
+    total, done = len(folds) * len(grid.losses) * len(grid.standardize), 0
+    lock = threading.Lock()
+
+    def one(k: int) -> list[str]:
+        nonlocal done
+        fold = _Fold(X, sign, weight, folds[k], moments[k])
+        said: list[str] = []
+        for a, b in np.ndindex(len(grid.losses), len(grid.standardize)):
+            name = f"{grid.losses[a]}, standardize {grid.standardize[b]:g}"
+            what = f"fold {k + 1}: {name}"
+            callback(SearchProgress(what, done, total, aucs, finished, grid))
+            aucs[k, a, b], messages = _tune_paths(fold, grid, a, b, _LOOSER * tol, max_iter)
+            said += [f"fold {k}: {message}" for message in messages]
+            with lock:
+                done += 1
+        finished[k] = True
+        return said
+
+    pool = Parallel(n_jobs=n_jobs, prefer="threads")
+    messages = [m for said in pool(delayed(one)(k) for k in range(len(folds))) for m in said]
+    callback(SearchProgress("refit", total, total, aucs, finished, grid))
     return Tuning(aucs, messages)
 
 
@@ -242,30 +300,31 @@ class _Fold:
         return np.array([roc_auc(sign, np.ascontiguousarray(z), weight) for z in Z.T])
 
 
-def _tune_fold(fold: _Fold, grid: Grid, tol: float, max_iter: int) -> Tuning:
-    """Solve every cell on one training part and score the held-out part, γ by γ."""
-    aucs = np.full(grid.shape, np.nan)
+def _tune_paths(
+    fold: _Fold, grid: Grid, a: int, b: int, tol: float, max_iter: int
+) -> tuple[np.ndarray, list[str]]:
+    """Solve all cells of a loss and a γ on one training part, and score the held-out part.
+
+    Returns the AUCs, shape (l1_ratios, alphas), NaN where no solver takes a cell, and messages.
+    """
+    loss, gamma, alphas = grid.losses[a], grid.standardize[b], grid.alphas[b]
+    aucs = np.full(grid.shape[2:], np.nan)
     messages: list[str] = []
-    for a, loss in enumerate(grid.losses):
-        for b, gamma in enumerate(grid.standardize):
-            alphas = grid.alphas[b]
-            columns, cells = [], []
-            for c, l1_ratio in enumerate(grid.l1_ratios):
-                if not takes(loss, l1_ratio):
-                    continue
-                if loss == "square" and fold.moments is not None:
-                    problem: Problem = MomentsProblem(fold.moments, gamma)
-                else:
-                    problem = fold.rows().scaled(gamma)
-                W, said = _path(problem, loss, l1_ratio, alphas, tol, max_iter)
-                columns += [problem.to_features(w) for w in W]
-                cells += [(c, k) for k in range(len(alphas))]
-                messages += [f"loss={loss!r}, standardize={gamma:g}: {m}" for m in said]
-            if columns:
-                found = fold.aucs(np.column_stack(columns))
-                for (c, k), auc in zip(cells, found, strict=True):
-                    aucs[a, b, c, k] = auc
-    return Tuning(aucs, messages)
+    columns, solved = [], []
+    for c, l1_ratio in enumerate(grid.l1_ratios):
+        if not takes(loss, l1_ratio):
+            continue
+        if loss == "square" and fold.moments is not None:
+            problem: Problem = MomentsProblem(fold.moments, gamma)
+        else:
+            problem = fold.rows().scaled(gamma)
+        W, said = _path(problem, loss, l1_ratio, alphas, tol, max_iter)
+        columns += [problem.to_features(w) for w in W]
+        solved.append(c)
+        messages += [f"loss={loss!r}, standardize={gamma:g}: {m}" for m in said]
+    if columns:
+        aucs[solved] = fold.aucs(np.column_stack(columns)).reshape(len(solved), len(alphas))
+    return aucs, messages
 
 
 def _path(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from aucmax._progress import Working
 from aucmax.cli import _compare_text
 from aucmax.cli._data import TwoClasses
 from aucmax.cli._shared import command_line
@@ -23,48 +24,39 @@ def write(
     runs: list[Run],
     parts: list[Split],
     setting: Setting,
+    now: Working,
 ) -> None:
     from aucmax.report.page import Page, ResultTable, Section, write_page
     from aucmax.report.provenance import provenance
 
-    heads = ("", "test AUC", "std", "p", "verdict", "seconds", "optimality", "relative gap")
-    cells = [
-        (entry["name"], *_compare_text.cells(entry))
-        if entry["error"] is None
-        else (entry["name"], *_compare_text.status(entry), *[""] * 6)
-        for entry in report["solvers"]
-    ]
-    best = max((e["auc"] for e in report["solvers"] if e["error"] is None), default=None)
-    strong = [
-        i
-        for i, e in enumerate(report["solvers"])
-        if e["error"] is None and auc_text(e["auc"]) == auc_text(best or 0)
-    ]
+    reached, *compared = _compare_text.tables(report)
+    done = [entry for entry in report["solvers"] if entry["status"] == "done"]
+    best = auc_text(max(entry["auc"] for entry in done))
+    strong = [i for i, entry in enumerate(done) if auc_text(entry["auc"]) == best]
     foot = [*_compare_text.left_out(report), *_compare_text.words(report)]
     table = ResultTable(
-        heads,
-        cells,
+        *reached,
         " ".join(["Bold: the highest mean AUC.", *foot]),
-        strong=strong if len(strong) < len(cells) else (),
-        words=(4,),
+        strong=strong if len(strong) < len(done) else (),
     )
-    sections = [Section("Results", f"{_compare_text.settings_text(report).capitalize()}.", [table])]
+    tests = [ResultTable(head, lines, words=(4,)) for head, lines in compared]
+    settings = f"{_compare_text.settings_text(report).capitalize()}."
+    sections = [Section("Results", settings, [table, *tests])]
     notes = _compare_text.notes(report)
     if notes:
         told = [tuple(note.split(": ", 1)) for note in notes]
         sections.append(
             Section("What went wrong", tables=[ResultTable(("", "message"), told, words=(1,))])
         )
-    done = [run for run in runs if run.error is None]
-    if done:
-        sections.append(_curves(report, rows, done, parts))
+    ran = [run for run in runs if run.error is None]
+    sections.append(_curves(report, rows, ran, parts))
     plural = "" if len(parts) == 1 else "s"
     facts = [("data", rows.described()), ("splits", f"{len(parts)} random, stratified")]
     page = Page(
         f"Algorithms compared on {rows.name}",
         f"{rows.described()}. {len(parts)} random split{plural} into {len(parts[0].train):,} rows "
         f"to train and {len(parts[0].test):,} to test, the same for all.",
-        [*sections, *_convergence(done, rows, parts[0], setting)],
+        [*sections, *_convergence(ran, rows, parts[0], setting, now)],
         provenance=provenance(command_line(), facts, setting.seed),
     )
     write_page(page, path)
@@ -106,7 +98,9 @@ def _curves(report: dict[str, Any], rows: TwoClasses, done: list[Run], parts: li
     )  # fmt: skip
 
 
-def _convergence(done: list[Run], rows: TwoClasses, part: Split, setting: Setting) -> list[Any]:
+def _convergence(
+    done: list[Run], rows: TwoClasses, part: Split, setting: Setting, now: Working
+) -> list[Any]:
     """The way of each solver to the optimum, on the first split, from a run of its own."""
     from aucmax.report import figures
     from aucmax.report.page import Section
@@ -116,7 +110,8 @@ def _convergence(done: list[Run], rows: TwoClasses, part: Split, setting: Settin
         return []
     measure = Measure(rows, part, setting)
     courses = {}
-    for run in solvers:
+    for i, run in enumerate(solvers):
+        now.at(i, len(solvers), f"the way of {run.name}")
         with contextlib.suppress(Exception):
             passes, values = course(run.name, rows, part, setting)
             measure.lowest = min(measure.lowest, *values, run.objectives[0])

@@ -1,31 +1,54 @@
 """How ``aucmax compare`` words its table, on the screen and on the page."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from aucmax.experiments.contestants import RIVALS
-from aucmax.report.text import auc_text, gap_text, p_text
+from aucmax.report.text import auc_text, difference_text, gap_text, p_text
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 
-__all__ = ["cells", "left_out", "notes", "settings_text", "status", "words"]
+__all__ = ["left_out", "notes", "settings_text", "tables", "words"]
 
 
-def cells(entry: dict[str, Any]) -> tuple[str, ...]:
-    """AUC, std, p, verdict, seconds, optimality and gap as text."""
-    std, test = entry["auc_std"], "p_value" in entry
-    return (
-        auc_text(entry["auc"]),
-        "–" if std is None else f"{std:.4f}",
-        p_text(entry["p_value"]) if test else "–",
-        entry["verdict"] if test else "–",
-        _seconds(entry["seconds"]),
-        "–" if entry["optimality"] is None else f"{entry['optimality']:.1e}",
-        "–" if entry["gap"] is None else gap_text(entry["gap"]),
-    )
+TextTable = tuple[Sequence[str], list[Sequence[str]]]
 
 
-def status(entry: dict[str, Any]) -> tuple[str]:
-    """What stands for the numbers of one that did not run."""
-    return ("–" if entry["status"] == "unfit" else "failed",)
+def tables(report: dict[str, Any]) -> list[TextTable]:
+    """Return heads and rows: what each algorithm reached, and how it compares."""
+    done = [entry for entry in report["solvers"] if entry["status"] == "done"]
+    found: list[TextTable] = [
+        (
+            ("", "test AUC", "std", "seconds", "optimality", "gap to J*"),
+            [
+                (
+                    e["name"],
+                    auc_text(e["auc"]),
+                    "–" if e["auc_std"] is None else f"{e['auc_std']:.4f}",
+                    _seconds(e["seconds"]),
+                    "–" if e["optimality"] is None else f"{e['optimality']:.1e}",
+                    "–" if e["gap"] is None else gap_text(e["gap"]),
+                )
+                for e in done
+            ],
+        )
+    ]
+    tested = [entry for entry in done if "p_value" in entry]
+    if tested:
+        found.append(
+            (
+                (f"against {report['against']}", "difference", "95 % interval", "p", "verdict"),
+                [
+                    (
+                        e["name"],
+                        *difference_text(e["difference"], e["low"], e["high"]),
+                        p_text(e["p_value"]),
+                        e["verdict"],
+                    )
+                    for e in tested
+                ],
+            )
+        )
+    return found
 
 
 def _seconds(value: float) -> str:
@@ -51,7 +74,7 @@ def words(report: dict[str, Any]) -> list[str]:
         else "on the test rows"
     )
     lines = [
-        f"p: {report['test']} {test_words}, against {report['against']}; a tie unless p < 0.05, "
+        f"difference, interval and p: {report['test']} {test_words}; a tie unless p < 0.05, "
         "without correction for the number of tests.",
         f"seconds: one fit, mean of the splits. optimality and gap (J − J*) / J*: on the training "
         f"rows{', the largest of the splits' if many else ''}.",
@@ -80,5 +103,14 @@ def notes(report: dict[str, Any]) -> list[str]:
 
 
 def left_out(report: dict[str, Any]) -> list[str]:
-    """Solvers that are not for this objective, and why."""
-    return [f"{e['name']} {e['error']}." for e in report["solvers"] if e["status"] == "unfit"]
+    """Solvers that are not for this objective and what they take; those that were not reached."""
+    lines = []
+    for status in ("unfit", "unfinished"):
+        names: dict[str, list[str]] = {}
+        for entry in report["solvers"]:
+            if entry["status"] == status:
+                names.setdefault(entry["error"], []).append(entry["name"])
+        if names:
+            parts = "; ".join(f"{', '.join(who)} ({why})" for why, who in names.items())
+            lines.append(f"Left out: {parts}.")
+    return lines

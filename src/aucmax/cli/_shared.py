@@ -11,7 +11,7 @@ import math
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +23,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from aucmax import datasets, persist
+from aucmax._progress import working
 from aucmax.errors import ModelFileError
 from aucmax.metrics import AUCTest
 
@@ -40,7 +41,9 @@ __all__ = [
     "console",
     "counted",
     "feature_names",
+    "few_positives",
     "help_of",
+    "interrupted",
     "load_model",
     "pairs_table",
     "print_json",
@@ -128,7 +131,8 @@ class OneLineErrors(TyperGroup):
         try:
             with _warnings_in_one_line():
                 code = run()
-        except typer.Abort:
+        except (typer.Abort, KeyboardInterrupt):
+            tell("interrupted", "nothing was saved")
             code = 130
         except Exception as error:
             message = _message(error)
@@ -153,6 +157,12 @@ def _message(error: Exception) -> str | None:
     if isinstance(error, MemoryError):
         return f"not enough memory{f' ({error})' if str(error) else ''}"
     return str(error) if isinstance(error, ValueError) else None
+
+
+def interrupted(what: str) -> typer.Exit:
+    """Say on stderr what Ctrl-C has left; return what ends the command with exit code 130."""
+    tell("interrupted", what)
+    return typer.Exit(130)
 
 
 def tell(kind: str, message: str) -> None:
@@ -202,6 +212,8 @@ def check_html(path: Path | None) -> None:
 
 # ---- output
 
+_FEW = 10  # rows of a class
+
 
 def console() -> Console:
     """A console on stdout that prints text as it is."""
@@ -211,17 +223,6 @@ def console() -> Console:
 def counted(number: int, unit: str) -> str:
     """``1 row`` or ``2,000 rows``."""
     return f"{number:,} {unit}{'' if number == 1 else 's'}"
-
-
-@contextlib.contextmanager
-def working(what: str, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Turn a spinner on stderr while the block runs; yields a function that changes its words."""
-    screen = Console(stderr=True, markup=False, emoji=False)
-    if quiet or not screen.is_terminal:
-        yield lambda words: None
-        return
-    with screen.status(what) as status:
-        yield status.update
 
 
 def print_json(value: Any, indent: int | None = 2) -> None:
@@ -249,6 +250,25 @@ def pairs_table(pairs: Iterable[tuple[str, Any]]) -> Table:
     for name, value in pairs:
         table.add_row(name, value if isinstance(value, Text) else str(value))
     return table
+
+
+def few_positives(count: int, total: int, what: str) -> None:
+    """Warn where so few rows are of a class that no AUC is sure.
+
+    Parameters
+    ----------
+    count, total : int
+        Positive rows, and all.
+    what : str
+        Which rows.
+    """
+    rarer, kind = min((count, "positive"), (total - count, "negative"))
+    if rarer < _FEW:
+        tell(
+            "warning",
+            f"only {rarer} of {counted(total, what)} {'is' if rarer == 1 else 'are'} {kind}: with "
+            f"fewer than {_FEW}, no AUC is sure, nor what is chosen by it",
+        )
 
 
 def verdict(test: AUCTest) -> str:

@@ -1,17 +1,15 @@
 """``aucmax compare``: several algorithms on the same repeated splits of one data set."""
 
-import contextlib
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from aucmax._progress import Working
 from aucmax.cli import _compare_page, _compare_text
 from aucmax.cli._columns import Category, Impute, OneHot
 from aucmax.cli._data import (
@@ -32,6 +30,9 @@ from aucmax.cli._shared import (
     Target,
     check_html,
     console,
+    counted,
+    few_positives,
+    interrupted,
     print_json,
     tell,
     working,
@@ -47,6 +48,7 @@ from aucmax.experiments.runs import (
     warm_up,
 )
 from aucmax.losses import LOSSES
+from aucmax.report.text import auc_text
 
 __all__ = ["compare"]
 
@@ -134,32 +136,84 @@ def compare(
         _, _, X = prepared(rows, impute, category, scale)
         rows = dataclasses.replace(rows, X=X)
         parts = splits_of(rows, splits, test_size, seed)
-    runs = [Run(name, error=setting.unfit(name)) for name in names]
-    for run in runs:
-        run.unfit, run.on_objective = run.error is not None, setting.on_objective(run.name)
-    with _bar(len(runs) * splits, as_json) as advance:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for run in (run for run in runs if not run.unfit):
-                warm_up(run, rows, setting)
-        for part in parts:
-            measure = Measure(rows, part, setting)
-            for run in runs:
-                advance(f"{run.name}, split {part.number} of {splits}")
-                run_split(run, rows, part, measure, setting)
-            for run in runs:
-                run.close(measure)
-    report = _report(rows, runs, reference, parts, setting, scale)
+    _warn_of_few(rows, parts[0])
+    runs = [_run(name, setting) for name in names]
+    finished = 0
+    try:
+        with working("compiling kernels", as_json) as now:
+            for number in _splits_run(runs, rows, parts, setting, now):
+                finished = number
+    except KeyboardInterrupt:
+        for run in runs:
+            run.keep(max(finished, 1))
+        parts = parts[: max(finished, 1)]
+    stopped = finished < splits
     if all(run.error for run in runs):
+        if stopped:
+            raise interrupted("no algorithm is done with a split") from None
         raise ValueError(f"none of the algorithms ran; {runs[0].name}: {runs[0].error}")
-    if html is not None:
-        with working("writing the report", as_json):
-            _compare_page.write(html, report, rows, runs, parts, setting)
+    report = _report(rows, runs, reference, parts, setting, scale)
+    report["interrupted"] = stopped
+    if html is not None and not stopped:
+        with working("drawing the report", as_json) as now:
+            _compare_page.write(html, report, rows, runs, parts, setting, now)
         report["html"] = str(html)
     if as_json:
         print_json(report)
     else:
         _print(report)
+    if stopped:
+        unwritten = "" if html is None else f"; {html} was not written"
+        raise interrupted(f"{finished} of {counted(splits, 'split')} done{unwritten}")
+
+
+def _run(name: str, setting: Setting) -> Run:
+    unfit = setting.unfit(name)
+    run = Run(name, error=unfit, on_objective=setting.on_objective(name))
+    run.status = "done" if unfit is None else "unfit"
+    return run
+
+
+def _splits_run(
+    runs: list[Run], rows: TwoClasses, parts: list[Split], setting: Setting, now: Working
+) -> Iterator[int]:
+    """Run all algorithms on one split after the other; yield its number after each."""
+    able = [run for run in runs if run.status == "done"]
+    done, total = 0, len(parts) * (1 + len(able))
+
+    def begin(what: str, part: Split) -> None:
+        nonlocal done
+        now.at(done, total, f"{what}, split {part.number} of {len(parts)}", _best(able))
+        done += 1
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for run in able:
+            warm_up(run, rows, setting)
+    for part in parts:
+        begin("the optimum", part)
+        measure = Measure(rows, part, setting)
+        try:
+            for run in able:
+                begin(run.name, part)
+                run_split(run, rows, part, measure, setting)
+        finally:
+            for run in able:
+                run.close(measure)
+        yield part.number
+
+
+def _warn_of_few(rows: TwoClasses, part: Split) -> None:
+    test = rows.is_positive[part.test]
+    few_positives(int(test.sum()), len(test), "test row")
+
+
+def _best(runs: list[Run]) -> str:
+    means = {run.name: float(np.mean(run.aucs)) for run in runs if run.aucs}
+    if not means:
+        return ""
+    name = max(means, key=lambda name: means[name])
+    return f"{auc_text(means[name])} ({name})"
 
 
 # ---- what is asked for
@@ -188,29 +242,6 @@ def _reference(against: str | None, names: list[str]) -> str | None:
     return found[0]
 
 
-@contextlib.contextmanager
-def _bar(total: int, quiet: bool) -> Iterator[Callable[[str], None]]:
-    """Turn a progress bar on stderr; yields a function to call before each piece of work."""
-    screen = Console(stderr=True)
-    if quiet or not screen.is_terminal:
-        yield lambda words: None
-        return
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=screen, transient=True) as progress:
-        task = progress.add_task("compiling kernels", total=total, completed=0)
-        started = iter([0] + [1] * total)
-
-        def advance(words: str) -> None:
-            progress.update(task, advance=next(started), description=words)
-
-        yield advance
-
-
 # ---- the report
 
 
@@ -226,8 +257,7 @@ def _report(
     first = next((run for run in done if reference in (None, run.name)), None)
     entries = []
     for run in runs:
-        status = "unfit" if run.unfit else "failed" if run.error is not None else "done"
-        entry: dict[str, Any] = {"name": run.name, "status": status, "error": run.error}
+        entry: dict[str, Any] = {"name": run.name, "status": run.status, "error": run.error}
         if run.error is None:
             entry |= {
                 "auc": float(np.mean(run.aucs)),
@@ -280,19 +310,15 @@ def _print(report: dict[str, Any]) -> None:
         f"{report['test_rows']:,} to test; seed {report['seed']}"
     )
     screen.print(f"{_compare_text.settings_text(report)}\n")
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("", no_wrap=True)
-    heads = ("test AUC", "std", "p", "verdict", "seconds", "opti-\nmality", "gap to\nJ*")
-    for head in heads:
-        side = "left" if head == "verdict" else "right"
-        table.add_column(head, justify=side, no_wrap=True)  # type: ignore[arg-type]
-    for entry in report["solvers"]:
-        if entry["error"] is None:
-            table.add_row(entry["name"], *_compare_text.cells(entry))
-        else:
-            table.add_row(entry["name"], *_compare_text.status(entry))
-    screen.print(table)
-    screen.print()
+    for head, lines in _compare_text.tables(report):
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+        for i, name in enumerate(head):
+            words = i == 0 or name == "verdict"
+            table.add_column(name, justify="left" if words else "right", no_wrap=True)
+        for line in lines:
+            table.add_row(*line)
+        screen.print(table)
+        screen.print()
     for line in [*_compare_text.left_out(report), *_compare_text.words(report)]:
         screen.print(line, style="dim")
     if "html" in report:

@@ -28,7 +28,7 @@ from aucmax.cli._shared import (
 )
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.moments import ClassMoments
-from aucmax.report.text import auc_text, gap_text, interval_text, p_text
+from aucmax.report.text import auc_text, difference_text, gap_text, interval_text, p_words
 from aucmax.scaling import feature_factors
 from aucmax.solvers import SPAM, VRSPAM
 
@@ -97,14 +97,15 @@ def demo(
         now("compiling kernels (first run only)")
         _warm_up(sets[0], seed)
         compared, gaps, exact, seen = [], [], [], []
-        for data in sets:
-            now(f"{data.name}: tuning and comparing")
+        for i, data in enumerate(sets):
+            total = 3 * len(sets)
+            now.at(3 * i, total, f"{data.name}: tuning and comparing")
             model, scores, result = _compared(data, seed)
             compared.append(result)
-            now(f"{data.name}: every solver's distance to the optimum")
+            now.at(3 * i + 1, total, f"{data.name}: every solver's distance to the optimum")
             result, courses = _gaps(data, seed)
             gaps.append(result)
-            now(f"{data.name}: merging and forgetting")
+            now.at(3 * i + 2, total, f"{data.name}: merging and forgetting")
             exact.append(_exact_algebra(data, model, seed))
             seen.append(Seen(data.y_test == 1, scores, courses))
     report = {
@@ -177,6 +178,7 @@ def _compared(data: Data, seed: int) -> tuple[AUCClassifier, dict[str, np.ndarra
         theirs.decision_function(data.X_test),
     )
     test = metrics.auc_test(y, a, b)
+    _, low, high = metrics.auc_difference(y, a, b)
     scores = {"aucmax": a, "logistic regression": b}
     return (
         ours.best_estimator_,
@@ -202,6 +204,8 @@ def _compared(data: Data, seed: int) -> tuple[AUCClassifier, dict[str, np.ndarra
                 "settings_tried": theirs.n_settings_,
             },
             **test._asdict(),
+            "difference_low": low,
+            "difference_high": high,
             "verdict": verdict(test),
         },
     )
@@ -359,8 +363,10 @@ def _print(report: dict[str, Any]) -> None:
                 interval_text(numbers["low"], numbers["high"]),
                 f"{numbers['seconds']:.2f}",
             )
-        rows.add_row(f"  verdict: {result['verdict']}", f"{result['difference']:+.4f}",
-                     f"p = {p_text(result['p_value'])}")  # fmt: skip
+        difference, interval = difference_text(
+            result["difference"], result["difference_low"], result["difference_high"]
+        )
+        rows.add_row(f"  {result['verdict']}, {p_words(result['p_value'])}", difference, interval)
     screen.print(rows)
     ours, theirs = (compared[0][s]["settings_tried"] for s in ("aucmax", "logistic_regression"))
     note(
@@ -476,9 +482,12 @@ def _page_section(i: int, result: dict[str, Any], gaps: dict[str, Any], shown: S
     from aucmax.report.page import ResultTable, Section
 
     sides = {"aucmax": result["aucmax"], "logistic regression": result["logistic_regression"]}
+    difference, interval = difference_text(
+        result["difference"], result["difference_low"], result["difference_high"]
+    )
     verdict_text = (
-        f"{result['verdict'].capitalize()}: difference {result['difference']:+.4f}, "
-        f"p = {p_text(result['p_value'])} by DeLong's paired test; a tie unless p < 0.05. Both "
+        f"{result['verdict'].capitalize()}: difference {difference} ({interval}), "
+        f"{p_words(result['p_value'])} by DeLong's paired test; a tie unless p < 0.05. Both "
         f"were tuned by the same {FOLDS} folds of the training rows, on one thread; aucmax by "
         "AUCClassifierCV, with the square loss."
     )

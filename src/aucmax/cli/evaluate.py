@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -24,6 +24,7 @@ from aucmax.cli._shared import (
     command_line,
     console,
     counted,
+    few_positives,
     load_model,
     print_json,
     read_for,
@@ -33,7 +34,10 @@ from aucmax.cli._shared import (
     working,
 )
 from aucmax.datasets import find_label
-from aucmax.report.text import auc_text, interval_text, p_text
+from aucmax.report.text import auc_text, difference_text, interval_text, p_text
+
+if TYPE_CHECKING:
+    from aucmax.report.page import Page
 
 __all__ = ["evaluate"]
 
@@ -103,6 +107,7 @@ def evaluate(
         # read per model: each finds its own features, by name
         table = read_for(fitted, file, labels="required", target=target, drop=drop)
         is_positive, label = _positives(fitted, file, table.y, positive)
+        few_positives(int(is_positive.sum()), len(is_positive), "row")
         scores = {_title(model, other): scores_of(fitted, table.X)}
         if other is not None:
             second = load_model(other)
@@ -121,14 +126,21 @@ def evaluate(
             scores["logistic regression"] = rival.decision_function(ready(table.X))
         now("measuring")
         report = _report(file, label, is_positive, scores, k, fpr, confidence)
+        page = None
+        if html is not None:
+            now("drawing the report")
+            page = _page(report, is_positive, scores, table.X.shape[1], seed, logistic)
+        # both files are written when all else is done
         if plot is not None:
             from aucmax.report.roc import roc_plot
 
+            now("drawing the curves")
             roc_plot(is_positive, scores, plot, title=file.name, confidence=confidence)
             report["plot"] = str(plot)
-        if html is not None:
-            now("writing the report")
-            _write_page(html, report, is_positive, scores, table.X.shape[1], seed, logistic)
+        if page is not None and html is not None:
+            from aucmax.report.page import write_page
+
+            write_page(page, html)
             report["html"] = str(html)
     if as_json:
         print_json(report)
@@ -194,8 +206,16 @@ def _report(
     tests = []
     for against, score in rest:
         test = metrics.auc_test(is_positive, first, score)
+        _, low, high = metrics.auc_difference(is_positive, first, score, confidence)
         tests.append(
-            {"model": name, "against": against, **test._asdict(), "verdict": verdict(test)}
+            {
+                "model": name,
+                "against": against,
+                **test._asdict(),
+                "low": low,
+                "high": high,
+                "verdict": verdict(test),
+            }
         )
     return {
         "file": str(file),
@@ -210,18 +230,17 @@ def _report(
     }
 
 
-def _write_page(
-    path: Path,
+def _page(
     report: dict[str, Any],
     is_positive: np.ndarray,
     scores: dict[str, np.ndarray],
     n_features: int,
     seed: int,
     logistic: Path | None,
-) -> None:
+) -> Page:
     from aucmax.report import curves, figures
     from aucmax.report.operating import operating_points
-    from aucmax.report.page import Page, ResultTable, Section, write_page
+    from aucmax.report.page import Page, ResultTable, Section
     from aucmax.report.provenance import provenance
 
     confidence, share = report["confidence"], report["positives"] / report["rows"]
@@ -238,13 +257,9 @@ def _write_page(
     if report["tests"]:
         tables.append(
             ResultTable(
-                (f"{report['tests'][0]['model']} against", "verdict", "AUC difference", "p"),
-                [
-                    (t["against"], t["verdict"], f"{t['difference']:+.4f}", p_text(t["p_value"]))
-                    for t in report["tests"]
-                ],
+                *_tests_table(report),
                 "DeLong's paired test on the same rows; a tie unless p < 0.05.",
-                words=(1,),
+                words=(4,),
             )
         )
     drawings = [
@@ -282,7 +297,7 @@ def _write_page(
         f"{Path(report['file']).name}: {counted(report['rows'], 'row')}, "
         f"{counted(n_features, 'feature')}",
     )
-    page = Page(
+    return Page(
         f"How well {next(iter(scores))} ranks {Path(report['file']).name}",
         f"{counted(report['rows'], 'row')}, {report['positives']:,} of them positive "
         f"({100 * share:.3g} %; label {report['positive']}).",
@@ -293,7 +308,6 @@ def _write_page(
         [operating_points(name, is_positive, score) for name, score in scores.items()],
         provenance(command_line(), [data], None if logistic is None else seed),
     )
-    write_page(page, path)
 
 
 def _measures(report: dict[str, Any]) -> list[tuple[str, Callable[[dict[str, Any]], str]]]:
@@ -308,6 +322,27 @@ def _measures(report: dict[str, Any]) -> list[tuple[str, Callable[[dict[str, Any
         (f"precision@{report['k']}", lambda s: auc_text(s["precision_at_k"])),
         (f"recall at FPR ≤ {report['fpr']:g}", lambda s: auc_text(s["recall_at_fpr"])),
     ]
+
+
+def _tests_table(report: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of the table of tests."""
+    head = [
+        f"{report['tests'][0]['model']} against",
+        "AUC difference",
+        f"{100 * report['confidence']:g} % interval",
+        "p",
+        "verdict",
+    ]
+    lines = [
+        [
+            test["against"],
+            *difference_text(test["difference"], test["low"], test["high"]),
+            p_text(test["p_value"]),
+            test["verdict"],
+        ]
+        for test in report["tests"]
+    ]
+    return head, lines
 
 
 def _print(report: dict[str, Any]) -> None:
@@ -327,17 +362,12 @@ def _print(report: dict[str, Any]) -> None:
     screen.print(table)
     if report["tests"]:
         table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False)
-        table.add_column(f"{report['tests'][0]['model']} against", overflow="fold")
-        table.add_column("verdict", no_wrap=True)
-        table.add_column("AUC difference", justify="right", no_wrap=True)
-        table.add_column("p", justify="right", no_wrap=True)
-        for test in report["tests"]:
-            table.add_row(
-                test["against"],
-                test["verdict"],
-                f"{test['difference']:+.4f}",
-                p_text(test["p_value"]),
-            )
+        (against, *head), lines = _tests_table(report)
+        table.add_column(against, overflow="fold")
+        for name in head:
+            table.add_column(name, justify="left" if name == "verdict" else "right", no_wrap=True)
+        for line in lines:
+            table.add_row(*line)
         screen.print()
         screen.print(table)
         screen.print("DeLong's paired test on the same rows; a tie unless p < 0.05.")

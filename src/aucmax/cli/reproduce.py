@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +13,15 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from aucmax.cli._data import words
-from aucmax.cli._shared import Json, command_line, console, print_json, tell, working
+from aucmax.cli._shared import (
+    Json,
+    command_line,
+    console,
+    interrupted,
+    print_json,
+    tell,
+    working,
+)
 
 __all__ = ["reproduce"]
 
@@ -114,9 +124,6 @@ def reproduce(
                 raise
             tell("error", f"{spec.name}: {error}")
             failed = True
-        except KeyboardInterrupt:
-            tell("warning", "what is finished is kept; the same command goes on from there")
-            raise
     if as_json:
         print_json(reports)
     if failed:
@@ -233,7 +240,7 @@ def _announce(spec: Any, what: str, cores: int, asked: Asked) -> None:
 
 
 def _table(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
-    from aucmax.cli._reproduce_bar import bar, plain_table
+    from aucmax.cli._reproduce_table import plain_table
     from aucmax.experiments import table_report, tables
     from aucmax.experiments.catalogue import CATALOGUE
     from aucmax.experiments.store import locked_store
@@ -252,7 +259,7 @@ def _table(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
     beside = [asked.output / other / "jobs.jsonl" for other in CATALOGUE if other != spec.name]
     with (
         locked_store(folder / "jobs.jsonl", beside) as store,
-        bar(_jobs(spec, there, protocol), asked.as_json) as done,
+        _counting(spec, _jobs(spec, there, protocol), folder, asked) as done,
     ):
         results = tables.run_table(spec, there, protocol, store, asked.cores, done)
     tables.write_runs(results, folder / "runs.csv")
@@ -278,7 +285,6 @@ def _table(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
 
 
 def _figure(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
-    from aucmax.cli._reproduce_bar import bar
     from aucmax.experiments import figures
     from aucmax.experiments.store import locked_store
 
@@ -289,7 +295,10 @@ def _figure(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
     _announce(spec, f"{_count(len(there), 'data set')}, {_count(runs, 'run')}", cores, asked)
     folder = _folder(asked, spec)
     pieces = len(figures.pieces_of(spec, there, setting))
-    with locked_store(folder / "jobs.jsonl") as store, bar(pieces, asked.as_json) as done:
+    with (
+        locked_store(folder / "jobs.jsonl") as store,
+        _counting(spec, pieces, folder, asked) as done,
+    ):
         drawn = figures.run_figure(spec, there, setting, store, cores, done)
     names = figures.write_figure(drawn, folder, command_line(), asked.seed)
     if not asked.as_json:
@@ -305,6 +314,29 @@ def _figure(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
         "findings": drawn.findings,
         "failures": drawn.failures,
     }
+
+
+@contextlib.contextmanager
+def _counting(
+    spec: Any, total: int, folder: Path, asked: Asked
+) -> Iterator[Callable[[str, float], None]]:
+    """Show how many jobs are done; yield what to call after each. Say what Ctrl-C has left."""
+    done = 0
+
+    def one_more(words: str, seconds: float) -> None:
+        nonlocal done
+        done += 1
+        now.at(done, total, f"{spec.name}: {words}")
+
+    try:
+        with working(spec.name, asked.as_json) as now:
+            now.at(done, total, spec.name)
+            yield one_more
+    except KeyboardInterrupt:
+        raise interrupted(
+            f"{spec.name}: {done} of {total} jobs are done and kept in {folder}; to go on: "
+            f"{command_line()}"
+        ) from None
 
 
 def _jobs(spec: Any, there: list[Any], protocol: Any) -> int:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
+from aucmax._replacing import replacing
 from aucmax.cli._shared import (
     Drop,
     Target,
@@ -65,7 +66,7 @@ def score(
         rows = [(i, value, names[value > 0]) for i, value in enumerate(scores, 1)]
         write = _write_json if as_json else _write_csv
         if output is not None:
-            with open(output, "w", encoding="utf-8", newline="") as stream:
+            with replacing(output, text=True) as stream:
                 write(stream, rows)
     if output is None:
         write(sys.stdout, rows)

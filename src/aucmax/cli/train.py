@@ -122,9 +122,9 @@ def train(
         whole = in_front(front, model)
         # what the labels were called in the file, for score, evaluate and show
         whole.source_ = source_of(table, negative_name, positive_name, impute)
-        now(f"saving {output.name}")
-        save(whole, output)
         interval = auc_interval(y, scores_of(model, X))
+        now(f"saving {output.name}")
+        save(whole, output)  # last, so that Ctrl-C leaves no model behind
     positives = int(np.count_nonzero(y == model.classes_[1]))
     report = {
         "model": str(output),

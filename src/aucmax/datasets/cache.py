@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from aucmax._replacing import replacing
 from aucmax.datasets.files import fault
 
 __all__ = ["cache_folder", "digest", "parsed", "record", "recorded", "verify"]
@@ -52,7 +51,8 @@ def recorded(file: str) -> str | None:
 def record(file: str, checksum: str) -> None:
     """Note the checksum of a downloaded file."""
     text = json.dumps({**_records(), file: checksum}, indent=2, sort_keys=True)
-    _replace(cache_folder() / _RECORDS, lambda stream: stream.write(text.encode()))
+    with replacing(cache_folder() / _RECORDS, text=True) as stream:
+        stream.write(text)
 
 
 def verify(path: Path, found: str, name: str) -> None:
@@ -109,13 +109,10 @@ def _load_copy(copy: Path) -> Rows | None:
 def _save_copy(copy: Path, X: sparse.csr_matrix, y: NDArray) -> None:
     """Keep a parsed copy; a folder that cannot be written to costs only time."""
     arrays = {"data": _compact(X.data), "indices": X.indices, "indptr": X.indptr}
-
-    def write(stream: Any) -> None:
-        np.savez(stream, **arrays, shape=np.array(X.shape), y=y, allow_pickle=False)
-
     try:
         copy.parent.mkdir(parents=True, exist_ok=True)
-        _replace(copy, write)
+        with replacing(copy) as stream:
+            np.savez(stream, **arrays, shape=np.array(X.shape), y=y, allow_pickle=False)
     except OSError:
         pass
 
@@ -126,15 +123,3 @@ def _compact(data: NDArray) -> NDArray:
         small = data.astype(np.uint8)
         return small if np.array_equal(small, data) else data
     return data
-
-
-def _replace(path: Path, write: Callable[[Any], Any]) -> None:
-    """Write a file beside its place and move it there, so that no reader sees half of it."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with open(handle, "wb") as stream:
-            write(stream)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

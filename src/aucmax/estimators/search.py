@@ -1,19 +1,29 @@
 """AUCClassifierCV: one call that gives the best linear ranking, with the evidence."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
 from sklearn.model_selection import check_cv
 
 from aucmax._checks import number
+from aucmax._progress import working
 from aucmax.estimators._linear import LinearScorer
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.losses import LOSSES
 from aucmax.problem import MemoryProblem
 from aucmax.rows import as_rows
-from aucmax.selection import Fold, Grid, alpha_grid, best_cell, takes, tune, warn_of
+from aucmax.selection import (
+    Fold,
+    Grid,
+    SearchProgress,
+    alpha_grid,
+    best_cell,
+    takes,
+    tune,
+    warn_of,
+)
 
 __all__ = ["AUCClassifierCV"]
 
@@ -46,15 +56,19 @@ class AUCClassifierCV(LinearScorer):
     tol, max_iter : float, int
         As for `AUCClassifier`; the cells are solved to 10 tol, the refit to tol.
     verbose : int
-        Show a progress bar over the folds.
+        Show a progress bar, on a terminal.
+    callback : callable, optional
+        Called with a `SearchProgress` (``what``, ``done``, ``total``, ``best``, the AUCs so far)
+        before every path of α, on the thread that solves it, and before the refit. Dropped when
+        the model is saved.
 
     Attributes
     ----------
     alpha_, l1_ratio_, loss_, standardize_
         The chosen settings.
     best_score_ : float
-        Their mean held-out AUC: an optimistic figure, as the best of many; for an honest one
-        score rows that were not used here.
+        Their mean held-out AUC, optimistically biased: a maximum over the grid. For an unbiased
+        figure score rows that were not used here.
     auc_path_ : ndarray, shape (folds, losses, standardize, l1_ratios, alphas)
         Held-out AUC, weighted by ``sample_weight``.
     alphas_ : ndarray, shape (losses, standardize, alphas)
@@ -86,6 +100,7 @@ class AUCClassifierCV(LinearScorer):
         tol: float = 1e-4,
         max_iter: int = 1000,
         verbose: int = 0,
+        callback: Callable[[SearchProgress], object] | None = None,
     ) -> None:
         self.alphas = alphas
         self.l1_ratios = l1_ratios
@@ -96,11 +111,12 @@ class AUCClassifierCV(LinearScorer):
         self.tol = tol
         self.max_iter = max_iter
         self.verbose = verbose
+        self.callback = callback
 
     def __getstate__(self) -> Any:
-        # a generator of splits is spent after the fit, and cannot be copied
-        state = super().__getstate__()
-        return {**state, "cv": None} if isinstance(self.cv, Iterator) else state
+        # a callback may hold anything; a generator of splits is spent after the fit
+        gone = {"callback": None, **({"cv": None} if isinstance(self.cv, Iterator) else {})}
+        return {**super().__getstate__(), **gone}
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Tune and refit.
@@ -121,16 +137,23 @@ class AUCClassifierCV(LinearScorer):
             grid = self._grid(whole)
             folds = self._folds(checked, labels)
             self._check_folds(folds, sign, weight)
-            with _Bar(len(folds), bool(self.verbose)) as done:
+            with working("tuning", quiet=not self.verbose) as now:
+
+                def tell(at: SearchProgress) -> None:
+                    best = "" if np.isnan(at.best) else f"{at.best:.4f}"
+                    now.at(at.done, at.total, at.what, best)
+                    if self.callback is not None:
+                        self.callback(at)
+
                 found = tune(
                     rows, sign, weight, folds, grid,
-                    tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs, done=done,
+                    tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs, callback=tell,
                 )  # fmt: skip
-            chosen = self._choose(grid, found.aucs)
-            best = AUCClassifier(
-                chosen["alpha_"], chosen["l1_ratio_"], loss=chosen["loss_"],
-                standardize=chosen["standardize_"], tol=self.tol, max_iter=self.max_iter,
-            ).fit(X, y, sample_weight)  # fmt: skip
+                chosen = self._choose(grid, found.aucs)
+                best = AUCClassifier(
+                    chosen["alpha_"], chosen["l1_ratio_"], loss=chosen["loss_"],
+                    standardize=chosen["standardize_"], tol=self.tol, max_iter=self.max_iter,
+                ).fit(X, y, sample_weight)  # fmt: skip
         except BaseException:
             self._restore(kept)
             raise
@@ -250,25 +273,3 @@ class AUCClassifierCV(LinearScorer):
             "alpha_": float(grid.alphas[b, k]),
             "best_score_": float(mean[a, b, c, k]),
         }
-
-
-class _Bar:
-    """A progress bar over the folds, or nothing."""
-
-    def __init__(self, total: int, shown: bool) -> None:
-        self.total, self.shown = total, shown
-
-    def __enter__(self) -> Any:
-        if not self.shown:
-            return lambda: None
-        from rich.console import Console
-        from rich.progress import Progress
-
-        self.bar = Progress(console=Console(stderr=True), transient=True)
-        self.bar.start()
-        task = self.bar.add_task("folds", total=self.total)
-        return lambda: self.bar.advance(task)
-
-    def __exit__(self, *_: Any) -> None:
-        if self.shown:
-            self.bar.stop()

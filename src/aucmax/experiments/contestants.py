@@ -91,27 +91,27 @@ class Setting:
         self.model("auto")._settings()
 
     def unfit(self, name: str) -> str | None:
-        """Return why a solver is not for this objective, or None."""
+        """Return what a solver takes where that is not this objective, else None."""
         if name in RIVALS:
             return None
         l1 = self.alpha * self.l1_ratio > 0
         if name in ACCURACY_SOLVERS:
             if self.standardize > 0:
-                return "does not take standardize; it takes 0"
+                return "for standardize 0 only"
             if self.l1_ratio > 0 and not ACCURACY_SOLVERS[name].takes_l1:
-                return "does not take an l1 penalty; it takes l1-ratio 0"
+                return "for l1-ratio 0 only"
             if 0 < self.l1_ratio < 1:
-                return "does not take an elastic net; it takes l1-ratio 0 or 1"
+                return "for l1-ratio 0 or 1 only"
             return None
         kind = SOLVERS[name]
         if kind.own_loss:
             if l1 and not kind.own_penalty:
-                return "does not take an l1 penalty; it takes l1-ratio 0"
+                return "for l1-ratio 0 only"
             return None
         if self.loss not in kind.losses:
-            return f"does not take loss {self.loss}; it takes {', '.join(kind.losses)}"
+            return f"for loss {' or '.join(kind.losses)} only"
         if l1 and not kind.takes_l1:
-            return "does not take an l1 penalty; it takes l1-ratio 0"
+            return "for l1-ratio 0 only"
         return None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtr
+from scipy.special import stdtr, stdtrit
 
 __all__ = ["PairedTest", "resampled_test"]
 
@@ -16,6 +16,8 @@ class PairedTest(NamedTuple):
     ----------
     difference : float
         The mean difference.
+    low, high : float
+        The ends of its 95 % interval.
     statistic : float
         In its corrected standard errors.
     p_value : float
@@ -23,6 +25,8 @@ class PairedTest(NamedTuple):
     """
 
     difference: float
+    low: float
+    high: float
     statistic: float
     p_value: float
 
@@ -40,8 +44,9 @@ def resampled_test(differences: Sequence[float], test_share: float) -> PairedTes
     Returns
     -------
     PairedTest
-        The mean difference, its t with len(differences) − 1 degrees of freedom, and p. Where all
-        differences are equal, p is that of a sign test (1 if they are 0).
+        The mean difference, its interval and t with len(differences) − 1 degrees of freedom, and
+        p. Where all differences are equal, the interval is empty and p that of a sign test (1 if
+        they are 0).
 
     References
     ----------
@@ -53,6 +58,9 @@ def resampled_test(differences: Sequence[float], test_share: float) -> PairedTes
     mean, variance = float(d.mean()), float(d.var(ddof=1))
     if variance <= (1e-14 * max(abs(mean), 1e-300)) ** 2 or np.ptp(d) == 0:
         p = 1.0 if mean == 0 else min(1.0, 2.0 * 0.5 ** len(d))
-        return PairedTest(mean, 0.0 if mean == 0 else float(np.copysign(np.inf, mean)), p)
-    statistic = mean / np.sqrt((1 / len(d) + test_share) * variance)
-    return PairedTest(mean, float(statistic), float(2 * stdtr(len(d) - 1, -abs(statistic))))
+        statistic = 0.0 if mean == 0 else float(np.copysign(np.inf, mean))
+        return PairedTest(mean, mean, mean, statistic, p)
+    error = float(np.sqrt((1 / len(d) + test_share) * variance))
+    reach = float(stdtrit(len(d) - 1, 0.975)) * error
+    p = float(2 * stdtr(len(d) - 1, -abs(mean / error)))
+    return PairedTest(mean, mean - reach, mean + reach, mean / error, p)

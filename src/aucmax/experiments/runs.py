@@ -97,8 +97,18 @@ class Run:
     gaps: list[float] = field(default_factory=list)
     warning: str | None = None
     error: str | None = None
-    unfit: bool = False  # does not take the loss or the penalty, and was not tried
+    status: str = "done"  # or "unfit", "failed", "unfinished": then why is in `error`
     on_objective: bool = True  # minimises the objective of the others
+
+    def keep(self, splits: int) -> None:
+        """Forget all but the first splits; without them it is not finished."""
+        lists: list[list[Any]] = [self.aucs, self.scores, self.seconds]
+        if self.on_objective:
+            lists += [self.optimality, self.objectives, self.gaps]
+        if self.error is None and min(map(len, lists)) < splits:
+            self.status, self.error = "unfinished", "not reached"
+        for values in lists:
+            del values[splits:]
 
     def close(self, measure: Measure) -> None:
         """Turn the objective of the last split into a gap, now that all have run."""
@@ -151,6 +161,7 @@ def run_split(run: Run, rows: Labelled, part: Split, measure: Measure, setting: 
         score = model.decision_function(rows.X[part.test])
         auc = metrics.roc_auc(rows.is_positive[part.test], score)
     except Exception as error:
+        run.status = "failed"
         run.error = " ".join(str(error).split()) or type(error).__name__
         return
     for warning in caught:
@@ -186,6 +197,8 @@ def tested(run: Run, first: Run, rows: Labelled, parts: list[Split]) -> PairedTe
     """Return the paired test of two runs: DeLong's on one split, else over the splits."""
     if len(parts) == 1:
         y = rows.is_positive[parts[0].test]
-        return PairedTest(*metrics.auc_test(y, run.scores[0], first.scores[0]))
+        pair = y, run.scores[0], first.scores[0]
+        _, statistic, p = metrics.auc_test(*pair)
+        return PairedTest(*metrics.auc_difference(*pair), statistic, p)
     share = len(parts[0].test) / len(parts[0].train)
     return resampled_test(np.subtract(run.aucs, first.aucs).tolist(), share)

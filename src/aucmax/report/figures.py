@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from aucmax._replacing import replacing
 from aucmax.report.curves import Band
 from aucmax.report.style import (
     INK,
@@ -356,7 +357,8 @@ def save_lines(
         axes.set_title(title, fontsize=11)
         # beside the axes: with many lines there is no room for it within
         axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1.0))
-        figure.savefig(path, dpi=150, bbox_inches="tight")
+        with replacing(path) as stream:
+            figure.savefig(stream, dpi=150, bbox_inches="tight", format=path.suffix[1:])
 
 
 def _plain_lines(

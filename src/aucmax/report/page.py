@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from aucmax._replacing import replacing
 from aucmax.report.figures import Drawing
 
 __all__ = ["Page", "ResultTable", "Section", "check_page", "write_page"]
@@ -109,18 +108,9 @@ def write_page(page: Page, path: str | PathLike[str]) -> None:
     path : path
         Where it goes.
     """
-    path = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with open(handle, "w", encoding="utf-8") as stream:
-            stream.write(_render(page))
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    text = _render(page)
+    with replacing(path, text=True) as stream:
+        stream.write(text)
 
 
 def _render(page: Page) -> str:

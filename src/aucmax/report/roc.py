@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucmax import metrics
+from aucmax._replacing import replacing
 from aucmax.report.text import auc_text, interval_text
 
 __all__ = ["check_format", "roc_plot"]
@@ -85,7 +86,8 @@ def roc_plot(
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(loc="lower right", framealpha=0.85, edgecolor="none", fontsize=9)
-        figure.savefig(path, dpi=160)
+        with replacing(path) as stream:
+            figure.savefig(stream, dpi=160, format=Path(path).suffix[1:].lower())
 
 
 def _curve(y: ArrayLike, score: ArrayLike, pos_label: Any) -> tuple[np.ndarray, np.ndarray]:

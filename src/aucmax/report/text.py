@@ -1,8 +1,9 @@
 """Areas and intervals as text that says neither more nor less than the numbers."""
 
-__all__ = ["auc_text", "gap_text", "interval_text", "p_text"]
+__all__ = ["auc_text", "difference_text", "gap_text", "interval_text", "p_text", "p_words"]
 
 _MOST_DIGITS = 12
+_LEAST_P = 1e-16  # below it the tails of no test are to be trusted
 
 
 def auc_text(value: float, digits: int = 4) -> str:
@@ -44,6 +45,33 @@ def interval_text(low: float, high: float) -> str:
     return f"{auc_text(low, digits)} to {auc_text(high, digits)}"
 
 
+def difference_text(difference: float, low: float, high: float) -> tuple[str, str]:
+    """Write a difference and its interval with digits enough to tell its ends from 0.
+
+    Parameters
+    ----------
+    difference, low, high : float
+        The difference, and the ends of its interval.
+
+    Returns
+    -------
+    tuple of str
+        Such as ``("+0.0123", "-0.0020 to +0.0266")``, or with more decimals
+        ``("+0.000031", "+0.000010 to +0.000052")``.
+    """
+    # a rounding error has no sign worth showing
+    difference, low, high = (
+        0.0 if abs(value) < 1e-12 else value for value in (difference, low, high)
+    )
+    least = min((abs(end) for end in (low, high) if end != 0), default=1.0)
+    digits = 4
+    # two figures of the end that is nearer to 0
+    while digits < _MOST_DIGITS and least * 10**digits < 10:
+        digits += 1
+    here, start, end = (f"{value:+.{digits}f}" for value in (difference, low, high))
+    return here, f"{start} to {end}"
+
+
 def p_text(p_value: float) -> str:
     """Write a p-value: two decimals, and more where these would hide how small it is.
 
@@ -55,9 +83,28 @@ def p_text(p_value: float) -> str:
     Returns
     -------
     str
-        Such as ``0.30``, ``0.051`` or ``1.2e-09``.
+        Such as ``0.30``, ``0.051``, ``1.2e-09`` or ``< 1e-16``; never 0.
     """
+    if p_value < _LEAST_P:
+        return f"< {_LEAST_P:.0e}"
     return f"{p_value:.2f}" if p_value >= 0.095 else f"{p_value:.2g}"
+
+
+def p_words(p_value: float) -> str:
+    """Write a p-value in a sentence.
+
+    Parameters
+    ----------
+    p_value : float
+        From 0 to 1.
+
+    Returns
+    -------
+    str
+        Such as ``p = 0.30`` or ``p < 1e-16``.
+    """
+    text = p_text(p_value)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def gap_text(value: float) -> str:
