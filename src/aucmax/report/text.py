@@ -63,10 +63,10 @@ def difference_text(difference: float, low: float, high: float) -> tuple[str, st
     difference, low, high = (
         0.0 if abs(value) < 1e-12 else value for value in (difference, low, high)
     )
-    least = min((abs(end) for end in (low, high) if end != 0), default=1.0)
+    # two figures of the interval's reach, or of the end by which it misses 0
+    size = (high - low) / 2 if low <= 0 <= high else min(abs(low), abs(high))
     digits = 4
-    # two figures of the end that is nearer to 0
-    while digits < _MOST_DIGITS and least * 10**digits < 10:
+    while digits < _MOST_DIGITS and 0 < size * 10**digits < 10:
         digits += 1
     here, start, end = (f"{value:+.{digits}f}" for value in (difference, low, high))
     return here, f"{start} to {end}"
