@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 import aucmax
 from aucmax import AUCClassifier, ClassMoments, _container, moments
 from aucmax.errors import ModelFileError
+from aucmax.sketches import DiagonalMoments
 from aucmax.solvers import SOLVERS
 from oracles import rows
 
@@ -952,3 +953,90 @@ def test_subtracting_rows_that_were_never_there_is_seen():
     with pytest.raises(ValueError, match="not all added before"):
         clf.forget(X[:20] + 40.0, y[:20])
     np.testing.assert_array_equal(clf.coef_, coef)
+
+
+# ---- rows that were never there
+
+
+def near(S):
+    """Rows, centred, whose biased covariance is S."""
+    d = len(S)
+    root = np.linalg.cholesky(S) * np.sqrt(d)
+    return np.concatenate([root.T, -root.T])
+
+
+@pytest.mark.parametrize("kind", [ClassMoments, DiagonalMoments])
+def test_rows_far_from_any_that_were_there_cannot_be_subtracted(kind):
+    X, y, _ = three_classes(17)
+    a = kind.from_data(X, y)
+    before = a.copy()
+    far = X[:3].copy()
+    far[:, 1] += 1e3
+    with pytest.raises(ValueError, match=r"feature 1 of class '.' would be left with a negative"):
+        a - kind.from_data(far, y[:3])
+    assert a == before
+
+
+def test_a_combination_of_features_with_a_negative_variance():
+    """Each variance alone would do: only together they show that these rows were not there."""
+    here = near(np.array([[1.0, 0.9], [0.9, 1.0]]))
+    gone = near(np.array([[1.0, -0.9], [-0.9, 1.0]]))
+    a = ClassMoments.from_data(np.tile(here, (2, 1)), np.zeros(8))
+    with pytest.raises(ValueError, match=r"a combination of features of class 0\.0 would be left"):
+        a - ClassMoments.from_data(gone, np.zeros(4))
+    DiagonalMoments.from_data(np.tile(here, (2, 1)), np.zeros(8)) - DiagonalMoments.from_data(
+        gone, np.zeros(4)
+    )  # knows no combinations
+    left = a - ClassMoments.from_data(here, np.zeros(4))
+    np.testing.assert_allclose(left.covs[0], [[1.0, 0.9], [0.9, 1.0]], atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", [ClassMoments, DiagonalMoments])
+def test_as_many_other_rows_cannot_be_subtracted(kind):
+    X, y, _ = three_classes(19)
+    a = kind.from_data(X, y)
+    with pytest.raises(ValueError, match="all rows of class 'a' have another mean or variance of"):
+        a - kind.from_data(X + np.array([0.0, 0.0, 0.1, 0.0]), y)
+    assert not (a - a).counts.any()
+
+
+def test_all_rows_of_a_class_with_other_covariances():
+    S = np.array([[1.0, 0.5], [0.5, 1.0]])
+    a = ClassMoments.from_data(near(S), np.zeros(4))
+    with pytest.raises(ValueError, match=r"all rows of class 0\.0 have other covariances"):
+        a - ClassMoments.from_data(near(2 * np.eye(2) - S), np.zeros(4))
+
+
+@untimed
+@given(st.integers(0, 10**6))
+def test_rows_that_were_there_can_always_be_subtracted(seed):
+    """Whatever their scale, place, weights and rank, and however they came."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(2, 120)), int(rng.integers(1, 40))
+    X = rng.normal(size=(n, d)) @ (rng.normal(size=(d, d)) if seed % 2 else np.eye(d))
+    X *= 10.0 ** rng.integers(-6, 7, size=d)
+    X += 10.0 ** rng.integers(-3, 6) * rng.normal(size=d)
+    X *= rng.random((n, d)) < rng.choice([0.1, 1.0])
+    y = rng.integers(0, 2, n)
+    w = rng.random(n) * 10.0 ** rng.integers(-3, 4) + 1e-9
+    gone = rng.permutation(n)[: rng.integers(1, n + 1)]
+    for kind in (ClassMoments, DiagonalMoments):
+        a = kind()
+        for part in np.array_split(rng.permutation(n), 3):
+            if len(part):
+                a.update(X[part], y[part], w[part])
+        (a - kind.from_data(X[gone], y[gone], w[gone]))._check_state()
+
+
+def test_a_model_that_cannot_forget_rows_stays_as_it_was():
+    X, y, _ = three_classes(23)
+    y = (y == "a").astype(int)
+    clf = AUCClassifier(1e-3).fit(X, y)
+    coef, moments = clf.coef_.copy(), clf.moments_.copy()
+    with pytest.raises(ValueError, match="so they were not all added before"):
+        clf.forget(X[:3] + 1e3, y[:3])
+    np.testing.assert_array_equal(clf.coef_, coef)
+    assert clf.moments_ == moments
+    rest = clf.forget(X[:3], y[:3])
+    fresh = AUCClassifier(1e-3).fit(X[3:], y[3:])
+    np.testing.assert_allclose(rest.coef_, fresh.coef_, rtol=1e-9)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-__all__ = ["free_memory", "number", "sample_weights"]
+__all__ = ["check_array_of", "check_labels", "free_memory", "number", "sample_weights"]
 
 
 def number(
@@ -59,6 +59,32 @@ def sample_weights(weight: Any, n: int) -> np.ndarray | None:
             "with; multiply all weights by a constant."
         )
     return weight
+
+
+def check_labels(classes: Any, names: Any, d: int) -> None:
+    """Raise ValueError unless classes ascend and there is a name, if any, for each feature."""
+    if not isinstance(classes, np.ndarray) or not np.array_equal(np.unique(classes), classes):
+        raise ValueError("its classes are not different labels in ascending order")
+    if names is None:
+        return
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError("its feature names are not a list of names")
+    if len(names) != d:
+        raise ValueError(f"it has {len(names)} feature names for {d} features")
+
+
+def check_array_of(
+    values: Any, shape: tuple[int, ...], what: str, low: float | None = None
+) -> None:
+    """Raise ValueError unless these are finite numbers of this shape, none below ``low``."""
+    if not isinstance(values, np.ndarray) or values.dtype != np.float64:
+        raise ValueError(f"its {what} are not numbers")
+    if values.shape != shape:
+        raise ValueError(f"its {what} have the shape {values.shape}, not {shape}")
+    if not np.isfinite(values).all():
+        raise ValueError(f"its {what} hold NaN or infinite numbers")
+    if low is not None and np.any(values < low):
+        raise ValueError(f"its {what} hold negative numbers")
 
 
 def free_memory() -> int | None:

@@ -13,10 +13,11 @@ import io
 import json
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import LinAlgError, cholesky
 from sklearn.utils.validation import (
     _get_feature_names,
     check_array,
@@ -24,7 +25,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from aucmax._checks import sample_weights
+from aucmax._checks import check_array_of, check_labels, sample_weights
 from aucmax._container import pack, unpack
 from aucmax.errors import ModelFileError
 from aucmax.products import sparse_gram
@@ -35,6 +36,8 @@ __all__ = ["ClassMoments"]
 _KIND = "moments"
 _BLOCK_BYTES = 32e6  # dense copies of rows are made this many bytes at a time
 _SPARSE_BELOW = 0.25  # density under which pairs of stored entries beat a dense product
+_ROUNDING = 1e-6  # share of a variance, and of a mean, that differences may be off by
+_NOTHING = 1e-9  # share of a class's weight that is taken for rounding
 _CANCELLED = 1e6  # mean² over variance at which uncentred sums have lost too many digits
 
 
@@ -285,7 +288,13 @@ class ClassMoments:
         Raises
         ------
         ValueError
-            If ``other`` holds a class, or more weight of one, than is here.
+            If ``other`` holds a class, or more weight of one, than is here; or if a feature, or a
+            combination of features, would be left with a negative variance.
+
+        Notes
+        -----
+        That ``other`` is among these cannot be seen for certain: rows that were never there but
+        lie as near to the mean as those that were leave moments that some other rows have.
         """
         if not isinstance(other, ClassMoments):
             return NotImplemented
@@ -293,19 +302,13 @@ class ClassMoments:
         if other._d is None:
             return out
         out._match(other._d, other.feature_names)
-        for j, label in enumerate(other._classes.tolist()):
-            t = other._counts[j]
-            if t == 0:
-                continue
-            k = int(np.searchsorted(out._classes, label))
-            there = k < len(out._classes) and out._classes[k] == label
-            total = out._counts[k] if there else 0.0
-            if t > total * (1 + 1e-9):
-                raise ValueError(
-                    f"cannot subtract weight {t:g} of class {label!r}: only {total:g} is there; "
-                    "subtract rows that were added before, with the weight they were added with."
-                )
-            out._remove_class(k, t, other._means[j], other._covs[j])
+        there = dict(zip(out._classes.tolist(), range(len(out._classes)), strict=True))
+        gone = [(j, label) for j, label in enumerate(other._classes.tolist()) if other._counts[j]]
+        for j, label in gone:
+            total = out._counts[there[label]] if label in there else 0.0
+            check_weight(float(total), other._counts[j], label)
+        for j, label in gone:
+            out._remove_class(there[label], other._counts[j], other._means[j], other._covs[j])
         return out
 
     def decay(self, gamma: float) -> "ClassMoments":
@@ -386,20 +389,17 @@ class ClassMoments:
             out = cls()
             out._declared, out._d = bool(meta["declared"]), meta["n_features"]
             out.feature_names = meta["feature_names"]
-            K, d = len(classes), out.n_features
             out._classes, out._counts, out._means = classes, counts, means
+            K, d = means.shape
             rows, cols = np.tril_indices(d)
-            shapes = (counts.shape, means.shape, lower.shape)
-            names = range(d) if out.feature_names is None else out.feature_names
-            if shapes != ((K,), (K, d), (K, len(rows))) or len(names) != d:
-                raise ValueError("its parts do not match in shape")
-            if any(a.dtype != np.float64 for a in (counts, means, lower)):
-                raise ValueError("its parts are not numbers")
+            check_array_of(lower, (K, len(rows)), "covariances")
             out._covs = np.zeros((K, d, d))
             out._covs[:, rows, cols] = lower
             out._covs[:, cols, rows] = lower
+            out._check_state()
         except Exception as error:  # whatever a parser makes of a body that is none
-            raise ModelFileError(f"{path}: not a readable moments file ({error}).") from error
+            what = " ".join(str(error).split()) or type(error).__name__
+            raise ModelFileError(f"{path}: not a readable moments file ({what}).") from error
         return out
 
     # ---- inside --------------------------------------------------------------------------
@@ -438,35 +438,145 @@ class ClassMoments:
             # S ← (T S + t S′)/(T+t) + (T t/(T+t)²) gap gapᵀ, in place
             S *= T / total
             S += (t / total) * cov
-            S += np.outer((T * t / total**2) * gap, gap)
+            root = np.sqrt(T / total * (t / total)) * gap  # the same twice keeps S symmetric
+            S += np.outer(root, root)
             self._means[k] += (t / total) * gap
         self._counts[k] = total
 
     def _remove_class(self, k: int, t: float, mean: np.ndarray, cov: np.ndarray) -> None:
-        total = self._counts[k]
-        rest = total - t
-        if rest <= 1e-9 * total:
-            self._counts[k], self._means[k], self._covs[k] = 0.0, 0.0, 0.0
+        T, S, label = self._counts[k], self._covs[k], self._classes.tolist()[k]
+        here = ClassPart(T, self._means[k], np.einsum("jj->j", S))
+        left = remainder(
+            here, ClassPart(t, mean, np.einsum("jj->j", cov)), label, self.feature_names
+        )
+        self._counts[k], self._means[k] = left.weight, left.mean
+        if left.weight == 0.0:
+            scale = np.sqrt(left.rounding)
+            if np.any(np.abs(S - cov) > np.multiply.outer(scale, scale)):
+                raise not_there(f"all rows of class {label!r} have other covariances")
+            S[...] = 0.0
             return
-        gap = (total / rest) * (self._means[k] - mean)  # mean of the rest minus mean removed
-        S = self._covs[k]
-        diagonal = np.einsum("jj->j", S)  # a view of S
-        S *= total / rest
-        size = diagonal + (t / total) * gap**2
-        S -= (t / rest) * cov
-        S -= np.outer((t / total) * gap, gap)
-        rounding = 1e-6 * size + 1e-12 * (total / rest) * self._means[k] ** 2
-        if np.any(diagonal < -rounding):
-            j = int(np.argmax(-diagonal / np.maximum(rounding, np.finfo(float).tiny)))
-            name = repr(j) if self.feature_names is None else repr(self.feature_names[j])
-            raise ValueError(
-                f"cannot subtract these rows: feature {name} of class {self._classes[k]!r} would "
-                "be left with a negative variance, so they were not all added before; subtract "
-                "only rows that were, with the weight they were added with."
+        S *= T / left.weight
+        S -= (t / left.weight) * cov
+        root = np.sqrt(t / T) * left.gap
+        S -= np.outer(root, root)
+        S[np.diag_indices(len(S))] = left.variance
+        if not is_covariance(S, left.rounding):
+            raise not_there(
+                f"a combination of features of class {label!r} would be left with a negative "
+                "variance"
             )
-        np.maximum(diagonal, 0.0, out=diagonal)
-        self._means[k] = mean + gap
-        self._counts[k] = rest
+
+    def _check_state(self) -> None:
+        """Raise ValueError, saying what is wrong, unless rows could have given these numbers."""
+        K, d = len(self._classes), self.n_features
+        if not (self._d is None or type(self._d) is int):
+            raise ValueError("its number of features is not a whole number")
+        check_labels(self._classes, self.feature_names, d)
+        check_array_of(self._counts, (K,), "counts", low=0.0)
+        check_array_of(self._means, (K, d), "means")
+        check_array_of(self._covs, (K, d, d), "covariances")
+        for label, S in zip(self._classes.tolist(), self._covs, strict=True):
+            variance = np.einsum("jj->j", S)
+            if np.any(variance < 0.0):
+                raise ValueError(f"class {label!r} has a negative variance")
+            scale = np.sqrt(variance)
+            near = _ROUNDING * np.outer(scale, scale) + 1e-13 * np.max(variance, initial=0.0)
+            if np.any(np.abs(S - S.T) > near):
+                raise ValueError(f"the covariance of class {label!r} is not symmetric")
+
+
+class ClassPart(NamedTuple):
+    """Weight, mean and variances of rows of one class."""
+
+    weight: float
+    mean: np.ndarray
+    variance: np.ndarray
+
+
+class Remainder(NamedTuple):
+    """What is left of a class: with ``gap``, its mean minus the mean of what was taken out, and
+    ``rounding``, by how much each variance may be off."""
+
+    weight: float
+    mean: np.ndarray
+    variance: np.ndarray
+    gap: np.ndarray
+    rounding: np.ndarray
+
+
+def remainder(here: ClassPart, gone: ClassPart, label: Any, names: list[str] | None) -> Remainder:
+    """Return what is left of a class without some rows.
+
+    Raises ValueError, naming the class and the feature, where the rows cannot all have been there.
+    """
+    (T, mean, variance), t = here, gone.weight
+    rest = T - t
+    if rest <= _NOTHING * T:
+        zero = np.zeros_like(mean)
+        rounding = _ROUNDING * (variance + gone.variance) + _ROUNDING**2 * mean**2
+        off = (mean - gone.mean) ** 2 > _ROUNDING * rounding
+        off |= np.abs(variance - gone.variance) > rounding
+        if off.any():
+            raise not_there(
+                f"all rows of class {label!r} have another mean or variance of feature "
+                f"{_feature(int(np.argmax(off)), names)}"
+            )
+        return Remainder(0.0, zero, zero, zero, rounding)
+    gap = (T / rest) * (mean - gone.mean)
+    size = (T / rest) * variance + (t / T) * gap**2
+    left = (T / rest) * variance - (t / rest) * gone.variance - (t / T) * gap**2
+    rounding = _ROUNDING * size + _ROUNDING**2 * (T / rest) * mean**2
+    if np.any(left < -rounding):
+        j = int(np.argmax(-left / np.maximum(rounding, np.finfo(float).tiny)))
+        raise not_there(
+            f"feature {_feature(j, names)} of class {label!r} would be left with a negative "
+            "variance"
+        )
+    return Remainder(rest, gone.mean + gap, np.maximum(left, 0.0), gap, rounding)
+
+
+def check_weight(total: float, t: float, label: Any) -> None:
+    """Raise ValueError where more weight is to be taken out of a class than is there."""
+    if t > total * (1 + _NOTHING):
+        raise ValueError(
+            f"cannot subtract weight {t:g} of class {label!r}: only {total:g} is there; "
+            "subtract rows that were added before, with the weight they were added with."
+        )
+
+
+def not_there(what: str) -> ValueError:
+    """Return the error for rows that cannot be subtracted."""
+    return ValueError(
+        f"cannot subtract these rows: {what}, so they were not all added before; subtract only "
+        "rows that were, with the weight they were added with."
+    )
+
+
+def _feature(j: int, names: list[str] | None) -> str:
+    return repr(j) if names is None else repr(names[j])
+
+
+def is_covariance(S: np.ndarray, rounding: np.ndarray) -> bool:
+    """Tell whether no combination of features has a negative variance, but for rounding.
+
+    Parameters
+    ----------
+    S : ndarray, shape (d, d)
+        Symmetric, but for rounding, with a diagonal that is not negative.
+    rounding : ndarray, shape (d,)
+        By how much each variance may be off.
+    """
+    size = np.einsum("jj->j", S) + rounding
+    scale = np.sqrt(np.where(size > 0.0, size, 1.0))
+    Z = S / scale
+    Z /= scale[:, None]
+    Z[np.diag_indices(len(Z))] = 1.0
+    try:
+        cholesky(Z, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return False
+    return True
 
 
 def _check_features(

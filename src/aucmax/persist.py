@@ -69,12 +69,16 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     Raises
     ------
     ValueError
-        If it is not a fitted estimator, or holds a type that `load` would not accept.
+        If it is not a fitted estimator, or holds a type or numbers that `load` would not accept.
     FileNotFoundError
         If the folder does not exist.
     """
     if not isinstance(model, BaseEstimator):
         raise ValueError(f"save takes a fitted estimator; got {type(model).__name__}.")
+    try:
+        _check(model)
+    except ValueError as error:
+        raise ValueError(f"the model cannot be saved: {error}") from None
     body = _dumps(model)
     unknown = sorted(set(skops.io.get_untrusted_types(data=body)) - set(_TRUSTED))
     if unknown:
@@ -90,6 +94,20 @@ def save(model: Any, path: str | PathLike[str]) -> None:
 
 def _dumps(model: Any) -> bytes:
     return skops.io.dumps(copy.deepcopy(model))
+
+
+def _check(part: Any) -> None:
+    """Raise ValueError unless every part of this package holds what a fit could have left."""
+    if hasattr(part, "_check_state"):
+        part._check_state()
+    if isinstance(part, dict):
+        inner: Any = part.values()
+    elif isinstance(part, BaseEstimator):
+        inner = vars(part).values()
+    else:
+        inner = part if isinstance(part, (list, tuple)) else ()
+    for one in inner:
+        _check(one)
 
 
 def load(path: str | PathLike[str]) -> Any:
@@ -109,20 +127,29 @@ def load(path: str | PathLike[str]) -> Any:
     ------
     ModelFileError
         If the file is not a model file, is cut short or damaged, comes from a newer version, or
-        holds a type that is not on the list.
+        holds a type that is not on the list or numbers that no fit leaves.
     """
     head, _, body = unpack(path, _KIND).partition(b"\n")
     try:
         json.loads(head)
         unknown = sorted(set(skops.io.get_untrusted_types(data=body)) - set(_TRUSTED))
     except Exception as error:
-        raise ModelFileError(f"{path}: not a readable model file ({error}).") from error
+        raise _unreadable(path, error) from error
     if unknown:
         raise ModelFileError(
             f"{path}: holds {unknown[0]}, which is not among the types a model may have; nothing "
             "was loaded."
         )
     try:
-        return skops.io.loads(body, trusted=_TRUSTED)
+        model = skops.io.loads(body, trusted=_TRUSTED)
+        if not isinstance(model, BaseEstimator):
+            raise ValueError(f"it holds a {type(model).__name__}, not an estimator")
+        _check(model)
     except Exception as error:
-        raise ModelFileError(f"{path}: not a readable model file ({error}).") from error
+        raise _unreadable(path, error) from error
+    return model
+
+
+def _unreadable(path: str | PathLike[str], error: Exception) -> ModelFileError:
+    what = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    return ModelFileError(f"{path}: not a readable model file ({what}).")

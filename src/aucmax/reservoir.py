@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from aucmax.rows import CSR, Rows, as_rows, n_rows, take_rows, to_scipy
 
-__all__ = ["in_front", "kept_rows", "sampled", "slots"]
+__all__ = ["in_front", "kept_rows", "sampled", "slots", "whole"]
 
 
 def slots(sign: np.ndarray, met: np.ndarray, size: int, rng: np.random.RandomState) -> np.ndarray:
@@ -64,3 +64,16 @@ def in_front(kept: dict[str, Any], X: Rows) -> Rows:
     if isinstance(before, CSR) or isinstance(X, CSR):
         return as_rows(sp.vstack([sp.csr_array(to_scipy(before)), sp.csr_array(to_scipy(X))]))
     return as_rows(np.concatenate([before, X]))
+
+
+def whole(kept: dict[str, Any], n_rows: int, n_features: int) -> bool:
+    """Tell whether these are so many rows of so many features, as `kept_rows` returns them."""
+    if "dense" in kept:
+        dense = kept["dense"]
+        return bool(np.shape(dense) == (n_rows, n_features) and np.isfinite(dense).all())
+    try:
+        rows = sp.csr_array((kept["data"], kept["indices"], kept["indptr"]), (n_rows, n_features))
+        rows.check_format(full_check=True)
+    except (KeyError, TypeError, ValueError):
+        return False
+    return kept.get("n_features") == n_features and bool(np.isfinite(rows.data).all())

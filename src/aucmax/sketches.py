@@ -9,7 +9,7 @@ projections, principal axes.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,13 +17,16 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from aucmax import products
-from aucmax._checks import number
+from aucmax._checks import check_array_of, check_labels, number
 from aucmax.moments import (
     ClassMoments,
+    ClassPart,
     _block_moments,
     _check_features,
     _check_squares,
     _checked,
+    check_weight,
+    remainder,
 )
 from aucmax.products import _origin
 from aucmax.rows import CSR, Rows, as_rows, n_features, n_rows, take_rows, to_scipy
@@ -66,6 +69,8 @@ class ClassSketch:
         Names of the columns; taken from a data frame where there is one.
     """
 
+    _not_negative: ClassVar[tuple[str, ...]] = ("counts", "variances", "lost")
+
     def __init__(
         self,
         classes: Sequence[Any] | np.ndarray | None = None,
@@ -102,7 +107,8 @@ class ClassSketch:
         else:
             mine["means"][k] += (t / total) * gap
             mine["variances"][k] *= T / total
-            mine["variances"][k] += (t / total) * part["variances"] + (T * t / total**2) * gap**2
+            mine["variances"][k] += (t / total) * part["variances"]
+            mine["variances"][k] += (T / total * (t / total)) * gap**2
         mine["counts"][k] = total
 
     def within(self) -> tuple[np.ndarray, np.ndarray]:
@@ -268,6 +274,18 @@ class ClassSketch:
 
     # ---- inside
 
+    def _check_state(self) -> None:
+        """Raise ValueError, saying what is wrong, unless rows could have given these numbers."""
+        if type(self._d) is not int:
+            raise ValueError("its number of features is not a whole number")
+        check_labels(self._classes, self.feature_names, self._d)
+        blank = self._blank(len(self._classes), self._d)
+        if not isinstance(self._parts, dict) or self._parts.keys() != blank.keys():
+            raise ValueError(f"it does not hold {', '.join(blank)}")
+        for name, zeros in blank.items():
+            low = 0.0 if name in self._not_negative else None
+            check_array_of(self._parts[name], zeros.shape, name, low)
+
     def _match(self, d: int, names: Sequence[str] | None) -> None:
         """Raise unless d features with these names fit what is here."""
         _check_features(d, names, self._d or None, self.feature_names, "this sketch has")
@@ -340,42 +358,26 @@ class DiagonalMoments(ClassSketch):
         out = self.copy()
         if other._d:
             out._match(other._d, other.feature_names)
-        for j, label in enumerate(other._classes.tolist()):
-            t = other.counts[j]
-            if t == 0.0:
-                continue
-            there = np.flatnonzero(out._classes == label)
-            total = float(out.counts[there[0]]) if len(there) else 0.0
-            if t > total * (1 + 1e-9):
-                raise ValueError(
-                    f"cannot subtract weight {t:g} of class {label!r}: only {total:g} is there; "
-                    "subtract rows that were added before, with the weight they were added with."
-                )
-            out._remove_class(int(there[0]), {n: v[j] for n, v in other._parts.items()})
+        there = dict(zip(out._classes.tolist(), range(len(out._classes)), strict=True))
+        gone = [(j, label) for j, label in enumerate(other._classes.tolist()) if other.counts[j]]
+        for j, label in gone:
+            total = out.counts[there[label]] if label in there else 0.0
+            check_weight(float(total), other.counts[j], label)
+        for j, label in gone:
+            part = {name: values[j] for name, values in other._parts.items()}
+            out._remove_class(there[label], part)
         return out
 
     def _remove_class(self, k: int, part: dict[str, Any]) -> None:
-        mine, t = self._parts, part["counts"]
-        total = mine["counts"][k]
-        rest = total - t
-        if rest <= 1e-9 * total:
-            mine["counts"][k], mine["means"][k], mine["variances"][k] = 0.0, 0.0, 0.0
-            return
-        gap = (total / rest) * (mine["means"][k] - part["means"])
-        size = (total / rest) * mine["variances"][k] + (t / total) * gap**2
-        variance = (total / rest) * mine["variances"][k]
-        variance -= (t / rest) * part["variances"] + (t / total) * gap**2
-        rounding = 1e-6 * size + 1e-12 * (total / rest) * mine["means"][k] ** 2
-        if np.any(variance < -rounding):
-            j = int(np.argmax(-variance / np.maximum(rounding, np.finfo(float).tiny)))
-            name = repr(j) if self.feature_names is None else repr(self.feature_names[j])
-            raise ValueError(
-                f"cannot subtract these rows: feature {name} of class {self._classes[k]!r} would "
-                "be left with a negative variance, so they were not all added before; subtract "
-                "only rows that were, with the weight they were added with."
-            )
-        mine["counts"][k], mine["means"][k] = rest, part["means"] + gap
-        mine["variances"][k] = np.maximum(variance, 0.0)
+        mine = self._parts
+        left = remainder(
+            ClassPart(mine["counts"][k], mine["means"][k], mine["variances"][k]),
+            ClassPart(part["counts"], part["means"], part["variances"]),
+            self._classes.tolist()[k],
+            self.feature_names,
+        )
+        mine["counts"][k], mine["means"][k] = left.weight, left.mean
+        mine["variances"][k] = left.variance
 
 
 class FrequentDirections(ClassSketch):

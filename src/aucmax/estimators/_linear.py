@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aucmax._checks import sample_weights
+from aucmax._checks import check_array_of, check_labels, sample_weights
 from aucmax.products import scores
 from aucmax.rows import as_rows
 
@@ -39,6 +39,23 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         return self.classes_[positive.astype(int)]
 
     # ---- checks --------------------------------------------------------------------------
+
+    def _check_state(self) -> None:
+        """Raise ValueError, saying what is wrong, unless a fit could have left these attributes."""
+        if not hasattr(self, "coef_"):
+            return
+        d = getattr(self, "n_features_in_", None)
+        if type(d) is not int:
+            raise ValueError("its number of features is not a whole number")
+        check_array_of(self.coef_, (1, d), "coefficients")
+        check_array_of(getattr(self, "intercept_", None), (1,), "intercepts")
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and not isinstance(names, np.ndarray):
+            raise ValueError("its feature names are not an array")
+        classes: Any = getattr(self, "classes_", None)
+        check_labels(classes, None if names is None else names.tolist(), d)
+        if np.shape(classes) != (2,):
+            raise ValueError(f"it has {np.size(classes)} classes, not 2")
 
     def _validated(self, X: Any, y: Any, reset: bool) -> tuple[Any, np.ndarray]:
         X, y = validate_data(

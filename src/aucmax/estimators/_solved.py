@@ -162,6 +162,31 @@ class SolvedScorer(LinearScorer):
 
     # ---- inside --------------------------------------------------------------------------
 
+    def _check_state(self) -> None:
+        super()._check_state()
+        penalty, solver = self._settings()
+        if solver is not None:
+            solver.check()
+        if not hasattr(self, "coef_"):
+            return
+        moments = getattr(self, "moments_", None)
+        if moments is not None:
+            moments._check_state()
+            if moments.n_features != self.n_features_in_:
+                raise ValueError("its moments are those of another number of features")
+            if not np.array_equal(moments.classes, self.classes_):
+                raise ValueError("its moments are those of other classes")
+        stream = getattr(self, "_stream", None)
+        if stream is None:
+            return
+        parts = {"solver": str, "passes": int, "rng": np.random.RandomState, "steps": dict}
+        if not isinstance(stream, dict) or any(
+            not isinstance(stream.get(name), kind) for name, kind in parts.items()
+        ):
+            raise ValueError("what it goes on from is not whole")
+        if isinstance(solver, StochasticSolver) and solver.name == stream["solver"]:
+            solver.check_steps(stream["steps"], self.n_features_in_, penalty)
+
     def _classes_of_stream(self, classes: Any, y: np.ndarray) -> np.ndarray:
         """Return the two labels of a stream, and check that y holds no other."""
         known = getattr(self, "classes_", None)

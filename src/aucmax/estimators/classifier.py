@@ -208,6 +208,18 @@ class AUCClassifier(SolvedScorer):
         ----------
         X, y, sample_weight
             Rows the model was fitted to, with the weights they had.
+
+        Raises
+        ------
+        ValueError
+            If the rows cannot all have been there: more weight of a class than it has, or a
+            feature, or a combination of features, that would be left with a negative variance.
+            The model stays as it was.
+
+        Notes
+        -----
+        Not all rows that were never there can be told: those about as near to the class's mean as
+        its own rows are forgotten without an error, and the model is then that of no rows at all.
         """
         check_is_fitted(self)
         if not hasattr(self, "moments_"):

@@ -134,6 +134,18 @@ class StochasticSolver(Solver):
         """Put the iterate of a fresh state at ``coef`` after so many steps."""
         raise NotImplementedError
 
+    def check_steps(self, state: dict[str, Any], n_features: int, penalty: ElasticNet) -> None:
+        """Raise ValueError unless steps that `begin` began can go on from this state.
+
+        Kernels do not look at the bounds of arrays.
+        """
+        for name, zeros in self.begin(n_features, penalty).items():
+            if not _alike(state.get(name), zeros):
+                raise ValueError(
+                    f"the state of {type(self).__name__} ({name}) does not fit its settings and "
+                    f"{n_features} features; begin with a new estimator."
+                )
+
     def take(
         self,
         state: dict[str, Any],
@@ -149,3 +161,13 @@ class StochasticSolver(Solver):
     def current(self, state: dict[str, Any]) -> np.ndarray:
         """Return the solution the state stands for, shape (d,)."""
         raise NotImplementedError
+
+
+def _alike(value: Any, fresh: Any) -> bool:
+    """Tell whether a part of a state is of the kind and shape that it has at the beginning."""
+    if not isinstance(fresh, np.ndarray):
+        return fresh is None or isinstance(value, type(fresh))
+    if not isinstance(value, np.ndarray) or value.dtype != fresh.dtype:
+        return False
+    first = int(fresh.shape[:1] == (0,))  # buffers begin without rows
+    return value.shape[first:] == fresh.shape[first:] and bool(np.isfinite(value).all())

@@ -26,7 +26,7 @@ from aucmax.losses import LOSSES
 from aucmax.objective import Objective
 from aucmax.penalties import ElasticNet
 from aucmax.problem import MemoryProblem
-from aucmax.reservoir import in_front, kept_rows, sampled, slots
+from aucmax.reservoir import in_front, kept_rows, sampled, slots, whole
 from aucmax.rows import Rows, compiled, n_rows, row_add, row_dot
 from aucmax.solvers._epochs import Sampler, StochasticSolver
 
@@ -188,6 +188,11 @@ class OAM(StochasticSolver):
             "u": np.zeros(n_features),
             "k": np.zeros(3),
         }
+
+    def check_steps(self, state: dict[str, Any], n_features: int, penalty: ElasticNet) -> None:
+        super().check_steps(state, n_features, penalty)
+        if not whole(state["kept"], len(state["kept_weight"]), n_features):
+            raise ValueError("the rows that OAM keeps do not fit together.")
 
     def resume(
         self, problem: MemoryProblem, penalty: ElasticNet, coef: np.ndarray, n_iter: int

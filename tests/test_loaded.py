@@ -1,0 +1,226 @@
+"""Files whose digest is right but whose numbers no fit leaves: what is loaded is checked."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from aucmax import (
+    AUCClassifier,
+    AUCClassifierCV,
+    ClassMoments,
+    HingeClassifier,
+    load,
+    persist,
+    save,
+)
+from aucmax.errors import ModelFileError
+from aucmax.sketches import DiagonalMoments, FrequentDirections
+from aucmax.solvers import ACCURACY_SOLVERS, OAM, SOLVERS, Exact
+from aucmax.solvers._epochs import StochasticSolver
+
+
+def rows(n=80, d=4, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    return X, np.where(X[:, 0] + 0.3 * rng.normal(size=n) > 0.5, 1, 0)
+
+
+def put(name, value):
+    return lambda part: setattr(part, name, value)
+
+
+def entry(name, where, value):
+    def change(part):
+        np.asarray(getattr(part, name))[where] = value
+
+    return change
+
+
+# ---- moments
+
+WRONG_MOMENTS = {
+    "NaN counts": (entry("_counts", 0, np.nan), "counts hold NaN or infinite numbers"),
+    "negative counts": (entry("_counts", 0, -1.0), "counts hold negative numbers"),
+    "infinite means": (entry("_means", (0, 1), np.inf), "means hold NaN or infinite"),
+    "NaN covariance": (entry("_covs", (0, 2, 1), np.nan), "covariances hold NaN or infinite"),
+    "negative variance": (entry("_covs", (1, 2, 2), -1.0), "class 1 has a negative variance"),
+    "too many counts": (put("_counts", np.ones(3)), r"counts have the shape \(3,\), not \(2,\)"),
+    "means of another width": (put("_means", np.ones((2, 3))), "have the shape"),
+    "whole numbers": (put("_counts", np.array([3, 4])), "counts are not numbers"),
+    "classes not sorted": (put("_classes", np.array([1, 0])), "classes are not different labels"),
+    "one class twice": (put("_classes", np.array([1, 1])), "classes are not different labels"),
+    "names missing": (put("feature_names", ["a", "b"]), "2 feature names for 4 features"),
+    "names no text": (put("feature_names", [1, 2, 3, 4]), "feature names are not a list"),
+    "features no number": (put("_d", 4.0), "not a whole number"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_MOMENTS)
+def test_a_moments_file_is_checked(tmp_path, wrong):
+    change, message = WRONG_MOMENTS[wrong]
+    moments = ClassMoments.from_data(*rows())
+    change(moments)
+    moments.save(tmp_path / "bad.moments")
+    with pytest.raises(ModelFileError, match=rf"bad\.moments: not a readable .*{message}"):
+        ClassMoments.load(tmp_path / "bad.moments")
+
+
+def test_a_moments_file_whose_parts_do_not_match(tmp_path):
+    moments = ClassMoments.from_data(*rows())
+    moments._means = np.zeros((2, 0))
+    moments.save(tmp_path / "bad.moments")
+    text = (tmp_path / "bad.moments").read_bytes()
+    assert b'"n_features": 4' in text
+    with pytest.raises(ModelFileError, match="covariances have the shape"):
+        ClassMoments.load(tmp_path / "bad.moments")
+
+
+# ---- models
+
+
+@pytest.fixture
+def smuggled(monkeypatch, tmp_path):
+    """Save a model as it is, without the checks, and return how it is refused."""
+
+    def refusal(model):
+        path = tmp_path / "bad.aucmax"
+        with monkeypatch.context() as patch:
+            patch.setattr(persist, "_check", lambda part: None)
+            save(model, path)
+        with pytest.raises(ModelFileError) as caught:
+            load(path)
+        message = str(caught.value)
+        assert message.startswith(f"{path}: not a readable model file (")
+        assert "\n" not in message
+        with pytest.raises(ValueError, match="the model cannot be saved: "):
+            save(model, path)
+        return message
+
+    return refusal
+
+
+WRONG_MODELS = {
+    "NaN coefficients": (entry("coef_", (0, 1), np.nan), "coefficients hold NaN"),
+    "too few coefficients": (put("coef_", np.ones((1, 3))), "coefficients have the shape (1, 3)"),
+    "flat coefficients": (put("coef_", np.ones(4)), "coefficients have the shape (4,)"),
+    "text": (put("coef_", "abcd"), "coefficients are not numbers"),
+    "no intercept": (lambda part: delattr(part, "intercept_"), "intercepts are not numbers"),
+    "two intercepts": (put("intercept_", np.zeros(2)), "intercepts have the shape (2,)"),
+    "three classes": (put("classes_", np.array([0, 1, 2])), "3 classes, not 2"),
+    "classes not sorted": (put("classes_", np.array([1, 0])), "classes are not different labels"),
+    "too many names": (put("feature_names_in_", np.array(list("abcde"))), "5 feature names for 4"),
+    "a setting": (put("alpha", -1.0), "alpha must be a number"),
+    "another solver": (put("solver", "sgd"), "sgd"),
+    "moments of another width": (
+        lambda part: put("moments_", ClassMoments.from_data(*rows(d=5)))(part),
+        "moments are those of another number of features",
+    ),
+    "moments of other classes": (
+        lambda part: put("moments_", ClassMoments.from_data(rows()[0], rows()[1] + 1))(part),
+        "moments are those of other classes",
+    ),
+    "asymmetric covariance": (
+        lambda part: entry("_covs", (0, 0, 1), 9.0)(part.moments_),
+        "the covariance of class 0 is not symmetric",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_MODELS)
+@pytest.mark.parametrize("inside", ["alone", "in a pipeline", "in a search"])
+def test_a_model_file_is_checked(smuggled, wrong, inside):
+    change, message = WRONG_MODELS[wrong]
+    X, y = rows()
+    if inside == "in a search":
+        model = AUCClassifierCV(losses=["square"], standardize=[0.0], cv=2).fit(X, y)
+        change(model.best_estimator_)
+    elif inside == "in a pipeline":
+        model = make_pipeline(StandardScaler(), AUCClassifier()).fit(X, y)
+        change(model[-1])
+    else:
+        model = AUCClassifier().fit(X, y)
+        change(model)
+    assert message in smuggled(model)
+
+
+@pytest.mark.parametrize(
+    ("covariance", "name", "value"),
+    [
+        ("diagonal", "variances", -1.0),
+        ("diagonal", "counts", -1.0),
+        ("diagonal", "means", np.nan),
+        ("frequent_directions", "rows", np.inf),
+        ("frequent_directions", "lost", -1.0),
+    ],
+)
+def test_the_sketch_in_a_model_file_is_checked(smuggled, covariance, name, value):
+    model = AUCClassifier(solver=Exact(covariance=covariance)).fit(*rows())
+    kind = DiagonalMoments if covariance == "diagonal" else FrequentDirections
+    assert type(model.moments_) is kind
+    model.moments_._parts[name].flat[0] = value
+    assert f"its {name} hold" in smuggled(model)
+    model.moments_._parts[name] = np.zeros(7)
+    assert f"its {name} have the shape (7,)" in smuggled(model)
+    del model.moments_._parts[name]
+    assert "it does not hold" in smuggled(model)
+
+
+STOCHASTIC = [
+    *((AUCClassifier, kind) for kind in SOLVERS.values() if issubclass(kind, StochasticSolver)),
+    *((HingeClassifier, k) for k in ACCURACY_SOLVERS.values() if issubclass(k, StochasticSolver)),
+]
+
+
+def streamed(estimator, kind, X, y):
+    own = {"loss": kind.losses[0]} if estimator is AUCClassifier else {}
+    penalty = {} if kind.own_penalty else {"alpha": 1e-3, "l1_ratio": 0.0}
+    return estimator(**penalty, solver=kind(), random_state=0, max_iter=2, **own).fit(X, y)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+@pytest.mark.parametrize(("estimator", "kind"), STOCHASTIC)
+def test_the_state_of_a_stream_is_checked(smuggled, tmp_path, estimator, kind, form):
+    """Kernels do not look at the bounds of arrays, so their shapes must be right."""
+    X, y = rows()
+    X = form(X)
+    model = streamed(estimator, kind, X, y)
+    save(model, tmp_path / "good.aucmax")
+    save(load(tmp_path / "good.aucmax").partial_fit(X[:9], y[:9]), tmp_path / "good.aucmax")
+    load(tmp_path / "good.aucmax").partial_fit(X, y)
+    for name, value in list(model._stream["steps"].items()):
+        if not isinstance(value, np.ndarray) or not value.size or name == "basis":
+            continue
+        for wrong in (np.full_like(value, np.nan), value.astype(object), value[..., :-1]):
+            if name == "kept_weight" and wrong.dtype == float and np.isfinite(wrong).all():
+                continue
+            model._stream["steps"][name] = wrong
+            assert "does not fit" in smuggled(model)
+        model._stream["steps"][name] = value
+    del model._stream["steps"]
+    assert "what it goes on from is not whole" in smuggled(model)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_the_rows_that_a_stream_keeps_are_checked(smuggled, form):
+    X, y = rows()
+    for change in (
+        lambda kept: kept.update(dense=kept["dense"][:-1]) if "dense" in kept else kept.clear(),
+        lambda kept: (
+            kept.update(dense=kept["dense"] * np.nan)
+            if "dense" in kept
+            else kept.update(indices=kept["indices"] + 1000)
+        ),
+    ):
+        model = streamed(AUCClassifier, OAM, form(X), y)
+        change(model._stream["steps"]["kept"])
+        assert "the rows that OAM keeps do not fit together" in smuggled(model)
+
+
+def test_a_file_that_holds_something_else(monkeypatch, tmp_path):
+    model = AUCClassifier().fit(*rows())
+    monkeypatch.setattr(persist, "_dumps", lambda model: __import__("skops.io").io.dumps([1, 2]))
+    save(model, tmp_path / "bad.aucmax")
+    with pytest.raises(ModelFileError, match="it holds a list, not an estimator"):
+        load(tmp_path / "bad.aucmax")
