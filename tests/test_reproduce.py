@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from aucmax.metrics import roc_auc
 from aucmax.solvers import SPAM
 
 ALTERED = "its files are not the published ones"
+PUBLISHED = Path(tables.__file__).parent / "published"
 TABLES = [spec for spec in CATALOGUE.values() if isinstance(spec, TableSpec)]
 
 
@@ -212,8 +214,8 @@ def test_verdicts_are_paired_t_tests():
 def test_published_figures_belong_to_the_columns(spec):
     found = tables.published(spec)
     assert {name for _, name in found} == set(spec.methods) - {"class means"}
-    there = {data for data, _ in found}
-    assert {source.name for source in spec.sources} <= there
+    there = dict.fromkeys(data for data, _ in found)
+    assert [source.name for source in spec.sources] == list(there)
     assert all(0.5 < p.mean < 1 and 0 < p.std < 0.2 for p in found.values())
 
 
@@ -250,7 +252,7 @@ def test_a_table_is_fits_on_its_splits(run, tmp_path):
     assert "| fourclass | OPAUC |" in text
     assert "0.8310 ± 0.0251" in text
     assert "| against | win | tie | loss |" in text
-    assert "not run here: diabetes," in text
+    assert "not asked for: diabetes," in text
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "0.8310 ± 0.0251" in page
     assert "http" not in page.replace("http://www.w3.org", "").replace("http-equiv", "")
@@ -259,6 +261,58 @@ def test_a_table_is_fits_on_its_splits(run, tmp_path):
     assert run("opauc-online", *options)[0] == 0
     assert (folder / "jobs.jsonl").read_bytes() == before
     assert rows_of(folder / "runs.csv") == rows
+
+
+@pytest.mark.parametrize("spec", TABLES, ids=lambda spec: spec.name)
+def test_every_published_row_stands_in_the_table_without_data(
+    run, spec, tmp_path, folder, monkeypatch
+):
+    monkeypatch.setenv("AUCMAX_DATA", str(folder / "nothing"))
+    out = tmp_path / "out"
+    code, text, err = run(spec.name, "-o", out)
+    assert code == 2
+    assert f"{spec.name}: none of its data sets can be read here (" in err
+    assert all(len(line) <= 80 for line in text.splitlines() if "written to" not in line)
+    page = (out / spec.name / "report.html").read_text(encoding="utf-8")
+    lines = (out / spec.name / "table.md").read_text(encoding="utf-8").splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("|")]
+    shown = {(row[0], row[1]): row for row in rows}
+    with open(PUBLISHED / f"{spec.published}.csv", newline="", encoding="utf-8") as file:
+        figures_ = list(csv.DictReader(file))
+    assert len(figures_) > 40
+    ours = {theirs: name for name, theirs in spec.columns.items()}
+    for row in figures_:
+        figure = f"{float(row['auc_mean']):.4f} ± {float(row['auc_std']):.4f}"
+        cell = shown[row["dataset"], ours.get(row["method"], row["method"])]
+        assert cell[2] == f"data not found: aucmax datasets fetch {row['dataset']}"
+        assert cell[3] == figure
+        assert figure in text
+        assert figure in page
+        assert f"{row['dataset']}  data not found: aucmax datasets fetch {row['dataset']}" in text
+
+
+def test_rows_stand_in_the_papers_order(run, tmp_path):
+    options = ("--data", "w8a,ijcnn1,diabetes", "--quick", "--jobs", 1, "-o", tmp_path / "out")
+    code, text, err = run("opauc-online", *options)
+    assert (code, err) == (0, "")
+    places = [text.index(f"\n{name}  ") for name in ("diabetes", "w8a", "ijcnn1")]
+    assert places == sorted(places)
+    report = json.loads(run("opauc-online", *options, "--json")[1])[0]
+    assert list(report["absent"]) == ["w8a", "ijcnn1"]
+    assert {row["data"] for row in report["rows"]} == {"diabetes", "w8a", "ijcnn1"}
+
+
+def test_a_figure_says_which_data_it_lacks(run, tmp_path):
+    out = tmp_path / "out"
+    code, text, err = run(
+        "opauc-lambda", "--data", "diabetes,w8a", "--quick", "--jobs", 1, "-o", out
+    )
+    assert (code, err) == (0, "")
+    line = "w8a: data not found: aucmax datasets fetch w8a"
+    assert line in text
+    assert line in (out / "opauc-lambda" / "findings.md").read_text(encoding="utf-8")
+    page = (out / "opauc-lambda" / "report.html").read_text(encoding="utf-8")
+    assert "data not found: aucmax datasets fetch w8a" in page
 
 
 def test_tables_share_the_cells_that_are_the_same(run, tmp_path):
@@ -496,7 +550,7 @@ def test_far_cells_get_their_reason():
 
     def results(cell):
         cells = {(c.data, c.method): c for c in (cell, best)}
-        return tables.Results(spec, spec.protocol, cells, [], [], {"usps": 1.0})
+        return tables.Results(spec, spec.protocol, cells, [], {}, [], {"usps": 1.0})
 
     (line,) = table_report.far_cells(
         results(Cell("usps", "OPAUC", (0.9, 0.91), 1.0, 0.0, Published(0.965, 0.004), ()))
@@ -612,7 +666,7 @@ def test_the_command_line(run, tmp_path):
         (("spam-table", "--data", "iris"), "no 'iris' in spam-table; there are diabetes,"),
         (("all", "--data", "diabtes"), "no 'diabtes' in any of them; there are diabetes,"),
         (("spam-table", "--data", ","), "--data names no data set"),
-        (("sadmm-l1",), "none of its data sets can be read here (a9a, splice,"),
+        (("sadmm-l1",), "none of its data sets can be read here (ccat, astro-physics,"),
         (("crossing", "--tune-rows", "100"), "--tune-rows is for tables; crossing is a figure"),
         (("sadmm-l1", "--protocol", "authors"), "--protocol is for tables"),
     ):

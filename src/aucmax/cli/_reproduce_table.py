@@ -1,26 +1,51 @@
 """The table of ``aucmax reproduce`` on the screen."""
 
+from collections.abc import Mapping, Sequence
+
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 __all__ = ["plain_table"]
 
+# a head's words, broken so that the table fits 80 columns
+_BREAKS = {
+    "difference in std": "diff\nin std",
+    " against it": "\nagainst",
+    "square-loss optimum": "square-\nloss\noptimum",
+}
 
-def plain_table(screen: Console, head: list[str], rows: list[list[str]]) -> None:
-    """Print a table that fits 80 columns: a block for each data set."""
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    for i, name in enumerate(head[1:]):
-        words = (
-            name.replace("difference in std", "diff\nin std")
-            .replace("against it", "\nagainst")
-            .replace("optimum", "\noptimum")
-        )
-        table.add_column(words, justify="left" if i == 0 else "right", no_wrap=True)
+
+def plain_table(
+    screen: Console, head: list[str], rows: list[list[str]], absent: Mapping[str, str]
+) -> None:
+    """Print a table that fits 80 columns: a block for each data set, told why where it is absent."""
+    rows = [[row[0], row[1], "–", *row[3:]] if row[0] in absent else row for row in rows]
+    names = _broken(head[1:])
+    columns = zip(*names, *(row[1:] for row in rows), strict=True)
+    widths = [max(map(len, column)) for column in columns]
+    for line in names:
+        screen.print(_line(line, widths), style="bold", soft_wrap=True)
     last = None
     for data, *cells in rows:
         if data != last:
-            table.add_row(Text(data, style="bold"))
+            why = Text(absent.get(data, ""), style="dim")
+            screen.print(Text(data, style="bold"), why, sep="  " if why else "", soft_wrap=True)
             last = data
-        table.add_row(*cells)
-    screen.print(table)
+        screen.print(_line(cells, widths), soft_wrap=True)
+
+
+def _broken(names: Sequence[str]) -> list[list[str]]:
+    """The lines of a head, its words at the foot."""
+    parts = []
+    for name in names:
+        for whole, broken in _BREAKS.items():
+            name = name.replace(whole, broken)
+        parts.append(name.split("\n"))
+    height = max(map(len, parts))
+    return [list(line) for line in zip(*([""] * (height - len(p)) + p for p in parts), strict=True)]
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *rest = zip(cells, widths, strict=True)
+    words = [first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in rest)]
+    return " ".join(words).rstrip()

@@ -115,10 +115,12 @@ def reproduce(
     reports, failed = [], False
     for spec in chosen:
         try:
-            there = _there(spec, asked, skip=name == "all")
-            if there:
-                run = _table if isinstance(spec, TableSpec) else _figure
-                reports.append(run(spec, there, asked))
+            run = _table if isinstance(spec, TableSpec) else _figure
+            found = _find(spec, asked)
+            if found.there or (found.absent and run is _table):
+                reports.append(run(spec, found, asked))
+            if not found.there:
+                _nothing(spec, found, skip=name == "all")
         except (ValueError, OSError) as error:
             if name != "all":
                 raise
@@ -198,22 +200,27 @@ def _list(as_json: bool) -> None:
         screen.print(f"  data here: {', '.join(entry['here']) or 'none'}", style="dim")
         if entry["missing"]:
             screen.print(
-                f"  not here: {', '.join(entry['missing'])}; 'aucmax datasets' tells how to get "
-                "them",
+                f"  not here: {', '.join(entry['missing'])}; get them with 'aucmax datasets fetch'",
                 style="dim",
             )
         for why in entry["broken"].values():
             screen.print(f"  broken: {why}", style="dim")
 
 
-def _there(spec: Any, asked: Asked, skip: bool) -> list[Any]:
-    """Return the data sets to run on; an error if there are none, unless they may be skipped."""
+class Found(NamedTuple):
+    """Data sets to run on, and why others that were asked for cannot be."""
+
+    there: list[Any]
+    absent: dict[str, str]
+
+
+def _find(spec: Any, asked: Asked) -> Found:
+    """Find the data sets to run on."""
     from aucmax.experiments.protocol import present
 
     sources = [s for s in spec.sources if s.made or not asked.data or s.name in asked.data]
     with working(f"reading the data of {spec.name}", asked.as_json):
         found = present(sources)
-    there = found.there
     for why in found.broken.values():
         tell("warning", f"{spec.name}: left out: {why}")
     for name in found.altered:
@@ -221,15 +228,20 @@ def _there(spec: Any, asked: Asked, skip: bool) -> list[Any]:
             "warning",
             f"{name}: its files are not the published ones; figures may not compare",
         )
-    if not there and not skip:
-        names = ", ".join(source.name for source in sources)
-        raise ValueError(
-            f"{spec.name}: none of its data sets can be read here ({names}); set AUCMAX_DATA to "
-            "their folder, or see 'aucmax datasets'."
-        )
-    if not there:
-        tell("warning", f"{spec.name}: left out, none of its data sets is here or asked for")
-    return there[:2] if asked.quick and not asked.data else there
+    there = found.there[:2] if asked.quick and not asked.data else found.there
+    left = dict.fromkeys((s.name for s in found.there[len(there) :]), "left out of a quick run")
+    return Found(there, found.absent | left)
+
+
+def _nothing(spec: Any, found: Found, skip: bool) -> None:
+    """Say that nothing could be run: an error, unless there are other experiments."""
+    if skip:
+        tell("warning", f"{spec.name}: not run, none of its data sets is here or asked for")
+        return
+    raise ValueError(
+        f"{spec.name}: none of its data sets can be read here ({', '.join(found.absent)}); set "
+        "AUCMAX_DATA to their folder, or get one with 'aucmax datasets fetch NAME'."
+    )
 
 
 def _announce(spec: Any, what: str, cores: int, asked: Asked) -> None:
@@ -239,7 +251,7 @@ def _announce(spec: Any, what: str, cores: int, asked: Asked) -> None:
         screen.print(f"{what}, on {_count(cores, 'core')}", style="dim")
 
 
-def _table(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
+def _table(spec: Any, found: Found, asked: Asked) -> dict[str, Any]:
     from aucmax.cli._reproduce_table import plain_table
     from aucmax.experiments import table_report, tables
     from aucmax.experiments.catalogue import CATALOGUE
@@ -252,6 +264,7 @@ def _table(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
         protocol = tables.quick(protocol)
     if asked.runs is not None:
         protocol = replace(protocol, runs=asked.runs)
+    there = found.there
     what = f"{_count(len(there), 'data set')}, {_count(protocol.parts, 'run')} of each method"
     _announce(spec, what, asked.cores, asked)
     folder = _folder(asked, spec)
@@ -261,14 +274,14 @@ def _table(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
         locked_store(folder / "jobs.jsonl", beside) as store,
         _counting(spec, _jobs(spec, there, protocol), folder, asked) as done,
     ):
-        results = tables.run_table(spec, there, protocol, store, asked.cores, done)
+        results = tables.run_table(spec, there, protocol, store, asked.cores, done, found.absent)
     tables.write_runs(results, folder / "runs.csv")
     table_report.write_markdown(results, folder / "table.md")
     table_report.write_report(results, folder / "report.html", command_line())
     head, rows = table_report.comparison(results)
     if not asked.as_json:
         screen = console()
-        plain_table(screen, head, rows)
+        plain_table(screen, head, rows, found.absent)
         for line in table_report.far_cells(results):
             screen.print(f"far: {line}", style="dim")
         screen.print(f"written to {folder}: runs.csv, table.md, report.html\n", soft_wrap=True)
@@ -281,13 +294,15 @@ def _table(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
         "far": table_report.far_cells(results),
         "failures": table_report.failures(results),
         "seconds": results.seconds,
+        "absent": found.absent,
     }
 
 
-def _figure(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
+def _figure(spec: Any, found: Found, asked: Asked) -> dict[str, Any]:
     from aucmax.experiments import figures
     from aucmax.experiments.store import locked_store
 
+    there = found.there
     runs = asked.runs if asked.runs is not None else 1 if asked.quick else spec.runs
     setting = figures.Setting(runs, asked.seed, asked.quick)
     # what is timed runs alone
@@ -299,7 +314,7 @@ def _figure(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
         locked_store(folder / "jobs.jsonl") as store,
         _counting(spec, pieces, folder, asked) as done,
     ):
-        drawn = figures.run_figure(spec, there, setting, store, cores, done)
+        drawn = figures.run_figure(spec, there, setting, store, cores, done, found.absent)
     names = figures.write_figure(drawn, folder, command_line(), asked.seed)
     if not asked.as_json:
         screen = console()
@@ -313,6 +328,7 @@ def _figure(spec: Any, there: list[Any], asked: Asked) -> dict[str, Any]:
         "folder": str(folder),
         "findings": drawn.findings,
         "failures": drawn.failures,
+        "absent": found.absent,
     }
 
 

@@ -2,15 +2,16 @@
 
 import csv
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 
-from aucmax.experiments.protocol import Source, digest_of, present, quiet
+from aucmax.experiments.protocol import Source, present, quiet
 from aucmax.experiments.store import Store, key_of
 from aucmax.report.figures import Drawing, Line, lines_drawing, save_lines
 from aucmax.report.page import Page, ResultTable, Section, write_page
@@ -171,8 +172,12 @@ def run_figure(
     store: Store,
     n_jobs: int,
     done: Callable[[str, float], None],
+    absent: Mapping[str, str] = MappingProxyType({}),
 ) -> Drawn:
-    """Run what is not in the store yet; return the rows and panels."""
+    """Run what is not in the store yet; return the rows and panels.
+
+    `absent` says of other data sets why they are not run; so do the findings.
+    """
     keys = {piece: _key(spec, piece) for piece in pieces_of(spec, sources, setting)}
     todo = [piece for piece, key in keys.items() if key not in store]
     for _ in range(len(keys) - len(todo)):
@@ -201,13 +206,17 @@ def run_figure(
         findings = spec.findings(rows) if rows else []
     except Exception as error:  # where pieces are missing; the rows are written all the same
         failures.append(f"drawing: {type(error).__name__}: {error}")
+    findings += [f"{name}: {why}" for name, why in absent.items()]
     return Drawn(spec, rows, panels, findings, failures, seconds)
 
 
 def _key(spec: FigureSpec, piece: Piece) -> str:
-    s = piece.source
-    source = [s.name, s.binarize, s.scale, digest_of(s.name)]
-    facts = {"figure": spec.name, "source": source, "what": piece.what, "fixed": spec.fixed}
+    facts = {
+        "figure": spec.name,
+        "source": piece.source.facts,
+        "what": piece.what,
+        "fixed": spec.fixed,
+    }
     return key_of(facts)
 
 

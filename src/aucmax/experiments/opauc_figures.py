@@ -21,7 +21,8 @@ ALPHA = 1e-4
 RATES = tuple(float(2.0**k) for k in range(-12, 11, 2))
 PENALTIES = tuple(float(2.0**k) for k in range(-10, 11, 2))
 RANKS = (1, 2, 5, 10, 20, 50, 100, 200)
-_SMALL = [s for s in ONLINE.sources if s.name not in ("mnist", "connect-4")]
+_LONG = ("mnist", "connect-4", "epsilon", "covtype")
+_SMALL = [s for s in ONLINE.sources if s.name not in _LONG]
 
 
 def _opauc(d: int, step_size: Any = "auto", rank: int = RANK) -> OPAUC:

@@ -19,12 +19,19 @@ _SOURCES = [
     Source("letter", HALVES, "minmax"),
     Source("magic04", None, "minmax"),
     Source("a9a", None, "maxabs"),
+    Source("w8a", None, "maxabs", split="train"),
+    Source("kddcup04", None, "minmax"),
     Source("mnist", HALVES, "maxabs"),
     Source("connect-4", HALVES, "maxabs"),
+    Source("acoustic", HALVES, "minmax", split="train"),
+    Source("ijcnn1", None, "minmax"),
+    Source("epsilon", None, "minmax", split="train"),
+    Source("covtype", None, "minmax"),
 ]
 
 _REMARKS = {
-    (name, "*"): GROUPED for name in ("usps", "letter", "mnist", "connect-4", "sector", "news20")
+    (name, "*"): GROUPED
+    for name in ("usps", "letter", "mnist", "connect-4", "acoustic", "sector", "news20")
 }
 
 # with a constant feature the best step of the grid gives .840 and .837
@@ -73,7 +80,14 @@ HIGHDIM = TableSpec(
     name="opauc-highdim",
     title="Test AUC of OPAUCr and rivals: Gao, Jin, Zhu & Zhou 2013, Table 5",
     published="opauc_highdim",
-    sources=[Source("sector", HALVES, "maxabs"), Source("news20", HALVES, "maxabs")],
+    sources=[
+        Source("sector", HALVES, "maxabs"),
+        Source("sector.lvr", None, "maxabs"),
+        Source("news20", HALVES, "maxabs"),
+        Source("news20.binary", None, "maxabs"),
+        Source("rcv1v2", None, "maxabs"),
+        Source("ecml2012", None, "maxabs"),
+    ],
     methods=[
         "OPAUCr",
         "OAM_seq, 50",

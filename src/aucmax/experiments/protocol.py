@@ -43,12 +43,21 @@ class Source:
         Of rows or features, one after the other.
     made : bool
         Whether the experiment makes its rows itself: nothing to load.
+    split : {"all", "train", "test"}
+        Which of its rows the paper counts.
     """
 
     name: str
     binarize: Any = None
     scale: str | tuple[str, ...] | None = None
     made: bool = False
+    split: str = "all"
+
+    @property
+    def facts(self) -> list[Any]:
+        """What determines its rows, for the keys of results."""
+        digest = digest_of(self.name, self.split)
+        return [self.name, self.split, self.binarize, self.scale, digest]
 
     def load(self) -> tuple[Any, np.ndarray]:
         """Return (X, is positive)."""
@@ -57,7 +66,7 @@ class Source:
 
 @lru_cache(maxsize=2)
 def _loaded(source: Source) -> tuple[Any, np.ndarray]:
-    data = datasets.load(source.name, binarize=source.binarize)
+    data = datasets.load(source.name, source.split, binarize=source.binarize)
     X, y = data.data, np.asarray(data.target)
     for how in (source.scale,) if isinstance(source.scale, str) else source.scale or ():
         X = datasets.scale(X, how)
@@ -124,10 +133,10 @@ class Job:
     @property
     def key(self) -> str:
         """A digest of all that determines the result."""
-        p, digest = self.protocol, digest_of(self.source.name)
+        p = self.protocol
         return key_of(
             {
-                "source": [self.source.name, self.source.binarize, self.source.scale, digest],
+                "source": self.source.facts,
                 "method": first_name(self.method),
                 "axes": METHODS[self.method].axes,
                 "note": METHODS[self.method].note,
@@ -236,11 +245,11 @@ def _number(value: Any) -> float:
 
 
 @lru_cache(maxsize=64)
-def digest_of(name: str) -> str:
+def digest_of(name: str, split: str = "all") -> str:
     """Return the digests of a data set's files as they are here, for the keys of results."""
     if name not in datasets.names():
         return ""
-    return ",".join(digest[:12] for digest in datasets.load(name).sha256)
+    return ",".join(digest[:12] for digest in datasets.load(name, split).sha256)
 
 
 @contextlib.contextmanager
@@ -271,6 +280,12 @@ class Presence(NamedTuple):
     broken: dict[str, str]
     altered: list[str]
 
+    @property
+    def absent(self) -> dict[str, str]:
+        """Why the others cannot be run, by name."""
+        words = {name: f"data not found: aucmax datasets fetch {name}" for name in self.missing}
+        return words | dict.fromkeys(self.broken, "its files cannot be read")
+
 
 def present(sources: Sequence[Source]) -> Presence:
     """Return which data sets are there."""
@@ -280,16 +295,16 @@ def present(sources: Sequence[Source]) -> Presence:
             found.there.append(source)
             continue
         try:
-            datasets.locate(source.name)
+            datasets.locate(source.name, source.split)
         except ValueError:
             found.missing.append(source.name)
             continue
         try:
-            verified = datasets.load(source.name).verified
+            verified = datasets.load(source.name, source.split).verified
         except Exception as error:
             found.broken[source.name] = str(error)
             continue
         found.there.append(source)
-        if not verified:
+        if verified is False:
             found.altered.append(source.name)
     return found

@@ -16,10 +16,16 @@ LAMBDAS = (1e-5, 1e-4, 1e-3)
 MEDIUM = 1e-4
 POINTS = 25
 SOURCES = [
+    # the paper's
+    Source("ccat", None, "unit-norm"),
+    Source("astro-physics", None, "unit-norm"),
+    Source("covtype", None, ("minmax", "unit-norm")),
     Source("a9a", None, None),
+    Source("gisette", None, "unit-norm"),
+    Source("mnist", "even-odd", "unit-norm"),
+    # ours
     Source("splice", None, "unit-norm"),
     Source("usps", "even-odd", "unit-norm"),
-    Source("mnist", "even-odd", "unit-norm"),
     Source("sector", "even-odd", "unit-norm"),
 ]
 # one pass, averaged, the step tuned on the training rows of each run

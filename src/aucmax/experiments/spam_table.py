@@ -28,6 +28,9 @@ TABLE = TableSpec(
         Source("usps", HALVES, "unit-norm"),
         Source("a9a", None, "unit-norm"),
         Source("mnist", HALVES, "unit-norm"),
+        Source("acoustic", HALVES, "unit-norm", split="train"),
+        Source("ijcnn1", None, "unit-norm"),
+        Source("covtype", None, ("minmax", "unit-norm")),
         Source("sector", HALVES, "unit-norm"),
         Source("news20", HALVES, "unit-norm"),
     ],
@@ -41,11 +44,13 @@ TABLE = TableSpec(
         ("fourclass", "OAM_seq"): SHIFTED,
         **{
             (data, name): COPIED
-            for data in ("splice", "a9a", "sector", "news20")
+            for data in ("splice", "a9a", "acoustic", "ijcnn1", "covtype", "sector", "news20")
             for name in ("OPAUC", "OAM_seq", "B-LS-SVM")
         },
         ("usps", "*"): GROUPED,
         ("mnist", "*"): GROUPED,
+        ("acoustic", "*"): GROUPED,
+        ("covtype", "*"): GROUPED,
         ("sector", "*"): DELTA,
         ("news20", "*"): DELTA,
     },

@@ -38,7 +38,7 @@ def comparison(results: Results) -> tuple[list[str], list[list[str]]]:
             row = [
                 data,
                 name,
-                _auc(cell.mean, cell.std),
+                results.absent.get(data) or _auc(cell.mean, cell.std),
                 "–" if theirs is None else _auc(theirs.mean, theirs.std),
                 "–" if not np.isfinite(cell.off) else f"{cell.off:+.1f}",
                 "–" if best is None or not best.aucs else f"{best.mean:.4f}",
@@ -148,10 +148,11 @@ def write_markdown(results: Results, path: Path) -> None:
     ):
         if lines:
             parts += [f"{title}:\n", "\n".join(f"- {line}" for line in lines) + "\n"]
-    if results.missing:
-        parts.append(f"In the paper, and not run here: {', '.join(results.missing)}.\n")
+    if results.unasked:
+        parts.append(f"In the paper, and not asked for: {', '.join(results.unasked)}.\n")
     seconds = ", ".join(f"{data} {took:.0f} s" for data, took in results.seconds.items())
-    parts.append(f"Seconds of one core, tuning included: {seconds}.\n")
+    if seconds:
+        parts.append(f"Seconds of one core, tuning included: {seconds}.\n")
     path.write_text("\n".join(parts), encoding="utf-8")
 
 
@@ -176,11 +177,12 @@ def write_report(results: Results, path: Path, command: str) -> None:
     facts: list[tuple[str, Any]] = [
         (data, f"{took:.0f} seconds of one core") for data, took in results.seconds.items()
     ]
-    if results.missing:
-        facts.append(("in the paper, not run here", ", ".join(results.missing)))
+    if results.unasked:
+        facts.append(("in the paper, not asked for", ", ".join(results.unasked)))
+    run = ", ".join(results.seconds) or "no data set"
     page = Page(
         results.spec.title,
-        f"{results.protocol.parts} runs of each method on {', '.join(results.datasets)}.",
+        f"{results.protocol.parts} runs of each method on {run}.",
         sections,
         provenance=provenance(command, facts, results.protocol.seed),
     )

@@ -1,10 +1,12 @@
 """A published table beside ours: run its cells, compare them, write them out."""
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
+from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -131,13 +133,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class Results:
-    """All cells of a table, by (data set, method), and every single run."""
+    """All cells of a table, by (data set, method), and every single run.
+
+    `absent` says why data sets of the table were not run; `unasked` are those that it leaves out.
+    """
 
     spec: TableSpec
     protocol: Protocol
     cells: dict[tuple[str, str], Cell]
     rows: list[dict[str, Any]]
-    missing: list[str]
+    absent: Mapping[str, str]
+    unasked: list[str]
     seconds: dict[str, float]
 
     @property
@@ -163,6 +169,7 @@ def run_table(
     store: Store,
     n_jobs: int,
     done: Callable[[str, float], None],
+    absent: Mapping[str, str] = MappingProxyType({}),
 ) -> Results:
     """Run what is not in the store yet, and gather the cells.
 
@@ -178,6 +185,8 @@ def run_table(
         Processes.
     done : callable
         Called with the name of each job and its seconds as it ends, 0 for those in the store.
+    absent : mapping of str to str
+        Data sets that stand in the table with published figures only, and why.
     """
     names = [*dict.fromkeys((*spec.methods, REFERENCE))]
     pairs = [(source, name) for source in sources for name in names]
@@ -216,8 +225,13 @@ def run_table(
         rows += [row for row in (*tried, *found) if "error" in row] + good
     for name, took in _job_seconds(tunings, tuned) | _job_seconds(fits, fitted):
         seconds[name] += took
-    missing = [d for d in dict.fromkeys(d for d, _ in theirs) if d not in seconds]
-    return Results(spec, protocol, cells, rows, missing, seconds)
+    nan = float("nan")
+    for data, name in product(absent, spec.methods):
+        cells[data, name] = Cell(data, name, (), nan, nan, theirs.get((data, name)), ())
+    order = [source.name for source in (*spec.sources, *sources)]
+    cells = dict(sorted(cells.items(), key=lambda item: order.index(item[0][0])))
+    unasked = [d for d in dict.fromkeys(d for d, _ in theirs) if d not in {d for d, _ in cells}]
+    return Results(spec, protocol, cells, rows, absent, unasked, seconds)
 
 
 def _job_seconds(jobs: dict[Any, Job], rows: dict[Any, dict[str, Any]]) -> set[tuple[str, float]]:

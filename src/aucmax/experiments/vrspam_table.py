@@ -5,6 +5,7 @@ from aucmax.experiments.tables import Remark, TableSpec
 
 ROW = Remark("this row of the later version is LETTER's (erratum 7)")
 FEATURES = Remark("above the optimum of the square loss on the usual features (erratum 11)", -1)
+TWICE = Remark("rows of the test file are rows of the training file too (erratum 10)")
 COPIED = Remark("this figure is the SPAM poster's, where halves of the classes were random")
 
 TABLE = TableSpec(
@@ -17,7 +18,10 @@ TABLE = TableSpec(
         Source("splice", None, ("minmax", "unit-norm")),
         Source("usps", "even-odd", "unit-norm"),
         Source("a9a", None, "unit-norm"),
+        Source("w8a", None, "unit-norm"),
         Source("mnist", "even-odd", "unit-norm"),
+        Source("acoustic", "even-odd", "unit-norm", split="train"),
+        Source("ijcnn1", None, "unit-norm"),
     ],
     methods=["VRSPAM-L2", "VRSPAM-NET", "SPAM-L2", "SPAM-NET", "SOLAM", "OPAUC"],
     protocol=Protocol(runs=20, folds=0, tuning="nested", tune_rows=5000, coarse=False, seed=0),
@@ -25,6 +29,8 @@ TABLE = TableSpec(
     tested=False,
     remarks={
         ("usps", "*"): ROW,
+        ("w8a", "*"): TWICE,
+        **{("acoustic", name): COPIED for name in ("SPAM-L2", "SPAM-NET", "SOLAM", "OPAUC")},
         **{("mnist", name): COPIED for name in ("SPAM-L2", "SPAM-NET", "SOLAM", "OPAUC")},
         ("splice", "VRSPAM-L2"): FEATURES,
         ("splice", "VRSPAM-NET"): FEATURES,
