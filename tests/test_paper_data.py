@@ -1,6 +1,7 @@
 """The papers' data sets under their publishers' names: forms, label rules, fetching."""
 
 import bz2
+import csv
 import gzip
 import http.server
 import json
@@ -15,6 +16,8 @@ from aucmax import datasets
 from aucmax.cli import main
 from aucmax.datasets import registry
 from aucmax.errors import DataFileError
+from aucmax.experiments.catalogue import CATALOGUE
+from aucmax.experiments.protocol import Source, _loaded, digest_of
 
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 TWO_CLASSES = ["w8a", "ijcnn1", "covtype", "epsilon", "news20.binary", "astro-physics", "gisette"]
@@ -80,15 +83,11 @@ def test_official_files_load_in_every_compression(folder, name, suffix):
 
 
 def test_of_classes_1_and_2_the_larger_is_positive(folder):
-    from aucmax.experiments.protocol import Source, _loaded
-
-    _loaded.cache_clear()
     put(folder, "covtype", [1, 2, 2, 1, 1])
-    X, positive = Source("covtype", None, ("minmax", "unit-norm")).load()
+    X, positive = _loaded.__wrapped__(Source("covtype", None, ("minmax", "unit-norm")))
     assert positive.mean() == pytest.approx(0.4)
     np.testing.assert_array_equal(positive, datasets.load("covtype").target == 2)
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1)
-    _loaded.cache_clear()
 
 
 @pytest.mark.parametrize("suffix", PACK)
@@ -195,6 +194,90 @@ def test_several_labels_must_be_whole_numbers(folder):
     path.write_bytes(svmlight(40, [""]))
     with pytest.raises(DataFileError, match="no row has a label; rows look like"):
         datasets.load("rcv1v2")
+
+
+# ---- the tables run on them
+
+
+def put_all(folder):
+    """Files of every data set that only the papers have, in all compressions."""
+    put(folder, "ijcnn1", ["-1", "+1"], ".bz2")
+    put(folder, "w8a", ["-1", "+1"], ".gz")
+    put(folder, "acoustic", [1, 2, 3], ".xz")
+    put(folder, "covtype", [1, 2], ".bz2")
+    put(folder, "epsilon", ["-1", "+1"], "")
+    put(folder, "news20.binary", ["-1", "+1"], ".bz2")
+    put(folder, "astro-physics", ["-1", "+1"], ".gz")
+    put(folder, "gisette", ["-1", "+1"], ".bz2")
+    put(folder, "sector.lvr", [1, 2, 2, 3], "")
+    put(folder, "ccat", ["33,59", "33", "59"], ".bz2")  # rcv1v2 is its first file
+    lines = [f"{'5' if i % 3 else '7'} 1:{i % 5} " for i in range(40)]
+    lines = [f"{line} {' '.join(f'{j}:{(i * j) % 7 + 1}' for j in range(4, 28, 3))}\n"
+             for i, line in enumerate(lines)]  # fmt: skip
+    (folder / "ecml2012.xz").write_bytes(lzma.compress("".join(lines).encode()))
+    (folder / "phy_train.dat.gz").write_bytes(gzip.compress(physics(40)[0]))
+
+
+def sources():
+    """What the tables and figures run on, of the data sets above."""
+    known = [name for name in datasets.names() if not registry.about(name).parts[0].sha256]
+    return {
+        (source.name, source.binarize, source.scale, source.split): source
+        for spec in CATALOGUE.values()
+        for source in spec.sources
+        if source.name in {*known, "sector.lvr"}
+    }
+
+
+SOURCES = sources()
+
+
+def test_all_of_them_are_in_a_table_or_a_figure():
+    known = {name for name in datasets.names() if not registry.about(name).parts[0].sha256}
+    assert {name for name, *_ in SOURCES} == known | {"sector.lvr"}
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=lambda s: f"{s.name}-{s.scale}")
+def test_tables_prepare_every_set_as_their_paper_did(folder, source):
+    put_all(folder)
+    if source.name == "rcv1v2":
+        put(folder, "rcv1v2", ["33,59", "33", "59"], ".bz2")
+    X, positive = _loaded.__wrapped__(source)
+    entry = datasets.about(source.name)
+    assert X.shape == (len(positive), 9)
+    assert len(positive) == sum(SIZES[part.split] for part in entry.select(source.split))
+    assert 0 < positive.mean() < 1
+    values = X.data if hasattr(X, "toarray") else X
+    assert np.abs(values).max() <= 1 + 1e-9
+    if "unit-norm" in (source.scale, source.scale[-1]):
+        norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1))) if entry.sparse else (
+            np.linalg.norm(X, axis=1)
+        )  # fmt: skip
+        np.testing.assert_allclose(norms, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "sets"), [("opauc-online", "kddcup04,ijcnn1"), ("sadmm-l1", "gisette")]
+)
+def test_a_table_and_a_figure_run_on_them(folder, tmp_path, capsys, name, sets):
+    put_all(folder)
+    forget()
+    out = tmp_path / "out"
+    with pytest.raises(SystemExit) as end:
+        main(["reproduce", name, "--data", sets, "--quick", "--jobs", "1", "-o", str(out)])
+    forget()
+    text, err = capsys.readouterr()
+    assert (end.value.code, err) == (0, "")
+    assert "data not found" not in text
+    with open(out / name / "runs.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["data"] for row in rows} == set(sets.split(","))
+    assert all(0 <= float(row["auc" if "auc" in row else "error"]) <= 1 for row in rows)
+
+
+def forget():
+    _loaded.cache_clear()
+    digest_of.cache_clear()
 
 
 # ---- getting them

@@ -18,7 +18,7 @@ _BREAKS = {
 def plain_table(
     screen: Console, head: list[str], rows: list[list[str]], absent: Mapping[str, str]
 ) -> None:
-    """Print a table that fits 80 columns: a block for each data set, told why where it is absent."""
+    """Print a table that fits 80 columns: a block for each data set, with words on absent ones."""
     rows = [[row[0], row[1], "–", *row[3:]] if row[0] in absent else row for row in rows]
     names = _broken(head[1:])
     columns = zip(*names, *(row[1:] for row in rows), strict=True)
