@@ -19,12 +19,14 @@ class Working:
     ----------
     screen : Progress, optional
         Where it is shown; None shows nothing.
+    what : str
+        What begins.
     """
 
-    def __init__(self, screen: Progress | None = None) -> None:
+    def __init__(self, screen: Progress | None = None, what: str = "") -> None:
         self._screen = screen
         if screen is not None:
-            self._task = screen.add_task("", total=None, best="")
+            self._task = screen.add_task(what, total=None, best="")
 
     def __call__(self, what: str) -> None:
         """Say what begins, of which it is not known how far it is."""
@@ -82,9 +84,7 @@ def working(what: str, quiet: bool = False) -> Iterator[Working]:
         ),
     )
     with Progress(*columns, console=console, transient=True, expand=True) as screen:
-        now = Working(screen)
-        now(what)
-        yield now
+        yield Working(screen, what)
 
 
 class _Count(ProgressColumn):

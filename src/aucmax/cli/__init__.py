@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from aucmax.cli._shared import OneLineErrors, help_of
+from aucmax.cli._shared import OneLineErrors, help_of, repeated_interrupt
 from aucmax.cli.compare import compare
 from aucmax.cli.cv import cv
 from aucmax.cli.datasets import datasets
@@ -73,4 +73,5 @@ def main(arguments: list[str] | None = None) -> Any:
         # a terminal that cannot show a character gets "?", not a failure
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+    sys.unraisablehook = repeated_interrupt(sys.unraisablehook)
     app(arguments, prog_name="aucmax")

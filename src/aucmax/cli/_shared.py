@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import contextvars
 import errno
@@ -9,7 +10,9 @@ import inspect
 import json
 import math
 import shlex
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -48,6 +51,7 @@ __all__ = [
     "pairs_table",
     "print_json",
     "read_for",
+    "repeated_interrupt",
     "scores_of",
     "tell",
     "verdict",
@@ -132,7 +136,6 @@ class OneLineErrors(TyperGroup):
             with _warnings_in_one_line():
                 code = run()
         except (typer.Abort, KeyboardInterrupt):
-            tell("interrupted", "nothing was saved")
             code = 130
         except Exception as error:
             message = _message(error)
@@ -141,6 +144,13 @@ class OneLineErrors(TyperGroup):
             tell("error", message)
             code = 2
         sys.exit(code if isinstance(code, int) else 0)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; after Ctrl-C say that there is nothing of it, unless it says more."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise interrupted("nothing was saved") from None
 
 
 def _message(error: Exception) -> str | None:
@@ -163,6 +173,35 @@ def interrupted(what: str) -> typer.Exit:
     """Say on stderr what Ctrl-C has left; return what ends the command with exit code 130."""
     tell("interrupted", what)
     return typer.Exit(130)
+
+
+def repeated_interrupt(otherwise: Callable[[Any], object]) -> Callable[[Any], object]:
+    """Return a hook for exceptions that Python ignores, which raises a lost Ctrl-C once more.
+
+    While Numba compiles, Python is called back from C, where no exception gets through.
+
+    Parameters
+    ----------
+    otherwise : callable
+        The hook for all others.
+    """
+
+    def hook(lost: Any) -> None:
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            otherwise(lost)
+            return
+        again = threading.Timer(0.05, _interrupt)
+        again.daemon = True
+        again.start()
+
+    return hook
+
+
+def _interrupt() -> None:
+    if hasattr(signal, "pthread_kill"):  # which also ends a wait
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 def tell(kind: str, message: str) -> None:

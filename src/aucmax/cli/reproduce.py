@@ -337,11 +337,12 @@ def _counting(
     spec: Any, total: int, folder: Path, asked: Asked
 ) -> Iterator[Callable[[str, float], None]]:
     """Show how many jobs are done; yield what to call after each. Say what Ctrl-C has left."""
-    done = 0
+    done = ran = 0
 
     def one_more(words: str, seconds: float) -> None:
-        nonlocal done
+        nonlocal done, ran
         done += 1
+        ran += seconds > 0  # the others were kept before, or are the same as another
         now.at(done, total, f"{spec.name}: {words}")
 
     try:
@@ -350,7 +351,7 @@ def _counting(
             yield one_more
     except KeyboardInterrupt:
         raise interrupted(
-            f"{spec.name}: {done} of {total} jobs are done and kept in {folder}; to go on: "
+            f"{spec.name}: {_count(ran, 'job')} done by this run and kept in {folder}; to go on: "
             f"{command_line()}"
         ) from None
 

@@ -1,0 +1,197 @@
+"""The progress bar on a terminal, and what Ctrl-C leaves, with real terminals and signals."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+pty = pytest.importorskip("pty", reason="there are no terminals like these here")
+
+SECONDS = 120  # after which a test fails; a busy machine must not
+
+
+class Command:
+    """A command whose stderr is a terminal of 80 columns."""
+
+    def __init__(self, *arguments):
+        import fcntl
+        import struct
+        import termios
+
+        reader, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "aucmax", *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=terminal,
+            env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "80"},
+            start_new_session=True,
+        )
+        os.close(terminal)
+        self.reader, self.screen, self.arrived = reader, "", threading.Condition()
+        self.out = ""
+        self.threads = [threading.Thread(target=f) for f in (self._read_screen, self._read_out)]
+        for thread in self.threads:
+            thread.start()
+
+    def _read_screen(self):
+        while True:
+            try:
+                data = os.read(self.reader, 65536)
+            except OSError:  # the other end is closed
+                data = b""
+            with self.arrived:
+                self.screen += data.decode(errors="replace")
+                self.arrived.notify()
+            if not data:
+                return
+
+    def _read_out(self):
+        with self.process.stdout as stream:
+            self.out = stream.read().decode()
+
+    def wait_for(self, pattern):
+        """Wait until the screen shows this."""
+        with self.arrived:
+            shown = self.arrived.wait_for(lambda: re.search(pattern, self.screen), SECONDS)
+        assert shown, self.screen
+        return self
+
+    def interrupt(self):
+        """Press Ctrl-C: to all processes of the terminal."""
+        os.killpg(self.process.pid, signal.SIGINT)
+        return self
+
+    def end(self):
+        """Return the exit code, stdout, and the lines the terminal keeps."""
+        code = self.process.wait(SECONDS)
+        for thread in self.threads:
+            thread.join(SECONDS)
+        os.close(self.reader)
+        assert "Traceback" not in self.screen, self.screen
+        # what comes after the bar was wiped out
+        kept = re.split(r"\x1b\[[0-9;?]*[a-zA-Z]", self.screen)[-1]
+        return code, self.out, kept.split("\r\n")[:-1]
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """A file on which nothing is done at once."""
+    rng = np.random.default_rng(0)
+    y = np.arange(20_000) % 4 == 0
+    X = rng.normal(size=(20_000, 20)) + 0.2 * y[:, None]
+    path = tmp_path_factory.mktemp("rows") / "rows.csv"
+    head = ",".join([*(f"x{j}" for j in range(20)), "label"])
+    np.savetxt(path, np.column_stack([X, y]), delimiter=",", header=head, comments="", fmt="%.4g")
+    return path
+
+
+def test_the_bar_says_what_runs_and_how_far_it_is(rows):
+    command = Command("cv", rows, "--losses", "squared_hinge", "--folds", 3)
+    code, out, kept = command.end()
+    assert code == 0
+    assert kept == []  # nothing of it stays
+    assert "held-out AUC" in out
+    for words in (
+        r"reading",
+        r"0 of 9, 0:\d\d",
+        r"best 0\.\d{4}",
+        r"fold \d: squared_hinge, standardize",
+    ):
+        assert re.search(words, command.screen)
+
+
+def test_no_bar_but_on_a_terminal(rows):
+    command = [sys.executable, "-m", "aucmax", "cv", rows, "--losses", "square"]
+    done = subprocess.run([*map(str, command), "--alphas", "0.1,1"], capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"\x1b" not in done.stdout
+    assert b"folds" in done.stdout
+
+
+def test_compare_gives_the_splits_that_are_done(rows, tmp_path):
+    command = Command("compare", rows, "--solvers", "exact,vrspam", "--splits", 60, "--html",
+                      tmp_path / "a.html")  # fmt: skip
+    code, out, kept = command.wait_for("split [3-9] of 60").interrupt().end()
+    assert code == 130
+    done = int(re.search(r"(\d+) of 60 splits done", kept[-1])[1])
+    assert done >= 2
+    assert f"{done} splits: 16,000 rows to train" in out
+    assert re.search(r"^exact +0\.\d{4} ", out, re.MULTILINE)
+    assert re.search(r"^vrspam +[+-]0\.\d+ ", out, re.MULTILINE)
+    assert "a.html was not written" in kept[-1]
+    assert os.listdir(tmp_path) == []
+
+
+def test_compare_gives_the_algorithms_that_are_done(rows):
+    command = Command("compare", rows, "--solvers", "exact,spam,tuned,vrspam", "--splits", 2)
+    code, out, kept = command.wait_for("tuned, split 1 of 2").interrupt().end()
+    assert code == 130
+    assert kept[-1] == "interrupted: 0 of 2 splits done"
+    assert "Left out: tuned, vrspam (not reached)." in out
+    assert re.search(r"^spam +[+-]0\.\d+ ", out, re.MULTILINE)
+
+
+def test_cv_gives_the_folds_that_are_done(rows, tmp_path):
+    model = tmp_path / "m.aucmax"
+    model.write_text("as it was")
+    command = Command("cv", rows, "--losses", "squared_hinge", "--folds", 8, "-o", model)
+    code, out, kept = command.wait_for("fold [3-7]: ").interrupt().end()
+    assert code == 130
+    assert re.fullmatch(r"interrupted: [2-7] of 8 folds done; nothing was saved", kept[-1])
+    assert re.search(r"^squared_hinge, standardize 1 .* 0\.\d{4}", out, re.MULTILINE)
+    assert model.read_text() == "as it was"
+    assert os.listdir(tmp_path) == ["m.aucmax"]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_train_saves_nothing(rows, tmp_path, compiled, monkeypatch):
+    if not compiled:  # then Ctrl-C comes while kernels are compiled
+        monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path.with_suffix(".cache")))
+    command = Command("train", rows, "--solver", "vrspam", "-o", tmp_path / "m.aucmax")
+    code, out, kept = command.wait_for("fitting|tuning").interrupt().end()
+    assert (code, out) == (130, "")
+    assert kept == ["interrupted: nothing was saved"]
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_interrupt_that_python_ignores_comes_again():
+    code = """
+import ctypes, sys, time, _thread
+from aucmax.cli._shared import repeated_interrupt
+sys.unraisablehook = repeated_interrupt(sys.unraisablehook)
+
+@ctypes.CFUNCTYPE(None)
+def called_from_c():
+    _thread.interrupt_main()
+    time.sleep(0)
+
+try:
+    called_from_c()
+    print("lost")
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("and found")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("lost\nand found\n", "")
+
+
+@pytest.mark.data
+def test_reproduce_keeps_what_is_done(tmp_path):
+    command = Command("reproduce", "opauc-iterations", "--data", "diabetes,fourclass", "--runs", 50,
+                      "--jobs", 2, "-o", tmp_path)  # fmt: skip
+    code, _, kept = command.wait_for(r"\b[1-9]\d* of \d+").interrupt().end()
+    assert code == 130
+    ran = int(re.search(r"(\d+) jobs? done by this run and kept in ", kept[-1])[1])
+    store = tmp_path / "opauc-iterations" / "jobs.jsonl"
+    lines = store.read_text(encoding="utf-8").splitlines()
+    assert len(lines) == ran > 0
+    assert all(json.loads(line) for line in lines)
+    assert "to go on: aucmax reproduce opauc-iterations" in kept[-1]
