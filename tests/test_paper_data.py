@@ -343,7 +343,7 @@ def test_the_command_fetches_and_says_where(run, publisher, tmp_path):
     }
     assert json.loads(run("ijcnn1", "--json")[1])["found"]
     assert json.loads(run("--json", "ijcnn1")[1])["found"]
-    assert "there is no reference to check" in run("show", "ijcnn1")[1]
+    assert "no reference to compare with" in run("show", "ijcnn1")[1]
 
 
 def test_one_of_several_that_fails_is_told_at_the_end(run, publisher):

@@ -27,7 +27,7 @@ from aucmax.errors import DataFileError
 
 __all__ = ["datasets"]
 
-_VERIFIED = {True: "yes", False: "not the reference files", None: "there is no reference to check"}
+_VERIFIED = {True: "yes", False: "not the reference files", None: "no reference to compare with"}
 
 
 class ByName(TyperGroup):

@@ -85,8 +85,8 @@ def _reason(results: Results, cell: Cell) -> str:
     lost = sum(auc == 0.5 for auc in cell.aucs)
     if lost:
         return (
-            f"{lost} of {len(cell.aucs)} runs overflowed (AUC .5): the step that was best on the "
-            "tuning rows is too long for the whole pass"
+            f"{lost} of {len(cell.aucs)} runs end at AUC .5: the step that was best on the tuning "
+            "rows is too long for the whole pass, or the penalty leaves no weight"
         )
     if results.protocol.coarse:
         return "a quick run: tuned on few rows and a wide lattice"
