@@ -5,15 +5,23 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import get_scorer, roc_auc_score
 from sklearn.model_selection import (
+    GridSearchCV,
     GroupKFold,
+    GroupShuffleSplit,
     KFold,
     RepeatedStratifiedKFold,
     ShuffleSplit,
+    StratifiedGroupKFold,
     StratifiedKFold,
+    cross_validate,
 )
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from aucmax import AUCClassifier, AUCClassifierCV, load, save, selection
@@ -235,7 +243,7 @@ def test_training_parts_that_are_not_the_rest_are_taken_as_given():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"cv": GroupKFold(3)}, "needs groups, which fit does not take"),
+        ({"cv": GroupKFold(3)}, "needs groups, one for each row"),
         ({"cv": []}, "cv gives no splits"),
         ({"cv": [([0, 1, 50], [2, 3])]}, "split 0 of cv must hold two non-empty arrays"),
         ({"cv": [([0.0, 1.0], [2, 3])]}, "split 0 of cv must hold"),
@@ -265,3 +273,109 @@ def test_a_model_tuned_with_a_splitter_is_saved(tmp_path):
         clf = AUCClassifierCV([0.1], losses=("square",), standardize=(0.0,), cv=cv).fit(X, y)
         save(clf, tmp_path / "m.aucmax")
         np.testing.assert_array_equal(load(tmp_path / "m.aucmax").coef_, clf.coef_)
+
+
+# ---- groups, weights and the score
+
+
+def grouped(seed=0):
+    """Rows in groups whose members are alike, so that a split through a group shows."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(30), 4)
+    y = (np.arange(30) % 2)[rng.permutation(30)][groups]
+    X = rng.normal(size=(30, 5))[groups] + 0.3 * y[:, None] + 0.1 * rng.normal(size=(120, 5))
+    mixed = rng.permutation(120)
+    return X[mixed], y[mixed], groups[mixed]
+
+
+ONE = {"losses": ("square",), "alphas": (0.01, 1.0), "standardize": (0.0,)}
+
+
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize("splitter", [GroupKFold(3), StratifiedGroupKFold(3)])
+def test_groups_reach_the_splitter(splitter, routing):
+    X, y, groups = grouped()
+    pairs = list(splitter.split(X, y, groups))
+    known = AUCClassifierCV(**ONE, cv=pairs).fit(X, y)
+    with config_context(enable_metadata_routing=routing):
+        clf = AUCClassifierCV(**ONE, cv=splitter).fit(X, y, groups=groups)
+    assert np.array_equal(clf.auc_path_, known.auc_path_, equal_nan=True)
+    whole = AUCClassifierCV(**ONE, cv=3).fit(X, y)
+    assert whole.best_score_ > clf.best_score_ + 0.02  # what the groups are there to prevent
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_missing_groups_are_named(routing):
+    X, y, groups = grouped()
+    with config_context(enable_metadata_routing=routing):
+        clf = AUCClassifierCV(**ONE, cv=GroupKFold(3))
+        with pytest.raises(ValueError, match=r"cv=GroupKFold\(.*needs groups.*fit\(X, y, groups="):
+            clf.fit(X, y)
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            clf.fit(X, y, groups=groups[:-1])
+    assert not hasattr(clf, "coef_")
+
+
+def test_groups_for_a_splitter_that_takes_none():
+    X, y, groups = grouped()
+    with pytest.warns(UserWarning, match="groups parameter is ignored"):
+        AUCClassifierCV(**ONE, cv=StratifiedKFold(3)).fit(X, y, groups=groups)
+    with config_context(enable_metadata_routing=True), pytest.raises(TypeError, match="groups"):
+        AUCClassifierCV(**ONE, cv=3).fit(X, y, groups=groups)
+    rows = iter(list(StratifiedKFold(3).split(X, y)))
+    with config_context(enable_metadata_routing=True):
+        clf = AUCClassifierCV(**ONE, cv=rows)
+        clf.get_metadata_routing()
+        assert clf.fit(X, y).auc_path_.shape[0] == 3  # asking has not spent the generator
+
+
+def test_groups_and_weights_through_a_pipeline_and_cross_validation():
+    X, y, groups = grouped()
+    weight = np.random.default_rng(1).uniform(0.1, 3, len(y))
+    with config_context(enable_metadata_routing=True):
+        clf = AUCClassifierCV(**ONE, cv=GroupKFold(3)).set_fit_request(sample_weight=True)
+        alone = clone(clf).fit(X, y, sample_weight=weight, groups=groups)
+        pipe = make_pipeline(FunctionTransformer(), clone(clf))
+        pipe.fit(X, y, sample_weight=weight, groups=groups)
+        assert np.array_equal(pipe[-1].auc_path_, alone.auc_path_)
+        params = {"sample_weight": weight, "groups": groups}
+        unweighted = get_scorer("roc_auc").set_score_request(sample_weight=False)
+        found = cross_validate(
+            pipe, X, y, cv=GroupKFold(4), params=params, return_estimator=True, scoring=unweighted
+        )
+        for fitted, score, (train, test) in zip(
+            found["estimator"], found["test_score"], GroupKFold(4).split(X, y, groups), strict=True
+        ):
+            inner = clone(clf).fit(
+                X[train], y[train], sample_weight=weight[train], groups=groups[train]
+            )
+            assert np.array_equal(fitted[-1].auc_path_, inner.auc_path_)
+            assert score == roc_auc_score(y[test], inner.decision_function(X[test]))
+    plain = make_pipeline(FunctionTransformer(), AUCClassifierCV(**ONE, cv=GroupKFold(3)))
+    plain.fit(X, y, aucclassifiercv__groups=groups)
+    assert plain[-1].auc_path_.shape[0] == 3
+
+
+def test_score_is_the_auc():
+    X, y = problem()
+    names = np.where(y == 1, "a", "b")  # the larger label is positive
+    clf = AUCClassifierCV(**ONE, cv=3).fit(X, names)
+    expected = roc_auc_score(names == "b", clf.decision_function(X))
+    assert clf.score(X, names) == pytest.approx(expected)
+    weight = np.random.default_rng(0).uniform(size=len(y))
+    expected = roc_auc_score(names == "b", clf.decision_function(X), sample_weight=weight)
+    assert clf.score(X, names, sample_weight=weight) == pytest.approx(expected)
+    search = GridSearchCV(AUCClassifier(), {"alpha": [clf.alpha_]}, scoring="roc_auc").fit(X, names)
+    best = search.best_estimator_.decision_function(X)
+    assert search.score(X, names) == pytest.approx(roc_auc_score(names == "b", best))
+
+
+def test_a_model_tuned_in_groups_is_saved(tmp_path):
+    X, y, groups = grouped()
+    for splitter in (GroupKFold(3), StratifiedGroupKFold(3), GroupShuffleSplit(3, random_state=0)):
+        clf = AUCClassifierCV(**ONE, cv=splitter, callback=print).fit(X, y, groups=groups)
+        save(clf, tmp_path / "m")
+        again = load(tmp_path / "m")
+        assert repr(again.cv) == repr(splitter)
+        assert again.callback is None
+        assert np.array_equal(again.decision_function(X), clf.decision_function(X))

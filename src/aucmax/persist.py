@@ -14,10 +14,15 @@ import sklearn
 import skops.io
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
     KFold,
+    LeaveOneGroupOut,
+    LeavePGroupsOut,
     RepeatedKFold,
     RepeatedStratifiedKFold,
     ShuffleSplit,
+    StratifiedGroupKFold,
     StratifiedKFold,
     StratifiedShuffleSplit,
     TimeSeriesSplit,
@@ -44,10 +49,15 @@ _MODELS = (AUCClassifier, AUCClassifierCV, HingeClassifier)
 _OURS = (*_MODELS, *_MOMENTS, *SOLVERS.values(), *ACCURACY_SOLVERS.values())
 # scikit-learn's own splitters, which hold numbers: a tuned model keeps its ``cv``.
 _SPLITTERS = (
+    GroupKFold,
+    GroupShuffleSplit,
     KFold,
+    LeaveOneGroupOut,
+    LeavePGroupsOut,
     RepeatedKFold,
     RepeatedStratifiedKFold,
     ShuffleSplit,
+    StratifiedGroupKFold,
     StratifiedKFold,
     StratifiedShuffleSplit,
     TimeSeriesSplit,

@@ -2,16 +2,24 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import (
+    UNUSED,
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
 
 from aucmax._checks import number
 from aucmax._progress import working
 from aucmax.estimators._linear import LinearScorer
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.losses import LOSSES
+from aucmax.metrics import roc_auc
 from aucmax.problem import MemoryProblem
 from aucmax.rows import as_rows
 from aucmax.selection import (
@@ -49,8 +57,8 @@ class AUCClassifierCV(LinearScorer):
     standardize : sequence of float
         γ to try, each in [0, 1].
     cv : int, splitter or iterable
-        As in scikit-learn: a number of stratified folds, a splitter that needs no groups, or
-        (train, test) pairs of row numbers, for instance ``list(GroupKFold().split(X, y, groups))``.
+        As in scikit-learn: a number of stratified folds, a splitter, or (train, test) pairs of row
+        numbers. A splitter that keeps groups together gets them from ``fit(X, y, groups=…)``.
     n_jobs : int, optional
         Folds solved at a time, on threads; -1 is one for each core.
     tol, max_iter : float, int
@@ -88,6 +96,9 @@ class AUCClassifierCV(LinearScorer):
     True
     """
 
+    # for the splitter, never for the estimator itself
+    __metadata_request__fit: ClassVar = {"groups": UNUSED}
+
     def __init__(
         self,
         alphas: Any = None,
@@ -118,11 +129,23 @@ class AUCClassifierCV(LinearScorer):
         gone = {"callback": None, **({"cv": None} if isinstance(self.cv, Iterator) else {})}
         return {**super().__getstate__(), **gone}
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Tune and refit.
 
-        Parameters and errors are those of `AUCClassifier.fit`; the weights also weigh the
-        held-out AUC. The model stays as it was when something is wrong.
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `AUCClassifier.fit`; the weights also weigh the held-out AUC.
+        groups : array-like, shape (n,), optional
+            Passed to the ``split`` of ``cv``, for splitters such as `GroupKFold`. With
+            ``enable_metadata_routing`` they are routed there, also through pipelines and
+            `cross_validate`.
+
+        Raises
+        ------
+        ValueError
+            As for `AUCClassifier.fit`; also where ``cv`` needs groups and there are none. The model
+            stays as it was.
         """
         self._check_settings()
         kept = self._features_seen()
@@ -135,7 +158,7 @@ class AUCClassifierCV(LinearScorer):
             rows = as_rows(checked)
             whole = MemoryProblem(rows, sign, weight)
             grid = self._grid(whole)
-            folds = self._folds(checked, labels)
+            folds = self._folds(checked, labels, groups)
             self._check_folds(folds, sign, weight)
             with working("tuning", quiet=not self.verbose) as now:
 
@@ -163,6 +186,40 @@ class AUCClassifierCV(LinearScorer):
         for name in ("coef_", "intercept_", "n_iter_", "solver_", "objective_", "optimality_"):
             setattr(self, name, getattr(best, name))
         return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the AUC of the rows' scores, what the settings were chosen by.
+
+        A search with ``scoring="roc_auc"`` has the same; `AUCClassifier.score` is accuracy, as for
+        every other classifier.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            Rows of both classes, their labels and weights.
+
+        Returns
+        -------
+        float
+            The area under the ROC curve.
+        """
+        score = self.decision_function(X)
+        return roc_auc(y, score, sample_weight, pos_label=self.classes_[1])
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say which metadata goes where: groups to the splitter, by scikit-learn's rules.
+
+        Returns
+        -------
+        MetadataRouter
+            For scikit-learn.
+        """
+        router = MetadataRouter(owner=self).add_self_request(self)
+        # a number of folds and pairs of row numbers take none; a generator would be spent
+        if hasattr(self.cv, "split"):
+            to_split = MethodMapping().add(caller="fit", callee="split")
+            router.add(splitter=self.cv, method_mapping=to_split)
+        return router
 
     # ---- inside --------------------------------------------------------------------------
 
@@ -210,17 +267,19 @@ class AUCClassifierCV(LinearScorer):
             alphas = np.repeat(given[None, :], len(gammas), axis=0)
         return Grid(tuple(self.losses), gammas, tuple(float(r) for r in self.l1_ratios), alphas)
 
-    def _folds(self, X: Any, y: np.ndarray) -> list[Fold]:
+    def _folds(self, X: Any, y: np.ndarray, groups: Any) -> list[Fold]:
         """Return the splits, as row numbers."""
+        splitter = check_cv(self.cv, y, classifier=True)
+        given = {} if groups is None else {"groups": groups}
+        if given and get_config()["enable_metadata_routing"]:
+            given = process_routing(self, "fit", **given).splitter.split
         try:
-            splitter = check_cv(self.cv, y, classifier=True)
-            pairs = list(splitter.split(X, y))
+            pairs = list(splitter.split(X, y, **given))
         except ValueError as error:
-            if "groups" not in str(error):
+            if given or "groups" not in str(error):
                 raise
             raise ValueError(
-                f"cv={self.cv!r} needs groups, which fit does not take; give the splits "
-                "themselves: cv=list(splitter.split(X, y, groups))."
+                f"cv={self.cv!r} needs groups, one for each row: fit(X, y, groups=…)."
             ) from None
         if not pairs:
             raise ValueError("cv gives no splits; name at least one (train, test) pair.")
