@@ -7,20 +7,33 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from sklearn.datasets import dump_svmlight_file
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
-from aucmax import AUCClassifier, load, metrics, save
+from aucmax import (
+    AUCClassifier,
+    AUCClassifierCV,
+    ClassMoments,
+    HingeClassifier,
+    load,
+    metrics,
+    save,
+    solvers,
+)
 from aucmax.cli import app, main
 from aucmax.datasets import read
 from aucmax.report.roc import roc_plot
 from aucmax.report.text import auc_text, difference_text, interval_text, p_text, p_words
 from aucmax.rivals import BalancedLogisticRegression
+from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 
 NAMES = ["height", "weight", "age"]
 
@@ -416,8 +429,50 @@ def test_show_by_effect(files, model, good, bad):
     report = json.loads(good("show", model, "--json", "--by", "effect"))
     assert [row["feature"] for row in report["weights"]] == [NAMES[j] for j in order]
     assert [row["effect"] for row in report["weights"]] == pytest.approx(effect[order].tolist())
-    good("train", files / "train.svm", "-o", files / "v", "--solver", "vrspam")
-    assert "class moments" in bad("show", files / "v", "--by", "effect")
+    streamed = AUCClassifier(solver="spam").partial_fit(X, y)
+    save(streamed, files / "v")
+    assert "needs the spread of each feature" in bad("show", files / "v", "--by", "effect")
+
+
+@pytest.mark.parametrize(
+    "fitted",
+    [
+        *(AUCClassifier(solver=name, loss=kind.losses[0]) for name, kind in SOLVERS.items()),
+        *(HingeClassifier(solver=name, l1_ratio=0) for name in ACCURACY_SOLVERS),
+        AUCClassifier(solver=solvers.Exact(covariance="diagonal")),
+        AUCClassifier(solver=solvers.Exact(covariance="frequent_directions", rank=2)),
+        AUCClassifier(solver=solvers.OPAUC(covariance="gaussian", rank=2)),
+        AUCClassifierCV(cv=2, losses=("square",)),
+        make_pipeline(StandardScaler(with_mean=False), AUCClassifier()),
+    ],
+    ids=str,
+)
+def test_every_solver_has_effects(fitted, files, good):
+    X, y = made(120, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted.fit(X, y)
+    save(fitted, files / "any")
+    linear = fitted[-1] if hasattr(fitted, "steps") else fitted
+    seen = fitted[:-1].transform(X) if hasattr(fitted, "steps") else X
+    differences = seen[y == 1][:, None] - seen[y == 0]
+    effect = linear.coef_[0] * np.sqrt(np.mean(differences**2, axis=(0, 1)))
+    report = json.loads(good("show", files / "any", "--json", "--by", "effect"))
+    shown = {row["feature"]: row["effect"] for row in report["weights"]}
+    assert [shown[name] for name in ("1", "2", "3")] == pytest.approx(effect.tolist(), rel=1e-6)
+    assert np.all(np.diff(np.abs([row["effect"] for row in report["weights"]])) <= 0)
+
+
+def test_effects_of_models_from_moments_and_streams(files, good):
+    X, y = made(120, 0)
+    expected = AUCClassifier().fit(X, y).spread_
+    for model in (
+        AUCClassifier().fit_moments(ClassMoments.from_data(X, y)),
+        AUCClassifier().partial_fit(X[:60], y[:60]).partial_fit(X[60:], y[60:]),
+    ):
+        assert model.spread_ == pytest.approx(expected)
+        save(model, files / "any")
+        assert "effect" in good("show", files / "any", "--by", "effect")
 
 
 def test_show_numbers_the_features_of_svmlight_from_one(svm_model, good):

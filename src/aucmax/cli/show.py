@@ -24,7 +24,6 @@ from aucmax.cli._shared import (
     print_json,
 )
 from aucmax.errors import ModelFileError
-from aucmax.problem import MomentsProblem
 
 __all__ = ["show"]
 
@@ -50,8 +49,7 @@ def show(
 
     Features without names (svmlight) are called by their index, from 1. The effect is the weight
     times the feature's root mean squared difference between a positive and a negative row, so
-    that features in different units compare; models that keep class moments (solver exact) have
-    it.
+    that features in different units compare.
 
     Example:
 
@@ -67,6 +65,7 @@ def show(
 def _report(model: Any, path: Path, top: int, by: Order) -> dict[str, Any]:
     head = json.loads(unpack(path, "model").partition(b"\n")[0])
     linear = model[-1] if hasattr(model, "steps") else model
+    linear = getattr(linear, "best_estimator_", linear)  # of AUCClassifierCV
     if not hasattr(linear, "coef_"):
         raise ModelFileError(f"{path}: holds a {type(linear).__name__}, which has no weights.")
     coef = np.ravel(linear.coef_)
@@ -76,8 +75,9 @@ def _report(model: Any, path: Path, top: int, by: Order) -> dict[str, Any]:
     effect = _effects(linear, coef)
     if by is Order.effect and effect is None:
         raise ValueError(
-            f"{path}: --by effect needs class moments, which this model does not keep; train it "
-            "with --solver exact, or sort by weight."
+            f"{path}: --by effect needs the spread of each feature, which this model does not hold "
+            "(it was streamed by a stochastic partial_fit, or is another library's); sort by "
+            "weight."
         )
     size = np.abs(coef if effect is None or by is Order.weight else effect)
     order = np.argsort(-size, kind="stable")[:top]
@@ -124,10 +124,8 @@ def _names(model: Any) -> list[str] | None:
 
 def _effects(linear: Any, coef: np.ndarray) -> np.ndarray | None:
     """w_j √v_j, with v_j the mean squared difference of feature j over pairs."""
-    moments = getattr(linear, "moments_", None)
-    if moments is None or len(moments.classes) != 2 or moments.counts.min() <= 0:
-        return None
-    return coef * np.sqrt(MomentsProblem(moments).spread())
+    spread = getattr(linear, "spread_", None)
+    return None if spread is None else coef * np.sqrt(spread)
 
 
 def _print(report: dict[str, Any]) -> None:

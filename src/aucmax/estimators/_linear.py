@@ -49,6 +49,8 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
             raise ValueError("its number of features is not a whole number")
         check_array_of(self.coef_, (1, d), "coefficients")
         check_array_of(getattr(self, "intercept_", None), (1,), "intercepts")
+        if hasattr(self, "spread_"):
+            check_array_of(self.spread_, (d,), "spreads of the features")
         names = getattr(self, "feature_names_in_", None)
         if names is not None and not isinstance(names, np.ndarray):
             raise ValueError("its feature names are not an array")

@@ -157,6 +157,8 @@ class SolvedScorer(LinearScorer):
         except BaseException:
             self._restore(kept)
             raise
+        if update and "spread_" not in update:  # a stream does not keep it up
+            self.__dict__.pop("spread_", None)
         self.__dict__.update(update, classes_=known)
         return self
 
@@ -260,6 +262,7 @@ class SolvedScorer(LinearScorer):
             "objective_": value,
             "optimality_": optimality,
             "history_": monitor.history,
+            "spread_": problem.spread(),
         }
 
     def _stepped(

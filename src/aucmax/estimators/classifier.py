@@ -83,6 +83,10 @@ class AUCClassifier(SolvedScorer):
     moments_ : ClassMoments, DiagonalMoments or FrequentDirections
         Where the fit used them: what `partial_fit` and `forget` continue from. The last two
         are those of ``Exact(covariance=…)``.
+    spread_ : ndarray, shape (d,)
+        Mean squared difference of each feature over pairs of a positive and a negative row, by
+        which weights of features in different units compare. After a stochastic `partial_fit` there
+        is none.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

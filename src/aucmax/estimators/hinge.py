@@ -65,6 +65,10 @@ class HingeClassifier(SolvedScorer):
     history_ : ndarray
         Structured: passes, seconds, objective, optimality. Empty unless ``verbose`` or
         ``callback`` is set.
+    spread_ : ndarray, shape (d,)
+        Mean squared difference of each feature over pairs of a positive and a negative row, by
+        which weights of features in different units compare. After a stochastic `partial_fit` there
+        is none.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
