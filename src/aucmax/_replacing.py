@@ -2,7 +2,8 @@
 
 import contextlib
 import os
-import tempfile
+import secrets
+import shutil
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
@@ -15,7 +16,7 @@ __all__ = ["replacing"]
 def replacing(path: str | PathLike[str], text: bool = False) -> Iterator[Any]:
     """Yield a stream that becomes the file at `path` once the block has ended well.
 
-    After an error or an interruption the file is as it was.
+    After an error or an interruption the file is as it was, and nothing is left beside it.
 
     Parameters
     ----------
@@ -27,24 +28,26 @@ def replacing(path: str | PathLike[str], text: bool = False) -> Iterator[Any]:
     Raises
     ------
     OSError
-        The file cannot be written.
+        The file, which it names, cannot be written.
     """
-    how: dict[str, Any] = {"mode": "wb"}
-    if text:
-        how = {"mode": "w", "encoding": "utf-8", "newline": ""}
-    if Path(path).exists() and not Path(path).is_file():
-        with open(path, **how) as stream:
-            yield stream
-        return
-    target = Path(path).resolve()  # a link stays one
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    how: dict[str, Any] = {} if not text else {"encoding": "utf-8", "newline": ""}
+    mode = "" if text else "b"
     try:
-        with open(handle, **how) as stream:
-            yield stream
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        if Path(path).exists() and not Path(path).is_file():
+            with open(path, "w" + mode, **how) as stream:
+                yield stream
+            return
+        target = Path(path).resolve()  # a link stays one
+        # named before it is made: an interruption at any moment finds it to remove
+        temporary = target.with_name(f".aucmax-{secrets.token_hex(8)}")
+        try:
+            with open(temporary, "x" + mode, **how) as stream:
+                yield stream
+            if target.exists():
+                shutil.copymode(target, temporary)
+            os.replace(temporary, target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:  # a full disk has no name, and the temporary file's says nothing
+        raise OSError(error.errno or 0, error.strerror or str(error), str(path)) from error

@@ -132,8 +132,9 @@ class OneLineErrors(TyperGroup):
         _given.set(tuple(sys.argv[1:] if args is None else args))
         if not standalone_mode:
             return run()
+        ended = _Terminable()
         try:
-            with _warnings_in_one_line():
+            with ended, _warnings_in_one_line():
                 code = run()
         except (typer.Abort, KeyboardInterrupt):
             code = 130
@@ -143,7 +144,7 @@ class OneLineErrors(TyperGroup):
                 raise
             tell("error", message)
             code = 2
-        sys.exit(code if isinstance(code, int) else 0)
+        sys.exit(ended.code(code if isinstance(code, int) else 0))
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command; after Ctrl-C say that there is nothing of it, unless it says more."""
@@ -151,6 +152,30 @@ class OneLineErrors(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise interrupted("nothing was saved") from None
+
+
+class _Terminable:
+    """While it is entered, SIGTERM ends a command as Ctrl-C does, with its own exit code."""
+
+    def __init__(self) -> None:
+        self.terminated = False
+
+    def __enter__(self) -> None:
+        self._old: Any = None
+        if threading.current_thread() is threading.main_thread():
+            self._old = signal.signal(signal.SIGTERM, self._terminate)
+
+    def __exit__(self, *_: Any) -> None:
+        if self._old is not None:
+            signal.signal(signal.SIGTERM, self._old)
+
+    def _terminate(self, *_: Any) -> None:
+        self.terminated = True
+        raise KeyboardInterrupt
+
+    def code(self, code: int) -> int:
+        """Return 143 for what SIGTERM has ended, where Ctrl-C has 130."""
+        return 143 if self.terminated and code == 130 else code
 
 
 def _message(error: Exception) -> str | None:

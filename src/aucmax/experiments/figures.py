@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
+from aucmax._replacing import replacing
 from aucmax.experiments.protocol import Source, present, quiet
 from aucmax.experiments.store import Store, key_of
 from aucmax.report.figures import Drawing, Line, lines_drawing, save_lines
@@ -256,7 +257,7 @@ def mean_lines(
 def write_figure(drawn: Drawn, folder: Path, command: str, seed: int) -> list[str]:
     """Write rows, panels as SVG and PNG, findings as Markdown, and the page; return the names."""
     head = list(dict.fromkeys(name for row in drawn.rows for name in row))
-    with open(folder / "runs.csv", "w", newline="", encoding="utf-8") as file:
+    with replacing(folder / "runs.csv", text=True) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(head)
         writer.writerows([[row.get(name, "") for name in head] for row in drawn.rows])
@@ -266,7 +267,8 @@ def write_figure(drawn: Drawn, folder: Path, command: str, seed: int) -> list[st
     lines += [f"- failed: {line}" for line in drawn.failures]
     took = ", ".join(f"{data} {seconds:.0f} s" for data, seconds in drawn.seconds.items())
     lines.append(f"\nSeconds of one core: {took}.")
-    (folder / "findings.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with replacing(folder / "findings.md", text=True) as file:
+        file.write("\n".join(lines) + "\n")
     sections = []
     if drawn.findings:
         told = [tuple(line.partition(": ")[::2]) for line in drawn.findings]

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from aucmax._replacing import replacing
+
 __all__ = ["Store", "key_of", "locked_store"]
 
 # what a row of each kind must have to be of use
@@ -56,9 +58,8 @@ class Store:
         mine = _rows(raw)
         whole = "".join(json.dumps(row) + "\n" for row in mine.values()).encode()
         if whole != raw:
-            new = path.with_name(path.name + ".new")
-            new.write_bytes(whole)
-            os.replace(new, path)
+            with replacing(path) as file:
+                file.write(whole)
         self.rows: dict[str, dict[str, Any]] = {}
         for other in beside:
             if other.exists():

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from aucmax._replacing import replacing
 from aucmax.experiments.methods import METHODS, REFERENCE
 from aucmax.experiments.tables import Cell, Results
 from aucmax.report.page import Page, ResultTable, Section, write_page
@@ -153,7 +154,8 @@ def write_markdown(results: Results, path: Path) -> None:
     seconds = ", ".join(f"{data} {took:.0f} s" for data, took in results.seconds.items())
     if seconds:
         parts.append(f"Seconds of one core, tuning included: {seconds}.\n")
-    path.write_text("\n".join(parts), encoding="utf-8")
+    with replacing(path, text=True) as file:
+        file.write("\n".join(parts))
 
 
 def write_report(results: Results, path: Path, command: str) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
 
+from aucmax._replacing import replacing
 from aucmax.experiments.methods import REFERENCE
 from aucmax.experiments.protocol import Job, Protocol, Source
 from aucmax.experiments.store import Store
@@ -282,7 +283,7 @@ def write_runs(results: Results, path: Path) -> None:
     settings = sorted({name for row in results.rows for name in row.get("settings", {})})
     head = ["data", "method", "run", "fold", "seed", "auc", "seconds", "passes", "objective",
             "optimality", *settings, "error"]  # fmt: skip
-    with open(path, "w", newline="", encoding="utf-8") as file:
+    with replacing(path, text=True) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(head)
         for row in results.rows:
