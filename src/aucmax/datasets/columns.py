@@ -6,7 +6,9 @@ import csv
 import difflib
 import io
 import itertools
+import os
 import re
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -98,9 +100,9 @@ def read_csv(path: Path, delimiter: str, choice: Choice) -> Columns:
 
     try:
         with opened(path) as stream:
-            watched = _Watched(stream)
+            native = _Native(stream, watch=True)
             table = pa_csv.read_csv(
-                watched,
+                native.file,
                 pa_csv.ReadOptions(block_size=_BLOCK_BYTES),
                 pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
                 pa_csv.ConvertOptions(column_types=_text_types(choice)),
@@ -114,27 +116,41 @@ def read_csv(path: Path, delimiter: str, choice: Choice) -> Columns:
     # Arrow takes text that is not UTF-8 for bytes.
     if any(pa.types.is_binary(kind) for kind in kinds):
         raise _csv_fault(path, delimiter, "bytes that are not text")
-    if watched.hexadecimal:
+    if native.hexadecimal:
         _refuse_hexadecimal(path, delimiter, table, [*features, *([target] if target else [])])
     source = _Source(path, table, lambda row: _csv_line(path, delimiter, row), typed=False)
     return _extract(source, target, features, choice)
 
 
-class _Watched(io.RawIOBase):
-    """A stream of bytes that notes whether 0x came by: Arrow reads 0x10 as the number 16."""
+class _Native:
+    """A file as Arrow reads it by itself, and whether 0x is in it, which Arrow takes for a number.
 
-    def __init__(self, stream: io.BufferedReader) -> None:
-        self.stream, self.hexadecimal, self.end = stream, False, b""
+    Arrow's threads may still hold what they read when Python ends; were it a stream of Python's,
+    letting go of it would then end the process with "terminate called".
 
-    def readable(self) -> bool:
-        return True
+    Parameters
+    ----------
+    stream : BufferedReader
+        The bytes, unpacked.
+    watch : bool
+        Whether to look for 0x.
+    """
 
-    def read(self, size: int = -1) -> bytes:
-        chunk = self.stream.read(size)
-        seam = self.end + chunk[:1]
-        self.hexadecimal |= any(x in part for x in (b"0x", b"0X") for part in (seam, chunk))
-        self.end = chunk[-1:]
-        return chunk
+    def __init__(self, stream: io.BufferedReader, watch: bool = False) -> None:
+        import pyarrow as pa
+
+        raw = getattr(stream, "raw", None)
+        plain = isinstance(raw, io.FileIO) and stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
+        kept = None if plain else pa.BufferOutputStream()
+        self.hexadecimal, end = False, b""
+        while (watch or not plain) and (chunk := stream.read(_BLOCK_BYTES)):
+            seam, end = end + chunk[:1], chunk[-1:]
+            self.hexadecimal |= any(x in part for x in (b"0x", b"0X") for part in (seam, chunk))
+            if kept is not None:
+                kept.write(chunk)
+        self.file = (
+            pa.OSFile(str(stream.name)) if kept is None else pa.BufferReader(kept.getvalue())
+        )
 
 
 def _refuse_hexadecimal(path: Path, delimiter: str, table: pa.Table, used: list[str]) -> None:
@@ -168,7 +184,7 @@ def read_parquet(path: Path, choice: Choice) -> Columns:
     from pyarrow import parquet
 
     try:
-        with opened(path) as stream, parquet.ParquetFile(stream) as file:
+        with opened(path) as stream, parquet.ParquetFile(_Native(stream).file) as file:
             names = [n for n in file.schema_arrow.names if not _PANDAS_INDEX.fullmatch(n)]
             target, features = _choose(path, names, choice)
             table = file.read(columns=[*features, *([target] if target else [])])
