@@ -210,11 +210,13 @@ def test_a_failure_does_not_stop_the_rest(data, run, monkeypatch):
         def set_params(self, **_):
             return self
 
-        def fit(self, X, y):
+        def fit(self, X, y, sample_weight=None):
             raise RuntimeError("no\nluck")
 
     monkeypatch.setattr(
-        Setting, "estimator", lambda s, name: Broken() if name == "spam" else real(s, name)
+        Setting,
+        "estimator",
+        lambda s, name, *folds: Broken() if name == "spam" else real(s, name, *folds),
     )
     page = data.parent / "c.html"
     code, out, err = run("compare", data, "--solvers", "spam,exact", "--html", page)

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import StratifiedKFold
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,7 +30,7 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
 
     _setting: ClassVar[str]
     _called: ClassVar[str]
-    cv: int
+    cv: Any
     random_state: Any
 
     def _grid(self) -> np.ndarray:
@@ -41,7 +41,7 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
         """Return the unfitted model for rows like X."""
         raise NotImplementedError
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Tune on rows X with labels y, then fit to all of them.
 
         Parameters
@@ -50,6 +50,8 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
             Finite numbers.
         y : array, shape (n,)
             Two labels, each on at least two rows.
+        sample_weight : array, shape (n,), optional
+            Weighs the fits and the held-out AUC.
 
         Returns
         -------
@@ -70,22 +72,33 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
             )
         X = X.tocsr() if sp.issparse(X) else np.asarray(X)
         values = self._grid()
-        folds = StratifiedKFold(
-            min(self.cv, int(counts.min())), shuffle=True, random_state=self.random_state
-        )
-        splits = list(folds.split(np.zeros(len(y)), y))
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        splits = self.cv
+        if isinstance(splits, int):
+            folds = StratifiedKFold(
+                min(splits, int(counts.min())), shuffle=True, random_state=self.random_state
+            )
+            splits = list(folds.split(np.zeros(len(y)), y))
         best = (-np.inf, False, values[0])
         scalings = self._scalings(X)
         for standardized in scalings:
-            paths = [self._path(X, y, train, test, values, standardized) for train, test in splits]
+            paths = [
+                self._path(X, y, weight, train, test, values, standardized)
+                for train, test in splits
+                if len(np.unique(y[train])) == len(np.unique(y[test])) == 2
+            ]
+            if not paths:
+                raise ValueError(
+                    f"tuning {self._called}: in no fold do both parts hold both classes."
+                )
             aucs = np.mean(paths, axis=0)
             i = int(np.argmax(aucs))
             best = max(best, (float(aucs[i]), standardized, float(values[i])))
         self.cv_auc_, self.standardized_, chosen = best
         setattr(self, f"{self._setting}_", chosen)
         model = self._model(X).set_params(**{self._setting: chosen})
-        self.model_ = make_pipeline(self._scaler(X, self.standardized_), model)
-        self.model_.fit(X, y)
+        self.model_ = Pipeline([("scaler", self._scaler(X, self.standardized_)), ("model", model)])
+        self.model_.fit(X, y, model__sample_weight=weight)
         self.classes_, self.n_settings_ = classes, len(values) * len(scalings)
         return self
 
@@ -111,6 +124,7 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
         self,
         X: Any,
         y: np.ndarray,
+        weight: np.ndarray | None,
         train: np.ndarray,
         test: np.ndarray,
         values: np.ndarray,
@@ -128,8 +142,10 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
                 # a fit that does not converge shows in its AUC
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 warnings.simplefilter("ignore", LinAlgWarning)
-                model.set_params(**{self._setting: value}).fit(seen, y[train])
-            aucs.append(roc_auc(y[test], model.decision_function(held)))
+                model.set_params(**{self._setting: value})
+                model.fit(seen, y[train], None if weight is None else weight[train])
+            held_weight = None if weight is None else weight[test]
+            aucs.append(roc_auc(y[test], model.decision_function(held), held_weight))
         return aucs
 
 
@@ -144,8 +160,8 @@ class BalancedLogisticRegression(_BalancedRival):
     ----------
     Cs : sequence of float, optional
         Inverse penalties to try; 10⁻⁴ to 10⁴ in powers of ten by default.
-    cv : int
-        Folds, at most the number of rows in the smaller class.
+    cv : int or list of (train, test)
+        A number of folds, at most that of rows in the smaller class; or row numbers.
     max_iter : int
         Most iterations of one fit.
     random_state : int, RandomState or None
@@ -179,7 +195,7 @@ class BalancedLogisticRegression(_BalancedRival):
         self,
         Cs: Sequence[float] | None = None,
         *,
-        cv: int = 5,
+        cv: Any = 5,
         max_iter: int = 1000,
         random_state: Any = None,
     ) -> None:
@@ -211,8 +227,8 @@ class BalancedLeastSquares(_BalancedRival):
     ----------
     alphas : sequence of float, optional
         Penalties to try; 10⁻⁴ to 10⁴ in powers of ten by default.
-    cv : int
-        Folds, at most the number of rows in the smaller class.
+    cv : int or list of (train, test)
+        A number of folds, at most that of rows in the smaller class; or row numbers.
     max_iter : int
         Most iterations of one fit to sparse rows.
     random_state : int, RandomState or None
@@ -246,7 +262,7 @@ class BalancedLeastSquares(_BalancedRival):
         self,
         alphas: Sequence[float] | None = None,
         *,
-        cv: int = 5,
+        cv: Any = 5,
         max_iter: int = 1000,
         random_state: Any = None,
     ) -> None:

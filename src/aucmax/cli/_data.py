@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +15,7 @@ from aucmax import datasets
 from aucmax.cli._columns import check_sizes, fit_front, names_of
 from aucmax.cli._shared import counted
 from aucmax.cli.train import labelled
+from aucmax.folds import Folding
 
 __all__ = [
     "Binarize",
@@ -76,6 +77,10 @@ class TwoClasses:
         What the classes are called.
     table : Table or None
         What was read, if it was a file.
+    weight : ndarray, shape (n,), optional
+        Of the rows.
+    folding : Folding
+        How they may be parted.
     """
 
     name: str
@@ -84,6 +89,8 @@ class TwoClasses:
     negative: Any
     positive: Any
     table: datasets.Table | None
+    weight: np.ndarray | None = None
+    folding: Folding = field(default_factory=Folding)
 
     @property
     def is_positive(self) -> np.ndarray:

@@ -58,12 +58,9 @@ class Setting:
             **settings,
         )
 
-    def estimator(self, name: str) -> Any:
-        """Return the estimator for one of `CONTESTANTS`."""
+    def estimator(self, name: str, folds: Any = 5) -> Any:
+        """Return the estimator for one of `CONTESTANTS`; those that tune do so on the folds."""
         if name == TUNED:
-            from sklearn.model_selection import StratifiedKFold
-
-            folds = StratifiedKFold(5, shuffle=True, random_state=self.seed)
             return AUCClassifierCV(cv=folds)
         if name in RIVALS:
             from aucmax import rivals
@@ -72,7 +69,7 @@ class Setting:
                 LOGISTIC: "BalancedLogisticRegression",
                 LEAST_SQUARES: "BalancedLeastSquares",
             }
-            return getattr(rivals, kinds[name])(random_state=self.seed)
+            return getattr(rivals, kinds[name])(cv=folds, random_state=self.seed)
         return self.model(name)
 
     def small(self, name: str) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from aucmax import metrics
 from aucmax.experiments.contestants import Setting
 from aucmax.experiments.paired import PairedTest, resampled_test
+from aucmax.folds import Folding, Pairs
 from aucmax.losses import LOSSES
 from aucmax.objective import Objective
 from aucmax.penalties import ElasticNet
@@ -30,11 +31,15 @@ __all__ = [
 ]
 
 REFERENCE_TOL = 1e-10
+TUNING_FOLDS = 5
 WARM_UP_ROWS = 40  # of each class
 
 
 class Labelled(Protocol):
-    """Rows of two classes: ``X``, labels ``y``, which of them are positive, and a name."""
+    """Rows of two classes: ``X``, labels ``y``, which of them are positive, and a name.
+
+    ``weight`` weighs the rows, or is None; ``folding`` says how they may be parted.
+    """
 
     @property
     def X(self) -> Any: ...
@@ -48,13 +53,20 @@ class Labelled(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def weight(self) -> np.ndarray | None: ...
+
+    @property
+    def folding(self) -> Folding: ...
+
 
 class Split(NamedTuple):
-    """Row numbers of one split, counted from 1."""
+    """Row numbers of one split, counted from 1; folds of its training rows, for those that tune."""
 
     number: int
     train: np.ndarray
     test: np.ndarray
+    folds: Pairs
 
 
 class Measure:
@@ -62,7 +74,9 @@ class Measure:
 
     def __init__(self, rows: Labelled, part: Split, setting: Setting) -> None:
         X, y = rows.X[part.train], rows.is_positive[part.train]
-        problem = MemoryProblem(as_rows(X), np.where(y, 1.0, -1.0)).scaled(setting.standardize)
+        weight = _of(rows.weight, part.train)
+        problem = MemoryProblem(as_rows(X), np.where(y, 1.0, -1.0), weight)
+        problem = problem.scaled(setting.standardize)
         self.objective = Objective(
             problem, LOSSES[setting.loss], ElasticNet(setting.alpha, setting.l1_ratio)
         )
@@ -70,7 +84,7 @@ class Measure:
         with contextlib.suppress(Exception), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             best = setting.model("auto", tol=REFERENCE_TOL, max_iter=max(setting.max_iter, 10_000))
-            self.value(best.fit(X, y).coef_[0])
+            self.value(best.fit(X, y, weight).coef_[0])
 
     def value(self, coef: np.ndarray) -> float:
         """J at coefficients for the features as given."""
@@ -117,25 +131,32 @@ class Run:
 
 
 def splits_of(rows: Labelled, splits: int, test_size: float, seed: int) -> list[Split]:
-    """Return stratified random splits, both classes in each part."""
-    from sklearn.model_selection import StratifiedShuffleSplit
-
+    """Return the splits, both classes in each part."""
     positives, n = int(rows.is_positive.sum()), len(rows.y)
     if min(positives, n - positives) < 2:
         raise ValueError(f"{rows.name}: a split needs two rows of each class.")
-    shuffled = StratifiedShuffleSplit(splits, test_size=test_size, random_state=seed)
     try:
-        parts = list(shuffled.split(np.zeros(n), rows.y))
+        parts = rows.folding.splits(rows.y, splits, test_size, seed)
     except ValueError as error:
         raise ValueError(f"{rows.name}: {error}") from None
     for train, test in parts:
         for part in (train, test):
             if len(np.unique(rows.y[part])) < 2:
                 raise ValueError(
-                    f"{rows.name}: with --test-size {test_size:g} a part of a split has rows of "
-                    "one class only; there are too few of the other."
+                    f"{rows.name}: with --test-size {test_size:g} and --splits {splits} a part of "
+                    "a split has rows of one class only; there are too few of the other."
                 )
-    return [Split(i, train, test) for i, (train, test) in enumerate(parts, 1)]
+    found = []
+    for i, (train, test) in enumerate(parts, 1):
+        y = rows.y[train]
+        few = min(np.unique(y, return_counts=True)[1])
+        folds = rows.folding.at(train).folds(y, min(TUNING_FOLDS, max(int(few), 2)), seed)
+        found.append(Split(i, train, test, folds))
+    return found
+
+
+def _of(weight: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
+    return None if weight is None else weight[rows]
 
 
 def warm_up(run: Run, rows: Labelled, setting: Setting) -> None:
@@ -151,15 +172,16 @@ def run_split(run: Run, rows: Labelled, part: Split, measure: Measure, setting: 
     if run.error is not None:
         return
     X, y = rows.X[part.train], rows.y[part.train]
-    model = setting.estimator(run.name)
+    weight = _of(rows.weight, part.train)
     try:
+        model = setting.estimator(run.name, part.folds)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             started = time.perf_counter()
-            model.fit(X, y)
+            model.fit(X, y, sample_weight=weight)
             seconds = time.perf_counter() - started
         score = model.decision_function(rows.X[part.test])
-        auc = metrics.roc_auc(rows.is_positive[part.test], score)
+        auc = metrics.roc_auc(rows.is_positive[part.test], score, _of(rows.weight, part.test))
     except Exception as error:
         run.status = "failed"
         run.error = " ".join(str(error).split()) or type(error).__name__
@@ -189,7 +211,7 @@ def course(
     model = setting.model(name, callback=record)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(rows.X[part.train], rows.y[part.train])
+        model.fit(rows.X[part.train], rows.y[part.train], _of(rows.weight, part.train))
     return passes, values
 
 
@@ -200,5 +222,5 @@ def tested(run: Run, first: Run, rows: Labelled, parts: list[Split]) -> PairedTe
         pair = y, run.scores[0], first.scores[0]
         _, statistic, p = metrics.auc_test(*pair)
         return PairedTest(*metrics.auc_difference(*pair), statistic, p)
-    share = len(parts[0].test) / len(parts[0].train)
+    share = float(np.mean([len(part.test) / len(part.train) for part in parts]))
     return resampled_test(np.subtract(run.aucs, first.aucs).tolist(), share)

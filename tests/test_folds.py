@@ -1,0 +1,83 @@
+"""Folds in the order of time and by groups, and the rivals that are tuned on them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aucmax.folds import Folding, time_folds
+from aucmax.metrics import roc_auc
+from aucmax.rivals import BalancedLeastSquares, BalancedLogisticRegression
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 30), min_size=2, max_size=60), st.integers(1, 6))
+def test_the_past_is_trained_on_and_the_next_tested(times, n_folds):
+    time = np.array(times)
+    different = len(set(times))
+    if different <= n_folds:
+        with pytest.raises(ValueError, match=f"there are {different}"):
+            time_folds(time, n_folds)
+        return
+    found = time_folds(time, n_folds)
+    assert len(found) == n_folds
+    tested = []
+    for k, (train, test) in enumerate(found):
+        assert min(len(train), len(test)) > 0
+        assert time[train].max() < time[test].min()  # so ties stay together, too
+        if k:
+            before = found[k - 1]
+            assert set(train) == {*before[0], *before[1]}
+        tested += test.tolist()
+    assert {*found[0][0], *tested} == set(range(len(times)))
+
+
+def test_blocks_have_about_the_same_size_and_dates_sort():
+    days = np.arange("2024-01-01", "2024-04-10", dtype="datetime64[D]")[::-1]
+    sizes = [(len(train), len(test)) for train, test in time_folds(days, 4)]
+    assert sizes == [(20, 20), (40, 20), (60, 20), (80, 20)]
+    # half of the rows share a time
+    heavy = np.concatenate([np.full(50, 7), np.arange(50)])
+    assert all(len(test) for _, test in time_folds(heavy, 5))
+
+
+def test_groups_are_never_parted():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 20, 200)
+    y = rng.integers(0, 2, 200)
+    folding = Folding(groups)
+    for pairs in (folding.folds(y, 4, 0), folding.splits(y, 4, 0.25, 0)):
+        assert len(pairs) == 4
+        for train, test in pairs:
+            assert not set(groups[train]) & set(groups[test])
+    some = np.arange(0, 200, 2)
+    assert np.array_equal(folding.at(some).groups, groups[some])
+    with pytest.raises(ValueError, match="there are 2 groups, fewer than the 3 folds"):
+        Folding(y).folds(y, 3, 0)
+
+
+def test_without_groups_and_time_folds_are_stratified():
+    y = np.arange(100) % 5 == 0
+    for train, test in [*Folding().folds(y, 5, 1), *Folding().splits(y, 3, 0.2, 1)]:
+        assert (y[train].sum(), y[test].sum()) == (16, 4)
+
+
+@pytest.mark.parametrize("kind", [BalancedLogisticRegression, BalancedLeastSquares])
+def test_rivals_take_folds_and_weights(kind):
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 3 == 0
+    X = rng.normal(size=(120, 4)) + 0.5 * y[:, None]
+    weight = rng.integers(0, 3, 120)
+    parts = time_folds(np.arange(120), 3)
+    model = kind(cv=parts).fit(X, y, weight)
+    setting = model._setting
+    again = kind(cv=parts, **{f"{setting}s": [getattr(model, f"{setting}_")]}).fit(X, y, weight)
+    assert again.cv_auc_ == pytest.approx(model.cv_auc_)
+    plain = kind(cv=parts).fit(X, y)
+    assert not np.allclose(plain.decision_function(X), model.decision_function(X))
+    # weights of one are none
+    ones = kind(cv=parts).fit(X, y, np.ones(120))
+    assert ones.decision_function(X) == pytest.approx(plain.decision_function(X), abs=1e-6)
+    assert roc_auc(y, model.decision_function(X), weight) > 0.6
+    with pytest.raises(ValueError, match="in no fold do both parts hold both classes"):
+        kind(cv=[(np.arange(60), np.flatnonzero(y))]).fit(X, y)
