@@ -1,0 +1,501 @@
+"""Files and command lines that are broken at random: success, or one clear line.
+
+Never a traceback, a hang, or a file that was changed. Every input comes from its number alone, so
+that a failure can be run again: ``AUCMAX_ATTACK=csv:1234 pytest -m exhaustive tests/test_fuzz.py``.
+A long run: ``AUCMAX_ATTACKS=1000000 pytest -s -m exhaustive tests/test_fuzz.py``.
+"""
+
+import contextlib
+import functools
+import gzip
+import hashlib
+import io
+import json
+import os
+import signal
+import time
+import warnings
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv as pa_csv
+from pyarrow import parquet
+from sklearn.compose import make_column_transformer
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from aucmax import AUCClassifier, ClassMoments, HingeClassifier, load, save
+from aucmax.cli import main
+from aucmax.datasets import read
+from aucmax.errors import DataFileError, ModelFileError
+
+IN_CI = 400  # of each kind
+PATIENCE = 600  # seconds for one input, also on a machine that is busy
+WORDS = [
+    *(b"nan", b"NaN", b"inf", b"-Infinity", b"1e999", b"1e160", b"1e-320", b"-0", b"0x10", b"1_0"),
+    *(b"9" * 400, b"9" * 5000, b"2147483647", b"2147483648", b"-1", b"0", b"1.5.2", b"1,5", b"."),
+    *(b"", b" ", b"\0", b"\xff", b"\xef\xbb\xbf", b"\r", b"\n", b"\r\n", b"\t", b",", b";", b"|"),
+    *(b'"', b"'", b'""', b":", b"#", b"qid:1", b"y", b"a", b"None", b"NA", b"true", b"\xc3\xa9"),
+    *(b"2024-01-31", b"12:30", b"$5", b"7 %", b"=1+1", b"{", b"[", b"null", b"\x1a", b"PK\x03\x04"),
+]
+
+
+# ---- what is broken
+
+
+@functools.cache
+def rows(n=40):
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(n, 3)), 3)
+    return X, (X[:, 0] + 0.5 * rng.normal(size=n) > 0.3).astype(int)
+
+
+@functools.cache
+def table():
+    X, y = rows()
+    words = np.array(["red", "green", "blue"])[np.arange(len(y)) % 3]
+    return pa.table({"a": X[:, 0], "b": X[:, 1], "colour": words, "n": np.arange(40), "y": y})
+
+
+def as_csv(**how):
+    out = io.BytesIO()
+    pa_csv.write_csv(table(), out, pa_csv.WriteOptions(**how))
+    return out.getvalue()
+
+
+def as_parquet(**how):
+    out = io.BytesIO()
+    parquet.write_table(table(), out, **how)
+    return out.getvalue()
+
+
+def as_svmlight():
+    X, y = rows()
+    return b"".join(
+        b"%d %s # row\n" % (k, b" ".join(b"%d:%.3f" % (j + 1, v) for j, v in enumerate(x)))
+        for x, k in zip(X, y, strict=True)
+    )
+
+
+@functools.cache
+def models():
+    """The bytes of model files: plain, of streams, of a pipeline with text columns."""
+    X, y = rows()
+    mixed = np.array(
+        list(zip(*(table()[c].to_pylist() for c in ("a", "b", "colour")), strict=True))
+    )
+    columns = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), [0, 1]),
+        (OneHotEncoder(handle_unknown="ignore"), [2]),
+    )
+    fitted = [
+        AUCClassifier(1e-3).fit(X, y),
+        AUCClassifier(1e-3, solver="spam", random_state=0).fit(X, y),
+        AUCClassifier(1e-3, solver="opauc", random_state=0).fit(X, y),
+        HingeClassifier(solver="rda", random_state=0).fit(X, y),
+        make_pipeline(StandardScaler(), AUCClassifier(1e-3)).fit(X, y),
+        make_pipeline(columns, AUCClassifier(1e-3)).fit(mixed, y),
+    ]
+    return [dumped(lambda path, model=model: save(model, path)) for model in fitted]
+
+
+def dumped(write):
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "file")
+        write(path)
+        with open(path, "rb") as file:
+            return file.read()
+
+
+@functools.cache
+def moments():
+    X, y = rows()
+    made = [
+        ClassMoments.from_data(X, y),
+        ClassMoments.from_data(X, np.where(y, "yes", "no")),
+        ClassMoments(classes=[0, 1], feature_names=["a", "b", "c"]).update(X, y),
+        ClassMoments(),
+    ]
+    return [dumped(each.save) for each in made]
+
+
+# ---- how it is broken
+
+
+def broken(rng, data):
+    """Return the bytes with one to six changes."""
+    data = bytearray(data)
+    for _ in range(rng.choice([1, 1, 1, 2, 3, 6])):
+        at = int(rng.integers(len(data) + 1))
+        upto = min(at + int(rng.choice([1, 2, 5, 20, 200])), len(data))
+        what = rng.integers(8)
+        if what == 0 and data:
+            data[min(at, len(data) - 1)] ^= 1 << int(rng.integers(8))
+        elif what == 1:
+            data[at:at] = WORDS[rng.integers(len(WORDS))]
+        elif what == 2:
+            data[at:upto] = WORDS[rng.integers(len(WORDS))]
+        elif what == 3:
+            del data[at:upto]
+        elif what == 4:
+            data[at:at] = data[at:upto]
+        elif what == 5 and rng.random() < 0.3:
+            del data[at:]
+        elif what == 6:
+            data[at:at] = rng.bytes(int(rng.integers(1, 9)))
+        else:  # a whole value, where values are separated
+            parts = bytes(data).replace(b"\n", b" \n").split(b" ")
+            parts[rng.integers(len(parts))] = WORDS[rng.integers(len(WORDS))]
+            data = bytearray(b" ".join(parts))
+    return bytes(data)
+
+
+def sealed(data, body):
+    """Return the file with another body, under its right digest."""
+    head = data.partition(b"\n")[0].split(b" ")
+    head[3:] = hashlib.sha256(body).hexdigest().encode(), str(len(body)).encode()
+    return b" ".join(head) + b"\n" + body
+
+
+def rezipped(rng, raw):
+    """Return a zip archive of which one member was changed, all checksums right."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(raw)) as old, zipfile.ZipFile(out, "w") as new:
+        chosen = old.namelist()[rng.integers(len(old.namelist()))]
+        for name in old.namelist():
+            content = old.read(name)
+            if name == chosen:
+                content = changed_member(rng, name, content)
+            if content is not None:
+                new.writestr(name, content)
+    return out.getvalue()
+
+
+def changed_member(rng, name, content):
+    kind = rng.integers(4)
+    if kind == 0:
+        return None if rng.random() < 0.3 else broken(rng, content)
+    if name.endswith(".npy"):
+        with contextlib.suppress(ValueError):
+            array = np.load(io.BytesIO(content), allow_pickle=False)
+            out = io.BytesIO()
+            np.save(out, changed_array(rng, array), allow_pickle=False)
+            return out.getvalue()
+    with contextlib.suppress(ValueError):
+        tree = json.loads(content)
+        change_json(rng, tree)
+        return json.dumps(tree).encode()
+    return broken(rng, content)
+
+
+def changed_array(rng, array):
+    array = np.array(array)
+    kind = rng.integers(5)
+    if kind == 0 and array.size and array.dtype.kind == "f":
+        array.flat[rng.integers(array.size)] = rng.choice([np.nan, np.inf, -1.0, 1e300, 1e-320])
+        return array
+    if kind == 1:
+        return array[..., :-1] if array.ndim else array[None]
+    if kind == 2 and array.dtype.names is None:
+        return array.astype(rng.choice(["f4", "i8", "U3", "c16", "?"]))
+    if kind == 3:
+        return np.concatenate([array, array]) if array.ndim else array
+    return array.T if array.ndim > 1 else array[::-1] if array.ndim else array
+
+
+def change_json(rng, tree):
+    """Change one leaf of it in place."""
+    while True:
+        keys = list(tree) if isinstance(tree, dict) else list(range(len(tree)))
+        if not keys:
+            return
+        key = keys[rng.integers(len(keys))]
+        if isinstance(tree[key], dict | list) and rng.random() < 0.9:
+            tree = tree[key]
+            continue
+        if rng.random() < 0.15:
+            del tree[key]
+            return
+        values = [None, True, -1, 0, 3.5, 1e400, "", "x", [], {}, "builtins", "eval", 2**70, "\0"]
+        tree[key] = values[rng.integers(len(values))]
+        return
+
+
+# ---- the property
+
+
+class Late(BaseException):
+    """An input took too long."""
+
+
+@contextlib.contextmanager
+def limited():
+    def late(*_):
+        raise Late(f"more than {PATIENCE} s")
+
+    old = signal.signal(signal.SIGALRM, late)
+    signal.alarm(PATIENCE)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, old)
+
+
+def one_line(error, path):
+    message = str(error)
+    assert message, repr(error)
+    assert "Traceback" not in message
+    assert str(path) in message, message
+
+
+def command(*arguments):
+    """Run a command line in this process; check how it ends and return its exit code."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main([str(a) for a in arguments])
+        except SystemExit as end:
+            code = end.code
+    told = err.getvalue()
+    assert code in (0, 2), (code, told)
+    assert "Traceback" not in told, told
+    errors = [line for line in told.splitlines() if not line.startswith("warning: ")]
+    if code == 2:
+        assert len(errors) == 1, told
+        assert errors[0].startswith("error: "), told
+        assert len(errors[0]) > len("error: ") + 5, told
+    return code
+
+
+def attack_data(rng, folder, data, suffix):
+    path, kept = folder / f"in{suffix}", folder / "kept.aucmax"
+    path.write_bytes(data)
+    kept.write_bytes(b"kept")
+    table = suffix.startswith((".csv", ".tsv", ".parquet"))
+    if rng.random() < 0.1:  # all of the way
+        options = ["--one-hot", "--impute"] if table and rng.random() < 0.7 else []
+        if command("train", path, "-o", kept, *options) == 0:
+            assert command("score", kept, path, "-o", folder / "scores.csv") in (0, 2)
+        else:
+            assert kept.read_bytes() == b"kept"
+    else:
+        how = {"labels": str(rng.choice(["required", "optional", "none"]))}
+        if table:
+            how |= {"text": bool(rng.random() < 0.6), "missing": bool(rng.random() < 0.6)}
+            how |= {} if rng.random() < 0.7 else {"target": str(rng.choice(["y", "colour", "n"]))}
+        try:
+            found = read(path, **how)
+        except DataFileError as error:
+            one_line(error, path)
+        else:
+            numbers = found.X.data if hasattr(found.X, "indptr") else found.X
+            if numbers.dtype == np.float64 and not how.get("missing"):
+                assert np.isfinite(numbers).all()
+            if found.y is not None:
+                assert len(found.y) == found.X.shape[0]
+    assert path.read_bytes() == data
+    assert {p.name for p in folder.iterdir()} <= {path.name, kept.name, "scores.csv"}
+
+
+def attack_text(seed_of, suffix):
+    def attack(rng, folder):
+        data = broken(rng, seed_of(rng))
+        if rng.random() < 0.05:
+            data = gzip.compress(data, 1)
+            data = broken(rng, data) if rng.random() < 0.5 else data
+            return attack_data(rng, folder, data, suffix + ".gz")
+        return attack_data(rng, folder, data, suffix)
+
+    return attack
+
+
+@functools.cache
+def tables(kind):
+    if kind == "parquet":
+        return [as_parquet(), as_parquet(compression="none", use_dictionary=False)]
+    delimiter = "," if kind == "csv" else "\t"
+    return [as_csv(delimiter=delimiter, quoting_style=style) for style in ("needed", "all_valid")]
+
+
+def attack_model(rng, folder):
+    data = models()[rng.integers(len(models()))]
+    body = data.partition(b"\n")[2]
+    kind = rng.random()
+    if kind < 0.15:
+        data = broken(rng, data)
+    elif kind < 0.25:
+        data = sealed(data, broken(rng, body))
+    else:
+        first, _, archive = body.partition(b"\n")
+        data = sealed(data, first + b"\n" + rezipped(rng, archive))
+    path, rows_path, kept = folder / "m.aucmax", folder / "rows.csv", folder / "kept.csv"
+    path.write_bytes(data)
+    kept.write_bytes(b"kept")
+    X, y = rows()
+    if rng.random() < 0.3:
+        rows_path.write_bytes(as_csv())
+        words = [
+            ("score", path, rows_path, "-o", kept),
+            ("evaluate", path, rows_path),
+            ("show", path),
+        ]
+        code = command(*words[rng.integers(3)])
+        assert code == 0 or kept.read_bytes() == b"kept"
+    else:
+        try:
+            model = load(path)
+        except ModelFileError as error:
+            one_line(error, path)
+        else:
+            if hasattr(model, "partial_fit") and hasattr(model, "coef_"):
+                with contextlib.suppress(ValueError, TypeError, AttributeError):
+                    model.partial_fit(X, y)  # whose kernels do not look at bounds
+    assert path.read_bytes() == data
+
+
+def attack_moments(rng, folder):
+    data = moments()[rng.integers(len(moments()))]
+    body = data.partition(b"\n")[2]
+    kind = rng.random()
+    if kind < 0.15:
+        data = broken(rng, data)
+    elif kind < 0.25:
+        data = sealed(data, broken(rng, body))
+    else:
+        first, _, archive = body.partition(b"\n")
+        if rng.random() < 0.3:
+            tree = json.loads(first)
+            change_json(rng, tree)
+            first = json.dumps(tree).encode()
+        data = sealed(data, first + b"\n" + rezipped(rng, archive))
+    path = folder / "file.moments"
+    path.write_bytes(data)
+    try:
+        found = ClassMoments.load(path)
+    except ModelFileError as error:
+        one_line(error, path)
+    else:
+        assert np.isfinite(found.covs).all()
+        assert (found.counts >= 0).all()
+        assert found == found.copy()
+        if len(found.classes) == 2 and found.counts.all() and found.n_features:
+            with contextlib.suppress(ValueError):
+                AUCClassifier(1e-3).fit_moments(found)
+    assert path.read_bytes() == data
+
+
+OPTIONS = [
+    *("--target", "--positive", "--drop", "--alpha", "--l1-ratio", "--loss", "--standardize"),
+    *("--solver", "--tol", "--max-iter", "--seed", "--impute", "--one-hot", "--category", "--json"),
+    *("-o", "--output", "--plot", "--html", "--k", "--fpr", "--confidence", "--by", "--top"),
+    *("--logistic", "--help", "-h", "--", "-x", "--no-such", "-"),
+]
+VALUES = [
+    *(
+        "y",
+        "colour",
+        "a",
+        "n",
+        "",
+        "0",
+        "1",
+        "-1",
+        "nan",
+        "inf",
+        "1e-3",
+        "0.5",
+        "1e400",
+        "2",
+        "red",
+    ),
+    *("square", "hinge", "squared_hinge", "logistic", "exact", "spam", "auto", "newton", "sgd"),
+    *("x" * 300, "\n", "é", "/", ".", "..", "/dev/null/x", "%s", "{}", "a,b", "0,1", "--json"),
+]
+
+
+def attack_arguments(rng, folder):
+    files = {"rows.csv": as_csv(), "rows.svm": as_svmlight(), "m.aucmax": models()[0]}
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    commands = ["train", "score", "evaluate", "show", "datasets", "", "x", "--version"]
+    words = [commands[rng.integers(len(commands))]]
+    names = [*files, "missing.csv"]
+    if words[0] in ("train", "score", "evaluate", "show") and rng.random() < 0.9:
+        wanted = {"train": ["rows.csv"], "show": ["m.aucmax"]}
+        usual = wanted.get(words[0], ["m.aucmax", "rows.svm"])
+        words += usual if rng.random() < 0.8 else [names[rng.integers(len(names))] for _ in usual]
+        if words[0] == "train" and rng.random() < 0.9:
+            words += ["-o", "out.aucmax", "--one-hot"]
+    for _ in range(rng.integers(0, 4)):
+        words.append(OPTIONS[rng.integers(len(OPTIONS))])
+        if rng.random() < 0.8:
+            words.append(VALUES[rng.integers(len(VALUES))])
+    if words[0] == "datasets":  # which could begin to download
+        words = [word for word in words if word != "fetch"]
+    with contextlib.chdir(folder):
+        command(*words)
+    outputs = {words[i + 1] for i, w in enumerate(words[:-1]) if w in ("-o", "--output")}
+    for name, content in files.items():
+        if name not in outputs:
+            assert (folder / name).read_bytes() == content
+
+
+ATTACKS = {
+    "svmlight": attack_text(lambda rng: as_svmlight(), ".svm"),
+    "csv": attack_text(lambda rng: tables("csv")[rng.integers(2)], ".csv"),
+    "tsv": attack_text(lambda rng: tables("tsv")[rng.integers(2)], ".tsv"),
+    "parquet": attack_text(lambda rng: tables("parquet")[rng.integers(2)], ".parquet"),
+    "model": attack_model,
+    "moments": attack_moments,
+    "arguments": attack_arguments,
+}
+
+
+def run(kind, number, folder):
+    """Run one attack in an empty folder."""
+    for path in folder.iterdir():
+        path.unlink()
+    rng = np.random.default_rng([number, *kind.encode()])
+    try:
+        with limited(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", RuntimeWarning)
+            warnings.simplefilter("ignore", UserWarning)
+            ATTACKS[kind](rng, folder)
+    except BaseException as error:
+        error.add_note(f"AUCMAX_ATTACK={kind}:{number}")
+        raise
+
+
+@pytest.mark.parametrize("kind", ATTACKS)
+def test_broken_at_random(kind, tmp_path):
+    for number in range(IN_CI if kind != "arguments" else IN_CI // 4):
+        run(kind, number, tmp_path)
+
+
+@pytest.mark.exhaustive
+def test_broken_at_random_for_long(tmp_path):
+    """All kinds in turn; failures are collected, and counted at the end."""
+    one = os.environ.get("AUCMAX_ATTACK")
+    if one:
+        kind, _, number = one.partition(":")
+        run(kind, int(number), tmp_path)
+        return
+    total, found, start = int(os.environ.get("AUCMAX_ATTACKS", "10000")), [], time.time()
+    for i in range(total):
+        kind = list(ATTACKS)[i % len(ATTACKS)]
+        try:
+            run(kind, i, tmp_path)
+        except (Exception, Late) as error:
+            found.append(f"{kind}:{i} {type(error).__name__}: {str(error)[:300]}")
+            print(found[-1], flush=True)
+        if (i + 1) % 10_000 == 0:
+            print(f"{i + 1:,} inputs, {len(found)} found, {time.time() - start:.0f} s", flush=True)
+    assert not found, "\n".join(found[:100])
