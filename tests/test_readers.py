@@ -62,39 +62,39 @@ def test_svmlight_round_trip(tmp_path, X):
     path = tmp_path / "rows.svm"
     path.write_text("".join(f"{i} {line}\n" for i, line in enumerate(lines, -1)))
     table = read(path)
-    np.testing.assert_array_equal(table.X.toarray(), X)
-    np.testing.assert_array_equal(table.y, np.arange(len(X)) - 1)
+    np.testing.assert_array_equal(table.data.toarray(), X)
+    np.testing.assert_array_equal(table.target, np.arange(len(X)) - 1)
 
 
 def test_svmlight_gives_canonical_csr(write):
     table = read(write("a.svm", "1 2:0.5 7:0\n# note\n\n-1 1:-2 # one: two\n+1\n"), n_features=9)
-    assert isinstance(table.X, sparse.csr_matrix)
-    assert (table.X.shape, table.X.dtype, table.X.nnz) == ((3, 9), np.float64, 2)
-    assert table.X.indices.dtype == table.X.indptr.dtype == np.int32
-    assert table.X.has_canonical_format
-    assert table.X[0, 1] == 0.5
-    assert table.X[1, 0] == -2
-    assert table.y.dtype == np.int64
-    assert table.y.tolist() == [1, -1, 1]
+    assert isinstance(table.data, sparse.csr_matrix)
+    assert (table.data.shape, table.data.dtype, table.data.nnz) == ((3, 9), np.float64, 2)
+    assert table.data.indices.dtype == table.data.indptr.dtype == np.int32
+    assert table.data.has_canonical_format
+    assert table.data[0, 1] == 0.5
+    assert table.data[1, 0] == -2
+    assert table.target.dtype == np.int64
+    assert table.target.tolist() == [1, -1, 1]
     assert table.feature_names is None
 
 
 @pytest.mark.parametrize("content", [b"\xef\xbb\xbf1 1:2\n2 1:3", b"1 1:2\r\n2\t1:3\r\n"])
 def test_svmlight_text_from_other_systems(write, content):
     table = read(write("a.txt", content))
-    assert table.X.toarray().tolist() == [[2], [3]]
-    assert table.y.tolist() == [1, 2]
+    assert table.data.toarray().tolist() == [[2], [3]]
+    assert table.target.tolist() == [1, 2]
 
 
 def test_svmlight_width_comes_from_the_file_or_the_argument(write):
     path = write("a.svm", "1 3:1\n")
-    assert read(path).X.shape == (1, 3)
-    assert read(path, n_features=5).X.shape == (1, 5)
-    assert read(write("b.svm", "1\n2\n"), n_features=2).X.shape == (2, 2)
+    assert read(path).data.shape == (1, 3)
+    assert read(path, n_features=5).data.shape == (1, 5)
+    assert read(write("b.svm", "1\n2\n"), n_features=2).data.shape == (2, 2)
 
 
 def test_svmlight_keeps_labels_that_are_not_whole(write):
-    assert read(write("a.svm", "0.5 1:1\n2 1:1\n")).y.tolist() == [0.5, 2.0]
+    assert read(write("a.svm", "0.5 1:1\n2 1:1\n")).target.tolist() == [0.5, 2.0]
 
 
 @pytest.mark.parametrize(
@@ -150,9 +150,9 @@ def test_svmlight_an_index_no_model_has_memory_for(write, monkeypatch):
         "needs about 275 GB of memory where 1.0 GB are free; number the features without gaps"
     )
     path = write("good.svm", "1 1:1\n1 7000000:1\n")
-    assert read(path).X.shape == (2, 7_000_000)
+    assert read(path).data.shape == (2, 7_000_000)
     monkeypatch.setattr(svmlight, "free_memory", lambda: None)  # not known on every system
-    assert read(write("good.svm", "1 1:1\n1 2147483647:1\n")).X.shape == (2, 2147483647)
+    assert read(write("good.svm", "1 1:1\n1 2147483647:1\n")).data.shape == (2, 2147483647)
 
 
 def test_svmlight_more_features_than_expected(write):
@@ -172,12 +172,12 @@ def test_svmlight_without_features(write):
 def test_svmlight_without_labels(write):
     bare = write("bare.svm", "1:2 3:1\n2:4\n")
     table = read(bare, labels="optional")
-    assert table.y is None
-    assert table.X.toarray().tolist() == [[2, 0, 1], [0, 4, 0]]
+    assert table.target is None
+    assert table.data.toarray().tolist() == [[2, 0, 1], [0, 4, 0]]
     labelled = write("labelled.svm", "1 1:2 3:1\n-1 2:4\n")
-    assert read(labelled, labels="optional").y.tolist() == [1, -1]
-    assert read(labelled, labels="none").y is None
-    assert (read(labelled, labels="none").X != table.X).nnz == 0
+    assert read(labelled, labels="optional").target.tolist() == [1, -1]
+    assert read(labelled, labels="none").target is None
+    assert (read(labelled, labels="none").data != table.data).nnz == 0
     mixed = write("mixed.svm", "1 1:2\n\n2:4\n")
     assert refusal(mixed, labels="optional").startswith("mixed.svm, line 3: no label")
 
@@ -203,8 +203,8 @@ def test_svmlight_never_fails_otherwise(tmp_path, line):
     except DataFileError as error:
         assert str(path) in str(error)  # noqa: PT017
     else:
-        assert np.isfinite(table.X.data).all()
-        assert np.isfinite(table.y).all()
+        assert np.isfinite(table.data.data).all()
+        assert np.isfinite(table.target).all()
 
 
 # --- CSV
@@ -219,19 +219,19 @@ def test_csv_round_trip(tmp_path, X, as_text):
     path = tmp_path / "rows.csv"
     frame.to_csv(path, index=False, float_format="%.17g")
     table = read(path)
-    np.testing.assert_array_equal(table.X, X)
-    assert table.X.flags.c_contiguous
-    assert table.y.tolist() == frame["label"].tolist()
+    np.testing.assert_array_equal(table.data, X)
+    assert table.data.flags.c_contiguous
+    assert table.target.tolist() == frame["label"].tolist()
     assert table.feature_names == list(frame.columns[1:])
-    assert table.target == "label"
+    assert table.target_name == "label"
 
 
 def test_csv_column_types_become_float64(write):
     path = write("a.csv", "i,b,f,y\n1,true,1e-3,a\n2,False,-.5,b\n")
     table = read(path)
-    assert table.X.dtype == np.float64
-    assert table.X.tolist() == [[1, 1, 0.001], [2, 0, -0.5]]
-    assert table.y.tolist() == ["a", "b"]
+    assert table.data.dtype == np.float64
+    assert table.data.tolist() == [[1, 1, 0.001], [2, 0, -0.5]]
+    assert table.target.tolist() == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_csv_column_types_become_float64(write):
 )
 def test_csv_label_types(write, labels, expected, dtype):
     first, second = labels.split()
-    y = read(write("a.csv", f"x,y\n1,{first}\n2,{second}\n")).y
+    y = read(write("a.csv", f"x,y\n1,{first}\n2,{second}\n")).target
     assert y.tolist() == expected
     assert y.dtype == dtype
 
@@ -255,45 +255,45 @@ def test_csv_label_types(write, labels, expected, dtype):
 @pytest.mark.parametrize("name", ["target", "label", "y", "class", "Class", "LABEL"])
 def test_csv_default_label_names(write, name):
     table = read(write("a.csv", f"{name},x\n1,2\n"))
-    assert (table.target, table.feature_names, table.X.tolist()) == (name, ["x"], [[2]])
+    assert (table.target_name, table.feature_names, table.data.tolist()) == (name, ["x"], [[2]])
 
 
 def test_csv_choice_of_columns(write):
     path = write("a.csv", "alpha,beta,note,gamma\n1,2,hello,0\n3,4,there,1\n")
     table = read(path, target="gamma", drop=["note"])
-    assert (table.feature_names, table.X.tolist()) == (["alpha", "beta"], [[1, 2], [3, 4]])
+    assert (table.feature_names, table.data.tolist()) == (["alpha", "beta"], [[1, 2], [3, 4]])
     table = read(path, columns=["beta", "alpha"], labels="optional")
-    assert (table.feature_names, table.X.tolist()) == (["beta", "alpha"], [[2, 1], [4, 3]])
-    assert table.y is None
-    assert read(path, target="gamma", columns=["beta"]).y.tolist() == [0, 1]
+    assert (table.feature_names, table.data.tolist()) == (["beta", "alpha"], [[2, 1], [4, 3]])
+    assert table.target is None
+    assert read(path, target="gamma", columns=["beta"]).target.tolist() == [0, 1]
 
 
 def test_csv_labels_may_be_absent_for_scoring(write):
     bare = write("bare.csv", "a,b\n1,2\n")
-    assert read(bare, labels="optional").X.tolist() == [[1, 2]]
-    assert read(bare, target="y", labels="optional").y is None
+    assert read(bare, labels="optional").data.tolist() == [[1, 2]]
+    assert read(bare, target="y", labels="optional").target is None
     blank = write("blank.csv", "a,y\n1,\n2,\n")
-    assert read(blank, labels="optional").y is None
+    assert read(blank, labels="optional").target is None
     partly = write("partly.csv", "a,y\n1,0\n2,\n")
     assert "line 3: the label is missing" in refusal(partly, labels="optional")
     # Ignored labels are no feature either.
     table = read(partly, labels="none")
-    assert (table.y, table.feature_names) == (None, ["a"])
+    assert (table.target, table.feature_names) == (None, ["a"])
 
 
 def test_tsv_and_format_override(write):
-    assert read(write("a.tsv", "x\ty\n1\t2\n")).X.tolist() == [[1]]
-    assert read(write("a.data", "x,y\n1,2\n"), format="csv").X.tolist() == [[1]]
-    assert read(write("b.csv", "1 1:4\n"), format="svmlight").X.toarray().tolist() == [[4]]
+    assert read(write("a.tsv", "x\ty\n1\t2\n")).data.tolist() == [[1]]
+    assert read(write("a.data", "x,y\n1,2\n"), format="csv").data.tolist() == [[1]]
+    assert read(write("b.csv", "1 1:4\n"), format="svmlight").data.toarray().tolist() == [[4]]
 
 
 def test_csv_from_other_systems(write):
     table = read(write("a.csv", b'\xef\xbb\xbfx,y\r\n"1",a\r\n\r\n2,"b"\r\n'))
-    assert (table.feature_names, table.y.tolist()) == (["x"], ["a", "b"])
+    assert (table.feature_names, table.target.tolist()) == (["x"], ["a", "b"])
 
 
 def test_csv_counted_columns_are_a_header(write):
-    assert read(write("a.csv", "0,1,2\n5,6,7\n"), target="2").X.tolist() == [[5, 6]]
+    assert read(write("a.csv", "0,1,2\n5,6,7\n"), target="2").data.tolist() == [[5, 6]]
 
 
 @pytest.mark.parametrize(
@@ -302,11 +302,10 @@ def test_csv_counted_columns_are_a_header(write):
         ("a,y\n1,0\n\n,0\n", "line 4: column 'a' has a missing value; fill it in"),
         ("a,y\n1,0\nnan,0\n", "line 3: column 'a' has a missing value; fill it in"),
         ("a,y\n1,0\ninf,0\n", "line 3: column 'a' holds inf, which is not finite"),
-        ("a,y\n1,0\n-inf,0\noops,1\n", "line 3: column 'a' holds -inf, which is not finite"),
+        ("a,y\n1,0\n-inf,0\n5,1\n", "line 3: column 'a' holds -inf, which is not finite"),
         ("a,y\n1,0\noops,1\n", "line 3: column 'a' holds 'oops', which is not a number; turn"),
-        ("a,y\n1,0\n?,1\n", "line 3: column 'a' holds '?', which is not a number; turn"),
+        ("a,y\n1,0\n?,1\n", "line 3: column 'a' has a missing value; fill it in"),
         ('a,y\n"1\n2",0\n7,1\n', "line 2: column 'a' holds '1\\n2', which is not a number"),
-        ('a,note,y\n1,"u\nv",0\n?,w,1\n', "line 4: column 'a' holds '?'"),
         ("a,y\n1,0\n2\n", "line 3: 1 values where the header names 2 columns"),
         ("a,y\n1,0\n\n2,0,1\n", "line 4: 3 values where the header names 2 columns"),
         ("a,y\n1,x\n2,\n", "line 3: the label is missing in column 'y'"),
@@ -315,7 +314,7 @@ def test_csv_counted_columns_are_a_header(write):
         ('a,y\n1,u\n1,"x\n2,y\n3,z\n', "line 3: the label in column 'y' runs over several lines"),
         (b"a,y\n1,0\n\xe9,1\n", "line 3: not UTF-8 text; save the file as UTF-8"),
         (b"a,\xe9\n1,0\n", "line 1: not UTF-8 text; save the file as UTF-8"),
-        ("a;y\n1;0\n", "line 1: one column, 'a;y': values must be separated by commas"),
+        ("a;y\n1;0\n", "line 1: one column, 'a;y': values are separated by ';'; say so"),
         ("5.1,3.5\n1,2\n", "line 1: the first line holds numbers, not column names"),
     ],
 )
@@ -330,7 +329,8 @@ def test_csv_faults_name_the_line(write, content, message):
         ("\n\n", "the file is empty"),
         ("a,y\n", "the table has column names but no rows"),
         ("a,y\n,0\n,1\n", "column 'a' is empty in every row; leave the column out (--drop 'a')"),
-        ("a,y\n2024-01-31,0\n", "column 'a' has the type date32[day], not numbers"),
+        ("a,y\n2024-01-31,0\n", "column 'a' holds dates, such as 2024-01-31, not numbers; take"),
+        ('a,note,y\n1,"u\nv",0\n?,w,1\n', "2 things stand in the way\n  line 4: column 'a' has"),
         ("a,y\n1,2024-01-31\n", "the label column 'y' has the type date32[day]"),
         ("a,a,y\n1,2,0\n", "the column name 'a' comes twice"),
         (",a,y\n0,1,1\n", "column 1 has no name (a saved row index?)"),
@@ -385,27 +385,27 @@ def test_csv_never_fails_otherwise(tmp_path, header, rest):
     except DataFileError as error:
         assert str(path) in str(error)  # noqa: PT017
     else:
-        assert np.isfinite(table.X).all()
-        assert len(table.y) == len(table.X)
+        assert np.isfinite(table.data).all()
+        assert len(table.target) == len(table.data)
 
 
 def test_csv_blocks_may_end_inside_a_value(write, monkeypatch):
     monkeypatch.setattr("aucmax.datasets.columns._BLOCK_BYTES", 40)
     rows = '1,"two\nlines",0\n' * 50
     table = read(write("a.csv", "a,note,y\n" + rows), drop=["note"])
-    assert table.X.tolist() == [[1]] * 50
+    assert table.data.tolist() == [[1]] * 50
 
 
 def test_csv_lines_of_megabytes(write):
     rows = f"1,{'x' * 3_000_000},0\n" * 2
-    assert read(write("a.csv", "a,note,y\n" + rows), drop=["note"]).X.tolist() == [[1], [1]]
+    assert read(write("a.csv", "a,note,y\n" + rows), drop=["note"]).data.tolist() == [[1], [1]]
 
 
 def test_csv_values_too_long_for_the_second_reading(write):
     long = "x" * 200_000
     path = write("a.csv", f"note,a,y\n{long},1,0\n{long},?,1\n")
-    assert read(write("b.csv", f"note,a,y\n{long},1,0\n"), drop=["note"]).X.tolist() == [[1]]
-    assert refusal(path, drop=["note"]).startswith("a.csv, row 2: column 'a' holds '?'")
+    assert read(write("b.csv", f"note,a,y\n{long},1,0\n"), drop=["note"]).data.tolist() == [[1]]
+    assert refusal(path, drop=["note"]).startswith("a.csv, row 2: column 'a' has a missing")
 
 
 # --- Parquet
@@ -425,9 +425,9 @@ def test_parquet_round_trip(tmp_path):
     )
     frame.to_parquet(tmp_path / "a.parquet")
     table = read(tmp_path / "a.parquet")
-    assert table.X.tolist() == [[1, 1, 3, 1.5, 1], [2, 0, 4, 2, 2]]
-    assert (table.X.dtype, table.X.flags.c_contiguous) == (np.float64, True)
-    assert table.y.tolist() == ["no", "yes"]
+    assert table.data.tolist() == [[1, 1, 3, 1.5, 1], [2, 0, 4, 2, 2]]
+    assert (table.data.dtype, table.data.flags.c_contiguous) == (np.float64, True)
+    assert table.target.tolist() == ["no", "yes"]
     # The row index that pandas stores is no feature.
     assert table.feature_names == list("abcde")
 
@@ -437,9 +437,9 @@ def test_parquet_choice_of_columns(tmp_path):
     frame = pd.DataFrame({"a": [1, 2], "a.b": ["x", "y"], "c": [3, 4], "flag": [True, False]})
     frame.to_parquet(path)
     table = read(path, target="flag", drop=["a.b"])
-    assert (table.feature_names, table.X.tolist()) == (["a", "c"], [[1, 3], [2, 4]])
-    assert table.y.tolist() == [1, 0]
-    assert read(path, columns=["c", "a"], labels="none").X.tolist() == [[3, 1], [4, 2]]
+    assert (table.feature_names, table.data.tolist()) == (["a", "c"], [[1, 3], [2, 4]])
+    assert table.target.tolist() == [1, 0]
+    assert read(path, columns=["c", "a"], labels="none").data.tolist() == [[3, 1], [4, 2]]
 
 
 @pytest.mark.parametrize(
@@ -478,8 +478,8 @@ def test_parquet_cut_short(tmp_path, kept):
 def test_compressed_text(write, suffix, name):
     text = "x,y\n2,1\n" if name == "a.csv" else "1 1:2\n"
     table = read(write(name + suffix, PACK[suffix](text.encode())))
-    assert np.asarray(table.X.sum()) == 2
-    assert table.y.tolist() == [1]
+    assert np.asarray(table.data.sum()) == 2
+    assert table.target.tolist() == [1]
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz"])
@@ -522,13 +522,13 @@ def test_arguments_are_checked(write, kwargs):
 def test_positive_label(write):
     path = write("a.svm", "3 1:1\n1 1:1\n2 1:1\n3 1:1\n")
     for positive in (3, "3", "+3", "3.0"):
-        y = read(path, positive=positive).y
+        y = read(path, positive=positive).target
         assert (y.tolist(), y.dtype) == ([1, -1, -1, 1], np.int64)
     text = write("a.csv", "x,y\n1,bad\n2,good\n")
-    assert read(text, positive="bad").y.tolist() == [1, -1]
+    assert read(text, positive="bad").target.tolist() == [1, -1]
     flags = write("b.csv", "x,y\n1,true\n2,false\n")
-    assert read(flags, positive="false").y.tolist() == [-1, 1]
-    assert read(flags, positive="True").y.tolist() == [1, -1]
+    assert read(flags, positive="false").target.tolist() == [-1, 1]
+    assert read(flags, positive="True").target.tolist() == [1, -1]
 
 
 def test_find_label():
@@ -560,7 +560,6 @@ NINE = tuple(range(9))
         ((*range(99), "-", 5), "line 101: column 'a' holds '-', which is not a number, as 100 of"),
         # half of them, but many values
         ([i if i % 2 else f"x{i}" for i in range(42)], "line 2: column 'a' holds 'x0', which is"),
-        (("0,125", "0,25"), "line 2: column 'a' holds '0,125', which looks like a number; write"),
         ((1, "1.234,5"), "line 3: column 'a' holds '1.234,5', which looks like a number"),
         (("1,234.5", 2), "line 2: column 'a' holds '1,234.5', which looks like a number"),
         (("12 %", "3%"), "line 2: column 'a' holds '12 %', which looks like a number"),
@@ -576,7 +575,7 @@ def test_numbers_written_otherwise_are_not_taken_for_text(write, values, message
     for named in ({"text": ["a"]}, {"text": True, "categories": ["a"]}, {"categories": ["a"]}):
         table = read(path, **named)
         assert table.text == ("a",)
-        assert table.X[:, 0].tolist() == [str(value) for value in values]
+        assert table.data[:, 0].tolist() == [str(value) for value in values]
 
 
 @pytest.mark.parametrize(
@@ -587,7 +586,7 @@ def test_numbers_written_otherwise_are_not_taken_for_text(write, values, message
         ("2024-01", "2024-02"),
         ("1-2", "3-4"),
         (1, "?", "NA"),  # missing, not text
-        [f"u{i}" for i in range(50)],
+        [f"u{i % 25}" for i in range(50)],
     ],
 )
 def test_what_is_text_or_numbers_is_taken(write, values):
@@ -599,10 +598,10 @@ def test_categories_keep_what_the_file_says(write, tmp_path):
     path = write("a.csv", "zip,day,x,y\n007,2024-01-31,1,0\n7,2024-02-01,2,1\n")
     table = read(path, categories=["zip", "day"])
     assert table.text == ("zip", "day")
-    assert table.X.tolist() == [["007", "2024-01-31", 1.0], ["7", "2024-02-01", 2.0]]
+    assert table.data.tolist() == [["007", "2024-01-31", 1.0], ["7", "2024-02-01", 2.0]]
     frame = pd.DataFrame({"n": [1, 2], "y": [0, 1]})
     frame.to_parquet(tmp_path / "a.parquet")
-    assert read(tmp_path / "a.parquet", categories=["n"]).X.tolist() == [["1"], ["2"]]
+    assert read(tmp_path / "a.parquet", categories=["n"]).data.tolist() == [["1"], ["2"]]
     assert "no column 'zips' to take as categories; did you mean 'zip'?" in refusal(
         path, categories=["zips"]
     )
@@ -615,7 +614,7 @@ def test_categories_keep_what_the_file_says(write, tmp_path):
     # a date is no text, so --one-hot is no advice
     for text in (False, True):
         message = refusal(path, text=text)
-        assert "column 'day' has the type date32[day], not numbers; turn it into numbers" in message
+        assert "column 'day' holds dates, such as 2024-01-31, not numbers; take dates" in message
         assert "--one-hot" not in message
 
 
@@ -625,7 +624,7 @@ def test_a_model_is_told_what_it_can_do(write):
         "a,b\n1,\n2,3\n": "line 2: column 'b' has a missing value; fill it in, or score with",
         "a,b\n1,x\n": "line 2: column 'b' holds 'x', which is not a number; the model was",
         "a,b\n1,inf\n": "line 2: column 'b' holds inf, which is not finite; replace it",
-        "a,b\n1,2024-01-31\n": "column 'b' has the type date32[day], not numbers; the model was",
+        "a,b\n1,2024-01-31\n": "column 'b' holds dates, such as 2024-01-31, not numbers; the",
         "a,b\n,1\n,2\n": "column 'a' is empty in every row; the model needs its values",
     }
     for content, message in cases.items():
@@ -657,9 +656,9 @@ def test_hexadecimal_is_found_across_blocks_and_left_alone_in_text(write):
     rows = "".join(f"{i},{i % 2}\n" for i in range(3_000_000))
     assert "line 3000002: " in refusal(write("bad.csv", f"a,y\n{rows}0x10,1\n"))
     table = read(write("good.csv", "a,b,y\n1,0x2,u0x2\n2,0x1,0xy\n"), drop=["b"])
-    assert table.y.tolist() == ["u0x2", "0xy"]
+    assert table.target.tolist() == ["u0x2", "0xy"]
     table = read(write("good.csv", "a,b,y\n1,0x2,0\n2,0x1,1\n"), categories=["b"])
-    assert table.X[:, 1].tolist() == ["0x2", "0x1"]
+    assert table.data[:, 1].tolist() == ["0x2", "0x1"]
 
 
 @pytest.mark.parametrize("word", ["x\0", "x\0z", "\0x"])
@@ -674,7 +673,7 @@ def test_whole_labels_that_would_be_taken_for_one_another(write, tmp_path):
     message = refusal(write("bad.csv", "a,y\n1,9223372036854775808\n2,9223372036854775809\n"))
     assert "bad.csv, line 2: column 'y': the label 9.22" in message
     near = [2**60, 2**60 + 1]
-    assert read(write("good.csv", f"a,y\n1,{near[0]}\n2,{near[1]}\n")).y.tolist() == near
+    assert read(write("good.csv", f"a,y\n1,{near[0]}\n2,{near[1]}\n")).target.tolist() == near
     path = tmp_path / "bad.parquet"
     parquet.write_table(pa.table({"a": [1.0, 2.0], "y": pa.array([1, 2**63], pa.uint64())}), path)
     assert "bad.parquet, row 2: column 'y': the label 9.22" in refusal(path)

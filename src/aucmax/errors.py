@@ -1,6 +1,6 @@
 """Exceptions for bad input. All are ``ValueError``, so callers need not import them."""
 
-__all__ = ["DataFileError", "ModelFileError"]
+__all__ = ["DataFileError", "DataWarning", "ModelFileError"]
 
 
 class DataFileError(ValueError):
@@ -9,3 +9,7 @@ class DataFileError(ValueError):
 
 class ModelFileError(ValueError):
     """A model or moments file is corrupt, truncated, from a newer version, or not ours."""
+
+
+class DataWarning(UserWarning):
+    """What a data file holds was read, and may not be meant so."""

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from aucmax.cli._options import spread
 from aucmax.cli._shared import OneLineErrors, help_of, repeated_interrupt
 from aucmax.cli.compare import compare
 from aucmax.cli.cv import cv
@@ -33,7 +34,7 @@ app = typer.Typer(
 
 
 for _command in (demo, train, score, evaluate, show, compare, cv, reproduce):
-    app.command(help=help_of(_command))(_command)
+    app.command(help=help_of(_command))(spread(_command))
 app.add_typer(datasets, name="datasets")
 
 

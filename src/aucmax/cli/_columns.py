@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
+from sklearn.utils import Bunch
 
+from aucmax.cli._inputs import inputs_of
+from aucmax.cli._options import Learning
 from aucmax.cli._shared import tell
-from aucmax.datasets import Table
 
 __all__ = [
-    "Category",
-    "Impute",
-    "OneHot",
     "check_sizes",
     "fit_front",
     "front_of",
@@ -25,51 +23,19 @@ __all__ = [
     "source_of",
 ]
 
-_FEW = 20  # rows in which all values may differ by chance
 _MANY = 1000  # categories of one column that are worth a word
 
-Impute = Annotated[
-    bool,
-    typer.Option(
-        "--impute",
-        help="Fill in missing values: numbers by the column's median, text by its commonest value "
-        "(scikit-learn's SimpleImputer, kept in a saved model).",
-    ),
-]
-OneHot = Annotated[
-    bool,
-    typer.Option(
-        "--one-hot",
-        help="Take text columns, one 0/1 feature per value; values not seen in training count as "
-        "none (scikit-learn's OneHotEncoder, kept in a saved model).",
-    ),
-]
-Category = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--category",
-        metavar="COLUMN",
-        help="Take this column as --one-hot takes text, whatever it holds and however many "
-        "values; may be repeated.",
-    ),
-]
 
-
-def fit_front(
-    table: Table, impute: bool, file: str, category: Sequence[str] | None = None
-) -> tuple[Any, Any]:
+def fit_front(source: Bunch, reading: Learning) -> tuple[Any, Any]:
     """Fit the transformers that a table needs, and apply them.
 
     Parameters
     ----------
-    table : Table
+    source : Bunch
         What was read, perhaps with text and missing values.
-    impute : bool
-        Whether missing values are filled in, here and in rows to come.
-    file : str
-        The file's name, for messages.
-    category : sequence of str, optional
-        Columns that may have any number of categories.
+    reading : Learning
+        How: whether missing values are taken, here and in rows to come, and which columns may
+        have any number of categories.
 
     Returns
     -------
@@ -77,54 +43,39 @@ def fit_front(
         None where the rows can be taken as they are.
     X : ndarray or csr_matrix
         The rows as numbers.
-
-    Raises
-    ------
-    ValueError
-        More than half the values of another text column differ, as names and ids do.
     """
-    if not (impute or table.text):
-        return None, table.X
+    if not (reading.impute or source.text):
+        return None, source.data
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder
 
-    names = list(table.feature_names or ())
-    text = [names.index(name) for name in table.text]
-    for name, j in zip(table.text, text, strict=True):
-        if name not in (category or ()):
-            _check_categories(table.X[:, j], name, file)
+    names = list(source.feature_names or ())
+    text = [names.index(name) for name in source.text]
+    for name, j in zip(source.text, text, strict=True):
+        if name not in (reading.category or ()):
+            _tell_of_many(source.data[:, j], name)
     numbers = [j for j in range(len(names)) if j not in text]
     parts: list[tuple[str, Any, list[int]]] = []
     if numbers:
         # even without gaps: an array of objects becomes one of numbers
-        parts.append(("numbers", SimpleImputer(strategy="median"), numbers))
+        imputer = SimpleImputer(strategy="median", add_indicator=reading.impute)
+        parts.append(("numbers", imputer, numbers))
     if text:
-        encoder = OneHotEncoder(handle_unknown="ignore")
-        if impute:
-            encoder = make_pipeline(SimpleImputer(strategy="most_frequent"), encoder)
-        parts.append(("text", encoder, text))
+        # a gap is a category of its own where training has gaps, and else as a word never seen
+        parts.append(("text", OneHotEncoder(handle_unknown="ignore"), text))
     front = ColumnTransformer(parts, verbose_feature_names_out=False)
-    X = front.fit_transform(table.X)
+    X = front.fit_transform(source.data)
     # as if fitted to a data frame, which Python users will score
     front.feature_names_in_ = np.array(names, dtype=object)
     for _, part, columns in front.transformers_:
-        first = part[0] if hasattr(part, "steps") else part
-        first.feature_names_in_ = front.feature_names_in_[columns]
+        part.feature_names_in_ = front.feature_names_in_[columns]
     return front, X
 
 
-def _check_categories(values: np.ndarray, name: str, file: str) -> None:
-    """Refuse a column that tells rows apart, and tell of one with very many categories."""
-    known = [value for value in values if isinstance(value, str)]
-    different = len(set(known))
-    if different > _FEW and different > len(known) / 2:
-        raise ValueError(
-            f"{file}: column {name!r} has {different:,} different values in {len(known):,} rows, "
-            f"such as {known[0]!r}: these tell rows apart and teach nothing about others; leave "
-            f"the column out (--drop {name!r}), or take each as a category (--category {name!r})."
-        )
+def _tell_of_many(values: np.ndarray, name: str) -> None:
+    """Tell of a column with very many categories."""
+    different = len({value for value in values if isinstance(value, str)})
     if different > _MANY:
         tell(
             "warning",
@@ -185,8 +136,9 @@ def in_front(front: Any, model: Any, unit_norm: Any = None) -> Any:
 
 
 def front_of(model: Any) -> Callable[[Any], Any]:
-    """What turns the rows of a file into the numbers that a model saved by `train` is given."""
-    if not ((getattr(model, "source_", None) or {}).get("front") and hasattr(model, "steps")):
+    """What turns the rows that a model takes into the numbers that its last step is given."""
+    written = (getattr(model, "source_", None) or {}).get("front")
+    if not hasattr(model, "steps") or not (written or inputs_of(model).frame):
         return lambda X: X
 
     def transform(X: Any) -> Any:
@@ -198,18 +150,18 @@ def front_of(model: Any) -> Callable[[Any], Any]:
     return transform
 
 
-def names_of(table: Table | None, front: Any) -> list[str] | None:
+def names_of(source: Bunch, front: Any) -> list[str] | None:
     """The names of the features that the model is given, if they have any."""
-    if table is None or table.feature_names is None:
+    if source.feature_names is None:
         return None
     if front is None:
-        return list(table.feature_names)
+        return list(source.feature_names)
     return [str(name) for name in front.get_feature_names_out()]
 
 
-def keep_names(model: Any, table: Table, front: Any) -> None:
+def keep_names(model: Any, source: Bunch, front: Any) -> None:
     """Give the model its features' names, as a fit to a data frame would have."""
-    names = names_of(table, front)
+    names = names_of(source, front)
     if names is None:
         return
     if front is None:
@@ -218,12 +170,24 @@ def keep_names(model: Any, table: Table, front: Any) -> None:
         model.moments_.feature_names = names
 
 
-def source_of(
-    table: Table | None, negative: Any, positive: Any, impute: bool, front: bool = False
-) -> dict[str, Any]:
-    """What the file called things, for commands that read another file for the model."""
-    target = None if table is None else table.target
-    source = {"target": target, "negative": negative, "positive": positive}
-    if table is not None and (impute or table.text):
-        source |= {"front": True, "text": list(table.text), "missing": impute}
+def source_of(rows: Any, reading: Learning, front: bool) -> dict[str, Any]:
+    """What the file called things, for commands that read another file for the model.
+
+    Parameters
+    ----------
+    rows : TwoClasses
+        What was read.
+    reading : Learning
+        How.
+    front : bool
+        Whether transformers stand in front of the model.
+    """
+    source = {
+        "target": rows.source.target_name,
+        "negative": rows.negative,
+        "positive": rows.positive,
+    }
+    if rows.source.feature_names is not None:
+        source |= {"text": list(rows.source.text), "missing": reading.impute}
+        source |= {"dates": rows.source.dates}
     return source | {"front": True} if front else source

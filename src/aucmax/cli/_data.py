@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -10,11 +9,13 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from sklearn.utils import Bunch
 
 from aucmax import datasets
 from aucmax.cli._columns import check_sizes, fit_front, names_of
+from aucmax.cli._options import FLAGS, Learning, given_file
 from aucmax.cli._shared import counted
-from aucmax.cli.train import labelled
+from aucmax.datasets.obstacles import Obstacle, TableError
 from aucmax.folds import Folding
 
 __all__ = [
@@ -23,17 +24,21 @@ __all__ = [
     "Scale",
     "ScaleOption",
     "TwoClasses",
+    "described",
+    "labelled",
     "numbers",
     "prepared",
     "two_classes",
 ]
 
+_MANY = 20  # labels of which one may be meant to be positive
+
 DataArgument = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A file (.csv, .tsv, .parquet, else svmlight text), or a name that 'aucmax datasets' "
-        "lists.",
+        help="A file (.csv, .tsv, .parquet, else svmlight text; also .gz, .bz2, .xz), - for "
+        "standard input, or a name that 'aucmax datasets' lists.",
     ),
 ]
 Binarize = Annotated[
@@ -58,9 +63,6 @@ ScaleOption = Annotated[
 ]
 
 
-_FLAGS = {"text": "--one-hot", "missing": "--impute", "categories": "--category"}
-
-
 @dataclass(frozen=True)
 class TwoClasses:
     """Rows and labels with all that a report says of them.
@@ -75,8 +77,10 @@ class TwoClasses:
         Labels, the larger one positive.
     negative, positive : label
         What the classes are called.
-    table : Table or None
-        What was read, if it was a file.
+    source : Bunch
+        What was read.
+    rarer : bool
+        Whether the positive label was chosen as the rarer of the two.
     weight : ndarray, shape (n,), optional
         Of the rows.
     folding : Folding
@@ -88,7 +92,8 @@ class TwoClasses:
     y: np.ndarray
     negative: Any
     positive: Any
-    table: datasets.Table | None
+    source: Bunch
+    rarer: bool = False
     weight: np.ndarray | None = None
     folding: Folding = field(default_factory=Folding)
 
@@ -105,90 +110,154 @@ class TwoClasses:
             "features": int(self.X.shape[1]),
             "positives": int(np.count_nonzero(self.is_positive)),
             "positive": self.positive,
+            "positive_is": "rarer" if self.rarer else None,
             "negative": self.negative,
         }
 
     def described(self) -> str:
         """The data in a few words."""
-        facts = self.facts()
-        share = facts["positives"] / facts["rows"]
-        return (
-            f"{self.name}: {counted(facts['rows'], 'row')}, "
-            f"{counted(facts['features'], 'feature')}, {facts['positives']:,} positive "
-            f"({100 * share:.3g} %; label {self.positive})"
-        )
+        return described(self.facts())
 
 
-def two_classes(
-    data: str,
-    *,
-    target: str | None = None,
-    positive: str | None = None,
-    drop: Sequence[str] | None = None,
-    binarize: str | None = None,
-    **mixed: Any,
-) -> TwoClasses:
+def described(facts: dict[str, Any]) -> str:
+    """What the first line of every command says: the data, and which label is positive.
+
+    Parameters
+    ----------
+    facts : dict
+        Those of `TwoClasses.facts`, or a report that holds them.
+    """
+    share = facts["positives"] / facts["rows"]
+    rarer = ", the rarer" if facts["positive_is"] == "rarer" else ""
+    return (
+        f"{facts['data']}: {counted(facts['rows'], 'row')}, "
+        f"{counted(facts['features'], 'feature')}, {facts['positives']:,} positive "
+        f"({100 * share:.3g} %; label {facts['positive']}{rarer})"
+    )
+
+
+def two_classes(data: str, reading: Learning, binarize: str | None = None) -> TwoClasses:
     """Read a file, or load a data set by name, as two classes.
 
     Parameters
     ----------
     data : str
-        A path, or a name or alias that `datasets.names` knows; a file goes first.
-    target, drop : str, sequence of str
-        Columns of a file with names.
-    positive : str, optional
-        The positive label.
+        A path, ``-`` for standard input, or a name or alias that `datasets.names` knows; a file
+        goes first.
+    reading : Learning
+        How a file is read.
     binarize : str, optional
         As the command line has it.
-    **mixed
-        Further arguments of `datasets.read`.
 
     Raises
     ------
     ValueError
         There is no such file or data set, or it does not hold two classes.
     """
-    path = Path(data)
     how = _how(binarize)
-    if how is not None and positive is not None:
+    if how is not None and reading.positive is not None:
         raise ValueError("--binarize makes the two classes itself; leave out --positive.")
-    if path.exists() or not _known(data):
-        if not path.exists() and not path.suffix and len(path.parts) == 1:
-            raise ValueError(_neither(data))
-        table = datasets.read(path, target=target, drop=tuple(drop or ()), **mixed)
-        assert table.y is not None  # labels are required by default
-        name, X, y = path.name, table.X, table.y
-    else:
-        given = [
-            flag
-            for flag, value in (
-                ("--target", target),
-                ("--drop", drop),
-                *((_FLAGS[key], value) for key, value in mixed.items()),
-            )
-            if value
-        ]
-        if given:
-            raise ValueError(
-                f"{given[0]} is for files with named columns; {data} is a data set known by name."
-            )
-        bunch = datasets.load(data)
-        table, name, X, y = None, bunch.name, bunch.data, bunch.target
+    source = _loaded(data, reading)
     if how is not None:
-        negative, positive_name = _halves(how)
-        y = datasets.binarize(y, how)
-    else:
-        try:
-            y, negative, positive_name = labelled(Path(name), y, positive)
-        except ValueError as error:
-            many = positive is None and len(np.unique(y)) > 2
-            hint = " Or take halves of the labels with --binarize even-odd." if many else ""
-            raise ValueError(f"{error}{hint}") from None
-    return TwoClasses(name, X, y, negative, positive_name, table)
+        negative, positive = _halves(how)
+        return TwoClasses(
+            source.name, source.data, datasets.binarize(source.target, how), negative, positive,
+            source,
+        )  # fmt: skip
+    try:
+        y, negative, positive, rarer = labelled(source, reading.positive)
+    except TableError as error:
+        error.obstacles[0].hint += " (or take halves of the labels with --binarize even-odd)"
+        raise
+    return TwoClasses(source.name, source.data, y, negative, positive, source, rarer)
+
+
+def _loaded(data: str, reading: Learning) -> Bunch:
+    """The rows of a file, or of a data set known by name."""
+    path = given_file(data)
+    if isinstance(path, Path) and not path.exists():
+        if _known(data):
+            given = [flag for flag in reading.given() if flag != FLAGS["positive"]]
+            if given:
+                raise ValueError(f"{given[0]} is for files; {data} is a data set known by name.")
+            return datasets.load(data)
+        if not path.suffix and len(path.parts) == 1:
+            raise ValueError(_neither(data))
+    try:
+        return datasets.read(path, **reading.arguments())
+    except TableError as error:
+        raise _with_labels(error, reading) from None
+
+
+def _with_labels(error: TableError, reading: Learning) -> TableError:
+    """The same error, and what is wrong with the labels besides."""
+    if error.found is None or error.found.target is None:
+        return error
+    try:
+        labelled(error.found, reading.positive)
+    except TableError as other:
+        remedy = {**(error.remedy or {}), **(other.remedy or {})}
+        return TableError(error.path, [*error.obstacles, *other.obstacles], remedy, error.found)
+    except ValueError:  # said once the table is read
+        pass
+    return error
+
+
+def labelled(source: Bunch, positive: str | None) -> tuple[np.ndarray, Any, Any, bool]:
+    """Two classes from the labels of a file or data set.
+
+    Parameters
+    ----------
+    source : Bunch
+        What `datasets.read` or `datasets.load` gives.
+    positive : str or None
+        The positive label as the command line gave it; None for the larger of two numbers, and
+        the rarer of two words.
+
+    Returns
+    -------
+    y : ndarray, shape (n,)
+        The labels as they were where the positive one is the larger of two, else +1 and −1.
+    negative, positive : label
+        What the classes are called in the file.
+    rarer : bool
+        Whether the positive label is so because it is the rarer.
+    """
+    y = np.asarray(source.target)
+    path = source.files[0] if len(source.files) == 1 else source.name
+    found, counts = np.unique(y, return_counts=True)
+    labels = found.tolist()
+    listed = ", ".join(map(str, labels[:5])) + (", …" if len(labels) > 5 else "")
+    if len(labels) < 2:
+        raise ValueError(
+            f"{path}: all rows have the label {listed}; ranking needs rows of two classes."
+        )
+    if positive is None and len(labels) > 2:
+        what = f"{len(labels):,} different labels ({listed})"
+        hint = "name the one to rank first with --positive LABEL, against all others"
+        some = {"positive": str(labels[int(np.argmin(counts))])} if len(labels) <= _MANY else None
+        obstacle = Obstacle("labels", what, hint, remedy=some)
+        raise TableError(path, [obstacle], some)
+    rarer = positive is None and y.dtype.kind not in "iufb"
+    try:
+        # of two that are equally frequent the larger
+        label = (
+            labels[int(counts[1] <= counts[0]) if rarer else 1]
+            if positive is None
+            else datasets.find_label(y, positive)
+        )
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    others = [other for other in labels if other != label]
+    negative = others[0] if len(others) == 1 else f"not {label}"
+    rarer = rarer and bool(counts[0] != counts[1])
+    if len(others) == 1 and label == labels[1]:
+        return y, negative, label, rarer
+    return np.where(y == label, 1, -1), negative, label, rarer
 
 
 def prepared(
-    rows: TwoClasses, impute: bool, category: Sequence[str] | None, scale: Scale
+    rows: TwoClasses, reading: Learning, scale: Scale = Scale.none
 ) -> tuple[Any, Any, Any]:
     """Turn the rows into numbers, and scale them.
 
@@ -196,8 +265,10 @@ def prepared(
     ----------
     rows : TwoClasses
         What was read.
-    impute, category, scale
-        As the command line has them.
+    reading : Learning
+        How it was read.
+    scale : Scale
+        As the command line has it.
 
     Returns
     -------
@@ -208,17 +279,15 @@ def prepared(
     X : ndarray or csr_matrix
         The rows as these give them.
     """
-    front, X = None, rows.X
-    if rows.table is not None:
-        front, X = fit_front(rows.table, impute, rows.name, category)
-    check_sizes(X, names_of(rows.table, front), rows.name)
+    front, X = fit_front(rows.source, reading)
+    check_sizes(X, names_of(rows.source, front), rows.source.name)
     if scale is Scale.none:
         return front, None, X
     from sklearn.preprocessing import Normalizer
 
     unit_norm = Normalizer().fit(X)
-    if front is None and rows.table is not None and rows.table.feature_names is not None:
-        unit_norm.feature_names_in_ = np.array(rows.table.feature_names, dtype=object)
+    if front is None and rows.source.feature_names is not None:
+        unit_norm.feature_names_in_ = np.array(rows.source.feature_names, dtype=object)
     return front, unit_norm, datasets.scale(X, scale.value)
 
 

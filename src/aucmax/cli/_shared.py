@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,20 +23,21 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from sklearn.utils import Bunch
 from typer.core import TyperGroup
 
 from aucmax import datasets, persist
 from aucmax._progress import working
-from aucmax.errors import ModelFileError
+from aucmax.cli._inputs import inputs_of
+from aucmax.cli._options import FLAGS, Reading
+from aucmax.datasets.obstacles import TableError
+from aucmax.errors import DataWarning, ModelFileError
 from aucmax.metrics import AUCTest
 
 __all__ = [
-    "Drop",
     "Html",
     "Json",
     "OneLineErrors",
-    "Positive",
-    "Target",
     "check_folder",
     "check_html",
     "class_names",
@@ -61,29 +62,6 @@ __all__ = [
 # ---- options that several commands take
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
-Target = Annotated[
-    str | None,
-    typer.Option(
-        "--target",
-        metavar="COLUMN",
-        help="Label column of a CSV or Parquet file; else the one called target, label, y or "
-        "class (or, with a model, the column it was trained on).",
-    ),
-]
-Positive = Annotated[
-    str | None,
-    typer.Option(
-        "--positive",
-        metavar="LABEL",
-        help="The label to rank first, against all others; else the larger of two labels (or, "
-        "with a model, the one it was trained for).",
-    ),
-]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option("--drop", metavar="COLUMN", help="Column to leave out; may be repeated."),
-]
-
 Html = Annotated[
     Path | None,
     typer.Option("--html", metavar="FILE", help="Write a report: one .html file, self-contained."),
@@ -102,9 +80,24 @@ def help_of(command: Callable[..., None]) -> str:
 _given: contextvars.ContextVar[tuple[str, ...]] = contextvars.ContextVar("given", default=())
 
 
-def command_line() -> str:
-    """The command that is running, as one could type it again."""
-    return shlex.join(["aucmax", *_given.get()])
+def command_line(more: Mapping[str, Any] | None = None) -> str:
+    """The command that is running, as one could type it again.
+
+    Parameters
+    ----------
+    more : mapping, optional
+        Further arguments of `datasets.read`, to be added as options.
+    """
+    words = ["aucmax", *_given.get()]
+    for name, value in (more or {}).items():
+        flag = FLAGS[name]
+        if value is True:
+            words += [flag] * (flag not in words)
+            continue
+        for text in value if isinstance(value, list) else [value]:
+            # a value that starts with a dash would look like an option
+            words += [f"{flag}={text}"] if text.startswith("-") else [flag, text]
+    return shlex.join(words)
 
 
 # ---- errors
@@ -142,7 +135,10 @@ class OneLineErrors(TyperGroup):
             message = _message(error)
             if message is None:
                 raise
-            tell("error", message)
+            if isinstance(error, TableError):
+                _tell_of_table(error)
+            else:
+                tell("error", message)
             code = 2
         sys.exit(ended.code(code if isinstance(code, int) else 0))
 
@@ -229,6 +225,17 @@ def _interrupt() -> None:
         _thread.interrupt_main()
 
 
+def _tell_of_table(error: TableError) -> None:
+    """Print all that stands in the way of reading a table, and a command that solves it."""
+    first, *more = error.report().split("\n")
+    tell("error", first)
+    print(*more, sep="\n", end="\n" if more else "", file=sys.stderr)
+    if error.remedy:
+        unsolved = any(one.remedy is None for one in error.obstacles)
+        start = "Once that is corrected, this reads the rest" if unsolved else "This reads it"
+        print(f"{start}:\n  {command_line(error.remedy)}", file=sys.stderr)
+
+
 def tell(kind: str, message: str) -> None:
     """Print one line on stderr."""
     print(f"{kind}: {' '.join(message.split())}", file=sys.stderr)
@@ -248,6 +255,7 @@ def _warnings_in_one_line() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", ConvergenceWarning)
+        warnings.simplefilter("always", DataWarning)
         warnings.filterwarnings("always", "no solver takes", UserWarning)
         warnings.showwarning = show
         yield
@@ -371,29 +379,15 @@ def feature_names(model: Any) -> list[str] | None:
     return None if names is None else [str(name) for name in names]
 
 
-def read_for(
-    model: Any,
-    path: Path,
-    *,
-    labels: str,
-    target: str | None,
-    drop: Sequence[str] | None = None,
-) -> datasets.Table:
+def read_for(model: Any, path: Any, reading: Reading, *, labels: str) -> Bunch:
     """Read rows for a model: its features by name where it has names, by position where not."""
-    names = feature_names(model)
-    source = getattr(model, "source_", None) or {}
-    if target is None:
-        target = source.get("target")
-    return datasets.read(
-        path,
-        target=target,
-        labels=labels,
-        drop=tuple(drop or ()),
-        columns=names,
-        n_features=int(model.n_features_in_),
-        text=tuple(source.get("text", ())),
-        missing=bool(source.get("missing", False)),
-    )
+    arguments = reading.arguments()
+    if arguments["target"] is None:
+        arguments["target"] = (getattr(model, "source_", None) or {}).get("target")
+    inputs = inputs_of(model)
+    rows = datasets.read(path, **arguments, **inputs.arguments, labels=labels)
+    rows.data = inputs.given(rows)
+    return rows
 
 
 def scores_of(model: Any, X: Any) -> np.ndarray:

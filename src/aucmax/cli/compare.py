@@ -11,23 +11,21 @@ from rich.table import Table
 
 from aucmax._progress import Working
 from aucmax.cli import _compare_page, _compare_text
-from aucmax.cli._columns import Category, Impute, OneHot
 from aucmax.cli._data import (
     Binarize,
     DataArgument,
     Scale,
     ScaleOption,
     TwoClasses,
+    described,
     prepared,
     two_classes,
     words,
 )
+from aucmax.cli._options import Learning
 from aucmax.cli._shared import (
-    Drop,
     Html,
     Json,
-    Positive,
-    Target,
     check_html,
     console,
     counted,
@@ -55,6 +53,7 @@ __all__ = ["compare"]
 
 def compare(
     data: DataArgument,
+    reading: Learning,
     solvers: Annotated[
         str | None,
         typer.Option(
@@ -88,12 +87,6 @@ def compare(
     scale: ScaleOption = Scale.none,
     tol: Annotated[float, typer.Option(help="Optimality at which to stop.")] = 1e-4,
     max_iter: Annotated[int, typer.Option(help="Most iterations or epochs.")] = 1000,
-    impute: Impute = False,
-    one_hot: OneHot = False,
-    category: Category = None,
-    target: Target = None,
-    positive: Positive = None,
-    drop: Drop = None,
     binarize: Binarize = None,
     html: Html = None,
     as_json: Json = False,
@@ -123,17 +116,8 @@ def compare(
     setting = Setting(alpha, l1_ratio, loss, standardize, tol, max_iter, seed)
     setting.check()
     with working(f"reading {data}", as_json):
-        rows = two_classes(
-            data,
-            target=target,
-            positive=positive,
-            drop=drop,
-            binarize=binarize,
-            text=one_hot,
-            missing=impute,
-            categories=tuple(category or ()),
-        )
-        _, _, X = prepared(rows, impute, category, scale)
+        rows = two_classes(data, reading, binarize)
+        _, _, X = prepared(rows, reading, scale)
         rows = dataclasses.replace(rows, X=X)
         parts = splits_of(rows, splits, test_size, seed)
     _warn_of_few(rows, parts[0])
@@ -299,11 +283,7 @@ def _report(
 
 def _print(report: dict[str, Any]) -> None:
     screen = console()
-    share = report["positives"] / report["rows"]
-    screen.print(
-        f"{report['data']}: {report['rows']:,} rows, {report['features']:,} features, "
-        f"{100 * share:.3g} % positive (label {report['positive']})"
-    )
+    screen.print(described(report))
     plural = "" if report["splits"] == 1 else "s"
     screen.print(
         f"{report['splits']} split{plural}: {report['training_rows']:,} rows to train, "

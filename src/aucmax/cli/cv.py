@@ -11,31 +11,23 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from aucmax.cli._columns import (
-    Category,
-    Impute,
-    OneHot,
-    in_front,
-    keep_names,
-    source_of,
-)
+from aucmax.cli._columns import in_front, keep_names, source_of
 from aucmax.cli._data import (
     Binarize,
     DataArgument,
     Scale,
     ScaleOption,
     TwoClasses,
+    described,
     numbers,
     prepared,
     two_classes,
     words,
 )
+from aucmax.cli._options import Learning
 from aucmax.cli._shared import (
-    Drop,
     Html,
     Json,
-    Positive,
-    Target,
     check_folder,
     check_html,
     command_line,
@@ -54,13 +46,14 @@ from aucmax.report.chart import Panel, auc_floor, panels
 from aucmax.report.text import auc_text
 from aucmax.selection import Grid, SearchProgress, best_cell
 
-__all__ = ["cv"]
+__all__ = ["cv", "folds_of"]
 
 DEFAULT_LOSSES: tuple[str, ...] = tuple(AUCClassifierCV().losses)
 
 
 def cv(
     data: DataArgument,
+    reading: Learning,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="MODEL", help="Where to save the best model."),
@@ -98,12 +91,6 @@ def cv(
     tol: Annotated[float, typer.Option(help="Optimality at which to stop.")] = 1e-4,
     max_iter: Annotated[int, typer.Option(help="Most iterations of a fit.")] = 1000,
     scale: ScaleOption = Scale.none,
-    impute: Impute = False,
-    one_hot: OneHot = False,
-    category: Category = None,
-    target: Target = None,
-    positive: Positive = None,
-    drop: Drop = None,
     binarize: Binarize = None,
     html: Html = None,
     as_json: Json = False,
@@ -130,16 +117,7 @@ def cv(
         "losses": list(DEFAULT_LOSSES) if losses is None else words(losses),
     }
     with working(f"reading {data}", as_json) as now:
-        rows = two_classes(
-            data,
-            target=target,
-            positive=positive,
-            drop=drop,
-            binarize=binarize,
-            text=one_hot,
-            missing=impute,
-            categories=tuple(category or ()),
-        )
+        rows = two_classes(data, reading, binarize)
         rarest = min(np.unique(rows.y, return_counts=True)[1])
         if rarest < folds:
             raise ValueError(
@@ -147,10 +125,10 @@ def cv(
                 f"{folds} folds; use --folds."
             )
         now("preparing the rows")
-        front, unit_norm, X = prepared(rows, impute, category, scale)
+        front, unit_norm, X = prepared(rows, reading, scale)
     few_positives(int(rows.is_positive.sum()), len(rows.y), "row")
-    parts = _folds(rows.y, folds, seed)
     reached: list[SearchProgress] = []
+    parts = folds_of(rows.y, folds, seed)
     model = AUCClassifierCV(
         **settings, cv=parts, n_jobs=jobs, tol=tol, max_iter=max_iter, verbose=not as_json,
         callback=reached.append,
@@ -162,15 +140,12 @@ def cv(
         raise _interrupted(reached, rows, as_json) from None
     seconds = time.perf_counter() - started
     best = tuned.best_estimator_
-    if rows.table is not None:
-        keep_names(best, rows.table, front)
+    keep_names(best, rows.source, front)
     report = _report(rows, tuned, parts, scale, seed, X.shape[1])
     report["seconds"] = seconds
     if output is not None:
         whole = in_front(front, best, unit_norm)
-        whole.source_ = source_of(
-            rows.table, rows.negative, rows.positive, impute, front=unit_norm is not None
-        )
+        whole.source_ = source_of(rows, reading, front=whole is not best)
         save(whole, output)
         report["model"] = str(output)
     if html is not None:
@@ -183,7 +158,7 @@ def cv(
         _print(report)
 
 
-def _folds(y: np.ndarray, folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+def folds_of(y: np.ndarray, folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Row numbers of the folds."""
     from sklearn.model_selection import StratifiedKFold
 
@@ -324,11 +299,7 @@ def _axis(report: dict[str, Any]) -> tuple[float, float]:
 
 def _print(report: dict[str, Any]) -> None:
     screen = console()
-    share = report["positives"] / report["rows"]
-    screen.print(
-        f"{report['data']}: {report['rows']:,} rows, {report['features']:,} features, "
-        f"{100 * share:.3g} % positive (label {report['positive']})"
-    )
+    screen.print(described(report))
     screen.print(
         f"{report['folds']} folds, {counted(report['settings_tried'], 'setting')}, "
         f"{report['seconds']:.2f} seconds\n"

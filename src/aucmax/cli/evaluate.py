@@ -12,12 +12,10 @@ from rich.table import Table
 
 from aucmax import metrics
 from aucmax.cli._columns import front_of
+from aucmax.cli._options import Judging, given_file
 from aucmax.cli._shared import (
-    Drop,
     Html,
     Json,
-    Positive,
-    Target,
     check_folder,
     check_html,
     class_names,
@@ -45,8 +43,12 @@ __all__ = ["evaluate"]
 def evaluate(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Saved by 'aucmax train'.")],
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Rows and labels the model has not seen.")
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Rows and labels the model has not seen; - for standard input."
+        ),
     ],
+    reading: Judging,
     other: Annotated[
         Path | None,
         typer.Argument(metavar="OTHER", help="A second model, to be compared with the first."),
@@ -60,9 +62,6 @@ def evaluate(
             "cross-validation and trained on these rows.",
         ),
     ] = None,
-    target: Target = None,
-    positive: Positive = None,
-    drop: Drop = None,
     k: Annotated[
         int | None,
         typer.Option("--k", help="Rows counted by precision@k; else the number of positives."),
@@ -102,40 +101,41 @@ def evaluate(
         from aucmax.report.roc import check_format
 
         check_format(plot)
-    with working(f"reading {file.name}", as_json) as now:
+    source = given_file(file)
+    with working(f"reading {source.name}", as_json) as now:
         fitted = load_model(model)
         # read per model: each finds its own features, by name
-        table = read_for(fitted, file, labels="required", target=target, drop=drop)
-        is_positive, label = _positives(fitted, file, table.y, positive)
+        table = read_for(fitted, source, reading, labels="required")
+        is_positive, label = _positives(fitted, source, table.target, reading.positive)
         few_positives(int(is_positive.sum()), len(is_positive), "row")
-        scores = {_title(model, other): scores_of(fitted, table.X)}
+        scores = {_title(model, other): scores_of(fitted, table.data)}
         if other is not None:
             second = load_model(other)
-            X = read_for(second, file, labels="none", target=target, drop=drop).X
+            X = read_for(second, source, reading, labels="none").data
             name = _title(other, model)
             scores[f"{name} (again)" if name in scores else name] = scores_of(second, X)
         if logistic is not None:
             from aucmax.rivals import BalancedLogisticRegression
 
             now(f"tuning logistic regression on {logistic.name}")
-            rows = read_for(fitted, logistic, labels="required", target=target, drop=drop)
-            y, _ = _positives(fitted, logistic, rows.y, positive)
+            rows = read_for(fitted, logistic, reading, labels="required")
+            y, _ = _positives(fitted, logistic, rows.target, reading.positive)
             # text and missing values reach the rival as they reach the model
             ready = front_of(fitted)
-            rival = BalancedLogisticRegression(random_state=seed).fit(ready(rows.X), y)
-            scores["logistic regression"] = rival.decision_function(ready(table.X))
+            rival = BalancedLogisticRegression(random_state=seed).fit(ready(rows.data), y)
+            scores["logistic regression"] = rival.decision_function(ready(table.data))
         now("measuring")
-        report = _report(file, label, is_positive, scores, k, fpr, confidence)
+        report = _report(source, label, is_positive, scores, k, fpr, confidence)
         page = None
         if html is not None:
             now("drawing the report")
-            page = _page(report, is_positive, scores, table.X.shape[1], seed, logistic)
+            page = _page(report, is_positive, scores, table.data.shape[1], seed, logistic)
         # both files are written when all else is done
         if plot is not None:
             from aucmax.report.roc import roc_plot
 
             now("drawing the curves")
-            roc_plot(is_positive, scores, plot, title=file.name, confidence=confidence)
+            roc_plot(is_positive, scores, plot, title=source.name, confidence=confidence)
             report["plot"] = str(plot)
         if page is not None and html is not None:
             from aucmax.report.page import write_page
@@ -153,7 +153,7 @@ def _title(path: Path, beside: Path | None) -> str:
     return str(path) if beside is not None and beside.name == path.name else path.name
 
 
-def _positives(model: Any, path: Path, y: Any, positive: str | None) -> tuple[np.ndarray, Any]:
+def _positives(model: Any, path: Any, y: Any, positive: str | None) -> tuple[np.ndarray, Any]:
     """Which rows are positive, and the label that says so in the file."""
     known = class_names(model)
     labels = np.unique(y).tolist()
@@ -180,7 +180,7 @@ def _positives(model: Any, path: Path, y: Any, positive: str | None) -> tuple[np
 
 
 def _report(
-    file: Path,
+    file: Any,
     label: Any,
     is_positive: np.ndarray,
     scores: dict[str, np.ndarray],

@@ -12,9 +12,8 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from aucmax._replacing import replacing
+from aucmax.cli._options import Reading, given_file
 from aucmax.cli._shared import (
-    Drop,
-    Target,
     check_folder,
     class_names,
     counted,
@@ -33,16 +32,15 @@ def score(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Rows to score. CSV and Parquet columns are found by the names the model has; "
-            "further columns do not matter, nor do labels.",
+            help="Rows to score, - for standard input. CSV and Parquet columns are found by the "
+            "names the model has; further columns do not matter, nor do labels.",
         ),
     ],
+    reading: Reading,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write here instead of to stdout."),
     ] = None,
-    target: Target = None,
-    drop: Drop = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object per row instead of CSV.")
     ] = False,
@@ -57,9 +55,10 @@ def score(
         aucmax score booked.aucmax new_visits.csv -o scores.csv
     """
     check_folder(output, file, model)
-    with working(f"reading {file.name}", output is None) as now:
+    source = given_file(file)
+    with working(f"reading {source.name}", output is None) as now:
         fitted = load_model(model)
-        X = read_for(fitted, file, labels="none", target=target, drop=drop).X
+        X = read_for(fitted, source, reading, labels="none").data
         now(f"scoring {X.shape[0]} rows")
         scores = scores_of(fitted, X).tolist()
         names = class_names(fitted)
@@ -71,7 +70,8 @@ def score(
     if output is None:
         write(sys.stdout, rows)
     else:
-        print(f"{counted(len(rows), 'score')} written to {output}", file=sys.stderr)
+        written = f"{counted(len(rows), 'score')} written to {output}"
+        print(f"{written}; higher is more likely {names[1]}", file=sys.stderr)
 
 
 def _write_csv(stream: TextIO, rows: Iterable[tuple[int, float, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""``aucmax train``: fit a model to a file and save it."""
+"""``aucmax train``: tune or fit a model to a file, and save it."""
 
 from __future__ import annotations
 
@@ -9,23 +9,11 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from aucmax import datasets
-from aucmax.cli._columns import (
-    Category,
-    Impute,
-    OneHot,
-    check_sizes,
-    fit_front,
-    in_front,
-    keep_names,
-    names_of,
-    source_of,
-)
+from aucmax.cli._columns import in_front, keep_names, source_of
+from aucmax.cli._data import DataArgument, TwoClasses, described, prepared, two_classes
+from aucmax.cli._options import Learning, given_file
 from aucmax.cli._shared import (
-    Drop,
     Json,
-    Positive,
-    Target,
     check_folder,
     console,
     counted,
@@ -34,175 +22,161 @@ from aucmax.cli._shared import (
     scores_of,
     working,
 )
-from aucmax.datasets import find_label
-from aucmax.estimators import AUCClassifier
+from aucmax.cli.cv import folds_of
+from aucmax.estimators import AUCClassifier, AUCClassifierCV
+from aucmax.losses import LOSSES
 from aucmax.metrics import auc_interval
 from aucmax.persist import save
 from aucmax.report.text import auc_text, interval_text
 
-__all__ = ["labelled", "train"]
+__all__ = ["train"]
+
+FOLDS = 5
 
 
 def train(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="Rows to learn from: .csv, .tsv or .parquet, else svmlight text; text may be "
-            "compressed (.gz, .bz2, .xz).",
-        ),
-    ],
+    data: DataArgument,
+    reading: Learning,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to save the model.")
     ],
-    target: Target = None,
-    positive: Positive = None,
-    drop: Drop = None,
-    alpha: Annotated[float, typer.Option(help="Strength of the penalty, 0 or more.")] = 1e-4,
+    alpha: Annotated[
+        float | None, typer.Option(help="Strength of the penalty, 0 or more; not tuned then.")
+    ] = None,
     l1_ratio: Annotated[
-        float, typer.Option(help="Share of the l1 part of the penalty, from 0 to 1.")
-    ] = 0.0,
-    loss: Annotated[str, typer.Option(help="Pairwise loss.")] = "square",
+        float | None,
+        typer.Option(help="Share of the l1 part of the penalty, from 0 to 1; not tuned then."),
+    ] = None,
+    loss: Annotated[
+        str | None, typer.Option(help=f"Of {', '.join(LOSSES)}; not tuned then.")
+    ] = None,
     standardize: Annotated[
-        float,
-        typer.Option(help="From 0 (features as given) to 1 (features of equal spread)."),
-    ] = 0.0,
+        float | None,
+        typer.Option(
+            help="From 0 (features as given) to 1 (features of equal spread); not tuned then."
+        ),
+    ] = None,
     solver: Annotated[
-        str, typer.Option(help="A solver by name, or auto: the exact optimum.")
-    ] = "auto",
+        str | None,
+        typer.Option(help="A solver by name, or auto: the exact optimum; not tuned then."),
+    ] = None,
     tol: Annotated[float, typer.Option(help="Optimality at which to stop.")] = 1e-4,
     max_iter: Annotated[int, typer.Option(help="Most iterations or epochs.")] = 1000,
-    seed: Annotated[int | None, typer.Option(help="Makes stochastic solvers repeatable.")] = None,
-    impute: Impute = False,
-    one_hot: OneHot = False,
-    category: Category = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the folds, and of stochastic solvers.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Fit a ranking model to a file and save it.
 
     Rows with the positive label get higher scores than the others: the fit maximises the area
     under the ROC curve. Labels may be numbers or text; of more than two, --positive says which
-    one is ranked against the rest. With --impute and --one-hot scikit-learn's transformers stand
-    in front of the model and are saved with it.
+    one is ranked against the rest.
+
+    The loss, standardize and alpha are tuned by cross-validation, as 'aucmax cv' does it, unless
+    one of these settings, l1-ratio or solver is given: then nothing is tuned, and those that were
+    not given have their defaults.
+
+    With --impute and --one-hot scikit-learn's transformers stand in front of the model and are
+    saved with it.
 
     Examples:
 
-        aucmax train visits.csv --target booked --drop id -o booked.aucmax
+        aucmax train visits.csv --target booked -o booked.aucmax
 
-        aucmax train visits.csv --target booked --impute --one-hot -o booked.aucmax
+        aucmax train visits.csv --impute --one-hot --dates -o booked.aucmax
+
+        aucmax train visits.csv --loss square --alpha 0.01 -o booked.aucmax
     """
-    check_folder(output, file)
-    model = AUCClassifier(
-        alpha,
-        l1_ratio,
-        loss=loss,
-        standardize=standardize,
-        solver=solver,
-        tol=tol,
-        max_iter=max_iter,
-        random_state=seed,
-    )
-    with working(f"reading {file.name}", as_json) as now:
-        table = datasets.read(
-            file,
-            target=target,
-            drop=tuple(drop or ()),
-            text=one_hot,
-            missing=impute,
-            categories=tuple(category or ()),
-        )
-        y, negative_name, positive_name = labelled(file, table.y, positive)
-        front, X = fit_front(table, impute, str(file), category)
-        check_sizes(X, names_of(table, front), str(file))
-        now(f"fitting {X.shape[0]} rows of {X.shape[1]} features")
-        started = time.perf_counter()
-        model.fit(X, y)
-        seconds = time.perf_counter() - started
-        keep_names(model, table, front)
-        whole = in_front(front, model)
-        # what the labels were called in the file, for score, evaluate and show
-        whole.source_ = source_of(table, negative_name, positive_name, impute)
-        interval = auc_interval(y, scores_of(model, X))
-        now(f"saving {output.name}")
-        save(whole, output)  # last, so that Ctrl-C leaves no model behind
-    positives = int(np.count_nonzero(y == model.classes_[1]))
+    check_folder(output, Path(data))
+    settings: dict[str, Any] = {
+        "alpha": alpha,
+        "l1_ratio": l1_ratio,
+        "loss": loss,
+        "standardize": standardize,
+        "solver": solver,
+    }
+    given = {name: value for name, value in settings.items() if value is not None}
+    fixed = AUCClassifier(**given, tol=tol, max_iter=max_iter, random_state=seed)
+    with working(f"reading {given_file(data).name}", as_json):
+        rows = two_classes(data, reading)
+        front, _, X = prepared(rows, reading)
+    facts = {**rows.facts(), "features": int(X.shape[1]), "columns": int(rows.X.shape[1])}
+    folds = min(FOLDS, facts["positives"], facts["rows"] - facts["positives"])
+    started = time.perf_counter()
+    how: dict[str, Any] = {"tuned": False}
+    if given or folds < 2:
+        with working(f"fitting {described(facts)}", as_json):
+            model = fixed.fit(X, rows.y)
+    else:
+        parts = folds_of(rows.y, folds, seed)
+        search = AUCClassifierCV(cv=parts, tol=tol, max_iter=max_iter, verbose=not as_json)
+        search.fit(X, rows.y)
+        model = search.best_estimator_
+        how = {
+            "tuned": True,
+            "folds": folds,
+            "settings_tried": int(np.isfinite(search.auc_path_).any(axis=0).sum()),
+            "held_out_auc": float(search.best_score_),
+        }
     report = {
         "model": str(output),
-        "rows": len(y),
-        "features": int(model.n_features_in_),
-        "columns": len(table.feature_names) if table.feature_names else None,
-        "positive": positive_name,
-        "negative": negative_name,
-        "positives": positives,
-        "negatives": len(y) - positives,
+        **facts,
+        "negatives": facts["rows"] - facts["positives"],
+        **how,
+        **{name: getattr(model, name) for name in ("loss", "standardize", "l1_ratio", "alpha")},
         "solver": model.solver_,
         "iterations": int(model.n_iter_),
         "objective": model.objective_,
         "optimality": model.optimality_,
-        "training_auc": interval._asdict(),
-        "seconds": seconds,
+        "training_auc": auc_interval(rows.y, scores_of(model, X))._asdict(),
+        "seconds": time.perf_counter() - started,
     }
+    _save(model, front, rows, reading, output)  # last, so that Ctrl-C leaves no model behind
     if as_json:
         print_json(report)
     else:
-        _print(report)
+        _print(report, given)
 
 
-def labelled(path: Path, y: Any, positive: str | None) -> tuple[np.ndarray, Any, Any]:
-    """Two classes from a file's labels.
-
-    Parameters
-    ----------
-    path : Path
-        For messages.
-    y : ndarray, shape (n,)
-        The labels of the file.
-    positive : str or None
-        The positive label as the command line gave it; None for the larger of two.
-
-    Returns
-    -------
-    y : ndarray, shape (n,)
-        The labels as they were where the positive one is the larger of two, else +1 and −1.
-    negative, positive : label
-        What the classes are called in the file.
-    """
-    labels = np.unique(y).tolist()
-    listed = ", ".join(map(str, labels[:5])) + (", …" if len(labels) > 5 else "")
-    if len(labels) < 2:
-        raise ValueError(
-            f"{path}: all rows have the label {listed}; ranking needs rows of two classes."
-        )
-    if positive is None:
-        if len(labels) > 2:
-            raise ValueError(
-                f"{path}: {len(labels)} different labels ({listed}); name the one to rank first "
-                "with --positive LABEL, against all others."
-            )
-        return y, labels[0], labels[1]
-    try:
-        label = find_label(y, positive)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    others = [other for other in labels if other != label]
-    negative = others[0] if len(others) == 1 else f"not {label}"
-    if len(others) == 1 and label == labels[1]:
-        return y, negative, label
-    return np.where(np.asarray(y) == label, 1, -1), negative, label
+def _save(
+    model: AUCClassifier, front: Any, rows: TwoClasses, reading: Learning, output: Path
+) -> None:
+    keep_names(model, rows.source, front)
+    whole = in_front(front, model)
+    # what the labels were called in the file, for score, evaluate and show
+    whole.source_ = source_of(rows, reading, front=front is not None)
+    save(whole, output)
 
 
-def _print(report: dict[str, Any]) -> None:
+def _print(report: dict[str, Any], given: dict[str, Any]) -> None:
     auc, features = report["training_auc"], f"{report['features']:,}"
-    if report["columns"] not in (None, report["features"]):
+    if report["columns"] != report["features"]:
         features += f"  (from {counted(report['columns'], 'column')})"
+    settings = (
+        f"loss {report['loss']}, standardize {report['standardize']:g}, l1 ratio "
+        f"{report['l1_ratio']:g}, alpha {report['alpha']:.3g}"
+    )
+    if report["tuned"]:
+        how = (
+            f"the best of {counted(report['settings_tried'], 'setting')} in {report['folds']} folds"
+        )
+        tuned = [
+            ("tuned", f"{settings}: {how}"),
+            ("held-out AUC", f"{auc_text(report['held_out_auc'])}  (of the best, so optimistic)"),
+        ]
+    else:
+        why = (
+            f"{', '.join('--' + name.replace('_', '-') for name in given)} given"
+            if given
+            else "the rarer class has one row"
+        )
+        tuned = [("not tuned", f"{settings}: {why}")]
     screen = console()
+    screen.print(described(report), soft_wrap=True)
     screen.print(
         pairs_table(
             [
-                ("rows", f"{report['rows']:,}"),
                 ("features", features),
-                ("positive", f"{report['positive']}  ({counted(report['positives'], 'row')})"),
-                ("negative", f"{report['negative']}  ({counted(report['negatives'], 'row')})"),
+                *tuned,
                 ("solver", f"{report['solver']}, {counted(report['iterations'], 'iteration')}"),
                 ("objective", f"{report['objective']:.6g}"),
                 ("optimality", f"{report['optimality']:.1e}  (0 at the optimum)"),

@@ -10,15 +10,18 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.datasets.codes import doubts, zero_padded
+from aucmax.datasets.dates import EXAMPLES, ISO, day_number, days_of_arrow, forms_of
 from aucmax.datasets.files import fault, opened
+from aucmax.datasets.obstacles import Obstacle, TableError
 from aucmax.datasets.svmlight import label_too_large, whole_labels
 from aucmax.datasets.transforms import listing
 from aucmax.errors import DataFileError
@@ -37,10 +40,20 @@ _WRITTEN = re.compile(r"[+-]?[$€£]?[0-9]+([.,][0-9]{3})*([.,][0-9]+)?([eE][+-
 _MOSTLY = 0.5  # share of numbers from which many different values are no categories
 _NEARLY_ALL = 0.9  # share of numbers from which no other value is taken for a category
 _FEW_VALUES = 20
-_MISSING = ("", "na", "n/a", "nan", "null", "none")
-# Where missing values are taken: "none" may be a category, and UCI's files have "?".
-_NO_NUMBER = (*_MISSING, "?")
+# Numbers with a decimal comma; those of groups of three digits may have thousands instead.
+_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+([eE][+-]?[0-9]+)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+")
+_SAMPLE = 50  # values that decide of which forms a date may be
+_NAMES = {
+    "%d/%m/%Y": "day/month/year",
+    "%m/%d/%Y": "month/day/year",
+    "%d-%m-%Y": "day-month-year",
+    "%m-%d-%Y": "month-day-year",
+}
+# What stands for a missing value: "none" may be a category, and UCI's files have "?".
+_NO_NUMBER = ("", "na", "n/a", "nan", "null", "none", "?")
 _NO_WORD = ("", "na", "n/a", "nan", "null", "?")
+_SEPARATORS = ";\t|,"
 # pandas stores a row index in Parquet under this name.
 _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
 
@@ -54,13 +67,16 @@ class Choice:
     drop: tuple[str, ...]
     columns: tuple[str, ...] | None
     text: bool | tuple[str, ...] = False
-    missing: bool = False
+    missing: bool | tuple[str, ...] = False
     categories: tuple[str, ...] = ()
+    dates: bool | Mapping[str, str] = False
+    sep: str | None = None
+    decimal: str = "."
 
     @property
-    def mixed(self) -> bool:
-        """Whether text or missing values are taken."""
-        return bool(self.text) or self.missing or bool(self.categories)
+    def date_forms(self) -> Mapping[str, str]:
+        """The forms of the columns known to be dates."""
+        return self.dates if isinstance(self.dates, Mapping) else {}
 
     @property
     def for_model(self) -> bool:
@@ -71,16 +87,55 @@ class Choice:
         """Whether a column is text because the caller says so, whatever it holds."""
         return name in self.categories or (isinstance(self.text, tuple) and name in self.text)
 
+    def may_have_gaps(self, name: str) -> bool:
+        """Whether missing values of a column are taken."""
+        return name in self.missing if isinstance(self.missing, tuple) else self.missing
+
+    def without(self, name: str) -> dict[str, Any] | None:
+        """The remedy of leaving a column out, which a model does not allow."""
+        return None if self.for_model else {"drop": [name]}
+
+    def number(self, word: str) -> float | None:
+        """A word as a number, or None."""
+        if self.decimal != ".":
+            if "." in word:
+                return None
+            word = word.replace(self.decimal, ".")
+        return float(word) if _NUMBER.fullmatch(word) else None
+
+    def trimmed(self) -> Choice:
+        """The same with names as they are once the space around them is gone."""
+
+        def trim(names: Iterable[str]) -> tuple[str, ...]:
+            return tuple(name.strip() for name in names)
+
+        return replace(
+            self,
+            target=None if self.target is None else self.target.strip(),
+            drop=trim(self.drop),
+            columns=None if self.columns is None else trim(self.columns),
+            text=trim(self.text) if isinstance(self.text, tuple) else self.text,
+            missing=trim(self.missing) if isinstance(self.missing, tuple) else self.missing,
+            categories=trim(self.categories),
+            dates=(
+                {name.strip(): form for name, form in self.dates.items()}
+                if isinstance(self.dates, Mapping)
+                else self.dates
+            ),
+        )
+
 
 @dataclass(frozen=True)
 class Columns:
-    """Rows, labels, the names the columns had, and which of them are text."""
+    """Rows, labels, the columns' names, which are text, which dates, which look like codes."""
 
     X: NDArray[Any]
     y: NDArray | None
-    feature_names: list[str]
-    target: str | None
+    feature_names: list[str] | None = None
+    target: str | None = None
     text: tuple[str, ...] = ()
+    dates: Mapping[str, str] = field(default_factory=dict)
+    codes: tuple[Obstacle, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -91,13 +146,50 @@ class _Source:
     table: pa.Table
     place: Callable[[int], int | str]
     typed: bool = True  # the file says what is text; otherwise Arrow took it for text
+    padded: Callable[[list[str]], set[str]] = lambda names: set()  # columns such as 00501
 
 
 def read_csv(path: Path, delimiter: str, choice: Choice) -> Columns:
     """Rows and labels of a CSV file whose first line names the columns."""
+    choice, delimiter = choice.trimmed(), choice.sep or delimiter
+    raw = _header(path, delimiter)
+    _check_separator(path, raw, delimiter, choice)
+    table, hexadecimal = _arrow_table(path, delimiter, raw, choice)
+    names = table.column_names
+    _check_header(path, names, choice)
+    target, features = _choose(path, names, choice)
+    kinds = table.select([*features, *([target] if target else [])]).schema.types
+    # Arrow takes text that is not UTF-8 for bytes.
+    if any(_binary(kind) for kind in kinds):
+        raise _csv_fault(path, delimiter, "bytes that are not text")
+    if hexadecimal:
+        _refuse_hexadecimal(path, delimiter, table, [*features, *([target] if target else [])])
+    source = _Source(
+        path,
+        table,
+        lambda row: _csv_line(path, delimiter, row),
+        typed=False,
+        padded=lambda wanted: zero_padded(
+            (row for _, row in _csv_rows(path, delimiter)), names, wanted
+        ),
+    )
+    return _extract(source, target, features, choice)
+
+
+def _arrow_table(
+    path: Path, delimiter: str, raw: list[str], choice: Choice
+) -> tuple[pa.Table, bool]:
+    """The file as Arrow reads it, no space around the columns' names; and whether it has 0x."""
     import pyarrow as pa
     from pyarrow import csv as pa_csv
 
+    # what is known to be text or dates stays as it is written, "01" for instance
+    known = {
+        *choice.categories,
+        *(choice.text if isinstance(choice.text, tuple) else ()),
+        *choice.date_forms,
+    }
+    as_text = {name: pa.string() for name in raw if name.strip() in known}
     try:
         with opened(path) as stream:
             native = _Native(stream, watch=True)
@@ -105,21 +197,12 @@ def read_csv(path: Path, delimiter: str, choice: Choice) -> Columns:
                 native.file,
                 pa_csv.ReadOptions(block_size=_BLOCK_BYTES),
                 pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-                pa_csv.ConvertOptions(column_types=_text_types(choice)),
+                pa_csv.ConvertOptions(column_types=as_text or None, decimal_point=choice.decimal),
             )
-        names = table.column_names
+        table = table.rename_columns([name.strip() for name in table.column_names])
+        return table, native.hexadecimal
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise _csv_fault(path, delimiter, str(error)) from None
-    _check_header(path, names, choice)
-    target, features = _choose(path, names, choice)
-    kinds = table.select([*features, *([target] if target else [])]).schema.types
-    # Arrow takes text that is not UTF-8 for bytes.
-    if any(pa.types.is_binary(kind) for kind in kinds):
-        raise _csv_fault(path, delimiter, "bytes that are not text")
-    if native.hexadecimal:
-        _refuse_hexadecimal(path, delimiter, table, [*features, *([target] if target else [])])
-    source = _Source(path, table, lambda row: _csv_line(path, delimiter, row), typed=False)
-    return _extract(source, target, features, choice)
 
 
 class _Native:
@@ -170,12 +253,10 @@ def _refuse_hexadecimal(path: Path, delimiter: str, table: pa.Table, used: list[
                 )
 
 
-def _text_types(choice: Choice) -> dict[str, Any] | None:
-    """The type of the columns known to be text, so that "01" stays what it is."""
-    import pyarrow as pa
+def _binary(kind: pa.DataType) -> bool:
+    from pyarrow import types
 
-    named = (*choice.categories, *(choice.text if isinstance(choice.text, tuple) else ()))
-    return {name: pa.string() for name in named} or None
+    return bool(types.is_binary(kind))
 
 
 def read_parquet(path: Path, choice: Choice) -> Columns:
@@ -274,10 +355,26 @@ def _header_hint(names: list[str]) -> str:
     return "; the first line looks like data: is the header missing?" if data else ""
 
 
+def _header(path: Path, delimiter: str) -> list[str]:
+    """The columns' names as they stand in the file; none if there is no such line."""
+    return next((row for _, row in _csv_rows(path, delimiter)), [])
+
+
+def _check_separator(path: Path, names: list[str], delimiter: str, choice: Choice) -> None:
+    """Refuse a header that other characters separate."""
+    if len(names) != 1:
+        return
+    counts = {mark: names[0].count(mark) for mark in _SEPARATORS if mark != delimiter}
+    mark = max(counts, key=lambda mark: counts[mark])
+    if counts[mark]:
+        what = f"one column, {names[0]!r}: values are separated by {mark!r}"
+        hint = f"say so (--sep {mark!r})" if choice.sep is None else f"not by {delimiter!r}"
+        remedy = {"sep": mark} if choice.sep is None else None
+        raise TableError(path, [Obstacle("", what, hint, 1, remedy)])
+
+
 def _check_header(path: Path, names: list[str], choice: Choice) -> None:
-    """Refuse other separators, and a first line of numbers that do not name columns."""
-    if len(names) == 1 and re.search(r"[;\t|]", names[0]):
-        raise fault(path, f"one column, {names[0]!r}: values must be separated by commas", 1)
+    """Refuse a first line of numbers that do not name columns."""
     counted = [[str(i) for i in range(start, start + len(names))] for start in (0, 1)]
     asked = {choice.target, *(choice.columns or ())}
     if names in counted or asked & set(names):
@@ -293,26 +390,58 @@ def _extract(source: _Source, target: str | None, features: list[str], choice: C
     n = source.table.num_rows
     if not n:
         raise fault(source.path, "the table has column names but no rows")
-    read = _mixed if choice.mixed else _feature
-    found: list[NDArray[Any]] = []
     X = np.empty((n, len(features)))
+    obstacles: list[Obstacle] = []
+    text: dict[int, NDArray[Any]] = {}
+    dates: dict[str, str] = {}
     for j, name in enumerate(features):
-        values = read(source, name, choice)
-        if values.dtype == np.float64:
-            X[:, j] = values
+        try:
+            found = _feature(source, name, choice)
+        except Obstacle as obstacle:
+            obstacles.append(obstacle)
+            continue
+        if found.values.dtype == np.float64:
+            X[:, j] = found.values
         else:
-            found.append(values)
-    text = tuple(name for name in features if _is_text(source, name, choice))
+            text[j] = found.values
+        if found.form is not None:
+            dates[name] = found.form
+    y = None
+    if target is not None and choice.labels != "none":
+        try:
+            y = _labels(source, target, choice.labels)
+        except Obstacle as obstacle:
+            obstacles.append(obstacle)
+    if obstacles:
+        raise TableError(source.path, obstacles)
+    numbers = {name: X[:, j] for j, name in enumerate(features) if j not in text}
+    codes = () if choice.for_model else _codes(source, numbers, dates)
     if text:
         X = X.astype(object)
-        for name, values in zip(text, found, strict=True):
-            X[:, features.index(name)] = values
-    y = (
-        None
-        if target is None or choice.labels == "none"
-        else _labels(source, target, choice.labels)
+        for j, values in text.items():
+            X[:, j] = values
+    return Columns(X, y, features, target, tuple(features[j] for j in text), dates, codes)
+
+
+@dataclass(frozen=True)
+class _Feature:
+    """A column of numbers (float64), perhaps from dates of one form, or of text (object)."""
+
+    values: NDArray[Any]
+    form: str | None = None
+
+
+def _codes(
+    source: _Source, numbers: Mapping[str, NDArray[np.float64]], dates: Collection[str]
+) -> tuple[Obstacle, ...]:
+    """Columns of whole numbers that seem to name things rather than to measure them."""
+    padded = source.padded(list(numbers))
+    return tuple(
+        Obstacle(name, f"column {name!r} {what}", hint, remedy={option: [name]})
+        for name, values in numbers.items()
+        if name not in dates
+        for what, hint, option in doubts(name, values, name in padded)
     )
-    return Columns(X, y, features, target, text)
 
 
 def _decoded(source: _Source, name: str) -> pa.ChunkedArray:
@@ -343,100 +472,81 @@ def _floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
     return column.cast(pa.float64(), safe=False).to_numpy()
 
 
-def _feature(source: _Source, name: str, choice: Choice) -> NDArray[np.float64]:
-    column = _decoded(source, name)
-    if column.null_count == len(column):
-        raise _empty(source, name, choice)
-    if not _numeric(column.type):
-        raise _not_numeric(source, name, column, choice)
-    values = _floats(column)
-    finite = np.isfinite(values)
-    if not finite.all():
-        row = int(np.argmin(finite))
-        raise _bad_value(source, name, row, values[row], choice)
-    return values
-
-
-def _empty(source: _Source, name: str, choice: Choice) -> DataFileError:
-    hint = (
-        "; the model needs its values" if choice.for_model else f"; leave the column {_out(name)}"
-    )
-    return fault(source.path, f"column {name!r} is empty in every row{hint}")
-
-
-def _is_text(source: _Source, name: str, choice: Choice) -> bool:
-    """Whether a column is to be read as text: as the caller says, or as the file has it."""
-    if choice.is_named_text(name):
-        return True
-    if isinstance(choice.text, tuple):
-        return False
-    column = _decoded(source, name)
-    if not choice.text or not _text(column.type):
-        return False
-    if source.typed:
-        return True
-    # in CSV a word such as "None" among numbers stands for a missing one
-    known = [word for word in _stripped(column) if word.lower() not in _NO_NUMBER]
-    return not known or not all(_NUMBER.fullmatch(word) for word in known)
-
-
 def _stripped(column: pa.ChunkedArray) -> list[str]:
     return ["" if value is None else value.strip() for value in column.to_pylist()]
 
 
-def _mixed(source: _Source, name: str, choice: Choice) -> NDArray[Any]:
-    """A column of numbers (float64) or of text (object); what is missing is NaN in both."""
+def _feature(source: _Source, name: str, choice: Choice) -> _Feature:
+    """A column as numbers or text; what is missing is NaN in both."""
+    from pyarrow import types
+
     column = _decoded(source, name)
+    named = choice.is_named_text(name)
     if column.null_count == len(column):
-        # a model knows such a column from other rows
-        if choice.columns is None or not choice.missing:
-            raise _empty(source, name, choice)
-        kind = object if _is_text(source, name, choice) else np.float64
-        return np.full(len(column), np.nan, dtype=kind)
-    as_text = _is_text(source, name, choice)
-    if as_text and not choice.is_named_text(name):
-        _refuse_numbers(source, name, column, choice)
-    values, missing = (_words if as_text else _numbers)(source, name, column, choice)
-    if missing.any() and not choice.missing:
-        row = int(np.argmax(missing))
-        raise _bad_value(source, name, row, None, choice)
-    if missing.all() and choice.columns is None:
-        raise _empty(source, name, choice)
-    return values
+        return _gaps_only(name, len(column), named, choice)
+    if named:
+        return _checked(source, name, _words(name, column, choice), choice)
+    if types.is_temporal(column.type):
+        return _checked(source, name, _typed_dates(name, column, choice), choice)
+    if _numeric(column.type) and name not in choice.date_forms:
+        return _checked(source, name, _Feature(np.array(_floats(column))), choice)
+    if not _text(column.type):
+        raise _strange_type(name, column, choice)
+    return _checked(source, name, _of_text(source, name, column, choice), choice)
 
 
-def _refuse_numbers(source: _Source, name: str, column: pa.ChunkedArray, choice: Choice) -> None:
-    """Refuse a text column that is one of numbers but for how some are written."""
-    words = _stripped(column)
-    plain = [_NUMBER.fullmatch(word) is not None for word in words]
-    known = [plain[i] or word.lower() not in _NO_NUMBER for i, word in enumerate(words)]
-    strange = [i for i, word in enumerate(words) if known[i] and not plain[i]]
-    if not strange:
-        return
-    written = [i for i in strange if _WRITTEN.fullmatch(words[i])]
-    total = sum(known)
-    numbers = sum(plain)
-    share = (numbers + len(written)) / total
-    many = len({word for i, word in enumerate(words) if known[i]}) > _FEW_VALUES
-    if share < (_MOSTLY if many else _NEARLY_ALL):
-        return
-    row = strange[0]
-    if row in written[:1]:
-        what = "looks like a number; write it with digits and a decimal point only"
+def _checked(source: _Source, name: str, found: _Feature, choice: Choice) -> _Feature:
+    """The column, once it is clear that its gaps are allowed and its numbers finite."""
+    numbers = found.values.dtype == np.float64
+    if numbers and np.isinf(found.values).any():
+        row = int(np.argmax(np.isinf(found.values)))
+        what = f"column {name!r} holds {found.values[row]}, which is not finite"
+        out = "" if choice.for_model else f", or leave the column {_out(name)}"
+        raise Obstacle(name, what, f"replace it{out}", source.place(row), choice.without(name))
+    gaps = np.isnan(found.values) if numbers else found.values != found.values
+    if gaps.all() and not choice.for_model:
+        raise _empty(name, choice)
+    if gaps.any() and not choice.may_have_gaps(name):
+        raise _missing(source, name, gaps, choice)
+    return found
+
+
+def _missing(source: _Source, name: str, gaps: NDArray[np.bool_], choice: Choice) -> Obstacle:
+    count = int(np.count_nonzero(gaps))
+    what = f"column {name!r} has a missing value" + (f", the first of {count:,}" * (count > 1))
+    if choice.for_model:
+        hint, remedy = "fill it in, or score with a model trained with --impute", None
     else:
-        what = f"is not a number, as {numbers:,} of its {total:,} values are; mend it"
-    raise fault(
-        source.path,
-        f"column {name!r} holds {words[row]!r}, which {what}, leave the column {_out(name)}, or "
-        f"take every value as a category (--category {name!r})",
-        source.place(row),
+        hint = f"fill it in (or let --impute do so), or leave the column {_out(name)}"
+        remedy = {"missing": True}
+    return Obstacle(name, what, hint, source.place(int(np.argmax(gaps))), remedy)
+
+
+def _empty(name: str, choice: Choice) -> Obstacle:
+    hint = "the model needs its values" if choice.for_model else f"leave the column {_out(name)}"
+    what = f"column {name!r} is empty in every row"
+    return Obstacle(name, what, hint, remedy=choice.without(name))
+
+
+def _gaps_only(name: str, n: int, named_text: bool, choice: Choice) -> _Feature:
+    # a model knows such a column from other rows
+    if not (choice.for_model and choice.may_have_gaps(name)):
+        raise _empty(name, choice)
+    return _Feature(np.full(n, np.nan, dtype=object if named_text else np.float64))
+
+
+def _strange_type(name: str, column: pa.ChunkedArray, choice: Choice) -> Obstacle:
+    what = f"column {name!r} has the type {column.type}, not numbers"
+    hint = (
+        "the model was trained on numbers here, so give a number"
+        if choice.for_model
+        else f"turn the column into numbers, or leave it {_out(name)}"
     )
+    return Obstacle(name, what, hint, remedy=choice.without(name))
 
 
-def _words(
-    source: _Source, name: str, column: pa.ChunkedArray, choice: Choice
-) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """A text column, and where it is missing."""
+def _words(name: str, column: pa.ChunkedArray, choice: Choice) -> _Feature:
+    """A column as text, whatever it holds."""
     import pyarrow as pa
 
     if not _text(column.type):
@@ -445,73 +555,188 @@ def _words(
         except pa.ArrowException:
             where = "where the model has text" if choice.for_model else "which is not text"
             what = f"column {name!r} has the type {column.type}, {where}"
-            raise fault(source.path, what) from None
+            hint = "" if choice.for_model else f"leave the column {_out(name)}"
+            raise Obstacle(name, what, hint, remedy=choice.without(name)) from None
     values = np.array(column.to_pylist(), dtype=object)
-    missing = np.array([word.lower() in _NO_WORD for word in _stripped(column)])
-    values[missing] = np.nan
-    return values, missing
+    values[[word.lower() in _NO_WORD for word in _stripped(column)]] = np.nan
+    return _Feature(values)
 
 
-def _numbers(
-    source: _Source, name: str, column: pa.ChunkedArray, choice: Choice
-) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """A column of numbers, and where it is missing."""
-    if _text(column.type):
-        values = np.full(len(column), np.nan)
-        for row, word in enumerate(_stripped(column)):
-            if _NUMBER.fullmatch(word):
-                values[row] = float(word)
-            elif word.lower() not in _NO_NUMBER:
-                raise _bad_value(source, name, row, word, choice)
-    elif _numeric(column.type):
-        values = np.array(_floats(column))
-    else:
-        raise _not_numeric(source, name, column, choice)
-    if np.isinf(values).any():
-        row = int(np.argmax(np.isinf(values)))
-        raise _bad_value(source, name, row, float(values[row]), choice)
-    return values, np.isnan(values)
+def _typed_dates(name: str, column: pa.ChunkedArray, choice: Choice) -> _Feature:
+    """Dates that the file, or Arrow, takes for such."""
+    if choice.dates is True or name in choice.date_forms:
+        return _Feature(days_of_arrow(column), ISO)
+    example = column.drop_null()[0].as_py()
+    raise _dates(name, f"column {name!r} holds dates, such as {example}, not numbers", choice)
 
 
-def _bad_value(source: _Source, name: str, row: int, value: Any, choice: Choice) -> DataFileError:
-    """The error for a value that is missing, not finite, or no number."""
-    if value is None or str(value).strip().lower() in _MISSING:
-        if choice.for_model:
-            hint = "fill it in, or score with a model trained with --impute"
-        else:
-            hint = f"fill it in (or let --impute do so), or leave the column {_out(name)}"
-        what = f"column {name!r} has a missing value; {hint}"
-    elif isinstance(value, float) or str(value).strip().lower().lstrip("+-").startswith("inf"):
-        out = "" if choice.for_model else f", or leave the column {_out(name)}"
-        what = f"column {name!r} holds {value}, which is not finite; replace it{out}"
-    else:
-        what = f"column {name!r} holds {value!r}, which is not a number; {_encode(name, choice)}"
-    return fault(source.path, what, source.place(row))
-
-
-def _not_numeric(
-    source: _Source, name: str, column: pa.ChunkedArray, choice: Choice
-) -> DataFileError:
-    from pyarrow import types
-
-    if _text(column.type):
-        for row, scalar in enumerate(column):
-            value = scalar.as_py()
-            if value is None or not _NUMBER.fullmatch(value.strip()):
-                return _bad_value(source, name, row, value, choice)
-    hint = _encode(name, choice)
-    if types.is_temporal(column.type) and not choice.for_model:
-        hint = f"turn it into numbers, such as days since a date, or leave it {_out(name)}"
-    return fault(source.path, f"column {name!r} has the type {column.type}, not numbers; {hint}")
-
-
-def _encode(name: str, choice: Choice) -> str:
-    """What to do about a column that is not numbers."""
+def _dates(name: str, what: str, choice: Choice) -> Obstacle:
     if choice.for_model:
-        return "the model was trained on numbers here, so give a number"
-    if choice.text is True:
-        return f"turn the column into numbers, or leave it {_out(name)}"
-    return f"turn the column into numbers (or take text with --one-hot), or leave it {_out(name)}"
+        return Obstacle(name, what, "the model was trained on numbers here, so give a number")
+    hint = (
+        f"take dates as numbers, days since 1970-01-01 (--dates), or leave the column {_out(name)}"
+    )
+    return Obstacle(name, what, hint, remedy={"dates": True})
+
+
+def _of_text(source: _Source, name: str, column: pa.ChunkedArray, choice: Choice) -> _Feature:
+    """A column that Arrow takes for text: numbers with gaps, dates, text, or something wrong."""
+    words = _stripped(column)
+    form = choice.date_forms.get(name)
+    if form is not None:
+        return _Feature(_days(source, name, words, form, choice), form)
+    plain = [choice.number(word) for word in words]
+    known = [plain[i] is not None or word.lower() not in _NO_NUMBER for i, word in enumerate(words)]
+    strange = [i for i, is_known in enumerate(known) if is_known and plain[i] is None]
+    typed_text = source.typed and any(known)  # the file itself says that it is text
+    if not strange and not (typed_text and choice.text is True):
+        if typed_text and not choice.for_model:
+            what = f"column {name!r} has the type {column.type}, not numbers"
+            raise _is_text(name, what, words)
+        return _Feature(np.array([np.nan if value is None else value for value in plain]))
+    if strange:
+        _check_decimal(source, name, words, strange, choice)
+    if choice.for_model:
+        row = strange[0]
+        what = f"column {name!r} holds {words[row]!r}, which is not a number"
+        hint = "the model was trained on numbers here, so give a number"
+        raise Obstacle(name, what, hint, source.place(row))
+    if strange:
+        _refuse_numbers(source, name, words, known, strange, choice)
+    found = _dates_in_text(source, name, words, known, choice)
+    if found is not None:
+        return found
+    different = {word for word, is_known in zip(words, known, strict=True) if is_known}
+    if len(different) > _FEW_VALUES and len(different) > sum(known) / 2:
+        raise _identifies(name, len(different), sum(known), words[int(np.argmax(known))])
+    if choice.text is not True:
+        what = f"column {name!r} holds {words[strange[0]]!r}, which is not a number"
+        raise _is_text(name, what, words, source.place(strange[0]))
+    return _words(name, column, choice)
+
+
+def _identifies(name: str, different: int, known: int, word: str) -> Obstacle:
+    return Obstacle(
+        name,
+        f"column {name!r} has {different:,} different values in {known:,} rows, such as {word!r}",
+        "these tell rows apart and teach nothing about others; leave the column "
+        f"{_out(name)}, or take each as a category (--category {name!r})",
+        remedy={"drop": [name]},
+    )
+
+
+def _is_text(name: str, what: str, words: list[str], where: int | str = "") -> Obstacle:
+    hint = f"turn the column into numbers (or take text with --one-hot), or leave it {_out(name)}"
+    gaps = any(word.lower() in _NO_WORD for word in words)
+    return Obstacle(name, what, hint, where, {"text": True, **({"missing": True} if gaps else {})})
+
+
+def _refuse_numbers(
+    source: _Source,
+    name: str,
+    words: list[str],
+    known: list[bool],
+    strange: list[int],
+    choice: Choice,
+) -> None:
+    """Refuse a text column that is one of numbers but for how some are written."""
+    written = [i for i in strange if _WRITTEN.fullmatch(words[i])]
+    total = sum(known)
+    numbers = total - len(strange)
+    share = (numbers + len(written)) / total
+    many = len({word for word, is_known in zip(words, known, strict=True) if is_known})
+    if share < (_MOSTLY if many > _FEW_VALUES else _NEARLY_ALL):
+        return
+    row = strange[0]
+    if row in written[:1]:
+        what, right = "looks like a number", "write it with digits and a decimal point only"
+    else:
+        what = f"is not a number, as {numbers:,} of its {total:,} values are"
+        right = "correct it"
+    raise Obstacle(
+        name,
+        f"column {name!r} holds {words[row]!r}, which {what}",
+        f"{right}, leave the column {_out(name)}, or take every value as a category "
+        f"(--category {name!r})",
+        source.place(row),
+        {"drop": [name]},
+    )
+
+
+def _check_decimal(
+    source: _Source, name: str, words: list[str], strange: list[int], choice: Choice
+) -> None:
+    """Raise where all that is strange has a comma for the decimal point (not for thousands)."""
+    found = [words[i] for i in strange]
+    if (
+        choice.decimal == "."
+        and not source.typed
+        and all(_COMMA.fullmatch(word) for word in found)
+        and not all(_THOUSANDS.fullmatch(word) for word in found)
+    ):
+        what = f"column {name!r} holds {found[0]!r}, with a decimal comma"
+        hint = "say so (--decimal ,), or write numbers with a decimal point"
+        raise Obstacle(name, what, hint, source.place(strange[0]), {"decimal": ","})
+
+
+# --- dates in text
+
+
+def _dates_in_text(
+    source: _Source, name: str, words: list[str], known: list[bool], choice: Choice
+) -> _Feature | None:
+    """Dates as numbers, if all that is known in the column are dates of one form."""
+    rows = [i for i, is_known in enumerate(known) if is_known]
+    first = forms_of(words[i] for i in rows[:_SAMPLE])
+    forms = [form for form, count in first.items() if count > _MOSTLY * min(len(rows), _SAMPLE)]
+    if not forms:
+        return None
+    different = {words[i] for i in rows}
+    days = {form: {word: day_number(word, form) for word in different} for form in forms}
+    fits = [form for form in forms if None not in days[form].values()]
+    if not fits:
+        best = max(forms, key=lambda form: sum(day is not None for day in days[form].values()))
+        strange = [i for i in rows if days[best][words[i]] is None]
+        share = 1 - len(strange) / len(rows)
+        if share < _NEARLY_ALL:
+            return None
+        what = (
+            f"column {name!r} holds {words[strange[0]]!r}, which is not a date such as "
+            f"{EXAMPLES[best]}, as {len(rows) - len(strange):,} of its {len(rows):,} values are"
+        )
+        hint = f"correct it, or leave the column {_out(name)}"
+        raise Obstacle(name, what, hint, source.place(strange[0]), {"drop": [name]})
+    form = fits[0]
+    if any(days[other] != days[form] for other in fits[1:]):
+        what = (
+            f"column {name!r} holds dates such as {words[rows[0]]!r}, which may be "
+            f"{' or '.join(_NAMES[other] for other in fits)}"
+        )
+        hint = f"write them as 2024-01-31, or leave the column {_out(name)}"
+        raise Obstacle(name, what, hint, remedy={"drop": [name]})
+    if choice.dates is not True:
+        what = f"column {name!r} holds dates, such as {words[rows[0]]!r}, not numbers"
+        raise _dates(name, what, choice)
+    values = [days[form][word] if known[i] else None for i, word in enumerate(words)]
+    return _Feature(np.array(values, dtype=np.float64), form)
+
+
+def _days(
+    source: _Source, name: str, words: list[str], form: str, choice: Choice
+) -> NDArray[np.float64]:
+    """Dates of a form that is known, as numbers."""
+    known: dict[str, float | None] = {word: day_number(word, form) for word in set(words)}
+    for row, word in enumerate(words):
+        if known[word] is None and word.lower() not in _NO_NUMBER:
+            example = EXAMPLES[form]
+            what = f"column {name!r} holds {word!r}, which is not a date such as {example}"
+            hint = (
+                "the model was trained on dates of this form, so give one"
+                if choice.for_model
+                else f"correct it, or leave the column {_out(name)}"
+            )
+            raise Obstacle(name, what, hint, source.place(row), choice.without(name))
+    return np.array([known[word] for word in words], dtype=np.float64)
 
 
 def _out(name: str) -> str:
@@ -527,15 +752,16 @@ def _labels(source: _Source, name: str, labels: str) -> NDArray | None:
     if missing.all() and labels == "optional":
         return None
     if missing.any():
-        row = int(np.argmax(missing))
-        raise fault(source.path, f"the label is missing in column {name!r}", source.place(row))
+        count = int(np.count_nonzero(missing))
+        more = f", the first of {count:,}" * (count > 1)
+        what = f"the label is missing in column {name!r}{more}"
+        hint = "leave such rows out of the file"
+        raise Obstacle(name, what, hint, source.place(int(np.argmax(missing))))
     if _text(column.type):
         return _text_labels(source, name, column)
     if not _numeric(column.type):
-        raise fault(
-            source.path,
-            f"the label column {name!r} has the type {column.type}; labels are numbers or text",
-        )
+        what = f"the label column {name!r} has the type {column.type}"
+        raise Obstacle(name, what, "labels are numbers or text")
     return _number_labels(source, name, column)
 
 
@@ -555,17 +781,13 @@ def _text_labels(source: _Source, name: str, column: pa.ChunkedArray) -> NDArray
         # NumPy drops it from the end of a text.
         if "\0" in word:
             row = int(np.argmax(codes == code))
-            what = f"the label {word!r} in column {name!r} holds a NUL character; remove it"
-            raise fault(source.path, what, source.place(row))
+            what = f"the label {word!r} in column {name!r} holds a NUL character"
+            raise Obstacle(name, what, "remove it", source.place(row))
         # A stray quotation mark swallows whole rows into one value.
         if "\n" in word:
             row = int(np.argmax(codes == code))
-            raise fault(
-                source.path,
-                f"the label in column {name!r} runs over several lines; look for a stray "
-                "quotation mark",
-                source.place(row),
-            )
+            what = f"the label in column {name!r} runs over several lines"
+            raise Obstacle(name, what, "look for a stray quotation mark", source.place(row))
     return np.asarray(words)[codes]
 
 
@@ -580,11 +802,11 @@ def _number_labels(source: _Source, name: str, column: pa.ChunkedArray) -> NDArr
     if not np.isfinite(values).all():
         row = int(np.argmin(np.isfinite(values)))
         what = f"the label in column {name!r} is {values[row]}, not a finite number"
-        raise fault(source.path, what, source.place(row))
+        raise Obstacle(name, what, "", source.place(row))
     what = label_too_large(values)
     if what:
         place = source.place(int(np.abs(values).argmax()))
-        raise fault(source.path, f"column {name!r}: {what}", place)
+        raise Obstacle(name, f"column {name!r}: {what}", "", place)
     return whole_labels(values)
 
 

@@ -12,18 +12,45 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from aucmax.errors import DataFileError
 
-__all__ = ["COMPRESSIONS", "fault", "opened"]
+__all__ = ["COMPRESSIONS", "Piped", "fault", "opened"]
 
 COMPRESSIONS: dict[str, Callable[..., Any]] = {
     ".gz": gzip.open,
     ".bz2": bz2.open,
     ".xz": lzma.open,
 }
+
+
+class Piped:
+    """A stream, such as standard input, where a path may stand: its bytes can be read again.
+
+    Parameters
+    ----------
+    stream : binary file
+        Read to its end when it is needed first.
+    name : str
+        For messages.
+    """
+
+    suffix = ""
+    suffixes: tuple[str, ...] = ()
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self.stream, self.name = stream, name
+
+    def __str__(self) -> str:
+        return self.name
+
+    @cached_property
+    def content(self) -> bytes:
+        """All bytes of the stream."""
+        return self.stream.read()
 
 
 def fault(path: Path, what: str, where: int | str = "") -> DataFileError:
@@ -33,8 +60,11 @@ def fault(path: Path, what: str, where: int | str = "") -> DataFileError:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[io.BufferedReader]:
-    """The bytes of a file, unpacked by its suffix."""
+def opened(path: Path | Piped) -> Iterator[io.BufferedReader]:
+    """The bytes of a file, unpacked by its suffix, or of a stream."""
+    if isinstance(path, Piped):
+        yield io.BytesIO(path.content)  # type: ignore[misc]
+        return
     packed = path.suffix.lower() in COMPRESSIONS
     if path.is_dir():
         raise fault(path, "this is a folder; name a file in it")

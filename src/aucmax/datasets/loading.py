@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.utils import Bunch
 
 from aucmax.datasets import cache, registry, transforms
+from aucmax.datasets.bunch import rows_and_labels
 from aucmax.datasets.formats import parse, with_most_rows
 from aucmax.datasets.registry import DataSet, Part
 from aucmax.errors import DataFileError
@@ -42,10 +43,10 @@ def load(name: str, split: str = "all", binarize: Any = None, scale: str | None 
     -------
     Bunch
         ``data`` (n, d): float64, a C-contiguous array, or a CSR matrix where `about` says
-        ``sparse``; ``target`` (n,): int64; ``name``, ``split``, ``n_features``,
-        ``feature_names`` (None: the files name none), ``DESCR``: sources and quirks; ``files``:
-        the paths read; ``sha256``: their digests; ``verified``: whether they are byte for byte
-        the reference files, None where there are none.
+        ``sparse``; ``target`` (n,): int64; ``feature_names`` (None: the files name none) and all
+        else that `read` gives; and ``split``; ``DESCR``: sources and quirks; ``sha256``: digests
+        of the ``files``; ``verified``: whether they are byte for byte the reference files, None
+        where there are none.
 
     Raises
     ------
@@ -69,15 +70,13 @@ def load(name: str, split: str = "all", binarize: Any = None, scale: str | None 
         rows, y = rows[place], y[place]
     paths = [read[part][2] for part in parts]
     digests = [read[part][3] for part in parts]
-    return Bunch(
-        data=rows,
-        target=y if binarize is None else transforms.binarize(y, binarize),
-        name=entry.name,
+    return rows_and_labels(
+        entry.name,
+        rows,
+        y if binarize is None else transforms.binarize(y, binarize),
+        [str(path) for path in paths],
         split=split,
-        n_features=entry.n_features,
-        feature_names=None,
         DESCR=_describe(entry, parts),
-        files=[str(path) for path in paths],
         sha256=digests,
         verified=_verified(digests, parts),
     )

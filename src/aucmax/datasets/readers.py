@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import Bunch
 
+from aucmax.datasets.bunch import rows_and_labels
 from aucmax.datasets.columns import Choice, Columns, read_csv, read_parquet
-from aucmax.datasets.files import COMPRESSIONS, fault
+from aucmax.datasets.dates import EXAMPLES
+from aucmax.datasets.files import COMPRESSIONS, Piped, fault
+from aucmax.datasets.obstacles import Obstacle, TableError, tried
 from aucmax.datasets.svmlight import read_svmlight
 from aucmax.datasets.transforms import listing
+from aucmax.errors import DataWarning
 
-__all__ = ["Table", "find_label", "read"]
+__all__ = ["find_label", "read"]
 
 _FORMATS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
 _WORDS = {"true": 1, "false": 0}
@@ -28,34 +34,8 @@ _FOREIGN = (
 )
 
 
-@dataclass(frozen=True)
-class Table:
-    """Rows and labels read from a file.
-
-    Parameters
-    ----------
-    X : csr_matrix or ndarray of shape (n, d), float64
-        CSR with int32 indices from svmlight, C-contiguous from CSV and Parquet; finite.
-    y : ndarray of shape (n,) or None
-        Labels: int64 if all are whole numbers or booleans, else float64 or text.
-    feature_names : list of str or None
-        Column names; None for svmlight.
-    target : str or None
-        Name of the label column; None for svmlight, or if there is no such column.
-    text : tuple of str
-        Names of the columns that hold text. Where there are any, X is an array of objects:
-        numbers, strings, and NaN for what is missing.
-    """
-
-    X: Any
-    y: NDArray | None
-    feature_names: list[str] | None = None
-    target: str | None = None
-    text: tuple[str, ...] = ()
-
-
 def read(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | BinaryIO | Piped,
     *,
     target: str | None = None,
     labels: str = "required",
@@ -64,17 +44,23 @@ def read(
     columns: Sequence[str] | None = None,
     n_features: int | None = None,
     format: str | None = None,
+    sep: str | None = None,
+    decimal: str = ".",
     text: bool | Sequence[str] = False,
-    missing: bool = False,
+    missing: bool | Sequence[str] = False,
     categories: Sequence[str] = (),
-) -> Table:
+    dates: bool | Mapping[str, str] = False,
+) -> Bunch:
     """Read rows and labels from a file.
+
+    What looks like an ID or a code among columns of whole numbers gets a warning, unless a model
+    asks for it (`columns`).
 
     Parameters
     ----------
-    path : str or path-like
+    path : str, path-like or binary file
         ``.csv``, ``.tsv``, ``.parquet`` (or ``.pq``); any other name is svmlight text. Text may
-        be compressed: ``.gz``, ``.bz2``, ``.xz``.
+        be compressed: ``.gz``, ``.bz2``, ``.xz``. An open file is CSV unless `format` says else.
     target : str, optional
         The label column of a CSV or Parquet file. By default the one column called target,
         label, y or class, in any case.
@@ -92,54 +78,117 @@ def read(
         Number of features expected; svmlight rows are padded to it.
     format : {"svmlight", "csv", "tsv", "parquet"}, optional
         Overrides the file's suffix.
+    sep : str, optional
+        The character that separates the values of a CSV file; by default a comma (tab in TSV).
+    decimal : {".", ","}
+        What stands before the decimals in a CSV file.
     text : bool or sequence of str
         Whether text columns are taken as they are; a sequence names those to be read as text,
-        and all others must be numbers. By default text is an error. With True, a column of
-        numbers in which some are written otherwise ("1O.5", "0,125") is an error too: one with
-        numbers in 9 of 10 values, or in half of them where more than 20 values differ.
-    missing : bool
-        Whether missing values are taken, as NaN. By default they are an error.
+        and all others must be numbers. By default text is an error. With True, a text column is
+        an error still if it holds dates, if more than half its values (and more than 20) differ,
+        as ids do, or if it is one of numbers in which some are written otherwise ("1O.5",
+        "0,125"): numbers in 9 of 10 values, or in half of them where more than 20 differ.
+    missing : bool or sequence of str
+        Whether missing values are taken, as NaN; a sequence names the columns that may have some.
+        By default they are an error.
     categories : sequence of str
         Columns to be read as text whatever they hold, numbers among them; ``"01"`` stays so.
+    dates : bool or mapping
+        Whether columns of dates are taken, as days since 1970-01-01, the time of day as a
+        fraction; without a zone it is taken for UTC. Times of day become fractions of a day. By
+        default dates are an error. Text is a date in ISO's form (2024-01-31, 2024-01-31T18:00) or
+        in another whose order of day and month is clear from its punctuation, its words or the
+        whole column: 31.01.2024, 31/01/2024, 2024/01/31, 31 Jan 2024, Jan 31, 2024. A mapping
+        gives the form of each date column, such as ``{"day": "%d/%m/%Y"}``.
 
     Returns
     -------
-    Table
-        Rows, labels and names.
+    Bunch
+        ``data`` (n, d): float64, finite but for what is missing; CSR with int32 indices from
+        svmlight, C-contiguous from CSV and Parquet, an array of objects where columns are text.
+        ``target`` (n,): int64 if all are whole numbers or booleans, else float64 or text; None
+        without labels. ``feature_names``: list of str, None for svmlight. ``target_name``: the
+        label column, or None. ``text``: names of the text columns. ``dates``: the form of each
+        date column. ``name``, ``n_features``, ``files``.
 
     Raises
     ------
     DataFileError
         The file cannot be read, is empty, or does not hold what is expected; the message names
-        the file and the line (or column) and says what would be right.
+        the file and the line (or column) and says what would be right. Where columns of a table
+        stand in the way, it is a `TableError`, which names them all, and in its ``remedy`` the
+        arguments that were found to solve it.
     ValueError
         An argument is not one of those above.
     """
     if labels not in _LABELS:
         raise ValueError(f"labels={labels!r} is not one of {', '.join(_LABELS)}")
-    if any(isinstance(given, str) for given in (drop, columns, text, categories)):
+    if any(isinstance(given, str) for given in (drop, columns, text, missing, categories)):
         raise ValueError(
-            "drop, columns, text and categories are lists of column names, not one string"
+            "drop, columns, text, missing and categories are lists of column names, not one string"
         )
-    path = Path(path)
-    kind = _format(path, format)
+    source = _source(path)
+    kind = _format(source, format)
     choice = Choice(
         target,
         labels,
         tuple(drop),
         None if columns is None else tuple(columns),
         text if isinstance(text, bool) else tuple(text),
-        missing,
+        missing if isinstance(missing, bool) else tuple(missing),
         tuple(categories),
+        _dates(dates),
+        _separator(sep, decimal, kind),
+        decimal,
     )
     if kind == "svmlight":
-        _refuse_names(path, choice)
-        table = Table(*read_svmlight(path, n_features, labels))
-    elif kind == "parquet":
-        table = _named(path, read_parquet(path, choice), n_features)
+        _refuse_names(source, choice)
+        rows = _bunch(source, Columns(*read_svmlight(source, n_features, labels)))
     else:
-        table = _named(path, read_csv(path, "\t" if kind == "tsv" else ",", choice), n_features)
-    return table if positive is None or table.y is None else _one_positive(path, table, positive)
+        rows = _bunch(source, _named(source, kind, choice, n_features))
+    if positive is not None and rows.target is not None:
+        rows.target = _one_positive(source, rows.target, positive)
+    return rows
+
+
+def _source(path: Any) -> Any:
+    if isinstance(path, Piped):
+        return path
+    return (
+        Piped(path, str(getattr(path, "name", "stream"))) if hasattr(path, "read") else Path(path)
+    )
+
+
+def _bunch(source: Any, found: Columns) -> Bunch:
+    return rows_and_labels(
+        source.name,
+        found.X,
+        found.y,
+        [str(source)],
+        feature_names=found.feature_names,
+        target_name=found.target,
+        text=found.text,
+        dates=dict(found.dates),
+    )
+
+
+def _dates(dates: Any) -> bool | Mapping[str, str]:
+    for form in dates.values() if isinstance(dates, Mapping) else ():
+        if form not in EXAMPLES:
+            raise ValueError(f"dates: {form!r} is not one of {', '.join(EXAMPLES)}")
+    return dict(dates) if isinstance(dates, Mapping) else bool(dates)
+
+
+def _separator(sep: str | None, decimal: str, kind: str) -> str | None:
+    if decimal not in (".", ","):
+        raise ValueError(f"decimal={decimal!r} must be '.' or ','")
+    if (sep is not None or decimal != ".") and kind not in ("csv", "tsv"):
+        raise ValueError(f"sep and decimal are for CSV files; this one is read as {kind}")
+    if sep is not None and (len(sep) != 1 or not sep.isascii() or sep in '"\r\n' or sep.isalnum()):
+        raise ValueError(f"sep={sep!r} must be one character, such as ';' or a tab")
+    if sep == decimal:
+        raise ValueError(f"sep and decimal are both {sep!r}; they must differ")
+    return sep
 
 
 def find_label(y: Any, label: Any) -> Any:
@@ -180,21 +229,22 @@ def _number(value: Any) -> float | None:
         return None
 
 
-def _one_positive(path: Path, table: Table, positive: Any) -> Table:
+def _one_positive(path: Path, y: NDArray, positive: Any) -> NDArray[np.int64]:
     try:
-        label = find_label(table.y, positive)
+        label = find_label(y, positive)
     except ValueError as error:
         raise fault(path, str(error)) from None
-    y = np.where(np.asarray(table.y) == label, 1, -1).astype(np.int64)
-    return Table(table.X, y, table.feature_names, table.target, table.text)
+    return np.where(np.asarray(y) == label, 1, -1).astype(np.int64)
 
 
-def _format(path: Path, format: str | None) -> str:
+def _format(path: Path | Piped, format: str | None) -> str:
     formats = ("svmlight", "csv", "tsv", "parquet")
     if format is not None:
         if format not in formats:
             raise ValueError(f"format={format!r} is not one of {', '.join(formats)}")
         return format
+    if isinstance(path, Piped):
+        return "csv"
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSIONS:
         suffixes.pop()
@@ -222,14 +272,40 @@ def _refuse_names(path: Path, choice: Choice) -> None:
         (choice.text, "--one-hot"),
         (choice.missing, "--impute"),
         (choice.categories, "--category"),
+        (choice.dates, "--dates"),
     ):
         if wanted:
             raise fault(path, f"svmlight text holds finite numbers only, so {flag} does not apply")
 
 
-def _named(path: Path, found: Columns, n_features: int | None) -> Table:
-    if n_features is not None and len(found.feature_names) != n_features:
+def _named(path: Path, kind: str, choice: Choice, n_features: int | None) -> Columns:
+    """A table; an error that says all that stands in the way, and what was tried to solve it."""
+
+    def columns(**more: Any) -> Columns:
+        wanted = replace(choice, **{name: _added(choice, name, more[name]) for name in more})
+        if kind == "parquet":
+            return read_parquet(path, wanted)
+        return read_csv(path, "\t" if kind == "tsv" else ",", wanted)
+
+    try:
+        found = columns()
+    except TableError as error:
+
+        def again(remedy: dict[str, Any]) -> tuple[Bunch, Sequence[Obstacle]]:
+            found = columns(**remedy)
+            return _bunch(path, found), found.codes
+
+        raise tried(error, again) from None
+    for code in found.codes:
+        warnings.warn(f"{path}: {code.sentence()}", DataWarning, stacklevel=3)
+    if n_features is not None and len(found.feature_names or ()) != n_features:
         raise fault(
-            path, f"{len(found.feature_names)} feature columns where {n_features} are expected"
+            path,
+            f"{len(found.feature_names or ())} feature columns where {n_features} are expected",
         )
-    return Table(found.X, found.y, found.feature_names, found.target, found.text)
+    return found
+
+
+def _added(choice: Choice, name: str, value: Any) -> Any:
+    """The value of a remedy; lists of columns come on top of those that were asked for."""
+    return (*getattr(choice, name), *value) if isinstance(value, list) else value

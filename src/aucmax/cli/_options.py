@@ -1,0 +1,207 @@
+"""How a file is read, as options: defined once, and taken whole by every command that reads one.
+
+A command has one parameter for such a group, ``reading: Reading``; `spread` gives the command line
+one option for each of its fields.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from aucmax.datasets.files import Piped
+
+__all__ = ["FLAGS", "Format", "Judging", "Learning", "Reading", "given_file", "spread"]
+
+_PANEL = "How the file is read"
+
+# The options that stand for arguments of `datasets.read`.
+FLAGS = {
+    "target": "--target",
+    "drop": "--drop",
+    "format": "--format",
+    "sep": "--sep",
+    "decimal": "--decimal",
+    "text": "--one-hot",
+    "missing": "--impute",
+    "dates": "--dates",
+    "categories": "--category",
+    "positive": "--positive",
+}
+
+
+class Format(StrEnum):
+    """What a file may be."""
+
+    csv = "csv"
+    tsv = "tsv"
+    parquet = "parquet"
+    svmlight = "svmlight"
+
+
+def _option(*flags: str, help: str, **more: Any) -> Any:
+    return typer.Option(*flags, help=help, rich_help_panel=_PANEL, **more)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What every command that reads a file takes."""
+
+    target: Annotated[
+        str | None,
+        _option(
+            "--target",
+            metavar="COLUMN",
+            help="Label column of a CSV or Parquet file; else the one called target, label, y or "
+            "class (or, with a model, the column it was trained on).",
+        ),
+    ] = None
+    drop: Annotated[
+        list[str] | None,
+        _option("--drop", metavar="COLUMN", help="Column to leave out; may be repeated."),
+    ] = None
+    format: Annotated[
+        Format | None,
+        _option("--format", help="What the file is, whatever its name; CSV for standard input."),
+    ] = None
+    sep: Annotated[
+        str | None,
+        _option(
+            "--sep", metavar="CHARACTER", help="What separates the values of a CSV file: , or tab."
+        ),
+    ] = None
+    decimal: Annotated[
+        str, _option("--decimal", metavar="CHARACTER", help="Decimal point of a CSV file: . or ,")
+    ] = "."
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `datasets.read` that say the same."""
+        return {
+            "target": self.target,
+            "drop": tuple(self.drop or ()),
+            "format": None if self.format is None else self.format.value,
+            "sep": "\t" if self.sep in ("tab", "\\t") else self.sep,
+            "decimal": self.decimal,
+        }
+
+    def given(self) -> list[str]:
+        """The options that were given and are for files only, as they are typed."""
+        default = type(self)().arguments()
+        return [FLAGS[name] for name, value in self.arguments().items() if value != default[name]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judging(Reading):
+    """What commands that need the labels take."""
+
+    positive: Annotated[
+        str | None,
+        _option(
+            "--positive",
+            metavar="LABEL",
+            help="The label to rank first, against all others; else the larger of two numbers, "
+            "the rarer of two words (or, with a model, the one it was trained for).",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learning(Judging):
+    """What commands that learn from a file take: a model keeps it for the files to come."""
+
+    dates: Annotated[
+        bool,
+        _option(
+            "--dates",
+            help="Take dates and times as numbers: days since 1970-01-01, the time of day as a "
+            "fraction (kept in a saved model).",
+        ),
+    ] = False
+    impute: Annotated[
+        bool,
+        _option(
+            "--impute",
+            help="Take missing values: a number becomes the column's median and a 0/1 feature that "
+            "says so, text a category of its own (scikit-learn's SimpleImputer and OneHotEncoder, "
+            "kept in a saved model).",
+        ),
+    ] = False
+    one_hot: Annotated[
+        bool,
+        _option(
+            "--one-hot",
+            help="Take text columns, one 0/1 feature per value; values not seen in training count "
+            "as none (scikit-learn's OneHotEncoder, kept in a saved model).",
+        ),
+    ] = False
+    category: Annotated[
+        list[str] | None,
+        _option(
+            "--category",
+            metavar="COLUMN",
+            help="Take this column as --one-hot takes text, whatever it holds and however many "
+            "values; may be repeated.",
+        ),
+    ] = None
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `datasets.read` that say the same."""
+        return super().arguments() | {
+            "text": self.one_hot,
+            "missing": self.impute,
+            "dates": self.dates,
+            "categories": tuple(self.category or ()),
+        }
+
+
+def given_file(path: Path | str) -> Any:
+    """The file of a command line, or standard input, which is called ``-`` there."""
+    return Piped(sys.stdin.buffer, "standard input") if str(path) == "-" else Path(path)
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with each option group that it takes replaced by the group's options."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {}
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command).parameters.values():
+        kind = hints[parameter.name]
+        if not dataclasses.is_dataclass(kind):
+            parameters.append(
+                parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kind)
+            )
+            continue
+        groups[parameter.name] = kind
+        options = get_type_hints(kind, include_extras=True)
+        parameters += [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=options[field.name],
+            )
+            for field in dataclasses.fields(kind)
+        ]
+    if not groups:
+        return command
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        built = {
+            name: kind(**{field.name: given.pop(field.name) for field in dataclasses.fields(kind)})
+            for name, kind in groups.items()
+        }
+        command(**given, **built)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run

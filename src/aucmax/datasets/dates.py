@@ -1,0 +1,139 @@
+"""Dates and date-times as days since 1970-01-01, as numbers a linear model can take.
+
+A form is the date's part of a `strptime` format. A time of day may follow in every form, a zone
+after the time; what has no zone is taken for UTC. Forms that order day and month differently are
+told apart by the whole column, or not at all.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["EXAMPLES", "ISO", "day_number", "days_of_arrow", "forms_of"]
+
+ISO = "%Y-%m-%d"
+_EPOCH = datetime.date(1970, 1, 1).toordinal()
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june", "july", "august", "september"),
+    *("october", "november", "december"),
+)
+_PART = {
+    "%Y": r"(?P<year>[0-9]{4})",
+    "%m": r"(?P<month>[0-9]{1,2})",
+    "%d": r"(?P<day>[0-9]{1,2})",
+    "%b": r"(?P<name>[A-Za-z]{3,9})\.?",
+}
+_TIME = re.compile(
+    r"(?:[T ]|, )\s*(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{2})"
+    r"(?::(?P<second>[0-9]{2}(?:[.,][0-9]+)?))?(?:\s?(?P<half>[AaPp])[Mm])?"
+    r"\s?(?:(?P<utc>Z|UTC|GMT)|(?P<sign>[+-])(?P<east>[0-9]{2}):?(?P<more>[0-9]{2})?)?"
+)
+# The date's form and how one looks; 31 shows where the day stands.
+EXAMPLES = {
+    ISO: "2024-01-31",
+    "%Y/%m/%d": "2024/01/31",
+    "%Y.%m.%d": "2024.01.31",
+    "%d.%m.%Y": "31.01.2024",
+    "%d/%m/%Y": "31/01/2024",
+    "%m/%d/%Y": "01/31/2024",
+    "%d-%m-%Y": "31-01-2024",
+    "%m-%d-%Y": "01-31-2024",
+    "%d %b %Y": "31 Jan 2024",
+    "%d-%b-%Y": "31-Jan-2024",
+    "%b %d %Y": "Jan 31, 2024",
+}
+
+
+def _pattern(form: str) -> re.Pattern[str]:
+    text = re.escape(form).replace(r"\ ", ",? ")
+    for part, group in _PART.items():
+        text = text.replace(re.escape(part), group)
+    return re.compile(text)
+
+
+_PATTERNS = {form: _pattern(form) for form in EXAMPLES}
+
+
+def day_number(word: str, form: str) -> float | None:
+    """Days from 1970-01-01 to a date, with the time of day as a fraction.
+
+    Parameters
+    ----------
+    word : str
+        Such as ``"2024-01-31 18:00"``.
+    form : str
+        One of `EXAMPLES`.
+
+    Returns
+    -------
+    float or None
+        None if the word is not a date of this form.
+    """
+    date = _PATTERNS[form].match(word)
+    if date is None:
+        return None
+    parts = date.groupdict()
+    month = parts.get("month") or _month(parts["name"])
+    try:
+        day = datetime.date(int(parts["year"]), int(month), int(parts["day"])).toordinal()
+    except ValueError:
+        return None
+    rest = word[date.end() :]
+    time = 0.0 if not rest else _day_fraction(rest)
+    return None if time is None else day - _EPOCH + time
+
+
+def _month(name: str) -> int:
+    """The month of an English name, whole or of three letters; 0 for another word."""
+    known = (i for i, full in enumerate(_MONTHS, 1) if name.lower() in (full, full[:3]))
+    return next(known, 0)
+
+
+def _day_fraction(text: str) -> float | None:
+    found = _TIME.fullmatch(text)
+    if found is None:
+        return None
+    part = found.groupdict()
+    hour, minute = int(part["hour"]), int(part["minute"])
+    second = float((part["second"] or "0").replace(",", "."))
+    if part["half"]:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + 12 * (part["half"] in "Pp")
+    if hour > 23 or minute > 59 or second >= 61:
+        return None
+    east = 60 * int(part["east"] or 0) + int(part["more"] or 0)
+    minute += east if part["sign"] == "-" else -east
+    return (3600 * hour + 60 * minute + second) / 86400
+
+
+def forms_of(words: Iterable[str]) -> dict[str, int]:
+    """How many of the words are dates, by form; forms of none are left out."""
+    words = list(words)
+    counts = {form: sum(day_number(word, form) is not None for word in words) for form in EXAMPLES}
+    return {form: count for form, count in counts.items() if count}
+
+
+def days_of_arrow(column: object) -> NDArray[np.float64]:
+    """Days since 1970-01-01 of an Arrow column of dates, times or durations; gaps are NaN.
+
+    A time of day is a fraction of a day, a duration its length in days.
+    """
+    import pyarrow as pa
+    from pyarrow import types
+
+    kind = column.type  # type: ignore[attr-defined]
+    if types.is_date32(kind):
+        unit, per_day = pa.int32(), 1.0
+    elif types.is_date64(kind):
+        unit, per_day = pa.int64(), 86_400_000.0
+    else:
+        unit = pa.int32() if types.is_time32(kind) else pa.int64()
+        per_day = 86400 * {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[kind.unit]
+    numbers = column.cast(unit)  # type: ignore[attr-defined]
+    return np.asarray(numbers.cast(pa.float64(), safe=False).to_numpy() / per_day)

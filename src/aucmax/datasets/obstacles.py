@@ -1,0 +1,148 @@
+"""What stands in the way of reading a table, all of it at once, and what solves it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from aucmax.errors import DataFileError
+
+__all__ = ["Obstacle", "TableError", "joined", "tried"]
+
+
+class Obstacle(Exception):
+    """One thing that stands in the way, mostly a column.
+
+    Parameters
+    ----------
+    column : str
+        Its name; an obstacle found later for the same column takes the place of this one.
+    what : str
+        What is wrong, as a sentence without its end.
+    hint : str
+        What would be right.
+    where : int or str
+        A line number, or words such as "row 3".
+    remedy : dict or None
+        Arguments of `read` that solve it; None where only another file does.
+    """
+
+    def __init__(
+        self,
+        column: str,
+        what: str,
+        hint: str,
+        where: int | str = "",
+        remedy: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(what)
+        self.column, self.what, self.hint, self.where = column, what, hint, where
+        self.remedy = remedy
+
+    @property
+    def place(self) -> str:
+        """Where it is, in words."""
+        return f"line {self.where}" if isinstance(self.where, int) else self.where
+
+    def sentence(self) -> str:
+        """What is wrong and what would be right."""
+        return f"{self.what}; {self.hint}" if self.hint else self.what
+
+
+class TableError(DataFileError):
+    """A table that cannot be taken as it is.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    obstacles : list of Obstacle
+        At least one.
+    remedy : dict or None
+        Arguments of `read` with which the file was read without an error; None if there are none.
+    found : Bunch or None
+        What was read with these.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        obstacles: list[Obstacle],
+        remedy: dict[str, Any] | None = None,
+        found: Any = None,
+    ) -> None:
+        self.path, self.obstacles, self.remedy, self.found = path, obstacles, remedy, found
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        if len(self.obstacles) == 1:
+            return self.report()
+        advice = ", ".join(f"{name}={value!r}" for name, value in (self.remedy or {}).items())
+        return self.report() + (f"\nread(…, {advice}) takes the rest" if advice else "")
+
+    def report(self) -> str:
+        """What stands in the way: one line, or one for each thing, without the remedy."""
+        if len(self.obstacles) == 1:
+            one = self.obstacles[0]
+            return f"{self.path}{', ' if one.place else ''}{one.place}: {one.sentence()}"
+        lines = [f"{self.path}: {len(self.obstacles)} things stand in the way"]
+        for one in self.obstacles:
+            text = one.what if one.remedy else one.sentence()
+            lines.append(f"  {one.place}{': ' if one.place else ''}{text}")
+        return "\n".join(lines)
+
+
+def joined(remedies: Iterable[dict[str, Any] | None]) -> dict[str, Any]:
+    """Several remedies as one; a column that is dropped needs no other."""
+    out: dict[str, Any] = {}
+    for remedy in remedies:
+        for name, value in (remedy or {}).items():
+            if isinstance(value, list):
+                known = out.setdefault(name, [])
+                known += [column for column in value if column not in known]
+            else:
+                out[name] = value
+    gone = out.get("drop", [])
+    if "categories" in out:
+        out["categories"] = [column for column in out["categories"] if column not in gone]
+    return {name: value for name, value in out.items() if value not in ([], None)}
+
+
+def tried(
+    first: TableError, read: Callable[[dict[str, Any]], tuple[Any, Sequence[Obstacle]]]
+) -> TableError:
+    """The same error with all further obstacles, and a remedy that was tried.
+
+    Parameters
+    ----------
+    first : TableError
+        What the first reading met.
+    read : callable
+        Reads the file again, with further arguments; without labels if these are an obstacle that
+        no argument removes. Gives what it read, and what is doubtful still.
+
+    Returns
+    -------
+    TableError
+        Its remedy is None if the file cannot be read whatever the arguments.
+    """
+    obstacles = {one.column: one for one in first.obstacles}
+    remedy: dict[str, Any] = {}
+    while True:
+        more = joined([remedy, *(one.remedy for one in obstacles.values())])
+        if more == remedy:  # nothing new to try
+            return TableError(first.path, list(obstacles.values()))
+        remedy = more
+        unsolved = any(one.remedy is None for one in obstacles.values())
+        try:
+            found, doubtful = read({**remedy, "labels": "none"} if unsolved else remedy)
+        except TableError as error:
+            obstacles |= {one.column: one for one in error.obstacles}
+        except DataFileError:
+            return TableError(first.path, list(obstacles.values()))
+        else:
+            more_doubts = {f"{one.column} in doubt": one for one in doubtful}
+            if more_doubts.keys() <= obstacles.keys():
+                return TableError(first.path, list(obstacles.values()), remedy, found)
+            obstacles |= more_doubts

@@ -1,0 +1,627 @@
+"""How data come in on the command line: labels, real files, dates, streams, saved pipelines."""
+
+import csv
+import io
+import json
+import shlex
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+
+from aucmax import AUCClassifier, datasets, load, metrics, save
+from aucmax.cli import main
+from aucmax.datasets.codes import doubts
+from aucmax.datasets.dates import EXAMPLES, day_number
+
+FIT = ("--alpha", 0.01)  # one quick fit, nothing tuned
+
+
+@pytest.fixture(autouse=True)
+def eighty_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command line; give its exit code, stdout and stderr."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as end:
+            main([str(argument) for argument in arguments])
+        return (end.value.code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def good(run):
+    """Run a command line that must succeed without a word on stderr; give its stdout."""
+
+    def good(*arguments):
+        code, out, err = run(*arguments)
+        assert (code, err) == (0, "")
+        return out
+
+    return good
+
+
+@pytest.fixture
+def pasted(run):
+    """Run a command line that must fail with advice, then what it advises; give both messages."""
+
+    def pasted(*arguments):
+        code, out, err = run(*arguments)
+        assert (code, out) == (2, "")
+        assert "Traceback" not in err
+        command = err.split("reads it:\n  ")[1].strip()
+        name, *advised = shlex.split(command)
+        assert name == "aucmax"
+        code, out, again = run(*advised)
+        assert code == 0, again
+        assert again == ""
+        return err, out
+
+    return pasted
+
+
+@pytest.fixture
+def piped(monkeypatch):
+    """Put bytes on standard input."""
+
+    def piped(content):
+        stream = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8")
+        monkeypatch.setattr("sys.stdin", stream)
+
+    return piped
+
+
+def scores(text):
+    return [float(row["score"]) for row in csv.DictReader(io.StringIO(text))]
+
+
+def frame(n=120, seed=0):
+    """Rows with a bit of everything, and a rare label."""
+    rng = np.random.default_rng(seed)
+    fraud = rng.random(n) < 0.2
+    fraud[:2] = True, False
+    day = np.datetime64("2023-01-01") + rng.integers(0, 700, n) + 300 * fraud
+    return pd.DataFrame(
+        {
+            "amount": (np.exp(rng.normal(size=n)) * (1 + fraud)).round(2),
+            "city": np.array(["Bonn", "Ulm", "Kiel"])[rng.integers(0, 3, n)],
+            "day": day.astype(str),
+            "class": np.where(fraud, "fraud", "legit"),
+        }
+    )
+
+
+# ---- which label is positive
+
+
+def test_the_rarer_of_two_words_is_positive(tmp_path, good, run):
+    path, model = tmp_path / "a.csv", tmp_path / "m"
+    rows = frame()[["amount", "class"]]
+    rows.to_csv(path, index=False)
+    rare = int((rows["class"] == "fraud").sum())
+    share = f"{rare} positive ({rare / 1.2:.3g} %; label fraud, the rarer)"
+    line = f"a.csv: 120 rows, 1 feature, {share}"
+    assert good("train", path, "-o", model, *FIT).splitlines()[0] == line
+    quick = ("--losses", "square", "--alphas", "0.1", "--folds", 2)
+    assert good("cv", path, *quick).splitlines()[0] == line
+    compare = ("compare", path, "--solvers", "exact", "--splits", 2, "--test-size", 0.5)
+    assert good(*compare).splitlines()[0] == line
+    for command in (("cv", path, *quick), compare, ("evaluate", model, path)):
+        report = json.loads(good(*command, "--json"))
+        assert (report["positive"], report["positives"]) == ("fraud", rare)
+    # the model keeps it
+    auc = metrics.roc_auc(rows["class"] == "fraud", rows["amount"])
+    assert auc > 0.55
+    report = json.loads(good("evaluate", model, path, "--json"))
+    assert report["scorers"][0]["auc"] == pytest.approx(auc)
+    assert np.corrcoef(scores(good("score", model, path)), rows["amount"])[0, 1] > 0.99
+    code, _, err = run("score", model, path, "-o", tmp_path / "s.csv")
+    assert (code, "higher is more likely fraud" in err) == (0, True)
+    # unless the command says otherwise; numbers keep their order; a tie has the larger
+    first = good("train", path, "-o", model, *FIT, "--positive", "legit").splitlines()[0]
+    assert f"{120 - rare} positive" in first
+    assert "label legit)" in first
+    codes = rows.assign(**{"class": (rows["class"] == "legit") + 1})
+    codes.to_csv(path, index=False)
+    assert f"{120 - rare} positive" in good("train", path, "-o", model, *FIT).splitlines()[0]
+    rows.assign(**{"class": ["a", "b"] * 60}).to_csv(path, index=False)
+    assert "label b)" in good("train", path, "-o", model, *FIT).splitlines()[0]
+
+
+def test_python_keeps_the_larger_label():
+    rows = frame()
+    model = AUCClassifier().fit(rows[["amount"]], rows["class"])
+    assert model.classes_.tolist() == ["fraud", "legit"]
+    assert model.coef_[0, 0] < 0
+
+
+# ---- tuned or not
+
+
+def test_train_tunes_unless_a_setting_is_given(tmp_path, good):
+    path, model = tmp_path / "a.csv", tmp_path / "m"
+    rows = frame(60)[["amount", "class"]]
+    rows.to_csv(path, index=False)
+    report = json.loads(good("train", path, "-o", model, "--json"))
+    search = json.loads(good("cv", path, "--json"))
+    assert report["tuned"]
+    for name in ("alpha", "loss", "standardize", "settings_tried"):
+        assert report[name] == search[name]
+    assert report["held_out_auc"] == search["auc"]
+    assert load(model).alpha == report["alpha"]
+    text = " ".join(good("train", path, "-o", model).split())
+    assert f"tuned loss {report['loss']}, standardize {report['standardize']:g}" in text
+    assert f"the best of {report['settings_tried']} settings in 5 folds" in text
+    text = " ".join(good("train", path, "-o", model, "--solver", "exact", *FIT).split())
+    assert "not tuned" in text
+    assert "--alpha, --solver given" in text
+    assert json.loads(good("train", path, "-o", model, *FIT, "--json"))["tuned"] is False
+    expected = AUCClassifier(0.01, random_state=0).get_params()
+    assert {**load(model).get_params(), "callback": None} == expected
+
+
+def test_a_class_of_few_rows_has_fewer_folds(tmp_path, good):
+    path = tmp_path / "a.csv"
+    for positives, words in ((2, "in 2 folds"), (1, "the rarer class has one row")):
+        y = np.repeat(["no", "yes"], [40, positives])
+        pd.DataFrame({"x": np.arange(40.0 + positives) ** 0.5, "y": y}).to_csv(path, index=False)
+        assert words in " ".join(good("train", path, "-o", tmp_path / "m").split())
+
+
+# ---- all that stands in the way, and one command
+
+
+def messy(n=120):
+    rows = frame(n)
+    rng = np.random.default_rng(1)
+    return pd.DataFrame(
+        {
+            "customer id": [f"u{i:05d}" for i in range(n)],
+            "row": np.arange(1000, 1000 + n),
+            "zip": rng.integers(501, 530, n),
+            "amount": rows["amount"].where(rng.random(n) > 0.1),
+            "it's": np.nan,
+            "city": rows["city"].where(rng.random(n) > 0.1),
+            "day": rows["day"],
+            "seen": pd.to_datetime(rows["day"]).dt.strftime("%d.%m.%Y %H:%M"),
+            "size": np.where(rng.random(n) > 0.02, rng.normal(size=n).round(3).astype(str), "1O"),
+            "class": rows["class"],
+        }
+    )
+
+
+def test_one_pass_names_all_and_the_advice_works(tmp_path, pasted, good, run):
+    path = tmp_path / "a b.csv"
+    messy().to_csv(path, index=False)
+    err, _ = pasted("train", path, "-o", tmp_path / "m", *FIT)
+    head, *body = err.splitlines()
+    assert head.endswith("a b.csv: 9 things stand in the way")
+    for words in (
+        "column 'customer id' has 120 different values in 120 rows, such as 'u00000'",
+        "column 'row' looks like an ID column and cannot generalise",
+        "column 'zip' looks like codes",
+        "column 'amount' has a missing value, the first of ",
+        'column "it\'s" is empty in every row',
+        "column 'city' holds '",
+        "column 'day' holds dates, such as 2",
+        "column 'seen' holds dates, such as '",
+        "column 'size' holds '1O', which is not a number, as ",
+    ):
+        assert sum(words in line for line in body) == 1, words
+    options = shlex.split(body[-1])
+    dropped = {options[i + 1] for i, word in enumerate(options) if word == "--drop"}
+    assert dropped == {"customer id", "row", "it's", "size"}
+    assert options[options.index("--category") + 1] == "zip"
+    assert {"--impute", "--one-hot", "--dates"} <= set(options)
+    assert len(scores(good("score", tmp_path / "m", path))) == 120
+    assert json.loads(good("evaluate", tmp_path / "m", path, "--json"))["positive"] == "fraud"
+    quick = ("--losses", "square", "--alphas", "0.1", "--folds", 2)
+    pasted("cv", path, *quick)
+    pasted("compare", path, "--solvers", "exact", "--splits", 1, "--test-size", 0.5)
+
+
+def test_python_gets_the_remedy_as_arguments(tmp_path):
+    path = tmp_path / "a.csv"
+    messy().to_csv(path, index=False)
+    with pytest.raises(datasets.TableError) as caught:
+        datasets.read(path)
+    error = caught.value
+    assert len(error.obstacles) == 9
+    assert str(error).endswith("takes the rest")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read = datasets.read(path, **error.remedy)
+    assert read.feature_names == ["zip", "amount", "city", "day", "seen"]
+    assert (read.text, read.dates) == (("zip", "city"), {"day": "%Y-%m-%d", "seen": "%d.%m.%Y"})
+    np.testing.assert_array_equal(pd.isna(read.data), pd.isna(error.found.data))
+
+
+def test_labels_are_part_of_the_pass(tmp_path, pasted, run):
+    path = tmp_path / "a.csv"
+    rows = frame()[["amount", "city", "class"]]
+    rows.loc[5:20, "class"] = "open"
+    rows.to_csv(path, index=False)
+    err, _ = pasted("train", path, "-o", tmp_path / "m", *FIT)
+    assert "2 things stand in the way" in err
+    assert "3 different labels (fraud, legit, open)" in err
+    rows.loc[3, "class"] = None
+    rows.to_csv(path, index=False)
+    code, _, err = run("train", path, "-o", tmp_path / "m", *FIT)
+    assert code == 2
+    assert "line 5: the label is missing in column 'class'; leave such rows out of the file" in err
+    assert "Once that is corrected, this reads the rest:" in err
+    assert err.splitlines()[-1].endswith("--one-hot")
+
+
+def test_names_that_the_shell_would_read_otherwise(tmp_path, pasted):
+    rows = frame()[["amount", "class"]]
+    path = tmp_path / "a.csv"
+    names = {"$HOME": "empty", "a 'b' \"c\"": "empty", "-o": "empty", "x;y": "empty"}
+    rows.assign(**dict.fromkeys(names, np.nan)).to_csv(path, index=False)
+    err, out = pasted("train", path, "-o", tmp_path / "m", *FIT)
+    assert "--drop=-o" in err
+    assert "1 feature," in out
+
+
+def test_european_csv(tmp_path, pasted, good):
+    path = tmp_path / "a.csv"
+    rows = frame()[["amount", "class"]]
+    rows.to_csv(path, index=False, sep=";", decimal=",")
+    err, _ = pasted("train", path, "-o", tmp_path / "m", *FIT)
+    assert "values are separated by ';'" in err
+    assert err.strip().endswith("--sep ';' --decimal ,")
+    rows.to_csv(tmp_path / "b.csv", index=False)
+    plain = scores(good("score", tmp_path / "m", tmp_path / "b.csv"))
+    assert scores(good("score", tmp_path / "m", path, "--sep", ";", "--decimal", ",")) == plain
+    pasted("score", tmp_path / "m", path)
+    pasted("evaluate", tmp_path / "m", path)
+    rows.to_csv(path, index=False, sep="\t")
+    good("train", path, "--sep", "tab", "-o", tmp_path / "m", *FIT)
+
+
+def test_spaces_in_a_header_are_trimmed(tmp_path, good):
+    text = frame()[["amount", "class"]].to_csv(index=False)
+    (tmp_path / "a.csv").write_text(text.replace("amount,class", "amount ,  class", 1))
+    good("train", tmp_path / "a.csv", "-o", tmp_path / "m", *FIT)
+    assert load(tmp_path / "m").feature_names_in_.tolist() == ["amount"]
+    assert datasets.read(tmp_path / "a.csv", target=" class").target_name == "class"
+
+
+# ---- standard input and formats
+
+
+def test_standard_input(tmp_path, good, run, piped):
+    rows = frame()[["amount", "class"]]
+    content = rows.to_csv(index=False).encode()
+    (tmp_path / "a.csv").write_bytes(content)
+    piped(content)
+    first = good("train", "-", "-o", tmp_path / "m", *FIT).splitlines()[0]
+    assert first.startswith("standard input: 120 rows, 1 feature")
+    whole = scores(good("score", tmp_path / "m", tmp_path / "a.csv"))
+    piped(content)
+    assert scores(good("score", tmp_path / "m", "-")) == whole
+    piped(content)  # read once, for two models
+    good("evaluate", tmp_path / "m", "-", tmp_path / "m")
+    piped(b"1 1:2\n0 1:1\n1 1:3\n0 1:0\n")
+    good("train", "-", "--format", "svmlight", "-o", tmp_path / "m", *FIT)
+    piped(b"a,y\n1,0\nx,1\n")
+    code, _, err = run("train", "-", "-o", tmp_path / "m", *FIT)
+    assert code == 2
+    assert err.startswith("error: standard input, line 3: column 'a' holds 'x'")
+
+
+def test_the_format_can_be_said(tmp_path, good, run):
+    rows = frame()[["amount", "class"]]
+    rows.to_csv(tmp_path / "a.data", index=False)
+    rows.to_parquet(tmp_path / "b.data")
+    for name, kind in (("a.data", "csv"), ("b.data", "parquet")):
+        good("train", tmp_path / name, "--format", kind, "-o", tmp_path / "m", *FIT)
+        assert len(scores(good("score", tmp_path / "m", tmp_path / name, "--format", kind))) == 120
+    code, _, err = run("train", tmp_path / "b.data", "--format", "parquet", "--sep", ";", "-o", "m")
+    assert (code, "sep and decimal are for CSV files" in err) == (2, True)
+    code, _, err = run("cv", "diabetes", "--sep", ";")
+    assert (code, "--sep is for files; diabetes is a data set" in err) == (2, True)
+
+
+def test_an_open_file_is_read(tmp_path):
+    path = tmp_path / "a.csv"
+    frame()[["amount", "class"]].to_csv(path, index=False)
+    with path.open("rb") as stream:
+        read = datasets.read(stream)
+    np.testing.assert_array_equal(read.data, datasets.read(path).data)
+    with pytest.raises(ValueError, match="sep=';;'"):
+        datasets.read(path, sep=";;")
+    with pytest.raises(ValueError, match="must differ"):
+        datasets.read(path, sep=",", decimal=",")
+
+
+# ---- one Bunch
+
+
+def test_read_and_load_give_the_same_bunch(tmp_path, monkeypatch):
+    from sklearn.datasets import dump_svmlight_file
+
+    monkeypatch.setenv("AUCMAX_DATA", str(tmp_path))
+    monkeypatch.setenv("AUCMAX_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(0)
+    path = tmp_path / "fourclass_scale"
+    y = np.repeat([-1, 1], [555, 307])
+    dump_svmlight_file(rng.random((862, 2)), y, str(path), zero_based=False)
+    known, read = datasets.load("fourclass"), datasets.read(path)
+    assert type(known) is type(read)
+    assert set(read) <= set(known)
+    assert known.feature_names is read.feature_names is None
+    assert known.n_features == read.n_features == 2
+    assert known.files == read.files == [str(path)]
+    np.testing.assert_array_equal(known.target, read.target)
+    np.testing.assert_array_equal(known.data, read.data.toarray())
+
+
+# ---- missing values
+
+
+def test_gaps_become_features_of_their_own(tmp_path, good):
+    """What is missing can be what matters: a median alone would hide it."""
+    rng = np.random.default_rng(0)
+    y = rng.random(300) < 0.3
+    x = np.where(rng.random(300) < np.where(y, 0.6, 0.1), np.nan, rng.normal(size=300))
+    word = np.where(rng.random(300) < np.where(y, 0.6, 0.1), None, "a")
+    path = tmp_path / "a.csv"
+    for columns in ({"x": x}, {"word": word}):
+        pd.DataFrame({**columns, "z": rng.normal(size=300), "y": y.astype(int)}).to_csv(
+            path, index=False
+        )
+        report = json.loads(
+            good("train", path, "--impute", "--one-hot", "-o", tmp_path / "m", *FIT, "--json")
+        )
+        assert report["training_auc"]["auc"] > 0.7
+        shown = good("show", tmp_path / "m")
+        assert ("missingindicator_x" in shown) == ("x" in columns)
+        assert ("word_nan" in shown) == ("word" in columns)
+    # a gap where training had none
+    (tmp_path / "b.csv").write_text("word,z\n,1\na,\n")
+    assert np.isfinite(scores(good("score", tmp_path / "m", tmp_path / "b.csv"))).all()
+
+
+# ---- dates
+
+
+@pytest.mark.parametrize("form", EXAMPLES)
+def test_dates_of_every_form_are_days(tmp_path, form):
+    days = pd.date_range("1969-12-25", periods=80, freq="9D")
+    words = [day.strftime(form.replace("%b %d", "%b %d,")) for day in days]
+    path = tmp_path / "a.csv"
+    pd.DataFrame({"day": words, "y": [0, 1] * 40}).to_csv(path, index=False)
+    read = datasets.read(path, dates=True)
+    assert read.data[:, 0].tolist() == list(range(-7, 713, 9))
+    assert read.dates == {"day": form}
+    times = [f"{word} 18:30" for word in words]
+    pd.DataFrame({"day": times, "y": [0, 1] * 40}).to_csv(path, index=False)
+    expected = np.arange(-7, 713, 9) + 18.5 / 24
+    np.testing.assert_allclose(datasets.read(path, dates=True).data[:, 0], expected)
+    # what a model knows needs no guess
+    pd.DataFrame({"day": times[:1], "y": [0]}).to_csv(path, index=False)
+    again = datasets.read(path, columns=["day"], labels="none", dates={"day": form})
+    np.testing.assert_allclose(again.data[0, 0], expected[0])
+
+
+@pytest.mark.parametrize(
+    ("word", "form", "day"),
+    [
+        ("1970-01-01", "%Y-%m-%d", 0),
+        ("2024-02-29T12:00:00Z", "%Y-%m-%d", 19782.5),
+        ("2024-02-29 12:00:00.0", "%Y-%m-%d", 19782.5),
+        ("2024-02-29T12:00+02:00", "%Y-%m-%d", 19782 + 10 / 24),
+        ("2024-02-29T12:00-0530", "%Y-%m-%d", 19782 + 17.5 / 24),
+        ("02/29/2024 12:00 AM", "%m/%d/%Y", 19782),
+        ("02/29/2024 06:00:00 pm", "%m/%d/%Y", 19782.75),
+        ("29 February 2024", "%d %b %Y", 19782),
+        ("2023-02-29", "%Y-%m-%d", None),
+        ("2024-13-01", "%Y-%m-%d", None),
+        ("24-01-01", "%Y-%m-%d", None),
+        ("2024-01-01 24:30", "%Y-%m-%d", None),
+        ("2024-01-01x", "%Y-%m-%d", None),
+        ("31 Foo 2024", "%d %b %Y", None),
+    ],
+)
+def test_a_date_is_a_date(word, form, day):
+    assert day_number(word, form) == (None if day is None else pytest.approx(day, abs=1e-9))
+
+
+def test_dates_of_typed_files(tmp_path):
+    moments = pd.to_datetime(["2024-01-31 12:00", "1970-01-02 00:00"])
+    table = {
+        "naive": moments,
+        "zoned": moments.tz_localize("UTC"),
+        "date": moments.date,
+        "time": [moment.time() for moment in moments],
+        "y": [0, 1],
+    }
+    pd.DataFrame(table).to_parquet(tmp_path / "a.parquet")
+    read = datasets.read(tmp_path / "a.parquet", dates=True)
+    expected = [[19753.5, 19753.5, 19753, 0.5], [1, 1, 1, 0]]
+    np.testing.assert_allclose(read.data, expected)
+
+
+def test_dates_that_could_be_others_are_refused(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("day,y\n01/02/2024,0\n03/04/2024,1\n")
+    with pytest.raises(datasets.TableError, match="which may be day/month/year or month/day/year"):
+        datasets.read(path, dates=True)
+    read = datasets.read(path, dates={"day": "%d/%m/%Y"})
+    assert read.data[:, 0].tolist() == [day_number("2024-02-01", "%Y-%m-%d"), 19816]
+    with pytest.raises(ValueError, match="is not one of %Y-%m-%d"):
+        datasets.read(path, dates={"day": "%x"})
+    # one day beyond the twelfth settles it
+    path.write_text("day,y\n01/02/2024,0\n13/04/2024,1\n")
+    assert datasets.read(path, dates=True).dates == {"day": "%d/%m/%Y"}
+    known = "".join(f"2024-01-{i:02d},{i % 2}\n" for i in range(1, 29))
+    path.write_text(f"day,y\n{known}?,1\nsoon,1\n")
+    with pytest.raises(datasets.TableError, match="holds 'soon', which is not a date such as"):
+        datasets.read(path, dates=True, missing=True)
+
+
+def test_a_model_reads_dates_as_it_learned_them(tmp_path, good, run):
+    rows = frame()
+    rows["day"] = pd.to_datetime(rows["day"]).dt.strftime("%d/%m/%Y")
+    path, model = tmp_path / "a.csv", tmp_path / "m"
+    rows.drop(columns="city").to_csv(path, index=False)
+    good("train", path, "--dates", "-o", model, *FIT)
+    whole = scores(good("score", model, path))
+    # one row, whose date alone could be either
+    rows.head(1).to_csv(tmp_path / "one.csv", index=False)
+    assert scores(good("score", model, tmp_path / "one.csv")) == pytest.approx(whole[:1])
+    # typed dates
+    typed = rows.assign(day=pd.to_datetime(rows["day"], format="%d/%m/%Y"))
+    typed.to_parquet(tmp_path / "a.parquet")
+    assert scores(good("score", model, tmp_path / "a.parquet")) == pytest.approx(whole)
+    rows.assign(day="2024-01-31").to_csv(path, index=False)
+    code, _, err = run("score", model, path)
+    assert code == 2
+    assert "holds '2024-01-31', which is not a date such as 31/01/2024; the model was" in err
+
+
+# ---- ids and codes among numbers
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "option"),
+    [
+        ("anything", range(100), "drop"),
+        ("n", [7, *range(1000, 1399, 4)], None),
+        ("number", np.random.default_rng(0).permutation(300) + 5, "drop"),
+        ("part of a count", np.random.default_rng(0).permutation(300)[:120], "drop"),
+        ("key", np.random.default_rng(0).integers(10**8, 10**9, 200), "drop"),
+        ("customerId", np.random.default_rng(0).integers(0, 10**9, 60), "drop"),
+        ("user_id", np.repeat(range(30), 5), "drop"),
+        ("zip", np.random.default_rng(0).integers(501, 530, 60), "categories"),
+        ("zip", np.random.default_rng(0).integers(501, 99999, 60), "drop"),
+        ("ZIP code", [10115, 80331, 20095], "categories"),
+        ("income", np.random.default_rng(0).integers(10**4, 10**5, 300), None),
+        ("seconds", np.random.default_rng(0).integers(0, 10**6, 300), None),
+        ("age", np.random.default_rng(0).integers(18, 90, 300), None),
+        ("video", np.random.default_rng(0).integers(0, 5, 300), None),
+        ("x", np.random.default_rng(0).normal(size=300), None),
+        ("width", np.arange(300) / 7, None),
+        ("id", [0, 1] * 30, None),
+        ("few", range(20), None),
+    ],
+)
+def test_what_looks_like_ids(name, values, option):
+    found = list(doubts(name, np.array(values, dtype=float), padded=False))
+    assert [one[2] for one in found] == ([] if option is None else [option])
+
+
+def test_real_data_raise_no_false_alarm():
+    sets = [load_breast_cancer(as_frame=True), load_wine(as_frame=True)]
+    sets += [load_diabetes(as_frame=True, scaled=False)]
+    for data in sets:
+        for name, column in data.data.items():
+            assert list(doubts(name, column.to_numpy(dtype=float), padded=False)) == [], name
+
+
+def test_ids_and_zip_codes_are_named_in_a_warning(tmp_path, run):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "a.csv"
+    rows = frame()[["amount", "class"]].assign(number=np.arange(120))
+    rows["plz"] = [f"{code:05d}" for code in rng.integers(1000, 1030, 120)]
+    rows["where"] = [f"{code:03d}" for code in rng.integers(1, 40, 120)]
+    rows.to_csv(path, index=False)
+    code, _, err = run("train", path, "-o", tmp_path / "m", *FIT)
+    assert code == 0
+    warned = err.splitlines()
+    assert len(warned) == 3
+    assert "column 'number' looks like an ID column and cannot generalise; leave" in warned[0]
+    for line, name in zip(warned[1:], ("plz", "where"), strict=True):
+        assert line.startswith("warning: ")
+        assert f"column {name!r} looks like codes" in line
+    # scoring is no learning
+    code, _, err = run("score", tmp_path / "m", path)
+    assert (code, err) == (0, "")
+    said = ("--drop", "number", "--category", "plz", "--category", "where")
+    assert run("train", path, "-o", tmp_path / "m", *FIT, *said)[2] == ""
+
+
+# ---- pipelines that Python saved
+
+
+def customers(n=150, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    return {
+        "x": [None if rng.random() < 0.1 else float(v) for v in x],
+        "rooms": rng.integers(1, 5, n),
+        "code": np.array(["01", "1", "007"])[rng.integers(0, 3, n)],
+        "colour": [None if rng.random() < 0.1 else c for c in rng.choice(["red", "blue"], n)],
+        "owner": rng.random(n) < 0.5,
+        "note": [f"note {i}" for i in range(n)],
+    }, np.where(x + rng.normal(size=n) > 0.8, "yes", "no")
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_pipeline_on_a_data_frame_is_scored_from_a_file(tmp_path, good, run, library, form):
+    columns, y = customers()
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    front = ColumnTransformer(
+        [
+            ("words", encoder, ["code", "colour", "owner", "rooms"]),
+            ("numbers", make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()), ["x"]),
+        ]
+    )
+    model = make_pipeline(front, AUCClassifier(0.01)).fit(library.DataFrame(columns), y)
+    path, file = tmp_path / "m.aucmax", tmp_path / f"new.{form}"
+    save(model, path)
+    new, truth = customers(60, seed=1)
+    new["colour"][0] = "green"
+    # another order, other columns, and not the one that the pipeline leaves out
+    rows = pd.DataFrame({"label": truth, "more": "?", **new}).drop(columns="note")
+    rows = rows.sample(frac=1, axis=1, random_state=0)
+    rows.to_csv(file, index=False) if form == "csv" else rows.to_parquet(file)
+    expected = model.decision_function(library.DataFrame(new))
+    assert scores(good("score", path, file)) == pytest.approx(expected, abs=1e-12)
+    report = json.loads(good("evaluate", path, file, "--json"))
+    assert report["positive"] == "yes"
+    assert report["scorers"][0]["auc"] == pytest.approx(metrics.roc_auc(truth == "yes", expected))
+    assert "words__code_007" in good("show", path)
+    code, _, err = run("evaluate", path, file, "--logistic", file, "--json")
+    assert (code, err) == (0, "")
+
+
+def test_what_a_pipeline_cannot_take_is_named(tmp_path, run):
+    columns, y = customers()
+    rows = pd.DataFrame(columns)[["rooms", "code"]]
+    front = ColumnTransformer([("c", OrdinalEncoder(), ["code"])], remainder="passthrough")
+    save(make_pipeline(front, AUCClassifier()).fit(rows, y), tmp_path / "m")
+    for content, words in (
+        ("rooms,code\n1,01\nmany,01\n", "line 3: column 'rooms' holds 'many', which is not"),
+        ("rooms,code\n1,01\n,01\n", "line 3: column 'rooms' has a missing value"),
+        ("rooms,code\n1,01\n2,\n", "line 3: column 'code' has a missing value"),
+        ("rooms,cod\n1,01\n", "columns the model needs are missing: code"),
+    ):
+        (tmp_path / "a.csv").write_text(content)
+        code, _, err = run("score", tmp_path / "m", tmp_path / "a.csv")
+        assert code == 2
+        assert words in err
+
+
+def test_an_encoder_alone_takes_a_data_frame_too(tmp_path, good):
+    columns, y = customers()
+    rows = pd.DataFrame(columns)[["code", "owner"]]
+    model = make_pipeline(OneHotEncoder(), AUCClassifier()).fit(rows, y)
+    save(model, tmp_path / "m")
+    rows.to_csv(tmp_path / "a.csv", index=False)
+    found = scores(good("score", tmp_path / "m", tmp_path / "a.csv"))
+    assert found == pytest.approx(model.decision_function(rows))
