@@ -17,7 +17,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from aucmax import AUCClassifier, ClassMoments, HingeClassifier, load, save, solvers
+from aucmax import (
+    AUCClassifier,
+    AUCClassifierCV,
+    ClassMoments,
+    HingeClassifier,
+    load,
+    save,
+    solvers,
+)
 from aucmax.metrics import roc_auc
 from aucmax.solvers import OAM, OPAUC, SOLVERS, SPAM, VRSPAM, Exact, Pegasos
 
@@ -454,13 +462,47 @@ class TestBadInput:
         bad(lambda: AUCClassifier(solver="exact").fit(X, y), message)
         AUCClassifier(solver=Exact("diagonal")).fit(X, y)
 
-    def test_numbers_too_large_to_square(self):
+    @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+    @pytest.mark.parametrize("standardize", [0.0, 1.0])
+    @pytest.mark.parametrize("solver", SOLVERS)
+    def test_numbers_too_large_or_too_small(self, solver, standardize, form):
+        """They would give coefficients of zero, or none that are finite, without a word."""
         X, y = problem(n=40)
-        message = "feature 2 are so large that their squares overflow"
-        bad(lambda: AUCClassifier().fit(X * [1, 1, 1e160, 1, 1], y), message)
+        own = {} if SOLVERS[solver].own_penalty else {"standardize": standardize}
+        clf = AUCClassifier(solver=solver, loss=SOLVERS[solver].losses[0], max_iter=3, **own)
+        large = form(X * [1, 1, -1e160, 1, 1])
+        bad(lambda: clf.fit(large, y), "the values of feature 2 reach .*e.160, too large to")
+        bad(lambda: clf.fit(form(X * 1e-200), y), "are at most .*e-200, too small to compute with")
+        assert not hasattr(clf, "n_features_in_")
+
+    def test_numbers_too_large_or_too_small_in_a_search_and_a_stream(self):
+        X, y = problem(n=40)
+        for clf in (AUCClassifierCV(), HingeClassifier()):
+            bad(lambda clf=clf: clf.fit(X * 1e160, y), "too large to compute with")
+            bad(lambda clf=clf: clf.fit(X * 1e-160, y), "too small to compute with")
+        stream = AUCClassifier().partial_fit(X, y)
+        bad(lambda: stream.partial_fit(X * 1e160, y), "too large to compute with")
+        stream.partial_fit(X[:1] * 1e-160, y[:1])  # all other rows are large enough
         for weight in (1e308, 1e-320):
             message = "multiply all weights by a constant"
             bad(lambda w=weight: AUCClassifier().fit(X, y, np.full(40, w)), message)
+
+    @pytest.mark.parametrize("scale", [1e70, 1e-70])
+    def test_numbers_that_are_just_not_too_large_or_too_small(self, scale):
+        X, y = problem(n=40)
+        expected = AUCClassifier(standardize=1.0).fit(X, y)
+        clf = AUCClassifier(standardize=1.0).fit(X * scale, y)
+        np.testing.assert_allclose(clf.coef_ * scale, expected.coef_, rtol=1e-6)
+
+    @pytest.mark.parametrize("form", [list, tuple, pd.Series, lambda y: np.array(y, dtype=object)])
+    def test_a_label_that_ends_with_nul(self, form):
+        X, y = problem(n=40)
+        y = form(["x\0" if label == y[0] else "x" for label in y])
+        message = r"the label 'x\\x00' ends with a NUL character, which NumPy would drop"
+        for clf in (AUCClassifier(), AUCClassifierCV(), HingeClassifier()):
+            bad(lambda clf=clf: clf.fit(X, y), message)
+        bad(lambda: AUCClassifier().partial_fit(X, y), message)
+        bad(lambda: ClassMoments.from_data(X, y), message)
 
     def test_moments_and_streams(self):
         X, y = problem()

@@ -2,13 +2,26 @@
 
 import contextlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_array
 
-__all__ = ["check_array_of", "check_labels", "free_memory", "number", "sample_weights"]
+__all__ = [
+    "check_array_of",
+    "check_labels",
+    "free_memory",
+    "number",
+    "refuse_nul",
+    "refuse_sizes",
+    "sample_weights",
+]
+
+_LARGEST = 1e75  # fourth powers are in the steps of solvers, and sums of them in bounds
+_SMALLEST = 1e-150  # whose squares are hardly numbers
 
 
 def number(
@@ -59,6 +72,46 @@ def sample_weights(weight: Any, n: int) -> np.ndarray | None:
             "with; multiply all weights by a constant."
         )
     return weight
+
+
+def refuse_nul(y: Any) -> None:
+    """Raise ValueError where a label ends with NUL, which NumPy drops from the end of a text."""
+    seen = isinstance(y, np.ndarray) and y.dtype.kind != "O"  # then it is too late
+    if seen or not isinstance(y, Iterable) or not isinstance(next(iter(y), None), str):
+        return
+    bad = next((label for label in y if isinstance(label, str) and label.endswith("\0")), None)
+    if bad is not None:
+        raise ValueError(
+            f"the label {bad!r} ends with a NUL character, which NumPy would drop; remove it."
+        )
+
+
+def refuse_sizes(X: Any, whole: bool = False) -> None:
+    """Raise ValueError for values so large, or all of them so small, that sums lose them.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix, shape (n, d)
+        Finite.
+    whole : bool
+        Whether these are all rows there are, so that some must be large enough.
+    """
+    values = X.data if sp.issparse(X) else X
+    if not values.size:
+        return
+    peak = max(float(values.max()), -float(values.min()))
+    if peak > _LARGEST:
+        column = abs(X).max(axis=0)
+        j = int(np.argmax(column.toarray() if sp.issparse(column) else column))
+        raise ValueError(
+            f"the values of feature {j} reach {peak:.3g}, too large to compute with: their powers "
+            "overflow; divide the feature by a constant."
+        )
+    if whole and 0.0 < peak < _SMALLEST:
+        raise ValueError(
+            f"the values of X are at most {peak:.3g}, too small to compute with: their squares "
+            "vanish; multiply the features by a constant."
+        )
 
 
 def check_labels(classes: Any, names: Any, d: int) -> None:

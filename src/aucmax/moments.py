@@ -25,7 +25,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from aucmax._checks import check_array_of, check_labels, sample_weights
+from aucmax._checks import check_array_of, check_labels, refuse_nul, sample_weights
 from aucmax._container import pack, unpack
 from aucmax.errors import ModelFileError
 from aucmax.products import sparse_gram
@@ -598,6 +598,7 @@ def _checked(
 ) -> tuple[Any, np.ndarray, np.ndarray | None, list[str] | None]:
     """Check raw input as an estimator would, and return arrays with the feature names."""
     names = _get_feature_names(X)
+    refuse_nul(y)
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
     y = column_or_1d(y, warn=False)
     if y.dtype.kind == "f" and not np.isfinite(y).all():

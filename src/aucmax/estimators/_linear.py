@@ -7,7 +7,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aucmax._checks import check_array_of, check_labels, sample_weights
+from aucmax._checks import (
+    check_array_of,
+    check_labels,
+    refuse_nul,
+    refuse_sizes,
+    sample_weights,
+)
 from aucmax.products import scores
 from aucmax.rows import as_rows
 
@@ -59,10 +65,15 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         if np.shape(classes) != (2,):
             raise ValueError(f"it has {np.size(classes)} classes, not 2")
 
-    def _validated(self, X: Any, y: Any, reset: bool) -> tuple[Any, np.ndarray]:
+    def _validated(
+        self, X: Any, y: Any, reset: bool, whole: bool = False
+    ) -> tuple[Any, np.ndarray]:
+        """Return checked rows and labels; ``whole`` says that these are all rows there are."""
+        refuse_nul(y)
         X, y = validate_data(
             self, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
         )
+        refuse_sizes(X, whole)
         check_classification_targets(y)
         return X, y
 

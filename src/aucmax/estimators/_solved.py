@@ -100,7 +100,7 @@ class SolvedScorer(LinearScorer):
             solver.check()
         kept = self._features_seen()
         try:
-            X, y = self._validated(X, y, reset=True)
+            X, y = self._validated(X, y, reset=True, whole=True)
             classes = self._two_classes(y)
             sign = np.where(y == classes[1], 1.0, -1.0)
             weight = self._weights(sample_weight, X)

@@ -150,7 +150,7 @@ class AUCClassifierCV(LinearScorer):
         self._check_settings()
         kept = self._features_seen()
         try:
-            checked, labels = self._validated(X, y, reset=True)
+            checked, labels = self._validated(X, y, reset=True, whole=True)
             classes = self._two_classes(labels)
             sign = np.where(labels == classes[1], 1.0, -1.0)
             weight = self._weights(sample_weight, checked)
