@@ -297,6 +297,9 @@ def test_spaces_in_a_header_are_trimmed(tmp_path, good):
     good("train", tmp_path / "a.csv", "-o", tmp_path / "m", *FIT)
     assert load(tmp_path / "m").feature_names_in_.tolist() == ["amount"]
     assert datasets.read(tmp_path / "a.csv", target=" class").target_name == "class"
+    (tmp_path / "a.csv").write_text("a, b, y\n1, 2, no\n3, 4, yes\n")
+    read = datasets.read(tmp_path / "a.csv", positive="yes")
+    assert (read.data.tolist(), read.target.tolist()) == ([[1, 2], [3, 4]], [-1, 1])
 
 
 # ---- standard input and formats
@@ -503,7 +506,9 @@ def test_a_model_reads_dates_as_it_learned_them(tmp_path, good, run):
         ("n", [7, *range(1000, 1399, 4)], None),
         ("number", np.random.default_rng(0).permutation(300) + 5, "drop"),
         ("part of a count", np.random.default_rng(0).permutation(300)[:120], "drop"),
-        ("key", np.random.default_rng(0).integers(10**8, 10**9, 200), "drop"),
+        ("price", np.random.default_rng(0).integers(10**5, 10**6, 300), None),
+        ("year", range(1950, 2020), None),
+        ("day", [20240000 + 100 * m + d for m in range(1, 13) for d in range(1, 29)], None),
         ("customerId", np.random.default_rng(0).integers(0, 10**9, 60), "drop"),
         ("user_id", np.repeat(range(30), 5), "drop"),
         ("zip", np.random.default_rng(0).integers(501, 530, 60), "categories"),
@@ -625,3 +630,17 @@ def test_an_encoder_alone_takes_a_data_frame_too(tmp_path, good):
     rows.to_csv(tmp_path / "a.csv", index=False)
     found = scores(good("score", tmp_path / "m", tmp_path / "a.csv"))
     assert found == pytest.approx(model.decision_function(rows))
+
+
+def test_a_model_without_names_can_only_leave_columns_out(tmp_path, run, pasted):
+    (tmp_path / "a.svm").write_text("1 1:2 2:1\n0 1:1\n1 1:3\n0 2:1\n")
+    assert run("train", tmp_path / "a.svm", "-o", tmp_path / "m", *FIT)[0] == 0
+    path = tmp_path / "new.csv"
+    path.write_text("a,note,b\n1,red,2\n3,blue,4\n")
+    err, _ = pasted("score", tmp_path / "m", path)
+    assert err.splitlines()[-1].endswith("--drop note")
+    path.write_text("a,note\n1,red\n3,blue\n")
+    code, _, err = run("score", tmp_path / "m", path)
+    assert code == 2
+    assert "column 'note' holds 'red', which is not a number" in err
+    assert "reads it" not in err

@@ -148,9 +148,8 @@ def _save(
 
 
 def _print(report: dict[str, Any], given: dict[str, Any]) -> None:
-    auc, features = report["training_auc"], f"{report['features']:,}"
-    if report["columns"] != report["features"]:
-        features += f"  (from {counted(report['columns'], 'column')})"
+    auc, columns = report["training_auc"], counted(report["columns"], "column")
+    made = [("features", f"{report['features']:,}  (from {columns})")]
     settings = (
         f"loss {report['loss']}, standardize {report['standardize']:g}, l1 ratio "
         f"{report['l1_ratio']:g}, alpha {report['alpha']:.3g}"
@@ -175,7 +174,7 @@ def _print(report: dict[str, Any], given: dict[str, Any]) -> None:
     screen.print(
         pairs_table(
             [
-                ("features", features),
+                *made * (report["columns"] != report["features"]),
                 *tuned,
                 ("solver", f"{report['solver']}, {counted(report['iterations'], 'iteration')}"),
                 ("objective", f"{report['objective']:.6g}"),

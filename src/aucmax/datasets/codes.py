@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 __all__ = ["doubts", "zero_padded"]
 
-_ENOUGH = 50  # rows below which numbers may all differ by chance
-_DENSE = 4  # distinct numbers in a range this many times their count are counted, not measured
-_DIGITS = 6  # distinct numbers of one length, at least so long
+_ENOUGH = 50  # rows below which nothing is said of numbers that all differ
+_PAIRS = 10  # equal pairs to be expected of measured numbers, where counted ones have none
 _LINES = 1000  # that are searched for leading zeros
 _ID = {"id", "ids", "uid", "uuid", "guid", "rowid", "idx"}
 _JOINED_ID = re.compile(
@@ -83,13 +82,24 @@ def _words(name: str) -> list[str]:
 
 
 def _counted(known: NDArray[np.float64], different: NDArray[np.float64]) -> bool:
-    """Whether the numbers all differ, and lie so closely or are so long that they count rows."""
-    if len(known) < _ENOUGH or len(different) < len(known):
+    """Whether the numbers all differ where chance alone would make some equal: they count rows.
+
+    Of n numbers spread evenly over a range of r about n²/2r pairs are equal, of others more.
+    """
+    n = len(known)
+    if n < _ENOUGH or len(different) < n or _are_dates(different):
         return False
-    low, high = float(different[0]), float(different[-1])
-    dense = high - low + 1 <= _DENSE * len(different)
-    lengths = len(str(int(low))), len(str(int(high)))
-    return dense or (lengths[0] == lengths[1] >= _DIGITS)
+    return n * n > 2 * _PAIRS * (different[-1] - different[0] + 1)
+
+
+def _are_dates(values: NDArray[np.float64]) -> bool:
+    """Whether whole numbers may be years, or dates such as 20240131."""
+    if values[0] >= 1800 and values[-1] <= 2100:
+        return True
+    year, rest = np.divmod(values, 10_000)
+    month, day = np.divmod(rest, 100)
+    parts = ((year, 1800, 2100), (month, 1, 12), (day, 1, 31))
+    return all(np.all((part >= low) & (part <= high)) for part, low, high in parts)
 
 
 def zero_padded(rows: Iterable[list[str]], names: list[str], wanted: list[str]) -> set[str]:

@@ -72,6 +72,7 @@ class Choice:
     dates: bool | Mapping[str, str] = False
     sep: str | None = None
     decimal: str = "."
+    by_place: bool = False
 
     @property
     def date_forms(self) -> Mapping[str, str]:
@@ -80,8 +81,8 @@ class Choice:
 
     @property
     def for_model(self) -> bool:
-        """Whether a model says which columns are read, so that none can be left out."""
-        return self.columns is not None
+        """Whether a model says what is read, by the columns' names or their number."""
+        return self.columns is not None or self.by_place
 
     def is_named_text(self, name: str) -> bool:
         """Whether a column is text because the caller says so, whatever it holds."""
@@ -92,8 +93,8 @@ class Choice:
         return name in self.missing if isinstance(self.missing, tuple) else self.missing
 
     def without(self, name: str) -> dict[str, Any] | None:
-        """The remedy of leaving a column out, which a model does not allow."""
-        return None if self.for_model else {"drop": [name]}
+        """The remedy of leaving a column out, which a model that names it does not allow."""
+        return None if self.columns is not None else {"drop": [name]}
 
     def number(self, word: str) -> float | None:
         """A word as a number, or None."""
@@ -515,7 +516,8 @@ def _missing(source: _Source, name: str, gaps: NDArray[np.bool_], choice: Choice
     count = int(np.count_nonzero(gaps))
     what = f"column {name!r} has a missing value" + (f", the first of {count:,}" * (count > 1))
     if choice.for_model:
-        hint, remedy = "fill it in, or score with a model trained with --impute", None
+        hint = "fill it in, or score with a model trained with --impute"
+        remedy = choice.without(name)
     else:
         hint = f"fill it in (or let --impute do so), or leave the column {_out(name)}"
         remedy = {"missing": True}
@@ -572,7 +574,8 @@ def _typed_dates(name: str, column: pa.ChunkedArray, choice: Choice) -> _Feature
 
 def _dates(name: str, what: str, choice: Choice) -> Obstacle:
     if choice.for_model:
-        return Obstacle(name, what, "the model was trained on numbers here, so give a number")
+        hint = "the model was trained on numbers here, so give a number"
+        return Obstacle(name, what, hint, remedy=choice.without(name))
     hint = (
         f"take dates as numbers, days since 1970-01-01 (--dates), or leave the column {_out(name)}"
     )
@@ -600,7 +603,7 @@ def _of_text(source: _Source, name: str, column: pa.ChunkedArray, choice: Choice
         row = strange[0]
         what = f"column {name!r} holds {words[row]!r}, which is not a number"
         hint = "the model was trained on numbers here, so give a number"
-        raise Obstacle(name, what, hint, source.place(row))
+        raise Obstacle(name, what, hint, source.place(row), choice.without(name))
     if strange:
         _refuse_numbers(source, name, words, known, strange, choice)
     found = _dates_in_text(source, name, words, known, choice)

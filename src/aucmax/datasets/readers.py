@@ -140,6 +140,7 @@ def read(
         _dates(dates),
         _separator(sep, decimal, kind),
         decimal,
+        by_place=columns is None and n_features is not None,
     )
     if kind == "svmlight":
         _refuse_names(source, choice)
@@ -219,6 +220,9 @@ def find_label(y: Any, label: Any) -> Any:
         for candidate in known:
             if candidate == meaning:
                 return candidate
+    for candidate in known:  # with space around it, as after the commas of some files
+        if isinstance(candidate, str) and candidate.strip() == text:
+            return candidate
     raise ValueError(f"no label {label!r}; the labels are {listing(known)}")
 
 
@@ -284,8 +288,13 @@ def _named(path: Path, kind: str, choice: Choice, n_features: int | None) -> Col
     def columns(**more: Any) -> Columns:
         wanted = replace(choice, **{name: _added(choice, name, more[name]) for name in more})
         if kind == "parquet":
-            return read_parquet(path, wanted)
-        return read_csv(path, "\t" if kind == "tsv" else ",", wanted)
+            found = read_parquet(path, wanted)
+        else:
+            found = read_csv(path, "\t" if kind == "tsv" else ",", wanted)
+        n_found = len(found.feature_names or ())
+        if n_features is not None and n_found != n_features:
+            raise fault(path, f"{n_found} feature columns where {n_features} are expected")
+        return found
 
     try:
         found = columns()
@@ -298,11 +307,6 @@ def _named(path: Path, kind: str, choice: Choice, n_features: int | None) -> Col
         raise tried(error, again) from None
     for code in found.codes:
         warnings.warn(f"{path}: {code.sentence()}", DataWarning, stacklevel=3)
-    if n_features is not None and len(found.feature_names or ()) != n_features:
-        raise fault(
-            path,
-            f"{len(found.feature_names or ())} feature columns where {n_features} are expected",
-        )
     return found
 
 
