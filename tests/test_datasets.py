@@ -6,6 +6,7 @@ import hashlib
 import http.server
 import json
 import os
+import shutil
 import socket
 import threading
 from pathlib import Path
@@ -541,6 +542,23 @@ def test_fetch_takes_both_parts(folders, publisher):
     paths = datasets.fetch("splice", base_url=publisher.url + "/")
     assert [path.name for path in paths] == ["splice", "splice.t"]
     assert class_counts(datasets.load("splice").target) == {-1: 2175, 1: 1000}
+
+
+def test_an_interruption_of_the_removal_leaves_nothing(folders, publisher, monkeypatch):
+    publisher.files["diabetes"] = diabetes_text().encode()
+    remove, calls = shutil.rmtree, []
+
+    def interrupted(path, **how):
+        calls.append(path)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        remove(path, **how)
+
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        datasets.fetch("diabetes", base_url=publisher.url)
+    assert len(calls) == 2
+    assert not list(folders[1].glob(".fetch-*"))
 
 
 def test_another_checksum_at_a_later_download(folders, publisher):

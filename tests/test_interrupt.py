@@ -11,6 +11,9 @@ import threading
 import numpy as np
 import pytest
 
+from aucmax import persist
+from aucmax.cli import main
+
 pty = pytest.importorskip("pty", reason="there are no terminals like these here")
 
 SECONDS = 120  # after which a test fails; a busy machine must not
@@ -100,7 +103,7 @@ def test_the_bar_says_what_runs_and_how_far_it_is(rows):
     assert "held-out AUC" in out
     for words in (
         r"reading",
-        r"0 of 9, 0:\d\d",
+        r"\d of 9, 0:\d\d",
         r"best 0\.\d{4}",
         r"fold \d: squared_hinge, standardize",
     ):
@@ -181,6 +184,34 @@ except KeyboardInterrupt:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("lost\nand found\n", "")
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("other", [ValueError, SystemError])
+def test_an_interrupt_that_c_code_makes_another_error_of(monkeypatch, capsys, sent, code, other):
+    def load(path):
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), sent)
+        raise other("Invalid affine transformation matrix")
+
+    monkeypatch.setattr(persist, "load", load)
+    before = signal.getsignal(sent)
+    with pytest.raises(SystemExit) as end:
+        main(["show", "m.aucmax"])
+    assert (end.value.code, *capsys.readouterr()) == (code, "", "interrupted: nothing was saved\n")
+    assert signal.getsignal(sent) is before
+
+
+def test_an_interrupt_that_is_ignored_stays_so(monkeypatch, capsys):
+    """As that of a command in the background of a script."""
+    old = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        monkeypatch.setattr(persist, "load", lambda path: os.kill(os.getpid(), signal.SIGINT))
+        with pytest.raises(SystemExit) as end:
+            main(["show", "m.aucmax"])
+        assert (end.value.code, "holds a NoneType" in capsys.readouterr().err) == (2, True)
+    finally:
+        signal.signal(signal.SIGINT, old)
 
 
 @pytest.mark.data

@@ -125,7 +125,7 @@ class OneLineErrors(TyperGroup):
         _given.set(tuple(sys.argv[1:] if args is None else args))
         if not standalone_mode:
             return run()
-        ended = _Terminable()
+        ended = _Interruptible()
         try:
             with ended, _warnings_in_one_line():
                 code = run()
@@ -133,13 +133,16 @@ class OneLineErrors(TyperGroup):
             code = 130
         except Exception as error:
             message = _message(error)
-            if message is None:
+            if ended.interrupted:  # C code, as Matplotlib's, may make another error of it
+                code = interrupted("nothing was saved").exit_code
+            elif message is None:
                 raise
-            if isinstance(error, TableError):
+            elif isinstance(error, TableError):
                 _tell_of_table(error)
+                code = 2
             else:
                 tell("error", message)
-            code = 2
+                code = 2
         sys.exit(ended.code(code if isinstance(code, int) else 0))
 
     def invoke(self, ctx: Any) -> Any:
@@ -150,23 +153,27 @@ class OneLineErrors(TyperGroup):
             raise interrupted("nothing was saved") from None
 
 
-class _Terminable:
-    """While it is entered, SIGTERM ends a command as Ctrl-C does, with its own exit code."""
+class _Interruptible:
+    """While it is entered, SIGTERM ends a command as Ctrl-C does; both are remembered."""
 
     def __init__(self) -> None:
-        self.terminated = False
+        self.interrupted = self.terminated = False
 
     def __enter__(self) -> None:
-        self._old: Any = None
-        if threading.current_thread() is threading.main_thread():
-            self._old = signal.signal(signal.SIGTERM, self._terminate)
+        self._old: dict[int, Any] = {}
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self._old[signal.SIGTERM] = signal.signal(signal.SIGTERM, self._handle)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored
+            self._old[signal.SIGINT] = signal.signal(signal.SIGINT, self._handle)
 
     def __exit__(self, *_: Any) -> None:
-        if self._old is not None:
-            signal.signal(signal.SIGTERM, self._old)
+        for number, handler in self._old.items():
+            signal.signal(number, handler)
 
-    def _terminate(self, *_: Any) -> None:
-        self.terminated = True
+    def _handle(self, number: int, _: Any) -> None:
+        self.interrupted = True
+        self.terminated |= number == signal.SIGTERM
         raise KeyboardInterrupt
 
     def code(self, code: int) -> int:

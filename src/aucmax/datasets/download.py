@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
-from collections.abc import Callable
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -118,8 +119,8 @@ def _fetch_part(
 def _fetch_file(
     entry: DataSet, part: Part, url: str, path: Path, force: bool, progress: Progress | None
 ) -> Path:
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".fetch-") as folder:
-        arriving = Path(folder) / path.name
+    with _scratch(path.parent) as folder:
+        arriving = folder / path.name
         _download(url, arriving, progress)
         checksum = cache.digest(arriving)
         expected = None if force else cache.recorded(path.name)
@@ -133,6 +134,19 @@ def _fetch_file(
         os.replace(arriving, path)
     cache.record(path.name, checksum)
     return path
+
+
+@contextlib.contextmanager
+def _scratch(parent: Path) -> Iterator[Path]:
+    """Yield a new folder that is removed again, whatever happens and when."""
+    folder = parent / f".fetch-{secrets.token_hex(8)}"  # named before it is made
+    try:
+        folder.mkdir()
+        yield folder
+        shutil.rmtree(folder, ignore_errors=True)
+    except BaseException:  # which may have come in the middle of the removal
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _check_present(entry: DataSet, part: Part, path: Path) -> None:
