@@ -22,12 +22,15 @@ from aucmax import (
     AUCClassifierCV,
     ClassMoments,
     HingeClassifier,
+    datasets,
     load,
+    metrics,
     save,
     solvers,
 )
 from aucmax.metrics import roc_auc
-from aucmax.solvers import OAM, OPAUC, SOLVERS, SPAM, VRSPAM, Exact, Pegasos
+from aucmax.sketches import DiagonalMoments
+from aucmax.solvers import ACCURACY_SOLVERS, OAM, OPAUC, SOLVERS, SPAM, VRSPAM, Exact, Pegasos
 
 BATCH = [name for name, kind in SOLVERS.items() if not kind.stochastic]
 STOCHASTIC = [name for name, kind in SOLVERS.items() if kind.stochastic]
@@ -483,9 +486,37 @@ class TestBadInput:
         stream = AUCClassifier().partial_fit(X, y)
         bad(lambda: stream.partial_fit(X * 1e160, y), "too large to compute with")
         stream.partial_fit(X[:1] * 1e-160, y[:1])  # all other rows are large enough
-        for weight in (1e308, 1e-320):
-            message = "multiply all weights by a constant"
-            bad(lambda w=weight: AUCClassifier().fit(X, y, np.full(40, w)), message)
+
+    @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+    @pytest.mark.parametrize("solver", [*SOLVERS, *ACCURACY_SOLVERS])
+    def test_weights_too_large_or_too_small(self, solver, form):
+        X, y = problem(n=40)
+        X = form(X)
+        if solver in SOLVERS:
+            clf = AUCClassifier(solver=solver, loss=SOLVERS[solver].losses[0], max_iter=3)
+        else:
+            clf = HingeClassifier(solver=solver, l1_ratio=0.0, max_iter=3)
+        one = np.ones(40)
+        one[7] = 1e308
+        for weight in (np.full(40, 1e308), one, np.full(40, 1e-320)):
+            message = "sample_weight sums to .*; multiply all weights by a constant"
+            bad(lambda w=weight: clf.fit(X, y, w), message)
+            if hasattr(clf, "partial_fit"):
+                bad(
+                    lambda w=weight: clf.partial_fit(X, y, classes=[0, 1], sample_weight=w), message
+                )
+        assert not hasattr(clf, "coef_")
+
+    def test_weights_too_large_in_a_search_and_in_moments(self):
+        X, y = problem(n=40)
+        weight = np.full(40, 1e308)
+        message = "sample_weight sums to inf, too large to compute with"
+        bad(lambda: AUCClassifierCV().fit(X, y, weight), message)
+        bad(lambda: ClassMoments.from_data(X, y, weight), message)
+        bad(lambda: DiagonalMoments().update(X, y, weight), message)
+        assert roc_auc(y, X[:, 0], weight) == pytest.approx(
+            roc_auc(y, X[:, 0])
+        )  # which has them scaled
 
     @pytest.mark.parametrize("scale", [1e70, 1e-70])
     def test_numbers_that_are_just_not_too_large_or_too_small(self, scale):
@@ -494,7 +525,14 @@ class TestBadInput:
         clf = AUCClassifier(standardize=1.0).fit(X * scale, y)
         np.testing.assert_allclose(clf.coef_ * scale, expected.coef_, rtol=1e-6)
 
-    @pytest.mark.parametrize("form", [list, tuple, pd.Series, lambda y: np.array(y, dtype=object)])
+    @pytest.mark.parametrize(
+        "form",
+        [
+            *(list, tuple, pd.Series, pd.Categorical, pl.Series, pd.DataFrame),
+            lambda y: np.array(y, dtype=object),
+            lambda y: np.array(y, dtype=object)[:, None],
+        ],
+    )
     def test_a_label_that_ends_with_nul(self, form):
         X, y = problem(n=40)
         y = form(["x\0" if label == y[0] else "x" for label in y])
@@ -503,6 +541,23 @@ class TestBadInput:
             bad(lambda clf=clf: clf.fit(X, y), message)
         bad(lambda: AUCClassifier().partial_fit(X, y), message)
         bad(lambda: ClassMoments.from_data(X, y), message)
+        bad(lambda: metrics.roc_auc(y, X[:, 0]), message)
+        bad(lambda: datasets.binarize(y, "first-half"), message)
+
+    def test_a_class_that_ends_with_nul(self):
+        X, y = problem(n=40)
+        y, classes = np.where(y == y[0], "x", "y"), ["x", "x\0"]
+        message = r"the label 'x\\x00' ends with a NUL character"
+        for clf in (AUCClassifier(), AUCClassifier(solver="spam"), HingeClassifier()):
+            bad(lambda clf=clf: clf.partial_fit(X, y, classes=classes), message)
+        bad(lambda: ClassMoments(classes=classes), message)
+        bad(lambda: DiagonalMoments(classes=classes), message)
+
+    def test_nul_within_a_label_stays(self):
+        X, y = problem(n=40)
+        y = ["x\0z" if label == y[0] else "\0x" for label in y]
+        assert AUCClassifier().fit(X, y).classes_.tolist() == ["\0x", "x\0z"]
+        assert set(AUCClassifier().fit(X, y).predict(X)) <= set(y)
 
     def test_moments_and_streams(self):
         X, y = problem()

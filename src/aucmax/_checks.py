@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -76,10 +75,15 @@ def sample_weights(weight: Any, n: int) -> np.ndarray | None:
 
 def refuse_nul(y: Any) -> None:
     """Raise ValueError where a label ends with NUL, which NumPy drops from the end of a text."""
-    seen = isinstance(y, np.ndarray) and y.dtype.kind != "O"  # then it is too late
-    if seen or not isinstance(y, Iterable) or not isinstance(next(iter(y), None), str):
+    if getattr(getattr(y, "dtype", None), "kind", "O") not in "OT":  # numbers, or it is too late
         return
-    bad = next((label for label in y if isinstance(label, str) and label.endswith("\0")), None)
+    try:
+        labels = np.asarray(y, dtype=object).ravel()
+    except ValueError:  # rows of unequal length, which others refuse
+        return
+    if not labels.size or not isinstance(labels[0], str):
+        return
+    bad = next((label for label in labels if isinstance(label, str) and label.endswith("\0")), None)
     if bad is not None:
         raise ValueError(
             f"the label {bad!r} ends with a NUL character, which NumPy would drop; remove it."

@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import expit, ndtr, ndtri, ndtri_exp, rel_entr, stdtrit
 
+from aucmax._checks import refuse_nul
+
 __all__ = [
     "AUCDifference",
     "AUCInterval",
@@ -890,6 +892,7 @@ def _read(
     score_name: str = "score",
 ) -> tuple[Bools, NDArray[Any], Floats | None]:
     """Which rows are positive, their scores, and their weights; rows of weight zero dropped."""
+    refuse_nul(y)
     labels = _vector(y, "y")
     if labels.size == 0:
         raise ValueError("y is empty; it needs at least one positive and one negative row.")

@@ -77,6 +77,7 @@ class ClassMoments:
         classes: Sequence[Any] | np.ndarray | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> None:
+        refuse_nul(classes)
         self._declared = classes is not None
         self._classes = np.array([]) if classes is None else np.unique(np.asarray(classes))
         self._d: int | None = None

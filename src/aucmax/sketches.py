@@ -17,7 +17,7 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from aucmax import products
-from aucmax._checks import check_array_of, check_labels, number
+from aucmax._checks import check_array_of, check_labels, number, refuse_nul
 from aucmax.moments import (
     ClassMoments,
     ClassPart,
@@ -76,6 +76,7 @@ class ClassSketch:
         classes: Sequence[Any] | np.ndarray | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> None:
+        refuse_nul(classes)
         self._declared = classes is not None
         self._classes = np.array([]) if classes is None else np.unique(np.asarray(classes))
         self.feature_names = None if feature_names is None else [str(f) for f in feature_names]

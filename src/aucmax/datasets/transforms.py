@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from aucmax._checks import refuse_nul
+
 __all__ = ["binarize", "listing", "scale"]
 
 SCALES = ("unit-norm", "minmax", "maxabs")
@@ -37,6 +39,7 @@ def binarize(y: Any, how: Any) -> NDArray[np.int64]:
     ValueError
         `how` is none of these, is a label that does not occur, or leaves only one class.
     """
+    refuse_nul(y)
     y = np.asarray(y)
     if y.ndim != 1:
         raise ValueError(f"y has shape {y.shape}; labels come in one dimension")

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from aucmax._checks import refuse_nul
 from aucmax.estimators._linear import LinearScorer
 from aucmax.objective import Objective
 from aucmax.penalties import ElasticNet
@@ -193,6 +194,7 @@ class SolvedScorer(LinearScorer):
         """Return the two labels of a stream, and check that y holds no other."""
         known = getattr(self, "classes_", None)
         if classes is not None:
+            refuse_nul(classes)
             given = np.unique(np.asarray(classes))
             if known is not None and not np.array_equal(given, known):
                 raise ValueError(
