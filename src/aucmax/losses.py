@@ -9,7 +9,7 @@ margin t = y z.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import expit
@@ -21,9 +21,11 @@ __all__ = [
     "UNIVARIATE_LOSSES",
     "Exponential",
     "Hinge",
+    "KinkedSum",
     "LogisticLoss",
     "PairSum",
     "PairwiseLoss",
+    "RowSum",
     "Square",
     "SquareMargin",
     "SquaredHinge",
@@ -48,6 +50,13 @@ class PairSum(Protocol):
     def product(self, u: np.ndarray) -> np.ndarray: ...
 
 
+@runtime_checkable
+class KinkedSum(PairSum, Protocol):
+    """A `PairSum` of a hinge: ``smoothed(width)`` (n,) is its gradient with the kink rounded."""
+
+    def smoothed(self, width: float) -> np.ndarray: ...
+
+
 class PairwiseLoss:
     """½ · weighted mean over pairs of ℓ(z_i − z_j), i positive, j negative.
 
@@ -58,6 +67,7 @@ class PairwiseLoss:
     name: ClassVar[str]
     quadratic: ClassVar[bool] = False
     smooth: ClassVar[bool] = True
+    squares: ClassVar[bool] = False  # ℓ is (1 − t)² wherever it is not 0
 
     def point(self, t: np.ndarray) -> np.ndarray:
         """Return ℓ(t)."""
@@ -94,7 +104,7 @@ class Square(PairwiseLoss):
     """
 
     name = "square"
-    quadratic = True
+    quadratic = squares = True
 
     def point(self, t: np.ndarray) -> np.ndarray:
         return (1.0 - t) ** 2
@@ -146,6 +156,7 @@ class SquaredHinge(PairwiseLoss):
     """
 
     name = "squared_hinge"
+    squares = True
 
     def point(self, t: np.ndarray) -> np.ndarray:
         return np.maximum(1.0 - t, 0.0) ** 2
@@ -260,7 +271,9 @@ class UnivariateLoss:
     """ℓ at the margins t = y w·x of single rows; ℓ(0) is 1 except for the logistic loss."""
 
     name: ClassVar[str]
+    quadratic: ClassVar[bool] = False
     smooth: ClassVar[bool] = True
+    squares: ClassVar[bool] = False  # ℓ is (1 − t)² wherever it is not 0
 
     def point(self, t: np.ndarray) -> np.ndarray:
         """Return ℓ(t)."""
@@ -269,6 +282,40 @@ class UnivariateLoss:
     def derivative(self, t: np.ndarray) -> np.ndarray:
         """Return ℓ′(t)."""
         raise NotImplementedError
+
+    def curvature(self, t: np.ndarray) -> np.ndarray:
+        """Return ℓ″(t), 0 at a kink."""
+        raise NotImplementedError
+
+    def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "RowSum":
+        """Return Σ_i s_i ℓ(y_i z_i) at scores z (n,), with signs y (n,) and weights s (n,)."""
+        return RowSum(self, sign * z, sign, s)
+
+
+@dataclass(frozen=True)
+class RowSum:
+    """Σ_i s_i ℓ(t_i) over single rows at the margins t = y z; answers as a `PairSum` does."""
+
+    loss: UnivariateLoss
+    t: np.ndarray
+    sign: np.ndarray
+    s: np.ndarray
+
+    @property
+    def value(self) -> float:
+        return float(self.s @ self.loss.point(self.t))
+
+    @cached_property
+    def gradient(self) -> np.ndarray:
+        return self.s * self.sign * self.loss.derivative(self.t)
+
+    def product(self, u: np.ndarray) -> np.ndarray:
+        return self.s * self.loss.curvature(self.t) * u
+
+    def smoothed(self, width: float) -> np.ndarray:
+        """Return the gradient of a hinge with −ℓ′ replaced by clip(½ + (1 − t)/width, 0, 1)."""
+        assert isinstance(self.loss, UnivariateHinge)
+        return -self.s * self.sign * self.loss.smoothed(self.t, width)
 
 
 class Exponential(UnivariateLoss):
@@ -282,17 +329,24 @@ class Exponential(UnivariateLoss):
     def derivative(self, t: np.ndarray) -> np.ndarray:
         return -np.exp(-t)
 
+    def curvature(self, t: np.ndarray) -> np.ndarray:
+        return np.exp(-t)
+
 
 class SquareMargin(UnivariateLoss):
     """ℓ(t) = (1 − t)²."""
 
     name = "square"
+    squares = True
 
     def point(self, t: np.ndarray) -> np.ndarray:
         return (1.0 - t) ** 2
 
     def derivative(self, t: np.ndarray) -> np.ndarray:
         return -2.0 * (1.0 - t)
+
+    def curvature(self, t: np.ndarray) -> np.ndarray:
+        return np.full(len(t), 2.0)
 
 
 class LogisticLoss(UnivariateLoss):
@@ -306,6 +360,9 @@ class LogisticLoss(UnivariateLoss):
     def derivative(self, t: np.ndarray) -> np.ndarray:
         return -expit(-t)
 
+    def curvature(self, t: np.ndarray) -> np.ndarray:
+        return expit(t) * expit(-t)
+
 
 class UnivariateHinge(UnivariateLoss):
     """ℓ(t) = max(0, 1 − t); the derivative at the kink t = 1 is taken as 0."""
@@ -318,6 +375,9 @@ class UnivariateHinge(UnivariateLoss):
 
     def derivative(self, t: np.ndarray) -> np.ndarray:
         return np.where(np.asarray(t) < 1.0, -1.0, 0.0)
+
+    def curvature(self, t: np.ndarray) -> np.ndarray:
+        return np.zeros(len(t))
 
     def smoothed(self, t: np.ndarray, width: float) -> np.ndarray:
         """Return −ℓ′ with a rounded kink: clip(½ + (1 − t)/width, 0, 1)."""

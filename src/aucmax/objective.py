@@ -1,29 +1,31 @@
-"""J: a loss and a penalty on a problem; its value, gradient and optimality.
+"""J: a loss and a penalty on a problem; its value, gradient and distance to the optimum.
 
     J(w) = ½ · mean over pairs of ℓ(w·(x − x′)) + α [ (1−ρ)/2 ‖w‖₂² + ρ ‖w‖₁ ]
 
 For the square loss J(w) = ½(1 − w·δ)² + ½ w·(Σ₊+Σ₋)w + penalty. `UnivariateObjective` has the
 mean of a loss over single rows in place of that over pairs.
 
-**Optimality** is the distance of −∇(data term) to the penalty's subdifferential. With a hinge that
-distance says little away from the kinks, so there it is a duality gap instead: any weights β in
-[0, 1] on the kinks' slopes give a lower bound of the optimum, and the slopes of a hinge with a
-rounded kink at w give a good one.
+**Optimality** is (J(w) − J*)/(J(0) − J*), from above: 0 at the optimum, 1 at w = 0, and the same in
+whatever units the features come. `Objective.gap` bounds J(w) − J* by Fenchel duality: the slopes of
+the loss at w are a dual point, and so is every multiple of them, whose value lies below J*. With a
+hinge the slopes are those of one with a rounded kink.
 """
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 import numpy as np
 
-from aucmax.losses import Hinge, PairwiseLoss, UnivariateHinge, UnivariateLoss
+from aucmax.losses import KinkedSum, PairSum, PairwiseLoss, UnivariateLoss
 from aucmax.penalties import ElasticNet
 from aucmax.problem import MemoryProblem, Problem
 from aucmax.products import dot
 
-__all__ = ["Objective", "UnivariateObjective", "dual_bound"]
+__all__ = ["Objective", "UnivariateObjective"]
 
-_WIDTHS = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # of the rounded kinks that a bound is tried from
+# of the rounded kinks that a bound is tried from; below that, rounding is larger than the gain
+_WIDTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
 class Objective:
@@ -36,8 +38,34 @@ class Objective:
     penalty : ElasticNet
     """
 
+    at_zero = 0.5  # J(0): every pair has t = 0
+    translates = True  # J is the same for rows that are all moved by the same vector
+
     def __init__(self, problem: Problem, loss: PairwiseLoss, penalty: ElasticNet) -> None:
         self.problem, self.loss, self.penalty = problem, loss, penalty
+
+    def apart(self) -> "Objective":
+        """Return this J on a problem with caches of its own."""
+        out = copy.copy(self)
+        if isinstance(self.problem, MemoryProblem):
+            out.problem = self.problem.apart()
+        return out
+
+    def with_penalty(self, penalty: ElasticNet) -> "Objective":
+        """Return J with this penalty in place of its own."""
+        out = copy.copy(self)
+        out.penalty = penalty
+        return out
+
+    def _rows(self) -> MemoryProblem:
+        if not isinstance(self.problem, MemoryProblem):
+            raise ValueError(f"the loss {self.loss.name!r} needs rows; only moments are given.")
+        return self.problem
+
+    def at(self, z: np.ndarray) -> PairSum:
+        """Return the data term as a function of the rows' scores, at z (n,)."""
+        problem = self._rows()
+        return self.loss.at(z, problem.sign, problem.share)
 
     def data_term(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the data term of J at w and its gradient (d,), in one pass or from moments."""
@@ -46,14 +74,14 @@ class Objective:
             gap = 1.0 - dot(problem.delta, w)
             hw = problem.within_product(w)
             return 0.5 * gap * gap + 0.5 * dot(w, hw), hw - gap * problem.delta
-        if not isinstance(problem, MemoryProblem):
-            raise ValueError(f"the loss {self.loss.name!r} needs rows; only moments are given.")
-        pairs = self.loss.at(problem.scores(w), problem.sign, problem.share)
-        return pairs.value, problem.adjoint(pairs.gradient)
+        rows = self._rows()
+        there = self.at(rows.scores(w))
+        return there.value, rows.adjoint(there.gradient)
 
     def value(self, w: np.ndarray) -> float:
         """Return J(w)."""
-        return self.evaluate(w)[0]
+        with np.errstate(over="ignore", invalid="ignore"):  # of a diverging solver
+            return self.data_term(w)[0] + self.penalty.value(w)
 
     def gradient(self, w: np.ndarray) -> np.ndarray:
         """Return the gradient of the data term at w, shape (d,)."""
@@ -64,64 +92,84 @@ class Objective:
         problem = self.problem
         if self.loss.quadratic:
             return problem.within_product(v) + problem.delta * dot(problem.delta, v)
-        if not isinstance(problem, MemoryProblem):
-            raise ValueError(f"the loss {self.loss.name!r} needs rows; only moments are given.")
-        z, u = problem.scores(w), problem.scores(v)
-        return problem.adjoint(self.loss.hessian_product(z, u, problem.sign, problem.share))
+        rows = self._rows()
+        return rows.adjoint(self.at(rows.scores(w)).product(rows.scores(v)))
 
-    @cached_property
-    def slope_at_zero(self) -> float:
-        """The maximum norm of the data term's gradient at w = 0 (1 where that is 0).
+    # ---- second derivatives at w = 0, where every pair counts ------------------------------
 
-        At w = 0 every pair has t = 0, so the gradient is ½ ℓ′(0) δ.
+    def curvature(self) -> np.ndarray:
+        """Return the diagonal of the data term's second derivative at w = 0, shape (d,)."""
+        return self.problem.curvature
+
+    def bending(self, part: Problem) -> np.ndarray:
+        """Return the data term's second derivative at w = 0 on some rows, shape (d, d)."""
+        return part.within + np.outer(part.delta, part.delta)
+
+    # ---- distance to the optimum -----------------------------------------------------------
+
+    def gap(self, value: float, gradient: np.ndarray, w: np.ndarray) -> float:
+        """Return a bound of J(w) − J*, given the data term's value and gradient at w.
+
+        By Fenchel duality; it is never more than J(w), as no loss is negative.
         """
-        half = 0.5 * float(self.loss.derivative(np.zeros(1))[0])
-        slope = abs(half) * float(np.max(np.abs(self.problem.delta), initial=0.0))
-        return slope if slope > 0.0 else 1.0
+        total = value + self.penalty.value(w)
+        if not np.isfinite(total):
+            return np.inf
+        if not self.loss.smooth:
+            slopes = self.slopes(self._rows().scores(w), _WIDTHS)
+            lower = max(map(self.bound, slopes))
+        elif self.loss.squares:
+            slope = max(2.0 * value - dot(gradient, w), 0.0)
+            lower = self.penalty.dual_value(slope, -gradient, value)
+        else:
+            lower = value - dot(gradient, w) - self.penalty.conjugate(-gradient)
+        return max(total - max(lower, 0.0), 0.0)
 
-    def violation(self, gradient: np.ndarray, w: np.ndarray) -> float:
-        """Return the optimality of w, given the data term's gradient there."""
-        return float(np.max(self.penalty.distance(gradient, w), initial=0.0)) / self.slope_at_zero
+    def relative(self, gap: float, value: float) -> float:
+        """Return (J(w) − J*)/(J(0) − J*), given J(w) − J* and J(w); bounded if the gap is."""
+        if gap == 0.0:
+            return 0.0
+        whole = self.at_zero - value + gap
+        return gap / whole if whole > 0.0 and np.isfinite(gap) else np.inf
 
     def optimality(self, w: np.ndarray) -> float:
-        """Return the distance of −∇(data term) to the penalty's subdifferential at w.
-
-        Maximum norm, divided by the maximum norm of the data term's gradient at w = 0: 0 at the
-        optimum, 1 at w = 0 without an l1 penalty. With a hinge it is a bound of
-        (J(w) − J*)/J(0).
-        """
-        if not self.loss.smooth:
-            return self.evaluate(w)[1]
-        return self.violation(self.gradient(w), w)
+        """Return a bound of (J(w) − J*)/(J(0) − J*)."""
+        return self.evaluate(w)[1]
 
     def evaluate(self, w: np.ndarray) -> tuple[float, float]:
-        """Return (J(w), optimality of w) from one pass."""
+        """Return (J(w), `optimality` of w) from one pass."""
         with np.errstate(over="ignore", invalid="ignore"):  # of a diverging solver
             value, gradient = self.data_term(w)
-            value += self.penalty.value(w)
-            if self.loss.smooth:
-                return value, self.violation(gradient, w)
-            return value, self.gap(value, w)
+            total = value + self.penalty.value(w)
+            return total, self.relative(self.gap(value, gradient, w), total)
 
-    def gap(self, value: float, w: np.ndarray) -> float:
-        """Return a bound of (J(w) − J*)/J(0) for a hinge, given J(w)."""
-        if not np.all(np.isfinite(w)):
-            return np.inf
-        best = max((dual_bound(t, v, self.penalty) for t, v in self._duals(w)), default=0.0)
-        return max(value - best, 0.0) / self._at_zero
+    def rounding(self, w: np.ndarray) -> float:
+        """Return the size of rounding errors in J(w): below it no difference tells anything."""
+        terms = float(np.abs(self._slope_at_zero) @ np.abs(w)) + self.penalty.value(w)
+        return float(np.finfo(float).eps) * terms
 
-    _at_zero = 0.5
+    @cached_property
+    def _slope_at_zero(self) -> np.ndarray:
+        """The data term's gradient at w = 0: ½ ℓ′(0) δ."""
+        return 0.5 * float(self.loss.derivative(np.zeros(1))[0]) * self.problem.delta
 
-    def _duals(self, w: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
-        """Yield the sum of weights β and of β times the rows (d,), for β near the optimal ones."""
-        problem = self.problem
-        assert isinstance(problem, MemoryProblem)
-        assert isinstance(self.loss, Hinge)
-        pairs = self.loss.at(problem.scores(w), problem.sign, problem.share)
-        # below that, rounding in the differences of `smoothed` is larger than what is gained
-        for width in _WIDTHS[1:]:
-            g = pairs.smoothed(width)
-            yield -float(g[problem.sign > 0].sum()), -problem.adjoint(g)
+    def bound(self, g: np.ndarray) -> float:
+        """Return a lower bound of J for a hinge, given slopes g (n,) that some weights β give.
+
+        Any weights β in [0, 1] on the kinks' slopes do.
+        """
+        return self.penalty.dual_value(self.weight(g), -self._rows().adjoint(g), most=1.0)
+
+    def weight(self, g: np.ndarray) -> float:
+        """Return the sum of the weights β that the slopes g (n,) of a hinge come from."""
+        return -float(g[self._rows().sign > 0].sum())
+
+    def slopes(self, z: np.ndarray, widths: Iterable[float]) -> Iterator[np.ndarray]:
+        """Yield the slopes (n,) of a hinge at scores z with its kink rounded, for each width."""
+        there = self.at(z)
+        assert isinstance(there, KinkedSum)
+        for width in widths:
+            yield there.smoothed(width)
 
 
 class UnivariateObjective(Objective):
@@ -136,6 +184,7 @@ class UnivariateObjective(Objective):
         Give both classes half of the weight.
     """
 
+    translates = False
     loss: UnivariateLoss  # type: ignore[assignment]
     problem: MemoryProblem
 
@@ -149,57 +198,28 @@ class UnivariateObjective(Objective):
         self.problem, self.loss, self.penalty = problem, loss, penalty
         self.balanced = balanced
         self.share = 0.5 * problem.share if balanced else problem.weight / problem.n_samples
+        self.at_zero = float(loss.point(np.zeros(1))[0])
 
-    def data_term(self, w: np.ndarray) -> tuple[float, np.ndarray]:
-        t = self.problem.sign * self.problem.scores(w)
-        slope = self.share * self.problem.sign * self.loss.derivative(t)
-        return float(self.share @ self.loss.point(t)), self.problem.adjoint(slope)
+    def at(self, z: np.ndarray) -> PairSum:
+        return self.loss.at(z, self.problem.sign, self.share)
 
-    def value(self, w: np.ndarray) -> float:
-        with np.errstate(over="ignore", invalid="ignore"):  # of a diverging solver
-            t = self.problem.sign * self.problem.scores(w)
-            return float(self.share @ self.loss.point(t)) + self.penalty.value(w)
+    def curvature(self) -> np.ndarray:
+        mean_pos, mean_neg = self.problem.mean_pos, self.problem.mean_neg
+        total = self.problem.curvature - (mean_pos - mean_neg) ** 2 + mean_pos**2 + mean_neg**2
+        return self._bend * total
 
-    def hessian_product(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
-        raise NotImplementedError
+    def bending(self, part: Problem) -> np.ndarray:
+        means = np.outer(part.mean_pos, part.mean_pos) + np.outer(part.mean_neg, part.mean_neg)
+        return self._bend * (part.within + means)
+
+    @property
+    def _bend(self) -> float:
+        # as if both classes had half of the weight
+        return 0.5 * float(self.loss.curvature(np.zeros(1))[0])
 
     @cached_property
-    def slope_at_zero(self) -> float:
-        slope = np.abs(self.gradient(np.zeros(self.problem.n_features))).max(initial=0.0)
-        return float(slope) if slope > 0.0 else 1.0
+    def _slope_at_zero(self) -> np.ndarray:
+        return self.gradient(np.zeros(self.problem.n_features))
 
-    _at_zero = 1.0
-
-    def _duals(self, w: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
-        assert isinstance(self.loss, UnivariateHinge)
-        sign = self.problem.sign
-        t = sign * self.problem.scores(w)
-        for width in _WIDTHS:
-            beta = self.share * self.loss.smoothed(t, width)
-            yield float(beta.sum()), self.problem.adjoint(beta * sign)
-
-
-def dual_bound(total: float, v: np.ndarray, penalty: ElasticNet) -> float:
-    """Return the largest c·total − penalty*(c v) over c in [0, 1], at least 0.
-
-    With ``total`` Σ β and ``v`` Σ β y x for β in [0, 1] (weighted as the data term is), it is at
-    most the objective's minimum for a hinge.
-    """
-    if penalty.l2 == 0.0:
-        over = float(np.abs(v).max(initial=0.0))
-        return total * min(1.0, penalty.l1 / over) if over > 0.0 else total
-    size = np.abs(v)
-
-    def slope(c: float) -> float:
-        return total - float(size @ np.maximum(c * size - penalty.l1, 0.0)) / penalty.l2
-
-    low, high = 0.0, 1.0
-    if slope(high) >= 0.0:
-        low = high
-    elif penalty.l1 == 0.0:
-        low = total * penalty.l2 / float(size @ size)
-    else:  # concave in c: bisection on the slope
-        for _ in range(60):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if slope(middle) >= 0.0 else (low, middle)
-    return max(0.0, low * total - penalty.conjugate(low * v))
+    def weight(self, g: np.ndarray) -> float:
+        return -float(self.problem.sign @ g)

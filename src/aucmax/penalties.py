@@ -44,12 +44,51 @@ class ElasticNet:
         """
         return soft(u, step * self.l1) / (1.0 + step * self.l2)
 
+    def farthest(self, v: np.ndarray) -> np.ndarray:
+        """Return the w at which v·w − penalty(w) is largest, shape (d,); for an l2 part > 0."""
+        return soft(v, self.l1) / self.l2
+
     def conjugate(self, v: np.ndarray) -> float:
         """Return the largest v·w − penalty(w) over all w; infinite where there is none."""
-        over = soft(v, self.l1)
-        if self.l2 > 0.0:
-            return float(over @ over) / (2.0 * self.l2)
-        return 0.0 if not over.any() else np.inf
+        if self.l2 == 0.0:
+            return 0.0 if not soft(v, self.l1).any() else np.inf
+        w = self.farthest(v)
+        return float(v @ w) - self.value(w)
+
+    def dual_value(
+        self, linear: float, v: np.ndarray, quadratic: float = 0.0, most: float = np.inf
+    ) -> float:
+        """Return the largest c·linear − c²·quadratic − conjugate(c v) over c in [0, most].
+
+        That is Fenchel's lower bound of a minimum at the best multiple of a dual point, for
+        linear and quadratic ≥ 0.
+        """
+        if self.l2 == 0.0:
+            size = float(np.abs(v).max(initial=0.0))
+            if size > 0.0:
+                most = min(most, self.l1 / size)
+            c = min(0.5 * linear / quadratic, most) if quadratic > 0.0 else most
+            return c * linear - c * c * quadratic if np.isfinite(c) else 0.0
+        if self.l1 == 0.0:
+            bend = quadratic + 0.5 * float(v @ v) / self.l2
+            c = min(0.5 * linear / bend, most) if bend > 0.0 else 0.0
+            return c * linear - c * c * bend
+        return self._searched(linear, v, quadratic, most)
+
+    def _searched(self, linear: float, v: np.ndarray, quadratic: float, most: float) -> float:
+        # concave in c: bisection on the slope
+        def slope(c: float) -> float:
+            return linear - 2.0 * c * quadratic - float(v @ self.farthest(c * v))
+
+        low, high = 0.0, min(most, 1.0)
+        while high < most and slope(high) > 0.0 and high < 1e30:
+            low, high = high, min(2.0 * high, most)
+        if slope(high) >= 0.0:
+            low = high
+        for _ in range(60 if low < high else 0):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if slope(middle) >= 0.0 else (low, middle)
+        return low * linear - low * low * quadratic - self.conjugate(low * v)
 
     def distance(self, gradient: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Return, coordinate by coordinate, the distance of −gradient to the subdifferential at w.
@@ -71,6 +110,18 @@ class ElasticNet:
         return np.where(
             w == 0.0, np.maximum(np.abs(g) - self.l1, 0.0), np.abs(g + self.l1 * np.sign(w))
         )
+
+    def promise(
+        self, gradient: np.ndarray, w: np.ndarray, curvature: np.ndarray
+    ) -> np.ndarray:
+        """Return the most that a step on each coordinate alone can gain, shape (d,).
+
+        distance²/(2 (h + l2)) where the data term has curvature h (d,) and slope ``gradient``:
+        like the objective, and unlike the distance, it does not depend on the units of features.
+        """
+        bend = curvature + self.l2
+        distance = self.distance(gradient, w)
+        return np.divide(0.5 * distance**2, bend, out=np.zeros(len(w)), where=bend > 0.0)
 
 
 class L2(ElasticNet):
@@ -103,6 +154,20 @@ class L2Ball(L2):
         w = super().prox(u, step)
         norm = float(np.linalg.norm(w))
         return w * (self.radius / norm) if norm > self.radius else w
+
+    def farthest(self, v: np.ndarray) -> np.ndarray:
+        norm = float(np.linalg.norm(v))
+        reach = norm / self.l2 if self.l2 > 0.0 else np.inf
+        return v * (min(reach, self.radius) / norm) if norm > 0.0 else v
+
+    def conjugate(self, v: np.ndarray) -> float:
+        w = self.farthest(v)
+        return float(v @ w) - self.value(w)
+
+    def dual_value(
+        self, linear: float, v: np.ndarray, quadratic: float = 0.0, most: float = np.inf
+    ) -> float:
+        return self._searched(linear, v, quadratic, most)
 
     def distance(self, gradient: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Return |gradient + αw| inside the ball; on its sphere |gradient + αw + λw|.

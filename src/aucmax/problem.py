@@ -12,7 +12,7 @@ import numpy as np
 
 from aucmax import products
 from aucmax.moments import ClassMoments
-from aucmax.rows import Rows, n_features, n_rows, n_stored, scaled_rows, take_rows
+from aucmax.rows import CSR, Rows, n_features, n_rows, n_stored, scaled_rows, take_rows, to_scipy
 from aucmax.scaling import feature_factors
 from aucmax.sketches import ClassSketch
 
@@ -328,6 +328,26 @@ class MemoryProblem(Problem):
             part.factor = self.factor
             self._samples[per_class] = part
         return self._samples[per_class]
+
+    def standing_out(self) -> np.ndarray:
+        """Return how many rows each feature's variance within the classes rests on, shape (d,).
+
+        (Σ q)²/Σ q² for q_i row i's share of it: a feature that few rows have tells little of how
+        it goes with others.
+        """
+        rows = np.asarray(to_scipy(self.rows()).toarray() if isinstance(self.X, CSR) else self.rows())
+        means = np.where((self.sign > 0)[:, None], self.mean_pos, self.mean_neg)
+        q = self.share[:, None] * (rows - means) ** 2
+        squares = np.einsum("ij,ij->j", q, q)
+        return np.divide(q.sum(axis=0) ** 2, squares, out=np.zeros(len(squares)), where=squares > 0)
+
+    def apart(self) -> "MemoryProblem":
+        """Return the same problem, knowing what is known now, with caches of its own."""
+        out = self.scaled(0.0)
+        out.factor, out._known = self.factor, dict(self._known)
+        if self.factor is not None:
+            out._spread = self.spread()
+        return out
 
     def within_product(self, v: np.ndarray) -> np.ndarray:
         if self.knows_moments:

@@ -42,7 +42,6 @@ __all__ = [
 _STRONGEST = 0.5  # decades of α relative to half the mean squared pair distance
 _WEAKEST = {"few": -8.0, "many": -6.0}  # with many features less is overfitting, and slow
 _PER_DECADE = 2
-_LOOSER = 10.0  # cells are solved to this many times tol: their AUC has long settled
 
 
 class Fold(NamedTuple):
@@ -158,7 +157,7 @@ def tune(
     folds : sequence of Fold
     grid : Grid
     tol, max_iter : float, int
-        For the solvers; cells are solved to 10 tol.
+        For the solvers.
     n_jobs : int, optional
         Folds solved at a time, on threads.
     callback : callable
@@ -183,7 +182,7 @@ def tune(
             name = f"{grid.losses[a]}, standardize {grid.standardize[b]:g}"
             what = f"fold {k + 1}: {name}"
             callback(SearchProgress(what, done, total, aucs, finished, grid))
-            aucs[k, a, b], messages = _tune_paths(fold, grid, a, b, _LOOSER * tol, max_iter)
+            aucs[k, a, b], messages = _tune_paths(fold, grid, a, b, tol, max_iter)
             said += [f"fold {k}: {message}" for message in messages]
             with lock:
                 done += 1
@@ -343,7 +342,7 @@ def _path(
     for k in range(len(alphas) - 1, -1, -1):  # from the strongest penalty, each from the last
         objective = Objective(problem, LOSSES[loss], ElasticNet(float(alphas[k]), l1_ratio))
         result = choose(objective).solve(
-            objective, start, tol=tol, max_iter=max_iter, rng=rng, monitor=Monitor(objective, tol)
+            objective, start, tol=tol, max_iter=max_iter, rng=rng, monitor=Monitor(objective)
         )
         W[k] = start = result.coef
         if result.message is not None:

@@ -19,6 +19,7 @@ from aucmax.solvers import Monitor, Solver
 from aucmax.solvers._epochs import StochasticSolver
 from aucmax.solvers.auto import choose
 from aucmax.solvers.base import HISTORY_DTYPE
+from aucmax.solvers.certificate import Certificate
 
 __all__ = ["SolvedScorer"]
 
@@ -240,7 +241,8 @@ class SolvedScorer(LinearScorer):
         objective = self._objective(problem, penalty)
         chosen = choose(objective) if solver is None else solver
         objective = chosen.own_objective(objective)
-        monitor = Monitor(objective, self.tol, self.verbose, self.callback)
+        certificate = Certificate(objective)
+        monitor = Monitor(objective, self.verbose, self.callback, certificate.evaluate)
         result = chosen.solve(
             objective,
             None if start is None else problem.from_features(start),
@@ -251,9 +253,12 @@ class SolvedScorer(LinearScorer):
         )
         if result.message is not None:
             warnings.warn(result.message, ConvergenceWarning, stacklevel=3)
-        value, optimality = objective.evaluate(result.coef)
-        if result.optimality is not None:  # both are bounds
-            optimality = min(optimality, result.optimality)
+        if np.isfinite(result.gap):
+            value = objective.value(result.coef)
+            gap = max(result.gap, objective.rounding(result.coef))
+            optimality = objective.relative(gap, value)
+        else:
+            value, optimality = certificate.evaluate(result.coef)
         coef = problem.to_features(result.coef)
         kept = {} if result.state is None else {"_state": result.state}
         return kept | {

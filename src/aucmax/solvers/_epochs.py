@@ -100,7 +100,7 @@ class StochasticSolver(Solver):
                 message = self._diverged(f"its weights were not finite after epoch {count}")
                 break
             w = new
-            if monitor(w, passes):
+            if monitor(w, passes) or monitor.optimality <= tol:
                 break
         if message is None and not objective.value(w) <= (1 + self.slack) * objective.value(zero):
             message = self._diverged("the objective at the end is above its value at w = 0")

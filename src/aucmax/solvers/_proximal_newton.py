@@ -4,7 +4,7 @@ At w, with gradient ∇ and second derivative H of the data term, a step goes to
 
     v = argmin  ∇·(v − w) + ½ (v − w)·H(v − w) + penalty(v),    w ← w + t (v − w),
 
-over a working set of features: the support, and those that violate optimality most. The model is
+over a working set of features: the support, and those that promise most. The model is
 minimised on the set's own matrix by coordinate descent where that is small, and by products with
 the rows where it is large.
 """
@@ -18,9 +18,15 @@ from aucmax.penalties import ElasticNet
 from aucmax.problem import MemoryProblem
 from aucmax.products import dot
 from aucmax.rows import CSR, to_scipy
-from aucmax.solvers._truncated import Product, truncated_cg
+from aucmax.solvers._krylov import Product, minimise
 from aucmax.solvers.base import Monitor
-from aucmax.solvers.coordinate_descent import _columns, _on_matrix
+from aucmax.solvers.coordinate_descent import (
+    Stall,
+    _columns,
+    _on_matrix,
+    decrement,
+    working_set,
+)
 
 __all__ = ["proximal_newton"]
 
@@ -29,72 +35,87 @@ _MATRIX_UP_TO = 1000  # features of a working set for which its matrix is formed
 _ENTRIES = 10**8  # rows times features up to which the set's columns are held for it
 _DENSE = 0.05  # share of stored entries above which sparse columns are held dense
 _BLOCK = 64  # columns of that matrix made at a time
-_INNER = 0.1  # a working set is solved to this share of the violation outside it
-_MODEL = 0.1  # and a model to this share of the violation where it was made
+_INNER = 0.01  # a working set is solved to this share of what its features promised
+_MODEL = 0.01  # and a model to this share of what they promised where it was made
 _SWEEPS = 500  # most sweeps of coordinate descent on one matrix
 _PRODUCTS = 100  # most products spent on one model
-_SYSTEM = 0.1  # a linear system on the support is solved to this share of its right side
+_SYSTEM = 0.01  # a linear system on the support is solved until this share of its gain is left
 _PROXIMAL = 10  # most proximal steps in a row
-_STALLED = 5  # steps in a row without gain before rounding is blamed
 
 
 def proximal_newton(
     objective: Objective, w: np.ndarray, tol: float, max_iter: int, monitor: Monitor
-) -> tuple[np.ndarray, int, int]:
-    """Minimise J; return w, the steps taken and their cost.
+) -> tuple[np.ndarray, float, int, int]:
+    """Minimise J; return w, J(w) − J*, the steps taken and their cost.
 
     A step on a matrix costs 1, one by products as many as it took. Stops at ``tol``, where the
     cost reaches ``max_iter``, when the monitor says so, and where rounding forbids more.
     """
     problem, penalty = objective.problem, objective.penalty
     assert isinstance(problem, MemoryProblem)
-    w[problem.curvature <= 0.0] = 0.0
+    curvature = objective.curvature()
+    w[curvature <= 0.0] = 0.0
     by_column = sp.csc_array(to_scipy(problem.X)) if isinstance(problem.X, CSR) else None
-    size, steps, cost, stuck = _FIRST_SET, 0, 0, False
+    size, steps, cost, stalled = _FIRST_SET, 0, 0, Stall()
+    part: _Part | None = None
     while True:
-        gradient = objective.gradient(w)
-        distance = penalty.distance(gradient, w)
-        quality = float(np.max(distance, initial=0.0)) / objective.slope_at_zero
-        if quality <= tol or cost >= max_iter or monitor.stopped or stuck:
-            return w, steps, cost
-        support = np.flatnonzero(w)
-        size = min(max(size, 2 * len(support)), len(w))
-        distance[support] = np.inf
-        S = np.sort(np.argpartition(-distance, size - 1)[:size])
-        part = _Part(problem, S, by_column)
-        whole = size == len(w)
-        aim = (0.5 * tol if whole else max(_INNER * quality, 0.5 * tol)) * objective.slope_at_zero
-        w, taken, spent, stuck = _on_set(objective, part, w, aim, max_iter - cost, steps, monitor)
-        # on all features no step gains, or rounding keeps the fresh gradient above tol
-        stuck = whole and (stuck or taken == 0)
-        steps, cost = steps + taken, cost + spent
-        size *= 2
+        value, gradient = objective.data_term(w)
+        promise = penalty.promise(gradient, w, curvature)
+        gap = objective.gap(value, gradient, w)
+        now = value + penalty.value(w)
+        if objective.relative(gap, now) > tol and part is not None and part.small:
+            gap = min(gap, _decrement(objective, part, promise, gradient, w))
+        if objective.relative(gap, now) <= tol or cost >= max_iter or monitor.stopped:
+            return w, gap, steps, cost
+        if size >= len(w) and stalled(float(promise.sum())):
+            return w, gap, steps, cost
+        S = working_set(promise, w, size)
+        if part is None or not np.array_equal(S, part.S):
+            part = _Part(objective, S, by_column)
+        aim = _INNER * float(promise[S].sum())
+        w, taken, spent = _on_set(objective, part, w, aim, max_iter - cost, steps, monitor)
+        steps, cost = steps + taken, cost + max(spent, 1)
+        size = min(2 * max(size, len(S)), len(w))
+
+
+def _decrement(
+    objective: Objective, part: "_Part", promise: np.ndarray, gradient: np.ndarray, w: np.ndarray
+) -> float:
+    """Return `decrement` of the working set, infinite where a feature outside promises a gain."""
+    S = part.S
+    if np.delete(promise, S).any():
+        return np.inf
+    H = part.hessian(objective.at(part.matrix @ w[S]))
+    return decrement(H, gradient[S], w[S], objective.penalty)
 
 
 class _Part:
     """The columns of a working set, dense or sparse, in the problem's coordinates.
 
-    A column without zeros is moved near the origin, where its products keep their digits: pair
-    differences stay the same.
+    Where only differences between rows count, a column without zeros is moved near the origin,
+    where its products keep their digits.
     """
 
     def __init__(
-        self, problem: MemoryProblem, S: np.ndarray, by_column: sp.csc_array | None
+        self, objective: Objective, S: np.ndarray, by_column: sp.csc_array | None
     ) -> None:
+        problem = objective.problem
+        assert isinstance(problem, MemoryProblem)
         self.S = S
         self.matrix: np.ndarray | sp.csc_array
         if isinstance(problem.X, CSR):
             assert by_column is not None
-            columns = _columns(problem, S, by_column)
+            columns = _columns(problem, S, by_column, objective.translates)
             self.matrix = columns.matrix(problem.n_samples)
             entries = problem.n_samples * len(S)
             if _DENSE * entries <= self.matrix.nnz and entries <= _ENTRIES:
                 self.matrix = np.asfortranarray(self.matrix.toarray())
         else:
             factor = 1.0 if problem.factor is None else problem.factor[S]
-            self.matrix = np.asfortranarray(problem.X[:, S] * factor - problem.mean_neg[S])
+            shift = problem.mean_neg[S] if objective.translates else 0.0
+            self.matrix = np.asfortranarray(problem.X[:, S] * factor - shift)
         self.transposed = self.matrix.T
-        self.curvature = problem.curvature[S]
+        self.curvature = objective.curvature()[S]
         dense = isinstance(self.matrix, np.ndarray)
         most = _MATRIX_UP_TO if dense else _MATRIX_UP_TO // 3  # a sparse product costs less
         self.small = len(S) <= most and problem.n_samples * len(S) <= _ENTRIES
@@ -122,41 +143,37 @@ def _on_set(
     max_cost: int,
     before: int,
     monitor: Monitor,
-) -> tuple[np.ndarray, int, int, bool]:
-    """Take steps over a working set until its violation is at most ``aim``.
+) -> tuple[np.ndarray, int, int]:
+    """Take steps over a working set until its features promise at most ``aim``.
 
-    Returns w, the steps, their cost, and whether it ended because none gained.
+    Returns w, the steps and their cost.
     """
-    problem, loss, penalty = objective.problem, objective.loss, objective.penalty
-    assert isinstance(problem, MemoryProblem)
-    X, S = part.matrix, part.S
+    penalty, X, S = objective.penalty, part.matrix, part.S
     v = w[S]
     z = X @ v
-    pairs = loss.at(z, problem.sign, problem.share)
-    now = pairs.value + penalty.value(v)
+    there = objective.at(z)
+    now = there.value + penalty.value(v)
     steps = cost = 0
-    least, idle = np.inf, 0
+    stalled = Stall()
     while True:
-        gradient = part.transposed @ pairs.gradient
-        violation = float(np.max(penalty.distance(gradient, v), initial=0.0))
-        idle = 0 if violation < 0.9 * least else idle + 1
-        least = min(least, violation)
-        if violation <= aim or cost >= max_cost or idle > _STALLED:
+        gradient = part.transposed @ there.gradient
+        promise = float(penalty.promise(gradient, v, part.curvature).sum())
+        if promise <= aim or cost >= max_cost or stalled(promise):
             break
-        inner = max(_MODEL * violation, 0.3 * aim)
+        inner = max(_MODEL * promise, 0.1 * aim)
         if part.small:
-            H = part.hessian(pairs)
+            H = part.hessian(there)
             target, _, _ = _on_matrix(H, H @ v - gradient, penalty, v.copy(), inner, _SWEEPS)
             cost += 1
         else:
 
-            def product(u: np.ndarray, pairs: PairSum = pairs) -> np.ndarray:
-                return part.transposed @ pairs.product(X @ u)
+            def product(u: np.ndarray, there: PairSum = there) -> np.ndarray:
+                return part.transposed @ there.product(X @ u)
 
             limit = min(_PRODUCTS, max_cost - cost)
             model = _Model(product, part.curvature, gradient, v, penalty, limit)
             # proximal steps find the support, conjugate gradient solves on it
-            while model.violation > inner and model.spent < limit:
+            while model.promise > inner and model.spent < limit:
                 model.proximal_steps(inner)
                 model.support_step(inner)
             target = model.v
@@ -165,24 +182,21 @@ def _on_set(
         move = X @ direction
         # how much the model promises, at least
         fall = dot(gradient, direction) + penalty.value(target) - penalty.value(v)
-        t, there = 1.0, loss.at(z + move, problem.sign, problem.share)
+        t, reached = 1.0, objective.at(z + move)
         for _ in range(30):
-            value = there.value + penalty.value(v + t * direction)
+            value = reached.value + penalty.value(v + t * direction)
             if value <= now + 1e-4 * t * fall + 1e-15 * abs(now):
                 break
             t *= 0.5
-            there = loss.at(z + t * move, problem.sign, problem.share)
+            reached = objective.at(z + t * move)
         else:
-            idle = _STALLED + 1
             break
-        if value < now * (1.0 - 1e-14):
-            idle = 0
         v = target if t == 1.0 else v + t * direction
-        z, pairs, now = z + t * move, there, value
+        z, there, now = z + t * move, reached, value
         steps += 1
         if steps % 10 == 0:
             z = X @ v
-            pairs = loss.at(z, problem.sign, problem.share)
+            there = objective.at(z)
         if monitor.active:
             w = w.copy()
             w[S] = v
@@ -190,7 +204,7 @@ def _on_set(
                 break
     w = w.copy()
     w[S] = v
-    return w, steps, cost, idle > _STALLED
+    return w, steps, cost
 
 
 class _Model:
@@ -211,8 +225,8 @@ class _Model:
         self.length, self.spent = 1.0, 0
 
     @property
-    def violation(self) -> float:
-        return float(np.max(self.penalty.distance(self.slope, self.v), initial=0.0))
+    def promise(self) -> float:
+        return float(self.penalty.promise(self.slope, self.v, self.metric).sum())
 
     def proximal_steps(self, aim: float) -> None:
         """v ← prox(v − η slope/h) in the metric of the diagonal h, until the signs stay.
@@ -220,7 +234,7 @@ class _Model:
         η is halved where it is too long.
         """
         taken = 0
-        while taken < _PROXIMAL and self.spent < self.limit and self.violation > aim:
+        while taken < _PROXIMAL and self.spent < self.limit and self.promise > aim:
             step = self.length / self.metric
             new = self.penalty.prox(self.v - step * self.slope, step)
             move = new - self.v
@@ -253,10 +267,13 @@ class _Model:
             out[S] = u
             return out
 
-        direction, _ = truncated_cg(
+        direction = minimise(
             lambda u: self._bend(embedded(u))[S] + penalty.l2 * u,
-            downhill, _SYSTEM, self.limit - self.spent, lambda u: u / scale, 0.5 * aim,
-        )  # fmt: skip
+            downhill,
+            lambda u: u / scale,
+            lambda gained, left: left <= max(_SYSTEM * gained, 0.5 * aim),
+            self.limit - self.spent,
+        ).x
         crosses = now * (now + direction) <= 0.0
         full = np.where(crosses, 0.0, now + direction)
         tried = [full]

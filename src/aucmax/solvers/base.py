@@ -40,8 +40,8 @@ class Result:
         Iterations, sweeps, epochs or stages: the solver's own unit, at least 1.
     message : str or None
         Why the solution may not be good enough; becomes a ``ConvergenceWarning``.
-    optimality : float or None
-        The solver's own bound of the optimality, where it has one.
+    gap : float
+        J(w) − J*, bounded or estimated from above by the solver; infinite where it has no say.
     state : dict or None
         What a stochastic solver goes on from with new rows, where the problem and the solution
         alone do not say it.
@@ -50,7 +50,7 @@ class Result:
     coef: np.ndarray
     n_iter: int
     message: str | None = None
-    optimality: float | None = None
+    gap: float = np.inf
     state: dict[str, Any] | None = None
 
 
@@ -66,7 +66,7 @@ class Progress(NamedTuple):
     seconds : float
         Time of solving so far, without the recording.
     objective, optimality : float
-        J, and the distance to its optimum.
+        J, and (J(w) − J*)/(J(0) − J*).
     """
 
     coef: np.ndarray
@@ -77,30 +77,31 @@ class Progress(NamedTuple):
 
 
 class Monitor:
-    """Records objective and optimality while a solver runs, and tells it when to stop.
+    """Records objective and optimality while a solver runs, and passes on when it is to stop.
 
     Parameters
     ----------
     objective : Objective
-    tol : float
-        Optimality at which to stop.
     verbose : int
         Print a line at every record.
     callback : callable, optional
         ``callback(progress) -> bool``; True stops the solver.
+    evaluate : callable, optional
+        ``evaluate(coef)`` gives J and the optimality; None is the objective's own.
     """
 
     def __init__(
         self,
         objective: Objective,
-        tol: float,
         verbose: int = 0,
         callback: Callable[[Progress], Any] | None = None,
+        evaluate: Callable[[np.ndarray], tuple[float, float]] | None = None,
     ) -> None:
-        self.objective, self.tol = objective, tol
+        self.objective = objective
+        self.evaluate = objective.evaluate if evaluate is None else evaluate
         self.verbose, self.callback = verbose, callback
         self.active = bool(verbose) or callback is not None
-        self.stopped = False
+        self.stopped, self.optimality = False, np.inf
         self._records: list[tuple[float, float, float, float]] = []
         self._seconds, self._since = 0.0, time.perf_counter()
 
@@ -109,18 +110,19 @@ class Monitor:
         if not self.active:
             return False
         self._seconds += time.perf_counter() - self._since
-        value, optimality = self.objective.evaluate(coef)
+        value, optimality = self.evaluate(coef)
+        self.optimality = optimality
         self._records.append((passes, self._seconds, value, optimality))
         if self.verbose:
             print(
                 f"passes {passes:8.1f}  seconds {self._seconds:8.3f}  "
                 f"objective {value:.8g}  optimality {optimality:.2e}"
             )
-        stop = optimality <= self.tol
+        stop = False
         if self.callback is not None:
             features = self.objective.problem.to_features(coef)
             progress = Progress(features.copy(), passes, self._seconds, value, optimality)
-            stop = bool(self.callback(progress)) or stop
+            stop = bool(self.callback(progress))
         self.stopped = self.stopped or stop
         self._since = time.perf_counter()
         return stop

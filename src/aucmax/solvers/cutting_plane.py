@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from aucmax.losses import Hinge
 from aucmax.objective import Objective
 from aucmax.problem import MemoryProblem
 from aucmax.products import dot
@@ -39,7 +38,8 @@ class CuttingPlane(Solver):
     Parameters
     ----------
     tol : float, optional
-        Stop when (J(w) − lower bound)/J(0) is at most this, J(0) = ½; None is the estimator's.
+        Stop when (J(w) − L)/(J(0) − L), L the lower bound, is at most this; None is the
+        estimator's.
     max_iter : int, optional
         Most planes; None is the estimator's.
 
@@ -77,28 +77,26 @@ class CuttingPlane(Solver):
         monitor: Monitor,
     ) -> Result:
         tol, max_iter = self._own("tol", tol), self._own("max_iter", max_iter)
-        problem, loss, alpha = objective.problem, objective.loss, objective.penalty.l2
+        problem, alpha = objective.problem, objective.penalty.l2
         assert isinstance(problem, MemoryProblem)
-        assert isinstance(loss, Hinge)
         if not alpha > 0.0:
             raise ValueError(
                 "the solver 'cutting_plane' needs alpha > 0; got 0, where its quadratic program "
                 "has no lowest point. Use a small alpha, such as 1e-6."
             )
-        sign, share, positive = problem.sign, problem.share, problem.sign > 0
         planes = _Planes(alpha)
 
         def touch(g: np.ndarray) -> None:
-            planes.add(-float(g[positive].sum()), -problem.adjoint(g))
+            planes.add(objective.weight(g), -problem.adjoint(g))
 
         w = np.zeros(problem.n_features) if start is None else start.copy()
         z = problem.scores(w)
-        pairs = loss.at(z, sign, share)
+        pairs = objective.at(z)
         best, lower = pairs.value + 0.5 * alpha * dot(w, w), 0.0
         touch(pairs.gradient)
         if start is not None:
-            for width in _WIDTHS:
-                touch(pairs.smoothed(width))
+            for g in objective.slopes(z, _WIDTHS):
+                touch(g)
         count, idle = 1, 0
         while True:
             w_t, bound = planes.lowest()
@@ -112,17 +110,17 @@ class CuttingPlane(Solver):
             moved = value < best * (1.0 - 1e-15) or bound > lower * (1.0 + 1e-15)
             idle = 0 if moved else idle + 1
             best, lower = value, max(lower, bound)
-            quality = (best - lower) / _J0
+            quality = objective.relative(max(best - lower, 0.0), best)
             if quality <= tol or count >= max_iter or idle >= _STALLED:
                 # the scores were carried along; what is reported is of w itself
                 z = problem.scores(w)
-                best = loss.value(z, sign, share) + 0.5 * alpha * dot(w, w)
-                quality = (best - lower) / _J0
+                best = objective.at(z).value + 0.5 * alpha * dot(w, w)
+                quality = objective.relative(max(best - lower, 0.0), best)
                 if quality <= tol or count >= max_iter or idle >= _STALLED:
                     break
             if monitor(w, 2.0 * count):
                 break
-            touch(loss.gradient(z + _TOWARDS * (z_t - z), sign, share))
+            touch(objective.at(z + _TOWARDS * (z_t - z)).gradient)
             count += 1
         message = None
         if quality > tol and not monitor.stopped:
@@ -130,10 +128,7 @@ class CuttingPlane(Solver):
                 f"cutting planes stopped after {count} planes at optimality {quality:.1e} > "
                 f"tol={tol:g}; raise max_iter or alpha, or scale the features (standardize=0.5)."
             )
-        return Result(w, count, message, max(quality, 0.0))
-
-
-_J0 = 0.5  # J(0): every pair has t = 0
+        return Result(w, count, message, max(best - lower, 0.0))
 
 
 def _search(
@@ -149,14 +144,13 @@ def _search(
     J is convex along the line: its slope's change of sign is bracketed and closed in on by
     regula falsi, kept off the bracket's ends.
     """
-    problem, loss, alpha = objective.problem, objective.loss, objective.penalty.l2
-    assert isinstance(problem, MemoryProblem)
+    alpha = objective.penalty.l2
     ww, wd, dd = dot(w, w), dot(w, direction), dot(direction, direction)
     found = (0.0, best)
 
     def slope(t: float) -> float:
         nonlocal found
-        pairs = loss.at(z + t * move, problem.sign, problem.share)
+        pairs = objective.at(z + t * move)
         value = pairs.value + 0.5 * alpha * (ww + 2.0 * t * wd + t * t * dd)
         if value < found[1] or (t == 1.0 and value <= found[1] + 1e-15 * best):
             found = t, value

@@ -1,8 +1,9 @@
 """Exact: the optimum of J for the square loss and an l2 penalty, by one Cholesky.
 
-w = u / (1 + δ·u),    (Σ₊ + Σ₋ + αI) u = δ
+(Σ₊ + Σ₋ + δδᵀ + αI) w = δ
 
-With a sketch, diag(D) + BᵀB stands for Σ₊ + Σ₋, and u comes from Woodbury's identity.
+With a sketch, diag(D) + BᵀB stands for Σ₊ + Σ₋: w = u / (1 + δ·u), and u = (Σ₊ + Σ₋ + αI)⁻¹ δ comes
+from Woodbury's identity.
 """
 
 from typing import ClassVar
@@ -13,11 +14,14 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from aucmax.moments import ClassMoments
 from aucmax.objective import Objective
 from aucmax.problem import MemoryProblem, MomentsProblem, Problem, SketchProblem
+from aucmax.products import dot
 from aucmax.sketches import ClassSketch, DiagonalMoments, FrequentDirections, woodbury
+from aucmax.solvers._krylov import Product
 from aucmax.solvers.base import Monitor, Result, Solver
 
 __all__ = ["Exact"]
 
+_ROUNDING = 1e-14  # share of J(0) below which nothing is left to gain
 _COVARIANCES = ("full", "diagonal", "frequent_directions")
 
 
@@ -68,13 +72,13 @@ class Exact(Solver):
         if isinstance(problem, SketchProblem) or isinstance(empty, ClassSketch):
             assert isinstance(problem, MemoryProblem | MomentsProblem)
             sketch = problem.sketch(empty)
-            w = solve_sketch(objective, *sketch.within())
+            w, gap = solve_sketch(objective, *sketch.within()), np.inf
         else:
             self._check_memory(problem)
             problem.moments()
-            w = solve_moments(objective)
+            w, gap = solve_moments(objective)
         monitor(w, 1.0)
-        return Result(w, 1)
+        return Result(w, 1, gap=gap)
 
     def _check_memory(self, problem: Problem) -> None:
         size = 2 * problem.n_features**2 * 8
@@ -121,38 +125,45 @@ def solve_sketch(objective: Objective, D: np.ndarray, B: np.ndarray) -> np.ndarr
     return u / (1.0 + delta @ u)
 
 
-def solve_moments(objective: Objective) -> np.ndarray:
-    """Return the optimum of J from the problem's moments."""
-    delta, within, alpha = objective.problem.delta, objective.problem.within, objective.penalty.l2
-    system = within + alpha * np.eye(len(delta))
-    curvature = np.einsum("jj->j", system)
-    # unit curvature: the same solution, and Cholesky's verdict no longer depends on units
-    unit = 1.0 / np.sqrt(np.where(curvature > 0, curvature, 1.0))
-    system *= unit
-    system *= unit[:, None]
-    try:
-        factor = cho_factor(system, lower=True, check_finite=False)
-    except LinAlgError:
-        return _least_norm(objective, unit)
-    u = unit * cho_solve(factor, unit * delta, check_finite=False)
-    w = u / (1.0 + delta @ u)
-    best, quality = w, objective.optimality(w)
-    for _ in range(3):  # iterative refinement, by Sherman–Morrison with the same factor
-        residual = -(objective.gradient(best) + alpha * best)
-        r = unit * cho_solve(factor, unit * residual, check_finite=False)
-        w = best + r - u * (delta @ r) / (1.0 + delta @ u)
-        found = objective.optimality(w)
-        if not found < quality:
-            break
-        best, quality = w, found
-    return best if quality < 1e-6 else _least_norm(objective, unit)
-
-
-def _least_norm(objective: Objective, unit: np.ndarray) -> np.ndarray:
-    """Return a minimiser where the matrix is singular to working precision."""
+def solve_moments(objective: Objective) -> tuple[np.ndarray, float]:
+    """Return the optimum of J from the problem's moments, and what rounding leaves of J(w) − J*."""
     delta, alpha = objective.problem.delta, objective.penalty.l2
-    hessian = objective.problem.within + np.outer(delta, delta) + alpha * np.eye(len(delta))
-    values, vectors = eigh(hessian * unit * unit[:, None], check_finite=False)
-    kept = values > len(delta) * np.finfo(float).eps * max(values[-1], 0.0)
+    matrix = objective.problem.within + np.outer(delta, delta)
+    matrix[np.diag_indices(len(delta))] += alpha
+    w, gap = np.zeros(len(delta)), np.inf
+    for inverse in (_cholesky(matrix), _pseudo_inverse(matrix)):
+        if inverse is None:
+            continue
+        w = inverse(delta)
+        for _ in range(4):  # iterative refinement, and Newton's decrement
+            residual = -(objective.gradient(w) + alpha * w)
+            move = inverse(residual)
+            gap = abs(0.5 * dot(residual, move))
+            if gap <= _ROUNDING * objective.at_zero:
+                return w, gap
+            w = w + move
+    return w, gap
+
+
+def _cholesky(matrix: np.ndarray) -> Product | None:
+    """Return v ↦ matrix⁻¹ v; None where the matrix is singular to working precision."""
+    unit = _unit(matrix)
+    try:
+        factor = cho_factor(matrix * unit * unit[:, None], lower=True, check_finite=False)
+    except LinAlgError:
+        return None
+    return lambda v: unit * cho_solve(factor, unit * v, check_finite=False)
+
+
+def _pseudo_inverse(matrix: np.ndarray) -> Product:
+    unit = _unit(matrix)
+    values, vectors = eigh(matrix * unit * unit[:, None], check_finite=False)
+    kept = values > len(unit) * np.finfo(float).eps * max(values[-1], 0.0)
     values, vectors = values[kept], vectors[:, kept]
-    return unit * (vectors @ ((vectors.T @ (unit * delta)) / values))
+    return lambda v: unit * (vectors @ ((vectors.T @ (unit * v)) / values))
+
+
+def _unit(matrix: np.ndarray) -> np.ndarray:
+    # unit curvature: Cholesky's verdict no longer depends on units
+    curvature = np.einsum("jj->j", matrix)
+    return 1.0 / np.sqrt(np.where(curvature > 0, curvature, 1.0))

@@ -8,20 +8,19 @@ With an l1 part the steps are those of `_proximal_newton`.
 """
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from aucmax.losses import PairSum
 from aucmax.objective import Objective
 from aucmax.problem import MemoryProblem
+from aucmax.solvers._krylov import minimise, preconditioner
 from aucmax.solvers._proximal_newton import proximal_newton
-from aucmax.solvers._truncated import Product, truncated_cg
 from aucmax.solvers.base import Monitor, Result, Solver
 
 __all__ = ["Newton"]
 
-_FORCING = 0.1  # a Newton system is solved at least to this share of its right side
-_SMALL = 1500  # features up to which a d×d matrix preconditions the systems
-_ROWS = 2  # rows per feature that the matrix is made from
+_FORCING = 0.1  # a Newton system is solved until so large a share of its gain is left
+_FOLLOWED = 0.2  # J is said to follow its model if it falls as far to within this share
+_LOST = 100.0  # times the rounding of J: a gain so small cannot be seen in it
 
 
 class Newton(Solver):
@@ -76,8 +75,8 @@ class Newton(Solver):
         tol, max_iter = self._own("tol", tol), self._own("max_iter", max_iter)
         w = np.zeros(objective.problem.n_features) if start is None else start.copy()
         run = proximal_newton if objective.penalty.l1 > 0.0 else _newton
-        w, steps, products = run(objective, w, tol, max_iter, monitor)
-        quality = objective.optimality(w)
+        w, gap, steps, products = run(objective, w, tol, max_iter, monitor)
+        quality = objective.relative(gap, objective.value(w))
         message = None
         if quality > tol and not monitor.stopped:
             message = (
@@ -85,95 +84,101 @@ class Newton(Solver):
                 f"{quality:.1e} > tol={tol:g}; raise max_iter, or scale the features "
                 "(standardize=0.5)."
             )
-        return Result(w, max(steps, 1), message)
+        return Result(w, max(steps, 1), message, gap)
 
 
 def _newton(
     objective: Objective, w: np.ndarray, tol: float, max_iter: int, monitor: Monitor
-) -> tuple[np.ndarray, int, int]:
-    """Minimise J with an l2 penalty; return w, the steps taken and their products."""
-    problem, loss, alpha = objective.problem, objective.loss, objective.penalty.l2
+) -> tuple[np.ndarray, float, int, int]:
+    """Minimise J with an l2 penalty; return w, J(w) − J*, the steps taken and their products.
+
+    The fall of the model at its minimum, Newton's decrement, is how far J was from its own
+    wherever J followed the model; the next step leaves of it what J did not fall.
+    """
+    problem, penalty = objective.problem, objective.penalty
     assert isinstance(problem, MemoryProblem)
-    sign, s = problem.sign, problem.share
-    z = problem.scores(w)
-    precondition = _preconditioner(problem, alpha)
-    # a system solved to this leaves, where the set of pairs stays, half of tol
-    enough = 0.5 * tol * objective.slope_at_zero
+    precondition, floor = preconditioner(objective, penalty.l2)
+    z, known, forcing = problem.scores(w), 1.0, _FORCING
+    guess = np.inf  # of J(w) − J*, from the last step
     steps, products = 0, 0
-    pairs = loss.at(z, sign, s)
+    there = objective.at(z)
     while True:
-        gradient = problem.adjoint(pairs.gradient)
-        quality = objective.violation(gradient, w)
+        gradient = problem.adjoint(there.gradient)
+        value = there.value + penalty.value(w)
+        gap = min(guess, objective.gap(there.value, gradient, w))
         stop = steps > 0 and monitor(w, 2.0 * products + 2.0 * steps)
-        if quality <= tol or stop or products >= max_iter or steps > max_iter:
+        if objective.relative(gap, value) <= tol or stop:
+            break
+        if products >= max_iter or steps > max_iter:
             break
 
-        def curvature(v: np.ndarray, pairs: PairSum = pairs) -> np.ndarray:
-            return problem.adjoint(pairs.product(problem.scores(v))) + alpha * v
+        fallen = objective.at_zero - value
 
-        rtol = min(_FORCING, float(np.sqrt(quality))) if quality > 1e-6 else 1e-10
-        left = max(max_iter - products, 1)
-        direction, taken = truncated_cg(
-            curvature, -(gradient + alpha * w), rtol, left, precondition, enough
+        def enough(
+            gained: float, left: float, fallen: float = fallen, forcing: float = forcing
+        ) -> bool:
+            return left <= max(forcing * gained, 0.1 * tol * (fallen + gained))
+
+        def product(v: np.ndarray, there: PairSum = there) -> np.ndarray:
+            return problem.adjoint(there.product(problem.scores(v))) + penalty.l2 * v
+
+        right = -(gradient + penalty.l2 * w)
+        left_over = max(max_iter - products, 1)
+        model = minimise(
+            product, right, precondition, enough, left_over, floor=floor, known=known
         )
-        products += taken
-        if not direction.any():  # too small to move: its squares underflow
+        products += model.steps
+        known = model.smallest
+        if not model.x.any():  # too small to move: its squares underflow
             break
-        move = problem.scores(direction)
-        t, there = _line_search(objective, pairs, gradient, w, direction, z, move)
-        steps += 1
+        move = problem.scores(model.x)
+        t, reached = _line_search(objective, there, gradient, w, model.x, z, move)
         if t == 0.0:  # no step lowers J beyond rounding
+            gap = min(gap, _blamed(objective, model.gained + model.left, w))
             break
-        w, pairs = w + t * direction, there
-        z = z + t * move
+        w, z = w + t * model.x, z + t * move
+        steps += 1
         if steps % 10 == 0:
             z = problem.scores(w)
-            pairs = loss.at(z, sign, s)
-    return w, steps, products
+            reached = objective.at(z)
+        fall = value - reached.value - penalty.value(w)
+        there = reached
+        decrement = model.gained + model.left
+        followed = t == 1.0 and abs(fall - model.gained) <= _FOLLOWED * model.gained
+        if followed or decrement <= objective.rounding(w):
+            guess = max(decrement - fall, model.left, _FOLLOWED * decrement)
+        else:
+            guess = np.inf
+        forcing = min(_FORCING, max(decrement / max(fallen + fall, decrement), 1e-6))
+    return w, gap, steps, products
+
+
+def _blamed(objective: Objective, decrement: float, w: np.ndarray) -> float:
+    """Return Newton's decrement where it is lost in rounding, else infinity."""
+    return decrement if decrement <= _LOST * objective.rounding(w) else np.inf
 
 
 def _line_search(
     objective: Objective,
-    pairs: PairSum,
+    there: PairSum,
     gradient: np.ndarray,
     w: np.ndarray,
     direction: np.ndarray,
     z: np.ndarray,
     move: np.ndarray,
 ) -> tuple[float, PairSum]:
-    """Return the first of 1, ½, ¼, … that lowers J enough (Armijo), and the pairs there.
+    """Return the first of 1, ½, ¼, … that lowers J enough (Armijo), and the data term there.
 
-    0 and the pairs as they are if none does.
+    0 and the data term as it is if none does.
     """
-    problem, loss, penalty = objective.problem, objective.loss, objective.penalty
-    assert isinstance(problem, MemoryProblem)
-    now = pairs.value + penalty.value(w)
+    penalty = objective.penalty
+    now = there.value + penalty.value(w)
     slope = float(gradient @ direction) + penalty.l2 * float(w @ direction)
     t = 1.0
     for _ in range(30):
-        there = loss.at(z + t * move, problem.sign, problem.share)
-        reached = there.value + penalty.value(w + t * direction)
-        if reached <= now + 1e-4 * t * slope + 1e-15 * abs(now):
-            return t, there
+        reached = objective.at(z + t * move)
+        value = reached.value + penalty.value(w + t * direction)
+        if value <= now + 1e-4 * t * slope + 1e-15 * abs(now):
+            return t, reached
         t *= 0.5
-    return 0.0, pairs
-
-
-def _preconditioner(problem: MemoryProblem, alpha: float) -> Product:
-    """Return the inverse of the Hessian at w = 0, where every pair is active, of some rows.
-
-    A few rows per feature are enough: the matrix only has to know which directions are long.
-    With many features it is the identity.
-    """
-    d = problem.n_features
-    if d > _SMALL:
-        return lambda v: v
-    part = problem.sample(_ROWS * d + 500)
-    matrix = part.within + np.outer(part.delta, part.delta)
-    shift = alpha + 1e-12 * float(np.trace(matrix)) / max(d, 1)
-    matrix[np.diag_indices(d)] += shift if shift > 0 else 1.0
-    try:
-        factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
-    except LinAlgError:
-        return lambda v: v
-    return lambda v: cho_solve(factor, v, check_finite=False)
+    return 0.0, there
