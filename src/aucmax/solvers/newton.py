@@ -129,7 +129,8 @@ def _newton(
         )
         products += model.steps
         known = model.smallest
-        if not model.x.any():  # too small to move: its squares underflow
+        if not model.x.any():  # what is left is enough, or too small to move
+            gap = min(gap, model.left)
             break
         move = problem.scores(model.x)
         t, reached = _line_search(objective, there, gradient, w, model.x, z, move)
