@@ -33,8 +33,10 @@ def run(name: str) -> None:
     X, y = binary(name)
     ((train, test),) = splits(X, y, 1)
     rows = (X, y, train, test)
-    square, _ = best([AUCClassifier(a) for a in ALPHAS], *rows)
-    ours, hinge = best([AUCClassifier(a, loss="squared_hinge") for a in ALPHAS], *rows)
+    square, _ = best([AUCClassifier(a, standardize=0.0) for a in ALPHAS], *rows)
+    ours, hinge = best(
+        [AUCClassifier(a, loss="squared_hinge", standardize=0.0) for a in ALPHAS], *rows
+    )
     kinds = [LogisticRegression(C=C, class_weight="balanced", max_iter=1000) for C in CS]
     theirs, logistic = best(kinds, *rows)
     X, y = X[train], y[train]

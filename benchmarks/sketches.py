@@ -42,7 +42,9 @@ def solved_gaussian(X: Any, y: np.ndarray, alpha: float) -> np.ndarray:
 
 def model(solver: Any) -> Callable[[Any, np.ndarray, float], np.ndarray]:
     def fit(X: Any, y: np.ndarray, alpha: float) -> np.ndarray:
-        return AUCClassifier(alpha, solver=solver, random_state=0).fit(X, y).coef_[0]
+        return (
+            AUCClassifier(alpha, standardize=0.0, solver=solver, random_state=0).fit(X, y).coef_[0]
+        )
 
     return fit
 

@@ -28,7 +28,7 @@ def per_step(make, few: int, many: int, d: int) -> float:
     X, y = rows(d)
 
     def run(count: int) -> float:
-        clf = AUCClassifier(solver=make(count), random_state=0)
+        clf = AUCClassifier(1e-4, solver=make(count), random_state=0)
         return seconds(lambda: clf.fit(X, y), 3)
 
     return (run(many) - run(few)) / ((many - few) * N) * 1e9

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from aucmax.solvers._truncated import truncated_cg
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
@@ -13,7 +14,6 @@ from aucmax.losses import LOSSES
 from aucmax.problem import MemoryProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import Newton, _proximal_newton
-from aucmax.solvers._truncated import truncated_cg
 from oracles.pairs import Pairs, elastic_net_optimum
 
 

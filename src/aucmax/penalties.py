@@ -111,9 +111,7 @@ class ElasticNet:
             w == 0.0, np.maximum(np.abs(g) - self.l1, 0.0), np.abs(g + self.l1 * np.sign(w))
         )
 
-    def promise(
-        self, gradient: np.ndarray, w: np.ndarray, curvature: np.ndarray
-    ) -> np.ndarray:
+    def promise(self, gradient: np.ndarray, w: np.ndarray, curvature: np.ndarray) -> np.ndarray:
         """Return the most that a step on each coordinate alone can gain, shape (d,).
 
         distance²/(2 (h + l2)) where the data term has curvature h (d,) and slope ``gradient``:

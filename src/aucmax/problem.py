@@ -335,7 +335,9 @@ class MemoryProblem(Problem):
         (Σ q)²/Σ q² for q_i row i's share of it: a feature that few rows have tells little of how
         it goes with others.
         """
-        rows = np.asarray(to_scipy(self.rows()).toarray() if isinstance(self.X, CSR) else self.rows())
+        rows = np.asarray(
+            to_scipy(self.rows()).toarray() if isinstance(self.X, CSR) else self.rows()
+        )
         means = np.where((self.sign > 0)[:, None], self.mean_pos, self.mean_neg)
         q = self.share[:, None] * (rows - means) ** 2
         squares = np.einsum("ij,ij->j", q, q)

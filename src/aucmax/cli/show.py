@@ -82,6 +82,8 @@ def _report(model: Any, path: Path, top: int, by: Order) -> dict[str, Any]:
     size = np.abs(coef if effect is None or by is Order.weight else effect)
     order = np.argsort(-size, kind="stable")[:top]
     settings = {name: getattr(linear, name) for name in _SETTINGS if hasattr(linear, name)}
+    if settings.get("standardize") == "auto":
+        settings["standardize"] = linear.standardize_
     if not isinstance(settings.get("solver"), (str, type(None))):
         settings["solver"] = " ".join(repr(settings["solver"]).split())
     negative, positive = class_names(model)

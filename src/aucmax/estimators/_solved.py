@@ -32,7 +32,7 @@ class SolvedScorer(LinearScorer):
     """
 
     solver: str | Solver
-    standardize: float = 0.0
+    standardize: float | str = 0.0
     tol: float
     max_iter: int
     warm_start: bool

@@ -40,9 +40,10 @@ class AUCClassifier(SolvedScorer):
         ℓ(t) = (1 − t)², max(0, 1 − t)² or max(0, 1 − t). The square loss needs only class
         moments; the hinges do not punish a pair for being ranked too well. The hinge takes an l2
         penalty only.
-    standardize : float
+    standardize : float or "auto"
         γ in [0, 1]: feature j is divided by v_j^{γ/2}, v_j its mean squared difference over
-        pairs, then all by one constant. 0 leaves the features alone.
+        pairs, then all by one constant. 0 leaves the features alone. "auto" is ½ with a batch
+        solver, and 0 with a stochastic one, which may have to go on from rows seen one by one.
     solver : str or Solver
         "auto", a name in `aucmax.solvers.SOLVERS`, or a solver object with its settings.
     tol : float
@@ -74,9 +75,10 @@ class AUCClassifier(SolvedScorer):
     objective_ : float
         J at the solution, in the scaled coordinates.
     optimality_ : float
-        Distance of −∇(data term) to the penalty's subdifferential, maximum norm, divided by the
-        maximum norm of the data term's gradient at w = 0. For the hinge a bound of
-        (J − J*)/J(0), J* the minimum.
+        (J − J*)/(J(0) − J*), J* the minimum: the share of what there is to gain that is left,
+        bounded or estimated from above. It is the same in whatever units the features come.
+    standardize_ : float
+        γ, where ``standardize`` is "auto".
     history_ : ndarray
         Structured: passes, seconds, objective, optimality. Empty unless ``verbose`` or
         ``callback`` is set.
@@ -109,11 +111,11 @@ class AUCClassifier(SolvedScorer):
 
     def __init__(
         self,
-        alpha: float = 1e-4,
+        alpha: float = 1e-3,
         l1_ratio: float = 0.0,
         *,
         loss: str = "square",
-        standardize: float = 0.0,
+        standardize: float | str = "auto",
         solver: str | Solver = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -133,6 +135,18 @@ class AUCClassifier(SolvedScorer):
         self.random_state = random_state
         self.verbose = verbose
         self.callback = callback
+
+    @property
+    def standardize_(self) -> float:
+        """The γ that ``standardize`` stands for."""
+        return self._scaling
+
+    @property
+    def _scaling(self) -> float:
+        if not _is_auto(self.standardize):
+            return float(self.standardize)
+        batch = _is_auto(self.solver) or not get_solver(self.solver).stochastic
+        return 0.5 if batch else 0.0
 
     # ---- fitting -------------------------------------------------------------------------
 
@@ -260,7 +274,8 @@ class AUCClassifier(SolvedScorer):
         """
         number(self.alpha, "alpha")
         number(self.l1_ratio, "l1_ratio", high=1.0)
-        number(self.standardize, "standardize", high=1.0)
+        if not _is_auto(self.standardize):
+            number(self.standardize, "standardize", high=1.0)
         number(self.tol, "tol", open_low=True)
         number(self.max_iter, "max_iter", low=1, whole=True)
         if self.loss not in LOSSES:
@@ -274,8 +289,7 @@ class AUCClassifier(SolvedScorer):
             return takes and (rows or not kind.needs_rows)
 
         fits = [name for name, k in SOLVERS.items() if self.loss in k.losses and fit_together(k)]
-        auto = isinstance(self.solver, str) and self.solver == "auto"
-        solver = None if auto else get_solver(self.solver)
+        solver = None if _is_auto(self.solver) else get_solver(self.solver)
         if solver is not None and solver.own_penalty:
             self._no_penalty(solver)
         if solver is None and fits:
@@ -384,6 +398,10 @@ class AUCClassifier(SolvedScorer):
         names = getattr(self, "feature_names_in_", None)
         moments.feature_names = None if names is None else [str(n) for n in names]
         return moments
+
+
+def _is_auto(setting: Any) -> bool:
+    return isinstance(setting, str) and setting == "auto"
 
 
 def _problem(moments: ClassMoments | ClassSketch) -> MomentsProblem:

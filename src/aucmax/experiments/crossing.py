@@ -35,9 +35,9 @@ def _models(n: int, d: int, dense: bool) -> dict[str, list[Any]]:
     balanced = {"class_weight": "balanced"}
     out: dict[str, list[Any]] = {
         "conjugate gradient": [
-            AUCClassifier(a, solver="conjugate_gradient") for a in ALPHAS
+            AUCClassifier(a, standardize=0.0, solver="conjugate_gradient") for a in ALPHAS
         ],
-        "squared hinge": [AUCClassifier(a, loss="squared_hinge") for a in ALPHAS],
+        "squared hinge": [AUCClassifier(a, standardize=0.0, loss="squared_hinge") for a in ALPHAS],
         "SPAM": [AUCClassifier(a, solver=SPAM(), random_state=0) for a in ALPHAS],
         "VRSPAM": [AUCClassifier(a, solver=VRSPAM(n_stages=10), random_state=0) for a in ALPHAS],
         "logistic": [LogisticRegression(C=c, max_iter=1000, **balanced) for c in CS],
@@ -47,7 +47,7 @@ def _models(n: int, d: int, dense: bool) -> dict[str, list[Any]]:
         "LinearSVC": [LinearSVC(C=c, **balanced) for c in CS],
     }  # fmt: skip
     if d <= 1500:
-        out = {"exact": [AUCClassifier(a, solver="exact") for a in ALPHAS], **out}
+        out = {"exact": [AUCClassifier(a, standardize=0.0, solver="exact") for a in ALPHAS], **out}
     if d <= 1500 and dense:
         out["LDA"] = [LinearDiscriminantAnalysis(solver="lsqr", shrinkage=a) for a in ALPHAS]
     return out

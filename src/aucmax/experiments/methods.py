@@ -158,11 +158,13 @@ def _univariate(loss: str) -> Build:
 
 
 def _svm_perf(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
-    return AUCClassifier(1.0 / (2.0 * at["C"]), loss="hinge", tol=1e-3, max_iter=2000)
+    return AUCClassifier(
+        1.0 / (2.0 * at["C"]), loss="hinge", standardize=0.0, tol=1e-3, max_iter=2000
+    )
 
 
 def _square_loss(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
-    return AUCClassifier(at["alpha"], loss="square", max_iter=2000)
+    return AUCClassifier(at["alpha"], loss="square", standardize=0.0, max_iter=2000)
 
 
 class _ClassMeans:

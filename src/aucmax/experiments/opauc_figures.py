@@ -68,9 +68,9 @@ def _time_run(piece: Piece) -> list[Row]:
     X, X_test, y, y_test = _split(piece)
     solver = _methods(X.shape[1])[piece["method"]]
     some = np.concatenate([np.flatnonzero(y)[:20], np.flatnonzero(~y)[:20]])
-    AUCClassifier(solver=solver, random_state=0).fit(X[some], y[some])  # compiles
+    AUCClassifier(ALPHA, solver=solver, random_state=0).fit(X[some], y[some])  # compiles
     started = time.perf_counter()
-    model = AUCClassifier(solver=solver, max_iter=1, random_state=piece["run"]).fit(X, y)
+    model = AUCClassifier(ALPHA, solver=solver, max_iter=1, random_state=piece["run"]).fit(X, y)
     took = time.perf_counter() - started
     auc = roc_auc(y_test, model.decision_function(X_test))
     method = piece["method"].replace("OPAUCr", "OPAUC")
@@ -175,7 +175,7 @@ def _rows_run(piece: Piece) -> list[Row]:
     X, X_test, y, y_test = _split(piece)
     solver = _methods(X.shape[1])[piece["method"]]
     order = np.random.RandomState(piece["run"]).permutation(len(y))
-    model = AUCClassifier(solver=solver, random_state=piece["run"])
+    model = AUCClassifier(ALPHA, solver=solver, random_state=piece["run"])
     out, last = [], 0
     for count in np.unique(np.geomspace(20, len(y), 25).astype(int)):
         part = order[last:count]

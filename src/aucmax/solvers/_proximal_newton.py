@@ -96,9 +96,7 @@ class _Part:
     where its products keep their digits.
     """
 
-    def __init__(
-        self, objective: Objective, S: np.ndarray, by_column: sp.csc_array | None
-    ) -> None:
+    def __init__(self, objective: Objective, S: np.ndarray, by_column: sp.csc_array | None) -> None:
         problem = objective.problem
         assert isinstance(problem, MemoryProblem)
         self.S = S

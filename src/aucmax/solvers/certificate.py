@@ -4,8 +4,6 @@ The bounds that an `Objective` gives at a single w are wide where w is far from 
 of a stochastic solver may be. J at the optimum, once known, serves every w.
 """
 
-from functools import cached_property
-
 import numpy as np
 
 from aucmax.objective import Objective
@@ -19,9 +17,11 @@ from aucmax.solvers.newton import Newton
 
 __all__ = ["Certificate"]
 
-_TOL = {True: 1e-6, False: 1e-3}  # of the batch solver, for smooth losses and hinges
-_MAX_ITER = {True: 3000, False: 300}
+_TOLS = (1e-2, 1e-4, 1e-6, 1e-8)  # of the batch solver: as sharp as a w needs it
+_HINGE_TOLS = (1e-2, 1e-3)  # cutting planes take their time
+_MAX_ITER = 3000
 _RADII = 12  # multipliers tried for a ball
+_FIRST = 1e-4  # the first of them, as a share of the curvature, where there is no α
 _CLOSE = 1e-3  # relative distance from its sphere that is near enough
 
 
@@ -31,19 +31,14 @@ class Certificate:
     Parameters
     ----------
     objective : Objective
-        Of it a batch solver is run once, when first asked.
+        A batch solver is run on it when first asked, and again, more sharply, for a w that is
+        nearer to the optimum.
     """
 
     def __init__(self, objective: Objective) -> None:
         self.objective = objective.apart()  # what a fit knows must not depend on who watches it
-
-    @cached_property
-    def lowest(self) -> float:
-        """A number below J*, or nearly; 0 where no batch solver minimises the objective."""
-        penalty = self.objective.penalty
-        if isinstance(penalty, L2Ball):
-            return self._lowest_on_ball(penalty)
-        return self._minimum(penalty)[0]
+        self._tols = list(_TOLS if objective.loss.smooth else _HINGE_TOLS)
+        self._lowest, self._slack = 0.0, np.inf  # below J*, and how far at most
 
     def evaluate(self, w: np.ndarray) -> tuple[float, float]:
         """Return (J(w), optimality of w), the latter bounded or estimated from above."""
@@ -54,47 +49,63 @@ class Certificate:
             if not np.isfinite(total):
                 return total, np.inf
             gap = objective.gap(value, gradient, w)
-            gap = min(gap, max(total - self.lowest, objective.rounding(w)))
-            return total, objective.relative(gap, total)
+        while total - self._lowest < 2.0 * self._slack and self._tols:
+            self._sharpen(self._tols.pop(0))
+        gap = min(gap, max(total - self._lowest, objective.rounding(w)))
+        return total, objective.relative(gap, total)
 
-    def _minimum(self, penalty: ElasticNet) -> tuple[float, np.ndarray]:
-        """Return a number below the minimum of J with another penalty, and the minimiser."""
+    def _sharpen(self, tol: float) -> None:
+        penalty = self.objective.penalty
+        if isinstance(penalty, L2Ball):
+            lowest, slack = self._minimum_on_ball(penalty, tol)
+        else:
+            lowest, slack, _ = self._minimum(penalty, tol)
+        if slack < self._slack:
+            self._lowest, self._slack = lowest, slack
+
+    def _minimum(self, penalty: ElasticNet, tol: float) -> tuple[float, float, np.ndarray]:
+        """Return a number below the minimum of J with a penalty, how far at most, and where."""
         goal = self.objective.with_penalty(penalty)
         solver = _batch_solver(goal)
         if solver is None:
-            return 0.0, np.zeros(goal.problem.n_features)
-        smooth = goal.loss.smooth
+            return 0.0, np.inf, np.zeros(goal.problem.n_features)
         result = solver.solve(
-            goal, None, tol=_TOL[smooth], max_iter=_MAX_ITER[smooth],
+            goal, None, tol=tol, max_iter=_MAX_ITER,
             rng=np.random.RandomState(0), monitor=Monitor(goal),
         )  # fmt: skip
-        value, gradient = goal.data_term(result.coef)
-        gap = min(result.gap, goal.gap(value, gradient, result.coef))
-        return max(value + penalty.value(result.coef) - gap, 0.0), result.coef
+        w = result.coef
+        value, gradient = goal.data_term(w)
+        gap = min(result.gap, goal.gap(value, gradient, w))
+        return value + penalty.value(w) - gap, gap, w
 
-    def _lowest_on_ball(self, ball: L2Ball) -> float:
-        """Return the best of the bounds min J + (λ/2)(‖w‖² − R²) over some λ ≥ 0.
+    def _minimum_on_ball(self, ball: L2Ball, tol: float) -> tuple[float, float]:
+        """Return the best of the bounds min J + (λ/2)(‖w‖² − R²) over some λ ≥ 0, and its slack.
 
         Every λ gives one; the best is where ‖w‖ = R, and 1/‖w‖ is nearly linear in λ (Moré &
         Sorensen 1983).
         """
-        best, points = 0.0, []
+        best, slack = 0.0, np.inf
+        points: list[tuple[float, float]] = []
         multiplier = 0.0
         for _ in range(_RADII):
-            lowest, w = self._minimum(L2(ball.l2 + multiplier))
-            best = max(best, lowest - 0.5 * multiplier * ball.radius**2)
+            lowest, gap, w = self._minimum(L2(ball.l2 + multiplier), tol)
+            lowest -= 0.5 * multiplier * ball.radius**2
+            if lowest > best or not np.isfinite(slack):
+                best, slack = max(lowest, 0.0), gap
             norm = float(np.linalg.norm(w))
-            if norm == 0.0 or (multiplier == 0.0 and norm <= ball.radius):
-                break
-            if abs(norm / ball.radius - 1.0) <= _CLOSE:
+            inside = multiplier == 0.0 and norm <= ball.radius
+            if inside or norm == 0.0 or abs(norm / ball.radius - 1.0) <= _CLOSE:
                 break
             points = [*points, (multiplier, 1.0 / norm - 1.0 / ball.radius)][-2:]
             if len(points) == 1:
-                multiplier = ball.l2 if ball.l2 > 0.0 else 1e-3
+                multiplier = ball.l2 if ball.l2 > 0.0 else _FIRST * self._curvature()
                 continue
             (a, at_a), (b, at_b) = points
             multiplier = max(b - at_b * (b - a) / (at_b - at_a), 0.0) if at_a != at_b else 2.0 * b
-        return best
+        return best, slack
+
+    def _curvature(self) -> float:
+        return float(self.objective.curvature().sum())
 
 
 def _batch_solver(objective: Objective) -> Solver | None:
@@ -104,6 +115,8 @@ def _batch_solver(objective: Objective) -> Solver | None:
         return CuttingPlane() if proper else None
     if not objective.translates:
         return Newton()
-    if isinstance(objective.problem, SketchProblem):
-        return ConjugateGradient()
+    problem = objective.problem
+    summed = problem.knows_moments and not isinstance(problem, SketchProblem)
+    if objective.loss.quadratic and objective.penalty.l1 == 0.0 and not summed:
+        return ConjugateGradient()  # a rough answer costs it a few passes
     return choose(objective)

@@ -205,7 +205,11 @@ def multi_shift(
     rr = dot(b, b)
     zeta, zeta_old = np.ones(K), np.ones(K)  # r_k = ζ_k r
     a_old, ratio = 1.0, 0.0
-    live, steps, look = K, 0, 1  # larger shifts converge first: the live ones are the first ``live``
+    live, steps, look = (
+        K,
+        0,
+        1,
+    )  # larger shifts converge first: the live ones are the first ``live``
     fit, reach = np.zeros(K), 1.0 / shifts[order]  # b·u_k: twice the fall
     lengths, turns = np.zeros((0, K)), np.zeros((0, K))
     while live and steps < max_iter and rr > 0.0:

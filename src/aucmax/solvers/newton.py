@@ -124,9 +124,7 @@ def _newton(
 
         right = -(gradient + penalty.l2 * w)
         left_over = max(max_iter - products, 1)
-        model = minimise(
-            product, right, precondition, enough, left_over, floor=floor, known=known
-        )
+        model = minimise(product, right, precondition, enough, left_over, floor=floor, known=known)
         products += model.steps
         known = model.smallest
         if not model.x.any():  # what is left is enough, or too small to move
