@@ -24,6 +24,7 @@ from aucmax import AUCClassifier, datasets, solvers
 
 NOT_PER_ENTRY = {"opauc": "d²", "oam": "buffer × entries"}  # what a step costs, if not its entries
 WIDE = 2_000  # above so many features OPAUC keeps no d×d matrix here
+SETTINGS = {"alpha": 1e-4, "standardize": 0.0, "random_state": 0}
 
 
 def fit_seconds(make: Any, kind: type, passes: int, X: Any, y: Any) -> float:
@@ -45,14 +46,14 @@ def learners() -> Iterator[tuple[str, str, type, Any]]:
     """(name, penalty, class, function from a solver object to an estimator), SPAM first."""
     for kind in sorted(solvers.SOLVERS.values(), key=lambda kind: kind.name != "spam"):
         if kind.stochastic and kind.own_loss:
-            yield kind.name, "l2", kind, lambda s: AUCClassifier(solver=s, random_state=0)
+            yield kind.name, "l2", kind, lambda s: AUCClassifier(**SETTINGS, solver=s)
         elif kind.stochastic:
             for ratio, penalty in ((0.0, "l2"), (0.5, "elastic net"))[: 1 + kind.takes_l1]:
                 yield (
                     kind.name,
                     penalty,
                     kind,
-                    lambda s, ratio=ratio: AUCClassifier(l1_ratio=ratio, solver=s, random_state=0),
+                    lambda s, ratio=ratio: AUCClassifier(l1_ratio=ratio, **SETTINGS, solver=s),
                 )
     for kind in solvers.ACCURACY_SOLVERS.values():
         for ratio, penalty in ((0.0, "l2"), (1.0, "l1"))[: 1 + kind.takes_l1]:
@@ -93,7 +94,8 @@ def against_reading(rows: int | None) -> None:
     matrix = np.random.RandomState(0).rand(d, d).ravel()
     # a product of the matrix with itself reads each of its numbers once
     read = seconds(lambda: [matrix @ matrix for _ in range(200)]) / 200
-    clf = AUCClassifier(solver=solvers.OPAUC(step_size=0.01, order="cyclic"), random_state=0)
+    opauc = solvers.OPAUC(step_size=0.01, order="cyclic")
+    clf = AUCClassifier(1e-4, solver=opauc, random_state=0)
     took = seconds(lambda: clf.fit(X, y), 3)
     print("| n | d | OPAUC, s a pass | reading d×d, ms | n readings, s | ratio |")
     print("|---" * 6 + "|")
@@ -106,7 +108,7 @@ def sketched(rows: int | None) -> None:
     X, y = binary("sector")
     X, y = X[:rows], y[:rows]
     sketch = solvers.OPAUC(covariance="gaussian", rank=50, step_size=0.01)
-    clf = AUCClassifier(solver=sketch, random_state=0)
+    clf = AUCClassifier(1e-4, solver=sketch, random_state=0)
     took = seconds(lambda: clf.fit(X, y), 3)
     print("| n | d | rank | OPAUCr, s a pass |")
     print("|---" * 4 + "|")

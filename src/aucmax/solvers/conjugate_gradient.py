@@ -141,18 +141,21 @@ def _solve(
     w, zero = np.zeros(problem.n_features), np.zeros(problem.n_features)
     precondition, floor = preconditioner(objective, alpha)
     right, known, fallen, steps = problem.delta, 1.0, 0.0, 0
+
+    def product(v: np.ndarray) -> np.ndarray:
+        return objective.hessian_product(zero, v) + alpha * v
+
+    def enough(gained: float, left: float) -> bool:
+        return left <= 0.5 * tol * (fallen + gained + left)
+
+    def watch(x: np.ndarray, taken: int) -> bool:
+        return monitor.active and monitor(w + x, steps + taken)
+
     for _ in range(_CHECKS):
-        before, base, done = steps, w, fallen
         solved = minimise(
-            lambda v: objective.hessian_product(zero, v) + alpha * v,
-            right,
-            precondition,
-            lambda gained, left: left <= 0.5 * tol * (done + gained + left),
-            max_iter - steps,
-            floor=floor,
-            known=known,
-            watch=(lambda x, k: monitor(base + x, before + k)) if monitor.active else None,
-        )
+            product, right, precondition, enough, max_iter - steps,
+            floor=floor, known=known, watch=watch,
+        )  # fmt: skip
         w, known = w + solved.x, solved.smallest
         steps, fallen = steps + solved.steps, fallen + solved.gained
         value, gradient = objective.data_term(w)
