@@ -456,6 +456,81 @@ def test_the_guarantee_holds_where_delong_fails():
     assert covered / 400 >= 0.97
 
 
+def weighted(positive, weight, *scores):
+    """An AUC, or a difference of two, and its variance by definition; 0 for less than two rows."""
+    u, w = weight[positive] / weight[positive].sum(), weight[~positive] / weight[~positive].sum()
+    psi = 0.0
+    for sign, score in zip((1, -1), scores, strict=False):
+        a, b = score[positive][:, None], score[~positive][None, :]
+        psi = psi + sign * ((a > b) + (a == b) / 2)
+    total = 0.0
+    for share, value in ((u, psi @ w), (w, u @ psi)):
+        k = 1 / (share @ share)
+        if k < 2:
+            return u @ psi @ w, 0.0
+        total += (share**2 @ (value - share @ value) ** 2) * k / (k - 1)
+    return u @ psi @ w, total
+
+
+@untimed
+@given(samples(n_scores=2, min_class=2), st.integers(0, 2**32 - 1))
+def test_weighted_intervals_equal_their_definition(sample, seed):
+    y, a, b, _ = sample
+    weight = np.random.default_rng(seed).exponential(size=y.size)
+    auc, variance = weighted(y == 1, weight, a)
+    interval = metrics.auc_interval(y, a, sample_weight=weight)
+    assert interval.auc == pytest.approx(auc)
+    assert interval.low <= interval.auc <= interval.high
+    if variance > 1e-12:
+        assert interval.std_error == pytest.approx(np.sqrt(variance))
+    difference, variance = weighted(y == 1, weight, a, b)
+    test = metrics.auc_test(y, a, b, sample_weight=weight)
+    assert test.difference == pytest.approx(difference, abs=1e-12)
+    if variance > 1e-12:
+        assert test.z == pytest.approx(difference / np.sqrt(variance), abs=1e-9)
+    found = metrics.auc_difference(y, a, b, sample_weight=weight)
+    assert found.low <= found.difference <= found.high
+    # rows that weigh nothing are not there
+    more = (np.r_[y, y[::-1]], np.r_[a, b[::-1]], np.r_[b, a[::-1]])
+    zeros = np.r_[weight, 0 * weight]
+    assert metrics.auc_test(*more, sample_weight=zeros) == pytest.approx(test)
+    # nor do equal weights change anything
+    for function, scores in ((metrics.auc_interval, (a,)), (metrics.auc_difference, (a, b))):
+        plain = function(y, *scores)
+        assert function(y, *scores, sample_weight=np.full(y.size, 3.0)) == pytest.approx(plain)
+
+
+def test_weighted_intervals_cover():
+    rng = np.random.default_rng(2)
+
+    def rows(n):
+        y = rng.random(n) < 0.4
+        score = rng.normal(size=n) + y
+        # rows that weigh much are easier to rank: without weights the area is another
+        return y, score, np.exp(0.7 * np.where(y, score, -score))
+
+    truth = metrics.roc_auc(*rows(2_000_000))
+    covered = plain = 0
+    for _ in range(400):
+        y, score, weight = rows(300)
+        interval = metrics.auc_interval(y, score, sample_weight=weight)
+        covered += interval.low <= truth <= interval.high
+        interval = metrics.auc_interval(y, score)
+        plain += interval.low <= truth <= interval.high
+    assert 0.91 < covered / 400 < 0.99
+    assert plain / 400 < 0.2
+
+
+def test_a_row_that_weighs_as_much_as_all_others_proves_little():
+    y, score = np.repeat([0, 1], [200, 100]), np.arange(300.0)
+    score[[5, 250]] = score[[250, 5]]
+    weight = np.where(np.arange(300) == 299, 1e9, 1.0)
+    heavy = metrics.auc_interval(y, score, sample_weight=weight)
+    assert heavy.low < 0.1 < 0.9 < heavy.auc
+    assert metrics.auc_interval(y, score).low > 0.9
+    assert metrics.auc_test(y, score, -score, sample_weight=weight).p_value > 0.1
+
+
 def test_auc_test_holds_its_level():
     rng = np.random.default_rng(3)
     y = np.repeat([0, 1], [60, 60])

@@ -36,6 +36,8 @@ __all__ = [
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+_ROUNDING = 1e-12  # shares of a class that differ by less are equal
+
 
 class AUCDifference(NamedTuple):
     """The difference of two areas under the ROC curve with its confidence interval.
@@ -513,6 +515,7 @@ def auc_interval(
     score: ArrayLike,
     confidence: float = 0.95,
     pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
 ) -> AUCInterval:
     """Area under the ROC curve with DeLong's standard error and a confidence interval.
 
@@ -526,6 +529,8 @@ def auc_interval(
         Wanted coverage of the two-sided interval, above 0 and below 1.
     pos_label : label, optional
         The positive label; all others are negative. By default the larger of the two labels.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, zero or more: how much each row counts, not how often it was seen.
 
     Returns
     -------
@@ -570,8 +575,11 @@ def auc_interval(
     *Where DeLong's variance is zero or undefined*, `std_error` is √(θ(1 − θ)/k), which bounds the
     standard error at any AUC θ [6]_, taken at θ = (k · auc + 1)/(k + 2) to keep it above 0.
 
-    There are no sample weights: the variance would need to know what they mean (repeated rows, or
-    rows drawn with unequal probability).
+    *Weights* are a property of a row, such as its cost or one over the chance that it was drawn;
+    rows stay independent. With u for those of the positives the variance is
+    Σ u² (V10 − auc)² / (Σ u)² · k/(k − 1) for their part, and alike for the negatives; the rows of
+    a class are counted by k = (Σ u)² / Σ u² [7]_. Equal weights change nothing. Rows that stand for
+    several equal ones must be repeated instead: for these the interval would be too wide.
 
     References
     ----------
@@ -588,6 +596,7 @@ def auc_interval(
        of the American Statistical Association 58, 13-30, theorem 1 and section 5.
     .. [6] Birnbaum, Klose (1957). Bounds for the variance of the Mann-Whitney statistic. Annals of
        Mathematical Statistics 28, 933-945.
+    .. [7] Kish (1965). Survey sampling. Wiley, section 8.2.
 
     Examples
     --------
@@ -598,12 +607,13 @@ def auc_interval(
     0.940 (0.900 to 0.964)
     """
     confidence = _confidence(confidence)
-    positive, scores, _ = _read(y, score, None, pos_label)
-    levels = _levels(positive, scores, None)
+    positive, scores, weight = _read(y, score, sample_weight, pos_label)
+    levels = _levels(positive, scores, weight)
     won, lost = _pairs_won_and_lost(levels)
     auc = _area(won, lost)
-    of_positives, of_negatives = _delong_variances(positive, _rivals_above(levels, positive))
-    smaller = _smaller_class(positive)
+    above = _rivals_above(levels, positive)
+    of_positives, of_negatives = _delong_variances(positive, above, weight)
+    smaller = _smaller_class(positive, weight)
     if of_positives + of_negatives > 0.0:
         std_error = float(np.sqrt(of_positives + of_negatives))
     else:
@@ -626,6 +636,7 @@ def auc_test(
     score_a: ArrayLike,
     score_b: ArrayLike,
     pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
 ) -> AUCTest:
     """Test whether two scorers, applied to the same rows, have the same area under the ROC curve.
 
@@ -639,6 +650,8 @@ def auc_test(
         Scores of the second scorer for the same rows, in the same order.
     pos_label : label, optional
         The positive label; all others are negative. By default the larger of the two labels.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, zero or more: how much each row counts, not how often it was seen.
 
     Returns
     -------
@@ -687,7 +700,7 @@ def auc_test(
     >>> test.difference
     0.0
     """
-    pair = _paired(y, score_a, score_b, pos_label)
+    pair = _paired(y, score_a, score_b, pos_label, sample_weight)
     if pair.variance > 0.0:
         z = pair.difference / float(np.sqrt(pair.variance))
         p_value = 2 * float(ndtr(-abs(z)))
@@ -704,6 +717,7 @@ def auc_difference(
     score_b: ArrayLike,
     confidence: float = 0.95,
     pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
 ) -> AUCDifference:
     """Difference of the areas under the ROC curves of two scorers, with a confidence interval.
 
@@ -719,6 +733,8 @@ def auc_difference(
         Coverage of the interval, above 0 and below 1.
     pos_label : label, optional
         The positive label; all others are negative. By default the larger of the two labels.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, zero or more: how much each row counts, not how often it was seen.
 
     Returns
     -------
@@ -750,7 +766,7 @@ def auc_difference(
     0.000 (-0.377 to 0.377)
     """
     confidence = _confidence(confidence)
-    pair = _paired(y, score_a, score_b, pos_label)
+    pair = _paired(y, score_a, score_b, pos_label, sample_weight)
     difference = pair.difference
     if pair.variance > 0.0:
         reach = float(ndtri((1.0 + confidence) / 2) * np.sqrt(pair.variance))
@@ -768,43 +784,76 @@ class _Pair(NamedTuple):
 
     difference: float
     variance: float  # DeLong's
-    smaller: int  # rows of the smaller class
+    smaller: float  # rows of the smaller class
     alike: bool  # whether they rank all rows alike
 
 
-def _paired(y: ArrayLike, score_a: ArrayLike, score_b: ArrayLike, pos_label: Any) -> _Pair:
-    positive, a, _ = _read(y, score_a, None, pos_label, score_name="score_a")
-    b = _scores(score_b, "score_b", positive.size)
-    levels_a, levels_b = _levels(positive, a, None), _levels(positive, b, None)
+def _paired(
+    y: ArrayLike,
+    score_a: ArrayLike,
+    score_b: ArrayLike,
+    pos_label: Any,
+    sample_weight: ArrayLike | None,
+) -> _Pair:
+    positive, a, weight = _read(y, score_a, sample_weight, pos_label, score_name="score_a")
+    n = positive.size if sample_weight is None else np.size(sample_weight)
+    kept = slice(None) if sample_weight is None else _weights(sample_weight, n) > 0
+    b = _scores(score_b, "score_b", n, kept)
+    levels_a, levels_b = _levels(positive, a, weight), _levels(positive, b, weight)
     difference = _area(*_pairs_won_and_lost(levels_a)) - _area(*_pairs_won_and_lost(levels_b))
     rise = _rivals_above(levels_a, positive) - _rivals_above(levels_b, positive)
-    variance = sum(_delong_variances(positive, rise))
-    return _Pair(difference, variance, _smaller_class(positive), not rise.any())
+    if weight is not None:  # sums in different orders differ by rounding
+        total = np.where(positive, weight[~positive].sum(), weight[positive].sum())
+        rise[np.abs(rise) <= _ROUNDING * total] = 0.0
+    variance = sum(_delong_variances(positive, rise, weight))
+    return _Pair(difference, variance, _smaller_class(positive, weight), not rise.any())
 
 
 def _confidence(value: Any) -> float:
     return _number(value, "confidence", "above 0 and below 1, such as 0.95", lambda v: 0 < v < 1)
 
 
-def _smaller_class(positive: Bools) -> int:
-    m = int(positive.sum())
-    return min(m, positive.size - m)
+def _smaller_class(positive: Bools, weight: Floats | None) -> float:
+    """Rows of the smaller class; of unequal weights, Kish's effective number."""
+    if weight is None:
+        m = int(positive.sum())
+        return min(m, positive.size - m)
+    return min(effective_rows(weight[rows]) for rows in (positive, ~positive))
 
 
-def _delong_variances(positive: Bools, above: Floats) -> tuple[float, float]:
-    """var(V10)/m and var(V01)/n from `_rivals_above`; zeros where a class has a single row."""
-    if _smaller_class(positive) == 1:
+def effective_rows(weight: Floats) -> float:
+    """Kish's effective number of rows, (Σ w)² / Σ w²: their number where all weigh the same."""
+    share = weight / weight.max()
+    return float(share.sum() ** 2 / (share @ share))
+
+
+def _delong_variances(positive: Bools, above: Floats, weight: Floats | None) -> tuple[float, float]:
+    """var(V10)/m and var(V01)/n from `_rivals_above`; zeros where a class has not two rows."""
+    if _smaller_class(positive, weight) < 2 - _ROUNDING:
         return 0.0, 0.0
     # Those above a positive are n (1 - V10), of the same variance; those above a negative m V01.
     of_positives, of_negatives = above[positive], above[~positive]
-    m, n = of_positives.size, of_negatives.size
     # Whole halves less the first of them: equal shares have variance zero exactly.
-    v10 = (of_positives - of_positives[0]) / n
-    v01 = (of_negatives - of_negatives[0]) / m
-    return float(v10.var(ddof=1)) / m, float(v01.var(ddof=1)) / n
+    of_positives, of_negatives = of_positives - of_positives[0], of_negatives - of_negatives[0]
+    if weight is None:
+        m, n = of_positives.size, of_negatives.size
+        v10, v01 = of_positives / n, of_negatives / m
+        return float(v10.var(ddof=1)) / m, float(v01.var(ddof=1)) / n
+    of_weight = weight[positive], weight[~positive]
+    u, w = (part / part.sum() for part in of_weight)
+    v10, v01 = of_positives / of_weight[1].sum(), of_negatives / of_weight[0].sum()
+    return _variance_of_mean(v10, u), _variance_of_mean(v01, w)
 
 
-def _hoeffding_interval(mean: float, k: int, confidence: float) -> tuple[float, float]:
+def _variance_of_mean(values: Floats, share: Floats) -> float:
+    """Σ share² (v − mean)² k/(k − 1) for shares that sum to 1; var/n where they are equal."""
+    k = effective_rows(share)
+    if np.abs(values).max() <= _ROUNDING:
+        return 0.0
+    return float(np.sum((share * (values - share @ values)) ** 2)) * k / (k - 1)
+
+
+def _hoeffding_interval(mean: float, k: float, confidence: float) -> tuple[float, float]:
     """All θ with k KL(mean ‖ θ) ≤ log(2 / (1 - confidence)), for a mean in [0, 1]."""
     bound = np.log(2 / (1 - confidence)) / k
 
@@ -822,7 +871,7 @@ def _hoeffding_interval(mean: float, k: int, confidence: float) -> tuple[float, 
     return lower(mean), 1.0 - lower(1.0 - mean)
 
 
-def _hoeffding_log_p(difference: float, k: int) -> float:
+def _hoeffding_log_p(difference: float, k: float) -> float:
     """Log of the bound on P(|A - B| ≥ difference) for two AUCs of equal expectation."""
     half_up = (1 + difference) / 2
     divergence = rel_entr(half_up, 0.5) + rel_entr(1 - half_up, 0.5)

@@ -65,7 +65,12 @@ def wilson(hits: ArrayLike, trials: ArrayLike, confidence: float) -> tuple[Float
     return low, high
 
 
-def roc(positive: NDArray[np.bool_], score: ArrayLike, confidence: float) -> Band:
+def roc(
+    positive: NDArray[np.bool_],
+    score: ArrayLike,
+    confidence: float,
+    weight: Floats | None = None,
+) -> Band:
     """ROC curve with a band that holds each threshold's true point with a given confidence.
 
     Parameters
@@ -76,6 +81,8 @@ def roc(positive: NDArray[np.bool_], score: ArrayLike, confidence: float) -> Ban
         The scores.
     confidence : float
         Of the joint region of false-positive rate and recall at any one threshold.
+    weight : ndarray of shape (n,), optional
+        Of the rows; the band counts as many rows as Kish's effective number of a class.
 
     Returns
     -------
@@ -88,20 +95,24 @@ def roc(positive: NDArray[np.bool_], score: ArrayLike, confidence: float) -> Ban
     their Wilson intervals, each of level √confidence, is a joint region of that confidence. The
     band is swept by these rectangles: pointwise in the threshold, not for the whole curve at once.
     """
-    fpr, tpr, _ = metrics.roc_curve(positive, score)
+    fpr, tpr, _ = metrics.roc_curve(positive, score, weight)
     kept = _thinned(fpr + tpr)
     fpr, tpr = fpr[kept], tpr[kept]
-    n_positive = int(np.count_nonzero(positive))
-    n_negative = len(positive) - n_positive
+    n_positive, n_negative = (_effective(positive == kind, weight) for kind in (True, False))
     level = float(np.sqrt(confidence))
-    x_low, x_high = wilson(np.rint(fpr * n_negative), np.full(len(fpr), n_negative), level)
-    y_low, y_high = wilson(np.rint(tpr * n_positive), np.full(len(tpr), n_positive), level)
+    x_low, x_high = wilson(fpr * n_negative, np.full(len(fpr), n_negative), level)
+    y_low, y_high = wilson(tpr * n_positive, np.full(len(tpr), n_positive), level)
     upper_x, upper_y = np.r_[0.0, x_low, 1.0], np.r_[0.0, y_high, 1.0]
     lower_x, lower_y = np.r_[0.0, x_high, 1.0], np.r_[0.0, y_low, 1.0]
     return Band(fpr, tpr, np.r_[upper_x, lower_x[::-1]], np.r_[upper_y, lower_y[::-1]])
 
 
-def precision_recall(positive: NDArray[np.bool_], score: ArrayLike, confidence: float) -> Band:
+def precision_recall(
+    positive: NDArray[np.bool_],
+    score: ArrayLike,
+    confidence: float,
+    weight: Floats | None = None,
+) -> Band:
     """Precision against recall, in steps, with a band for the precision at each threshold.
 
     Parameters
@@ -112,16 +123,19 @@ def precision_recall(positive: NDArray[np.bool_], score: ArrayLike, confidence: 
         The scores.
     confidence : float
         Of Wilson's interval for the precision at any one threshold.
+    weight : ndarray of shape (n,), optional
+        Of the rows; the band counts them by Kish's effective number.
 
     Returns
     -------
     Band
         Recall and precision, the recall rising from 0.
     """
-    fpr, tpr, _ = metrics.roc_curve(positive, score)
-    n_positive = int(np.count_nonzero(positive))
-    found = np.rint(tpr[1:] * n_positive)
-    taken = found + np.rint(fpr[1:] * (len(positive) - n_positive))
+    fpr, tpr, _ = metrics.roc_curve(positive, score, weight)
+    share = _shares(positive, weight)
+    total = _effective(np.ones(len(positive), dtype=bool), weight)
+    found = _whole(tpr[1:] * share * total, weight)
+    taken = found + _whole(fpr[1:] * (1 - share) * total, weight)
     recall = tpr[1:]
     rises = recall > np.r_[0.0, recall[:-1]]  # the steps between change neither curve nor area
     recall, found, taken = recall[rises], found[rises], taken[rises]
@@ -138,13 +152,31 @@ def precision_recall(positive: NDArray[np.bool_], score: ArrayLike, confidence: 
     return Band(x, y, np.r_[x, x[::-1]], np.r_[y_low, y_high[::-1]])
 
 
-def mean_roc(parts: Sequence[tuple[NDArray[np.bool_], ArrayLike]]) -> Band:
+def _effective(rows: NDArray[np.bool_], weight: Floats | None) -> float:
+    """How many rows these are; of unequal weights, Kish's effective number."""
+    return float(rows.sum()) if weight is None else metrics.effective_rows(weight[rows])
+
+
+def _shares(positive: NDArray[np.bool_], weight: Floats | None) -> float:
+    """The share of the positives."""
+    return float(np.average(positive, weights=weight))
+
+
+def _whole(counts: Floats, weight: Floats | None) -> Floats:
+    """Counts of rows, without their rounding errors."""
+    return np.rint(counts) if weight is None else counts
+
+
+Part = tuple[NDArray[np.bool_], ArrayLike] | tuple[NDArray[np.bool_], ArrayLike, Floats | None]
+
+
+def mean_roc(parts: Sequence[Part]) -> Band:
     """Mean recall at each false-positive rate over several test sets, ± one standard deviation.
 
     Parameters
     ----------
-    parts : sequence of (positive, score)
-        One pair per test set.
+    parts : sequence of (positive, score) or (positive, score, weight)
+        One for each test set.
 
     Returns
     -------
@@ -152,20 +184,20 @@ def mean_roc(parts: Sequence[tuple[NDArray[np.bool_], ArrayLike]]) -> Band:
         On a fixed grid of false-positive rates.
     """
     curves = []
-    for positive, score in parts:
-        fpr, tpr, _ = metrics.roc_curve(positive, score)
+    for part in parts:
+        fpr, tpr, _ = metrics.roc_curve(*part)
         last = np.r_[np.flatnonzero(np.diff(fpr)), len(fpr) - 1]  # the top of each vertical piece
         curves.append(np.interp(_GRID, fpr[last], tpr[last]))
     return _around(np.stack(curves))
 
 
-def mean_precision_recall(parts: Sequence[tuple[NDArray[np.bool_], ArrayLike]]) -> Band:
+def mean_precision_recall(parts: Sequence[Part]) -> Band:
     """Mean precision at each recall over several test sets, ± one standard deviation.
 
     Parameters
     ----------
-    parts : sequence of (positive, score)
-        One pair per test set.
+    parts : sequence of (positive, score) or (positive, score, weight)
+        One for each test set.
 
     Returns
     -------
@@ -173,8 +205,8 @@ def mean_precision_recall(parts: Sequence[tuple[NDArray[np.bool_], ArrayLike]]) 
         On a fixed grid of recalls.
     """
     curves = []
-    for positive, score in parts:
-        precision, recall, _ = metrics.precision_recall_curve(positive, score)
+    for part in parts:
+        precision, recall, _ = metrics.precision_recall_curve(*part)
         precision, recall = precision[:-1][::-1], recall[:-1][::-1]  # recall rising
         first = np.searchsorted(recall, _GRID - 1e-12)
         curves.append(precision[np.minimum(first, len(recall) - 1)])

@@ -35,6 +35,7 @@ def roc_plot(
     title: str = "",
     pos_label: Any = None,
     confidence: float = 0.95,
+    sample_weight: ArrayLike | None = None,
 ) -> None:
     """Draw ROC curves and write them to a file.
 
@@ -52,6 +53,8 @@ def roc_plot(
         The positive label; by default the larger of the two in `y`.
     confidence : float
         Coverage of the intervals in the legend.
+    sample_weight : array-like of shape (n,), optional
+        Of the rows.
 
     Raises
     ------
@@ -67,8 +70,8 @@ def roc_plot(
         axes = figure.add_subplot()
         axes.plot([0, 1], [0, 1], color="0.75", linewidth=1, zorder=1)
         for i, (name, score) in enumerate(scores.items()):
-            fpr, recall = _curve(y, score, pos_label)
-            auc, low, high, _ = metrics.auc_interval(y, score, confidence, pos_label)
+            fpr, recall = _curve(y, score, pos_label, sample_weight)
+            auc, low, high, _ = metrics.auc_interval(y, score, confidence, pos_label, sample_weight)
             axes.plot(
                 fpr,
                 recall,
@@ -90,9 +93,11 @@ def roc_plot(
             figure.savefig(stream, dpi=160, format=Path(path).suffix[1:].lower())
 
 
-def _curve(y: ArrayLike, score: ArrayLike, pos_label: Any) -> tuple[np.ndarray, np.ndarray]:
+def _curve(
+    y: ArrayLike, score: ArrayLike, pos_label: Any, weight: ArrayLike | None
+) -> tuple[np.ndarray, np.ndarray]:
     """The curve's corners; of very many, as many as an image can show."""
-    fpr, recall, _ = metrics.roc_curve(y, score, pos_label=pos_label)
+    fpr, recall, _ = metrics.roc_curve(y, score, weight, pos_label)
     if len(fpr) > _MOST_POINTS:
         # evenly along the curve's length, which is at most 2
         along = fpr + recall
