@@ -172,12 +172,14 @@ def test_train_tunes_unless_a_setting_is_given(tmp_path, good):
     assert {**load(model).get_params(), "callback": None} == expected
 
 
-def test_a_class_of_few_rows_has_fewer_folds(tmp_path, good):
+def test_a_class_of_few_rows_has_fewer_folds(tmp_path, run):
     path = tmp_path / "a.csv"
-    for positives, words in ((2, "in 2 folds"), (1, "the rarer class has one row")):
+    for positives, words in ((2, "in 2 folds"), (1, "one row of a class, one group")):
         y = np.repeat(["no", "yes"], [40, positives])
         pd.DataFrame({"x": np.arange(40.0 + positives) ** 0.5, "y": y}).to_csv(path, index=False)
-        assert words in " ".join(good("train", path, "-o", tmp_path / "m").split())
+        code, out, err = run("train", path, "-o", tmp_path / "m")
+        assert (code, words in " ".join(out.split())) == (0, True)
+        assert f"only {positives} of {40 + positives} rows" in err
 
 
 # ---- all that stands in the way, and one command
@@ -317,7 +319,7 @@ def test_standard_input(tmp_path, good, run, piped):
     assert scores(good("score", tmp_path / "m", "-")) == whole
     piped(content)  # read once, for two models
     good("evaluate", tmp_path / "m", "-", tmp_path / "m")
-    piped(b"1 1:2\n0 1:1\n1 1:3\n0 1:0\n")
+    piped(b"1 1:2\n0 1:1\n1 1:3\n0 1:0\n" * 10)
     good("train", "-", "--format", "svmlight", "-o", tmp_path / "m", *FIT)
     piped(b"a,y\n1,0\nx,1\n")
     code, _, err = run("train", "-", "-o", tmp_path / "m", *FIT)

@@ -125,7 +125,7 @@ def test_compare_gives_the_splits_that_are_done(rows, tmp_path):
     assert code == 130
     done = int(re.search(r"(\d+) of 60 splits done", kept[-1])[1])
     assert done >= 2
-    assert f"{done} splits: 16,000 rows to train" in out
+    assert f"{done} splits, random, stratified: 16,000 rows to train" in out
     assert re.search(r"^exact +0\.\d{4} ", out, re.MULTILINE)
     assert re.search(r"^vrspam +[+-]0\.\d+ ", out, re.MULTILINE)
     assert "a.html was not written" in kept[-1]

@@ -85,7 +85,13 @@ class Folding:
         """How the parts are made, in a few words."""
         if self.time is not None:
             return "in the order of time"
-        return "random, stratified" + ("" if self.groups is None else ", groups kept together")
+        return "random, stratified" if self.groups is None else "random, groups kept together"
+
+    def most(self, n_folds: int) -> int:
+        """Return how many folds there can be, at most these."""
+        if self.time is not None:
+            return min(n_folds, len(np.unique(self.time)) - 1)
+        return n_folds if self.groups is None else min(n_folds, len(np.unique(self.groups)))
 
     def folds(self, y: np.ndarray, n_folds: int, seed: int) -> Pairs:
         """Return folds, as pairs of row numbers.
@@ -114,7 +120,8 @@ class Folding:
             return list(plain.split(blank, y))
         found = len(np.unique(self.groups))
         if found < n_folds:
-            raise ValueError(f"there are {found} groups, fewer than the {n_folds} folds.")
+            have = "is 1 group" if found == 1 else f"are {found} groups"
+            raise ValueError(f"there {have}, fewer than the {n_folds} folds.")
         together = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
         return list(together.split(blank, y, self.groups))
 

@@ -51,11 +51,11 @@ def write(
     ran = [run for run in runs if run.error is None]
     sections.append(_curves(report, rows, ran, parts))
     plural = "" if len(parts) == 1 else "s"
-    facts = [("data", rows.described()), ("splits", f"{len(parts)} random, stratified")]
+    facts = [("data", rows.described()), ("splits", f"{len(parts)}, {report['splitting']}")]
     page = Page(
         f"Algorithms compared on {rows.name}",
-        f"{rows.described()}. {len(parts)} random split{plural} into {len(parts[0].train):,} rows "
-        f"to train and {len(parts[0].test):,} to test, the same for all.",
+        f"{rows.described()}. {len(parts)} split{plural}, {report['splitting']}, into "
+        f"{_compare_text.sizes_text(report)}, the same for all.",
         [*sections, *_convergence(ran, rows, parts[0], setting, now)],
         provenance=provenance(command_line(), facts, setting.seed),
     )
@@ -67,7 +67,8 @@ def _curves(report: dict[str, Any], rows: TwoClasses, done: list[Run], parts: li
     from aucmax.report.page import Section
 
     tests = [rows.is_positive[part.test] for part in parts]
-    shown = {run.name: list(zip(tests, run.scores, strict=True)) for run in done}
+    weights = [None if rows.weight is None else rows.weight[part.test] for part in parts]
+    shown = {run.name: list(zip(tests, run.scores, weights, strict=True)) for run in done}
     bands = [name for name in (report["against"], LOGISTIC) if name in shown]
     if len(parts) > 1:
         roc = {name: curves.mean_roc(pairs) for name, pairs in shown.items()}
@@ -76,8 +77,11 @@ def _curves(report: dict[str, Any], rows: TwoClasses, done: list[Run], parts: li
         pr_words = "Mean precision over the splits at each recall. Band: one standard "
         tail = f"deviation of the splits to either side, for {' and '.join(bands)}."
     else:
-        roc = {name: curves.roc(*pairs[0], 0.95) for name, pairs in shown.items()}
-        pr = {name: curves.precision_recall(*pairs[0], 0.95) for name, pairs in shown.items()}
+        positive, weight = tests[0], weights[0]
+        roc, pr = (
+            {run.name: curve(positive, run.scores[0], 0.95, weight) for run in done}
+            for curve in (curves.roc, curves.precision_recall)
+        )
         roc_words = "Band: around each threshold the joint 95 % region of both rates, "
         pr_words = "Band: the 95 % interval for the precision at each threshold, "
         tail = f"from Wilson's binomial intervals; pointwise; for {' and '.join(bands)}."
@@ -92,7 +96,7 @@ def _curves(report: dict[str, Any], rows: TwoClasses, done: list[Run], parts: li
             figures.curves_drawing(
                 "precision-recall", pr, name="pr", title="Precision and recall",
                 caption=pr_words + tail + " Dotted: the share of positives.",
-                bands=bands, share=float(rows.is_positive.mean()),
+                bands=bands, share=float(np.average(rows.is_positive, weights=rows.weight)),
             ),
         ],
     )  # fmt: skip

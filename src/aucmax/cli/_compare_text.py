@@ -7,7 +7,7 @@ from aucmax.experiments.contestants import RIVALS
 from aucmax.report.text import auc_text, difference_text, gap_text, p_text
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 
-__all__ = ["left_out", "notes", "settings_text", "tables", "words"]
+__all__ = ["left_out", "notes", "settings_text", "sizes_text", "tables", "words"]
 
 
 TextTable = tuple[Sequence[str], list[Sequence[str]]]
@@ -49,6 +49,15 @@ def tables(report: dict[str, Any]) -> list[TextTable]:
             )
         )
     return found
+
+
+def sizes_text(report: dict[str, Any]) -> str:
+    """How many rows a split trains on and tests on."""
+    words = []
+    for sizes in zip(*report["split_sizes"], strict=True):
+        least, most = min(sizes), max(sizes)
+        words.append(f"{least:,}" if least == most else f"{least:,} to {most:,}")
+    return f"{words[0]} rows to train and {words[1]} to test"
 
 
 def _seconds(value: float) -> str:

@@ -24,11 +24,13 @@ __all__ = [
     "Scale",
     "ScaleOption",
     "TwoClasses",
+    "check_weights",
     "described",
     "labelled",
     "numbers",
     "prepared",
     "two_classes",
+    "weighted",
 ]
 
 _MANY = 20  # labels of which one may be meant to be positive
@@ -83,6 +85,8 @@ class TwoClasses:
         Whether the positive label was chosen as the rarer of the two.
     weight : ndarray, shape (n,), optional
         Of the rows.
+    weight_name : str, optional
+        The column that holds it.
     folding : Folding
         How they may be parted.
     """
@@ -95,6 +99,7 @@ class TwoClasses:
     source: Bunch
     rarer: bool = False
     weight: np.ndarray | None = None
+    weight_name: str | None = None
     folding: Folding = field(default_factory=Folding)
 
     @property
@@ -112,6 +117,7 @@ class TwoClasses:
             "positive": self.positive,
             "positive_is": "rarer" if self.rarer else None,
             "negative": self.negative,
+            "weight": self.weight_name,
         }
 
     def described(self) -> str:
@@ -133,7 +139,13 @@ def described(facts: dict[str, Any]) -> str:
         f"{facts['data']}: {counted(facts['rows'], 'row')}, "
         f"{counted(facts['features'], 'feature')}, {facts['positives']:,} positive "
         f"({100 * share:.3g} %; label {facts['positive']}{rarer})"
+        f"{weighted(facts['weight'])}"
     )
+
+
+def weighted(column: str | None) -> str:
+    """What the first line says of the rows' weights."""
+    return "" if column is None else f", weighted by {column}"
 
 
 def two_classes(data: str, reading: Learning, binarize: str | None = None) -> TwoClasses:
@@ -157,19 +169,37 @@ def two_classes(data: str, reading: Learning, binarize: str | None = None) -> Tw
     how = _how(binarize)
     if how is not None and reading.positive is not None:
         raise ValueError("--binarize makes the two classes itself; leave out --positive.")
+    if reading.groups is not None and reading.time is not None:
+        raise ValueError("--groups and --time part the rows in different ways; give one of them.")
     source = _loaded(data, reading)
+    known = {
+        "weight": source.weight,
+        "weight_name": reading.weight,
+        "folding": Folding(source.groups, source.time),
+    }
     if how is not None:
         negative, positive = _halves(how)
-        return TwoClasses(
-            source.name, source.data, datasets.binarize(source.target, how), negative, positive,
-            source,
-        )  # fmt: skip
-    try:
-        y, negative, positive, rarer = labelled(source, reading.positive)
-    except TableError as error:
-        error.obstacles[0].hint += " (or take halves of the labels with --binarize even-odd)"
-        raise
-    return TwoClasses(source.name, source.data, y, negative, positive, source, rarer)
+        y = datasets.binarize(source.target, how)
+        rows = TwoClasses(source.name, source.data, y, negative, positive, source, **known)
+    else:
+        try:
+            y, negative, positive, rarer = labelled(source, reading.positive)
+        except TableError as error:
+            halves = " (or take halves of the labels with --binarize even-odd)"
+            error.obstacles[0].hint += halves
+            raise
+        rows = TwoClasses(source.name, source.data, y, negative, positive, source, rarer, **known)
+    check_weights(rows.weight, rows.is_positive, data)
+    return rows
+
+
+def check_weights(weight: np.ndarray | None, is_positive: np.ndarray, data: Any) -> None:
+    """Raise ValueError where all rows of a class weigh nothing."""
+    if weight is None:
+        return
+    for rows, kind in ((is_positive, "positive"), (~is_positive, "negative")):
+        if not weight[rows].any():
+            raise ValueError(f"{data}: all {kind} rows have the weight 0.")
 
 
 def _loaded(data: str, reading: Learning) -> Bunch:

@@ -36,6 +36,9 @@ FLAGS = {
     "dates": "--dates",
     "categories": "--category",
     "positive": "--positive",
+    "weight": "--weight",
+    "groups": "--groups",
+    "time": "--time",
 }
 
 
@@ -112,6 +115,19 @@ class Judging(Reading):
             "the rarer of two words (or, with a model, the one it was trained for).",
         ),
     ] = None
+    weight: Annotated[
+        str | None,
+        _option(
+            "--weight",
+            metavar="COLUMN",
+            help="How much each row counts, in fits and in what is measured: numbers, 0 or more, "
+            "of a column that is no feature then.",
+        ),
+    ] = None
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `datasets.read` that say the same."""
+        return super().arguments() | {"weight": self.weight}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +168,24 @@ class Learning(Judging):
             "values; may be repeated.",
         ),
     ] = None
+    groups: Annotated[
+        str | None,
+        _option(
+            "--groups",
+            metavar="COLUMN",
+            help="What rows belong to, such as a patient: rows of one group are never parted by "
+            "folds and splits. The column is no feature then.",
+        ),
+    ] = None
+    time: Annotated[
+        str | None,
+        _option(
+            "--time",
+            metavar="COLUMN",
+            help="When each row was, as numbers or dates: folds and splits train on the past and "
+            "test on what comes next. The column is no feature then.",
+        ),
+    ] = None
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of `datasets.read` that say the same."""
@@ -160,6 +194,8 @@ class Learning(Judging):
             "missing": self.impute,
             "dates": self.dates,
             "categories": tuple(self.category or ()),
+            "groups": self.groups,
+            "time": self.time,
         }
 
 

@@ -50,6 +50,8 @@ from aucmax.report.text import auc_text
 
 __all__ = ["compare"]
 
+TEST_SIZE = 0.2
+
 
 def compare(
     data: DataArgument,
@@ -70,10 +72,15 @@ def compare(
             help="The one that the tests compare with; by default the first.",
         ),
     ] = None,
-    splits: Annotated[int, typer.Option("--splits", min=1, help="Random splits.")] = 5,
+    splits: Annotated[int, typer.Option("--splits", min=1, help="Number of splits.")] = 5,
     test_size: Annotated[
-        float, typer.Option("--test-size", help="Share of the rows held out in each split.")
-    ] = 0.2,
+        float | None,
+        typer.Option(
+            "--test-size",
+            help="Share of the rows (with --groups, of the groups) held out in each split, 0.2 by "
+            "default; with --time it follows from the number of splits.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the splits and the solvers.")] = 0,
     alpha: Annotated[float, typer.Option(help="Strength of the penalty, 0 or more.")] = 1e-4,
     l1_ratio: Annotated[
@@ -91,7 +98,10 @@ def compare(
     html: Html = None,
     as_json: Json = False,
 ) -> None:
-    """Compare algorithms on the same random splits of one data set.
+    """Compare algorithms on the same splits of one data set.
+
+    Splits are random and stratified; with --groups no group is parted, with --time the rows come
+    in its order, each split training on all that is past and testing on what comes next.
 
     Every solver minimises the same objective, at the same alpha; its distance to the true optimum
     is measured on the training rows: optimality (0 at the optimum) and the relative gap of the
@@ -107,10 +117,15 @@ def compare(
         aucmax compare diabetes --standardize 1
 
         aucmax compare visits.csv --target booked --solvers exact,spam,logistic --html compare.html
+
+        aucmax compare visits.csv --target booked --time day --solvers exact,logistic
     """
     check_html(html)
     names = _named(solvers)
     reference = _reference(against, names)
+    if test_size is not None and reading.time is not None:
+        raise ValueError("--test-size: with --time it follows from --splits; leave it out.")
+    test_size = TEST_SIZE if test_size is None else test_size
     if not 0 < test_size < 1:
         raise ValueError(f"--test-size must lie between 0 and 1; got {test_size:g}.")
     setting = Setting(alpha, l1_ratio, loss, standardize, tol, max_iter, seed)
@@ -261,8 +276,10 @@ def _report(
     return {
         **rows.facts(),
         "splits": len(parts),
+        "splitting": rows.folding.words,
         "training_rows": len(parts[0].train),
         "test_rows": len(parts[0].test),
+        "split_sizes": [(len(part.train), len(part.test)) for part in parts],
         "seed": setting.seed,
         "alpha": setting.alpha,
         "l1_ratio": setting.l1_ratio,
@@ -286,8 +303,8 @@ def _print(report: dict[str, Any]) -> None:
     screen.print(described(report))
     plural = "" if report["splits"] == 1 else "s"
     screen.print(
-        f"{report['splits']} split{plural}: {report['training_rows']:,} rows to train, "
-        f"{report['test_rows']:,} to test; seed {report['seed']}"
+        f"{report['splits']} split{plural}, {report['splitting']}: "
+        f"{_compare_text.sizes_text(report)}; seed {report['seed']}"
     )
     screen.print(f"{_compare_text.settings_text(report)}\n")
     for head, lines in _compare_text.tables(report):

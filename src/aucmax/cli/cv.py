@@ -40,6 +40,7 @@ from aucmax.cli._shared import (
     working,
 )
 from aucmax.estimators import AUCClassifierCV
+from aucmax.folds import Pairs
 from aucmax.losses import LOSSES
 from aucmax.persist import save
 from aucmax.report.chart import Panel, auc_floor, panels
@@ -83,7 +84,7 @@ def cv(
             "--alphas", metavar="A,B,…", help="Penalties to try; by default a grid for the data."
         ),
     ] = None,
-    folds: Annotated[int, typer.Option("--folds", min=2, help="Folds, stratified.")] = 5,
+    folds: Annotated[int, typer.Option("--folds", min=2, help="Number of folds.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Shuffles the rows into folds.")] = 0,
     jobs: Annotated[
         int | None, typer.Option("--jobs", help="Folds at a time; -1 is one for each core.")
@@ -97,14 +98,17 @@ def cv(
 ) -> None:
     """Tune by cross-validated AUC, show the AUC over alpha, and save the best model.
 
-    Tries every alpha with every loss, standardize and l1-ratio on the same stratified folds, and
-    refits the best to all rows; among equals the strongest penalty. Its mean held-out AUC is
+    Tries every alpha with every loss, standardize and l1-ratio on the same folds (stratified;
+    with --groups no group is parted, with --time the past is trained on), and refits the best to
+    all rows; among equals the strongest penalty. Its mean held-out AUC is
     optimistically biased, a maximum over the grid: for an unbiased figure use 'aucmax evaluate' on
     rows that were not given here. What --impute and --one-hot learn comes from all rows.
 
     Examples:
 
         aucmax cv visits.csv --target booked -o booked.aucmax --html tuning.html
+
+        aucmax cv visits.csv --target booked --groups customer --weight amount
 
         aucmax cv a9a --losses square --l1-ratios 0,0.5
     """
@@ -128,14 +132,14 @@ def cv(
         front, unit_norm, X = prepared(rows, reading, scale)
     few_positives(int(rows.is_positive.sum()), len(rows.y), "row")
     reached: list[SearchProgress] = []
-    parts = folds_of(rows.y, folds, seed)
+    parts = folds_of(rows, folds, seed)
     model = AUCClassifierCV(
         **settings, cv=parts, n_jobs=jobs, tol=tol, max_iter=max_iter, verbose=not as_json,
         callback=reached.append,
     )  # fmt: skip
     started = time.perf_counter()
     try:
-        tuned = model.fit(X, rows.y)
+        tuned = model.fit(X, rows.y, rows.weight)
     except KeyboardInterrupt:
         raise _interrupted(reached, rows, as_json) from None
     seconds = time.perf_counter() - started
@@ -158,12 +162,25 @@ def cv(
         _print(report)
 
 
-def folds_of(y: np.ndarray, folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Row numbers of the folds."""
-    from sklearn.model_selection import StratifiedKFold
+def folds_of(rows: TwoClasses, folds: int, seed: int) -> Pairs:
+    """Row numbers of the folds, both classes in every training part.
 
-    splitter = StratifiedKFold(folds, shuffle=True, random_state=seed)
-    return list(splitter.split(np.zeros(len(y)), y))
+    Raises
+    ------
+    ValueError
+        There are too few groups, or too few rows of a class in one of them.
+    """
+    try:
+        parts = rows.folding.folds(rows.y, folds, seed)
+    except ValueError as error:
+        raise ValueError(f"{rows.name}: {error}") from None
+    for k, (train, _) in enumerate(parts, 1):
+        if len(np.unique(rows.y[train])) < 2:
+            raise ValueError(
+                f"{rows.name}: the rows to train on in fold {k} of {folds} are of one class only, "
+                f"with folds {rows.folding.words}."
+            )
+    return parts
 
 
 def _interrupted(reached: list[SearchProgress], rows: TwoClasses, as_json: bool) -> typer.Exit:
@@ -211,7 +228,7 @@ def _lines(grid: Grid, paths: np.ndarray, smoothed: bool) -> list[dict[str, Any]
 def _report(
     rows: TwoClasses,
     tuned: Any,
-    parts: list[tuple[np.ndarray, np.ndarray]],
+    parts: Pairs,
     scale: Scale,
     seed: int,
     n_features: int,
@@ -233,6 +250,7 @@ def _report(
         "features": n_features,
         "columns": int(rows.X.shape[1]),
         "folds": len(parts),
+        "folding": rows.folding.words,
         "seed": seed,
         "scale": scale.value,
         "smoothed": tuned.alphas is None,
@@ -301,8 +319,8 @@ def _print(report: dict[str, Any]) -> None:
     screen = console()
     screen.print(described(report))
     screen.print(
-        f"{report['folds']} folds, {counted(report['settings_tried'], 'setting')}, "
-        f"{report['seconds']:.2f} seconds\n"
+        f"{report['folds']} folds, {report['folding']}; "
+        f"{counted(report['settings_tried'], 'setting')}, {report['seconds']:.2f} seconds\n"
     )
     screen.print("Held-out AUC over alpha, mean of the folds", style="bold")
     floor, top = _axis(report)
@@ -377,7 +395,7 @@ def _write_page(
     report: dict[str, Any],
     rows: TwoClasses,
     X: Any,
-    parts: list[tuple[np.ndarray, np.ndarray]],
+    parts: Pairs,
     best: Any,
 ) -> None:
     from aucmax.report import figures
@@ -429,10 +447,10 @@ def _write_page(
         "spread of the AUC itself is in the table. The AUC axis does not start at 0.",
         floor=_axis(report)[0],
     )
-    facts = [("data", rows.described()), ("folds", f"{report['folds']}, stratified, shuffled")]
+    facts = [("data", described(report)), ("folds", f"{report['folds']}, {report['folding']}")]
     page = Page(
         f"Tuned on {rows.name}",
-        f"{rows.described()}. Every setting was tried on the same {report['folds']} folds.",
+        f"{described(report)}. Every setting was tried on the same {report['folds']} folds.",
         [
             Section("Results", tables=[chosen]),
             Section("AUC over alpha", drawings=[drawing], tables=[each]),
@@ -462,7 +480,7 @@ def _paired_spread(aucs: np.ndarray, at_choice: np.ndarray) -> np.ndarray:
         return np.asarray(np.nanstd(aucs - at_choice[:, None], axis=0, ddof=1))
 
 
-def _curves(rows: TwoClasses, X: Any, parts: list[tuple[np.ndarray, np.ndarray]], best: Any) -> Any:
+def _curves(rows: TwoClasses, X: Any, parts: Pairs, best: Any) -> Any:
     """Curves of the held-out rows, from the chosen settings fitted to each training part."""
     from sklearn.base import clone
 
@@ -473,8 +491,12 @@ def _curves(rows: TwoClasses, X: Any, parts: list[tuple[np.ndarray, np.ndarray]]
     for train, test in parts:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # told before, when these were tuned
-            model = clone(best).fit(X[train], rows.y[train])
-        pairs.append((rows.is_positive[test], model.decision_function(X[test])))
+            weights = (
+                (None, None) if rows.weight is None else (rows.weight[train], rows.weight[test])
+            )
+            model = clone(best).fit(X[train], rows.y[train], weights[0])
+        if len(np.unique(rows.y[test])) == 2:
+            pairs.append((rows.is_positive[test], model.decision_function(X[test]), weights[1]))
     band = "Band: one standard deviation of the folds to either side."
     return Section(
         "Curves on held-out rows",
@@ -489,7 +511,7 @@ def _curves(rows: TwoClasses, X: Any, parts: list[tuple[np.ndarray, np.ndarray]]
                 title="Precision and recall",
                 caption=f"Mean precision over the folds at each recall. {band} Dotted: the share "
                 "of positives.",
-                share=float(rows.is_positive.mean()),
+                share=float(np.average(rows.is_positive, weights=rows.weight)),
             ),
         ],
     )  # fmt: skip

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from aucmax import metrics
 from aucmax.cli._columns import front_of
+from aucmax.cli._data import check_weights, weighted
 from aucmax.cli._options import Judging, given_file
 from aucmax.cli._shared import (
     Html,
@@ -107,6 +108,7 @@ def evaluate(
         # read per model: each finds its own features, by name
         table = read_for(fitted, source, reading, labels="required")
         is_positive, label = _positives(fitted, source, table.target, reading.positive)
+        check_weights(table.weight, is_positive, source)
         few_positives(int(is_positive.sum()), len(is_positive), "row")
         scores = {_title(model, other): scores_of(fitted, table.data)}
         if other is not None:
@@ -120,22 +122,30 @@ def evaluate(
             now(f"tuning logistic regression on {logistic.name}")
             rows = read_for(fitted, logistic, reading, labels="required")
             y, _ = _positives(fitted, logistic, rows.target, reading.positive)
+            check_weights(rows.weight, y, logistic)
             # text and missing values reach the rival as they reach the model
             ready = front_of(fitted)
-            rival = BalancedLogisticRegression(random_state=seed).fit(ready(rows.data), y)
+            rival = BalancedLogisticRegression(random_state=seed)
+            rival.fit(ready(rows.data), y, rows.weight)
             scores["logistic regression"] = rival.decision_function(ready(table.data))
         now("measuring")
-        report = _report(source, label, is_positive, scores, k, fpr, confidence)
+        report = _report(source, label, is_positive, scores, k, fpr, confidence, table.weight)
+        report["weight"] = reading.weight
         page = None
         if html is not None:
             now("drawing the report")
-            page = _page(report, is_positive, scores, table.data.shape[1], seed, logistic)
+            # as the fit saw them, each value of a text column one
+            width, weight = front_of(fitted)(table.data[:1]).shape[1], table.weight
+            page = _page(report, is_positive, scores, weight, width, seed, logistic)
         # both files are written when all else is done
         if plot is not None:
             from aucmax.report.roc import roc_plot
 
             now("drawing the curves")
-            roc_plot(is_positive, scores, plot, title=source.name, confidence=confidence)
+            roc_plot(
+                is_positive, scores, plot, title=source.name, confidence=confidence,
+                sample_weight=table.weight,
+            )  # fmt: skip
             report["plot"] = str(plot)
         if page is not None and html is not None:
             from aucmax.report.page import write_page
@@ -187,26 +197,28 @@ def _report(
     k: int | None,
     fpr: float,
     confidence: float,
+    weight: np.ndarray | None,
 ) -> dict[str, Any]:
     n_positive = int(is_positive.sum())
+    by = {"sample_weight": weight}
     k = n_positive if k is None else k
     scorers = []
     for name, score in scores.items():
-        interval = metrics.auc_interval(is_positive, score, confidence)
+        interval = metrics.auc_interval(is_positive, score, confidence, **by)
         scorers.append(
             {
                 "name": name,
                 **interval._asdict(),
-                "average_precision": metrics.average_precision(is_positive, score),
-                "precision_at_k": metrics.precision_at_k(is_positive, score, k),
-                "recall_at_fpr": metrics.recall_at_fpr(is_positive, score, fpr),
+                "average_precision": metrics.average_precision(is_positive, score, **by),
+                "precision_at_k": metrics.precision_at_k(is_positive, score, k, **by),
+                "recall_at_fpr": metrics.recall_at_fpr(is_positive, score, fpr, **by),
             }
         )
     (name, first), *rest = scores.items()
     tests = []
     for against, score in rest:
-        test = metrics.auc_test(is_positive, first, score)
-        _, low, high = metrics.auc_difference(is_positive, first, score, confidence)
+        test = metrics.auc_test(is_positive, first, score, **by)
+        _, low, high = metrics.auc_difference(is_positive, first, score, confidence, **by)
         tests.append(
             {
                 "model": name,
@@ -234,6 +246,7 @@ def _page(
     report: dict[str, Any],
     is_positive: np.ndarray,
     scores: dict[str, np.ndarray],
+    weight: np.ndarray | None,
     n_features: int,
     seed: int,
     logistic: Path | None,
@@ -265,7 +278,10 @@ def _page(
     drawings = [
         figures.curves_drawing(
             "roc",
-            {name: curves.roc(is_positive, score, confidence) for name, score in scores.items()},
+            {
+                name: curves.roc(is_positive, score, confidence, weight)
+                for name, score in scores.items()
+            },
             name="roc",
             title="ROC curve",
             caption=f"Band: around each threshold the joint {percent} region of both rates, from "
@@ -277,7 +293,7 @@ def _page(
         figures.curves_drawing(
             "precision-recall",
             {
-                name: curves.precision_recall(is_positive, score, confidence)
+                name: curves.precision_recall(is_positive, score, confidence, weight)
                 for name, score in scores.items()
             },
             name="pr",
@@ -289,7 +305,7 @@ def _page(
                 for s in report["scorers"]
             },
             bands=bands,
-            share=share,
+            share=float(np.average(is_positive, weights=weight)),
         ),
     ]
     data = (
@@ -300,7 +316,9 @@ def _page(
     return Page(
         f"How well {next(iter(scores))} ranks {Path(report['file']).name}",
         f"{counted(report['rows'], 'row')}, {report['positives']:,} of them positive "
-        f"({100 * share:.3g} %; label {report['positive']}).",
+        f"({100 * share:.3g} %; label {report['positive']}){weighted(report['weight'])}."
+        + " The counts under the curves are of rows, each as one."
+        * (weight is not None),
         [
             Section("Results", tables=tables),
             Section("Curves", drawings=drawings),
@@ -350,7 +368,8 @@ def _print(report: dict[str, Any]) -> None:
     share = report["positives"] / report["rows"]
     screen.print(
         f"{report['rows']:,} rows, {report['positives']:,} of them positive "
-        f"({100 * share:.3g} %; label {report['positive']})\n",
+        f"({100 * share:.3g} %; label {report['positive']})"
+        f"{weighted(report['weight'])}\n",
         soft_wrap=True,
     )
     table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False)

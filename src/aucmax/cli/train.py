@@ -17,6 +17,7 @@ from aucmax.cli._shared import (
     check_folder,
     console,
     counted,
+    few_positives,
     pairs_table,
     print_json,
     scores_of,
@@ -24,6 +25,7 @@ from aucmax.cli._shared import (
 )
 from aucmax.cli.cv import folds_of
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
+from aucmax.folds import Folding
 from aucmax.losses import LOSSES
 from aucmax.metrics import auc_interval
 from aucmax.persist import save
@@ -75,6 +77,9 @@ def train(
     one of these settings, l1-ratio or solver is given: then nothing is tuned, and those that were
     not given have their defaults.
 
+    With --groups no fold parts the rows of a group, with --time folds train on the past; both
+    matter for the tuning only. --weight weighs the rows, in the fit too.
+
     With --impute and --one-hot scikit-learn's transformers stand in front of the model and are
     saved with it.
 
@@ -83,6 +88,8 @@ def train(
         aucmax train visits.csv --target booked -o booked.aucmax
 
         aucmax train visits.csv --impute --one-hot --dates -o booked.aucmax
+
+        aucmax train visits.csv --groups customer --weight amount -o booked.aucmax
 
         aucmax train visits.csv --loss square --alpha 0.01 -o booked.aucmax
     """
@@ -100,20 +107,23 @@ def train(
         rows = two_classes(data, reading)
         front, _, X = prepared(rows, reading)
     facts = {**rows.facts(), "features": int(X.shape[1]), "columns": int(rows.X.shape[1])}
-    folds = min(FOLDS, facts["positives"], facts["rows"] - facts["positives"])
+    few_positives(facts["positives"], facts["rows"], "row")
+    rarest = min(facts["positives"], facts["rows"] - facts["positives"])
+    folds = rows.folding.most(min(FOLDS, rarest))
     started = time.perf_counter()
     how: dict[str, Any] = {"tuned": False}
     if given or folds < 2:
         with working(f"fitting {described(facts)}", as_json):
-            model = fixed.fit(X, rows.y)
+            model = fixed.fit(X, rows.y, rows.weight)
     else:
-        parts = folds_of(rows.y, folds, seed)
+        parts = folds_of(rows, folds, seed)
         search = AUCClassifierCV(cv=parts, tol=tol, max_iter=max_iter, verbose=not as_json)
-        search.fit(X, rows.y)
+        search.fit(X, rows.y, rows.weight)
         model = search.best_estimator_
         how = {
             "tuned": True,
             "folds": folds,
+            "folding": rows.folding.words,
             "settings_tried": int(np.isfinite(search.auc_path_).any(axis=0).sum()),
             "held_out_auc": float(search.best_score_),
         }
@@ -128,7 +138,9 @@ def train(
         "iterations": int(model.n_iter_),
         "objective": model.objective_,
         "optimality": model.optimality_,
-        "training_auc": auc_interval(rows.y, scores_of(model, X))._asdict(),
+        "training_auc": auc_interval(
+            rows.y, scores_of(model, X), sample_weight=rows.weight
+        )._asdict(),
         "seconds": time.perf_counter() - started,
     }
     _save(model, front, rows, reading, output)  # last, so that Ctrl-C leaves no model behind
@@ -158,6 +170,7 @@ def _print(report: dict[str, Any], given: dict[str, Any]) -> None:
     if report["tuned"]:
         how = (
             f"the best of {counted(report['settings_tried'], 'setting')} in {report['folds']} folds"
+            + f", {report['folding']}" * (report["folding"] != Folding().words)
         )
         tuned = [
             ("tuned", f"{settings}: {how}"),
@@ -167,7 +180,7 @@ def _print(report: dict[str, Any], given: dict[str, Any]) -> None:
         why = (
             f"{', '.join('--' + name.replace('_', '-') for name in given)} given"
             if given
-            else "the rarer class has one row"
+            else "one row of a class, one group or one time cannot be parted"
         )
         tuned = [("not tuned", f"{settings}: {why}")]
     screen = console()

@@ -22,6 +22,9 @@ def rows_and_labels(
     target_name: str | None = None,
     text: tuple[str, ...] = (),
     dates: Mapping[str, str] = MappingProxyType({}),
+    weight: NDArray | None = None,
+    groups: NDArray | None = None,
+    time: NDArray | None = None,
     **more: Any,
 ) -> Bunch:
     """Rows and labels with what is known of them.
@@ -44,6 +47,8 @@ def rows_and_labels(
         The columns of text.
     dates : mapping
         The form of each column of dates.
+    weight, groups, time : ndarray, shape (n,), or None
+        Of the rows.
     **more
         What only one of the two knows.
 
@@ -59,6 +64,9 @@ def rows_and_labels(
         target_name=target_name,
         text=text,
         dates=dict(dates),
+        weight=weight,
+        groups=groups,
+        time=time,
         name=name,
         n_features=int(data.shape[1]),
         files=list(files),

@@ -73,6 +73,15 @@ class Choice:
     sep: str | None = None
     decimal: str = "."
     by_place: bool = False
+    weight: str | None = None
+    groups: str | None = None
+    time: str | None = None
+
+    @property
+    def aside(self) -> dict[str, str]:
+        """The columns that say something of the rows and are no features, by what they say."""
+        named = {"weight": self.weight, "groups": self.groups, "time": self.time}
+        return {what: name for what, name in named.items() if name is not None}
 
     @property
     def date_forms(self) -> Mapping[str, str]:
@@ -110,6 +119,7 @@ class Choice:
         def trim(names: Iterable[str]) -> tuple[str, ...]:
             return tuple(name.strip() for name in names)
 
+        aside: dict[str, Any] = {what: name.strip() for what, name in self.aside.items()}
         return replace(
             self,
             target=None if self.target is None else self.target.strip(),
@@ -123,12 +133,16 @@ class Choice:
                 if isinstance(self.dates, Mapping)
                 else self.dates
             ),
+            **aside,
         )
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Rows, labels, the columns' names, which are text, which dates, which look like codes."""
+    """Rows, labels, the columns' names, which are text, which dates, which look like codes.
+
+    What is known of the rows besides stands in `aside`: weights, groups, times.
+    """
 
     X: NDArray[Any]
     y: NDArray | None
@@ -137,6 +151,7 @@ class Columns:
     text: tuple[str, ...] = ()
     dates: Mapping[str, str] = field(default_factory=dict)
     codes: tuple[Obstacle, ...] = ()
+    aside: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -159,12 +174,13 @@ def read_csv(path: Path, delimiter: str, choice: Choice) -> Columns:
     names = table.column_names
     _check_header(path, names, choice)
     target, features = _choose(path, names, choice)
-    kinds = table.select([*features, *([target] if target else [])]).schema.types
+    used = _used(target, features, choice)
+    kinds = table.select(used).schema.types
     # Arrow takes text that is not UTF-8 for bytes.
     if any(_binary(kind) for kind in kinds):
         raise _csv_fault(path, delimiter, "bytes that are not text")
     if hexadecimal:
-        _refuse_hexadecimal(path, delimiter, table, [*features, *([target] if target else [])])
+        _refuse_hexadecimal(path, delimiter, table, used)
     source = _Source(
         path,
         table,
@@ -269,7 +285,7 @@ def read_parquet(path: Path, choice: Choice) -> Columns:
         with opened(path) as stream, parquet.ParquetFile(_Native(stream).file) as file:
             names = [n for n in file.schema_arrow.names if not _PANDAS_INDEX.fullmatch(n)]
             target, features = _choose(path, names, choice)
-            table = file.read(columns=[*features, *([target] if target else [])])
+            table = file.read(columns=_used(target, features, choice))
         return _extract(
             _Source(path, table, lambda row: f"row {row + 1}"), target, features, choice
         )
@@ -281,6 +297,11 @@ def read_parquet(path: Path, choice: Choice) -> Columns:
 
 
 # --- which columns
+
+
+def _used(target: str | None, features: list[str], choice: Choice) -> list[str]:
+    """All columns that are read, each once."""
+    return list(dict.fromkeys([*features, *([target] if target else []), *choice.aside.values()]))
 
 
 def _choose(path: Path, names: list[str], choice: Choice) -> tuple[str | None, list[str]]:
@@ -300,13 +321,14 @@ def _choose(path: Path, names: list[str], choice: Choice) -> tuple[str | None, l
         if name == target or name in choice.drop:
             other = "the label column" if name == target else "dropped"
             raise fault(path, f"column {name!r} is both {other} and taken as categories")
+    _check_aside(path, names, target, choice)
     if choice.columns is not None:
         missing = [name for name in choice.columns if name not in counts]
         if missing:
             have = _suggest(missing[0], names)
             raise fault(path, f"columns the model needs are missing: {listing(missing)}{have}")
         return target, list(choice.columns)
-    left_out = {target, choice.target, *choice.drop}
+    left_out = {target, choice.target, *choice.drop, *choice.aside.values()}
     features = [name for name in names if name not in left_out]
     if not features:
         raise fault(path, "no feature column is left")
@@ -319,10 +341,25 @@ def _choose(path: Path, names: list[str], choice: Choice) -> tuple[str | None, l
     return target, features
 
 
+def _check_aside(path: Path, names: list[str], target: str | None, choice: Choice) -> None:
+    """Refuse weights, groups and times that are no column, or one with another part to play."""
+    taken = {name: "taken as categories" for name in choice.categories}
+    taken |= {name: "dropped" for name in choice.drop}
+    if target is not None:
+        taken[target] = "the label column"
+    for what, name in choice.aside.items():
+        part = {"weight": "the weight of the rows", "groups": "their groups", "time": "their time"}
+        if name not in names:
+            raise fault(path, f"no column {name!r} for {part[what]}{_suggest(name, names)}")
+        if name in taken:
+            raise fault(path, f"column {name!r} is both {taken[name]} and {part[what]}")
+        taken[name] = part[what]
+
+
 def _target(path: Path, names: list[str], choice: Choice) -> str | None:
     wanted = choice.target
     if wanted is None and not (choice.labels == "none" and choice.columns is not None):
-        taken = {*choice.drop, *(choice.columns or ())}
+        taken = {*choice.drop, *(choice.columns or ()), *choice.aside.values()}
         found = [name for name in names if name.lower() in LABEL_NAMES and name not in taken]
         if len(found) > 1:
             raise fault(
@@ -413,6 +450,12 @@ def _extract(source: _Source, target: str | None, features: list[str], choice: C
             y = _labels(source, target, choice.labels)
         except Obstacle as obstacle:
             obstacles.append(obstacle)
+    aside = {}
+    for what, name in choice.aside.items() if choice.labels != "none" else ():
+        try:
+            aside[what] = _ASIDE[what](source, name, choice)
+        except Obstacle as obstacle:
+            obstacles.append(obstacle)
     if obstacles:
         raise TableError(source.path, obstacles)
     numbers = {name: X[:, j] for j, name in enumerate(features) if j not in text}
@@ -421,7 +464,8 @@ def _extract(source: _Source, target: str | None, features: list[str], choice: C
         X = X.astype(object)
         for j, values in text.items():
             X[:, j] = values
-    return Columns(X, y, features, target, tuple(features[j] for j in text), dates, codes)
+    texts = tuple(features[j] for j in text)
+    return Columns(X, y, features, target, texts, dates, codes, aside)
 
 
 @dataclass(frozen=True)
@@ -811,6 +855,74 @@ def _number_labels(source: _Source, name: str, column: pa.ChunkedArray) -> NDArr
         place = source.place(int(np.abs(values).argmax()))
         raise Obstacle(name, f"column {name!r}: {what}", "", place)
     return whole_labels(values)
+
+
+# --- what is known of the rows besides
+
+
+def _weights(source: _Source, name: str, choice: Choice) -> NDArray[np.float64]:
+    column = _complete(source, name, "weight")
+    if _text(column.type):
+        words = _stripped(column)
+        plain = [choice.number(word) for word in words]
+        if None in plain:
+            row = plain.index(None)
+            what = f"column {name!r} holds {words[row]!r}, which is not a number"
+            raise Obstacle(name, what, "weights are numbers", source.place(row))
+        values = np.array(plain, dtype=np.float64)
+    elif _numeric(column.type):
+        values = np.array(_floats(column))
+    else:
+        what = f"column {name!r} has the type {column.type}"
+        raise Obstacle(name, what, "weights are numbers")
+    wrong = ~(np.isfinite(values) & (values >= 0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        what = f"column {name!r} holds the weight {values[row]:g}"
+        raise Obstacle(name, what, "weights are finite numbers, 0 or more", source.place(row))
+    return values
+
+
+def _groups(source: _Source, name: str, choice: Choice) -> NDArray[Any]:
+    return np.asarray(_complete(source, name, "group").to_numpy())
+
+
+def _times(source: _Source, name: str, choice: Choice) -> NDArray[np.float64]:
+    """Numbers as they are, dates as days."""
+    from pyarrow import types
+
+    column = _complete(source, name, "time")
+    if types.is_temporal(column.type):
+        return days_of_arrow(column)
+    if _numeric(column.type):
+        return np.array(_floats(column))
+    words = _stripped(column) if _text(column.type) else []
+    try:
+        known = [True] * len(words)
+        found = _dates_in_text(source, name, words, known, replace(choice, dates=True))
+    except Obstacle as obstacle:  # its hint is for features
+        raise Obstacle(name, obstacle.what, "write dates as 2024-01-31", obstacle.where) from None
+    if found is None:
+        what = f"column {name!r} holds neither numbers nor dates"
+        hint = "the rows are put in its order, so write dates as 2024-01-31"
+        raise Obstacle(name, what, hint, source.place(0))
+    return found.values
+
+
+def _complete(source: _Source, name: str, what: str) -> pa.ChunkedArray:
+    """A column in which every row has a value."""
+    column = _decoded(source, name)
+    missing = _missing_labels(column)
+    if missing.any():
+        count = int(np.count_nonzero(missing))
+        more = f", the first of {count:,}" * (count > 1)
+        hint = f"every row needs a {what}"
+        place = source.place(int(np.argmax(missing)))
+        raise Obstacle(name, f"column {name!r} has a missing value{more}", hint, place)
+    return column
+
+
+_ASIDE = {"weight": _weights, "groups": _groups, "time": _times}
 
 
 # --- where in a CSV file

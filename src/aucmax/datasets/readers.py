@@ -50,6 +50,9 @@ def read(
     missing: bool | Sequence[str] = False,
     categories: Sequence[str] = (),
     dates: bool | Mapping[str, str] = False,
+    weight: str | None = None,
+    groups: str | None = None,
+    time: str | None = None,
 ) -> Bunch:
     """Read rows and labels from a file.
 
@@ -65,8 +68,8 @@ def read(
         The label column of a CSV or Parquet file. By default the one column called target,
         label, y or class, in any case.
     labels : {"required", "optional", "none"}
-        What to do about labels: fail without them, take them if they are there, or ignore them.
-        The label column is no feature in any case.
+        What to do about labels: fail without them, take them if they are there, or ignore them,
+        and weights, groups and times with them. The label column is no feature in any case.
     positive : label, optional
         Give labels as +1 for this label and −1 for all others (int64). Text such as ``"1"``
         stands for the number, so it can come from a command line.
@@ -100,6 +103,9 @@ def read(
         in another whose order of day and month is clear from its punctuation, its words or the
         whole column: 31.01.2024, 31/01/2024, 2024/01/31, 31 Jan 2024, Jan 31, 2024. A mapping
         gives the form of each date column, such as ``{"day": "%d/%m/%Y"}``.
+    weight, groups, time : str, optional
+        Columns that are no features, and have a value in every row: weights (numbers, 0 or more),
+        what rows belong to (anything), and when they were (numbers or dates).
 
     Returns
     -------
@@ -109,7 +115,8 @@ def read(
         ``target`` (n,): int64 if all are whole numbers or booleans, else float64 or text; None
         without labels. ``feature_names``: list of str, None for svmlight. ``target_name``: the
         label column, or None. ``text``: names of the text columns. ``dates``: the form of each
-        date column. ``name``, ``n_features``, ``files``.
+        date column. ``weight``, ``groups``, ``time`` (n,): those columns, dates as days; None
+        without them. ``name``, ``n_features``, ``files``.
 
     Raises
     ------
@@ -141,6 +148,9 @@ def read(
         _separator(sep, decimal, kind),
         decimal,
         by_place=columns is None and n_features is not None,
+        weight=weight,
+        groups=groups,
+        time=time,
     )
     if kind == "svmlight":
         _refuse_names(source, choice)
@@ -170,6 +180,7 @@ def _bunch(source: Any, found: Columns) -> Bunch:
         target_name=found.target,
         text=found.text,
         dates=dict(found.dates),
+        **found.aside,
     )
 
 
@@ -272,6 +283,8 @@ def _refuse_names(path: Path, choice: Choice) -> None:
                 f"svmlight text has no column names, so {flag} does not apply; the label is the "
                 "first number of each line",
             )
+    for what in choice.aside:
+        raise fault(path, f"svmlight text has no column names, so --{what} does not apply")
     for wanted, flag in (
         (choice.text, "--one-hot"),
         (choice.missing, "--impute"),

@@ -142,15 +142,17 @@ def splits_of(rows: Labelled, splits: int, test_size: float, seed: int) -> list[
     for train, test in parts:
         for part in (train, test):
             if len(np.unique(rows.y[part])) < 2:
+                how = f"--test-size {test_size:g} and " * (rows.folding.time is None)
                 raise ValueError(
-                    f"{rows.name}: with --test-size {test_size:g} and --splits {splits} a part of "
-                    "a split has rows of one class only; there are too few of the other."
+                    f"{rows.name}: with {how}--splits {splits} a part of a split has rows of one "
+                    "class only; there are too few of the other."
                 )
     found = []
     for i, (train, test) in enumerate(parts, 1):
         y = rows.y[train]
         few = min(np.unique(y, return_counts=True)[1])
-        folds = rows.folding.at(train).folds(y, min(TUNING_FOLDS, max(int(few), 2)), seed)
+        inner = rows.folding.at(train)
+        folds = inner.folds(y, inner.most(min(TUNING_FOLDS, max(int(few), 2))), seed)
         found.append(Split(i, train, test, folds))
     return found
 
@@ -219,8 +221,9 @@ def tested(run: Run, first: Run, rows: Labelled, parts: list[Split]) -> PairedTe
     """Return the paired test of two runs: DeLong's on one split, else over the splits."""
     if len(parts) == 1:
         y = rows.is_positive[parts[0].test]
-        pair = y, run.scores[0], first.scores[0]
-        _, statistic, p = metrics.auc_test(*pair)
-        return PairedTest(*metrics.auc_difference(*pair), statistic, p)
+        pair, weight = (y, run.scores[0], first.scores[0]), _of(rows.weight, parts[0].test)
+        _, statistic, p = metrics.auc_test(*pair, sample_weight=weight)
+        difference = metrics.auc_difference(*pair, sample_weight=weight)
+        return PairedTest(*difference, statistic, p)
     share = float(np.mean([len(part.test) / len(part.train) for part in parts]))
     return resampled_test(np.subtract(run.aucs, first.aucs).tolist(), share)
