@@ -75,9 +75,10 @@ def optimum(X, y, loss="square", alpha=1e-4, l1_ratio=0.0, weight=None, steps=20
 
 
 def _solve(A, b):
-    values, vectors = np.linalg.eigh(A)
+    unit = np.diag(A) ** -0.5
+    values, vectors = np.linalg.eigh(A * unit * unit[:, None])
     kept = values > len(b) * 1e-17 * values[-1]
-    return vectors[:, kept] @ ((vectors[:, kept].T @ b) / values[kept])
+    return unit * (vectors[:, kept] @ ((vectors[:, kept].T @ (unit * b)) / values[kept]))
 
 
 def _lasso(A, b, l1):
