@@ -174,7 +174,7 @@ def test_compare_weighs_fits_and_tests(path, good, splits):
     assert {entry["status"] for entry in report["solvers"]} == {"done"}
     aucs, scores = [], []
     for train, test in Folding().splits(y, splits, 0.2, 0):
-        model = AUCClassifier(0.1).fit(X[train], y[train], worth[train])
+        model = AUCClassifier(0.1, standardize=0.0).fit(X[train], y[train], worth[train])
         scores.append(model.decision_function(X[test]))
         aucs.append(metrics.roc_auc(y[test], scores[-1], worth[test]))
     assert found["exact"]["aucs"] == pytest.approx(aucs)
@@ -244,7 +244,8 @@ def test_the_past_is_trained_on(tmp_path, good, kind):
     compared = json.loads(good(*command, "--solvers", "exact,tuned,logistic", "--json"))
     aucs = [
         metrics.roc_auc(
-            y[test], AUCClassifier(0.1).fit(X[train], y[train]).decision_function(X[test])
+            y[test],
+            AUCClassifier(0.1, standardize=0.0).fit(X[train], y[train]).decision_function(X[test]),
         )
         for train, test in parts
     ]
