@@ -49,6 +49,12 @@ def _methods(d: int) -> dict[str, Any]:
     }
 
 
+def _model(solver: Any, **settings: Any) -> AUCClassifier:
+    """A solver at the figures' α, unless it has a penalty of its own."""
+    alpha = {} if solver.own_penalty else {"alpha": ALPHA}
+    return AUCClassifier(**alpha, solver=solver, **settings)
+
+
 def _each(source: Source, setting: Setting, name: str, values: Any) -> list[Piece]:
     return [
         Piece(source, ((name, value), ("run", run), ("seed", setting.seed)))
@@ -68,9 +74,9 @@ def _time_run(piece: Piece) -> list[Row]:
     X, X_test, y, y_test = _split(piece)
     solver = _methods(X.shape[1])[piece["method"]]
     some = np.concatenate([np.flatnonzero(y)[:20], np.flatnonzero(~y)[:20]])
-    AUCClassifier(ALPHA, solver=solver, random_state=0).fit(X[some], y[some])  # compiles
+    _model(solver, random_state=0).fit(X[some], y[some])  # compiles
     started = time.perf_counter()
-    model = AUCClassifier(ALPHA, solver=solver, max_iter=1, random_state=piece["run"]).fit(X, y)
+    model = _model(solver, max_iter=1, random_state=piece["run"]).fit(X, y)
     took = time.perf_counter() - started
     auc = roc_auc(y_test, model.decision_function(X_test))
     method = piece["method"].replace("OPAUCr", "OPAUC")
@@ -175,7 +181,7 @@ def _rows_run(piece: Piece) -> list[Row]:
     X, X_test, y, y_test = _split(piece)
     solver = _methods(X.shape[1])[piece["method"]]
     order = np.random.RandomState(piece["run"]).permutation(len(y))
-    model = AUCClassifier(ALPHA, solver=solver, random_state=piece["run"])
+    model = _model(solver, random_state=piece["run"])
     out, last = [], 0
     for count in np.unique(np.geomspace(20, len(y), 25).astype(int)):
         part = order[last:count]
