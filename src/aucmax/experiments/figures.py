@@ -9,11 +9,11 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from aucmax._replacing import replacing
 from aucmax.experiments.protocol import Source, present, quiet
 from aucmax.experiments.store import Store, key_of
+from aucmax.experiments.workers import shared_out
 from aucmax.report.figures import Drawing, Line, lines_drawing, save_lines
 from aucmax.report.page import Page, ResultTable, Section, write_page
 from aucmax.report.provenance import provenance
@@ -184,11 +184,8 @@ def run_figure(
     for _ in range(len(keys) - len(todo)):
         done(spec.name, 0.0)
     failures = []
-    pool = Parallel(
-        n_jobs=n_jobs if len(todo) > 1 else 1, return_as="generator_unordered", batch_size=1
-    )
-    found = pool(delayed(_one)(spec.run, piece, i) for i, piece in enumerate(todo))
-    for i, rows, error, took in found:
+    parts = ((spec.run, piece, i) for i, piece in enumerate(todo))
+    for i, rows, error, took in shared_out(_one, parts, n_jobs if len(todo) > 1 else 1):
         piece = todo[i]
         if error is None:
             store.add(keys[piece], {"rows": rows, "job_seconds": took})

@@ -10,13 +10,13 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy import stats
 
 from aucmax._replacing import replacing
 from aucmax.experiments.methods import REFERENCE
 from aucmax.experiments.protocol import Job, Protocol, Source
 from aucmax.experiments.store import Store
+from aucmax.experiments.workers import shared_out
 
 __all__ = ["Cell", "Published", "Remark", "Results", "TableSpec", "run_table"]
 
@@ -270,8 +270,7 @@ def _run(todo: dict[str, Job], n_jobs: int) -> Iterator[tuple[str, dict[str, Any
             yield key, job.run()
         return
 
-    pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
-    yield from pool(delayed(_one)(key, job) for key, job in todo.items())
+    yield from shared_out(_one, todo.items(), n_jobs)
 
 
 def _one(key: str, job: Job) -> tuple[str, dict[str, Any]]:
