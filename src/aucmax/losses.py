@@ -9,7 +9,7 @@ margin t = y z.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import expit
@@ -21,10 +21,11 @@ __all__ = [
     "UNIVARIATE_LOSSES",
     "Exponential",
     "Hinge",
-    "KinkedSum",
     "LogisticLoss",
     "PairSum",
     "PairwiseLoss",
+    "RoundedHinge",
+    "RoundedMargin",
     "RowSum",
     "Square",
     "SquareMargin",
@@ -48,13 +49,6 @@ class PairSum(Protocol):
     def gradient(self) -> np.ndarray: ...
 
     def product(self, u: np.ndarray) -> np.ndarray: ...
-
-
-@runtime_checkable
-class KinkedSum(PairSum, Protocol):
-    """A `PairSum` of a hinge: ``smoothed(width)`` (n,) is its gradient with the kink rounded."""
-
-    def smoothed(self, width: float) -> np.ndarray: ...
 
 
 class PairwiseLoss:
@@ -219,6 +213,10 @@ class Hinge(PairwiseLoss):
     def derivative(self, t: np.ndarray) -> np.ndarray:
         return np.where(np.asarray(t) < 1.0, -1.0, 0.0)
 
+    def rounded(self, width: float) -> "RoundedHinge":
+        """Return this loss with its kink rounded over so wide a range of t."""
+        return RoundedHinge(width)
+
     def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "_HingePairs":
         z, pos, neg = _sorted_classes(z, sign)
         return _HingePairs(z, s, pos, neg)
@@ -247,18 +245,52 @@ class _HingePairs:
     def product(self, u: np.ndarray) -> np.ndarray:
         return np.zeros(len(self.z))
 
-    def smoothed(self, width: float) -> np.ndarray:
-        """Return the gradient with −ℓ′ replaced by clip(½ + (1 − t)/width, 0, 1), shape (n,).
 
-        −(its sum over the positives) is ½ Σ s_i s_j of those weights. They are the slopes of a
-        hinge with a rounded kink: the difference of two squared hinges.
-        """
-        out, sides = np.empty(len(self.z)), []
-        for margin in (1.0 + 0.5 * width, 1.0 - 0.5 * width):
-            first = _first_active(self.z, self.pos, self.neg, margin)
-            _pair_sums(self.z, self.s, self.pos, self.neg, first, margin, out)
-            sides.append(out.copy())
-        return (sides[0] - sides[1]) / (2.0 * width)
+class RoundedHinge(PairwiseLoss):
+    """The hinge with a parabola over the kink, from t = 1 − width/2 to 1 + width/2.
+
+    Nowhere below the hinge, nor more than width/8 above it: the difference of two squared hinges
+    with margins 1 ± width/2, divided by 2 width.
+
+    Parameters
+    ----------
+    width : float
+    """
+
+    name = "rounded_hinge"
+
+    def __init__(self, width: float) -> None:
+        self.width = width
+
+    def point(self, t: np.ndarray) -> np.ndarray:
+        return _rounded(t, self.width)
+
+    def derivative(self, t: np.ndarray) -> np.ndarray:
+        return _rounded_slope(t, self.width)
+
+    def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "_RoundedPairs":
+        far, near = (
+            SquaredHinge().at(z - half * (sign > 0), sign, s)
+            for half in (0.5 * self.width, -0.5 * self.width)
+        )
+        return _RoundedPairs(far, near, 0.5 / self.width)
+
+
+class _RoundedPairs(NamedTuple):
+    far: _SquaredHingePairs
+    near: _SquaredHingePairs
+    factor: float
+
+    @property
+    def value(self) -> float:
+        return self.factor * (self.far.value - self.near.value)
+
+    @property
+    def gradient(self) -> np.ndarray:
+        return self.factor * (self.far.gradient - self.near.gradient)
+
+    def product(self, u: np.ndarray) -> np.ndarray:
+        return self.factor * (self.far.product(u) - self.near.product(u))
 
 
 LOSSES: dict[str, PairwiseLoss] = {loss.name: loss for loss in (Square(), SquaredHinge(), Hinge())}
@@ -274,6 +306,7 @@ class UnivariateLoss:
     quadratic: ClassVar[bool] = False
     smooth: ClassVar[bool] = True
     squares: ClassVar[bool] = False  # ℓ is (1 − t)² wherever it is not 0
+    bend: ClassVar[float] = 1.0  # ℓ″(0), or where ℓ bends at all
 
     def point(self, t: np.ndarray) -> np.ndarray:
         """Return ℓ(t)."""
@@ -312,11 +345,6 @@ class RowSum:
     def product(self, u: np.ndarray) -> np.ndarray:
         return self.s * self.loss.curvature(self.t) * u
 
-    def smoothed(self, width: float) -> np.ndarray:
-        """Return the gradient of a hinge with −ℓ′ replaced by clip(½ + (1 − t)/width, 0, 1)."""
-        assert isinstance(self.loss, UnivariateHinge)
-        return -self.s * self.sign * self.loss.smoothed(self.t, width)
-
 
 class Exponential(UnivariateLoss):
     """ℓ(t) = exp(−t)."""
@@ -338,6 +366,7 @@ class SquareMargin(UnivariateLoss):
 
     name = "square"
     squares = True
+    bend = 2.0
 
     def point(self, t: np.ndarray) -> np.ndarray:
         return (1.0 - t) ** 2
@@ -353,6 +382,7 @@ class LogisticLoss(UnivariateLoss):
     """ℓ(t) = log(1 + exp(−t))."""
 
     name = "logistic"
+    bend = 0.25
 
     def point(self, t: np.ndarray) -> np.ndarray:
         return np.logaddexp(0.0, -t)
@@ -379,9 +409,41 @@ class UnivariateHinge(UnivariateLoss):
     def curvature(self, t: np.ndarray) -> np.ndarray:
         return np.zeros(len(t))
 
-    def smoothed(self, t: np.ndarray, width: float) -> np.ndarray:
-        """Return −ℓ′ with a rounded kink: clip(½ + (1 − t)/width, 0, 1)."""
-        return np.clip(0.5 + (1.0 - t) / width, 0.0, 1.0)
+    def rounded(self, width: float) -> "RoundedMargin":
+        """Return this loss with its kink rounded over so wide a range of t."""
+        return RoundedMargin(width)
+
+
+class RoundedMargin(UnivariateLoss):
+    """`RoundedHinge` at the margins of single rows.
+
+    Parameters
+    ----------
+    width : float
+    """
+
+    name = "rounded_hinge"
+
+    def __init__(self, width: float) -> None:
+        self.width = width
+
+    def point(self, t: np.ndarray) -> np.ndarray:
+        return _rounded(t, self.width)
+
+    def derivative(self, t: np.ndarray) -> np.ndarray:
+        return _rounded_slope(t, self.width)
+
+    def curvature(self, t: np.ndarray) -> np.ndarray:
+        return (np.abs(1.0 - t) < 0.5 * self.width) / self.width
+
+
+def _rounded(t: np.ndarray, width: float) -> np.ndarray:
+    inside = np.clip(0.5 + (1.0 - t) / width, 0.0, 1.0)
+    return np.where(inside < 1.0, 0.5 * width * inside**2, 1.0 - t)
+
+
+def _rounded_slope(t: np.ndarray, width: float) -> np.ndarray:
+    return -np.clip(0.5 + (1.0 - t) / width, 0.0, 1.0)
 
 
 UNIVARIATE_LOSSES: dict[str, UnivariateLoss] = {

@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from aucmax.losses import KinkedSum, PairSum, PairwiseLoss, UnivariateLoss
+from aucmax.losses import Hinge, PairSum, PairwiseLoss, UnivariateHinge, UnivariateLoss
 from aucmax.penalties import ElasticNet
 from aucmax.problem import MemoryProblem, Problem
 from aucmax.products import dot
@@ -119,10 +119,10 @@ class Objective:
             slopes = self.slopes(self._rows().scores(w), _WIDTHS)
             lower = max(map(self.bound, slopes))
         elif self.loss.squares:
-            slope = max(2.0 * value - dot(gradient, w), 0.0)
+            slope = 2.0 * value - dot(gradient, w)
             lower = self.penalty.dual_value(slope, -gradient, value)
         else:
-            lower = value - dot(gradient, w) - self.penalty.conjugate(-gradient)
+            lower = self.penalty.dual_value(value - dot(gradient, w), -gradient, most=1.0)
         return max(total - max(lower, 0.0), 0.0)
 
     def relative(self, gap: float, value: float) -> float:
@@ -166,10 +166,15 @@ class Objective:
 
     def slopes(self, z: np.ndarray, widths: Iterable[float]) -> Iterator[np.ndarray]:
         """Yield the slopes (n,) of a hinge at scores z with its kink rounded, for each width."""
-        there = self.at(z)
-        assert isinstance(there, KinkedSum)
         for width in widths:
-            yield there.smoothed(width)
+            yield self.rounded(width).at(z).gradient
+
+    def rounded(self, width: float) -> "Objective":
+        """Return J with the kink of its hinge rounded."""
+        assert isinstance(self.loss, Hinge | UnivariateHinge)
+        out = copy.copy(self)
+        out.loss = self.loss.rounded(width)
+        return out
 
 
 class UnivariateObjective(Objective):
@@ -205,17 +210,13 @@ class UnivariateObjective(Objective):
 
     def curvature(self) -> np.ndarray:
         mean_pos, mean_neg = self.problem.mean_pos, self.problem.mean_neg
+        # as if both classes had half of the weight
         total = self.problem.curvature - (mean_pos - mean_neg) ** 2 + mean_pos**2 + mean_neg**2
-        return self._bend * total
+        return 0.5 * self.loss.bend * total
 
     def bending(self, part: Problem) -> np.ndarray:
         means = np.outer(part.mean_pos, part.mean_pos) + np.outer(part.mean_neg, part.mean_neg)
-        return self._bend * (part.within + means)
-
-    @property
-    def _bend(self) -> float:
-        # as if both classes had half of the weight
-        return 0.5 * float(self.loss.curvature(np.zeros(1))[0])
+        return 0.5 * self.loss.bend * (part.within + means)
 
     @cached_property
     def _slope_at_zero(self) -> np.ndarray:

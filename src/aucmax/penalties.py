@@ -61,8 +61,9 @@ class ElasticNet:
         """Return the largest c·linear − c²·quadratic − conjugate(c v) over c in [0, most].
 
         That is Fenchel's lower bound of a minimum at the best multiple of a dual point, for
-        linear and quadratic ≥ 0.
+        quadratic ≥ 0; 0 where ``linear`` is negative.
         """
+        linear = max(linear, 0.0)
         if self.l2 == 0.0:
             size = float(np.abs(v).max(initial=0.0))
             if size > 0.0:
@@ -165,7 +166,7 @@ class L2Ball(L2):
     def dual_value(
         self, linear: float, v: np.ndarray, quadratic: float = 0.0, most: float = np.inf
     ) -> float:
-        return self._searched(linear, v, quadratic, most)
+        return self._searched(max(linear, 0.0), v, quadratic, most)
 
     def distance(self, gradient: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Return |gradient + αw| inside the ball; on its sphere |gradient + αw + λw|.

@@ -162,8 +162,8 @@ def _solve(
         right = -(gradient + alpha * w)
         gap = solved.left + solved.drift(right, precondition)
         gap = min(gap, objective.gap(value, gradient, w))
-        enough = gap <= tol * (fallen + gap)
-        if enough or steps >= max_iter or solved.steps == 0 or monitor.stopped:
+        reached = gap <= tol * (fallen + gap)
+        if reached or steps >= max_iter or solved.steps == 0 or monitor.stopped:
             break
     return w, gap, steps
 
