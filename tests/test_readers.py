@@ -3,6 +3,9 @@
 import bz2
 import gzip
 import lzma
+import os
+import subprocess
+import sys
 from decimal import Decimal
 
 import numpy as np
@@ -690,3 +693,23 @@ def test_parquet_text_that_is_not_utf8(tmp_path, old, settings):
     message = refusal(path, **settings)
     assert message.startswith("bad.parquet: ")
     assert "UTF" in message
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_process_that_ends_at_once_after_a_bad_file_ends_cleanly(write):
+    """A thread of Arrow's that lets go of a Python stream while Python ends would abort it."""
+    code = """
+import os, sys
+from aucmax.datasets import read
+codes = []
+for _ in range(5):
+    pid = os.fork()
+    if not pid:
+        read(sys.argv[1])
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+print(codes)
+"""
+    path = write("bad.csv", b"a,b,y\n1,2,\xff\n")
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
+    assert done.stdout == f"{[1] * 5}\n"
+    assert done.stderr.count("DataFileError: ") == 5
