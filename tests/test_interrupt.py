@@ -9,9 +9,10 @@ import sys
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from aucmax import persist
+from aucmax import AUCClassifier, persist, save
 from aucmax.cli import main
 
 pty = pytest.importorskip("pty", reason="there are no terminals like these here")
@@ -162,6 +163,37 @@ def test_train_saves_nothing(rows, tmp_path, compiled, monkeypatch):
     assert (code, out) == (130, "")
     assert kept == ["interrupted: nothing was saved"]
     assert os.listdir(tmp_path) == []
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A model for that file, and nothing else in its folder."""
+    few = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 20)))
+    few.columns = [f"x{j}" for j in range(20)]
+    path = tmp_path / "m.aucmax"
+    save(AUCClassifier().fit(few, np.arange(40) % 2), path)
+    return path
+
+
+@pytest.mark.parametrize("what", ["score", "evaluate", "demo"])
+def test_what_only_reads_leaves_nothing(rows, model, tmp_path, what):
+    command, words = {
+        "score": (("score", model, rows, "-o", tmp_path / "s.csv"), "reading|scoring"),
+        "evaluate": (("evaluate", model, rows, "--logistic", rows), "tuning logistic regression"),
+        "demo": (("demo", "--html", tmp_path / "a.html"), "0:0"),
+    }[what]
+    code, out, kept = Command(*command).wait_for(words).interrupt().end()
+    assert (code, out) == (130, "")
+    assert kept == ["interrupted: nothing was saved"]
+    assert os.listdir(tmp_path) == ["m.aucmax"]
+
+
+def test_scores_on_the_screen_come_after_the_bar(rows, model):
+    command = Command("score", model, rows)
+    code, out, kept = command.end()
+    assert (code, kept) == (0, [])
+    assert "reading" in command.screen
+    assert len(out.splitlines()) == 20_001
 
 
 def test_an_interrupt_that_python_ignores_comes_again():

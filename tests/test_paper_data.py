@@ -354,6 +354,24 @@ def test_one_of_several_that_fails_is_told_at_the_end(run, publisher):
     assert err.startswith(f"error: {publisher.url}/gisette_scale.bz2: the download failed")
 
 
+@pytest.mark.parametrize("as_json", [True, False])
+def test_an_interruption_says_what_is_fetched(run, publisher, monkeypatch, as_json):
+    publisher.files = {"covtype.libsvm.binary.bz2": bz2.compress(svmlight(40, [1, 2]))}
+    found = datasets.fetch("covtype", base_url=publisher.url)
+    expected = [str(path) for path in found]
+
+    def fetch(name, **_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("aucmax.cli.datasets.fetch", fetch)
+    code, text, err = run("fetch", "covtype", "gisette", "a9a", *["--json"] * as_json)
+    assert (code, err) == (130, "interrupted: 1 of 3 data sets fetched, not gisette\n")
+    if as_json:
+        assert json.loads(text) == {"covtype": expected}
+    else:
+        assert text == f"covtype: here already: {', '.join(expected)}\n"
+
+
 def test_the_publishers_other_compression_is_tried(publisher, tmp_path):
     publisher.files = {
         "epsilon_normalized.xz": lzma.compress(svmlight(30, ["-1", "+1"])),

@@ -22,7 +22,7 @@ from aucmax.cli._data import (
     two_classes,
     words,
 )
-from aucmax.cli._options import Learning
+from aucmax.cli._options import Learning, given_file
 from aucmax.cli._shared import (
     Html,
     Json,
@@ -130,7 +130,7 @@ def compare(
         raise ValueError(f"--test-size must lie between 0 and 1; got {test_size:g}.")
     setting = Setting(alpha, l1_ratio, loss, standardize, tol, max_iter, seed)
     setting.check()
-    with working(f"reading {data}", as_json):
+    with working(f"reading {given_file(data).name}", as_json):
         rows = two_classes(data, reading, binarize)
         _, _, X = prepared(rows, reading, scale)
         rows = dataclasses.replace(rows, X=X)
@@ -300,7 +300,7 @@ def _report(
 
 def _print(report: dict[str, Any]) -> None:
     screen = console()
-    screen.print(described(report))
+    screen.print(described(report), soft_wrap=True)
     plural = "" if report["splits"] == 1 else "s"
     screen.print(
         f"{report['splits']} split{plural}, {report['splitting']}: "

@@ -24,7 +24,7 @@ from aucmax.cli._data import (
     two_classes,
     words,
 )
-from aucmax.cli._options import Learning
+from aucmax.cli._options import Learning, given_file
 from aucmax.cli._shared import (
     Html,
     Json,
@@ -120,7 +120,7 @@ def cv(
         "standardize": numbers(standardize, "--standardize"),
         "losses": list(DEFAULT_LOSSES) if losses is None else words(losses),
     }
-    with working(f"reading {data}", as_json) as now:
+    with working(f"reading {given_file(data).name}", as_json) as now:
         rows = two_classes(data, reading, binarize)
         rarest = min(np.unique(rows.y, return_counts=True)[1])
         if rarest < folds:
@@ -317,7 +317,7 @@ def _axis(report: dict[str, Any]) -> tuple[float, float]:
 
 def _print(report: dict[str, Any]) -> None:
     screen = console()
-    screen.print(described(report))
+    screen.print(described(report), soft_wrap=True)
     screen.print(
         f"{report['folds']} folds, {report['folding']}; "
         f"{counted(report['settings_tried'], 'setting')}, {report['seconds']:.2f} seconds\n"

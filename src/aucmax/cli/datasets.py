@@ -21,7 +21,17 @@ from rich.progress import (
 from rich.table import Table
 from typer.core import TyperGroup
 
-from aucmax.cli._shared import Json, console, help_of, pairs_table, print_json, tell, working
+from aucmax.cli._shared import (
+    Json,
+    console,
+    counted,
+    help_of,
+    interrupted,
+    pairs_table,
+    print_json,
+    tell,
+    working,
+)
 from aucmax.datasets import DataSet, about, fetch, load, locate, names
 from aucmax.errors import DataFileError
 
@@ -111,6 +121,11 @@ def _fetch(
         try:
             with _bar(entry.name, as_json) as progress:
                 paths = here or fetch(entry.name, base_url=base_url, force=force, progress=progress)
+        except KeyboardInterrupt:
+            if as_json:
+                print_json(fetched)
+            done = f"{len(fetched)} of {counted(len(entries), 'data set')}"
+            raise interrupted(f"{done} fetched, not {entry.name}") from None
         except DataFileError as error:
             if len(entries) == 1:
                 raise

@@ -56,7 +56,7 @@ def score(
     """
     check_folder(output, file, model)
     source = given_file(file)
-    with working(f"reading {source.name}", output is None) as now:
+    with working(f"reading {source.name}") as now:  # gone before anything comes on stdout
         fitted = load_model(model)
         X = read_for(fitted, source, reading, labels="none").data
         now(f"scoring {X.shape[0]} rows")
