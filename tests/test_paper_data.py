@@ -6,6 +6,7 @@ import gzip
 import http.server
 import json
 import lzma
+import sys
 import threading
 from dataclasses import replace
 
@@ -363,7 +364,7 @@ def test_an_interruption_says_what_is_fetched(run, publisher, monkeypatch, as_js
     def fetch(name, **_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("aucmax.cli.datasets.fetch", fetch)
+    monkeypatch.setattr(sys.modules["aucmax.cli.datasets"], "fetch", fetch)
     code, text, err = run("fetch", "covtype", "gisette", "a9a", *["--json"] * as_json)
     assert (code, err) == (130, "interrupted: 1 of 3 data sets fetched, not gisette\n")
     if as_json:

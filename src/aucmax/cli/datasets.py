@@ -115,7 +115,8 @@ def _fetch(
     """
     as_json = as_json or context.obj
     entries = [about(name) for name in wanted]
-    fetched, failed = {}, False
+    fetched: dict[str, list[str]] = {}
+    failed = False
     for entry in entries:
         here = None if force else _files(entry)
         try:
