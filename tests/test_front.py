@@ -234,6 +234,16 @@ def test_one_pass_names_all_and_the_advice_works(tmp_path, pasted, good, run):
     pasted("compare", path, "--solvers", "exact", "--splits", 1, "--test-size", 0.5)
 
 
+def test_a_saved_row_index_is_one_of_many_things(tmp_path, pasted):
+    path = tmp_path / "a.csv"
+    frame().to_csv(path)  # pandas writes its index, without a name
+    err, out = pasted("train", path, "-o", tmp_path / "m", *FIT)
+    assert "3 things stand in the way\n  column 1 has no name (a saved row index?)\n" in err
+    assert err.splitlines()[-1].endswith("--drop '' --one-hot --dates")
+    assert "(from 3 columns)" in out
+    pasted("train", path, "--drop", "city", "--drop", "day", "-o", tmp_path / "m", *FIT)
+
+
 def test_python_gets_the_remedy_as_arguments(tmp_path):
     path = tmp_path / "a.csv"
     messy().to_csv(path, index=False)

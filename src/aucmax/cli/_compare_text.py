@@ -80,7 +80,7 @@ def words(report: dict[str, Any]) -> list[str]:
         f"over the {report['splits']} splits, {report['splits'] - 1} "
         f"degree{'' if report['splits'] == 2 else 's'} of freedom"
         if many
-        else "on the test rows"
+        else "on the test rows, taken for independent of one another"
     )
     lines = [
         f"difference, interval and p: {report['test']} {test_words}; a tie unless p < 0.05, "

@@ -85,7 +85,8 @@ def evaluate(
 
     Gives the AUC with DeLong's interval, average precision, precision among the k highest scores
     and recall at a false-positive rate. A comparison is DeLong's paired test on the same rows;
-    the verdict is "tie" unless p < 0.05. The page that --html writes has the curves with bands,
+    the verdict is "tie" unless p < 0.05. With --weight rows count by their weight in all of this.
+    The page that --html writes has the curves with bands,
     and a slider over the threshold with the counts and the cost of the errors.
 
     Examples:

@@ -333,11 +333,9 @@ def _choose(path: Path, names: list[str], choice: Choice) -> tuple[str | None, l
     if not features:
         raise fault(path, "no feature column is left")
     if "" in features:
-        raise fault(
-            path,
-            f"column {names.index('') + 1} has no name (a saved row index?); name it in the "
-            "header, or leave it out (--drop '')",
-        )
+        what = f"column {names.index('') + 1} has no name (a saved row index?)"
+        hint = "name it in the header, or leave it out (--drop '')"
+        raise TableError(path, [Obstacle("no name", what, hint, remedy={"drop": [""]})])
     return target, features
 
 
