@@ -232,10 +232,10 @@ def test_a_failure_does_not_stop_the_rest(data, run, monkeypatch):
 
 
 def test_what_did_not_converge_is_told(data, run):
-    few = ("--solvers", "conjugate_gradient", "--max-iter", 1, "--tol", 1e-9)
+    few = ("--solvers", "cutting_plane", "--loss", "hinge", "--max-iter", 1, "--tol", 1e-9)
     code, _, err = run("compare", data, *few)
     assert code == 0
-    assert "warning: conjugate_gradient: conjugate gradient stopped after 1 steps" in err
+    assert "warning: cutting_plane: cutting planes stopped after 1 planes" in err
 
 
 def test_bad_input(data, bad, monkeypatch, tmp_path):

@@ -85,6 +85,28 @@ def test_precision_and_recall_enclose_the_average_precision():
         assert len(band.x) <= 1000
 
 
+def test_curves_of_weighted_rows():
+    positive, score = scored()
+    weight = np.random.default_rng(0).exponential(size=len(score))
+    for draw in (curves.roc, curves.precision_recall):
+        plain, equal = draw(positive, score, 0.95), draw(positive, score, 0.95, 3 + 0 * weight)
+        for one, other in zip(plain, equal, strict=True):
+            assert one == pytest.approx(other)
+    band = curves.roc(positive, score, 0.95, weight)
+    assert np.trapezoid(band.y, band.x) == pytest.approx(metrics.roc_auc(positive, score, weight))
+    band = curves.precision_recall(positive, score, 0.95, weight)
+    area = np.sum(np.diff(band.x) * band.y[1:])
+    assert area == pytest.approx(metrics.average_precision(positive, score, weight), abs=2e-3)
+    # unequal weights are worth fewer rows, so the band is wider
+    halves = (np.split(b.edge_y, 2) for b in (curves.precision_recall(positive, score, 0.95), band))
+    plain, weighted = (np.mean(high[::-1] - low) for low, high in halves)
+    assert weighted > 1.2 * plain
+    mean = curves.mean_roc([(positive, score, weight)])
+    assert np.trapezoid(mean.y, mean.x) == pytest.approx(
+        metrics.roc_auc(positive, score, weight), abs=5e-3
+    )
+
+
 def test_mean_curves_over_splits():
     parts = [scored(seed=seed) for seed in range(4)]
     roc = curves.mean_roc(parts)
