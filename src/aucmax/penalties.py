@@ -1,4 +1,4 @@
-"""Penalties: value, proximal map and distance to the subdifferential; they never see X."""
+"""Penalties: value, proximal map, conjugate and subdifferential; they never see X."""
 
 import numpy as np
 

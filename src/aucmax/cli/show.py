@@ -148,7 +148,7 @@ def _print(report: dict[str, Any]) -> None:
         )
     if report["objective"] is not None:
         facts.append(("objective", f"{report['objective']:.6g}"))
-        facts.append(("optimality", f"{report['optimality']:.1e}  (0 at the optimum)"))
+        facts.append(("optimality", f"{report['optimality']:.1e}  (0 at the optimum, 1 at w = 0)"))
     facts.append(("saved by", f"aucmax {versions['aucmax']}, scikit-learn {versions['sklearn']}"))
     screen = console()
     screen.print(pairs_table(facts))

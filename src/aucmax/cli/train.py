@@ -192,7 +192,7 @@ def _print(report: dict[str, Any], given: dict[str, Any]) -> None:
                 *tuned,
                 ("solver", f"{report['solver']}, {counted(report['iterations'], 'iteration')}"),
                 ("objective", f"{report['objective']:.6g}"),
-                ("optimality", f"{report['optimality']:.1e}  (0 at the optimum)"),
+                ("optimality", f"{report['optimality']:.1e}  (0 at the optimum, 1 at w = 0)"),
                 (
                     "training AUC",
                     f"{auc_text(auc['auc'])}  (95 % interval "

@@ -61,7 +61,7 @@ class HingeClassifier(SolvedScorer):
     objective_ : float
         F at the solution.
     optimality_ : float
-        A bound of (F(w) − F*)/F(0), from a duality gap; with l1 and a small α a loose one.
+        (F(w) − F*)/(F(0) − F*), bounded or estimated from above.
     history_ : ndarray
         Structured: passes, seconds, objective, optimality. Empty unless ``verbose`` or
         ``callback`` is set.

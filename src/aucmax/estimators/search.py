@@ -62,7 +62,7 @@ class AUCClassifierCV(LinearScorer):
     n_jobs : int, optional
         Folds solved at a time, on threads; -1 is one for each core.
     tol, max_iter : float, int
-        As for `AUCClassifier`; the cells are solved to 10 tol, the refit to tol.
+        As for `AUCClassifier`, for every cell and the refit.
     verbose : int
         Show a progress bar, on a terminal.
     callback : callable, optional

@@ -30,7 +30,7 @@ __all__ = [
     "warm_up",
 ]
 
-REFERENCE_TOL = 1e-10
+REFERENCE_TOL = 1e-13
 TUNING_FOLDS = 5
 WARM_UP_ROWS = 40  # of each class
 

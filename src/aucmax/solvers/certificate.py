@@ -16,9 +16,10 @@ from aucmax.solvers.newton import Newton
 
 __all__ = ["Certificate"]
 
-_TOLS = (1e-2, 1e-4, 1e-6, 1e-8)  # of the batch solver: as sharp as a w needs it
-_WIDTHS = (4.0, 1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3)  # of a hinge's rounded kink, likewise
-_MAX_ITER = 3000
+# how sharply the minimum is found, and by how many products at most: as sharply as a w needs it;
+# for a hinge, the widths of the rounded kink
+_TOLS = ((1e-2, 50), (1e-4, 500), (1e-6, 2000), (1e-8, 4000))
+_WIDTHS = tuple((width, 2000) for width in (4.0, 1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3))
 _SHARE = 0.02  # of the width, to which a rounded hinge is solved
 _RADII = 12  # multipliers tried for a ball
 _FIRST = 1e-4  # the first of them, as a share of the curvature, where there is no α
@@ -37,7 +38,7 @@ class Certificate:
 
     def __init__(self, objective: Objective) -> None:
         self.objective = objective.apart()  # what a fit knows must not depend on who watches it
-        self._steps = list(_TOLS if objective.loss.smooth else _WIDTHS)
+        self._efforts = list(_TOLS if objective.loss.smooth else _WIDTHS)
         self._near: np.ndarray | None = None  # the minimiser for the last width
         self._lowest, self._slack = 0.0, np.inf  # below J*, and how far at most
 
@@ -50,29 +51,31 @@ class Certificate:
             if not np.isfinite(total):
                 return total, np.inf
             gap = objective.gap(value, gradient, w)
-        while total - self._lowest < 2.0 * self._slack and self._steps:
-            self._sharpen(self._steps.pop(0))
+        while total - self._lowest < 2.0 * self._slack and self._efforts:
+            self._sharpen(*self._efforts.pop(0))
         gap = min(gap, max(total - self._lowest, objective.rounding(w)))
         return total, objective.relative(gap, total)
 
-    def _sharpen(self, step: float) -> None:
+    def _sharpen(self, sharpness: float, products: int) -> None:
         penalty = self.objective.penalty
         if not self.objective.loss.smooth:
-            lowest, slack = self._minimum_of_hinge(step)
+            lowest, slack = self._minimum_of_hinge(sharpness, products)
         elif isinstance(penalty, L2Ball):
-            lowest, slack = self._minimum_on_ball(penalty, step)
+            lowest, slack = self._minimum_on_ball(penalty, sharpness, products)
         else:
-            lowest, slack, _ = self._minimum(penalty, step)
+            lowest, slack, _ = self._minimum(penalty, sharpness, products)
         if slack < self._slack:
             self._lowest, self._slack = lowest, slack
 
-    def _minimum(self, penalty: ElasticNet, tol: float) -> tuple[float, float, np.ndarray]:
+    def _minimum(
+        self, penalty: ElasticNet, tol: float, products: int
+    ) -> tuple[float, float, np.ndarray]:
         """Return a number below the minimum of J with a penalty, how far at most, and where."""
         goal = self.objective.with_penalty(penalty)
-        w, gap = _solved(_batch_solver(goal), goal, tol)
+        w, gap = _solved(_batch_solver(goal), goal, tol, products)
         return goal.value(w) - gap, gap, w
 
-    def _minimum_of_hinge(self, width: float) -> tuple[float, float]:
+    def _minimum_of_hinge(self, width: float, products: int) -> tuple[float, float]:
         """Return a number below J*, and how far at most, from the minimum with a rounded kink.
 
         Rounding adds at most width/8 of J(0). The slopes there are, too, weights β of a dual
@@ -80,13 +83,13 @@ class Certificate:
         """
         objective = self.objective
         goal = objective.rounded(width)
-        self._near, gap = _solved(Newton(), goal, _SHARE * width, self._near)
+        self._near, gap = _solved(Newton(), goal, _SHARE * width, products, self._near)
         z = objective.problem.scores(self._near)  # type: ignore[attr-defined]
         below = goal.value(self._near) - gap - width / 8.0 * objective.at_zero
         lowest = max(below, objective.bound(goal.at(z).gradient), 0.0)
         return lowest, objective.value(self._near) - lowest
 
-    def _minimum_on_ball(self, ball: L2Ball, tol: float) -> tuple[float, float]:
+    def _minimum_on_ball(self, ball: L2Ball, tol: float, products: int) -> tuple[float, float]:
         """Return the best of the bounds min J + (λ/2)(‖w‖² − R²) over some λ ≥ 0, and its slack.
 
         Every λ gives one; the best is where ‖w‖ = R, and 1/‖w‖ is nearly linear in λ (Moré &
@@ -96,7 +99,7 @@ class Certificate:
         points: list[tuple[float, float]] = []
         multiplier = 0.0
         for _ in range(_RADII):
-            lowest, gap, w = self._minimum(L2(ball.l2 + multiplier), tol)
+            lowest, gap, w = self._minimum(L2(ball.l2 + multiplier), tol, products)
             lowest -= 0.5 * multiplier * ball.radius**2
             if lowest > best or not np.isfinite(slack):
                 best, slack = max(lowest, 0.0), gap
@@ -117,11 +120,11 @@ class Certificate:
 
 
 def _solved(
-    solver: Solver, goal: Objective, tol: float, start: np.ndarray | None = None
+    solver: Solver, goal: Objective, tol: float, products: int, start: np.ndarray | None = None
 ) -> tuple[np.ndarray, float]:
     """Return the minimiser that a solver finds, and its J(w) − J*."""
     result = solver.solve(
-        goal, start, tol=tol, max_iter=_MAX_ITER,
+        goal, start, tol=tol, max_iter=products,
         rng=np.random.RandomState(0), monitor=Monitor(goal),
     )  # fmt: skip
     w = result.coef
