@@ -483,6 +483,7 @@ class TestBadInput:
         for clf in (AUCClassifierCV(), HingeClassifier()):
             bad(lambda clf=clf: clf.fit(X * 1e160, y), "too large to compute with")
             bad(lambda clf=clf: clf.fit(X * 1e-160, y), "too small to compute with")
+        bad(lambda: ClassMoments.from_data(X * 1e160, y), "too large to compute with")
         stream = AUCClassifier().partial_fit(X, y)
         bad(lambda: stream.partial_fit(X * 1e160, y), "too large to compute with")
         stream.partial_fit(X[:1] * 1e-160, y[:1])  # all other rows are large enough

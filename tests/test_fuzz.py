@@ -6,6 +6,7 @@ A long run: ``AUCMAX_ATTACKS=1000000 pytest -s -m exhaustive tests/test_fuzz.py`
 """
 
 import contextlib
+import faulthandler
 import functools
 import gzip
 import hashlib
@@ -13,6 +14,7 @@ import io
 import json
 import os
 import signal
+import sys
 import time
 import warnings
 import zipfile
@@ -35,7 +37,7 @@ from aucmax.datasets import read
 from aucmax.errors import DataFileError, DataWarning, ModelFileError
 
 IN_CI = 400  # of each kind
-PATIENCE = 600  # seconds for one input, also on a machine that is busy
+PATIENCE = 300  # seconds for one input, also on a machine that is busy
 WORDS = [
     *(b"nan", b"NaN", b"inf", b"-Infinity", b"1e999", b"1e160", b"1e-320", b"-0", b"0x10", b"1_0"),
     *(b"9" * 400, b"9" * 5000, b"2147483647", b"2147483648", b"-1", b"0", b"1.5.2", b"1,5", b"."),
@@ -250,9 +252,12 @@ def limited():
 
     old = signal.signal(signal.SIGALRM, late)
     signal.alarm(PATIENCE)
+    # no exception ends C code: then the process does, and says where
+    faulthandler.dump_traceback_later(PATIENCE + 30, exit=True, file=sys.__stderr__)
     try:
         yield
     finally:
+        faulthandler.cancel_dump_traceback_later()
         signal.alarm(0)
         signal.signal(signal.SIGALRM, old)
 

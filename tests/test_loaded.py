@@ -46,6 +46,8 @@ WRONG_MOMENTS = {
     "infinite means": (entry("_means", (0, 1), np.inf), "means hold NaN or infinite"),
     "NaN covariance": (entry("_covs", (0, 2, 1), np.nan), "covariances hold NaN or infinite"),
     "negative variance": (entry("_covs", (1, 2, 2), -1.0), "class 1 has a negative variance"),
+    "means too large": (entry("_means", (0, 1), 1e300), "means hold numbers too large to compute"),
+    "covariances too large": (entry("_covs", (0, 2, 2), 1e300), "covariances hold numbers too la"),
     "too many counts": (put("_counts", np.ones(3)), r"counts have the shape \(3,\), not \(2,\)"),
     "means of another width": (put("_means", np.ones((2, 3))), "have the shape"),
     "whole numbers": (put("_counts", np.array([3, 4])), "counts are not numbers"),
@@ -151,6 +153,9 @@ def test_a_model_file_is_checked(smuggled, wrong, inside):
         ("diagonal", "variances", -1.0),
         ("diagonal", "counts", -1.0),
         ("diagonal", "means", np.nan),
+        ("diagonal", "means", 1e300),  # with which a solver could run for ever
+        ("diagonal", "variances", 1e300),
+        ("frequent_directions", "rows", 1e300),
         ("frequent_directions", "rows", np.inf),
         ("frequent_directions", "lost", -1.0),
     ],

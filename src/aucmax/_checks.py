@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_array
 
 __all__ = [
+    "LARGEST",
     "check_array_of",
     "check_labels",
     "free_memory",
@@ -19,7 +20,7 @@ __all__ = [
     "sample_weights",
 ]
 
-_LARGEST = 1e75  # fourth powers are in the steps of solvers, and sums of them in bounds
+LARGEST = 1e75  # of values: fourth powers are in the steps of solvers, and sums of them in bounds
 _SMALLEST = 1e-150  # whose squares are hardly numbers
 
 
@@ -104,7 +105,7 @@ def refuse_sizes(X: Any, whole: bool = False) -> None:
     if not values.size:
         return
     peak = max(float(values.max()), -float(values.min()))
-    if peak > _LARGEST:
+    if peak > LARGEST:
         column = abs(X).max(axis=0)
         j = int(np.argmax(column.toarray() if sp.issparse(column) else column))
         raise ValueError(
@@ -131,9 +132,16 @@ def check_labels(classes: Any, names: Any, d: int) -> None:
 
 
 def check_array_of(
-    values: Any, shape: tuple[int, ...], what: str, low: float | None = None
+    values: Any,
+    shape: tuple[int, ...],
+    what: str,
+    low: float | None = None,
+    high: float = np.inf,
 ) -> None:
-    """Raise ValueError unless these are finite numbers of this shape, none below ``low``."""
+    """Raise ValueError unless these are finite numbers of this shape, from ``low`` to ``high``.
+
+    A little above ``high``, as rounding leaves them, is allowed.
+    """
     if not isinstance(values, np.ndarray) or values.dtype != np.float64:
         raise ValueError(f"its {what} are not numbers")
     if values.shape != shape:
@@ -142,6 +150,8 @@ def check_array_of(
         raise ValueError(f"its {what} hold NaN or infinite numbers")
     if low is not None and np.any(values < low):
         raise ValueError(f"its {what} hold negative numbers")
+    if np.any(np.abs(values) > 1.001 * high):
+        raise ValueError(f"its {what} hold numbers too large to compute with")
 
 
 def free_memory() -> int | None:

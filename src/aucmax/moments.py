@@ -25,7 +25,14 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from aucmax._checks import check_array_of, check_labels, refuse_nul, sample_weights
+from aucmax._checks import (
+    LARGEST,
+    check_array_of,
+    check_labels,
+    refuse_nul,
+    refuse_sizes,
+    sample_weights,
+)
 from aucmax._container import pack, unpack
 from aucmax.errors import ModelFileError
 from aucmax.products import sparse_gram
@@ -240,10 +247,7 @@ class ClassMoments:
                 rows, share = rows[share > 0], share[share > 0]
             if len(rows):
                 part = X if len(rows) == n_rows(X) else take_rows(X, rows)
-                with np.errstate(over="ignore", invalid="ignore"):  # told below
-                    sums = _block_moments(part, share)
-                _check_squares(np.einsum("jj->j", sums[2]))
-                parts.append((label, sums))
+                parts.append((label, _block_moments(part, share)))
         if self._d is None:
             self._set_features(n_features(X))
         if names is not None and self.feature_names is None and not self._counts.any():
@@ -475,8 +479,8 @@ class ClassMoments:
             raise ValueError("its number of features is not a whole number")
         check_labels(self._classes, self.feature_names, d)
         check_array_of(self._counts, (K,), "counts", low=0.0)
-        check_array_of(self._means, (K, d), "means")
-        check_array_of(self._covs, (K, d, d), "covariances")
+        check_array_of(self._means, (K, d), "means", high=LARGEST)
+        check_array_of(self._covs, (K, d, d), "covariances", high=LARGEST**2)
         for label, S in zip(self._classes.tolist(), self._covs, strict=True):
             variance = np.einsum("jj->j", S)
             if np.any(variance < 0.0):
@@ -601,6 +605,7 @@ def _checked(
     names = _get_feature_names(X)
     refuse_nul(y)
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+    refuse_sizes(X)
     y = column_or_1d(y, warn=False)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("y holds NaN or infinite labels; give every row a label.")
@@ -611,16 +616,6 @@ def _checked(
         sample_weights(sample_weight, X.shape[0]),
         None if names is None else [str(n) for n in names],
     )
-
-
-def _check_squares(variance: np.ndarray) -> None:
-    """Raise ValueError where values are so large that their squares are not finite."""
-    if not np.all(np.isfinite(variance)):
-        j = int(np.argmin(np.isfinite(variance)))
-        raise ValueError(
-            f"the values of feature {j} are so large that their squares overflow; divide the "
-            "features by a constant."
-        )
 
 
 def _block_moments(X: Rows, share: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:

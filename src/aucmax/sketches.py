@@ -17,13 +17,12 @@ from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from aucmax import products
-from aucmax._checks import check_array_of, check_labels, number, refuse_nul
+from aucmax._checks import LARGEST, check_array_of, check_labels, number, refuse_nul
 from aucmax.moments import (
     ClassMoments,
     ClassPart,
     _block_moments,
     _check_features,
-    _check_squares,
     _checked,
     check_weight,
     remainder,
@@ -93,10 +92,8 @@ class ClassSketch:
         """Return the arrays of one class from rows with positive weights."""
         total = float(share.sum())
         s, sign = share / total, np.ones(len(share))
-        with np.errstate(over="ignore", invalid="ignore"):  # told below
-            mean = products.class_means(X, sign, s)[0]
-            variance = products.class_variances(X, sign, s, mean, mean)[0]
-        _check_squares(variance)
+        mean = products.class_means(X, sign, s)[0]
+        variance = products.class_variances(X, sign, s, mean, mean)[0]
         return {"counts": total, "means": mean, "variances": variance}
 
     def _merge_class(self, k: int, part: dict[str, Any]) -> None:
@@ -285,7 +282,8 @@ class ClassSketch:
             raise ValueError(f"it does not hold {', '.join(blank)}")
         for name, zeros in blank.items():
             low = 0.0 if name in self._not_negative else None
-            check_array_of(self._parts[name], zeros.shape, name, low)
+            high = LARGEST if name == "means" else LARGEST**2
+            check_array_of(self._parts[name], zeros.shape, name, low, high)
 
     def _match(self, d: int, names: Sequence[str] | None) -> None:
         """Raise unless d features with these names fit what is here."""

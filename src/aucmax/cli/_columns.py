@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from aucmax._checks import LARGEST
 from aucmax.cli._inputs import inputs_of
 from aucmax.cli._options import Learning
 from aucmax.cli._shared import tell
@@ -99,17 +100,15 @@ def check_sizes(X: Any, names: Sequence[str] | None, file: str) -> None:
     Raises
     ------
     ValueError
-        The squares of a column cannot be summed.
+        A column is too large to compute with.
     """
     ends = [X.max(axis=0), -X.min(axis=0)]
     size = np.max([end.toarray().ravel() if hasattr(end, "nnz") else end for end in ends], axis=0)
     j = int(np.argmax(size))
-    with np.errstate(over="ignore"):
-        fits = np.isfinite(np.square(size[j]) * X.shape[0])
-    if not fits:
+    if size[j] > LARGEST:
         name = f"feature {j + 1}" if names is None else f"column {names[j]!r}"
         raise ValueError(
-            f"{file}: {name} has values as large as {size[j]:.1e}, whose squares overflow; divide "
+            f"{file}: {name} has values as large as {size[j]:.1e}, whose powers overflow; divide "
             "them by a constant."
         )
 
