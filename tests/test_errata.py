@@ -128,8 +128,10 @@ def test_erratum_7_vrspams_row_usps_is_letter(published):
     assert published["vrspam", "usps", "OPAUC"] == (0.8114, 0.0065)
     assert published["opauc_online", "letter", "OPAUC"] == (0.8114, 0.0065)
     assert published["opauc_online", "usps", "OPAUC"] == (0.9620, 0.0040)
-    # which is what SPAM's poster has for usps
+    # which is what SPAM's poster has for usps, and VRSPAM's first version for letter
     assert published["spam", "usps", "OPAUC"] == (0.9620, 0.0040)
+    for method in ("SPAM-L2", "SPAM-NET", "SOLAM", "OPAUC"):
+        assert published["vrspam", "letter", method] == published["spam", "usps", method]
 
 
 def test_erratum_7_two_deviations_are_those_of_german(published):
