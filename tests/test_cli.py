@@ -123,13 +123,13 @@ def files(tmp_path):
 @pytest.fixture
 def model(files, good):
     path = files / "m.aucmax"
-    good("train", files / "train.csv", "-o", path, "--target", "ill", "--alpha", 1e-4)
+    good("train", files / "train.csv", "-o", path, "--target", "ill", "--alpha", 1e-3)
     return files / "m.aucmax"
 
 
 @pytest.fixture
 def svm_model(files, good):
-    good("train", files / "train.svm", "-o", files / "s.aucmax", "--alpha", 1e-4)
+    good("train", files / "train.svm", "-o", files / "s.aucmax", "--alpha", 1e-3)
     return files / "s.aucmax"
 
 
@@ -208,7 +208,7 @@ def test_one_label_against_the_rest(files, good, bad):
     message = bad("train", path, "-o", files / "m", "--target", "ill")
     assert "3 different labels (a, b, c)" in message
     assert "--positive" in message
-    train = ("train", path, "-o", files / "m", "--target", "ill", "--alpha", 1e-4)
+    train = ("train", path, "-o", files / "m", "--target", "ill", "--alpha", 1e-3)
     out = good(*train, "--positive", "b", "--json")
     report = json.loads(out)
     assert (report["positive"], report["negative"]) == ("b", "not b")
@@ -223,7 +223,7 @@ def test_one_label_against_the_rest(files, good, bad):
 def test_a_solver_that_does_not_converge_warns_in_one_line(files, run):
     code, out, err = run(
         *("train", files / "train.csv", "-o", files / "m", "--target", "ill"),
-        *("--solver", "conjugate_gradient", "--max-iter", 1, "--tol", 1e-12),
+        *("--solver", "newton", "--loss", "squared_hinge", "--max-iter", 1, "--tol", 1e-12),
     )
     assert code == 0
     assert err.startswith("warning: ")

@@ -42,14 +42,15 @@ def splits(X, y, count):
 
 
 def test_no_data_set_is_forgotten():
-    assert set(BINARIZE) == set(datasets.names())
+    here = {name for name in datasets.names() if datasets.about(name).class_counts()}
+    assert set(BINARIZE) == here - {"sector.lvr"}  # a class of sector against the rest
 
 
 @pytest.mark.parametrize("scale", [None, "unit-norm"])
 @pytest.mark.parametrize("name", list(BINARIZE))
 def test_auto_reaches_tol_and_no_default_diverges(name, scale):
     X, y = binary(name, scale)
-    clf = AUCClassifier(random_state=0)
+    clf = AUCClassifier(standardize=0.0, random_state=0)
     best = clf.fit(X, y).objective_
     assert clf.optimality_ <= clf.tol
     for solver in ("spam", "vrspam"):
@@ -89,7 +90,7 @@ def test_working_sets_reach_tol(name):
 def test_vrspam_reaches_the_optimums_auc_in_ten_stages(name, split):
     X, y = binary(name, split=split)
     train, test = next(splits(X, y, 1))
-    exact = AUCClassifier(alpha=1e-4, tol=1e-8).fit(X[train], y[train])
+    exact = AUCClassifier(alpha=1e-4, standardize=0.0, tol=1e-8).fit(X[train], y[train])
     aim = metrics.roc_auc(y[test], exact.decision_function(X[test]))
     for seed in range(2):
         clf = AUCClassifier(alpha=1e-4, solver=solvers.VRSPAM(n_stages=10), random_state=seed)

@@ -235,7 +235,7 @@ def test_training_parts_that_are_not_the_rest_are_taken_as_given():
     for cv in ([(a, a) for a in halves], drawn, [(halves[0], halves[1]), (halves[0], halves[0])]):
         clf = AUCClassifierCV([0.1], losses=("square",), standardize=(0.0,), cv=cv).fit(X, y)
         for k, (train, test) in enumerate(cv):
-            alone = AUCClassifier(0.1).fit(X[train], y[train])
+            alone = AUCClassifier(0.1, standardize=0.0).fit(X[train], y[train])
             auc = roc_auc(y[test], alone.decision_function(X[test]))
             assert clf.auc_path_[k].item() == pytest.approx(auc, abs=1e-12)
 
