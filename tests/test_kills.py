@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning"),
 ]
 
-IN_CI = 12  # of each command
+IN_CI = 12  # of each command, but for slow ones
 PATIENCE = 120.0  # seconds
 OLD = b"what was there before\n"
 TEMPORARY = ".aucmax-"
@@ -87,6 +87,7 @@ class Command(NamedTuple):
     words: tuple[str, ...]
     writes: dict
     goes_on: tuple[str, ...] = ()  # those that it reads first
+    in_ci: int = IN_CI
 
 
 SMALL = ("--losses", "square", "--standardize", "0", "--folds", "2", "--alphas", "0.1,1")
@@ -107,6 +108,7 @@ COMMANDS = {
         ("compare", "rows.csv", "--solvers", "exact,spam", "--splits", "1", "--html", "out/c.html"),
         {"c.html": is_page},
     ),
+    "demo": Command(("demo", "--html", "out/d.html"), {"d.html": is_page}, in_ci=4),
     "reproduce": Command(
         ("reproduce", "vrspam-table", "--quick", "--runs", "1", "--data", "diabetes", "-o", "out"),
         {
@@ -330,6 +332,10 @@ def bench(tmp_path_factory):
         patch.setenv("AUCMAX_DATA", str(folder / "data"))
         patch.setenv("AUCMAX_CACHE", str(folder / "out"))
         patch.chdir(folder)
+        demo = sys.modules["aucmax.cli.demo"]  # of which one small data set is enough
+        small = demo._data(0)[0]
+        small = small._replace(X=small.X[:100, :5], y=small.y[:100], X_test=small.X_test[:, :5])
+        patch.setattr(demo, "_data", lambda seed: [small])
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield Bench(folder, f"http://127.0.0.1:{server.server_port}/binary")
@@ -341,7 +347,7 @@ def bench(tmp_path_factory):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_killed_at_random(bench, name):
-    for number in range(IN_CI):
+    for number in range(COMMANDS[name].in_ci):
         bench.attack(name, number)
     bench.runs_again(name)
 
