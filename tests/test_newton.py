@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from aucmax.solvers._truncated import truncated_cg
+from aucmax.solvers._krylov import minimise
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
@@ -235,17 +235,25 @@ def test_features_almost_too_small_to_square_end():
         assert clf.n_iter_ <= 10  # a step that moves nothing is the last
 
 
-def test_an_inner_system_stops_where_no_entry_is_large():
+def test_an_inner_system_stops_where_little_is_left():
     rng = np.random.RandomState(1)
     A = np.diag(np.geomspace(1.0, 1e-4, 30))
     A += 1e-6 * np.ones((30, 30))
     b = rng.normal(size=30)
+    lowest = -0.5 * b @ np.linalg.solve(A, b)
+    floor = np.linalg.eigvalsh(A)[0]
 
-    def solve(enough):
-        return truncated_cg(lambda v: A @ v, b, 1e-12, 500, lambda v: v, enough)
+    def solve(share):
+        return minimise(
+            lambda v: A @ v, b, lambda v: v, lambda gained, left: left <= share * gained, 500,
+            floor=floor * (1 - 1e-9),
+        )  # fmt: skip
 
-    x, steps = solve(1e-2)
-    assert 0 < np.abs(b - A @ x).max() <= 1e-2
-    exact, all_steps = solve(0.0)
-    assert steps < all_steps
-    assert np.linalg.norm(b - A @ exact) <= 1e-10
+    for share in (0.3, 1e-2, 1e-6):
+        found = solve(share)
+        value = 0.5 * found.x @ A @ found.x - b @ found.x
+        assert found.gained == pytest.approx(-value, rel=1e-9)
+        assert value - lowest <= found.left * (1 + 1e-9) + 1e-9 * abs(lowest)
+        assert found.left <= share * found.gained
+    assert solve(0.3).steps < solve(1e-6).steps
+    np.testing.assert_allclose(A @ solve(1e-20).x, b, atol=1e-8)
