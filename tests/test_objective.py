@@ -8,9 +8,10 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
 from aucmax.losses import LOSSES, UNIVARIATE_LOSSES
+from aucmax.moments import ClassMoments
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.penalties import ElasticNet
-from aucmax.problem import MemoryProblem
+from aucmax.problem import MemoryProblem, MomentsProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import CuttingPlane, Monitor
 from oracles import rows
@@ -254,8 +255,8 @@ def test_optimality_over_rows_vanishes_at_the_minimum_alone(name):
 
 def test_rows_are_needed_where_moments_do_not_do():
     X, y = rows(7)
-    goal = UnivariateObjective(
-        MemoryProblem(as_rows(X), y.astype(float)), UNIVARIATE_LOSSES["exp"], ElasticNet(0.1)
+    goal = Objective(
+        MomentsProblem(ClassMoments.from_data(X, y)), LOSSES["squared_hinge"], ElasticNet(0.1)
     )
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(ValueError, match="'squared_hinge' needs rows"):
         goal.hessian_product(np.zeros(5), np.zeros(5))

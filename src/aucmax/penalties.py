@@ -72,8 +72,8 @@ class ElasticNet:
             return c * linear - c * c * quadratic if np.isfinite(c) else 0.0
         if self.l1 == 0.0:
             bend = quadratic + 0.5 * float(v @ v) / self.l2
-            c = min(0.5 * linear / bend, most) if bend > 0.0 else 0.0
-            return c * linear - c * c * bend
+            c = min(0.5 * linear / bend, most) if bend > 0.0 else most
+            return c * linear - c * c * bend if np.isfinite(c) else 0.0
         return self._searched(linear, v, quadratic, most)
 
     def _searched(self, linear: float, v: np.ndarray, quadratic: float, most: float) -> float:
