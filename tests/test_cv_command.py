@@ -495,7 +495,7 @@ def test_values_too_large_are_named_as_in_the_file(tmp_path, bad, command):
     path = table_of(tmp_path / "huge.csv", {"a": np.arange(40), "h": h, "y": [0, 1, 1, 0] * 10})
     more = ("-o", tmp_path / "m.aucmax") if command == "train" else ()
     message = bad(command, path, *more)
-    assert "huge.csv: column 'h' has values as large as 2.0e+200, whose squares" in message
+    assert "huge.csv: column 'h' has values as large as 2.0e+200, whose powers" in message
     rows = np.column_stack([np.arange(40), h])
     dump_svmlight_file(rows, np.arange(40) % 2, str(tmp_path / "huge.svm"), zero_based=False)
     assert "huge.svm: feature 2 has values" in bad(command, tmp_path / "huge.svm", *more)
