@@ -260,6 +260,15 @@ def test_python_gets_the_remedy_as_arguments(tmp_path):
     np.testing.assert_array_equal(pd.isna(read.data), pd.isna(error.found.data))
 
 
+def test_control_characters_of_a_file_do_not_reach_the_terminal(tmp_path, run):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"a,y\n1,x\n2,\x1b[31mx\n3,x\x0b\nred,x\n")
+    code, _, err = run("train", path, "-o", tmp_path / "m.aucmax")
+    assert code == 2
+    assert r"3 different labels (\x1b[31mx, x, x\x0b)" in err
+    assert all(c.isprintable() or c == "\n" for c in err)
+
+
 def test_labels_are_part_of_the_pass(tmp_path, pasted, run):
     path = tmp_path / "a.csv"
     rows = frame()[["amount", "city", "class"]]

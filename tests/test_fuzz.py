@@ -414,7 +414,9 @@ OPTIONS = [
     *("--target", "--positive", "--drop", "--alpha", "--l1-ratio", "--loss", "--standardize"),
     *("--solver", "--tol", "--max-iter", "--seed", "--impute", "--one-hot", "--category", "--json"),
     *("-o", "--output", "--plot", "--html", "--k", "--fpr", "--confidence", "--by", "--top"),
-    *("--logistic", "--help", "-h", "--", "-x", "--no-such", "-"),
+    *("--logistic", "--help", "-h", "--", "-x", "--no-such", "-", "--sep", "--decimal", "--format"),
+    *("--dates", "--weight", "--groups", "--time", "--folds", "--alphas", "--losses", "--scale"),
+    *("--splits", "--test-size", "--against", "--binarize"),
 ]
 VALUES = [
     *(
@@ -435,24 +437,37 @@ VALUES = [
         "red",
     ),
     *("square", "hinge", "squared_hinge", "logistic", "exact", "spam", "auto", "newton", "sgd"),
+    *("n", ";", ",", "\t", "csv", "svmlight", "even-odd", "unit-norm", "1e-3,1", "exact,spam"),
     *("x" * 300, "\n", "é", "/", ".", "..", "/dev/null/x", "%s", "{}", "a,b", "0,1", "--json"),
 ]
+
+
+# the files that a command takes, and what makes it succeed soon
+USUAL = {
+    "train": (["rows.csv"], ["-o", "out.aucmax", "--one-hot"]),
+    "score": (["m.aucmax", "rows.svm"], []),
+    "evaluate": (["m.aucmax", "rows.svm"], []),
+    "show": (["m.aucmax"], []),
+    "cv": (
+        ["rows.csv"],
+        ["--one-hot", "--losses", "square", "--standardize", "0", "--folds", "2", "--alphas", "1"],
+    ),
+    "compare": (["rows.csv"], ["--one-hot", "--solvers", "exact,spam", "--splits", "1"]),
+}
 
 
 def attack_arguments(rng, folder):
     files = {"rows.csv": as_csv(), "rows.svm": as_svmlight(), "m.aucmax": models()[0]}
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    commands = ["train", "score", "evaluate", "show", "datasets", "", "x", "--version"]
+    commands = [*USUAL, "datasets", "", "x", "--version"]
     words = [commands[rng.integers(len(commands))]]
     names = [*files, "missing.csv"]
-    if words[0] in ("train", "score", "evaluate", "show") and rng.random() < 0.9:
-        wanted = {"train": ["rows.csv"], "show": ["m.aucmax"]}
-        usual = wanted.get(words[0], ["m.aucmax", "rows.svm"])
+    if words[0] in USUAL and rng.random() < 0.9:
+        usual, more = USUAL[words[0]]
         words += usual if rng.random() < 0.8 else [names[rng.integers(len(names))] for _ in usual]
-        if words[0] == "train" and rng.random() < 0.9:
-            words += ["-o", "out.aucmax", "--one-hot"]
-            words += ["--alpha", "1e-3"] if rng.random() < 0.8 else []
+        words += more if rng.random() < 0.9 else []
+        words += ["--alpha", "1e-3"] if words[0] == "train" and rng.random() < 0.8 else []
     for _ in range(rng.integers(0, 4)):
         words.append(OPTIONS[rng.integers(len(OPTIONS))])
         if rng.random() < 0.8:

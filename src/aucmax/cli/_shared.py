@@ -236,16 +236,23 @@ def _tell_of_table(error: TableError) -> None:
     """Print all that stands in the way of reading a table, and a command that solves it."""
     first, *more = error.report().split("\n")
     tell("error", first)
-    print(*more, sep="\n", end="\n" if more else "", file=sys.stderr)
+    print(*map(_visible, more), sep="\n", end="\n" if more else "", file=sys.stderr)
     if error.remedy:
         unsolved = any(one.remedy is None for one in error.obstacles)
         start = "Once that is corrected, this reads the rest" if unsolved else "This reads it"
-        print(f"{start}:\n  {command_line(error.remedy)}", file=sys.stderr)
+        print(f"{start}:\n  {_visible(command_line(error.remedy))}", file=sys.stderr)
 
 
 def tell(kind: str, message: str) -> None:
     """Print one line on stderr."""
-    print(f"{kind}: {' '.join(message.split())}", file=sys.stderr)
+    print(f"{kind}: {' '.join(_visible(message).split())}", file=sys.stderr)
+
+
+def _visible(text: str) -> str:
+    """Control characters, which a file's labels and names may hold, as their escapes."""
+    return "".join(
+        c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text
+    )
 
 
 @contextlib.contextmanager
