@@ -24,7 +24,7 @@ from oracles.pairs import (
     least_norm_optimum,
 )
 
-TIGHT = dict(tol=1e-12, max_iter=100_000)
+TIGHT = dict(tol=1e-13, max_iter=100_000, standardize=0.0)
 # coordinate descent on the whole matrix, on the matrices of working sets, and on their columns
 DESCENTS = tuple(f"coordinate_descent{path}" for path in ("", " on rows", " on columns"))
 # with an l1 part Newton's models are minimised on a matrix, or by products with the rows
@@ -159,9 +159,21 @@ def loss_of(solver):
     return SOLVERS[solver.split(" on ")[0]].losses[0]
 
 
+def tight(solver, rho=0.0):
+    """What rounding allows: more where a quadratic model tells J(w) − J*, not two values.
+
+    J is flat at its minimum: its gradient and coefficients have half of these digits.
+    """
+    if solver == "cutting_plane":
+        return 1e-12
+    if solver.endswith(("on columns", "on products")):
+        return 1e-14
+    return 1e-18 if rho == 0.0 else 1e-17 if rho < 1.0 else 1e-15
+
+
 def fit(data, alpha, rho=0.0, *, solver, **settings):
     X, y, weight = data
-    settings = TIGHT | settings
+    settings = TIGHT | ({"tol": 1e-12} if solver == "cutting_plane" else {}) | settings
     clf = AUCClassifier(alpha, rho, solver=solver, loss=loss_of(solver), **settings)
     return clf.fit(X, y, sample_weight=weight)
 
@@ -180,16 +192,21 @@ def close(got, expected, tol=1e-8):
 def test_l2_optimum_is_that_of_the_pairs(make, solver, alpha, gamma, named):
     data, loss = given(make), loss_of(solver)
     pairs = Pairs(*data, gamma=gamma)
-    clf = fit(data, alpha, solver=named(solver), standardize=gamma)
+    tol, rounding = tight(solver), 1e-14
+    clf = fit(data, alpha, solver=named(solver), standardize=gamma, tol=tol)
     w = pairs.from_features(clf.coef_[0])
     assert clf.solver_ == solver.split()[0]
-    assert pairs.optimality(w, alpha, 0.0, loss) <= (1e-9 if LOSSES[loss].smooth else 1e-8)
+    assert pairs.optimality(w, alpha, 0.0, loss) <= (1e-7 if LOSSES[loss].smooth else 1e-8)
     assert clf.objective_ == pytest.approx(pairs.objective(w, alpha, 0.0, loss), rel=1e-10)
-    assert clf.optimality_ <= 1e-12 or solver == "exact"
+    assert clf.optimality_ <= tol + rounding
     if LOSSES[loss].smooth:
         optimum = l2_optimum(pairs, alpha, loss)
-        close(w, optimum)
-        close(clf.coef_[0], pairs.to_features(optimum))
+        tol = 1e-8 if solver == "exact" else 2e-7
+        close(w, optimum, tol)
+        close(clf.coef_[0], pairs.to_features(optimum), tol)
+        # the reference is no better by more than ten times what is reported
+        lost = pairs.objective(w, alpha, 0.0, loss) - pairs.objective(optimum, alpha, 0.0, loss)
+        assert lost <= 10 * clf.optimality_ * (0.5 - clf.objective_) + rounding
 
 
 @each_problem
@@ -199,16 +216,18 @@ def test_l2_optimum_is_that_of_the_pairs(make, solver, alpha, gamma, named):
 def test_elastic_net_optimum_is_that_of_the_pairs(make, solver, penalty, gamma, named):
     data, loss = given(make), loss_of(solver)
     pairs = Pairs(*data, gamma=gamma)
-    clf = fit(data, *penalty, solver=named(solver), standardize=gamma, tol=1e-11)
+    tol = tight(solver, penalty[1])
+    clf = fit(data, *penalty, solver=named(solver), standardize=gamma, tol=tol)
     w = pairs.from_features(clf.coef_[0])
+    assert clf.optimality_ <= tol + 1e-14
     # by its optimality conditions, and against another minimiser
-    assert pairs.optimality(w, *penalty, loss) <= 1e-10
+    assert pairs.optimality(w, *penalty, loss) <= 2e-7
     optimum = elastic_net_optimum(pairs, *penalty, loss)
     assert pairs.objective(w, *penalty, loss) == pytest.approx(
         pairs.objective(optimum, *penalty, loss), rel=1e-11
     )
     if penalty[1] < 1.0:  # with an l2 part it is unique
-        close(w, optimum)
+        close(w, optimum, 2e-7)
         assert np.array_equal(w == 0, np.abs(optimum) < 1e-9)
 
 
@@ -241,9 +260,8 @@ def test_exact_reaches_the_minimum_where_there_are_many_minimisers(make):
     least = least_norm_optimum(pairs)
     assert pairs.optimality(clf.coef_[0], 0.0, 0.0) < 1e-9
     assert pairs.data_term(clf.coef_[0]) == pytest.approx(pairs.data_term(least), abs=1e-10)
-    # least norm in the features scaled to unit curvature of Σ₊+Σ₋
-    delta = -pairs.gradient(np.zeros_like(least))
-    unit = np.sqrt(np.maximum(np.diag(pairs.hessian()) - delta**2, 0.0))
+    # least norm in the features scaled to unit curvature of Σ₊+Σ₋+δδᵀ
+    unit = np.sqrt(np.maximum(np.diag(pairs.hessian()), 0.0))
     varies = unit > 1e-12
     scaled = Pairs(*data)
     scaled.D = scaled.D[:, varies] / unit[varies]
@@ -277,7 +295,8 @@ def test_iterative_solvers_without_a_penalty(make, solver):
 def test_separable_rows_without_a_penalty(solver):
     """δ lies outside the range of Σ₊+Σ₋: the minimum is 0, though (Σ₊+Σ₋)u = δ has no solution."""
     data = given(more_features_than_rows)
-    clf = fit(data, 0.0, solver=solver, tol=1e-6)
+    clf = fit(data, 0.0, solver=solver, tol=1e-12)
+    assert Pairs(*data).objective(clf.coef_[0], 0.0, 0.0) <= 1e-12
     assert Pairs(*data).optimality(clf.coef_[0], 0.0, 0.0) <= 1e-6
 
 
@@ -289,11 +308,11 @@ def test_all_solvers_agree_on_larger_problems(seed, alpha, gamma, named):
     X = sp.csr_array(X) if seed % 2 else X
     weight = np.random.RandomState(seed).rand(400) if seed > 1 else None
     fits = [
-        fit((X, y, weight), alpha, solver=named(solver), standardize=gamma)
+        fit((X, y, weight), alpha, solver=named(solver), standardize=gamma, tol=tight(solver))
         for solver in SQUARE_SOLVERS
     ]
     for clf in fits[1:]:
-        close(clf.coef_, fits[0].coef_, 1e-8)
+        close(clf.coef_, fits[0].coef_, 2e-7)
         assert clf.objective_ == pytest.approx(fits[0].objective_, rel=1e-12)
 
 
@@ -305,11 +324,12 @@ def test_working_sets_grow_to_the_matrix_solution(penalty, seed, solver, monkeyp
     X, y = rows(200 + seed, n=120, d=150, density=0.2)
     monkeypatch.setattr(coordinate_descent, "_FIRST_SET", 5)
     data = (sp.csr_array(X), y, None)
-    whole = fit(data, *penalty, solver="coordinate_descent", tol=1e-10)
-    sets = fit(data, *penalty, solver=named(solver), tol=1e-10)
+    whole = fit(data, *penalty, solver="coordinate_descent", tol=1e-15)
+    sets = fit(data, *penalty, solver=named(solver), tol=1e-14)
     assert np.count_nonzero(whole.coef_) > 10
-    close(sets.coef_, whole.coef_, 1e-7)
-    assert Pairs(*data).optimality(sets.coef_[0], *penalty) <= 1e-9
+    close(sets.coef_, whole.coef_, 1e-6)
+    assert sets.objective_ == pytest.approx(whole.objective_, rel=2e-14)
+    assert Pairs(*data).optimality(sets.coef_[0], *penalty) <= 2e-7
 
 
 @pytest.mark.parametrize("penalty", [(0.05, 0.0), (0.05, 0.5)], ids=["l2", "elastic_net"])
@@ -317,7 +337,7 @@ def test_working_sets_grow_to_the_matrix_solution(penalty, seed, solver, monkeyp
 def test_moments_alone_give_the_same_fit(penalty, gamma):
     data = given(weighted)
     from_rows = fit(data, *penalty, solver="coordinate_descent", standardize=gamma)
-    clf = AUCClassifier(*penalty, standardize=gamma, **TIGHT)
+    clf = AUCClassifier(*penalty, **TIGHT | {"standardize": gamma})
     clf.fit_moments(ClassMoments.from_data(*data))
     close(clf.coef_, from_rows.coef_)
     assert clf.objective_ == pytest.approx(from_rows.objective_, rel=1e-12)
@@ -338,19 +358,31 @@ def test_a_path_equals_separate_solves(make, gamma):
         MomentsProblem(ClassMoments.from_data(X, sign, weight)),
     ):
         problem = problem.scaled(gamma)
-        coefs, optimality = ConjugateGradient().solve_path(problem, alphas, tol=1e-13)
+        coefs, optimality = ConjugateGradient().solve_path(problem, alphas, tol=1e-22)
         assert coefs.shape == (6, problem.n_features)
-        assert optimality.max() <= 1e-12
+        assert optimality.max() <= 1e-21
         pairs = Pairs(X, y, weight, gamma=gamma)
-        for w, alpha, quality in zip(coefs, alphas, optimality, strict=True):
+        for w, alpha in zip(coefs, alphas, strict=True):
             close(w, l2_optimum(pairs, alpha), 1e-10)
             single = fit(
-                (X, y, weight), alpha, solver="conjugate_gradient", standardize=gamma, tol=1e-13
+                (X, y, weight), alpha, solver="conjugate_gradient", standardize=gamma, tol=1e-22
             )
             close(problem.to_features(w), single.coef_[0], 1e-10)
-            assert quality == pytest.approx(
-                Objective(problem, LOSSES["square"], L2(alpha)).optimality(w), abs=1e-15
-            )
+
+
+@pytest.mark.parametrize("make", [balanced, sparse, weighted, more_features_than_rows, imbalanced])
+@pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-6])
+def test_a_path_tells_how_far_it_is(make, tol):
+    X, y, weight = given(make)
+    sign, alphas = np.where(y == np.max(y), 1.0, -1.0), np.array([1e-2, 1e-4, 1.0])
+    problem, pairs = MemoryProblem(as_rows(X), sign, weight), Pairs(X, y, weight)
+    coefs, optimality = ConjugateGradient().solve_path(problem, alphas, tol=tol)
+    for w, alpha, quality in zip(coefs, alphas, optimality, strict=True):
+        least = pairs.objective(l2_optimum(pairs, alpha), alpha, 0.0)
+        lost = (pairs.objective(w, alpha, 0.0) - least) / (0.5 - least)
+        assert lost - 1e-13 <= quality <= tol
+        bound = Objective(problem, LOSSES["square"], L2(alpha)).optimality(w)
+        assert quality <= bound * (1 + 1e-9) + 1e-15
 
 
 def test_a_path_costs_the_products_of_its_hardest_member(monkeypatch):
@@ -491,14 +523,19 @@ def test_objective_and_optimality_are_those_of_the_pairs(make, gamma, penalty):
     """Also far from the optimum: at a rough solution, and with rows as well as from moments."""
     data = given(make)
     pairs = Pairs(*data, gamma=gamma)
-    with pytest.warns(ConvergenceWarning):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
         clf = fit(data, *PENALTIES[penalty], standardize=gamma, max_iter=1, tol=1e-300,
                   solver="coordinate_descent")  # fmt: skip
-    w = pairs.from_features(clf.coef_[0])
-    assert clf.objective_ == pytest.approx(pairs.objective(w, *PENALTIES[penalty]), rel=1e-9)
-    assert clf.optimality_ == pytest.approx(
-        pairs.optimality(w, *PENALTIES[penalty]), rel=1e-6, abs=1e-11
-    )
+    w, penalty = pairs.from_features(clf.coef_[0]), PENALTIES[penalty]
+    now = pairs.objective(w, *penalty)
+    assert clf.objective_ == pytest.approx(now, rel=1e-9)
+    best = elastic_net_optimum(pairs, *penalty) if penalty[1] else l2_optimum(pairs, penalty[0])
+    least = pairs.objective(best, *penalty)
+    lost = (now - least) / (0.5 - least) if least < 0.5 else 0.0
+    gap = pairs.gap(w, *penalty)
+    assert lost <= 10 * clf.optimality_ + 1e-12
+    assert clf.optimality_ <= gap / (0.5 - now + gap) * (1 + 1e-6) + 1e-11
 
 
 @each_problem
@@ -523,16 +560,24 @@ def test_value_gradient_and_optimality_anywhere(make, gamma, loss):
             close(objective.gradient(w), pairs.gradient(w, loss))
             close(objective.hessian_product(w, v), pairs.hessian(w, loss) @ v)
             for at in (w, zero):
+                gap = objective.gap(*objective.data_term(at), at)
                 if LOSSES[loss].smooth:
-                    expected = pairs.optimality(at, 0.2, rho, loss)
-                    assert objective.optimality(at) == pytest.approx(expected, rel=1e-7, abs=1e-12)
+                    expected = pairs.gap(at, 0.2, rho, loss)
+                    assert gap == pytest.approx(expected, rel=1e-6, abs=1e-13)
                 else:  # it says how low J may be, at most
-                    low = objective.value(at) - 0.5 * objective.optimality(at)
+                    low = objective.value(at) - gap
                     downhill = -0.5 * pairs.gradient(zero, loss)
                     for other in (w, zero, 0.1 * v, downhill, 0.1 * downhill):
                         assert low <= pairs.objective(other, 0.2, rho, loss) + 1e-12
             value, optimality = objective.evaluate(w)
             assert (value, optimality) == (objective.value(w), objective.optimality(w))
+            gap = objective.gap(*objective.data_term(w), w)
+            assert optimality == pytest.approx(gap / (0.5 - value + gap), rel=1e-12)
+
+
+def many_rows():
+    """More than conjugate gradient takes its preconditioner from, so that it needs some steps."""
+    return rows(1, n=3000, d=6, share=0.5)
 
 
 def test_the_tolerance_is_kept_and_a_miss_is_told(named):
@@ -541,21 +586,23 @@ def test_the_tolerance_is_kept_and_a_miss_is_told(named):
         for tol in (1e-2, 1e-5, 1e-9):
             clf = fit(data, 1e-3, solver=named(solver), tol=tol)
             pairs, w = Pairs(*data), clf.coef_[0]
-            if clf.loss == "hinge":  # the kinks' slopes are known at the optimum only
+            if clf.loss == "hinge":
                 best = fit(data, 1e-3, solver=solver).coef_[0]
                 assert pairs.hinge_gap(best, 1e-3) <= 1e-8
-                found = (clf.objective_ - pairs.objective(best, 1e-3, 0.0, "hinge")) / 0.5
             else:
-                found = pairs.optimality(w, 1e-3, 0.0, clf.loss)
-            assert found <= tol * (1 + 1e-6) + 1e-14
-            assert clf.optimality_ <= tol or solver == "exact"
+                best = l2_optimum(pairs, 1e-3, clf.loss)
+            now, least = (pairs.objective(v, 1e-3, 0.0, clf.loss) for v in (w, best))
+            lost = (now - least) / (0.5 - least)
+            assert lost <= clf.optimality_ * (1 + 1e-6) + 1e-13
+            assert clf.optimality_ <= tol
+    data = (*many_rows(), None)
     for solver in ("conjugate_gradient", "coordinate_descent", "newton", "cutting_plane"):
         with pytest.warns(ConvergenceWarning, match=r"optimality .* > tol=1e-300; raise max_iter"):
             fit(data, 1e-3, solver=solver, max_iter=1, tol=1e-300)
 
 
 def test_a_warm_start_at_the_optimum_takes_one_look():
-    X, y, _ = given(balanced)
+    X, y = many_rows()
     for solver in ("conjugate_gradient", "coordinate_descent", "newton"):
         settings = dict(loss=loss_of(solver), warm_start=True, tol=1e-8)
         clf = AUCClassifier(0.1, solver=solver, **settings).fit(X, y)
@@ -571,9 +618,10 @@ def test_a_warm_start_at_the_optimum_takes_one_look():
 @pytest.mark.parametrize("gamma", [0.0, 1.0])
 def test_dense_and_sparse_rows_give_the_same(solver, penalty, gamma, named):
     X, y, weight = given(sparse_weighted)
-    settings = dict(solver=named(solver), standardize=gamma)
+    tol = tight(solver, PENALTIES[penalty][1])
+    settings = dict(solver=named(solver), standardize=gamma, tol=tol)
     a, b = (fit((Z, y, weight), *PENALTIES[penalty], **settings) for Z in (X, X.toarray()))
-    close(a.coef_, b.coef_, 1e-9)
+    close(a.coef_, b.coef_, 2e-8)
 
 
 @each_solve
@@ -581,11 +629,12 @@ def test_dense_and_sparse_rows_give_the_same(solver, penalty, gamma, named):
 def test_weights_are_repetitions(solver, penalty, gamma, named):
     X, y, _ = given(balanced)
     times = np.random.RandomState(3).randint(0, 4, size=len(y))
-    settings = dict(solver=named(solver), standardize=gamma)
+    tol = tight(solver, PENALTIES[penalty][1])
+    settings = dict(solver=named(solver), standardize=gamma, tol=tol)
     a = fit((X, y, times), *PENALTIES[penalty], **settings)
     b = fit((X.repeat(times, axis=0), y.repeat(times), None), *PENALTIES[penalty], **settings)
-    close(a.coef_, b.coef_, 1e-9)
-    close(a.intercept_, b.intercept_, 1e-9)
+    close(a.coef_, b.coef_, 2e-8)
+    close(a.intercept_, b.intercept_, 2e-8)
 
 
 @each_solve

@@ -6,7 +6,7 @@ D holds the differences x − x′ of all pairs, q their weights, which sum to 1
 """
 
 import numpy as np
-from scipy.optimize import lsq_linear
+from scipy.optimize import lsq_linear, minimize_scalar
 
 __all__ = [
     "LOSSES",
@@ -76,6 +76,31 @@ class Pairs:
             return self.hinge_gap(w, alpha)
         distance = distance_to_subdifferential(-self.gradient(w, loss), w, alpha, rho)
         return distance.max() / np.abs(self.gradient(np.zeros_like(w), loss)).max()
+
+    def gap(self, w, alpha, rho, loss="square"):
+        """J(w) − D(cβ) for the best c ≥ 0, β the slopes of the pairs at w; a loss of squares.
+
+        ½ Σ q (1 − t)² has the dual D(β) = Σ β − Σ β²/(2q) − Ω*(βD), which is at most J's minimum
+        whatever β.
+        """
+        slope = -0.5 * LOSSES[loss](self.D @ w)[1]
+        beta, v = self.q * slope, (self.q * slope) @ self.D
+
+        def lost(c):
+            u = c * v
+            if rho == 1:
+                conjugate = 0.0
+            else:
+                over = np.maximum(np.abs(u) - alpha * rho, 0)
+                conjugate = over @ over / (2 * alpha * (1 - rho))
+            return -(c * beta.sum() - c**2 * (beta @ slope) / 2 - conjugate)
+
+        most = 1e3
+        if rho == 1 and v.any():
+            most = min(most, alpha / np.abs(v).max())
+        found = minimize_scalar(lost, (0, most), bounds=(0, most), options={"xatol": 1e-13})
+        lower = max(0.0, -found.fun, -lost(most))
+        return self.objective(w, alpha, rho, loss) - lower
 
     def hinge_gap(self, w, alpha, band=1e-5):
         """(J(w) − D(β))/J(0) for the best weights β in [0, 1] on the slopes of pairs at the kink.
