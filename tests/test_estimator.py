@@ -200,7 +200,7 @@ class TestAttributes:
         assert loose.set_params(callback=lambda p: False).fit(X, y).n_iter_ < 20
 
     def test_solver_settings_win_over_the_estimator(self):
-        X, y = problem(n=300, d=20)
+        X, y = problem(n=3000, d=20)
         own = solvers.ConjugateGradient(tol=1e-12)
         tight = AUCClassifier(solver=own, tol=0.5).fit(X, y)
         assert (
@@ -210,15 +210,15 @@ class TestAttributes:
         )
 
     def test_warm_start_begins_at_coef(self):
-        X, y = problem(n=300, d=40)
-        clf = AUCClassifier(solver="conjugate_gradient", tol=1e-10, warm_start=True).fit(X, y)
+        X, y = problem(n=3000, d=40)
+        clf = AUCClassifier(0.1, solver="conjugate_gradient", tol=1e-8, warm_start=True).fit(X, y)
         cold = clf.n_iter_
         assert clf.fit(X, y).n_iter_ < cold
         net = AUCClassifier(l1_ratio=0.5, tol=1e-8, warm_start=True).fit(X, y)
         assert net.fit(X, y).n_iter_ == 1
 
     def test_the_iteration_limit_warns(self):
-        X, y = problem(n=300, d=40)
+        X, y = problem(n=3000, d=40)
         with pytest.warns(ConvergenceWarning, match="conjugate gradient stopped after 2 steps"):
             AUCClassifier(solver="conjugate_gradient", max_iter=2, tol=1e-12).fit(X, y)
 

