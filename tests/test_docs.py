@@ -184,7 +184,7 @@ NAMED = {
     "solvers": solvers,
     "ElasticNet": ElasticNet(1.0),
     "objective": _OBJECTIVE,
-    "monitor": Monitor(_OBJECTIVE, tol=1e-4),
+    "monitor": Monitor(_OBJECTIVE),
 }
 
 
