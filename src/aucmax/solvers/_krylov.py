@@ -172,7 +172,7 @@ def preconditioner(objective: Objective, alpha: float) -> tuple[Product, float]:
     if not np.any(curvature > 0.0):
         return (lambda v: v), alpha
     curvature = np.where(curvature > 0.0, curvature, float(curvature.max()))
-    if problem.n_features <= _SMALL:
+    if problem.n_features <= _SMALL and (problem.has_rows or problem.knows_moments):
         matrix = _correlations(objective, alpha)
         scale = 1.0 / np.sqrt(curvature)
         try:
