@@ -145,6 +145,8 @@ def _solved(system: np.ndarray, l2: float, right: np.ndarray) -> np.ndarray | No
         return right
     diagonal = np.einsum("jj->j", system)
     diagonal += l2
+    if not np.all(diagonal > 0.0):
+        return None
     unit = 1.0 / np.sqrt(diagonal)  # Cholesky's verdict must not depend on units
     system *= unit
     system *= unit[:, None]
