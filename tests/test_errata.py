@@ -163,7 +163,10 @@ def best_auc(X, y, splits=5):
     for seed in range(splits):
         order = np.random.RandomState(seed).permutation(len(y))
         train, test = np.split(order, [int(0.8 * len(y))])
-        models = [AUCClassifier(a, solver="exact").fit(X[train], y[train]) for a in ALPHAS]
+        models = [
+            AUCClassifier(a, standardize=0.0, solver="exact").fit(X[train], y[train])
+            for a in ALPHAS
+        ]
         found.append([metrics.roc_auc(y[test], m.decision_function(X[test])) for m in models])
     return np.mean(found, axis=0).max()
 

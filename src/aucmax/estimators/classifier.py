@@ -111,7 +111,7 @@ class AUCClassifier(SolvedScorer):
 
     def __init__(
         self,
-        alpha: float = 1e-3,
+        alpha: float = 3e-4,
         l1_ratio: float = 0.0,
         *,
         loss: str = "square",

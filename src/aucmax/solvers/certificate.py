@@ -53,7 +53,7 @@ class Certificate:
             gap = objective.gap(value, gradient, w)
         while total - self._lowest < 2.0 * self._slack and self._efforts:
             self._sharpen(*self._efforts.pop(0))
-        gap = min(gap, max(total - self._lowest, objective.rounding(w)))
+        gap = max(min(gap, total - self._lowest), objective.rounding(w))
         return total, objective.relative(gap, total)
 
     def _sharpen(self, sharpness: float, products: int) -> None:
