@@ -661,6 +661,7 @@ def test_numbers_say_neither_more_nor_less():
 
 def test_a_difference_is_written_so_that_its_sign_shows():
     assert difference_text(0.0123, -0.002, 0.0266) == ("+0.0123", "-0.0020 to +0.0266")
+    assert difference_text(0.0028, -3e-5, 0.0056) == ("+0.00280", "-0.00003 to +0.00560")
     assert difference_text(3e-5, 1e-5, 5e-5) == ("+0.000030", "+0.000010 to +0.000050")
     assert difference_text(-0.2, -0.3, -4e-6) == ("-0.2000000", "-0.3000000 to -0.0000040")
     assert difference_text(-0.2, -0.4, 3e-9) == ("-0.2000", "-0.4000 to +0.0000")  # a tie

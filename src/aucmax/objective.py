@@ -144,9 +144,14 @@ class Objective:
             return total, self.relative(self.gap(value, gradient, w), total)
 
     def rounding(self, w: np.ndarray) -> float:
-        """Return the size of rounding errors in J(w): below it no difference tells anything."""
-        terms = float(np.abs(self._slope_at_zero) @ np.abs(w)) + self.penalty.value(w)
-        return float(np.finfo(float).eps) * terms
+        """Return the size of rounding errors in J(w): below it no difference tells anything.
+
+        Those of its terms: the slope's, the penalty's, and those of sums of squares where features
+        nearly cancel.
+        """
+        linear = float(np.abs(self._slope_at_zero) @ np.abs(w))
+        spread = float(np.abs(w) @ np.sqrt(np.maximum(self.curvature(), 0.0)))
+        return float(np.finfo(float).eps) * (linear + spread**2 + self.penalty.value(w))
 
     @cached_property
     def _slope_at_zero(self) -> np.ndarray:

@@ -3,6 +3,7 @@
 __all__ = ["auc_text", "difference_text", "gap_text", "interval_text", "p_text", "p_words"]
 
 _MOST_DIGITS = 12
+_SHOWN = 1e-6  # what is nearer to 0 than that is written as 0 in an interval that holds 0
 _LEAST_P = 1e-16  # below it the tails of no test are to be trusted
 
 
@@ -63,10 +64,11 @@ def difference_text(difference: float, low: float, high: float) -> tuple[str, st
     difference, low, high = (
         0.0 if abs(value) < 1e-12 else value for value in (difference, low, high)
     )
-    # two figures of the interval's reach, or of the end by which it misses 0
+    # two figures of the interval's reach, or of the end by which it misses 0; one of an end near 0
     size = (high - low) / 2 if low <= 0 <= high else min(abs(low), abs(high))
+    least = min((abs(end) for end in (low, high) if abs(end) >= _SHOWN), default=1.0)
     digits = 4
-    while digits < _MOST_DIGITS and 0 < size * 10**digits < 10:
+    while digits < _MOST_DIGITS and (0 < size * 10**digits < 10 or least * 10**digits < 0.5):
         digits += 1
     here, start, end = (f"{value:+.{digits}f}" for value in (difference, low, high))
     return here, f"{start} to {end}"
