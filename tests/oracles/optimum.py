@@ -107,3 +107,32 @@ def _lasso(A, b, l1):
             u[S] = _solve(A[np.ix_(S, S)], -(b[S] + l1[S] * np.sign(v[S])))
             best = min(best, (value(u), u), key=lambda pair: pair[0])
     return best[1]
+
+
+def program(D, share, l2, l1, power=1):
+    """The least share·max(0, 1 − Dw)^power + ½ l2 ‖w‖² + l1 ‖w‖₁, as a quadratic program.
+
+    Over (w⁺, w⁻, ξ) ≥ 0 with w = w⁺ − w⁻ and ξ ≥ 1 − Dw, in columns of mean square 1.
+    """
+    n, d = D.shape
+    scale = np.sqrt(np.mean(D**2, axis=0))
+    scale[scale == 0.0] = 1.0
+    D, l2, l1 = D / scale, l2 / scale**2, l1 / scale
+    bend = sp.diags(2.0 * share if power == 2 else 0.0 * share)
+    cross = sp.diags(np.broadcast_to(l2, d))
+    quadratic = sp.block_diag([sp.bmat([[cross, -cross], [-cross, cross]]), bend])
+    linear = np.r_[np.full(d, l1), np.full(d, l1), 0.0 * share if power == 2 else share]
+    rows = sp.vstack([sp.hstack([-D, D, -sp.identity(n)]), -sp.identity(2 * d + n)], format="csc")
+    limits = np.r_[-np.ones(n), np.zeros(2 * d + n)]
+    settings = clarabel.DefaultSettings()
+    settings.verbose, settings.max_threads = False, 1
+    settings.direct_solve_method = "qdldl"
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    found = clarabel.DefaultSolver(
+        sp.triu(quadratic, format="csc"), linear, rows, limits,
+        [clarabel.NonnegativeConeT(2 * n + 2 * d)], settings,
+    ).solve()  # fmt: skip
+    v = np.array(found.x)
+    w = v[:d] - v[d : 2 * d]
+    value = share @ np.maximum(1 - D @ w, 0.0) ** power
+    return value + 0.5 * l2 @ w**2 + l1 @ np.abs(w), w / scale
