@@ -3,7 +3,10 @@
 import csv
 import io
 import json
+import os
 import shlex
+import shutil
+import subprocess
 import warnings
 
 import numpy as np
@@ -242,6 +245,23 @@ def test_a_saved_row_index_is_one_of_many_things(tmp_path, pasted):
     assert err.splitlines()[-1].endswith("--drop '' --one-hot --dates")
     assert "(from 3 columns)" in out
     pasted("train", path, "--drop", "city", "--drop", "day", "-o", tmp_path / "m", *FIT)
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.parametrize(
+    "label", ["\n", "\t\r", "it's\n\\n", "\x1b[1m", "\x07f", "é\u2028b", "\x85"]
+)
+def test_the_advice_is_one_line_whatever_was_typed(tmp_path, run, label):
+    path = tmp_path / "a.csv"
+    frame().to_csv(path)
+    typed = ("compare", str(path), "--positive", label)
+    code, _, err = run(*typed)
+    *_, start, command = err.split("\n  ")
+    assert (code, start.endswith("reads it:")) == (2, True)
+    assert command.removesuffix("\n").isprintable()
+    words = subprocess.run(["bash", "-c", f"printf '%s\\0' {command}"], stdout=subprocess.PIPE)
+    name, *pasted = os.fsdecode(words.stdout).split("\0")[:-1]
+    assert (name, *pasted[:4]) == ("aucmax", *typed)
 
 
 def test_python_gets_the_remedy_as_arguments(tmp_path):

@@ -9,6 +9,7 @@ import errno
 import inspect
 import json
 import math
+import os
 import shlex
 import signal
 import sys
@@ -97,7 +98,24 @@ def command_line(more: Mapping[str, Any] | None = None) -> str:
         for text in value if isinstance(value, list) else [value]:
             # a value that starts with a dash would look like an option
             words += [f"{flag}={text}"] if text.startswith("-") else [flag, text]
-    return shlex.join(words)
+    return " ".join(map(_quoted, words))
+
+
+def _quoted(word: str) -> str:
+    """A word as a shell takes it, on one line: what cannot be printed as in bash's ``$'\\n'``."""
+    if word.isprintable():
+        return shlex.quote(word)
+    return "$'" + "".join(map(_escaped, word)) + "'"
+
+
+def _escaped(c: str) -> str:
+    if c in "\\'":
+        return "\\" + c
+    if c.isprintable():
+        return c
+    if c.isascii():
+        return c.encode("unicode_escape").decode()
+    return "".join(f"\\x{byte:02x}" for byte in os.fsencode(c))
 
 
 # ---- errors
@@ -240,7 +258,7 @@ def _tell_of_table(error: TableError) -> None:
     if error.remedy:
         unsolved = any(one.remedy is None for one in error.obstacles)
         start = "Once that is corrected, this reads the rest" if unsolved else "This reads it"
-        print(f"{start}:\n  {_visible(command_line(error.remedy))}", file=sys.stderr)
+        print(f"{start}:\n  {command_line(error.remedy)}", file=sys.stderr)
 
 
 def tell(kind: str, message: str) -> None:
