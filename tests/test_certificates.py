@@ -148,13 +148,8 @@ def sampled(name, n, d, seed=0):
     return X[:, kept], y
 
 
-CANCELLING = pytest.mark.xfail(reason="rounding is told too small where features nearly cancel")
-
-
 @pytest.mark.data
-@pytest.mark.parametrize(
-    "name", [n if n != "sector" else pytest.param(n, marks=CANCELLING) for n in NAMES]
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_no_certificate_is_false_on_real_data(name):
     X, y = sampled(name, 240, 24)
     for form in FORMS.values():
@@ -215,8 +210,11 @@ def few_entries(n=300, d=20, seed=0):
 MADE = {make.__name__: make for make in (eight_features, near_copies, few_entries)}
 
 
+SILENT = pytest.mark.xfail(reason="no warning where rounding alone is above the tolerance")
+
+
 @pytest.mark.parametrize(
-    "form", [as_given, other_units, pytest.param(mixed, marks=CANCELLING)], ids=FORMS
+    "form", [as_given, other_units, pytest.param(mixed, marks=SILENT)], ids=FORMS
 )
 @pytest.mark.parametrize("make", MADE.values(), ids=MADE)
 def test_no_certificate_is_false_on_made_data(make, form):

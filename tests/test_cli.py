@@ -182,7 +182,7 @@ def test_a_trained_model_forgets_rows_given_by_name(files, model):
     labels = np.array(["no", "yes"])[y]
     forgot = load(model).forget(pandas.DataFrame(X[:20], columns=NAMES), labels[:20])
     assert forgot.feature_names_in_.tolist() == NAMES
-    refit = AUCClassifier().fit(X[20:], labels[20:])
+    refit = AUCClassifier(1e-3).fit(X[20:], labels[20:])
     np.testing.assert_allclose(forgot.coef_, refit.coef_, rtol=1e-8)
 
 
@@ -213,7 +213,7 @@ def test_one_label_against_the_rest(files, good, bad):
     report = json.loads(out)
     assert (report["positive"], report["negative"]) == ("b", "not b")
     assert report["positives"] == np.sum(labels == "b")
-    expected = AUCClassifier().fit(X, labels == "b")
+    expected = AUCClassifier(1e-3).fit(X, labels == "b")
     np.testing.assert_allclose(load(files / "m").coef_, expected.coef_, rtol=1e-10)
     report = json.loads(good("evaluate", files / "m", path, "--json"))
     auc = metrics.roc_auc(labels == "b", expected.decision_function(X))
@@ -243,7 +243,7 @@ def read_scores(text):
 @pytest.mark.parametrize("name", ["test.csv", "test.parquet"])
 def test_scores_are_those_of_the_model(files, model, good, name):
     X, _ = made(80, 1)
-    clf = AUCClassifier().fit(*made(120, 0))
+    clf = AUCClassifier(1e-3).fit(*made(120, 0))
     scores, labels = read_scores(good("score", model, files / name))
     np.testing.assert_allclose(scores, clf.decision_function(X), rtol=1e-12)
     assert labels == np.array(["no", "yes"])[clf.predict(X)].tolist()
@@ -308,7 +308,7 @@ def test_a_pipeline_saved_from_python_scores_too(files, good):
 
 def test_evaluate_gives_the_metrics_of_the_scores(files, model, good):
     X, y = made(80, 1)
-    score = AUCClassifier().fit(*made(120, 0)).decision_function(X)
+    score = AUCClassifier(1e-3).fit(*made(120, 0)).decision_function(X)
     out = good(
         *("evaluate", model, files / "test.csv", "--json"),
         *("--k", 7, "--fpr", 0.2, "--confidence", 0.9),
@@ -412,7 +412,7 @@ def test_show_lists_the_largest_weights_by_name(model, good):
     report = json.loads(good("show", model, "--json", "--top", 2))
     assert [row["feature"] for row in report["weights"]] == [NAMES[j] for j in order[:2]]
     assert [row["weight"] for row in report["weights"]] == clf.coef_[0][order[:2]].tolist()
-    assert report["settings"]["alpha"] == 1e-4
+    assert report["settings"]["alpha"] == 1e-3
     assert report["solver"] == "exact"
     assert report["objective"] == clf.objective_
     assert report["optimality"] == clf.optimality_
