@@ -244,7 +244,8 @@ def test_a_table_is_fits_on_its_splits(run, tmp_path):
     parts = splits_of(positive, Protocol(1, 3, "nested", 300, True, 0))
     mine = [row for row in rows if row["method"] == REFERENCE]
     for row, (train, test) in zip(mine, parts, strict=True):
-        model = AUCClassifier(float(row["alpha"]), max_iter=2000).fit(X[train], positive[train])
+        model = AUCClassifier(float(row["alpha"]), standardize=0.0, max_iter=2000)
+        model.fit(X[train], positive[train])
         auc = metrics.roc_auc(positive[test], model.decision_function(X[test]))
         assert float(row["auc"]) == pytest.approx(auc, abs=1e-9)
         assert float(row["optimality"]) < 1e-4
@@ -387,7 +388,7 @@ def test_class_means_are_where_the_optimum_goes():
     source = next(s for s in CATALOGUE["spam-table"].sources if s.name == "diabetes")
     X, y = source.load()
     means = METHODS["class means"].build({}, facts_of(X, y), 0).fit(X, y)
-    far = AUCClassifier(1e9, tol=1e-12).fit(X, y)
+    far = AUCClassifier(1e9, standardize=0.0, tol=1e-12).fit(X, y)
     assert roc_auc(y, means.decision_function(X)) == pytest.approx(
         roc_auc(y, far.decision_function(X)), abs=1e-9
     )
