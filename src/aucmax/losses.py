@@ -246,7 +246,23 @@ class _HingePairs:
         return np.zeros(len(self.z))
 
 
-class RoundedHinge(PairwiseLoss):
+class _Rounded:
+    """A hinge with a parabola over its kink, from t = 1 − width/2 to 1 + width/2."""
+
+    name = "rounded_hinge"
+
+    def __init__(self, width: float) -> None:
+        self.width = width
+
+    def point(self, t: np.ndarray) -> np.ndarray:
+        slope = self.derivative(t)
+        return np.where(slope > -1.0, 0.5 * self.width * slope**2, 1.0 - t)
+
+    def derivative(self, t: np.ndarray) -> np.ndarray:
+        return -np.clip(0.5 + (1.0 - t) / self.width, 0.0, 1.0)
+
+
+class RoundedHinge(_Rounded, PairwiseLoss):
     """The hinge with a parabola over the kink, from t = 1 − width/2 to 1 + width/2.
 
     Nowhere below the hinge, nor more than width/8 above it: the difference of two squared hinges
@@ -256,17 +272,6 @@ class RoundedHinge(PairwiseLoss):
     ----------
     width : float
     """
-
-    name = "rounded_hinge"
-
-    def __init__(self, width: float) -> None:
-        self.width = width
-
-    def point(self, t: np.ndarray) -> np.ndarray:
-        return _rounded(t, self.width)
-
-    def derivative(self, t: np.ndarray) -> np.ndarray:
-        return _rounded_slope(t, self.width)
 
     def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "_RoundedPairs":
         far, near = (
@@ -414,7 +419,7 @@ class UnivariateHinge(UnivariateLoss):
         return RoundedMargin(width)
 
 
-class RoundedMargin(UnivariateLoss):
+class RoundedMargin(_Rounded, UnivariateLoss):
     """`RoundedHinge` at the margins of single rows.
 
     Parameters
@@ -422,28 +427,8 @@ class RoundedMargin(UnivariateLoss):
     width : float
     """
 
-    name = "rounded_hinge"
-
-    def __init__(self, width: float) -> None:
-        self.width = width
-
-    def point(self, t: np.ndarray) -> np.ndarray:
-        return _rounded(t, self.width)
-
-    def derivative(self, t: np.ndarray) -> np.ndarray:
-        return _rounded_slope(t, self.width)
-
     def curvature(self, t: np.ndarray) -> np.ndarray:
         return (np.abs(1.0 - t) < 0.5 * self.width) / self.width
-
-
-def _rounded(t: np.ndarray, width: float) -> np.ndarray:
-    inside = np.clip(0.5 + (1.0 - t) / width, 0.0, 1.0)
-    return np.where(inside < 1.0, 0.5 * width * inside**2, 1.0 - t)
-
-
-def _rounded_slope(t: np.ndarray, width: float) -> np.ndarray:
-    return -np.clip(0.5 + (1.0 - t) / width, 0.0, 1.0)
 
 
 UNIVARIATE_LOSSES: dict[str, UnivariateLoss] = {
