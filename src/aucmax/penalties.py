@@ -168,23 +168,6 @@ class L2Ball(L2):
     ) -> float:
         return self._searched(max(linear, 0.0), v, quadratic, most)
 
-    def distance(self, gradient: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Return |gradient + αw| inside the ball; on its sphere |gradient + αw + λw|.
-
-        There λ ≥ 0 is such that the largest entry is least: αw plus the normal cone {λw} is the
-        subdifferential.
-        """
-        g = gradient + self.l2 * w
-        if not np.linalg.norm(w) >= (1.0 - 1e-9) * self.radius:
-            return np.abs(g)
-        low, high = 0.0, 2.0 * float(np.abs(g).max()) / float(np.abs(w).max())
-        for _ in range(60):  # bisection on the slope of the largest entry
-            middle = 0.5 * (low + high)
-            e = g + middle * w
-            j = int(np.abs(e).argmax())
-            low, high = (low, middle) if e[j] * w[j] > 0.0 else (middle, high)
-        return np.abs(g + high * w)
-
 
 class L1(ElasticNet):
     """α ‖w‖₁."""
