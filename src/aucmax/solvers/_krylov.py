@@ -18,6 +18,7 @@ from aucmax.products import dot
 from aucmax.rows import compiled
 
 __all__ = [
+    "BELOW",
     "LOOKS",
     "SAFE",
     "UNITS",
@@ -37,6 +38,7 @@ _SMALL = 1500  # features up to which a d×d matrix preconditions
 _ROWS = 2  # rows per feature that its correlations come from
 _FEW = 30  # rows: a feature that stands out in fewer has no correlations worth the name
 SAFE = 0.1  # share of the smallest Ritz value that is taken for the end of the spectrum
+BELOW = 0.9  # of an eigenvalue: at it the quadrature has a pole
 LOOKS = 1.1  # growth of the number of steps between two looks at the spectrum
 
 
@@ -100,15 +102,22 @@ def minimise(
     p, rz = z.copy(), dot(r, z)
     lengths: list[float] = []
     turns: list[float] = []
-    gained, smallest, look = 0.0, known, 0
+    gained, smallest, looked = 0.0, known, -1
+
+    def remaining(look: bool) -> float:
+        nonlocal smallest, looked
+        a, t = np.array(lengths), np.array(turns)
+        if look and looked < len(a):
+            smallest, looked = min(smallest, smallest_ritz(a, t)), len(a)
+        mu = min(max(floor, SAFE * smallest), BELOW * smallest)
+        return 0.5 * rz * radau(a, t, mu) if rz > 0.0 else 0.0
+
     while True:
         steps = len(lengths)
-        if steps >= look or steps >= max_iter:
-            smallest = min(smallest, smallest_ritz(np.array(lengths), np.array(turns)))
-            look = int(LOOKS * steps) + 1
-        mu = max(floor, SAFE * smallest)
-        left = 0.5 * rz * radau(np.array(lengths), np.array(turns), mu) if rz > 0.0 else 0.0
-        if not rz > 0.0 or steps >= max_iter or enough(gained, left):
+        last = not rz > 0.0 or steps >= max_iter
+        left = remaining(last or steps > LOOKS * looked)
+        # what is enough by an old look at the spectrum must be so by a new one
+        if last or (enough(gained, left) and enough(gained, left := remaining(True))):
             break
         q = product(p)
         curvature = dot(p, q)
@@ -143,10 +152,13 @@ def smallest_ritz(lengths: np.ndarray, turns: np.ndarray) -> float:
 
 @compiled
 def radau(lengths, turns, mu):
-    # γ, where γ r·M⁻¹r bounds the squared A-norm of the error for any μ below the spectrum
+    # γ, where γ r·M⁻¹r bounds the squared A-norm of the error for any μ below the spectrum;
+    # infinite where the steps show that μ is not
     gamma = 1.0 / mu
     for j in range(len(lengths)):
-        more = max(gamma - lengths[j], 0.0)
+        more = gamma - lengths[j]
+        if more <= 0.0:
+            return np.inf
         gamma = more / (mu * more + turns[j]) if turns[j] > 0.0 else 1.0 / mu
     return gamma
 

@@ -20,6 +20,7 @@ from aucmax.problem import Problem
 from aucmax.products import dot
 from aucmax.rows import compiled
 from aucmax.solvers._krylov import (
+    BELOW,
     LOOKS,
     SAFE,
     UNITS,
@@ -244,7 +245,7 @@ def multi_shift(
         look = int(LOOKS * steps) + 1
         ritz = smallest_ritz(lengths[:steps, 0], turns[:steps, 0]) - base
         for k in range(live):
-            mu = sigma[k] + base + SAFE * max(ritz, 0.0)
+            mu = BELOW * (sigma[k] + base) + SAFE * max(ritz, 0.0)
             reach[k] = radau(lengths[:steps, k], turns[:steps, k], mu)
         while live:
             k = live - 1
