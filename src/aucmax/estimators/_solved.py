@@ -23,6 +23,8 @@ from aucmax.solvers.certificate import Certificate
 
 __all__ = ["SolvedScorer"]
 
+_LOST = 1e-10  # optimality that rounding may hide without a warning, whatever tol
+
 
 class SolvedScorer(LinearScorer):
     """A linear scorer whose coefficients a solver finds.
@@ -251,14 +253,20 @@ class SolvedScorer(LinearScorer):
             rng=check_random_state(self.random_state) if rng is None else rng,
             monitor=monitor,
         )
-        if result.message is not None:
-            warnings.warn(result.message, ConvergenceWarning, stacklevel=3)
+        message = result.message
         if np.isfinite(result.gap):
             value = objective.value(result.coef)
-            gap = max(result.gap, objective.rounding(result.coef))
-            optimality = objective.relative(gap, value)
+            lost = objective.relative(objective.rounding(result.coef), value)
+            optimality = max(objective.relative(result.gap, value), lost)
+            if message is None and lost > max(self.tol, _LOST):
+                message = (
+                    f"rounding hides how near the optimum is: optimality {lost:.1e} > "
+                    f"tol={self.tol:g}; scale the features (standardize=0.5), or raise alpha."
+                )
         else:
             value, optimality = certificate.evaluate(result.coef)
+        if message is not None:
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
         coef = problem.to_features(result.coef)
         kept = {} if result.state is None else {"_state": result.state}
         return kept | {
