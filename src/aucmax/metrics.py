@@ -158,7 +158,7 @@ def roc_auc(
     >>> roc_auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.75
     """
-    return _area(*_pairs_won_and_lost(_levels(*_read(y, score, sample_weight, pos_label))))
+    return _area(*_pairs_won_and_lost(_table(y, score, sample_weight, pos_label)))
 
 
 def partial_auc(
@@ -275,8 +275,8 @@ def average_precision(
     >>> average_precision([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.8333333333333333
     """
-    levels = _levels(*_read(y, score, sample_weight, pos_label))
-    found, false_alarms = np.cumsum(levels.pos), np.cumsum(levels.neg)
+    levels = _table(y, score, sample_weight, pos_label)
+    found, false_alarms = _reached(levels)
     total = float(levels.pos @ (found / (found + false_alarms)))
     return min(1.0, total / float(found[-1]))
 
@@ -330,7 +330,7 @@ def precision_at_k(
     >>> precision_at_k([1, 0, 1, 0], [0.9, 0.5, 0.5, 0.1], 2)
     0.75
     """
-    levels = _levels(*_read(y, score, sample_weight, pos_label))
+    levels = _table(y, score, sample_weight, pos_label)
     n = int(levels.rows.sum())
     k = _row_count(k, n)
     reached = np.cumsum(levels.rows)
@@ -445,8 +445,8 @@ def roc_curve(
     >>> tpr.tolist()
     [0.0, 0.5, 0.5, 1.0, 1.0]
     """
-    levels = _levels(*_read(y, score, sample_weight, pos_label))
-    found, false_alarms = np.cumsum(levels.pos), np.cumsum(levels.neg)
+    levels = _table(y, score, sample_weight, pos_label)
+    found, false_alarms = _reached(levels)
     fpr = np.concatenate(([0.0], false_alarms / false_alarms[-1]))
     tpr = np.concatenate(([0.0], found / found[-1]))
     return fpr, tpr, np.concatenate(([np.inf], levels.score.astype(np.float64)))
@@ -500,8 +500,8 @@ def precision_recall_curve(
     >>> recall.tolist()
     [1.0, 1.0, 0.5, 0.0]
     """
-    levels = _levels(*_read(y, score, sample_weight, pos_label))
-    found, false_alarms = np.cumsum(levels.pos), np.cumsum(levels.neg)
+    levels = _table(y, score, sample_weight, pos_label)
+    found, false_alarms = _reached(levels)
     precision = np.concatenate(((found / (found + false_alarms))[::-1], [1.0]))
     recall = np.concatenate(((found / found[-1])[::-1], [0.0]))
     return precision, recall, levels.score[::-1].astype(np.float64)
@@ -908,11 +908,27 @@ def _levels(positive: Bools, score: NDArray[Any], weight: Floats | None) -> _Lev
     return _Levels(ranked[starts], rows, pos, neg, order)
 
 
+def _table(
+    y: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None, pos_label: Any
+) -> _Levels:
+    return _levels(*_read(y, score, sample_weight, pos_label))
+
+
+def _reached(levels: _Levels) -> tuple[Floats, Floats]:
+    """(t,) weight of the positives and of the negatives at or above each score."""
+    return np.cumsum(levels.pos), np.cumsum(levels.neg)
+
+
+def _above(levels: _Levels) -> tuple[Floats, Floats]:
+    """(t,) weight of the positives and of the negatives above each score, ties half."""
+    found, false_alarms = _reached(levels)
+    return found - levels.pos / 2, false_alarms - levels.neg / 2
+
+
 def _pairs_won_and_lost(levels: _Levels) -> tuple[float, float]:
     """Weight of the pairs ranked rightly and wrongly, ties half to each."""
-    won = levels.neg @ (np.cumsum(levels.pos) - levels.pos / 2)
-    lost = levels.pos @ (np.cumsum(levels.neg) - levels.neg / 2)
-    return float(won), float(lost)
+    pos_above, neg_above = _above(levels)
+    return float(levels.neg @ pos_above), float(levels.pos @ neg_above)
 
 
 def _area(won: float, lost: float) -> float:
@@ -922,9 +938,8 @@ def _area(won: float, lost: float) -> float:
 
 def _rivals_above(levels: _Levels, positive: Bools) -> Floats:
     """(n,) number of rows of the other class above each row, ties half."""
-    of_pos = np.cumsum(levels.neg) - levels.neg / 2
-    of_neg = np.cumsum(levels.pos) - levels.pos / 2
-    ranked = np.repeat([of_pos, of_neg], levels.rows, axis=1)
+    pos_above, neg_above = _above(levels)
+    ranked = np.repeat([neg_above, pos_above], levels.rows, axis=1)
     above = np.empty(positive.size)
     above[levels.order] = np.where(positive[levels.order], *ranked)
     return above
