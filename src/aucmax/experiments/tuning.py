@@ -1,10 +1,13 @@
 """Search of a grid: from coarse to fine, or all of it."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
 __all__ = ["Tuned", "coarse_to_fine", "whole_grid"]
+
+Value = Callable[[dict[str, float]], float]
+Axes = Mapping[str, tuple[float, ...]]
 
 
 class Tuned(NamedTuple):
@@ -25,11 +28,7 @@ class Tuned(NamedTuple):
     tried: int
 
 
-def coarse_to_fine(
-    value: Callable[[dict[str, float]], float],
-    axes: Mapping[str, tuple[float, ...]],
-    coarse_only: bool = False,
-) -> Tuned:
+def coarse_to_fine(value: Value, axes: Axes, coarse_only: bool = False) -> Tuned:
     """Search the largest value on a grid: a wide lattice first, then ever closer to its best.
 
     Parameters
@@ -47,6 +46,26 @@ def coarse_to_fine(
     the neighbours of the best so far are evaluated. Ties go to the settings met first: those with
     the smallest positions.
     """
+    return _search(value, axes, [_spacing(len(axis)) for axis in axes.values()], coarse_only)
+
+
+def whole_grid(value: Value, axes: Axes, coarse_only: bool = False) -> Tuned:
+    """Evaluate every point of a grid, for what is to be tuned as well as the grid allows.
+
+    Parameters
+    ----------
+    value : callable
+        Settings to a number; NaN is the worst.
+    axes : mapping of str to tuple of float
+        The grid.
+    coarse_only : bool
+        Has no effect: a quick run gets the whole grid too.
+    """
+    return _search(value, axes, [1] * len(axes), coarse_only)
+
+
+def _search(value: Value, axes: Axes, spacing: Sequence[int], coarse_only: bool) -> Tuned:
+    """Search the lattices of that spacing, of half of it, and so on down to 1."""
     names = list(axes)
     sizes = [len(axes[name]) for name in names]
     known: dict[tuple[int, ...], float] = {}
@@ -58,7 +77,6 @@ def coarse_to_fine(
                 found = value(at)
                 known[place] = found if found == found else float("-inf")
 
-    spacing = [_spacing(size) for size in sizes]
     evaluate(product(*(_lattice(size, s) for size, s in zip(sizes, spacing, strict=True))))
     while not coarse_only and any(s > 1 for s in spacing):
         spacing = [max(s // 2, 1) for s in spacing]
@@ -71,28 +89,6 @@ def coarse_to_fine(
     best = max(known, key=lambda place: known[place])
     at = {name: axes[name][i] for name, i in zip(names, best, strict=True)}
     return Tuned(at, known[best], len(known))
-
-
-def whole_grid(
-    value: Callable[[dict[str, float]], float],
-    axes: Mapping[str, tuple[float, ...]],
-    coarse_only: bool = False,
-) -> Tuned:
-    """Evaluate every point of a grid, for what is to be tuned as well as the grid allows.
-
-    Parameters
-    ----------
-    value : callable
-        Settings to a number; NaN is the worst.
-    axes : mapping of str to tuple of float
-        The grid.
-    coarse_only : bool
-        Has no effect: a quick run gets the whole grid too.
-    """
-    points = [dict(zip(axes, point, strict=True)) for point in product(*axes.values())]
-    values = [found if found == found else float("-inf") for found in map(value, points)]
-    best = max(range(len(points)), key=values.__getitem__)
-    return Tuned(points[best], values[best], len(points))
 
 
 def _spacing(size: int) -> int:
