@@ -180,6 +180,25 @@ def rezipped(rng, raw):
     return out.getvalue()
 
 
+def broken_within(rng, data, facts=0.0):
+    """Return a file broken anywhere, in its body, or in its archive, the last two under a digest.
+
+    `facts` is how often the line of JSON before the archive is changed too.
+    """
+    body = data.partition(b"\n")[2]
+    kind = rng.random()
+    if kind < 0.15:
+        return broken(rng, data)
+    if kind < 0.25:
+        return sealed(data, broken(rng, body))
+    first, _, archive = body.partition(b"\n")
+    if facts and rng.random() < facts:
+        tree = json.loads(first)
+        change_json(rng, tree)
+        first = json.dumps(tree).encode()
+    return sealed(data, first + b"\n" + rezipped(rng, archive))
+
+
 def changed_member(rng, name, content):
     kind = rng.integers(4)
     if kind == 0:
@@ -344,16 +363,7 @@ def tables(kind):
 
 
 def attack_model(rng, folder):
-    data = models()[rng.integers(len(models()))]
-    body = data.partition(b"\n")[2]
-    kind = rng.random()
-    if kind < 0.15:
-        data = broken(rng, data)
-    elif kind < 0.25:
-        data = sealed(data, broken(rng, body))
-    else:
-        first, _, archive = body.partition(b"\n")
-        data = sealed(data, first + b"\n" + rezipped(rng, archive))
+    data = broken_within(rng, models()[rng.integers(len(models()))])
     path, rows_path, kept = folder / "m.aucmax", folder / "rows.csv", folder / "kept.csv"
     path.write_bytes(data)
     kept.write_bytes(b"kept")
@@ -380,20 +390,7 @@ def attack_model(rng, folder):
 
 
 def attack_moments(rng, folder):
-    data = moments()[rng.integers(len(moments()))]
-    body = data.partition(b"\n")[2]
-    kind = rng.random()
-    if kind < 0.15:
-        data = broken(rng, data)
-    elif kind < 0.25:
-        data = sealed(data, broken(rng, body))
-    else:
-        first, _, archive = body.partition(b"\n")
-        if rng.random() < 0.3:
-            tree = json.loads(first)
-            change_json(rng, tree)
-            first = json.dumps(tree).encode()
-        data = sealed(data, first + b"\n" + rezipped(rng, archive))
+    data = broken_within(rng, moments()[rng.integers(len(moments()))], facts=0.3)
     path = folder / "file.moments"
     path.write_bytes(data)
     try:
