@@ -1,4 +1,4 @@
-"""The test session: its caches, the plotting backend, and data sets that may be missing."""
+"""The test session: caches, plotting backend, data sets that may be missing, the command line."""
 
 import contextlib
 import hashlib
@@ -7,11 +7,14 @@ import os
 import shutil
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 _KEPT_SECONDS = 24 * 3600
+
+Run = Callable[..., tuple[int, str, str]]
 
 
 def _sources_digest() -> str:
@@ -65,3 +68,48 @@ def data_dir() -> Path:
     if not folder:
         pytest.skip("AUCMAX_DATA, the folder of data sets, is not set")
     return Path(folder)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command line, 80 columns wide; give its exit code, stdout and stderr."""
+    from aucmax.cli import main  # not before there is a cache
+
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as end:
+            main([str(argument) for argument in arguments])
+        return (end.value.code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def good(run: Run) -> Callable[..., str]:
+    """Run a command line that must succeed without a word on stderr; give its stdout."""
+
+    def good(*arguments: object) -> str:
+        code, out, err = run(*arguments)
+        assert (code, err) == (0, "")
+        return out
+
+    return good
+
+
+@pytest.fixture
+def bad(run: Run) -> Callable[..., str]:
+    """Run a command line that must fail as bad input does; give its message."""
+
+    def bad(*arguments: object) -> str:
+        code, out, err = run(*arguments)
+        assert (code, out) == (2, "")
+        assert err.startswith("error: ")
+        assert "Traceback" not in err
+        # what else stands in the way, and a command that reads it
+        _, *rest = err.splitlines()
+        ends = ("reads it:", "reads the rest:")
+        assert all(line.startswith("  ") or line.endswith(ends) for line in rest)
+        return err
+
+    return bad

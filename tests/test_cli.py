@@ -28,7 +28,7 @@ from aucmax import (
     save,
     solvers,
 )
-from aucmax.cli import app, main
+from aucmax.cli import app
 from aucmax.datasets import read
 from aucmax.report.roc import roc_plot
 from aucmax.report.text import auc_text, difference_text, interval_text, p_text, p_words
@@ -36,23 +36,6 @@ from aucmax.rivals import BalancedLogisticRegression
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 
 NAMES = ["height", "weight", "age"]
-
-
-@pytest.fixture(autouse=True)
-def eighty_columns(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command line; give its exit code, stdout and stderr."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as end:
-            main([str(argument) for argument in arguments])
-        return (end.value.code, *capsys.readouterr())
-
-    return run
 
 
 @pytest.fixture
@@ -67,23 +50,6 @@ def good(run):
         return out
 
     return good
-
-
-@pytest.fixture
-def bad(run):
-    """Run a command line that must fail as bad input does; give its one line."""
-
-    def bad(*arguments):
-        code, out, err = run(*arguments)
-        assert code == 2
-        assert out == ""
-        assert err.startswith("error: ")
-        assert "Traceback" not in err
-        _, *rest = err.splitlines()  # all that stands in the way, and a command that solves it
-        assert all(line.startswith("  ") or line.endswith("reads it:") for line in rest)
-        return err
-
-    return bad
 
 
 def made(n, seed):

@@ -14,52 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import OneHotEncoder, normalize
 
 from aucmax import AUCClassifier, AUCClassifierCV, datasets, load, metrics
-from aucmax.cli import main
 from aucmax.selection import best_cell
-
-
-@pytest.fixture(autouse=True)
-def eighty_columns(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command line; give its exit code, stdout and stderr."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as end:
-            main([str(argument) for argument in arguments])
-        return (end.value.code, *capsys.readouterr())
-
-    return run
-
-
-@pytest.fixture
-def good(run):
-    """Run a command line that must succeed without a word on stderr; give its stdout."""
-
-    def good(*arguments):
-        code, out, err = run(*arguments)
-        assert (code, err) == (0, "")
-        return out
-
-    return good
-
-
-@pytest.fixture
-def bad(run):
-    """Run a command line that must fail as bad input does; give its one line."""
-
-    def bad(*arguments):
-        code, out, err = run(*arguments)
-        assert (code, out) == (2, "")
-        assert err.startswith("error: ")
-        _, *rest = err.splitlines()  # all that stands in the way, and a command that solves it
-        assert all(line.startswith("  ") or line.endswith("reads it:") for line in rest)
-        return err
-
-    return bad
 
 
 def made(n=240, seed=0):

@@ -20,40 +20,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from aucmax import AUCClassifier, datasets, load, metrics, save
-from aucmax.cli import main
 from aucmax.datasets.codes import doubts
 from aucmax.datasets.dates import EXAMPLES, day_number
 
 FIT = ("--alpha", 0.01)  # one quick fit, nothing tuned
-
-
-@pytest.fixture(autouse=True)
-def eighty_columns(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command line; give its exit code, stdout and stderr."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as end:
-            main([str(argument) for argument in arguments])
-        return (end.value.code, *capsys.readouterr())
-
-    return run
-
-
-@pytest.fixture
-def good(run):
-    """Run a command line that must succeed without a word on stderr; give its stdout."""
-
-    def good(*arguments):
-        code, out, err = run(*arguments)
-        assert (code, err) == (0, "")
-        return out
-
-    return good
 
 
 @pytest.fixture

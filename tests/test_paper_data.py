@@ -2,6 +2,7 @@
 
 import bz2
 import csv
+import functools
 import gzip
 import http.server
 import json
@@ -313,15 +314,9 @@ def publisher():
 
 
 @pytest.fixture
-def run(capsys):
+def run(run):
     """Run ``aucmax datasets``; give its exit code, stdout and stderr."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as end:
-            main(["datasets", *map(str, arguments)])
-        return end.value.code, *capsys.readouterr()
-
-    return run
+    return functools.partial(run, "datasets")
 
 
 def test_the_command_fetches_and_says_where(run, publisher, tmp_path):

@@ -56,18 +56,16 @@ def forget_data():
 
 
 @pytest.fixture
-def run(capsys):
-    """Run a command line; give its exit code, stdout and stderr."""
+def run(run):
+    """Run ``aucmax reproduce``; give its exit code, stdout and stderr."""
 
-    def run(*arguments):
-        with pytest.raises(SystemExit) as end:
-            main(["reproduce", *map(str, arguments)])
-        out, err = capsys.readouterr()
+    def reproduce(*arguments):
+        code, out, err = run("reproduce", *arguments)
         lines = err.splitlines(keepends=True)
         # the made data sets stand under the names of others
-        return end.value.code, out, "".join(line for line in lines if ALTERED not in line)
+        return code, out, "".join(line for line in lines if ALTERED not in line)
 
-    return run
+    return reproduce
 
 
 def rows_of(path):

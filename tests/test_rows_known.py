@@ -9,53 +9,9 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.model_selection import StratifiedGroupKFold
 
 from aucmax import AUCClassifier, AUCClassifierCV, datasets, load, metrics
-from aucmax.cli import main
 from aucmax.folds import Folding, time_folds
 
 QUICK = ("--losses", "square", "--alphas", "0.1,1", "--folds", 3)
-
-
-@pytest.fixture(autouse=True)
-def eighty_columns(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command line; give its exit code, stdout and stderr."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as end:
-            main([str(argument) for argument in arguments])
-        return (end.value.code, *capsys.readouterr())
-
-    return run
-
-
-@pytest.fixture
-def good(run):
-    """Run a command line that must succeed without a word on stderr; give its stdout."""
-
-    def good(*arguments):
-        code, out, err = run(*arguments)
-        assert (code, err) == (0, "")
-        return out
-
-    return good
-
-
-@pytest.fixture
-def bad(run):
-    """Run a command line that must fail as bad input does; give its message."""
-
-    def bad(*arguments):
-        code, out, err = run(*arguments)
-        assert (code, out) == (2, "")
-        assert err.startswith("error: ")
-        assert "Traceback" not in err
-        return err
-
-    return bad
 
 
 def frame(n=240, seed=0):
