@@ -52,6 +52,12 @@ os.environ.setdefault("AUCMAX_CACHE", str(_FOLDER / "data"))  # parsed data sets
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """One process for a single file: starting more takes longer than most files."""
+    return 0 if len(config.args) == 1 and ".py" in config.args[0] else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if os.environ.get("AUCMAX_DATA"):
         return

@@ -2,8 +2,7 @@
 
 Never a traceback, a hang, or a file that was changed. Every input comes from its number alone, so
 that a failure can be run again: ``AUCMAX_ATTACK=csv:1234 pytest -m exhaustive tests/test_fuzz.py``.
-A long run: ``AUCMAX_ATTACKS=1000000 pytest -n 0 -s -m exhaustive tests/test_fuzz.py``; without
-``-n 0`` nothing of it shows until the end.
+A long run: ``AUCMAX_ATTACKS=1000000 pytest -s -m exhaustive tests/test_fuzz.py``.
 """
 
 import contextlib
