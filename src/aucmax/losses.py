@@ -347,8 +347,13 @@ class RowSum:
     def gradient(self) -> np.ndarray:
         return self.s * self.sign * self.loss.derivative(self.t)
 
+    @cached_property
+    def bent(self) -> np.ndarray:
+        """The second derivative's diagonal (n,), which is all there is of it."""
+        return self.s * self.loss.curvature(self.t)
+
     def product(self, u: np.ndarray) -> np.ndarray:
-        return self.s * self.loss.curvature(self.t) * u
+        return self.bent * u
 
 
 class Exponential(UnivariateLoss):

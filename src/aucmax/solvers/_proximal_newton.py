@@ -12,7 +12,7 @@ the rows where it is large.
 import numpy as np
 import scipy.sparse as sp
 
-from aucmax.losses import PairSum
+from aucmax.losses import PairSum, RowSum
 from aucmax.objective import Objective
 from aucmax.penalties import ElasticNet
 from aucmax.problem import MemoryProblem
@@ -120,6 +120,12 @@ class _Part:
 
     def hessian(self, pairs: PairSum) -> np.ndarray:
         """Return the second derivative of the data term over the set, by blocks of columns."""
+        if isinstance(pairs, RowSum):  # rows that do not bend it are left out
+            rows = np.flatnonzero(pairs.bent)
+            some, bent = self.matrix[rows], pairs.bent[rows]
+            if isinstance(some, np.ndarray):
+                return (some.T * bent) @ some
+            return (some.T.multiply(bent) @ some).toarray()
         k = len(self.S)
         H = np.zeros((k, k))
         for first in range(0, k, _BLOCK):

@@ -19,8 +19,9 @@ __all__ = ["Certificate"]
 # how sharply the minimum is found, and by how many products at most: as sharply as a w needs it;
 # for a hinge, the widths of the rounded kink
 _TOLS = ((1e-2, 50), (1e-4, 500), (1e-6, 2000), (1e-8, 4000))
-_WIDTHS = tuple((width, 2000) for width in (4.0, 1.0, 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3))
-_SHARE = 0.02  # of the width, to which a rounded hinge is solved
+_WIDTHS = tuple((width, 300) for width in (4.0, 1.0, 0.3, 0.1, 0.03, 0.01))
+_SURE = 1.25  # times what is not known of the minimum: then the gap is known within a factor of 5
+_SHARE = 0.1  # of the width, to which a rounded hinge is solved
 _RADII = 12  # multipliers tried for a ball
 _FIRST = 1e-4  # the first of them, as a share of the curvature, where there is no α
 _CLOSE = 1e-3  # relative distance from its sphere that is near enough
@@ -51,7 +52,7 @@ class Certificate:
             if not np.isfinite(total):
                 return total, np.inf
             gap = objective.gap(value, gradient, w)
-        while total - self._lowest < 2.0 * self._slack and self._efforts:
+        while total - self._lowest < _SURE * self._slack and self._efforts:
             self._sharpen(*self._efforts.pop(0))
         gap = max(min(gap, total - self._lowest), objective.rounding(w))
         return total, objective.relative(gap, total)
