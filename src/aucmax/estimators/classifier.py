@@ -47,7 +47,8 @@ class AUCClassifier(SolvedScorer):
     solver : str or Solver
         "auto", a name in `aucmax.solvers.SOLVERS`, or a solver object with its settings.
     tol : float
-        Optimality at which solvers stop.
+        Optimality at which batch solvers stop; a stochastic one stops on it only while it is
+        watched (``verbose`` or ``callback``), and says nothing where its passes do not reach it.
     max_iter : int
         Most iterations of a batch solver, most epochs of a stochastic one.
     warm_start : bool

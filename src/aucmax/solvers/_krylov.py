@@ -7,6 +7,7 @@ known, or a tenth of the smallest Ritz value: then it is an estimate, whose digi
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -35,10 +36,14 @@ Product = Callable[[np.ndarray], np.ndarray]
 
 UNITS = 1e5  # ratio of curvatures above which features are taken to come in different units
 _SMALL = 1500  # features up to which a d×d matrix preconditions
-_ROWS = 2  # rows per feature that its correlations come from
+_ROWS = 2  # rows per feature that its correlations come from, at least
+_WORK = 10**8  # multiplications for which more rows are taken: all of them, with very few features
+_RIDGES = (1e-14, 1e-12, 1e-10)  # added to its diagonal: the first that can be factored
 _FEW = 30  # rows: a feature that stands out in fewer has no correlations worth the name
 SAFE = 0.1  # share of the smallest Ritz value that is taken for the end of the spectrum
 BELOW = 0.9  # of an eigenvalue: at it the quadrature has a pole
+_PROBE = 12  # steps from a random vector, to see the rest of a spectrum
+_LONG_PROBE = 60  # where features come in different units, and so many may hide others
 LOOKS = 1.1  # growth of the number of steps between two looks at the spectrum
 
 
@@ -172,8 +177,27 @@ def spread(curvature: np.ndarray) -> float:
     return float(there.max() / there.min()) if len(there) else 1.0
 
 
-def preconditioner(objective: Objective, alpha: float) -> tuple[Product, float]:
-    """Return M⁻¹ for the second derivative of J at w = 0, and a lower end of M⁻¹A's spectrum.
+class Preconditioner(NamedTuple):
+    """M⁻¹ near the inverse of some A: ``solve(v)`` is M⁻¹v, and no eigenvalue of M⁻¹A is below
+    ``floor``; ``units`` (d,) are the roots of A's diagonal. ``steps`` are those of a probe.
+    """
+
+    solve: Product
+    floor: float
+    units: np.ndarray
+    steps: int = _PROBE
+
+    def probe(self, product: Product) -> float:
+        """Return the smallest Ritz value of M⁻¹A that some steps from a random vector find.
+
+        Those from b may not see directions in which b has little, and much of the fall may lie.
+        """
+        start = self.units * np.random.RandomState(0).standard_normal(len(self.units))
+        return minimise(product, start, self.solve, lambda *_: False, self.steps).smallest
+
+
+def preconditioner(objective: Objective, alpha: float) -> Preconditioner:
+    """Return a preconditioner for the second derivative of J at w = 0.
 
     With few features M has the correlations of some rows and the diagonal of all: it only has to
     know which directions are long. With many it is the diagonal where features come in different
@@ -182,31 +206,39 @@ def preconditioner(objective: Objective, alpha: float) -> tuple[Product, float]:
     problem = objective.problem
     curvature = objective.curvature() + alpha
     if not np.any(curvature > 0.0):
-        return (lambda v: v), alpha
+        return Preconditioner(lambda v: v, alpha, np.ones(problem.n_features))
     curvature = np.where(curvature > 0.0, curvature, float(curvature.max()))
+    units = np.sqrt(curvature)
     if problem.n_features <= _SMALL and (problem.has_rows or problem.knows_moments):
         matrix = _correlations(objective, alpha)
-        scale = 1.0 / np.sqrt(curvature)
-        try:
-            factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
-        except LinAlgError:
-            pass
-        else:
-            return (
-                lambda v: scale * cho_solve(factor, scale * v, check_finite=False),
-                alpha / float(curvature.sum()),
-            )
+        solve = _inverse(matrix)
+        if solve is not None:
+            floor = alpha / float(curvature.sum())
+            return Preconditioner(lambda v: solve(v / units) / units, floor, units)
     elif spread(curvature) <= UNITS:
         mean = float(curvature.mean())
-        return (lambda v: v / mean), alpha / mean
-    return (lambda v: v / curvature), alpha / float(curvature.max())
+        return Preconditioner(lambda v: v / mean, alpha / mean, units)
+    floor = alpha / float(curvature.max())
+    return Preconditioner(lambda v: v / curvature, floor, units, _LONG_PROBE)
+
+
+def _inverse(matrix: np.ndarray) -> Product | None:
+    """Return v ↦ matrix⁻¹ v, with ones and what it needs of a ridge on its diagonal."""
+    for ridge in _RIDGES:
+        matrix[np.diag_indices(len(matrix))] = 1.0 + ridge
+        try:
+            factor = cho_factor(matrix, check_finite=False)
+        except LinAlgError:
+            continue
+        return partial(cho_solve, factor, check_finite=False)
+    return None
 
 
 def _correlations(objective: Objective, alpha: float) -> np.ndarray:
     """Return the second derivative of J at w = 0 in units of its diagonal, shape (d, d)."""
-    problem = objective.problem
+    problem, d = objective.problem, objective.problem.n_features
     if isinstance(problem, MemoryProblem) and not problem.knows_moments:
-        part = problem.sample(_ROWS * problem.n_features + 500)
+        part = problem.sample(max(_ROWS * d + 500, _WORK // d**2))
         bending = objective.bending(part)
         rare = part.standing_out() < _FEW if part.n_samples < problem.n_samples else None
     else:
@@ -220,5 +252,5 @@ def _correlations(objective: Objective, alpha: float) -> np.ndarray:
     # α shrinks the correlations: (c_jk √(h_j h_k)) / √((h_j + α)(h_k + α))
     share = np.sqrt(whole / np.where(whole + alpha > 0.0, whole + alpha, 1.0))
     bending *= share * share[:, None]
-    bending[np.diag_indices(len(own))] = 1.0 + 1e-10
+    bending[np.diag_indices(d)] = 1.0
     return bending

@@ -34,6 +34,7 @@ from aucmax.solvers.base import Monitor, Result, Solver
 
 __all__ = ["ConjugateGradient", "multi_shift"]
 
+_SAME = 0.3  # a smallest eigenvalue that is not below this share of the old one is no news
 _CAUTION = 1e-4  # of the smallest eigenvalue, where steps begin near the optimum and few will tell
 _CHECKS = 4  # times the true residual may send a solve back to work
 
@@ -141,7 +142,8 @@ def _solve(
     """Return a w whose optimality is at most ``tol``, if it can, J(w) − J* and the steps."""
     problem, alpha = objective.problem, objective.penalty.l2
     w, zero = np.zeros(problem.n_features), np.zeros(problem.n_features)
-    precondition, floor = preconditioner(objective, alpha)
+    near = preconditioner(objective, alpha)
+    probed = False
     right, known, fallen, steps = problem.delta, 1.0, 0.0, 0
     if start is not None and objective.value(start) < objective.at_zero:
         w, known = start.copy(), _CAUTION
@@ -159,17 +161,25 @@ def _solve(
 
     for _ in range(_CHECKS):
         solved = minimise(
-            product, right, precondition, enough, max_iter - steps,
-            floor=floor, known=known, watch=watch,
+            product, right, near.solve, enough, max_iter - steps,
+            floor=near.floor, known=known, watch=watch,
         )  # fmt: skip
         w, known = w + solved.x, solved.smallest
         steps, fallen = steps + solved.steps, fallen + solved.gained
         value, gradient = objective.data_term(w)
         right = -(gradient + alpha * w)
-        gap = solved.left + solved.drift(right, precondition)
+        gap = solved.left + solved.drift(right, near.solve)
         gap = min(gap, objective.gap(value, gradient, w))
         reached = gap <= tol * (fallen + gap)
-        if reached or steps >= max_iter or solved.steps == 0 or monitor.stopped:
+        if not reached or probed:
+            if reached or steps >= max_iter or solved.steps == 0 or monitor.stopped:
+                break
+            continue
+        if steps >= max_iter or monitor.stopped or objective.optimality(w) <= tol:
+            break
+        probed, before = True, known
+        known = min(known, near.probe(product))
+        if known > _SAME * before:
             break
     return w, gap, steps
 

@@ -20,6 +20,7 @@ __all__ = ["Newton"]
 
 _FORCING = 0.1  # a Newton system is solved until so large a share of its gain is left
 _FOLLOWED = 0.2  # J is said to follow its model if it falls as far to within this share
+_SAME = 0.3  # a smallest eigenvalue that is not below this share of the old one is no news
 _LOST = 100.0  # times the rounding of J: a gain so small cannot be seen in it
 
 
@@ -97,18 +98,18 @@ def _newton(
     """
     problem, penalty = objective.problem, objective.penalty
     assert isinstance(problem, MemoryProblem)
-    precondition, floor = preconditioner(objective, penalty.l2)
+    near = preconditioner(objective, penalty.l2)
     z, known, forcing = problem.scores(w), 1.0, _FORCING
+    probed = False
     guess = np.inf  # of J(w) − J*, from the last step
     steps, products = 0, 0
     there = objective.at(z)
     while True:
         gradient = problem.adjoint(there.gradient)
         value = there.value + penalty.value(w)
-        gap = min(guess, objective.gap(there.value, gradient, w))
+        bound = objective.gap(there.value, gradient, w)
+        gap = min(guess, bound)
         stop = steps > 0 and monitor(w, 2.0 * products + 2.0 * steps)
-        if objective.relative(gap, value) <= tol or stop:
-            break
         if products >= max_iter or steps > max_iter:
             break
 
@@ -122,9 +123,17 @@ def _newton(
         def product(v: np.ndarray, there: PairSum = there) -> np.ndarray:
             return problem.adjoint(there.product(problem.scores(v))) + penalty.l2 * v
 
+        if objective.relative(gap, value) <= tol or stop:
+            if stop or probed or gap == bound:
+                break
+            probed, before = True, known
+            known = min(known, near.probe(product))
+            if known > _SAME * before:
+                break
+            guess = np.inf
         right = -(gradient + penalty.l2 * w)
-        left_over = max(max_iter - products, 1)
-        model = minimise(product, right, precondition, enough, left_over, floor=floor, known=known)
+        most = max(max_iter - products, 1)
+        model = minimise(product, right, near.solve, enough, most, floor=near.floor, known=known)
         products += model.steps
         known = model.smallest
         if not model.x.any():  # what is left is enough, or too small to move
