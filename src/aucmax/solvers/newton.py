@@ -7,6 +7,8 @@ and its product with a vector is two passes over the rows and one sweep over the
 With an l1 part the steps are those of `_proximal_newton`.
 """
 
+from functools import partial
+
 import numpy as np
 
 from aucmax.losses import PairSum
@@ -19,7 +21,7 @@ from aucmax.solvers.base import Monitor, Result, Solver
 __all__ = ["Newton"]
 
 _FORCING = 0.1  # a Newton system is solved until so large a share of its gain is left
-_FOLLOWED = 0.2  # J is said to follow its model if it falls as far to within this share
+_MORE = 3.0  # times Newton's decrement is what may be left: pairs that fall out bend J no more
 _SAME = 0.3  # a smallest eigenvalue that is not below this share of the old one is no news
 _LOST = 100.0  # times the rounding of J: a gain so small cannot be seen in it
 
@@ -93,24 +95,24 @@ def _newton(
 ) -> tuple[np.ndarray, float, int, int]:
     """Minimise J with an l2 penalty; return w, J(w) − J*, the steps taken and their products.
 
-    The fall of the model at its minimum, Newton's decrement, is how far J was from its own
-    wherever J followed the model; the next step leaves of it what J did not fall.
+    J(w) − J* is what the model at w gains, Newton's decrement, where that is small: the pairs that
+    are active at w stay so on so short a way. The last step is taken for nothing.
     """
     problem, penalty = objective.problem, objective.penalty
     assert isinstance(problem, MemoryProblem)
     near = preconditioner(objective, penalty.l2)
     z, known, forcing = problem.scores(w), 1.0, _FORCING
-    probed = False
-    guess = np.inf  # of J(w) − J*, from the last step
+    probed = done = False
     steps, products = 0, 0
     there = objective.at(z)
     while True:
         gradient = problem.adjoint(there.gradient)
         value = there.value + penalty.value(w)
-        bound = objective.gap(there.value, gradient, w)
-        gap = min(guess, bound)
+        gap = objective.gap(there.value, gradient, w)
         stop = steps > 0 and monitor(w, 2.0 * products + 2.0 * steps)
-        if products >= max_iter or steps > max_iter:
+        if objective.relative(gap, value) <= tol or stop or products >= max_iter:
+            break
+        if steps > max_iter:
             break
 
         fallen = objective.at_zero - value
@@ -123,41 +125,36 @@ def _newton(
         def product(v: np.ndarray, there: PairSum = there) -> np.ndarray:
             return problem.adjoint(there.product(problem.scores(v))) + penalty.l2 * v
 
-        if objective.relative(gap, value) <= tol or stop:
-            if stop or probed or gap == bound:
-                break
+        right = -(gradient + penalty.l2 * w)
+        solve = partial(minimise, product, right, near.solve, enough, floor=near.floor)
+        model = solve(max_iter=max_iter - products, known=known)
+        products, known = products + model.steps, model.smallest
+        done = objective.relative(_MORE * (model.gained + model.left), value) <= tol
+        if done and not probed:
             probed, before = True, known
             known = min(known, near.probe(product))
-            if known > _SAME * before:
-                break
-            guess = np.inf
-        right = -(gradient + penalty.l2 * w)
-        most = max(max_iter - products, 1)
-        model = minimise(product, right, near.solve, enough, most, floor=near.floor, known=known)
-        products += model.steps
-        known = model.smallest
+            if known <= _SAME * before:
+                model = solve(max_iter=max(max_iter - products, 1), known=known)
+                products, known = products + model.steps, model.smallest
+                done = objective.relative(_MORE * (model.gained + model.left), value) <= tol
+        decrement = model.gained + model.left
+        if done:
+            gap = min(gap, _MORE * decrement)
         if not model.x.any():  # what is left is enough, or too small to move
-            gap = min(gap, model.left)
             break
         move = problem.scores(model.x)
         t, reached = _line_search(objective, there, gradient, w, model.x, z, move)
         if t == 0.0:  # no step lowers J beyond rounding
-            gap = min(gap, _blamed(objective, model.gained + model.left, w))
+            gap = min(gap, _blamed(objective, decrement, w))
             break
-        w, z = w + t * model.x, z + t * move
+        w, z, there = w + t * model.x, z + t * move, reached
         steps += 1
+        if done:
+            break
         if steps % 10 == 0:
             z = problem.scores(w)
-            reached = objective.at(z)
-        fall = value - reached.value - penalty.value(w)
-        there = reached
-        decrement = model.gained + model.left
-        followed = t == 1.0 and abs(fall - model.gained) <= _FOLLOWED * model.gained
-        if followed or decrement <= objective.rounding(w):
-            guess = max(decrement - fall, model.left, _FOLLOWED * decrement)
-        else:
-            guess = np.inf
-        forcing = min(_FORCING, max(decrement / max(fallen + fall, decrement), 1e-6))
+            there = objective.at(z)
+        forcing = min(_FORCING, max(decrement / max(fallen + decrement, decrement), 1e-6))
     return w, gap, steps, products
 
 
