@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+# Workers that share the cores must not each ask for all of them; before the first import of NumPy.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 _KEPT_SECONDS = 24 * 3600
 
 Run = Callable[..., tuple[int, str, str]]
