@@ -30,7 +30,17 @@ from aucmax import (
 )
 from aucmax.metrics import roc_auc
 from aucmax.sketches import DiagonalMoments
-from aucmax.solvers import ACCURACY_SOLVERS, OAM, OPAUC, SOLVERS, SPAM, VRSPAM, Exact, Pegasos
+from aucmax.solvers import (
+    ACCURACY_SOLVERS,
+    OAM,
+    OPAUC,
+    SOLVERS,
+    SPAM,
+    VRSPAM,
+    Exact,
+    Pegasos,
+    _krylov,
+)
 
 BATCH = [name for name, kind in SOLVERS.items() if not kind.stochastic]
 STOCHASTIC = [name for name, kind in SOLVERS.items() if kind.stochastic]
@@ -151,6 +161,12 @@ class TestInsideScikitLearn:
         assert set(clf.predict(X)) <= set(labels)
 
 
+@pytest.fixture
+def few_rows(monkeypatch):
+    """Conjugate gradient whose preconditioner sees a part of the rows takes several steps."""
+    monkeypatch.setattr(_krylov, "_WORK", 0)
+
+
 class TestAttributes:
     @pytest.mark.parametrize("name", list(SOLVERS))
     def test_threshold_is_midway_between_the_projected_means(self, name):
@@ -199,7 +215,7 @@ class TestAttributes:
         assert loose.fit(X, y).n_iter_ == 20
         assert loose.set_params(callback=lambda p: False).fit(X, y).n_iter_ < 20
 
-    def test_solver_settings_win_over_the_estimator(self):
+    def test_solver_settings_win_over_the_estimator(self, few_rows):
         X, y = problem(n=3000, d=20)
         own = solvers.ConjugateGradient(tol=1e-12)
         tight = AUCClassifier(solver=own, tol=0.5).fit(X, y)
@@ -209,7 +225,7 @@ class TestAttributes:
             < AUCClassifier(solver="conjugate_gradient", tol=0.5).fit(X, y).optimality_
         )
 
-    def test_warm_start_begins_at_coef(self):
+    def test_warm_start_begins_at_coef(self, few_rows):
         X, y = problem(n=3000, d=40)
         clf = AUCClassifier(0.1, solver="conjugate_gradient", tol=1e-8, warm_start=True).fit(X, y)
         cold = clf.n_iter_
@@ -217,7 +233,7 @@ class TestAttributes:
         net = AUCClassifier(l1_ratio=0.5, tol=1e-8, warm_start=True).fit(X, y)
         assert net.fit(X, y).n_iter_ == 1
 
-    def test_the_iteration_limit_warns(self):
+    def test_the_iteration_limit_warns(self, few_rows):
         X, y = problem(n=3000, d=40)
         with pytest.warns(ConvergenceWarning, match="conjugate gradient stopped after 2 steps"):
             AUCClassifier(solver="conjugate_gradient", max_iter=2, tol=1e-12).fit(X, y)

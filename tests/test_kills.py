@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning"),
 ]
 
-IN_CI = 12  # of each command, but for slow ones
+IN_CI = 9  # of each command, but for slow ones
 PATIENCE = 120.0  # seconds
 OLD = b"what was there before\n"
 TEMPORARY = ".aucmax-"
