@@ -232,7 +232,10 @@ FEW_ROWS = pytest.mark.xfail(reason="pairs that leave take the curvature of the 
 
 @pytest.mark.parametrize(
     ("loss", "solver", "l1_ratio"),
-    [job if job[0] == "square" else pytest.param(*job, marks=FEW_ROWS) for job in SOLVED],
+    [
+        pytest.param(*job, marks=FEW_ROWS) if job[1] == "newton" and job[2] else job
+        for job in SOLVED
+    ],
 )
 def test_no_certificate_is_false_where_rows_are_few(loss, solver, l1_ratio):
     """Hardly more rows than features: nearly all pairs can be ranked, and few are active."""
