@@ -227,16 +227,7 @@ def test_no_certificate_is_false_on_made_data(make, form):
     check_all(form(X, np.random.RandomState(1)), y, [1e-9, 1e-3], TOLS)
 
 
-FEW_ROWS = pytest.mark.xfail(reason="pairs that leave take the curvature of the last step along")
-
-
-@pytest.mark.parametrize(
-    ("loss", "solver", "l1_ratio"),
-    [
-        pytest.param(*job, marks=FEW_ROWS) if job[1] == "newton" and job[2] else job
-        for job in SOLVED
-    ],
-)
+@pytest.mark.parametrize(("loss", "solver", "l1_ratio"), SOLVED)
 def test_no_certificate_is_false_where_rows_are_few(loss, solver, l1_ratio):
     """Hardly more rows than features: nearly all pairs can be ranked, and few are active."""
     for seed in range(4):

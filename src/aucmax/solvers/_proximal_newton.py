@@ -58,13 +58,16 @@ def proximal_newton(
     by_column = sp.csc_array(to_scipy(problem.X)) if isinstance(problem.X, CSR) else None
     size, steps, cost, stalled = _FIRST_SET, 0, 0, Stall()
     part: _Part | None = None
+    before = np.inf
     while True:
         value, gradient = objective.data_term(w)
         promise = penalty.promise(gradient, w, curvature)
         gap = objective.gap(value, gradient, w)
         now = value + penalty.value(w)
+        fall, before = before - now, now
         if objective.relative(gap, now) > tol and part is not None and part.small:
-            gap = min(gap, _decrement(objective, part, promise, gradient, w))
+            # where pairs still come and go, the decrement says too little but J still falls
+            gap = min(gap, max(_decrement(objective, part, promise, gradient, w), fall))
         if objective.relative(gap, now) <= tol or cost >= max_iter or monitor.stopped:
             return w, gap, steps, cost
         if size >= len(w) and stalled(float(promise.sum())):
