@@ -14,7 +14,7 @@ import numpy as np
 from aucmax.losses import PairSum
 from aucmax.objective import Objective
 from aucmax.problem import MemoryProblem
-from aucmax.solvers._krylov import minimise, preconditioner
+from aucmax.solvers._krylov import Solved, minimise, preconditioner
 from aucmax.solvers._proximal_newton import proximal_newton
 from aucmax.solvers.base import Monitor, Result, Solver
 
@@ -101,7 +101,7 @@ def _newton(
     problem, penalty = objective.problem, objective.penalty
     assert isinstance(problem, MemoryProblem)
     near = preconditioner(objective, penalty.l2)
-    z, known, forcing = problem.scores(w), 1.0, _FORCING
+    z, known, forcing, before = problem.scores(w), 1.0, _FORCING, np.inf
     probed = done = False
     steps, products = 0, 0
     there = objective.at(z)
@@ -115,12 +115,12 @@ def _newton(
         if steps > max_iter:
             break
 
-        fallen = objective.at_zero - value
+        fallen, fall = objective.at_zero - value, before - value
 
         def enough(
             gained: float, left: float, fallen: float = fallen, forcing: float = forcing
         ) -> bool:
-            return left <= max(forcing * gained, 0.1 * tol * (fallen + gained))
+            return gained > 0.0 and left <= max(forcing * gained, 0.1 * tol * (fallen + gained))
 
         def product(v: np.ndarray, there: PairSum = there) -> np.ndarray:
             return problem.adjoint(there.product(problem.scores(v))) + penalty.l2 * v
@@ -129,18 +129,21 @@ def _newton(
         solve = partial(minimise, product, right, near.solve, enough, floor=near.floor)
         model = solve(max_iter=max_iter - products, known=known)
         products, known = products + model.steps, model.smallest
-        done = objective.relative(_MORE * (model.gained + model.left), value) <= tol
+        claim = _claim(model, fall)
+        done = objective.relative(claim, value) <= tol
         if done and not probed:
-            probed, before = True, known
+            probed, least = True, known
             known = min(known, near.probe(product))
-            if known <= _SAME * before:
+            if known <= _SAME * least:
                 model = solve(max_iter=max(max_iter - products, 1), known=known)
                 products, known = products + model.steps, model.smallest
-                done = objective.relative(_MORE * (model.gained + model.left), value) <= tol
+                claim = _claim(model, fall)
+                done = objective.relative(claim, value) <= tol
         decrement = model.gained + model.left
         if done:
+            gap = min(gap, claim)
+        if not model.x.any():  # too small to move
             gap = min(gap, _MORE * decrement)
-        if not model.x.any():  # what is left is enough, or too small to move
             break
         move = problem.scores(model.x)
         t, reached = _line_search(objective, there, gradient, w, model.x, z, move)
@@ -149,6 +152,7 @@ def _newton(
             break
         w, z, there = w + t * model.x, z + t * move, reached
         steps += 1
+        before = value if t == 1.0 else np.inf  # a short step tells nothing of what is left
         if done:
             break
         if steps % 10 == 0:
@@ -156,6 +160,14 @@ def _newton(
             there = objective.at(z)
         forcing = min(_FORCING, max(decrement / max(fallen + decrement, decrement), 1e-6))
     return w, gap, steps, products
+
+
+def _claim(model: Solved, fall: float) -> float:
+    """Return what J(w) − J* may be, given the model at w and how far J fell in the last step.
+
+    Where pairs still come and go the decrement alone is too small.
+    """
+    return max(_MORE * (model.gained + model.left), fall)
 
 
 def _blamed(objective: Objective, decrement: float, w: np.ndarray) -> float:
