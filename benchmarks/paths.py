@@ -12,7 +12,7 @@ from _bench import binary, seconds, splits
 from sklearn.linear_model import LogisticRegression
 
 from aucmax import metrics
-from aucmax.problem import MemoryProblem
+from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import ConjugateGradient
 

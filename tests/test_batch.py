@@ -8,14 +8,15 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from aucmax import AUCClassifier, ClassMoments, products
-from aucmax.losses import LOSSES
+from aucmax import AUCClassifier, ClassMoments
 from aucmax.objective import Objective
-from aucmax.penalties import L2, ElasticNet
-from aucmax.problem import MemoryProblem, MomentsProblem
-from aucmax.products import _blocks
-from aucmax.rows import as_rows
-from aucmax.solvers import SOLVERS, ConjugateGradient, _krylov, _proximal_newton, coordinate_descent
+from aucmax.objective.losses import LOSSES
+from aucmax.objective.penalties import L2, ElasticNet
+from aucmax.objective.problem import MemoryProblem, MomentsProblem
+from aucmax.rows import as_rows, products
+from aucmax.rows.products import _blocks
+from aucmax.solvers import SOLVERS, ConjugateGradient
+from aucmax.solvers.batch import coordinate_descent, krylov, proximal_newton
 from oracles import rows
 from oracles.pairs import (
     Pairs,
@@ -51,7 +52,7 @@ def named(monkeypatch):
     def _named(solver):
         name, _, path = solver.partition(" on ")
         if path == "products":
-            monkeypatch.setattr(_proximal_newton, "_MATRIX_UP_TO", 0)
+            monkeypatch.setattr(proximal_newton, "_MATRIX_UP_TO", 0)
         elif path:
             monkeypatch.setattr(coordinate_descent, "_MATRIX_UP_TO", 0)
             monkeypatch.setattr(coordinate_descent, "_columns", counted)
@@ -602,7 +603,7 @@ def test_the_tolerance_is_kept_and_a_miss_is_told(named):
 
 
 def test_a_warm_start_at_the_optimum_takes_one_look(monkeypatch):
-    monkeypatch.setattr(_krylov, "_WORK", 0)  # a preconditioner from all rows needs one look anyway
+    monkeypatch.setattr(krylov, "_WORK", 0)  # a preconditioner from all rows needs one look anyway
     X, y = many_rows()
     for solver in ("conjugate_gradient", "coordinate_descent", "newton"):
         settings = dict(loss=loss_of(solver), warm_start=True, tol=1e-8)

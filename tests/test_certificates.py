@@ -17,15 +17,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 
 from aucmax import AUCClassifier, HingeClassifier, datasets
-from aucmax.losses import LOSSES
 from aucmax.objective import Objective
-from aucmax.penalties import L2, ElasticNet, L2Ball
-from aucmax.problem import MemoryProblem
+from aucmax.objective.losses import LOSSES
+from aucmax.objective.penalties import L2, ElasticNet, L2Ball
+from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
-from aucmax.solvers import OAM, OPAUC, SOLAM, SPAM, VRSPAM, Result, Solver, UnivariateSGD, _krylov
-from aucmax.solvers._krylov import minimise
+from aucmax.solvers import OAM, OPAUC, SOLAM, SPAM, VRSPAM, Result, Solver, UnivariateSGD
+from aucmax.solvers.batch import krylov
+from aucmax.solvers.batch.conjugate_gradient import multi_shift
+from aucmax.solvers.batch.krylov import minimise
 from aucmax.solvers.certificate import Certificate
-from aucmax.solvers.conjugate_gradient import multi_shift
 from oracles import rows, univariate
 from oracles.optimum import optimum, program
 from oracles.pairs import Pairs, elastic_net_optimum, l2_optimum
@@ -161,7 +162,7 @@ def test_no_certificate_is_false_on_real_data(name):
 @pytest.mark.data
 @pytest.mark.parametrize("name", ["letter", "magic04", "mnist", "a9a", "news20"])
 def test_conjugate_gradient_on_more_rows_than_its_preconditioner_saw(name, monkeypatch):
-    monkeypatch.setattr(_krylov, "_WORK", 0)  # so few features have theirs from all rows
+    monkeypatch.setattr(krylov, "_WORK", 0)  # so few features have theirs from all rows
     X, y = sampled(name, 3000, 24)
     jobs = [("square", "conjugate_gradient", 0.0)]
     for form in FORMS.values():

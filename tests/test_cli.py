@@ -30,9 +30,9 @@ from aucmax import (
 )
 from aucmax.cli import app
 from aucmax.datasets import read
+from aucmax.experiments.rivals import BalancedLogisticRegression
 from aucmax.report.roc import roc_plot
 from aucmax.report.text import auc_text, difference_text, interval_text, p_text, p_words
-from aucmax.rivals import BalancedLogisticRegression
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 
 NAMES = ["height", "weight", "age"]

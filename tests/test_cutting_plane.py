@@ -11,12 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from aucmax import AUCClassifier, ClassMoments, datasets, load, save
-from aucmax.losses import LOSSES
 from aucmax.objective import Objective
-from aucmax.penalties import L2
-from aucmax.problem import MemoryProblem
+from aucmax.objective.losses import LOSSES
+from aucmax.objective.penalties import L2
+from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
-from aucmax.solvers import CuttingPlane, Monitor, cutting_plane
+from aucmax.solvers import CuttingPlane, Monitor
+from aucmax.solvers.batch import cutting_plane
 from oracles import rows
 from oracles.pairs import Pairs
 

@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import OneHotEncoder, normalize
 
 from aucmax import AUCClassifier, AUCClassifierCV, datasets, load, metrics
-from aucmax.selection import best_cell
+from aucmax.estimators.selection import best_cell
 
 
 def made(n=240, seed=0):

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 from aucmax import AUCClassifier, datasets, metrics, solvers
-from aucmax.problem import MemoryProblem
+from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
 from aucmax.theory import alpha_from_beta
 

@@ -19,9 +19,9 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from aucmax import datasets
+from aucmax.basics.errors import DataFileError
 from aucmax.datasets import binarize, cache, scale
 from aucmax.datasets.registry import ALIASES
-from aucmax.errors import DataFileError
 
 DATA = os.environ.get("AUCMAX_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="AUCMAX_DATA is not set")

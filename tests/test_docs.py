@@ -18,12 +18,12 @@ from numpydoc.validate import validate
 import aucmax
 from aucmax import AUCClassifier, ClassMoments, HingeClassifier, datasets, metrics, solvers, theory
 from aucmax.cli import main
-from aucmax.losses import LOSSES
 from aucmax.objective import Objective
-from aucmax.penalties import PENALTIES, ElasticNet
-from aucmax.problem import Problem
+from aucmax.objective.losses import LOSSES
+from aucmax.objective.penalties import PENALTIES, ElasticNet
+from aucmax.objective.problem import Problem
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS, Monitor, Result
-from aucmax.solvers.vrspam import _Snapshot
+from aucmax.solvers.stochastic.vrspam import _Snapshot
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -29,7 +29,6 @@ from aucmax import (
     solvers,
 )
 from aucmax.metrics import roc_auc
-from aucmax.sketches import DiagonalMoments
 from aucmax.solvers import (
     ACCURACY_SOLVERS,
     OAM,
@@ -39,8 +38,9 @@ from aucmax.solvers import (
     VRSPAM,
     Exact,
     Pegasos,
-    _krylov,
 )
+from aucmax.solvers.batch import krylov
+from aucmax.statistics.sketches import DiagonalMoments
 
 BATCH = [name for name, kind in SOLVERS.items() if not kind.stochastic]
 STOCHASTIC = [name for name, kind in SOLVERS.items() if kind.stochastic]
@@ -164,7 +164,7 @@ class TestInsideScikitLearn:
 @pytest.fixture
 def few_rows(monkeypatch):
     """Conjugate gradient whose preconditioner sees a part of the rows takes several steps."""
-    monkeypatch.setattr(_krylov, "_WORK", 0)
+    monkeypatch.setattr(krylov, "_WORK", 0)
 
 
 class TestAttributes:

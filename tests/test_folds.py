@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aucmax.folds import Folding, time_folds
+from aucmax.estimators.folds import Folding, time_folds
+from aucmax.experiments.rivals import BalancedLeastSquares, BalancedLogisticRegression
 from aucmax.metrics import roc_auc
-from aucmax.rivals import BalancedLeastSquares, BalancedLogisticRegression
 
 
 @settings(deadline=None)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from aucmax import AUCClassifier, AUCClassifierCV, products
-from aucmax.products import _blocks
-from aucmax.rows import as_rows
+from aucmax import AUCClassifier, AUCClassifierCV
+from aucmax.rows import as_rows, products
+from aucmax.rows.products import _blocks
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork"),

@@ -32,9 +32,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from aucmax import AUCClassifier, ClassMoments, HingeClassifier, load, save
+from aucmax.basics.errors import DataFileError, DataWarning, ModelFileError
 from aucmax.cli import main
 from aucmax.datasets import read
-from aucmax.errors import DataFileError, DataWarning, ModelFileError
 
 IN_CI = 300  # of each kind
 PATIENCE = 300  # seconds for one input, also on a machine that is busy

@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from aucmax import AUCClassifier, persist, save
+from aucmax import AUCClassifier, save
 from aucmax.cli import main
+from aucmax.files import models as persist
 
 pty = pytest.importorskip("pty", reason="there are no terminals like these here")
 

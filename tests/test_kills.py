@@ -22,7 +22,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from aucmax import _replacing, load
+from aucmax import load
+from aucmax.basics import replacing
 from aucmax.cli import main
 from aucmax.experiments import protocol
 
@@ -211,7 +212,7 @@ def at_line(number, act):
         return local
 
     def trace(frame, event, arg):
-        return local if frame.f_code.co_filename == _replacing.__file__ else None
+        return local if frame.f_code.co_filename == replacing.__file__ else None
 
     return lambda: sys.settrace(trace)
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from aucmax import AUCClassifier, theory
 from aucmax.rows import as_rows
 from aucmax.solvers import SPAM
-from aucmax.solvers._expiry import heap_move, heap_of, heap_pop, heap_push, heap_remove
-from aucmax.solvers.spam import _FEW, _elastic_net_steps, _lazy_steps
+from aucmax.solvers.stochastic.expiry import heap_move, heap_of, heap_pop, heap_push, heap_remove
+from aucmax.solvers.stochastic.spam import _FEW, _elastic_net_steps, _lazy_steps
 from literal import each_average, equal, weighted, without_zeros
 from oracles import spam
 

@@ -12,13 +12,13 @@ from aucmax import (
     ClassMoments,
     HingeClassifier,
     load,
-    persist,
     save,
 )
-from aucmax.errors import ModelFileError
-from aucmax.sketches import DiagonalMoments, FrequentDirections
+from aucmax.basics.errors import ModelFileError
+from aucmax.files import models
 from aucmax.solvers import ACCURACY_SOLVERS, OAM, SOLVERS, Exact
-from aucmax.solvers._epochs import StochasticSolver
+from aucmax.solvers.stochastic.core import StochasticSolver
+from aucmax.statistics.sketches import DiagonalMoments, FrequentDirections
 
 
 def rows(n=80, d=4, seed=0):
@@ -89,7 +89,7 @@ def smuggled(monkeypatch, tmp_path):
     def refusal(model):
         path = tmp_path / "bad.aucmax"
         with monkeypatch.context() as patch:
-            patch.setattr(persist, "_check", lambda part: None)
+            patch.setattr(models, "_check", lambda part: None)
             save(model, path)
         with pytest.raises(ModelFileError) as caught:
             load(path)
@@ -225,7 +225,7 @@ def test_the_rows_that_a_stream_keeps_are_checked(smuggled, form):
 
 def test_a_file_that_holds_something_else(monkeypatch, tmp_path):
     model = AUCClassifier().fit(*rows())
-    monkeypatch.setattr(persist, "_dumps", lambda model: __import__("skops.io").io.dumps([1, 2]))
+    monkeypatch.setattr(models, "_dumps", lambda model: __import__("skops.io").io.dumps([1, 2]))
     save(model, tmp_path / "bad.aucmax")
     with pytest.raises(ModelFileError, match="it holds a list, not an estimator"):
         load(tmp_path / "bad.aucmax")

@@ -19,10 +19,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import aucmax
-from aucmax import AUCClassifier, ClassMoments, _container, moments
-from aucmax.errors import ModelFileError
-from aucmax.sketches import DiagonalMoments
+from aucmax import AUCClassifier, ClassMoments
+from aucmax.basics import container
+from aucmax.basics.errors import ModelFileError
 from aucmax.solvers import SOLVERS
+from aucmax.statistics import moments
+from aucmax.statistics.sketches import DiagonalMoments
 from oracles import rows
 
 untimed = settings(deadline=None, derandomize=True, max_examples=60)
@@ -654,13 +656,13 @@ def test_a_file_cut_short_or_with_more_at_its_end(filed, kind):
 def test_a_file_of_a_newer_version(filed, kind):
     path, load, _ = filed(kind)
     raw = path.read_bytes()
-    start = f"aucmax {_container.FORMAT} {kind} ".encode()
+    start = f"aucmax {container.FORMAT} {kind} ".encode()
     assert raw.startswith(start)
-    for newer in (_container.FORMAT + 1, 999):
+    for newer in (container.FORMAT + 1, 999):
         path.write_bytes(f"aucmax {newer} {kind} ".encode() + raw.removeprefix(start))
         assert refusal(load, path) == (
             f"written by a newer aucmax (file format {newer}, this version reads up to "
-            f"{_container.FORMAT}); upgrade aucmax."
+            f"{container.FORMAT}); upgrade aucmax."
         )
 
 
@@ -775,7 +777,7 @@ CONTENTS = {
 @pytest.mark.parametrize("content", CONTENTS)
 def test_a_body_of_moments_that_makes_no_sense(tmp_path, content):
     path = tmp_path / "moments.aucm"
-    _container.pack(path, "moments", CONTENTS[content])
+    container.pack(path, "moments", CONTENTS[content])
     TRIPPED.clear()
     assert refusal(ClassMoments.load, path).startswith("not a readable moments file (")
     assert not TRIPPED
@@ -797,7 +799,7 @@ def archive_of(path, item):
     """A model file with a right digest around any object that skops can write."""
     head = {"aucmax": "0.1", "sklearn": "1", "type": "aucmax.estimators.classifier.AUCClassifier"}
     content = item if isinstance(item, bytes) else skops.io.dumps(item)
-    _container.pack(path, "model", json.dumps(head).encode() + b"\n" + content)
+    container.pack(path, "model", json.dumps(head).encode() + b"\n" + content)
     return path
 
 
@@ -814,7 +816,10 @@ FOREIGN = {
     "a list of classes": (lambda: [1, Trap()], f"{__name__}.Trap"),
     "a function": (lambda: trip, f"{__name__}.trip"),
     "a partial": (lambda: functools.partial(trip, 1), "functools.partial"),
-    "another class of ours": (lambda: inside(_container.ModelFileError("x")), "aucmax.errors"),
+    "another class of ours": (
+        lambda: inside(container.ModelFileError("x")),
+        "aucmax.basics.errors",
+    ),
 }
 
 
@@ -862,7 +867,7 @@ def test_an_archive_that_names_a_function_of_the_system(tmp_path, target):
 )
 def test_a_body_of_a_model_that_makes_no_sense(tmp_path, content):
     path = tmp_path / "model"
-    _container.pack(path, "model", content)
+    container.pack(path, "model", content)
     assert refusal(aucmax.load, path).startswith("not a readable model file (")
 
 

@@ -9,13 +9,14 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from aucmax import AUCClassifier, ClassMoments, datasets, metrics
-from aucmax.losses import LOSSES
 from aucmax.objective import Objective
-from aucmax.penalties import ElasticNet
-from aucmax.problem import MemoryProblem
+from aucmax.objective.losses import LOSSES
+from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
-from aucmax.solvers import Newton, _proximal_newton
-from aucmax.solvers._krylov import minimise
+from aucmax.solvers import Newton
+from aucmax.solvers.batch import proximal_newton
+from aucmax.solvers.batch.krylov import minimise
 from oracles.pairs import Pairs, elastic_net_optimum
 
 
@@ -104,7 +105,7 @@ PATHS = {"matrix": {}, "products": {"_MATRIX_UP_TO": 0}, "sparse columns": {"_DE
 def path(request, monkeypatch):
     """How models with an l1 part are minimised, and how the columns are held."""
     for name, value in PATHS[request.param].items():
-        monkeypatch.setattr(_proximal_newton, name, value)
+        monkeypatch.setattr(proximal_newton, name, value)
     return request.param
 
 
@@ -131,7 +132,7 @@ def test_elastic_net_optimum_of_the_explicit_pair_sum(seed, sparse, rho, path):
 @pytest.mark.parametrize("sparse", [False, True])
 def test_working_sets_grow_to_the_optimum(sparse, path, monkeypatch):
     """More features than the first set holds, and more than rows."""
-    monkeypatch.setattr(_proximal_newton, "_FIRST_SET", 4)
+    monkeypatch.setattr(proximal_newton, "_FIRST_SET", 4)
     rng = np.random.RandomState(0)
     X = rng.randn(120, 150) * (rng.rand(120, 150) < 0.3)
     y = (X[:, :30] @ rng.randn(30) + 0.3 * rng.randn(120) > 0).astype(int)
@@ -154,7 +155,7 @@ def test_the_model_over_a_set_is_the_second_derivative_over_pairs():
         scaled = MemoryProblem(as_rows(form(X)), sign, weight).scaled(0.5)
         by_column = None if form is np.asarray else sp.csc_array(X[weight > 0])
         goal = Objective(scaled, LOSSES["squared_hinge"], ElasticNet(0.1))
-        part = _proximal_newton._Part(goal, S, by_column)
+        part = proximal_newton._Part(goal, S, by_column)
         at = goal.at(scaled.scores(w))
         expected = pairs.hessian(w, "squared_hinge")[np.ix_(S, S)]
         assert part.hessian(at) == pytest.approx(expected, abs=1e-12)

@@ -9,10 +9,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from aucmax import AUCClassifier, datasets, load, metrics, save
-from aucmax.reservoir import in_front, kept_rows, sampled, slots
 from aucmax.rows import CSR, as_rows, n_rows, to_scipy
 from aucmax.solvers import OAM
-from aucmax.solvers import oam as oam_module
+from aucmax.solvers.stochastic import oam as oam_module
+from aucmax.statistics.reservoir import in_front, kept_rows, sampled, slots
 from literal import FORMS, Watched, each_average, each_form, equal, weighted, without_zeros
 from oracles import oam, rows
 from oracles.pairs import Pairs

@@ -8,10 +8,10 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
 from aucmax import ClassMoments
-from aucmax.losses import LOSSES, UNIVARIATE_LOSSES
 from aucmax.objective import Objective, UnivariateObjective
-from aucmax.penalties import ElasticNet, L2Ball
-from aucmax.problem import MemoryProblem, MomentsProblem
+from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
+from aucmax.objective.penalties import ElasticNet, L2Ball
+from aucmax.objective.problem import MemoryProblem, MomentsProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import CuttingPlane, Monitor
 from oracles import rows

@@ -9,14 +9,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 from aucmax import AUCClassifier, ClassMoments, datasets, load, metrics, save, theory
-from aucmax.losses import LOSSES
 from aucmax.objective import Objective
-from aucmax.penalties import L2, L2Ball
-from aucmax.problem import MemoryProblem
+from aucmax.objective.losses import LOSSES
+from aucmax.objective.penalties import L2, L2Ball
+from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import OPAUC, SOLAM
-from aucmax.solvers import solam as solam_module
-from aucmax.solvers.opauc import _LATE, _MANY, scatter_add, scatter_dot
+from aucmax.solvers.stochastic import solam as solam_module
+from aucmax.solvers.stochastic.opauc import _LATE, _MANY, scatter_add, scatter_dot
 from literal import Watched, each_average, each_form, equal, weighted, without_zeros
 from oracles import opauc, rows, solam
 from oracles.pairs import Pairs

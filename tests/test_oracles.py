@@ -7,9 +7,9 @@ import scipy.sparse as sp
 from aucmax import AUCClassifier, theory
 from aucmax.rows import as_rows
 from aucmax.solvers import SPAM, VRSPAM
-from aucmax.solvers._epochs import Sampler
-from aucmax.solvers.spam import _l2_steps
-from aucmax.solvers.vrspam import _l2_stage
+from aucmax.solvers.stochastic.core import Sampler
+from aucmax.solvers.stochastic.spam import _l2_steps
+from aucmax.solvers.stochastic.vrspam import _l2_stage
 from literal import Watched, each_form, equal, weighted, without_zeros
 from oracles import rows, spam, vrspam
 from oracles.pairs import Pairs

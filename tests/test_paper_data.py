@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from aucmax import datasets
+from aucmax.basics.errors import DataFileError
 from aucmax.cli import main
 from aucmax.datasets import registry
-from aucmax.errors import DataFileError
 from aucmax.experiments.catalogue import CATALOGUE
 from aucmax.experiments.protocol import Source, _loaded, digest_of
 

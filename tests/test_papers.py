@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from aucmax import AUCClassifier, datasets, metrics, theory
-from aucmax.losses import LOSSES
 from aucmax.objective import Objective
-from aucmax.penalties import L2, ElasticNet
-from aucmax.problem import MemoryProblem
+from aucmax.objective.losses import LOSSES
+from aucmax.objective.penalties import L2, ElasticNet
+from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import SPAM, VRSPAM
 from oracles import rows, spam, vrspam

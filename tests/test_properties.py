@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 
-from aucmax import AUCClassifier, products
-from aucmax.losses import LOSSES
+from aucmax import AUCClassifier
 from aucmax.objective import Objective
-from aucmax.penalties import PENALTIES, ElasticNet, soft
-from aucmax.problem import MemoryProblem
-from aucmax.products import _blocks
-from aucmax.rows import as_rows, row_add, row_dot, row_norm2, take_rows
+from aucmax.objective.losses import LOSSES
+from aucmax.objective.penalties import PENALTIES, ElasticNet, soft
+from aucmax.objective.problem import MemoryProblem
+from aucmax.rows import as_rows, products, row_add, row_dot, row_norm2, take_rows
+from aucmax.rows.products import _blocks
 from aucmax.solvers import SOLVERS, get_solver
 from aucmax.solvers.certificate import Certificate
 from oracles import rows

@@ -18,8 +18,8 @@ from hypothesis.extra import numpy as hnp
 from pyarrow import parquet
 from scipy import sparse
 
+from aucmax.basics.errors import DataFileError
 from aucmax.datasets import find_label, read, svmlight
-from aucmax.errors import DataFileError
 
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)

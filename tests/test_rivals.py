@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from aucmax import metrics
-from aucmax.rivals import BalancedLeastSquares, BalancedLogisticRegression
+from aucmax.experiments.rivals import BalancedLeastSquares, BalancedLogisticRegression
 from oracles import rows
 
 GRID = (0.1, 10.0, 1000.0)

@@ -9,7 +9,7 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.model_selection import StratifiedGroupKFold
 
 from aucmax import AUCClassifier, AUCClassifierCV, datasets, load, metrics
-from aucmax.folds import Folding, time_folds
+from aucmax.estimators.folds import Folding, time_folds
 
 QUICK = ("--losses", "square", "--alphas", "0.1,1", "--folds", 3)
 

@@ -24,7 +24,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from aucmax import AUCClassifier, AUCClassifierCV, load, save, selection
+from aucmax import AUCClassifier, AUCClassifierCV, load, save
+from aucmax.estimators import selection
 from aucmax.metrics import roc_auc
 
 
@@ -54,7 +55,7 @@ def test_each_cell_is_its_own_fit(few, sparse, cv, weighted, monkeypatch):
     if not few:
         monkeypatch.setattr(selection, "FEW_FEATURES", 0)
         monkeypatch.setattr("aucmax.solvers.auto.FEW_FEATURES", 0)
-        monkeypatch.setattr("aucmax.solvers.coordinate_descent._MATRIX_UP_TO", 0)
+        monkeypatch.setattr("aucmax.solvers.batch.coordinate_descent._MATRIX_UP_TO", 0)
     X, y = problem()
     X = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0)) if sparse else X
     weight = np.random.RandomState(1).randint(0, 3, len(y)) * 1.0 if weighted else None

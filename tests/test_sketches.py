@@ -9,13 +9,16 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from aucmax import AUCClassifier, ClassMoments, datasets, load, metrics, save, sketches
-from aucmax.losses import LOSSES
+from aucmax import AUCClassifier, ClassMoments, datasets, load, metrics, save
 from aucmax.objective import Objective
-from aucmax.penalties import L2
-from aucmax.problem import MemoryProblem
+from aucmax.objective.losses import LOSSES
+from aucmax.objective.penalties import L2
+from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
-from aucmax.sketches import (
+from aucmax.solvers import OPAUC, Exact
+from aucmax.solvers.stochastic import gaussian_sketch
+from aucmax.statistics import sketches
+from aucmax.statistics.sketches import (
     DiagonalMoments,
     FrequentDirections,
     gaussian_projection,
@@ -24,7 +27,6 @@ from aucmax.sketches import (
     reduced,
     woodbury,
 )
-from aucmax.solvers import OPAUC, Exact, _gaussian_sketch
 from literal import equal, weighted
 from oracles import opauc, rows
 from oracles import sketches as oracle
@@ -111,7 +113,7 @@ def test_all_features_and_all_axes_are_the_full_algorithm(form):
 def test_blocks_of_rows_are_seams_that_do_not_show(monkeypatch):
     X, y, weight = problem(4)
     whole = {k: fitted(OPAUC(order="cyclic", **KINDS[k]), X, y, weight).coef_ for k in KINDS}
-    monkeypatch.setattr("aucmax.solvers.opauc._BLOCK", 7)
+    monkeypatch.setattr("aucmax.solvers.stochastic.opauc._BLOCK", 7)
     for kind, coef in whole.items():
         equal(fitted(OPAUC(order="cyclic", **KINDS[kind]), X, y, weight).coef_, coef, 1e-12)
 
@@ -255,11 +257,11 @@ def test_what_is_carried_along_is_what_it_stands_for(weighted, form):
     X, y, weight = problem(11, weighted, n=25, d=4)
     X, sign, R = X + 1.0, y.astype(float), draws(25, 2)
     origin = X[0] if form is np.asarray else np.zeros(4)
-    state = _gaussian_sketch.begin(4, 2)
+    state = gaussian_sketch.begin(4, 2)
     rows = (as_rows(form(X)), np.arange(25), sign, weight)
     # so strong a penalty that the scale is folded, more than once
-    _gaussian_sketch.run(state, rows, R, (1.0, 0.1, 1.0, 9.5, False), True)
-    w = _gaussian_sketch.solution(state, False)
+    gaussian_sketch.run(state, rows, R, (1.0, 0.1, 1.0, 9.5, False), True)
+    w = gaussian_sketch.solution(state, False)
     equal(state["total"], [weight[y == s] @ X[y == s] for s in (1, -1)])
     X = X - origin
     for q, s in enumerate((1, -1)):
@@ -308,13 +310,13 @@ def test_rows_of_few_entries_cost_as_many():
     X = np.hstack([X, np.zeros((60, 5))])
     results = []
     for fill in (0.0, np.nan):
-        state = _gaussian_sketch.begin(11, 3)
+        state = gaussian_sketch.begin(11, 3)
         for name in ("w", "sum", "t"):
             state[name][..., -5:] = fill
         state["Z"][:, -5:] = fill
         rows = (as_rows(sp.csr_array(X)), np.arange(60), y.astype(float), weight)
-        _gaussian_sketch.run(state, rows, draws(60), (1.0, 0.0, 1.0, 0.1, True), True)
-        results.append(_gaussian_sketch.solution(state, True)[:6])
+        gaussian_sketch.run(state, rows, draws(60), (1.0, 0.0, 1.0, 0.1, True), True)
+        results.append(gaussian_sketch.solution(state, True)[:6])
     assert np.any(results[0] != 0)
     np.testing.assert_array_equal(*results)
 

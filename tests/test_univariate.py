@@ -10,13 +10,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from aucmax import AUCClassifier, datasets, load, metrics, save
-from aucmax.losses import UNIVARIATE_LOSSES
 from aucmax.objective import UnivariateObjective
-from aucmax.penalties import L2
-from aucmax.problem import MemoryProblem
+from aucmax.objective.losses import UNIVARIATE_LOSSES
+from aucmax.objective.penalties import L2
+from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import UnivariateSGD
-from aucmax.solvers import univariate as univariate_module
+from aucmax.solvers.stochastic import univariate as univariate_module
 from literal import Watched, each_average, each_form, equal, weighted, without_zeros
 from oracles import rows, univariate
 from oracles.spam import typical

@@ -8,8 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 from aucmax import datasets, metrics, solvers, theory
 from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier
-from aucmax.moments import ClassMoments
-from aucmax.persist import load, save
+from aucmax.files import load, save
+from aucmax.statistics.moments import ClassMoments
 
 try:
     __version__ = version("aucmax")

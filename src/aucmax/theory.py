@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from aucmax._checks import number
+from aucmax.basics.checks import number
 
 __all__ = [
     "alpha_from_beta",

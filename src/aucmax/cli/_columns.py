@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from aucmax._checks import LARGEST
+from aucmax.basics.checks import LARGEST
 from aucmax.cli._inputs import inputs_of
 from aucmax.cli._options import Learning
 from aucmax.cli._shared import tell

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from aucmax._progress import Working
+from aucmax.basics.progress import Working
 from aucmax.cli import _compare_text
 from aucmax.cli._data import TwoClasses
 from aucmax.cli._shared import command_line

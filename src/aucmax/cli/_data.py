@@ -16,7 +16,7 @@ from aucmax.cli._columns import check_sizes, fit_front, names_of
 from aucmax.cli._options import FLAGS, Learning, given_file
 from aucmax.cli._shared import counted
 from aucmax.datasets.obstacles import Obstacle, TableError
-from aucmax.folds import Folding
+from aucmax.estimators.folds import Folding
 
 __all__ = [
     "Binarize",

@@ -27,12 +27,13 @@ from rich.text import Text
 from sklearn.utils import Bunch
 from typer.core import TyperGroup
 
-from aucmax import datasets, persist
-from aucmax._progress import working
+from aucmax import datasets
+from aucmax.basics.errors import DataWarning, ModelFileError
+from aucmax.basics.progress import working
 from aucmax.cli._inputs import inputs_of
 from aucmax.cli._options import FLAGS, Reading
 from aucmax.datasets.obstacles import TableError
-from aucmax.errors import DataWarning, ModelFileError
+from aucmax.files import models as persist
 from aucmax.metrics import AUCTest
 
 __all__ = [

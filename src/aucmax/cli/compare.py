@@ -9,7 +9,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from aucmax._progress import Working
+from aucmax.basics.progress import Working
 from aucmax.cli import _compare_page, _compare_text
 from aucmax.cli._data import (
     Binarize,
@@ -45,7 +45,7 @@ from aucmax.experiments.runs import (
     tested,
     warm_up,
 )
-from aucmax.losses import LOSSES
+from aucmax.objective.losses import LOSSES
 from aucmax.report.text import auc_text
 
 __all__ = ["compare"]

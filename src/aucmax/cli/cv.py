@@ -40,12 +40,12 @@ from aucmax.cli._shared import (
     working,
 )
 from aucmax.estimators import AUCClassifierCV
-from aucmax.folds import Pairs
-from aucmax.losses import LOSSES
-from aucmax.persist import save
+from aucmax.estimators.folds import Pairs
+from aucmax.estimators.selection import Grid, SearchProgress, best_cell
+from aucmax.files.models import save
+from aucmax.objective.losses import LOSSES
 from aucmax.report.chart import Panel, auc_floor, panels
 from aucmax.report.text import auc_text
-from aucmax.selection import Grid, SearchProgress, best_cell
 
 __all__ = ["cv", "folds_of"]
 

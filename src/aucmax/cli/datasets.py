@@ -21,6 +21,7 @@ from rich.progress import (
 from rich.table import Table
 from typer.core import TyperGroup
 
+from aucmax.basics.errors import DataFileError
 from aucmax.cli._shared import (
     Json,
     console,
@@ -33,7 +34,6 @@ from aucmax.cli._shared import (
     working,
 )
 from aucmax.datasets import DataSet, about, fetch, load, locate, names
-from aucmax.errors import DataFileError
 
 __all__ = ["datasets"]
 

@@ -27,10 +27,10 @@ from aucmax.cli._shared import (
     working,
 )
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
-from aucmax.moments import ClassMoments
+from aucmax.objective.scaling import feature_factors
 from aucmax.report.text import auc_text, difference_text, gap_text, interval_text, p_words
-from aucmax.scaling import feature_factors
 from aucmax.solvers import SPAM, VRSPAM
+from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["demo"]
 
@@ -145,7 +145,7 @@ def _data(seed: int) -> list[Data]:
 
 def _warm_up(data: Data, seed: int) -> None:
     """Compile and import what the clocks must not count: for both sides."""
-    from aucmax.rivals import BalancedLogisticRegression
+    from aucmax.experiments.rivals import BalancedLogisticRegression
 
     solvers: list[Any] = [*BATCH.values(), SPAM(n_epochs=1), VRSPAM(n_stages=1)]
     for solver in solvers:
@@ -162,7 +162,7 @@ def _compared(data: Data, seed: int) -> tuple[AUCClassifier, dict[str, np.ndarra
     """Both sides tuned by the same folds of the training rows, tested on the rows held out."""
     from sklearn.model_selection import StratifiedKFold
 
-    from aucmax.rivals import BalancedLogisticRegression
+    from aucmax.experiments.rivals import BalancedLogisticRegression
 
     started = time.perf_counter()
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)

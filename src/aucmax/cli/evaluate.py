@@ -118,7 +118,7 @@ def evaluate(
             name = _title(other, model)
             scores[f"{name} (again)" if name in scores else name] = scores_of(second, X)
         if logistic is not None:
-            from aucmax.rivals import BalancedLogisticRegression
+            from aucmax.experiments.rivals import BalancedLogisticRegression
 
             now(f"tuning logistic regression on {logistic.name}")
             rows = read_for(fitted, logistic, reading, labels="required")

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from aucmax._replacing import replacing
+from aucmax.basics.replacing import replacing
 from aucmax.cli._options import Reading, given_file
 from aucmax.cli._shared import (
     check_folder,

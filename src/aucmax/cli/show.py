@@ -12,7 +12,8 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from aucmax._container import unpack
+from aucmax.basics.container import unpack
+from aucmax.basics.errors import ModelFileError
 from aucmax.cli._shared import (
     Json,
     class_names,
@@ -23,7 +24,6 @@ from aucmax.cli._shared import (
     pairs_table,
     print_json,
 )
-from aucmax.errors import ModelFileError
 
 __all__ = ["show"]
 

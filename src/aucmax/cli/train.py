@@ -25,10 +25,10 @@ from aucmax.cli._shared import (
 )
 from aucmax.cli.cv import folds_of
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
-from aucmax.folds import Folding
-from aucmax.losses import LOSSES
+from aucmax.estimators.folds import Folding
+from aucmax.files.models import save
 from aucmax.metrics import auc_interval
-from aucmax.persist import save
+from aucmax.objective.losses import LOSSES
 from aucmax.report.text import auc_text, interval_text
 
 __all__ = ["train"]

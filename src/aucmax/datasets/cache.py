@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from aucmax._replacing import replacing
+from aucmax.basics.replacing import replacing
 from aucmax.datasets.files import fault
 
 __all__ = ["cache_folder", "digest", "parsed", "record", "recorded", "verify"]

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.basics.errors import DataFileError
 from aucmax.datasets.codes import doubts, zero_padded
 from aucmax.datasets.dates import EXAMPLES, ISO, day_number, days_of_arrow, forms_of
 from aucmax.datasets.files import fault, opened
 from aucmax.datasets.obstacles import Obstacle, TableError
 from aucmax.datasets.svmlight import label_too_large, whole_labels
 from aucmax.datasets.transforms import listing
-from aucmax.errors import DataFileError
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from aucmax.basics.errors import DataFileError
 from aucmax.datasets import cache, registry
 from aucmax.datasets.files import fault
 from aucmax.datasets.formats import parse
 from aucmax.datasets.loading import locate
 from aucmax.datasets.registry import DataSet, Part
-from aucmax.errors import DataFileError
 
 __all__ = ["fetch"]
 

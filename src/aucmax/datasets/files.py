@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from aucmax.errors import DataFileError
+from aucmax.basics.errors import DataFileError
 
 __all__ = ["COMPRESSIONS", "Piped", "fault", "opened"]
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import Bunch
 
+from aucmax.basics.errors import DataFileError
 from aucmax.datasets import cache, registry, transforms
 from aucmax.datasets.bunch import rows_and_labels
 from aucmax.datasets.formats import parse, with_most_rows
 from aucmax.datasets.registry import DataSet, Part
-from aucmax.errors import DataFileError
 
 __all__ = ["load", "locate"]
 

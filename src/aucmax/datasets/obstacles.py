@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from aucmax.errors import DataFileError
+from aucmax.basics.errors import DataFileError
 
 __all__ = ["Obstacle", "TableError", "joined", "tried"]
 

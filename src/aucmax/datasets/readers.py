@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from aucmax.basics.errors import DataWarning
 from aucmax.datasets.bunch import rows_and_labels
 from aucmax.datasets.columns import Choice, Columns, read_csv, read_parquet
 from aucmax.datasets.dates import EXAMPLES
@@ -20,7 +21,6 @@ from aucmax.datasets.files import COMPRESSIONS, Piped, fault
 from aucmax.datasets.obstacles import Obstacle, TableError, tried
 from aucmax.datasets.svmlight import read_svmlight
 from aucmax.datasets.transforms import listing
-from aucmax.errors import DataWarning
 
 __all__ = ["find_label", "read"]
 

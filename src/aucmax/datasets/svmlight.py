@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from aucmax._checks import free_memory
+from aucmax.basics.checks import free_memory
+from aucmax.basics.errors import DataFileError
 from aucmax.datasets.files import fault, opened
-from aucmax.errors import DataFileError
 
 __all__ = ["label_too_large", "read_svmlight", "whole_labels"]
 

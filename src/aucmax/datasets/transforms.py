@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from aucmax._checks import refuse_nul
+from aucmax.basics.checks import refuse_nul
 
 __all__ = ["binarize", "listing", "scale"]
 

@@ -7,15 +7,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aucmax._checks import (
+from aucmax.basics.checks import (
     check_array_of,
     check_labels,
     refuse_nul,
     refuse_sizes,
     sample_weights,
 )
-from aucmax.products import scores
 from aucmax.rows import as_rows
+from aucmax.rows.products import scores
 
 __all__ = ["LinearScorer"]
 

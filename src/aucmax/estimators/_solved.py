@@ -9,17 +9,17 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from aucmax._checks import refuse_nul
+from aucmax.basics.checks import refuse_nul
 from aucmax.estimators._linear import LinearScorer
 from aucmax.objective import Objective
-from aucmax.penalties import ElasticNet
-from aucmax.problem import MemoryProblem, Problem
+from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.problem import MemoryProblem, Problem
 from aucmax.rows import as_rows, take_rows
 from aucmax.solvers import Monitor, Solver
-from aucmax.solvers._epochs import StochasticSolver
 from aucmax.solvers.auto import choose
 from aucmax.solvers.base import HISTORY_DTYPE
 from aucmax.solvers.certificate import Certificate
+from aucmax.solvers.stochastic.core import StochasticSolver
 
 __all__ = ["SolvedScorer"]
 

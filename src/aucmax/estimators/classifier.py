@@ -7,17 +7,17 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from aucmax._checks import number
+from aucmax.basics.checks import number
 from aucmax.estimators._solved import SolvedScorer
-from aucmax.losses import LOSSES
-from aucmax.moments import ClassMoments
 from aucmax.objective import Objective
-from aucmax.penalties import ElasticNet
-from aucmax.problem import MemoryProblem, MomentsProblem, Problem, SketchProblem
+from aucmax.objective.losses import LOSSES
+from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.problem import MemoryProblem, MomentsProblem, Problem, SketchProblem
+from aucmax.objective.scaling import midpoint_intercept
 from aucmax.rows import as_rows
-from aucmax.scaling import midpoint_intercept
-from aucmax.sketches import ClassSketch, DiagonalMoments, FrequentDirections
 from aucmax.solvers import SOLVERS, Exact, Solver, get_solver
+from aucmax.statistics.moments import ClassMoments
+from aucmax.statistics.sketches import ClassSketch, DiagonalMoments, FrequentDirections
 
 __all__ = ["AUCClassifier"]
 

@@ -5,12 +5,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from aucmax._checks import number
+from aucmax.basics.checks import number
 from aucmax.estimators._solved import SolvedScorer
-from aucmax.losses import UNIVARIATE_LOSSES
 from aucmax.objective import Objective, UnivariateObjective
-from aucmax.penalties import ElasticNet
-from aucmax.problem import MemoryProblem, Problem
+from aucmax.objective.losses import UNIVARIATE_LOSSES
+from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.problem import MemoryProblem, Problem
 from aucmax.solvers import ACCURACY_SOLVERS, Solver, get_solver
 
 __all__ = ["HingeClassifier"]

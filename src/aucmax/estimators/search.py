@@ -14,15 +14,11 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 
-from aucmax._checks import number
-from aucmax._progress import working
+from aucmax.basics.checks import number
+from aucmax.basics.progress import working
 from aucmax.estimators._linear import LinearScorer
 from aucmax.estimators.classifier import AUCClassifier
-from aucmax.losses import LOSSES
-from aucmax.metrics import roc_auc
-from aucmax.problem import MemoryProblem
-from aucmax.rows import as_rows
-from aucmax.selection import (
+from aucmax.estimators.selection import (
     Fold,
     Grid,
     SearchProgress,
@@ -32,6 +28,10 @@ from aucmax.selection import (
     tune,
     warn_of,
 )
+from aucmax.metrics import roc_auc
+from aucmax.objective.losses import LOSSES
+from aucmax.objective.problem import MemoryProblem
+from aucmax.rows import as_rows
 
 __all__ = ["AUCClassifierCV"]
 

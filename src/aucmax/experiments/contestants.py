@@ -63,7 +63,7 @@ class Setting:
         if name == TUNED:
             return AUCClassifierCV(cv=folds)
         if name in RIVALS:
-            from aucmax import rivals
+            from aucmax.experiments import rivals
 
             kinds = {
                 LOGISTIC: "BalancedLogisticRegression",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from aucmax._replacing import replacing
+from aucmax.basics.replacing import replacing
 from aucmax.experiments.protocol import Source, present, quiet
 from aucmax.experiments.store import Store, key_of
 from aucmax.experiments.workers import shared_out

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from aucmax import sketches, theory
+from aucmax import theory
 from aucmax.estimators import AUCClassifier
 from aucmax.experiments.tuning import Tuned, coarse_to_fine, whole_grid
 from aucmax.rows import as_rows, to_scipy
 from aucmax.solvers import OAM, OPAUC, SOLAM, SPAM, VRSPAM, UnivariateSGD
+from aucmax.statistics import sketches
 
 __all__ = ["METHODS", "REFERENCE", "Facts", "Method", "facts_of", "first_name"]
 

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from aucmax import metrics
+from aucmax.estimators.folds import Folding, Pairs
 from aucmax.experiments.contestants import Setting
 from aucmax.experiments.paired import PairedTest, resampled_test
-from aucmax.folds import Folding, Pairs
-from aucmax.losses import LOSSES
 from aucmax.objective import Objective
-from aucmax.penalties import ElasticNet
-from aucmax.problem import MemoryProblem
+from aucmax.objective.losses import LOSSES
+from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
 
 __all__ = [

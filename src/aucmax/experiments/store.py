@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from aucmax._replacing import replacing
+from aucmax.basics.replacing import replacing
 
 __all__ = ["Store", "key_of", "locked_store"]
 

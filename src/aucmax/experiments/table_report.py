@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from aucmax._replacing import replacing
+from aucmax.basics.replacing import replacing
 from aucmax.experiments.methods import METHODS, REFERENCE
 from aucmax.experiments.tables import Cell, Results
 from aucmax.report.page import Page, ResultTable, Section, write_page

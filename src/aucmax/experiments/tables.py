@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from aucmax._replacing import replacing
+from aucmax.basics.replacing import replacing
 from aucmax.experiments.methods import REFERENCE
 from aucmax.experiments.protocol import Job, Protocol, Source
 from aucmax.experiments.store import Store

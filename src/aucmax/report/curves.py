@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from aucmax import metrics
+from aucmax.metrics.measures import effective_rows
 
 __all__ = ["Band", "mean_precision_recall", "mean_roc", "precision_recall", "roc", "wilson"]
 
@@ -154,7 +155,7 @@ def precision_recall(
 
 def _effective(rows: NDArray[np.bool_], weight: Floats | None) -> float:
     """How many rows these are; of unequal weights, Kish's effective number."""
-    return float(rows.sum()) if weight is None else metrics.effective_rows(weight[rows])
+    return float(rows.sum()) if weight is None else effective_rows(weight[rows])
 
 
 def _shares(positive: NDArray[np.bool_], weight: Floats | None) -> float:

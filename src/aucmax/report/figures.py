@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from aucmax._replacing import replacing
+from aucmax.basics.replacing import replacing
 from aucmax.report.curves import Band
 from aucmax.report.style import (
     INK,

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from aucmax._replacing import replacing
+from aucmax.basics.replacing import replacing
 from aucmax.report.figures import Drawing
 
 __all__ = ["Page", "ResultTable", "Section", "check_page", "write_page"]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucmax import metrics
-from aucmax._replacing import replacing
+from aucmax.basics.replacing import replacing
 from aucmax.report.text import auc_text, interval_text
 
 __all__ = ["check_format", "roc_plot"]

@@ -1,21 +1,21 @@
 """The solvers, one file per published algorithm, and the registry that names them."""
 
 from aucmax.solvers.base import Monitor, Progress, Result, Solver
-from aucmax.solvers.comid import COMID
-from aucmax.solvers.conjugate_gradient import ConjugateGradient
-from aucmax.solvers.coordinate_descent import CoordinateDescent
-from aucmax.solvers.cutting_plane import CuttingPlane
-from aucmax.solvers.exact import Exact
-from aucmax.solvers.newton import Newton
-from aucmax.solvers.oam import OAM
-from aucmax.solvers.opauc import OPAUC
-from aucmax.solvers.pegasos import Pegasos
-from aucmax.solvers.rda import RDA
-from aucmax.solvers.sadmm import SADMM
-from aucmax.solvers.solam import SOLAM
-from aucmax.solvers.spam import SPAM
-from aucmax.solvers.univariate import UnivariateSGD
-from aucmax.solvers.vrspam import VRSPAM
+from aucmax.solvers.batch.conjugate_gradient import ConjugateGradient
+from aucmax.solvers.batch.coordinate_descent import CoordinateDescent
+from aucmax.solvers.batch.cutting_plane import CuttingPlane
+from aucmax.solvers.batch.exact import Exact
+from aucmax.solvers.batch.newton import Newton
+from aucmax.solvers.stochastic.comid import COMID
+from aucmax.solvers.stochastic.oam import OAM
+from aucmax.solvers.stochastic.opauc import OPAUC
+from aucmax.solvers.stochastic.pegasos import Pegasos
+from aucmax.solvers.stochastic.rda import RDA
+from aucmax.solvers.stochastic.sadmm import SADMM
+from aucmax.solvers.stochastic.solam import SOLAM
+from aucmax.solvers.stochastic.spam import SPAM
+from aucmax.solvers.stochastic.univariate import UnivariateSGD
+from aucmax.solvers.stochastic.vrspam import VRSPAM
 
 __all__ = [
     "ACCURACY_SOLVERS",

@@ -1,13 +1,13 @@
 """Picks a batch solver from the number of features, the penalty and the loss."""
 
 from aucmax.objective import Objective
-from aucmax.problem import SketchProblem
+from aucmax.objective.problem import SketchProblem
 from aucmax.solvers.base import Solver
-from aucmax.solvers.conjugate_gradient import ConjugateGradient
-from aucmax.solvers.coordinate_descent import CoordinateDescent
-from aucmax.solvers.cutting_plane import CuttingPlane
-from aucmax.solvers.exact import Exact
-from aucmax.solvers.newton import Newton
+from aucmax.solvers.batch.conjugate_gradient import ConjugateGradient
+from aucmax.solvers.batch.coordinate_descent import CoordinateDescent
+from aucmax.solvers.batch.cutting_plane import CuttingPlane
+from aucmax.solvers.batch.exact import Exact
+from aucmax.solvers.batch.newton import Newton
 
 __all__ = ["FEW_FEATURES", "choose"]
 

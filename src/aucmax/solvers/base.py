@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from aucmax._checks import number
+from aucmax.basics.checks import number
 from aucmax.objective import Objective
 
 __all__ = ["HISTORY_DTYPE", "Monitor", "Progress", "Result", "Solver"]

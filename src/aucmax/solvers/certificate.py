@@ -7,12 +7,12 @@ of a stochastic solver may be. J at the optimum, once known, serves every w.
 import numpy as np
 
 from aucmax.objective import Objective
-from aucmax.penalties import L2, ElasticNet, L2Ball
-from aucmax.problem import SketchProblem
+from aucmax.objective.penalties import L2, ElasticNet, L2Ball
+from aucmax.objective.problem import SketchProblem
 from aucmax.solvers.auto import choose
 from aucmax.solvers.base import Monitor, Solver
-from aucmax.solvers.conjugate_gradient import ConjugateGradient
-from aucmax.solvers.newton import Newton
+from aucmax.solvers.batch.conjugate_gradient import ConjugateGradient
+from aucmax.solvers.batch.newton import Newton
 
 __all__ = ["Certificate"]
 

@@ -1,0 +1,1 @@
+"""What every part may use: errors, checks of arguments, whole files, progress."""

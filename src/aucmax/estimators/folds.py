@@ -1,0 +1,156 @@
+"""Folds and splits of rows: stratified, with groups kept together, or in the order of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+__all__ = ["Folding", "Pairs", "time_folds"]
+
+Pairs = list[tuple[np.ndarray, np.ndarray]]
+
+
+def time_folds(time: ArrayLike, n_folds: int) -> Pairs:
+    """Folds that are trained on the past and tested on what comes next.
+
+    The rows are cut by time into ``n_folds`` + 1 blocks of about the same size; fold k trains on
+    the first k blocks and tests on the next. Rows of the same time stay together.
+
+    Parameters
+    ----------
+    time : array-like, shape (n,)
+        When each row was: anything that sorts, such as numbers or ``datetime64``.
+    n_folds : int
+        How many.
+
+    Returns
+    -------
+    list of (train, test)
+        Row numbers, as `AUCClassifierCV` and scikit-learn's searches take them for ``cv``.
+
+    Raises
+    ------
+    ValueError
+        There are fewer different times than blocks.
+
+    Examples
+    --------
+    >>> from aucmax.estimators.folds import time_folds
+    >>> [(train.tolist(), test.tolist()) for train, test in time_folds([5, 1, 1, 9, 7, 3], 2)]
+    [([1, 2], [0, 5]), ([0, 1, 2, 5], [3, 4])]
+    """
+    times, moment = np.unique(np.asarray(time), return_inverse=True)
+    if len(times) <= n_folds:
+        raise ValueError(
+            f"{n_folds} folds in the order of time need {n_folds + 1} different times; there are "
+            f"{len(times)}."
+        )
+    before = np.cumsum(np.bincount(moment))  # rows up to each time
+    first, starts = 0, []
+    for k in range(1, n_folds + 1):
+        last = len(times) - 1 - n_folds + k  # leaves a time for each of the other blocks
+        ideal = k * len(moment) / (n_folds + 1)
+        first += int(np.argmin(np.abs(before[first:last] - ideal))) + 1
+        starts.append(first)
+    block = np.searchsorted(starts, moment, side="right")
+    return [(np.flatnonzero(block < k), np.flatnonzero(block == k)) for k in range(1, n_folds + 1)]
+
+
+@dataclass(frozen=True)
+class Folding:
+    """How rows are parted into those to train on and those to test on.
+
+    Parameters
+    ----------
+    groups : ndarray, shape (n,), optional
+        Rows of one group are never parted.
+    time : ndarray, shape (n,), optional
+        Training rows come before test rows. Not beside groups.
+    """
+
+    groups: np.ndarray | None = None
+    time: np.ndarray | None = None
+
+    def at(self, rows: np.ndarray) -> Folding:
+        """Return the same for some of the rows."""
+        return Folding(
+            None if self.groups is None else self.groups[rows],
+            None if self.time is None else self.time[rows],
+        )
+
+    @property
+    def words(self) -> str:
+        """How the parts are made, in a few words."""
+        if self.time is not None:
+            return "in the order of time"
+        return "random, stratified" if self.groups is None else "random, groups kept together"
+
+    def most(self, n_folds: int) -> int:
+        """Return how many folds there can be, at most these."""
+        if self.time is not None:
+            return min(n_folds, len(np.unique(self.time)) - 1)
+        return n_folds if self.groups is None else min(n_folds, len(np.unique(self.groups)))
+
+    def folds(self, y: np.ndarray, n_folds: int, seed: int) -> Pairs:
+        """Return folds, as pairs of row numbers.
+
+        Parameters
+        ----------
+        y : ndarray, shape (n,)
+            Labels.
+        n_folds : int
+            How many.
+        seed : int
+            Shuffles rows or groups; time has its order.
+
+        Raises
+        ------
+        ValueError
+            There are too few groups or times.
+        """
+        from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+
+        if self.time is not None:
+            return time_folds(self.time, n_folds)
+        blank = np.zeros(len(y))
+        if self.groups is None:
+            plain = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+            return list(plain.split(blank, y))
+        found = len(np.unique(self.groups))
+        if found < n_folds:
+            have = "is 1 group" if found == 1 else f"are {found} groups"
+            raise ValueError(f"there {have}, fewer than the {n_folds} folds.")
+        together = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
+        return list(together.split(blank, y, self.groups))
+
+    def splits(self, y: np.ndarray, n_splits: int, test_size: float, seed: int) -> Pairs:
+        """Return splits, as pairs of row numbers.
+
+        Parameters
+        ----------
+        y : ndarray, shape (n,)
+            Labels.
+        n_splits : int
+            How many.
+        test_size : float
+            Share of the rows, or of the groups, that are held out; in the order of time it follows
+            from the number of splits.
+        seed : int
+            Shuffles rows or groups.
+
+        Raises
+        ------
+        ValueError
+            There are too few rows, groups or times.
+        """
+        from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
+
+        if self.time is not None:
+            return time_folds(self.time, n_splits)
+        settings = {"test_size": test_size, "random_state": seed}
+        blank = np.zeros(len(y))
+        if self.groups is None:
+            return list(StratifiedShuffleSplit(n_splits, **settings).split(blank, y))
+        return list(GroupShuffleSplit(n_splits, **settings).split(blank, y, self.groups))

@@ -1,0 +1,360 @@
+"""What AUCClassifierCV computes: held-out scores for a whole grid, fold by fold.
+
+The square loss with few features needs the data once: each training part's moments are merged
+from those of the other folds, and every cell of the grid is solved from them. With many features
+one multi-shift conjugate gradient gives all α of a `standardize`. The hinges are solved from one α
+to the next, by Newton's method and by cutting planes. The held-out scores of all cells are one
+product.
+"""
+
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning
+
+from aucmax.metrics import roc_auc
+from aucmax.objective import Objective
+from aucmax.objective.losses import LOSSES
+from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.problem import MemoryProblem, MomentsProblem, Problem
+from aucmax.rows import Rows, n_features, take_rows
+from aucmax.rows.products import scores
+from aucmax.solvers import SOLVERS, ConjugateGradient, Monitor
+from aucmax.solvers.auto import FEW_FEATURES, choose
+from aucmax.statistics.moments import ClassMoments
+
+__all__ = [
+    "Fold",
+    "Grid",
+    "SearchProgress",
+    "Tuning",
+    "alpha_grid",
+    "best_cell",
+    "takes",
+    "tune",
+    "warn_of",
+]
+
+_STRONGEST = 0.5  # decades of α relative to half the mean squared pair distance
+_WEAKEST = {"few": -8.0, "many": -6.0}  # with many features less is overfitting, and slow
+_PER_DECADE = 2
+
+
+class Fold(NamedTuple):
+    """Row numbers of a training and of a held-out part."""
+
+    train: np.ndarray
+    test: np.ndarray
+
+
+class Grid(NamedTuple):
+    """The cells: ``alphas`` (n_standardize, n_alphas) ascending, one row for each γ."""
+
+    losses: tuple[str, ...]
+    standardize: tuple[float, ...]
+    l1_ratios: tuple[float, ...]
+    alphas: np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """(losses, standardize, l1_ratios, alphas)."""
+        return (
+            len(self.losses),
+            len(self.standardize),
+            len(self.l1_ratios),
+            self.alphas.shape[1],
+        )
+
+
+class Tuning(NamedTuple):
+    """``aucs`` (folds, *grid.shape), NaN where no solver takes a cell; messages of solvers."""
+
+    aucs: np.ndarray
+    messages: list[str]
+
+
+class SearchProgress(NamedTuple):
+    """Where a search is.
+
+    Parameters
+    ----------
+    what : str
+        The path of α that begins.
+    done, total : int
+        Paths: one for each fold, loss and `standardize`.
+    aucs : ndarray, shape (folds, *grid.shape)
+        Held-out AUC so far, NaN where there is none yet; it fills up as the search goes on.
+    finished : ndarray of bool, shape (folds,)
+        The folds that are done; it goes on, too.
+    grid : Grid
+        The cells.
+    """
+
+    what: str
+    done: int
+    total: int
+    aucs: np.ndarray
+    finished: np.ndarray
+    grid: Grid
+
+    @property
+    def best(self) -> float:
+        """The highest mean AUC of a cell over the folds that are done, or NaN."""
+        aucs = self.aucs[self.finished] if self.finished.any() else self.aucs
+        counts = np.isfinite(aucs).sum(axis=0)
+        there = counts > 0
+        means = np.nansum(aucs, axis=0)[there] / counts[there]
+        return float(means.max()) if len(means) else float("nan")
+
+
+def takes(loss: str, l1_ratio: float) -> bool:
+    """Tell whether a batch solver minimises this loss with this share of l1."""
+    return any(
+        loss in kind.losses and not kind.stochastic and (kind.takes_l1 or l1_ratio == 0.0)
+        for kind in SOLVERS.values()
+    )
+
+
+def alpha_grid(problem: Problem, gamma: float) -> np.ndarray:
+    """Return the automatic α for a `standardize`, ascending.
+
+    Half-decade steps relative to half the mean squared pair distance in the scaled coordinates:
+    1 for ``gamma > 0`` and, nearly, for unit-norm rows.
+    """
+    distance = 2.0
+    if gamma == 0.0:
+        distance = float(problem.spread().sum())
+    weakest = _WEAKEST["few" if problem.n_features <= FEW_FEATURES else "many"]
+    count = round((_STRONGEST - weakest) * _PER_DECADE) + 1
+    unit = distance / 2.0 if distance > 0 else 1.0
+    return unit * np.logspace(weakest, _STRONGEST, count)
+
+
+def tune(
+    X: Rows,
+    sign: np.ndarray,
+    weight: np.ndarray | None,
+    folds: Sequence[Fold],
+    grid: Grid,
+    *,
+    tol: float,
+    max_iter: int,
+    n_jobs: int | None,
+    callback: Callable[[SearchProgress], object],
+) -> Tuning:
+    """Return the held-out AUC of every cell of the grid in every fold.
+
+    Parameters
+    ----------
+    X : ndarray or CSR, shape (n, d)
+    sign : ndarray, shape (n,)
+        ±1.
+    weight : ndarray, shape (n,), optional
+    folds : sequence of Fold
+    grid : Grid
+    tol, max_iter : float, int
+        For the solvers.
+    n_jobs : int, optional
+        Folds solved at a time, on threads.
+    callback : callable
+        Called with a `SearchProgress` before every path of α, by the thread that solves it, and at
+        the end.
+    """
+    by_moments = "square" in grid.losses and n_features(X) <= FEW_FEATURES
+    moments: list[ClassMoments | None] = [None] * len(folds)
+    if by_moments:
+        moments = list(_training_moments(X, sign, weight, folds))
+
+    aucs = np.full((len(folds), *grid.shape), np.nan)
+    finished = np.zeros(len(folds), dtype=bool)
+    total, done = len(folds) * len(grid.losses) * len(grid.standardize), 0
+    lock = threading.Lock()
+
+    def one(k: int) -> list[str]:
+        nonlocal done
+        fold = _Fold(X, sign, weight, folds[k], moments[k])
+        said: list[str] = []
+        for a, b in np.ndindex(len(grid.losses), len(grid.standardize)):
+            name = f"{grid.losses[a]}, standardize {grid.standardize[b]:g}"
+            what = f"fold {k + 1}: {name}"
+            callback(SearchProgress(what, done, total, aucs, finished, grid))
+            aucs[k, a, b], messages = _tune_paths(fold, grid, a, b, tol, max_iter)
+            said += [f"fold {k}: {message}" for message in messages]
+            with lock:
+                done += 1
+        finished[k] = True
+        return said
+
+    pool = Parallel(n_jobs=n_jobs, prefer="threads")
+    messages = [m for said in pool(delayed(one)(k) for k in range(len(folds))) for m in said]
+    callback(SearchProgress("refit", total, total, aucs, finished, grid))
+    return Tuning(aucs, messages)
+
+
+def best_cell(mean: np.ndarray, smoothed: bool) -> tuple[int, ...] | None:
+    """Return the place of the cell to choose, given mean held-out AUCs; None if all are NaN.
+
+    Parameters
+    ----------
+    mean : ndarray, shape (…, n_alphas)
+        α ascending along the last axis.
+    smoothed : bool
+        Compare cells by their mean with half the weight and their two neighbours with a quarter
+        each: an α that is high by chance has poor neighbours.
+
+    Notes
+    -----
+    Among equals the strongest penalty. Where a path is flat, as it is below the α that still moves
+    the model, its strongest α.
+    """
+    if not np.isfinite(mean).any():
+        return None
+    compared = mean
+    if smoothed:
+        weaker = np.concatenate([mean[..., :1], mean[..., :-1]], axis=-1)
+        stronger = np.concatenate([mean[..., 1:], mean[..., -1:]], axis=-1)
+        compared = 0.25 * weaker + 0.5 * mean + 0.25 * stronger
+    equal = np.argwhere(compared == np.nanmax(compared))
+    *line, k = equal[np.argmax(equal[:, -1])].tolist()
+    path = mean[tuple(line)]
+    while k + 1 < len(path) and path[k + 1] >= path[k]:
+        k += 1
+    return (*line, k)
+
+
+def _training_moments(
+    X: Rows, sign: np.ndarray, weight: np.ndarray | None, folds: Sequence[Fold]
+) -> Iterator[ClassMoments]:
+    """Yield the moments of each training part.
+
+    Where the held-out parts share no row and each training part is the rest, they are merged from
+    prefix and suffix sums of the parts' moments: subtracting from the total would leave noise
+    where a feature vanishes from a part.
+    """
+
+    def of(rows: np.ndarray) -> ClassMoments:
+        part = None if weight is None else weight[rows]
+        return ClassMoments(classes=[-1.0, 1.0])._add_rows(take_rows(X, rows), sign[rows], part)
+
+    n = len(sign)
+    seen = np.zeros(n, dtype=np.int64)
+    for fold in folds:
+        np.add.at(seen, fold.test, 1)
+    if not (np.all(seen == 1) and all(_is_the_rest(fold, n) for fold in folds)):
+        for fold in folds:
+            yield of(fold.train)
+        return
+    parts = [of(fold.test) for fold in folds]
+    suffix = [ClassMoments(classes=[-1.0, 1.0])]
+    for part in reversed(parts[1:]):
+        suffix.append(suffix[-1] + part)
+    prefix = ClassMoments(classes=[-1.0, 1.0])
+    for k, part in enumerate(parts):
+        yield prefix + suffix[len(parts) - 1 - k]
+        prefix = prefix + part
+
+
+def _is_the_rest(fold: Fold, n: int) -> bool:
+    """Tell whether the training part is each row once that is not held out."""
+    there = np.zeros(n, dtype=np.int64)
+    for rows in fold:
+        np.add.at(there, rows, 1)
+    return bool(np.all(there == 1))
+
+
+class _Fold:
+    """A fold's data: the training problem by rows or by moments, and the held-out rows."""
+
+    def __init__(
+        self,
+        X: Rows,
+        sign: np.ndarray,
+        weight: np.ndarray | None,
+        fold: Fold,
+        moments: ClassMoments | None,
+    ) -> None:
+        self.X, self.sign, self.weight, self.fold, self.moments = X, sign, weight, fold, moments
+        self._rows: MemoryProblem | None = None
+
+    def rows(self) -> MemoryProblem:
+        """Return the training rows as a problem; made once, only where a solver needs rows."""
+        if self._rows is None:
+            train = self.fold.train
+            weight = None if self.weight is None else self.weight[train]
+            self._rows = MemoryProblem(take_rows(self.X, train), self.sign[train], weight)
+        return self._rows
+
+    def aucs(self, W: np.ndarray) -> np.ndarray:
+        """Return the held-out AUC of each column of W (d, k)."""
+        test = self.fold.test
+        sign = self.sign[test]
+        if np.all(sign == sign[0]):
+            return np.full(W.shape[1], np.nan)
+        Z = scores(take_rows(self.X, test), W)
+        weight = None if self.weight is None else self.weight[test]
+        return np.array([roc_auc(sign, np.ascontiguousarray(z), weight) for z in Z.T])
+
+
+def _tune_paths(
+    fold: _Fold, grid: Grid, a: int, b: int, tol: float, max_iter: int
+) -> tuple[np.ndarray, list[str]]:
+    """Solve all cells of a loss and a γ on one training part, and score the held-out part.
+
+    Returns the AUCs, shape (l1_ratios, alphas), NaN where no solver takes a cell, and messages.
+    """
+    loss, gamma, alphas = grid.losses[a], grid.standardize[b], grid.alphas[b]
+    aucs = np.full(grid.shape[2:], np.nan)
+    messages: list[str] = []
+    columns, solved = [], []
+    for c, l1_ratio in enumerate(grid.l1_ratios):
+        if not takes(loss, l1_ratio):
+            continue
+        if loss == "square" and fold.moments is not None:
+            problem: Problem = MomentsProblem(fold.moments, gamma)
+        else:
+            problem = fold.rows().scaled(gamma)
+        W, said = _path(problem, loss, l1_ratio, alphas, tol, max_iter)
+        columns += [problem.to_features(w) for w in W]
+        solved.append(c)
+        messages += [f"loss={loss!r}, standardize={gamma:g}: {m}" for m in said]
+    if columns:
+        aucs[solved] = fold.aucs(np.column_stack(columns)).reshape(len(solved), len(alphas))
+    return aucs, messages
+
+
+def _path(
+    problem: Problem, loss: str, l1_ratio: float, alphas: np.ndarray, tol: float, max_iter: int
+) -> tuple[np.ndarray, list[str]]:
+    """Return the optima (k, d) for ascending α, in the problem's coordinates, and messages."""
+    few = problem.knows_moments
+    if loss == "square" and l1_ratio == 0.0 and not few and alphas.min() > 0:
+        W, quality = ConjugateGradient().solve_path(problem, alphas, tol, max_iter)
+        late = quality > tol
+        said = [f"alpha={a:.2g} ended at optimality {q:.1e}" for a, q in
+                zip(alphas[late], quality[late], strict=True)]  # fmt: skip
+        return W, said
+    W, said = np.empty((len(alphas), problem.n_features)), []
+    start, rng = None, np.random.RandomState(0)
+    for k in range(len(alphas) - 1, -1, -1):  # from the strongest penalty, each from the last
+        objective = Objective(problem, LOSSES[loss], ElasticNet(float(alphas[k]), l1_ratio))
+        result = choose(objective).solve(
+            objective, start, tol=tol, max_iter=max_iter, rng=rng, monitor=Monitor(objective)
+        )
+        W[k] = start = result.coef
+        if result.message is not None:
+            said.append(f"alpha={alphas[k]:.2g}: {result.message}")
+    return W, said
+
+
+def warn_of(messages: list[str]) -> None:
+    """Give one ConvergenceWarning for all the cells that did not reach tol."""
+    if messages:
+        warnings.warn(
+            f"{len(messages)} cells did not reach tol; the first: {messages[0]}",
+            ConvergenceWarning,
+            stacklevel=4,
+        )

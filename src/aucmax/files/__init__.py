@@ -1,0 +1,5 @@
+"""Models on disk: save and load, and no code is run."""
+
+from aucmax.files.models import load, save
+
+__all__ = ["load", "save"]

@@ -1,0 +1,165 @@
+"""Save and load models without running code.
+
+The file is a header with a digest (`aucmax.basics.container`) around a skops archive. Loading
+accepts what skops trusts of NumPy, SciPy and scikit-learn, and a fixed list of this package's
+classes: never a type because the file names it.
+"""
+
+import copy
+import json
+from os import PathLike
+from typing import Any
+
+import sklearn
+import skops.io
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    LeaveOneGroupOut,
+    LeavePGroupsOut,
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    TimeSeriesSplit,
+)
+
+from aucmax.basics.container import pack, unpack
+from aucmax.basics.errors import ModelFileError
+from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier
+from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
+from aucmax.statistics.moments import ClassMoments
+from aucmax.statistics.sketches import DiagonalMoments, FrequentDirections
+
+__all__ = ["load", "save"]
+
+_KIND = "model"
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+_MOMENTS = (ClassMoments, DiagonalMoments, FrequentDirections)
+_MODELS = (AUCClassifier, AUCClassifierCV, HingeClassifier)
+_OURS = (*_MODELS, *_MOMENTS, *SOLVERS.values(), *ACCURACY_SOLVERS.values())
+# scikit-learn's own splitters, which hold numbers: a tuned model keeps its ``cv``.
+_SPLITTERS = (
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    LeaveOneGroupOut,
+    LeavePGroupsOut,
+    RepeatedKFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    StratifiedShuffleSplit,
+    TimeSeriesSplit,
+)
+# A dtype, which SimpleImputer holds, is read off an empty array: no code either.
+_TRUSTED = sorted([*map(_name, (*_OURS, *_SPLITTERS)), "numpy.dtype"])
+
+
+def save(model: Any, path: str | PathLike[str]) -> None:
+    """Write a fitted model to a file.
+
+    Parameters
+    ----------
+    model : estimator
+        One of this package's, or a scikit-learn pipeline around one. Callbacks are dropped.
+    path : path
+        Replaced only once the new file is complete.
+
+    Raises
+    ------
+    ValueError
+        If it is not a fitted estimator, or holds a type or numbers that `load` would not accept.
+    FileNotFoundError
+        If the folder does not exist.
+    """
+    if not isinstance(model, BaseEstimator):
+        raise ValueError(f"save takes a fitted estimator; got {type(model).__name__}.")
+    try:
+        _check(model)
+    except ValueError as error:
+        raise ValueError(f"the model cannot be saved: {error}") from None
+    body = _dumps(model)
+    unknown = sorted(set(skops.io.get_untrusted_types(data=body)) - set(_TRUSTED))
+    if unknown:
+        raise ValueError(
+            f"the model holds {unknown[0]}, which a model file cannot carry; save models made of "
+            "aucmax and scikit-learn parts only."
+        )
+    from aucmax import __version__
+
+    head = {"aucmax": __version__, "sklearn": sklearn.__version__, "type": _name(type(model))}
+    pack(path, _KIND, json.dumps(head).encode() + b"\n" + body)
+
+
+def _dumps(model: Any) -> bytes:
+    return skops.io.dumps(copy.deepcopy(model))
+
+
+def _check(part: Any) -> None:
+    """Raise ValueError unless every part of this package holds what a fit could have left."""
+    if hasattr(part, "_check_state"):
+        part._check_state()
+    if isinstance(part, dict):
+        inner: Any = part.values()
+    elif isinstance(part, BaseEstimator):
+        inner = vars(part).values()
+    else:
+        inner = part if isinstance(part, (list, tuple)) else ()
+    for one in inner:
+        _check(one)
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """Read a model that `save` wrote; no code in the file is run.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    estimator
+        As it was saved, without its callback.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model file, is cut short or damaged, comes from a newer version, or
+        holds a type that is not on the list or numbers that no fit leaves.
+    """
+    head, _, body = unpack(path, _KIND).partition(b"\n")
+    try:
+        json.loads(head)
+        unknown = sorted(set(skops.io.get_untrusted_types(data=body)) - set(_TRUSTED))
+    except Exception as error:
+        raise _unreadable(path, error) from error
+    if unknown:
+        raise ModelFileError(
+            f"{path}: holds {unknown[0]}, which is not among the types a model may have; nothing "
+            "was loaded."
+        )
+    try:
+        model = skops.io.loads(body, trusted=_TRUSTED)
+        if not isinstance(model, BaseEstimator):
+            raise ValueError(f"it holds a {type(model).__name__}, not an estimator")
+        _check(model)
+    except Exception as error:
+        raise _unreadable(path, error) from error
+    return model
+
+
+def _unreadable(path: str | PathLike[str], error: Exception) -> ModelFileError:
+    what = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    return ModelFileError(f"{path}: not a readable model file ({what}).")

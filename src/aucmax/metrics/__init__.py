@@ -1,0 +1,33 @@
+"""How good a ranking is: the area under the ROC curve, its intervals and tests, and curves."""
+
+from aucmax.metrics.measures import (
+    AUCDifference,
+    AUCInterval,
+    AUCTest,
+    auc_difference,
+    auc_interval,
+    auc_test,
+    average_precision,
+    partial_auc,
+    precision_at_k,
+    precision_recall_curve,
+    recall_at_fpr,
+    roc_auc,
+    roc_curve,
+)
+
+__all__ = [
+    "AUCDifference",
+    "AUCInterval",
+    "AUCTest",
+    "auc_difference",
+    "auc_interval",
+    "auc_test",
+    "average_precision",
+    "partial_auc",
+    "precision_at_k",
+    "precision_recall_curve",
+    "recall_at_fpr",
+    "roc_auc",
+    "roc_curve",
+]

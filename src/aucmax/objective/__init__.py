@@ -1,0 +1,5 @@
+"""What is minimised: losses, penalties and problems, and J made of them."""
+
+from aucmax.objective.objective import Objective, UnivariateObjective
+
+__all__ = ["Objective", "UnivariateObjective"]

@@ -1,0 +1,231 @@
+"""J: a loss and a penalty on a problem; its value, gradient and distance to the optimum.
+
+    J(w) = ½ · mean over pairs of ℓ(w·(x − x′)) + α [ (1−ρ)/2 ‖w‖₂² + ρ ‖w‖₁ ]
+
+For the square loss J(w) = ½(1 − w·δ)² + ½ w·(Σ₊+Σ₋)w + penalty. `UnivariateObjective` has the
+mean of a loss over single rows in place of that over pairs.
+
+**Optimality** is (J(w) − J*)/(J(0) − J*), from above: 0 at the optimum, 1 at w = 0, and the same in
+whatever units the features come. `Objective.gap` bounds J(w) − J* by Fenchel duality: the slopes of
+the loss at w are a dual point, and so is every multiple of them, whose value lies below J*. With a
+hinge the slopes are those of one with a rounded kink.
+"""
+
+import copy
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+
+import numpy as np
+
+from aucmax.objective.losses import Hinge, PairSum, PairwiseLoss, UnivariateHinge, UnivariateLoss
+from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.problem import MemoryProblem, Problem
+from aucmax.rows.products import dot
+
+__all__ = ["Objective", "UnivariateObjective"]
+
+# of the rounded kinks that a bound is tried from; below that, rounding is larger than the gain
+_WIDTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+
+
+class Objective:
+    """J on one problem, in the problem's (scaled) coordinates.
+
+    Parameters
+    ----------
+    problem : Problem
+    loss : PairwiseLoss
+    penalty : ElasticNet
+    """
+
+    at_zero = 0.5  # J(0): every pair has t = 0
+    translates = True  # J is the same for rows that are all moved by the same vector
+
+    def __init__(self, problem: Problem, loss: PairwiseLoss, penalty: ElasticNet) -> None:
+        self.problem, self.loss, self.penalty = problem, loss, penalty
+
+    def apart(self) -> "Objective":
+        """Return this J on a problem with caches of its own."""
+        out = copy.copy(self)
+        if isinstance(self.problem, MemoryProblem):
+            out.problem = self.problem.apart()
+        return out
+
+    def with_penalty(self, penalty: ElasticNet) -> "Objective":
+        """Return J with this penalty in place of its own."""
+        out = copy.copy(self)
+        out.penalty = penalty
+        return out
+
+    def _rows(self) -> MemoryProblem:
+        if not isinstance(self.problem, MemoryProblem):
+            raise ValueError(f"the loss {self.loss.name!r} needs rows; only moments are given.")
+        return self.problem
+
+    def at(self, z: np.ndarray) -> PairSum:
+        """Return the data term as a function of the rows' scores, at z (n,)."""
+        problem = self._rows()
+        return self.loss.at(z, problem.sign, problem.share)
+
+    def data_term(self, w: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the data term of J at w and its gradient (d,), in one pass or from moments."""
+        problem = self.problem
+        if self.loss.quadratic:
+            gap = 1.0 - dot(problem.delta, w)
+            hw = problem.within_product(w)
+            return 0.5 * gap * gap + 0.5 * dot(w, hw), hw - gap * problem.delta
+        rows = self._rows()
+        there = self.at(rows.scores(w))
+        return there.value, rows.adjoint(there.gradient)
+
+    def value(self, w: np.ndarray) -> float:
+        """Return J(w)."""
+        with np.errstate(over="ignore", invalid="ignore"):  # of a diverging solver
+            return self.data_term(w)[0] + self.penalty.value(w)
+
+    def gradient(self, w: np.ndarray) -> np.ndarray:
+        """Return the gradient of the data term at w, shape (d,)."""
+        return self.data_term(w)[1]
+
+    def hessian_product(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the data term's second derivative at w times v, shape (d,)."""
+        problem = self.problem
+        if self.loss.quadratic:
+            return problem.within_product(v) + problem.delta * dot(problem.delta, v)
+        rows = self._rows()
+        return rows.adjoint(self.at(rows.scores(w)).product(rows.scores(v)))
+
+    # ---- second derivatives at w = 0, where every pair counts ------------------------------
+
+    def curvature(self) -> np.ndarray:
+        """Return the diagonal of the data term's second derivative at w = 0, shape (d,)."""
+        return self.problem.curvature
+
+    def bending(self, part: Problem) -> np.ndarray:
+        """Return the data term's second derivative at w = 0 on some rows, shape (d, d)."""
+        return part.within + np.outer(part.delta, part.delta)
+
+    # ---- distance to the optimum -----------------------------------------------------------
+
+    def gap(self, value: float, gradient: np.ndarray, w: np.ndarray) -> float:
+        """Return a bound of J(w) − J*, given the data term's value and gradient at w.
+
+        By Fenchel duality; it is never more than J(w), as no loss is negative.
+        """
+        total = value + self.penalty.value(w)
+        if not np.isfinite(total):
+            return np.inf
+        if not self.loss.smooth:
+            slopes = self.slopes(self._rows().scores(w), _WIDTHS)
+            lower = max(map(self.bound, slopes))
+        elif self.loss.squares:
+            slope = 2.0 * value - dot(gradient, w)
+            lower = self.penalty.dual_value(slope, -gradient, value)
+        else:
+            lower = self.penalty.dual_value(value - dot(gradient, w), -gradient, most=1.0)
+        return max(total - max(lower, 0.0), 0.0)
+
+    def relative(self, gap: float, value: float) -> float:
+        """Return (J(w) − J*)/(J(0) − J*), given J(w) − J* and J(w); bounded if the gap is."""
+        if gap == 0.0:
+            return 0.0
+        whole = self.at_zero - value + gap
+        return gap / whole if whole > 0.0 and np.isfinite(gap) else np.inf
+
+    def optimality(self, w: np.ndarray) -> float:
+        """Return a bound of (J(w) − J*)/(J(0) − J*)."""
+        return self.evaluate(w)[1]
+
+    def evaluate(self, w: np.ndarray) -> tuple[float, float]:
+        """Return (J(w), `optimality` of w) from one pass."""
+        with np.errstate(over="ignore", invalid="ignore"):  # of a diverging solver
+            value, gradient = self.data_term(w)
+            total = value + self.penalty.value(w)
+            return total, self.relative(self.gap(value, gradient, w), total)
+
+    def rounding(self, w: np.ndarray) -> float:
+        """Return the size of rounding errors in J(w): below it no difference tells anything.
+
+        Those of its terms: the slope's, the penalty's, and those of sums of squares where features
+        nearly cancel.
+        """
+        linear = float(np.abs(self._slope_at_zero) @ np.abs(w))
+        spread = float(np.abs(w) @ np.sqrt(np.maximum(self.curvature(), 0.0)))
+        return float(np.finfo(float).eps) * (linear + spread**2 + self.penalty.value(w))
+
+    @cached_property
+    def _slope_at_zero(self) -> np.ndarray:
+        """The data term's gradient at w = 0: ½ ℓ′(0) δ."""
+        return 0.5 * float(self.loss.derivative(np.zeros(1))[0]) * self.problem.delta
+
+    def bound(self, g: np.ndarray) -> float:
+        """Return a lower bound of J for a hinge, given slopes g (n,) that some weights β give.
+
+        Any weights β in [0, 1] on the kinks' slopes do.
+        """
+        return self.penalty.dual_value(self.weight(g), -self._rows().adjoint(g), most=1.0)
+
+    def weight(self, g: np.ndarray) -> float:
+        """Return the sum of the weights β that the slopes g (n,) of a hinge come from."""
+        return -float(g[self._rows().sign > 0].sum())
+
+    def slopes(self, z: np.ndarray, widths: Iterable[float]) -> Iterator[np.ndarray]:
+        """Yield the slopes (n,) of a hinge at scores z with its kink rounded, for each width."""
+        for width in widths:
+            yield self.rounded(width).at(z).gradient
+
+    def rounded(self, width: float) -> "Objective":
+        """Return J with the kink of its hinge rounded."""
+        assert isinstance(self.loss, Hinge | UnivariateHinge)
+        out = copy.copy(self)
+        out.loss = self.loss.rounded(width)
+        return out
+
+
+class UnivariateObjective(Objective):
+    """Mean over rows of ℓ(y w·x) + penalty.
+
+    Parameters
+    ----------
+    problem : MemoryProblem
+    loss : UnivariateLoss
+    penalty : ElasticNet
+    balanced : bool
+        Give both classes half of the weight.
+    """
+
+    translates = False
+    loss: UnivariateLoss  # type: ignore[assignment]
+    problem: MemoryProblem
+
+    def __init__(
+        self,
+        problem: MemoryProblem,
+        loss: UnivariateLoss,
+        penalty: ElasticNet,
+        balanced: bool = False,
+    ) -> None:
+        self.problem, self.loss, self.penalty = problem, loss, penalty
+        self.balanced = balanced
+        self.share = 0.5 * problem.share if balanced else problem.weight / problem.n_samples
+        self.at_zero = float(loss.point(np.zeros(1))[0])
+
+    def at(self, z: np.ndarray) -> PairSum:
+        return self.loss.at(z, self.problem.sign, self.share)
+
+    def curvature(self) -> np.ndarray:
+        mean_pos, mean_neg = self.problem.mean_pos, self.problem.mean_neg
+        # as if both classes had half of the weight
+        total = self.problem.curvature - (mean_pos - mean_neg) ** 2 + mean_pos**2 + mean_neg**2
+        return 0.5 * self.loss.bend * total
+
+    def bending(self, part: Problem) -> np.ndarray:
+        means = np.outer(part.mean_pos, part.mean_pos) + np.outer(part.mean_neg, part.mean_neg)
+        return 0.5 * self.loss.bend * (part.within + means)
+
+    @cached_property
+    def _slope_at_zero(self) -> np.ndarray:
+        return self.gradient(np.zeros(self.problem.n_features))
+
+    def weight(self, g: np.ndarray) -> float:
+        return -float(self.problem.sign @ g)

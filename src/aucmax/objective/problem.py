@@ -1,0 +1,368 @@
+"""What a batch solver sees of the data, in its own (scaled) coordinates.
+
+`MemoryProblem` holds rows; `MomentsProblem` holds class moments only, `SketchProblem` a sketch of
+them. All answer the questions a
+solver asks; a solver that needs rows says so, and nothing else tells the two apart.
+"""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from aucmax.objective.scaling import feature_factors
+from aucmax.rows import (
+    CSR,
+    Rows,
+    n_features,
+    n_rows,
+    n_stored,
+    products,
+    scaled_rows,
+    take_rows,
+    to_scipy,
+)
+from aucmax.statistics.moments import ClassMoments
+from aucmax.statistics.sketches import ClassSketch
+
+__all__ = ["MemoryProblem", "MomentsProblem", "Problem", "SketchProblem"]
+
+
+class Problem:
+    """Two classes of d-dimensional rows, seen through what solvers ask.
+
+    Attributes
+    ----------
+    n_features : int
+    n_pos, n_neg : float
+        Weight of each class; only their ratio enters the maths.
+    factor : ndarray of shape (d,), or None
+        Solver coordinates are the features multiplied by this.
+    has_rows : bool
+        Whether `rows`, `scores`, `product` and `adjoint` answer.
+    """
+
+    n_features: int
+    n_pos: float
+    n_neg: float
+    factor: np.ndarray | None
+    has_rows: bool
+
+    @property
+    def p(self) -> float:
+        """The share of the positive class, p = n₊/n."""
+        return self.n_pos / (self.n_pos + self.n_neg)
+
+    def raw_means(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return (μ₊, μ₋) in the features' own coordinates."""
+        raise NotImplementedError
+
+    def spread(self) -> np.ndarray:
+        """Return v_j = (Σ₊+Σ₋)_jj + δ_j² in the features' own coordinates, shape (d,)."""
+        raise NotImplementedError
+
+    def moments(self) -> ClassMoments:
+        """Return the class moments (labels −1 and +1) in the features' own coordinates."""
+        raise NotImplementedError
+
+    @property
+    def knows_moments(self) -> bool:
+        """Whether `moments` costs nothing now."""
+        raise NotImplementedError
+
+    def scaled(self, gamma: float) -> "Problem":
+        """Return the same problem in the coordinates of ``standardize=gamma``."""
+        raise NotImplementedError
+
+    def _scale(self, v: np.ndarray) -> np.ndarray:
+        return v if self.factor is None else v * self.factor
+
+    @cached_property
+    def mean_pos(self) -> np.ndarray:
+        """μ₊, shape (d,)."""
+        return self._scale(self.raw_means()[0])
+
+    @cached_property
+    def mean_neg(self) -> np.ndarray:
+        """μ₋, shape (d,)."""
+        return self._scale(self.raw_means()[1])
+
+    @cached_property
+    def delta(self) -> np.ndarray:
+        """δ = μ₊ − μ₋, shape (d,)."""
+        return self.mean_pos - self.mean_neg
+
+    @cached_property
+    def within(self) -> np.ndarray:
+        """Σ₊ + Σ₋, shape (d, d)."""
+        moments = self.moments()
+        within = moments.cov_pos + moments.cov_neg
+        if self.factor is not None:
+            within *= self.factor
+            within *= self.factor[:, None]
+        return within
+
+    @cached_property
+    def curvature(self) -> np.ndarray:
+        """The diagonal of Σ₊ + Σ₋ + δδᵀ, shape (d,): v_j in the solver's coordinates."""
+        spread = self.spread()
+        return spread if self.factor is None else spread * self.factor**2
+
+    def within_product(self, v: np.ndarray) -> np.ndarray:
+        """Return (Σ₊ + Σ₋) v: from the moments where they are known, else in one pass."""
+        return self.within @ v
+
+    def to_features(self, w: np.ndarray) -> np.ndarray:
+        """Return the coefficients for the features as given."""
+        return self._scale(w)
+
+    def from_features(self, coef: np.ndarray) -> np.ndarray:
+        """Return the solver's coordinates of coefficients for the features as given."""
+        if self.factor is None:
+            return coef.copy()
+        return np.divide(coef, self.factor, out=np.zeros_like(coef), where=self.factor > 0)
+
+
+class MomentsProblem(Problem):
+    """A problem of which only the class moments are known.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Of exactly two classes, both with weight; the larger label is positive.
+    gamma : float
+        `standardize`.
+    """
+
+    has_rows = False
+    knows_moments = True
+
+    def __init__(self, moments: Any, gamma: float = 0.0) -> None:
+        self._moments = moments
+        self.n_features = moments.n_features
+        self.n_pos, self.n_neg = moments.n_pos, moments.n_neg
+        self.factor = feature_factors(self.spread(), gamma)
+
+    def raw_means(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._moments.mean_pos, self._moments.mean_neg
+
+    def spread(self) -> np.ndarray:
+        delta = self._moments.mean_pos - self._moments.mean_neg
+        return self._moments.variances.sum(axis=0) + delta**2
+
+    def moments(self) -> ClassMoments:
+        return self._moments
+
+    def scaled(self, gamma: float) -> "MomentsProblem":
+        return MomentsProblem(self._moments, gamma)
+
+    def sketch(self, empty: Any) -> ClassSketch:
+        """Return what these moments say to a sketch of the kind of ``empty``."""
+        return empty.from_moments(self._moments)
+
+
+class SketchProblem(MomentsProblem):
+    """A problem of which only a sketch is known: Σ₊ + Σ₋ is its diag(D) + BᵀB.
+
+    Parameters
+    ----------
+    sketch : ClassSketch
+        Of exactly two classes, both with weight; the larger label is positive.
+    gamma : float
+        `standardize`.
+    """
+
+    knows_moments = False
+
+    def __init__(self, sketch: ClassSketch, gamma: float = 0.0) -> None:
+        super().__init__(sketch, gamma)
+
+    def moments(self) -> ClassMoments:
+        raise ValueError("a sketch does not hold the covariances; use solver='exact'.")
+
+    def sketch(self, empty: Any) -> ClassSketch:
+        return self._moments
+
+    @cached_property
+    def _parts(self) -> tuple[np.ndarray, np.ndarray]:
+        D, B = self._moments.within()
+        return (D, B) if self.factor is None else (D * self.factor**2, B * self.factor)
+
+    def within_product(self, v: np.ndarray) -> np.ndarray:
+        D, B = self._parts
+        return D * v + B.T @ (B @ v)
+
+    def scaled(self, gamma: float) -> "SketchProblem":
+        return SketchProblem(self._moments, gamma)
+
+
+class MemoryProblem(Problem):
+    """Rows in memory.
+
+    Parameters
+    ----------
+    X : ndarray or CSR, shape (n, d)
+        As `aucmax.rows.as_rows` returns it.
+    sign : ndarray, shape (n,)
+        +1 for the positive class, −1 for the other; both must occur.
+    weight : ndarray, shape (n,), optional
+        Sample weights; rows of weight zero are left out, the rest is normalised to mean 1.
+    """
+
+    has_rows = True
+
+    def __init__(self, X: Rows, sign: np.ndarray, weight: np.ndarray | None = None) -> None:
+        if weight is not None and not np.all(weight > 0):
+            kept = np.flatnonzero(weight > 0)
+            X, sign, weight = take_rows(X, kept), sign[kept], weight[kept]
+        self.X, self.factor = X, None
+        self.sign = np.ascontiguousarray(sign, dtype=np.float64)
+        n = n_rows(X)
+        # the mean of the weights as given: moments keep it, so that rows can be forgotten
+        self.unit = 1.0 if weight is None else float(weight.mean())
+        self.weight = np.ones(n) if weight is None else weight * (n / weight.sum())
+        self.n_samples, self.n_features = n, n_features(X)
+        pos = self.sign > 0
+        self.n_pos, self.n_neg = float(self.weight[pos].sum()), float(self.weight[~pos].sum())
+        # s sums to 1 in each class: weights of a mean over pairs
+        self.share = self.weight / np.where(pos, self.n_pos, self.n_neg)
+        self._known: dict[str, Any] = {}  # class moments, or a sketch of them
+        self._samples: dict[int, MemoryProblem] = {}
+
+    @cached_property
+    def _raw_means(self) -> tuple[np.ndarray, np.ndarray]:
+        if self.knows_moments:
+            moments = self.moments()
+            return moments.mean_pos, moments.mean_neg
+        return products.class_means(self.X, self.sign, self.share)
+
+    def raw_means(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._raw_means
+
+    @cached_property
+    def _spread(self) -> np.ndarray:
+        if self.knows_moments:
+            return MomentsProblem(self.moments()).spread()
+        mean_pos, mean_neg = self.raw_means()
+        variances = products.class_variances(self.X, self.sign, self.share, mean_pos, mean_neg)
+        return variances[0] + variances[1] + (mean_pos - mean_neg) ** 2
+
+    def spread(self) -> np.ndarray:
+        return self._spread
+
+    @property
+    def knows_moments(self) -> bool:
+        return "moments" in self._known
+
+    def moments(self) -> ClassMoments:
+        if not self.knows_moments:
+            moments = ClassMoments(classes=[-1.0, 1.0])
+            self._known["moments"] = moments._add_rows(self.X, self.sign, self.unit * self.weight)
+        return self._known["moments"]
+
+    def sketch(self, empty: Any) -> ClassSketch:
+        """Return the sketch of the rows as given, made from an empty one, and keep it."""
+        sketch = empty._add_rows(self.X, self.sign, self.unit * self.weight)
+        self._known["sketch"] = sketch
+        return sketch
+
+    @property
+    def known_sketch(self) -> ClassSketch | None:
+        """The last sketch that was asked for."""
+        return self._known.get("sketch")
+
+    def scaled(self, gamma: float) -> "MemoryProblem":
+        """Return a view in the coordinates of ``standardize=gamma``; caches are shared."""
+        out = MemoryProblem.__new__(MemoryProblem)
+        for name in ("X", "sign", "weight", "share", "n_samples", "n_features", "_known"):
+            setattr(out, name, getattr(self, name))
+        out.n_pos, out.n_neg, out.unit = self.n_pos, self.n_neg, self.unit
+        for name in ("_raw_means", "_spread"):
+            if name in self.__dict__:
+                setattr(out, name, getattr(self, name))
+        out._samples, out.factor = {}, None
+        if gamma > 0.0:
+            out._spread = self.spread()
+            out.factor = feature_factors(out._spread, gamma)
+        return out
+
+    @cached_property
+    def _rows(self) -> Rows:
+        return self.X if self.factor is None else scaled_rows(self.X, self.factor)
+
+    def rows(self) -> Rows:
+        """Return the rows in the solver's coordinates; a copy only where they are scaled."""
+        return self._rows
+
+    @property
+    def n_stored(self) -> int:
+        """How many entries one pass over the rows reads."""
+        return n_stored(self.X)
+
+    def scores(self, W: np.ndarray) -> np.ndarray:
+        """Return X W for W of shape (d,) or (d, k)."""
+        if self.factor is not None:
+            W = W * (self.factor if W.ndim == 1 else self.factor[:, None])
+        return products.scores(self.X, W)
+
+    def adjoint(self, g: np.ndarray) -> np.ndarray:
+        """Return Xᵀ g for g of shape (n,)."""
+        return self._scale(products.adjoint(self.X, g))
+
+    def product(
+        self,
+        s: np.ndarray,
+        V: np.ndarray,
+        offset: np.ndarray | None = None,
+        origin: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return Xᵀ (s ∘ (X V − offset)) in one pass; V (d,) or (d, k), offset like X V.
+
+        ``origin`` is that of `products.normal_product`, in the features' own coordinates.
+        """
+        if self.factor is None:
+            return products.normal_product(self.X, s, V, offset, origin)
+        factor = self.factor if V.ndim == 1 else self.factor[:, None]
+        return factor * products.normal_product(self.X, s, factor * V, offset, origin)
+
+    def sample(self, per_class: int) -> "MemoryProblem":
+        """Return about so many evenly spaced rows of each class as a problem of their own."""
+        if per_class not in self._samples:
+            chosen = []
+            for label in (1.0, -1.0):
+                members = np.flatnonzero(self.sign == label)
+                chosen.append(members[:: max(len(members) // per_class, 1)])
+            rows = np.sort(np.concatenate(chosen))
+            part = MemoryProblem(take_rows(self.X, rows), self.sign[rows], self.weight[rows])
+            part.factor = self.factor
+            self._samples[per_class] = part
+        return self._samples[per_class]
+
+    def standing_out(self) -> np.ndarray:
+        """Return how many rows each feature's variance within the classes rests on, shape (d,).
+
+        (Σ q)²/Σ q² for q_i row i's share of it: a feature that few rows have tells little of how
+        it goes with others.
+        """
+        rows = np.asarray(
+            to_scipy(self.rows()).toarray() if isinstance(self.X, CSR) else self.rows()
+        )
+        means = np.where((self.sign > 0)[:, None], self.mean_pos, self.mean_neg)
+        q = self.share[:, None] * (rows - means) ** 2
+        squares = np.einsum("ij,ij->j", q, q)
+        return np.divide(q.sum(axis=0) ** 2, squares, out=np.zeros(len(squares)), where=squares > 0)
+
+    def apart(self) -> "MemoryProblem":
+        """Return the same problem, knowing what is known now, with caches of its own."""
+        out = self.scaled(0.0)
+        out.factor, out._known = self.factor, dict(self._known)
+        if self.factor is not None:
+            out._spread = self.spread()
+        return out
+
+    def within_product(self, v: np.ndarray) -> np.ndarray:
+        if self.knows_moments:
+            return self.within @ v
+        a, b = products.dot(self.mean_pos, v), products.dot(self.mean_neg, v)
+        offset = np.where(self.sign > 0, a, b)
+        return self.product(self.share, v, offset, self.raw_means()[1])

@@ -1,0 +1,293 @@
+"""Dense and CSR rows behind one view, so that each kernel is written once.
+
+A kernel asks three things of row ``i`` of ``X``: its product with a vector (`row_dot`), to be
+added to a vector (`row_add`) and its squared norm (`row_norm2`). One that treats each stored entry
+in its own way asks how many there are (`row_size`) and for one of them (`row_entry`). Inside
+compiled code the right body is chosen by the type of ``X`` at compile time; with
+``NUMBA_DISABLE_JIT=1`` the same two bodies serve at run time.
+"""
+
+import hashlib
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numba import njit, types
+from numba.extending import overload
+
+__all__ = [
+    "CSR",
+    "Rows",
+    "as_rows",
+    "compiled",
+    "n_features",
+    "n_rows",
+    "n_stored",
+    "row_add",
+    "row_dot",
+    "row_entry",
+    "row_norm2",
+    "row_size",
+    "scaled_rows",
+    "shifted_rows",
+    "take_rows",
+    "to_scipy",
+]
+
+# Dense sums may be reordered to use vector registers; NaN and infinity keep their meaning.
+_REORDER = {"reassoc", "contract", "nsz"}
+
+_INLINE: Any = {"forceinline": True}
+
+
+def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a kernel, kept on disk between processes.
+
+    Numba's cache looks at the kernel's own file only, and a kernel contains the bodies of what it
+    calls: the whole package's digest is made part of what the cache compares.
+    """
+    dispatcher = njit(cache=True, nogil=True, error_model="numpy")(kernel)
+    index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if hasattr(index, "_source_stamp"):
+        index._source_stamp = (index._source_stamp, _sources_digest())
+    return dispatcher
+
+
+@lru_cache(maxsize=1)
+def _sources_digest() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+class CSR(NamedTuple):
+    """Compressed sparse rows: what kernels see of a sparse matrix.
+
+    ``data`` float32 or float64 and ``indices`` int32, both (nnz,); ``indptr`` int64, (n + 1,).
+    """
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    n_features: int
+
+
+Rows = np.ndarray | CSR
+
+
+def _frozen(a: np.ndarray) -> np.ndarray:
+    """Return a read-only view: one array type for the compiler, and no kernel can write to it."""
+    a = a.view()
+    a.flags.writeable = False
+    return a
+
+
+def as_rows(X: Any) -> Rows:
+    """Normalise a matrix so that every kernel compiles once for dense and once for CSR rows.
+
+    Parameters
+    ----------
+    X : ndarray, sparse matrix or sparse array, or CSR, shape (n, d)
+        float32 and float64 are kept, other types become float64. Copies only what must change
+        (Fortran order, int64 column indices, duplicate entries).
+
+    Returns
+    -------
+    ndarray or CSR
+        Read-only, C-contiguous; indices int32 and indptr int64.
+    """
+    if isinstance(X, CSR):
+        return X
+    if sp.issparse(X):
+        X = X.tocsr()
+        if X.shape[1] > np.iinfo(np.int32).max:
+            raise ValueError(f"X has {X.shape[1]} features; at most 2147483647 are supported.")
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        data = X.data if X.dtype in (np.float32, np.float64) else X.data.astype(np.float64)
+        return CSR(
+            _frozen(np.ascontiguousarray(data)),
+            _frozen(np.ascontiguousarray(X.indices, dtype=np.int32)),
+            _frozen(np.ascontiguousarray(X.indptr, dtype=np.int64)),
+            int(X.shape[1]),
+        )
+    X = np.asarray(X)
+    dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+    return _frozen(np.ascontiguousarray(X, dtype=dtype))
+
+
+def n_rows(X: Rows) -> int:
+    """Return the number of rows."""
+    return len(X.indptr) - 1 if isinstance(X, CSR) else X.shape[0]
+
+
+def n_features(X: Rows) -> int:
+    """Return the number of columns."""
+    return X.n_features if isinstance(X, CSR) else X.shape[1]
+
+
+def n_stored(X: Rows) -> int:
+    """Return how many entries one pass over the data reads."""
+    return len(X.data) if isinstance(X, CSR) else X.size
+
+
+def to_scipy(X: Rows) -> Any:
+    """Return a SciPy CSR array on the same memory (dense rows come back as they are)."""
+    if not isinstance(X, CSR):
+        return X
+    return sp.csr_array((X.data, X.indices, X.indptr), shape=(n_rows(X), X.n_features))
+
+
+def take_rows(X: Rows, index: np.ndarray) -> Rows:
+    """Return the rows named by ``index`` (positions or a mask), copied."""
+    return as_rows(to_scipy(X)[index])
+
+
+def scaled_rows(X: Rows, factor: np.ndarray) -> Rows:
+    """Return a copy with column j multiplied by ``factor[j]``."""
+    if isinstance(X, CSR):
+        data = (X.data * factor[X.indices]).astype(X.data.dtype, copy=False)
+        return X._replace(data=_frozen(data))
+    return _frozen((X * factor).astype(X.dtype, copy=False))
+
+
+def shifted_rows(X: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """Return a copy of dense rows with ``shift`` (d,) subtracted from each."""
+    return _frozen((X - shift).astype(X.dtype, copy=False))
+
+
+def _dense_dot(X, i, w):
+    s = 0.0
+    for j in range(X.shape[1]):
+        s += X[i, j] * w[j]
+    return s
+
+
+# CSR bodies index with unsigned numbers, which spares the check for a negative index, and the dot
+# keeps four sums, so that one addition need not wait for the last (docs/performance.md).
+def _csr_dot(X, i, w):
+    one, four = np.uint64(1), np.uint64(4)
+    k, end = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+    whole = k + (end - k) // four * four
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    while k < whole:
+        a += X.data[k] * w[np.uint64(X.indices[k])]
+        k += one
+        b += X.data[k] * w[np.uint64(X.indices[k])]
+        k += one
+        c += X.data[k] * w[np.uint64(X.indices[k])]
+        k += one
+        d += X.data[k] * w[np.uint64(X.indices[k])]
+        k += one
+    while k < end:
+        a += X.data[k] * w[np.uint64(X.indices[k])]
+        k += one
+    return (a + b) + (c + d)
+
+
+def _dense_add(X, i, c, w):
+    for j in range(X.shape[1]):
+        w[j] += c * X[i, j]
+
+
+def _csr_add(X, i, c, w):
+    for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+        w[np.uint64(X.indices[k])] += c * X.data[k]
+
+
+def _dense_norm2(X, i):
+    s = 0.0
+    for j in range(X.shape[1]):
+        s += np.float64(X[i, j]) ** 2
+    return s
+
+
+def _csr_norm2(X, i):
+    s = 0.0
+    for k in range(X.indptr[i], X.indptr[i + 1]):
+        s += np.float64(X.data[k]) ** 2
+    return s
+
+
+def _dense_size(X, i):
+    return X.shape[1]
+
+
+def _csr_size(X, i):
+    return X.indptr[i + 1] - X.indptr[i]
+
+
+def _dense_entry(X, i, k):
+    return k, X[i, k]
+
+
+def _csr_entry(X, i, k):
+    at = np.uint64(X.indptr[i] + k)
+    return np.uint64(X.indices[at]), X.data[at]
+
+
+def row_dot(X, i, w):
+    """Return x_i · w, summed in float64."""
+    return (_csr_dot if isinstance(X, CSR) else _dense_dot)(X, i, w)
+
+
+def row_add(X, i, c, w):
+    """Add c x_i to w in place; touches only the row's stored entries."""
+    (_csr_add if isinstance(X, CSR) else _dense_add)(X, i, c, w)
+
+
+def row_norm2(X, i):
+    """Return ‖x_i‖², summed in float64."""
+    return (_csr_norm2 if isinstance(X, CSR) else _dense_norm2)(X, i)
+
+
+def row_size(X, i):
+    """Return how many entries of x_i are stored."""
+    return (_csr_size if isinstance(X, CSR) else _dense_size)(X, i)
+
+
+def row_entry(X, i, k):
+    """Return (j, x_ij) of the k-th stored entry of x_i."""
+    return (_csr_entry if isinstance(X, CSR) else _dense_entry)(X, i, k)
+
+
+# Dense sums may be reordered. CSR sums must not be, or the compiler gathers, which is slower; and
+# their bodies are inlined, since passing three arrays costs as much as a short row.
+@overload(row_dot, jit_options={"fastmath": _REORDER})
+def _row_dot_dense(X, i, w):
+    return _dense_dot if isinstance(X, types.Array) else None
+
+
+@overload(row_dot, jit_options=_INLINE)
+def _row_dot_csr(X, i, w):
+    return None if isinstance(X, types.Array) else _csr_dot
+
+
+@overload(row_add)
+def _row_add_dense(X, i, c, w):
+    return _dense_add if isinstance(X, types.Array) else None
+
+
+@overload(row_add, jit_options=_INLINE)
+def _row_add_csr(X, i, c, w):
+    return None if isinstance(X, types.Array) else _csr_add
+
+
+@overload(row_norm2, jit_options={"fastmath": _REORDER})
+def _row_norm2(X, i):
+    return _dense_norm2 if isinstance(X, types.Array) else _csr_norm2
+
+
+@overload(row_size, jit_options=_INLINE)
+def _row_size(X, i):
+    return _dense_size if isinstance(X, types.Array) else _csr_size
+
+
+@overload(row_entry, jit_options=_INLINE)
+def _row_entry(X, i, k):
+    return _dense_entry if isinstance(X, types.Array) else _csr_entry

@@ -1,0 +1,1 @@
+"""Solvers that look at all rows, or their moments, at once, and stop at ``tol``."""

@@ -1,0 +1,451 @@
+"""Coordinate descent for the square loss with an l1, elastic-net or l2 penalty.
+
+Few features: on the d×d matrix H = Σ₊ + Σ₋ + δδᵀ. Many: on the columns of the rows, over working
+sets of the features that promise most. Either way one step is
+
+    w_j ← soft(h_j w_j − ∇_j, αρ) / (h_j + α(1−ρ)),    h_j = H_jj,    ∇ = H w − δ.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from aucmax.objective import Objective
+from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.problem import MemoryProblem
+from aucmax.rows import compiled, to_scipy
+from aucmax.solvers.base import Monitor, Result, Solver
+from aucmax.solvers.batch.krylov import minimise
+
+__all__ = ["CoordinateDescent"]
+
+_MATRIX_UP_TO = 1500  # features for which the d×d matrix is formed
+_FIRST_SET = 100
+_SET_MATRIX_UP_TO = 1000  # size of a working set for which its own matrix is formed
+_INNER = 0.01  # a round leaves this share of what single features promised before it
+_STALLED = 4  # rounds in a row that left more than half of it before rounding is blamed
+_SWEEPS = 10  # sweeps between two moves on the support
+_NEWTON = 10  # linear systems solved in one such move
+_SYSTEM = 1e-3  # with many features one is solved until so large a share of its gain is left
+_PRODUCTS = 100  # by so many products at most
+
+
+class CoordinateDescent(Solver):
+    """Minimise J for the square loss with elastic-net penalty, features one at a time.
+
+    Parameters
+    ----------
+    tol : float, optional
+        Optimality to stop at, checked with a fresh gradient; None is the estimator's.
+    max_iter : int, optional
+        Most sweeps, over all features or over a working set; None is the estimator's.
+
+    Notes
+    -----
+    Sweeps alternate with solving the linear system on the current support (coefficients that
+    would change sign become 0), so that correlated features do not need many sweeps. The working
+    sets grow by doubling; optimality is always that over all features.
+
+    References
+    ----------
+    Friedman, Hastie & Tibshirani (2010), "Regularization paths for generalized linear models via
+    coordinate descent". Bertrand et al. (2022), "Beyond L1: faster and better sparse models with
+    skglm": working sets.
+    """
+
+    name = "coordinate_descent"
+    takes_l1 = True
+
+    def __init__(self, tol: float | None = None, max_iter: int | None = None) -> None:
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def solve(
+        self,
+        objective: Objective,
+        start: np.ndarray | None,
+        *,
+        tol: float,
+        max_iter: int,
+        rng: np.random.RandomState,
+        monitor: Monitor,
+    ) -> Result:
+        tol, max_iter = self._own("tol", tol), self._own("max_iter", max_iter)
+        problem = objective.problem
+        w = np.zeros(problem.n_features) if start is None else start.copy()
+        if problem.knows_moments or problem.n_features <= _MATRIX_UP_TO:
+            problem.moments()
+            w, gap, sweeps = _on_features(objective, w, tol, max_iter, monitor)
+        else:
+            assert isinstance(problem, MemoryProblem)
+            w, gap, sweeps = _on_rows(objective, problem, w, tol, max_iter, monitor)
+        quality = objective.relative(gap, objective.value(w))
+        message = None
+        if quality > tol and not monitor.stopped:
+            message = (
+                f"coordinate descent stopped after {sweeps} sweeps at optimality {quality:.1e} > "
+                f"tol={tol:g}; raise max_iter, or scale the features (standardize=0.5)."
+            )
+        return Result(w, max(sweeps, 1), message, gap)
+
+
+class Stall:
+    """Tells when rounds no longer gain: what single features promise has stopped falling."""
+
+    def __init__(self) -> None:
+        self.least, self.idle = np.inf, 0
+
+    def __call__(self, promise: float) -> bool:
+        self.idle = 0 if promise < 0.5 * self.least else self.idle + 1
+        self.least = min(self.least, promise)
+        return self.idle > _STALLED
+
+
+def _on_features(
+    objective: Objective, w: np.ndarray, tol: float, max_iter: int, monitor: Monitor
+) -> tuple[np.ndarray, float, int]:
+    """Minimise over all features at once, with H in memory; return w, J(w) − J* and sweeps."""
+    penalty, delta = objective.penalty, objective.problem.delta
+    H = objective.problem.within + np.outer(delta, delta)
+    h = np.einsum("jj->j", H)
+    w[h <= 0.0] = 0.0
+    sweeps, stalled = 0, Stall()
+    while True:
+        value, gradient = objective.data_term(w)
+        promise = float(penalty.promise(gradient, w, h).sum())
+        gap = min(objective.gap(value, gradient, w), decrement(H, gradient, w, penalty))
+        done = objective.relative(gap, value + penalty.value(w)) <= tol
+        if monitor(w, sweeps) or done or sweeps >= max_iter or stalled(promise):
+            return w, gap, sweeps
+        limit = min(_SWEEPS, max_iter - sweeps) if monitor.active else max_iter - sweeps
+        w, taken, _ = _on_matrix(H, delta, penalty, w, _INNER * promise, limit)
+        sweeps += taken
+
+
+def decrement(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: ElasticNet) -> float:
+    """Return twice what a Newton step on the support gains: J(w) − J* if signs stay as they are.
+
+    Infinite where a feature off the support promises a gain of its own.
+    """
+    distance = penalty.distance(gradient, w)
+    S = np.flatnonzero(w) if penalty.l1 > 0.0 else np.flatnonzero(np.einsum("jj->j", H) > 0.0)
+    if np.any(np.delete(distance, S) > 0.0):
+        return np.inf
+    right = gradient[S] + penalty.l2 * w[S] + penalty.l1 * np.sign(w[S])
+    move = _solved(H[np.ix_(S, S)], penalty.l2, right)
+    return float("inf") if move is None else abs(float(right @ move))
+
+
+def _solved(system: np.ndarray, l2: float, right: np.ndarray) -> np.ndarray | None:
+    """Return (system + l2 I)⁻¹ right; None where that is singular. The system is overwritten."""
+    if len(right) == 0:
+        return right
+    diagonal = np.einsum("jj->j", system)
+    diagonal += l2
+    if not np.all(diagonal > 0.0):
+        return None
+    unit = 1.0 / np.sqrt(diagonal)  # Cholesky's verdict must not depend on units
+    system *= unit
+    system *= unit[:, None]
+    try:
+        factor = cho_factor(system, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return None
+    return unit * cho_solve(factor, unit * right, check_finite=False)
+
+
+def _on_matrix(
+    H: np.ndarray, b: np.ndarray, penalty: ElasticNet, w: np.ndarray, aim: float, max_iter: int
+) -> tuple[np.ndarray, int, bool]:
+    """Minimise ½ w·Hw − b·w + penalty until features promise at most ``aim``.
+
+    Returns w, the sweeps and whether it was reached.
+    """
+    h = np.einsum("jj->j", H).copy()
+    everything = np.arange(len(w))
+    sweeps = 0
+    while True:
+        gradient = H @ w - b
+        done = float(penalty.promise(gradient, w, h).sum()) <= aim
+        if done or sweeps >= max_iter:
+            return w, sweeps, done
+        _matrix_sweep(H, h, gradient, w, penalty.l1, penalty.l2, everything)
+        active = np.flatnonzero(w)
+        again = min(_SWEEPS, max_iter - sweeps) - 1
+        for _ in range(again):
+            _matrix_sweep(H, h, gradient, w, penalty.l1, penalty.l2, active)
+        sweeps += 1 + again
+        w = _on_support(H, b, w, penalty.l1, penalty.l2)
+
+
+def _on_support(H: np.ndarray, b: np.ndarray, w: np.ndarray, l1: float, l2: float) -> np.ndarray:
+    """Move towards the optimum over the support; never raises the objective."""
+
+    def value(v: np.ndarray) -> float:
+        return float(0.5 * v @ (system @ v + l2 * v) - b[S] @ v + l1 * np.abs(v).sum())
+
+    w = w.copy()
+    for _ in range(_NEWTON):
+        S = np.flatnonzero(w)
+        if len(S) == 0:
+            break
+        now, sign = w[S], np.sign(w[S])
+        system = H[np.ix_(S, S)]
+        aim = _solved(system.copy(), l2, b[S] - l1 * sign)
+        if aim is None:
+            break
+        new, whole = _orthant_move(now, aim - now, l1, value)
+        w[S] = new
+        if whole:
+            break
+    return w
+
+
+def _orthant_move(
+    w: np.ndarray, direction: np.ndarray, l1: float, value: Callable[[np.ndarray], float]
+) -> tuple[np.ndarray, bool]:
+    """Step along a direction without a change of sign, to a lower value.
+
+    All of the step with what changes sign set to 0, or its part up to the first such coefficient:
+    whichever is lower; then halves. Returns the new point, and whether there is nothing left to do
+    along this direction: the whole step was taken, or no step lowers the value.
+    """
+    full = w + direction
+    crosses = w * full <= 0.0 if l1 > 0.0 else np.zeros(len(w), dtype=bool)
+    tried = [np.where(crosses, 0.0, full)]
+    if crosses.any():
+        reach = np.full(len(w), np.inf)
+        reach[crosses] = -w[crosses] / direction[crosses]
+        edge = float(reach.min())
+        tried.append(np.where(reach <= edge, 0.0, w + edge * direction))
+    best = value(w)
+    for halvings in range(12):
+        values = [value(new) for new in tried]
+        least = int(np.argmin(values))
+        if values[least] < best:
+            return tried[least], halvings == 0 and not crosses.any()
+        new = w + 0.5 ** (halvings + 1) * direction
+        tried = [np.where(w * new <= 0.0, 0.0, new) if l1 > 0.0 else new]
+    return w, True
+
+
+class _Columns(NamedTuple):
+    """A set of columns in CSC form, with what a step on each needs."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    mean_pos: np.ndarray
+    mean_neg: np.ndarray
+    curvature: np.ndarray
+
+    def matrix(self, n: int) -> sp.csc_array:
+        """Return the columns as a sparse array of n rows."""
+        return sp.csc_array((self.data, self.indices, self.indptr), shape=(n, len(self.curvature)))
+
+
+def _columns(
+    problem: MemoryProblem, S: np.ndarray, by_column: sp.csc_array, moved: bool = True
+) -> _Columns:
+    part = by_column[:, S]
+    delta = problem.delta[S]
+    if problem.factor is not None:
+        part = part.multiply(problem.factor[S]).tocsc()
+    mean_neg = problem.mean_neg[S]
+    # a column without zeros is moved to the origin, where its products keep their digits: a J
+    # over pairs is the same for it
+    count = np.diff(part.indptr)
+    shift = np.where(moved & (count == problem.n_samples), mean_neg, 0.0)
+    mean_neg = mean_neg - shift
+    return _Columns(
+        part.data.astype(np.float64) - np.repeat(shift, count),
+        part.indices.astype(np.int32, copy=False),
+        part.indptr.astype(np.int64, copy=False),
+        mean_neg + delta,
+        mean_neg,
+        problem.curvature[S],
+    )
+
+
+def _set_matrix(problem: MemoryProblem, columns: _Columns) -> np.ndarray:
+    """Return H over a set of columns."""
+    weighted = columns.matrix(problem.n_samples).multiply(np.sqrt(problem.share)[:, None]).tocsc()
+    H = (weighted.T @ weighted).toarray()
+    a, b = columns.mean_pos, columns.mean_neg
+    H += np.outer(a - b, a - b) - np.outer(a, a) - np.outer(b, b)
+    H[np.diag_indices(len(H))] = columns.curvature
+    return H
+
+
+def _on_rows(
+    objective: Objective,
+    problem: MemoryProblem,
+    w: np.ndarray,
+    tol: float,
+    max_iter: int,
+    monitor: Monitor,
+) -> tuple[np.ndarray, float, int]:
+    """Minimise over growing working sets; return w, J(w) − J* and the sweeps taken.
+
+    A small set is solved on its own matrix, a large one column by column on the rows.
+    """
+    penalty = objective.penalty
+    by_column = sp.csc_array(to_scipy(problem.X))
+    w[problem.curvature <= 0.0] = 0.0
+    size, sweeps, stalled = _FIRST_SET, 0, Stall()
+    S, H = np.empty(0, dtype=np.int64), np.empty((0, 0))
+    while True:
+        value, gradient = objective.data_term(w)
+        promise = penalty.promise(gradient, w, problem.curvature)
+        gap = objective.gap(value, gradient, w)
+        if not np.delete(promise, S).any():
+            gap = min(gap, decrement(H, gradient[S], w[S], penalty))
+        done = objective.relative(gap, value + penalty.value(w)) <= tol
+        if monitor(w, sweeps) or done or sweeps >= max_iter:
+            return w, gap, sweeps
+        if size >= len(w) and stalled(float(promise.sum())):
+            return w, gap, sweeps
+        S = working_set(promise, w, size)
+        columns = _columns(problem, S, by_column)
+        aim, left = _INNER * float(promise[S].sum()), max_iter - sweeps
+        if len(S) <= _SET_MATRIX_UP_TO:
+            H = _set_matrix(problem, columns)
+            w[S], taken, _ = _on_matrix(H, problem.delta[S], penalty, w[S], aim, left)
+        else:
+            w[S], taken = _on_columns(objective, problem, columns, w[S], aim, left)
+            S, H = S[:0], H[:0, :0]
+        sweeps += max(taken, 1)
+        size = min(2 * max(size, len(S)), len(w))
+
+
+def working_set(promise: np.ndarray, w: np.ndarray, size: int) -> np.ndarray:
+    """Return the support and the features that promise most, about ``size`` in all, sorted."""
+    support = np.flatnonzero(w)
+    size = min(max(size, 2 * len(support)), len(w))
+    ranked = promise.copy()
+    ranked[support] = np.inf
+    return np.sort(np.argpartition(-ranked, size - 1)[:size])
+
+
+def _on_columns(
+    objective: Objective,
+    problem: MemoryProblem,
+    columns: _Columns,
+    w: np.ndarray,
+    aim: float,
+    max_iter: int,
+) -> tuple[np.ndarray, int]:
+    """Minimise over a large working set: sweeps of its columns, and moves on its support."""
+    penalty, sign, share = objective.penalty, problem.sign, problem.share
+    X = columns.matrix(problem.n_samples)
+    sweeps = 0
+    while True:
+        z = X @ w
+        limit = min(_SWEEPS, max_iter - sweeps)
+        taken, promise = _column_sweeps(
+            columns, sign, share, w, z, penalty.l1, penalty.l2, aim, limit
+        )
+        sweeps += taken
+        if promise <= aim or sweeps >= max_iter:
+            return w, sweeps
+        w = _on_column_support(objective, problem, columns, w, aim)
+
+
+def _on_column_support(
+    objective: Objective, problem: MemoryProblem, columns: _Columns, w: np.ndarray, aim: float
+) -> np.ndarray:
+    """Move towards the optimum over the support, by conjugate gradient on its columns."""
+    loss, penalty = objective.loss, objective.penalty
+    sign, share = problem.sign, problem.share
+    S = np.flatnonzero(w)
+    if len(S) == 0:
+        return w
+    X = columns.matrix(problem.n_samples)[:, S]
+    now = w[S]
+    there = loss.at(X @ now, sign, share)
+
+    def curvature(v: np.ndarray) -> np.ndarray:
+        return X.T @ there.product(X @ v) + penalty.l2 * v
+
+    def value(v: np.ndarray) -> float:
+        return loss.value(X @ v, sign, share) + penalty.value(v)
+
+    gradient = X.T @ there.gradient + penalty.l2 * now + penalty.l1 * np.sign(now)
+    diagonal = columns.curvature[S] + penalty.l2
+    model = minimise(
+        curvature,
+        -gradient,
+        lambda v: v / diagonal,
+        lambda gained, left: left <= max(_SYSTEM * gained, 0.1 * aim),
+        _PRODUCTS,
+    )
+    w = w.copy()
+    w[S], _ = _orthant_move(now, model.x, penalty.l1, value)
+    return w
+
+
+@compiled
+def _step(w, g, h, l1, l2):
+    # argmin over one coordinate, from the gradient g of the data term and its curvature h
+    u = h * w - g
+    if u > l1:
+        return (u - l1) / (h + l2)
+    if u < -l1:
+        return (u + l1) / (h + l2)
+    return 0.0
+
+
+@compiled
+def _matrix_sweep(H, h, gradient, w, l1, l2, features):
+    # gradient = H w − δ is kept up to date
+    for j in features:
+        if h[j] > 0.0:
+            move = _step(w[j], gradient[j], h[j], l1, l2) - w[j]
+            if move != 0.0:
+                w[j] += move
+                for k in range(len(w)):
+                    gradient[k] += move * H[j, k]
+
+
+@compiled
+def _column_sweeps(columns, sign, share, w, z, l1, l2, aim, max_iter):
+    # z = X w and the class means of z are kept up to date; returns the sweeps taken and
+    # what the features promised when the last one came to them
+    m_pos, m_neg = 0.0, 0.0
+    for i in range(len(z)):
+        if sign[i] > 0:
+            m_pos += share[i] * z[i]
+        else:
+            m_neg += share[i] * z[i]
+    sweep, promise = -1, 0.0
+    for taken in range(max_iter):
+        sweep = taken
+        promise = 0.0
+        for j in range(len(w)):
+            h = columns.curvature[j]
+            if h <= 0.0:
+                continue
+            a, b = columns.mean_pos[j], columns.mean_neg[j]
+            # ∇_j = Σ_i s_i z_i x_ij − m₊μ₊j − m₋μ₋j − δ_j (1 − (m₊ − m₋))
+            g = -m_pos * a - m_neg * b - (a - b) * (1.0 - (m_pos - m_neg))
+            for e in range(columns.indptr[j], columns.indptr[j + 1]):
+                i = columns.indices[e]
+                g += share[i] * z[i] * columns.data[e]
+            old = w[j]
+            new = _step(old, g, h, l1, l2)
+            # how far −g was from the subdifferential before the step
+            off = abs(g + l2 * old + l1 * np.sign(old)) if old != 0.0 else max(abs(g) - l1, 0.0)
+            promise += 0.5 * off * off / (h + l2)
+            move = new - old
+            if move != 0.0:
+                w[j] = new
+                for e in range(columns.indptr[j], columns.indptr[j + 1]):
+                    z[columns.indices[e]] += move * columns.data[e]
+                m_pos += move * a
+                m_neg += move * b
+        if promise <= aim:
+            break
+    return sweep + 1, promise

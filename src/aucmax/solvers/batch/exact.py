@@ -1,0 +1,169 @@
+"""Exact: the optimum of J for the square loss and an l2 penalty, by one Cholesky.
+
+(Σ₊ + Σ₋ + δδᵀ + αI) w = δ
+
+With a sketch, diag(D) + BᵀB stands for Σ₊ + Σ₋: w = u / (1 + δ·u), and u = (Σ₊ + Σ₋ + αI)⁻¹ δ comes
+from Woodbury's identity.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+
+from aucmax.objective import Objective
+from aucmax.objective.problem import MemoryProblem, MomentsProblem, Problem, SketchProblem
+from aucmax.rows.products import dot
+from aucmax.solvers.base import Monitor, Result, Solver
+from aucmax.solvers.batch.krylov import Product
+from aucmax.statistics.moments import ClassMoments
+from aucmax.statistics.sketches import ClassSketch, DiagonalMoments, FrequentDirections, woodbury
+
+__all__ = ["Exact"]
+
+_ROUNDING = 1e-14  # share of J(0) below which nothing is left to gain
+_COVARIANCES = ("full", "diagonal", "frequent_directions")
+
+
+class Exact(Solver):
+    """The minimiser of ½(1 − w·δ)² + ½ w·(Σ₊+Σ₋)w + (α/2)‖w‖² to machine precision.
+
+    Reads the data once, for the class moments (O(n d²)), and factors one d×d matrix (O(d³)).
+    For few features; `ConjugateGradient` is for many. With α = 0 and a singular matrix it gives
+    the minimiser of least norm in the features scaled to unit curvature.
+
+    Parameters
+    ----------
+    covariance : {"full", "diagonal", "frequent_directions"}
+        What is kept of Σ₊ and Σ₋. The last two are for streams and shards of rows with many
+        features, and give the optimum of a J in which Σ₊ + Σ₋ is replaced: by its diagonal, O(d)
+        numbers; or by a sketch of ``rank`` directions for each class, whose diagonal is exact,
+        O(rank · d) numbers. ``objective_`` and ``optimality_`` of a ``fit`` are those of the true
+        J all the same; after ``partial_fit`` or ``fit_moments`` there are no rows, and they are
+        those of the J that was solved.
+    rank : int or None
+        Directions of "frequent_directions" for each class; None is 50.
+
+    References
+    ----------
+    Gao, Jin, Zhu & Zhou (2013), "One-pass AUC optimization": the pairwise square loss through
+    means and covariances. Pahikkala et al. (2009): RankRLS, the same optimum. Liberty (2013) and
+    Ghashami et al. (2016): frequent directions.
+    """
+
+    name = "exact"
+    max_moment_bytes: ClassVar[int] = 10**9
+
+    def __init__(self, covariance: str = "full", rank: int | None = None) -> None:
+        self.covariance = covariance
+        self.rank = rank
+
+    def solve(
+        self,
+        objective: Objective,
+        start: np.ndarray | None,
+        *,
+        tol: float,
+        max_iter: int,
+        rng: np.random.RandomState,
+        monitor: Monitor,
+    ) -> Result:
+        problem, empty = objective.problem, self.empty([-1.0, 1.0])
+        if isinstance(problem, SketchProblem) or isinstance(empty, ClassSketch):
+            assert isinstance(problem, MemoryProblem | MomentsProblem)
+            sketch = problem.sketch(empty)
+            w, gap = solve_sketch(objective, *sketch.within()), np.inf
+        else:
+            self._check_memory(problem)
+            problem.moments()
+            w, gap = solve_moments(objective)
+        monitor(w, 1.0)
+        return Result(w, 1, gap=gap)
+
+    def _check_memory(self, problem: Problem) -> None:
+        size = 2 * problem.n_features**2 * 8
+        if size > self.max_moment_bytes and not problem.knows_moments:
+            raise ValueError(
+                f"the solver 'exact' keeps two d×d covariances, {size / 1e9:.1f} GB for "
+                f"{problem.n_features} features, more than Exact.max_moment_bytes "
+                f"({self.max_moment_bytes / 1e9:g} GB); use solver='conjugate_gradient', which "
+                "gives the same optimum, or Exact(covariance='diagonal')."
+            )
+
+    def empty(self, classes: np.ndarray | list[float]) -> ClassMoments | ClassSketch:
+        """Return what is kept of the rows, before the first of them.
+
+        Parameters
+        ----------
+        classes : sequence of labels
+            The labels there may be.
+        """
+        if self.covariance not in _COVARIANCES:
+            names = ", ".join(map(repr, _COVARIANCES))
+            raise ValueError(f"covariance must be one of {names}; got {self.covariance!r}.")
+        if self.covariance == "frequent_directions":
+            return FrequentDirections(50 if self.rank is None else self.rank, classes)
+        if self.rank is not None:
+            raise ValueError(
+                f"rank={self.rank!r} does nothing with covariance={self.covariance!r}; leave it "
+                "None, or take covariance='frequent_directions'."
+            )
+        return ClassMoments(classes) if self.covariance == "full" else DiagonalMoments(classes)
+
+
+def solve_sketch(objective: Objective, D: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return the optimum of J with diag(D) + BᵀB, in the features' units, for Σ₊ + Σ₋.
+
+    B is overwritten.
+    """
+    problem = objective.problem
+    if problem.factor is not None:
+        D = D * problem.factor**2
+        B *= problem.factor
+    delta = problem.delta
+    u = woodbury(D, B, objective.penalty.l2, delta)
+    return u / (1.0 + delta @ u)
+
+
+def solve_moments(objective: Objective) -> tuple[np.ndarray, float]:
+    """Return the optimum of J from the problem's moments, and what rounding leaves of J(w) − J*."""
+    delta, alpha = objective.problem.delta, objective.penalty.l2
+    matrix = objective.problem.within + np.outer(delta, delta)
+    matrix[np.diag_indices(len(delta))] += alpha
+    w, gap = np.zeros(len(delta)), np.inf
+    for inverse in (_cholesky(matrix), _pseudo_inverse(matrix)):
+        if inverse is None:
+            continue
+        w = inverse(delta)
+        for _ in range(4):  # iterative refinement, and Newton's decrement
+            residual = -(objective.gradient(w) + alpha * w)
+            move = inverse(residual)
+            gap = abs(0.5 * dot(residual, move))
+            if gap <= _ROUNDING * objective.at_zero:
+                return w, gap
+            w = w + move
+    return w, gap
+
+
+def _cholesky(matrix: np.ndarray) -> Product | None:
+    """Return v ↦ matrix⁻¹ v; None where the matrix is singular to working precision."""
+    unit = _unit(matrix)
+    try:
+        factor = cho_factor(matrix * unit * unit[:, None], lower=True, check_finite=False)
+    except LinAlgError:
+        return None
+    return lambda v: unit * cho_solve(factor, unit * v, check_finite=False)
+
+
+def _pseudo_inverse(matrix: np.ndarray) -> Product:
+    unit = _unit(matrix)
+    values, vectors = eigh(matrix * unit * unit[:, None], check_finite=False)
+    kept = values > len(unit) * np.finfo(float).eps * max(values[-1], 0.0)
+    values, vectors = values[kept], vectors[:, kept]
+    return lambda v: unit * (vectors @ ((vectors.T @ (unit * v)) / values))
+
+
+def _unit(matrix: np.ndarray) -> np.ndarray:
+    # unit curvature: Cholesky's verdict no longer depends on units
+    curvature = np.einsum("jj->j", matrix)
+    return 1.0 / np.sqrt(np.where(curvature > 0, curvature, 1.0))

@@ -1,0 +1,256 @@
+"""Conjugate gradient that knows how far it is: for quadratics, and the inner systems of others.
+
+After k steps from x = 0 the value ½ x·Ax − b·x has fallen by half the sum of a_j r_j·M⁻¹r_j, and
+what is left to gain is ½‖x* − x‖²_A. Gauss–Radau quadrature bounds that from above, given a μ below
+the spectrum of M⁻¹A, by numbers that conjugate gradient has at hand. μ is the largest that is
+known, or a tenth of the smallest Ritz value: then it is an estimate, whose digits hardly matter.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh_tridiagonal
+
+from aucmax.objective import Objective
+from aucmax.objective.problem import MemoryProblem
+from aucmax.rows import compiled
+from aucmax.rows.products import dot
+
+__all__ = [
+    "BELOW",
+    "LOOKS",
+    "SAFE",
+    "UNITS",
+    "Product",
+    "Solved",
+    "minimise",
+    "preconditioner",
+    "radau",
+    "smallest_ritz",
+    "spread",
+]
+
+Product = Callable[[np.ndarray], np.ndarray]
+
+UNITS = 1e5  # ratio of curvatures above which features are taken to come in different units
+_SMALL = 1500  # features up to which a d×d matrix preconditions
+_ROWS = 2  # rows per feature that its correlations come from, at least
+_WORK = 10**8  # multiplications for which more rows are taken: all of them, with very few features
+_RIDGES = (1e-14, 1e-12, 1e-10)  # added to its diagonal: the first that can be factored
+_FEW = 30  # rows: a feature that stands out in fewer has no correlations worth the name
+SAFE = 0.1  # share of the smallest Ritz value that is taken for the end of the spectrum
+BELOW = 0.9  # of an eigenvalue: at it the quadrature has a pole
+_PROBE = 12  # steps from a random vector, to see the rest of a spectrum
+_LONG_PROBE = 60  # where features come in different units, and so many may hide others
+LOOKS = 1.1  # growth of the number of steps between two looks at the spectrum
+
+
+class Solved(NamedTuple):
+    """A solution of A x = b, or nearly.
+
+    ``x`` and ``residual`` b − A x by its recurrence, both (d,); ``steps``, products taken;
+    ``gained``, how far ½ x·Ax − b·x is below 0; ``left``, how much further it can fall, estimated
+    from above; ``smallest`` Ritz value of M⁻¹A.
+    """
+
+    x: np.ndarray
+    residual: np.ndarray
+    steps: int
+    gained: float
+    left: float
+    smallest: float
+
+    def drift(self, residual: np.ndarray, precondition: Product) -> float:
+        """Return what rounding adds to ``left``, given the residual anew."""
+        off = residual - self.residual
+        return 0.5 * dot(off, precondition(off)) / (SAFE * self.smallest)
+
+
+def minimise(
+    product: Product,
+    b: np.ndarray,
+    precondition: Product,
+    enough: Callable[[float, float], bool],
+    max_iter: int,
+    *,
+    floor: float = 0.0,
+    known: float = 1.0,
+    watch: Callable[[np.ndarray, int], bool] | None = None,
+) -> Solved:
+    """Minimise ½ x·Ax − b·x from x = 0, A symmetric positive semi-definite.
+
+    Parameters
+    ----------
+    product, precondition : callable
+        v ↦ A v and v ↦ M⁻¹ v, shape (d,).
+    b : ndarray, shape (d,)
+    enough : callable
+        ``enough(gained, left)`` tells whether to stop.
+    max_iter : int
+        Most products. It stops, too, where a direction has no curvature left.
+    floor : float
+        No eigenvalue of M⁻¹A is smaller.
+    known : float
+        Some eigenvalue of M⁻¹A is not larger; 1 where M is A's diagonal or near A.
+    watch : callable, optional
+        ``watch(x, steps)`` after every product; True stops.
+
+    References
+    ----------
+    Hestenes & Stiefel (1952). Meurant & Tichý (2013), "On computing quadrature-based bounds for
+    the A-norm of the error in conjugate gradients", equation (4.2) for γ.
+    """
+    x, r = np.zeros_like(b), b.copy()
+    z = precondition(r)
+    p, rz = z.copy(), dot(r, z)
+    lengths: list[float] = []
+    turns: list[float] = []
+    gained, smallest, looked = 0.0, known, -1
+
+    def remaining(look: bool) -> float:
+        nonlocal smallest, looked
+        a, t = np.array(lengths), np.array(turns)
+        if look and looked < len(a):
+            smallest, looked = min(smallest, smallest_ritz(a, t)), len(a)
+        mu = min(max(floor, SAFE * smallest), BELOW * smallest)
+        return 0.5 * rz * radau(a, t, mu) if rz > 0.0 else 0.0
+
+    while True:
+        steps = len(lengths)
+        last = not rz > 0.0 or steps >= max_iter
+        left = remaining(last or steps > LOOKS * looked)
+        # what is enough by an old look at the spectrum must be so by a new one
+        if last or (enough(gained, left) and enough(gained, left := remaining(True))):
+            break
+        q = product(p)
+        curvature = dot(p, q)
+        if not curvature > 0.0:
+            break
+        a = rz / curvature
+        x += a * p
+        r -= a * q
+        gained += 0.5 * a * rz
+        z = precondition(r)
+        rz, old = dot(r, z), rz
+        lengths.append(a)
+        turns.append(rz / old)
+        p = z + (rz / old) * p
+        if watch is not None and watch(x, steps + 1):
+            break
+    return Solved(x, r, len(lengths), gained, left, smallest)
+
+
+def smallest_ritz(lengths: np.ndarray, turns: np.ndarray) -> float:
+    """Return the smallest eigenvalue of the Lanczos matrix that the steps so far stand for."""
+    if len(lengths) == 0:
+        return np.inf
+    diagonal = 1.0 / lengths
+    diagonal[1:] += turns[:-1] / lengths[:-1]
+    beside = np.sqrt(turns[:-1]) / lengths[:-1]
+    lowest = eigh_tridiagonal(
+        diagonal, beside, eigvals_only=True, select="i", select_range=(0, 0), check_finite=False
+    )
+    return max(float(lowest[0]), np.finfo(float).tiny)
+
+
+@compiled
+def radau(lengths, turns, mu):
+    # γ, where γ r·M⁻¹r bounds the squared A-norm of the error for any μ below the spectrum;
+    # infinite where the steps show that μ is not
+    gamma = 1.0 / mu
+    for j in range(len(lengths)):
+        more = gamma - lengths[j]
+        if more <= 0.0:
+            return np.inf
+        gamma = more / (mu * more + turns[j]) if turns[j] > 0.0 else 1.0 / mu
+    return gamma
+
+
+# ---- preconditioning ------------------------------------------------------------------------
+
+
+def spread(curvature: np.ndarray) -> float:
+    """Return the ratio of the largest to the smallest curvature (d,) that is not 0."""
+    there = curvature[curvature > 0.0]
+    return float(there.max() / there.min()) if len(there) else 1.0
+
+
+class Preconditioner(NamedTuple):
+    """M⁻¹ near the inverse of some A: ``solve(v)`` is M⁻¹v, and no eigenvalue of M⁻¹A is below
+    ``floor``; ``units`` (d,) are the roots of A's diagonal. ``steps`` are those of a probe.
+    """
+
+    solve: Product
+    floor: float
+    units: np.ndarray
+    steps: int = _PROBE
+
+    def probe(self, product: Product) -> float:
+        """Return the smallest Ritz value of M⁻¹A that some steps from a random vector find.
+
+        Those from b may not see directions in which b has little, and much of the fall may lie.
+        """
+        start = self.units * np.random.RandomState(0).standard_normal(len(self.units))
+        return minimise(product, start, self.solve, lambda *_: False, self.steps).smallest
+
+
+def preconditioner(objective: Objective, alpha: float) -> Preconditioner:
+    """Return a preconditioner for the second derivative of J at w = 0.
+
+    With few features M has the correlations of some rows and the diagonal of all: it only has to
+    know which directions are long. With many it is the diagonal where features come in different
+    units, else a multiple of the identity.
+    """
+    problem = objective.problem
+    curvature = objective.curvature() + alpha
+    if not np.any(curvature > 0.0):
+        return Preconditioner(lambda v: v, alpha, np.ones(problem.n_features))
+    curvature = np.where(curvature > 0.0, curvature, float(curvature.max()))
+    units = np.sqrt(curvature)
+    if problem.n_features <= _SMALL and (problem.has_rows or problem.knows_moments):
+        matrix = _correlations(objective, alpha)
+        solve = _inverse(matrix)
+        if solve is not None:
+            floor = alpha / float(curvature.sum())
+            return Preconditioner(lambda v: solve(v / units) / units, floor, units)
+    elif spread(curvature) <= UNITS:
+        mean = float(curvature.mean())
+        return Preconditioner(lambda v: v / mean, alpha / mean, units)
+    floor = alpha / float(curvature.max())
+    return Preconditioner(lambda v: v / curvature, floor, units, _LONG_PROBE)
+
+
+def _inverse(matrix: np.ndarray) -> Product | None:
+    """Return v ↦ matrix⁻¹ v, with ones and what it needs of a ridge on its diagonal."""
+    for ridge in _RIDGES:
+        matrix[np.diag_indices(len(matrix))] = 1.0 + ridge
+        try:
+            factor = cho_factor(matrix, check_finite=False)
+        except LinAlgError:
+            continue
+        return partial(cho_solve, factor, check_finite=False)
+    return None
+
+
+def _correlations(objective: Objective, alpha: float) -> np.ndarray:
+    """Return the second derivative of J at w = 0 in units of its diagonal, shape (d, d)."""
+    problem, d = objective.problem, objective.problem.n_features
+    if isinstance(problem, MemoryProblem) and not problem.knows_moments:
+        part = problem.sample(max(_ROWS * d + 500, _WORK // d**2))
+        bending = objective.bending(part)
+        rare = part.standing_out() < _FEW if part.n_samples < problem.n_samples else None
+    else:
+        bending, rare = objective.bending(problem), None
+    own = np.einsum("jj->j", bending).copy()
+    scale = 1.0 / np.sqrt(np.where(own > 0.0, own, 1.0))
+    bending *= scale * scale[:, None]
+    if rare is not None:
+        bending[rare] = bending[:, rare] = 0.0
+    whole = objective.curvature()
+    # α shrinks the correlations: (c_jk √(h_j h_k)) / √((h_j + α)(h_k + α))
+    share = np.sqrt(whole / np.where(whole + alpha > 0.0, whole + alpha, 1.0))
+    bending *= share * share[:, None]
+    bending[np.diag_indices(d)] = 1.0
+    return bending

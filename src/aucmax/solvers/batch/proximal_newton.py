@@ -1,0 +1,305 @@
+"""Proximal Newton steps for a pairwise loss that is quadratic in pieces, with an elastic net.
+
+At w, with gradient ∇ and second derivative H of the data term, a step goes towards
+
+    v = argmin  ∇·(v − w) + ½ (v − w)·H(v − w) + penalty(v),    w ← w + t (v − w),
+
+over a working set of features: the support, and those that promise most. The model is
+minimised on the set's own matrix by coordinate descent where that is small, and by products with
+the rows where it is large.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+from aucmax.objective import Objective
+from aucmax.objective.losses import PairSum, RowSum
+from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.problem import MemoryProblem
+from aucmax.rows import CSR, to_scipy
+from aucmax.rows.products import dot
+from aucmax.solvers.base import Monitor
+from aucmax.solvers.batch.coordinate_descent import (
+    Stall,
+    _columns,
+    _on_matrix,
+    decrement,
+    working_set,
+)
+from aucmax.solvers.batch.krylov import Product, minimise
+
+__all__ = ["proximal_newton"]
+
+_FIRST_SET = 100
+_MATRIX_UP_TO = 1000  # features of a working set for which its matrix is formed; sparse: a third
+_ENTRIES = 10**8  # rows times features up to which the set's columns are held for it
+_DENSE = 0.05  # share of stored entries above which sparse columns are held dense
+_BLOCK = 64  # columns of that matrix made at a time
+_INNER = 0.01  # a working set is solved to this share of what its features promised
+_MODEL = 0.01  # and a model to this share of what they promised where it was made
+_SWEEPS = 500  # most sweeps of coordinate descent on one matrix
+_PRODUCTS = 100  # most products spent on one model
+_SYSTEM = 0.01  # a linear system on the support is solved until this share of its gain is left
+_PROXIMAL = 10  # most proximal steps in a row
+
+
+def proximal_newton(
+    objective: Objective, w: np.ndarray, tol: float, max_iter: int, monitor: Monitor
+) -> tuple[np.ndarray, float, int, int]:
+    """Minimise J; return w, J(w) − J*, the steps taken and their cost.
+
+    A step on a matrix costs 1, one by products as many as it took. Stops at ``tol``, where the
+    cost reaches ``max_iter``, when the monitor says so, and where rounding forbids more.
+    """
+    problem, penalty = objective.problem, objective.penalty
+    assert isinstance(problem, MemoryProblem)
+    curvature = objective.curvature()
+    w[curvature <= 0.0] = 0.0
+    by_column = sp.csc_array(to_scipy(problem.X)) if isinstance(problem.X, CSR) else None
+    size, steps, cost, stalled = _FIRST_SET, 0, 0, Stall()
+    part: _Part | None = None
+    before = np.inf
+    while True:
+        value, gradient = objective.data_term(w)
+        promise = penalty.promise(gradient, w, curvature)
+        gap = objective.gap(value, gradient, w)
+        now = value + penalty.value(w)
+        fall, before = before - now, now
+        if objective.relative(gap, now) > tol and part is not None and part.small:
+            # where pairs still come and go, the decrement says too little but J still falls
+            gap = min(gap, max(_decrement(objective, part, promise, gradient, w), fall))
+        if objective.relative(gap, now) <= tol or cost >= max_iter or monitor.stopped:
+            return w, gap, steps, cost
+        if size >= len(w) and stalled(float(promise.sum())):
+            return w, gap, steps, cost
+        S = working_set(promise, w, size)
+        if part is None or not np.array_equal(S, part.S):
+            part = _Part(objective, S, by_column)
+        aim = _INNER * float(promise[S].sum())
+        w, taken, spent = _on_set(objective, part, w, aim, max_iter - cost, steps, monitor)
+        steps, cost = steps + taken, cost + max(spent, 1)
+        size = min(2 * max(size, len(S)), len(w))
+
+
+def _decrement(
+    objective: Objective, part: "_Part", promise: np.ndarray, gradient: np.ndarray, w: np.ndarray
+) -> float:
+    """Return `decrement` of the working set, infinite where a feature outside promises a gain."""
+    S = part.S
+    if np.delete(promise, S).any():
+        return np.inf
+    H = part.hessian(objective.at(part.matrix @ w[S]))
+    return decrement(H, gradient[S], w[S], objective.penalty)
+
+
+class _Part:
+    """The columns of a working set, dense or sparse, in the problem's coordinates.
+
+    Where only differences between rows count, a column without zeros is moved near the origin,
+    where its products keep their digits.
+    """
+
+    def __init__(self, objective: Objective, S: np.ndarray, by_column: sp.csc_array | None) -> None:
+        problem = objective.problem
+        assert isinstance(problem, MemoryProblem)
+        self.S = S
+        self.matrix: np.ndarray | sp.csc_array
+        if isinstance(problem.X, CSR):
+            assert by_column is not None
+            columns = _columns(problem, S, by_column, objective.translates)
+            self.matrix = columns.matrix(problem.n_samples)
+            entries = problem.n_samples * len(S)
+            if _DENSE * entries <= self.matrix.nnz and entries <= _ENTRIES:
+                self.matrix = np.asfortranarray(self.matrix.toarray())
+        else:
+            factor = 1.0 if problem.factor is None else problem.factor[S]
+            shift = problem.mean_neg[S] if objective.translates else 0.0
+            self.matrix = np.asfortranarray(problem.X[:, S] * factor - shift)
+        self.transposed = self.matrix.T
+        self.curvature = objective.curvature()[S]
+        dense = isinstance(self.matrix, np.ndarray)
+        most = _MATRIX_UP_TO if dense else _MATRIX_UP_TO // 3  # a sparse product costs less
+        self.small = len(S) <= most and problem.n_samples * len(S) <= _ENTRIES
+
+    def hessian(self, pairs: PairSum) -> np.ndarray:
+        """Return the second derivative of the data term over the set, by blocks of columns."""
+        if isinstance(pairs, RowSum):  # rows that do not bend it are left out
+            rows = np.flatnonzero(pairs.bent)
+            some, bent = self.matrix[rows], pairs.bent[rows]
+            if isinstance(some, np.ndarray):
+                return (some.T * bent) @ some
+            return (some.T.multiply(bent) @ some).toarray()
+        k = len(self.S)
+        H = np.zeros((k, k))
+        for first in range(0, k, _BLOCK):
+            block = self.matrix[:, first : first + _BLOCK]
+            if not isinstance(block, np.ndarray):
+                block = block.toarray()
+            bent = np.empty(block.shape, order="F")
+            for j in range(block.shape[1]):
+                bent[:, j] = pairs.product(np.ascontiguousarray(block[:, j]))
+            H[first:, first : first + _BLOCK] = self.matrix[:, first:].T @ bent
+        return np.tril(H) + np.tril(H, -1).T
+
+
+def _on_set(
+    objective: Objective,
+    part: _Part,
+    w: np.ndarray,
+    aim: float,
+    max_cost: int,
+    before: int,
+    monitor: Monitor,
+) -> tuple[np.ndarray, int, int]:
+    """Take steps over a working set until its features promise at most ``aim``.
+
+    Returns w, the steps and their cost.
+    """
+    penalty, X, S = objective.penalty, part.matrix, part.S
+    v = w[S]
+    z = X @ v
+    there = objective.at(z)
+    now = there.value + penalty.value(v)
+    steps = cost = 0
+    stalled = Stall()
+    while True:
+        gradient = part.transposed @ there.gradient
+        promise = float(penalty.promise(gradient, v, part.curvature).sum())
+        if promise <= aim or cost >= max_cost or stalled(promise):
+            break
+        inner = max(_MODEL * promise, 0.1 * aim)
+        if part.small:
+            H = part.hessian(there)
+            target, _, _ = _on_matrix(H, H @ v - gradient, penalty, v.copy(), inner, _SWEEPS)
+            cost += 1
+        else:
+
+            def product(u: np.ndarray, there: PairSum = there) -> np.ndarray:
+                return part.transposed @ there.product(X @ u)
+
+            limit = min(_PRODUCTS, max_cost - cost)
+            model = _Model(product, part.curvature, gradient, v, penalty, limit)
+            # proximal steps find the support, conjugate gradient solves on it
+            while model.promise > inner and model.spent < limit:
+                model.proximal_steps(inner)
+                model.support_step(inner)
+            target = model.v
+            cost += model.spent
+        direction = target - v
+        move = X @ direction
+        # how much the model promises, at least
+        fall = dot(gradient, direction) + penalty.value(target) - penalty.value(v)
+        t, reached = 1.0, objective.at(z + move)
+        for _ in range(30):
+            value = reached.value + penalty.value(v + t * direction)
+            if value <= now + 1e-4 * t * fall + 1e-15 * abs(now):
+                break
+            t *= 0.5
+            reached = objective.at(z + t * move)
+        else:
+            break
+        v = target if t == 1.0 else v + t * direction
+        z, there, now = z + t * move, reached, value
+        steps += 1
+        if steps % 10 == 0:
+            z = X @ v
+            there = objective.at(z)
+        if monitor.active:
+            w = w.copy()
+            w[S] = v
+            if monitor(w, float(before + steps)):
+                break
+    w = w.copy()
+    w[S] = v
+    return w, steps, cost
+
+
+class _Model:
+    """The model of J over a working set, by products: where it is, its slope there, its cost."""
+
+    def __init__(
+        self,
+        product: Product,
+        diagonal: np.ndarray,
+        gradient: np.ndarray,
+        w: np.ndarray,
+        penalty: ElasticNet,
+        limit: int,
+    ) -> None:
+        self.product, self.penalty, self.limit = product, penalty, limit
+        self.metric = np.maximum(diagonal, 1e-12 * float(diagonal.max(initial=1.0)))
+        self.v, self.slope = w.copy(), gradient.copy()
+        self.length, self.spent = 1.0, 0
+
+    @property
+    def promise(self) -> float:
+        return float(self.penalty.promise(self.slope, self.v, self.metric).sum())
+
+    def proximal_steps(self, aim: float) -> None:
+        """v ← prox(v − η slope/h) in the metric of the diagonal h, until the signs stay.
+
+        η is halved where it is too long.
+        """
+        taken = 0
+        while taken < _PROXIMAL and self.spent < self.limit and self.promise > aim:
+            step = self.length / self.metric
+            new = self.penalty.prox(self.v - step * self.slope, step)
+            move = new - self.v
+            bent = self._bend(move)
+            if dot(move, bent) > dot(self.metric * move, move) / self.length:
+                self.length *= 0.5
+                continue
+            same = np.array_equal(np.sign(new), np.sign(self.v))
+            self.v, self.slope = new, self.slope + bent
+            self.length *= 1.2
+            taken += 1
+            if same:
+                break
+
+    def support_step(self, aim: float) -> None:
+        """Solve on the support by conjugate gradient, without a change of sign.
+
+        Either all of the step with what changes sign set to 0, or its part up to the first such
+        coefficient: whichever is lower. The second always lowers the model.
+        """
+        S, penalty = np.flatnonzero(self.v), self.penalty
+        if len(S) == 0 or self.spent >= self.limit:
+            return
+        now = self.v[S]
+        downhill = -(self.slope[S] + penalty.l2 * now + penalty.l1 * np.sign(now))
+        scale = self.metric[S] + penalty.l2
+
+        def embedded(u: np.ndarray) -> np.ndarray:
+            out = np.zeros(len(self.v))
+            out[S] = u
+            return out
+
+        direction = minimise(
+            lambda u: self._bend(embedded(u))[S] + penalty.l2 * u,
+            downhill,
+            lambda u: u / scale,
+            lambda gained, left: left <= max(_SYSTEM * gained, 0.5 * aim),
+            self.limit - self.spent,
+        ).x
+        crosses = now * (now + direction) <= 0.0
+        full = np.where(crosses, 0.0, now + direction)
+        tried = [full]
+        if crosses.any():
+            reach = np.full(len(S), np.inf)
+            reach[crosses] = -now[crosses] / direction[crosses]
+            edge = float(reach.min())
+            tried.append(np.where(reach <= edge, 0.0, now + edge * direction))
+        best = None
+        for new in tried:
+            move = embedded(new - now)
+            bent = self._bend(move)
+            value = dot(self.slope, move) + 0.5 * dot(move, bent) + penalty.value(new)
+            if best is None or value < best[0]:
+                best = value, new, bent
+        assert best is not None
+        if best[0] < penalty.value(now):
+            self.v, self.slope = embedded(best[1]), self.slope + best[2]
+
+    def _bend(self, move: np.ndarray) -> np.ndarray:
+        self.spent += 1
+        return self.product(move)

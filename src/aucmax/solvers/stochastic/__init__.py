@@ -1,0 +1,1 @@
+"""The papers' learners, which take a step for each row, and what they share."""
