@@ -442,7 +442,7 @@ class Still(Solver):
     def __init__(self, where=None):
         self.where = where
 
-    def solve(self, objective, start, *, tol, max_iter, rng, monitor):
+    def solve(self, objective, start, run):
         return Result(self.where.copy(), 1)
 
 

@@ -16,7 +16,7 @@ from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
-from aucmax.solvers import CuttingPlane, Monitor
+from aucmax.solvers import CuttingPlane, Monitor, Run
 from aucmax.solvers.batch import cutting_plane
 from oracles import rows
 from oracles.pairs import Pairs
@@ -198,9 +198,7 @@ def test_history_and_callback():
 def test_the_solvers_own_bound_is_reported():
     X, y = rows(7, n=60, d=6)
     goal = objective(X, y)
-    result = CuttingPlane().solve(
-        goal, None, tol=1e-9, max_iter=100, rng=np.random.RandomState(0), monitor=Monitor(goal)
-    )
+    result = CuttingPlane().solve(goal, None, Run(Monitor(goal), 1e-9, 100))
     value, rounded = goal.evaluate(result.coef)
     assert 0 <= goal.relative(result.gap, value) <= 1e-9 < rounded
     clf = fit(X, y, 1e-2)

@@ -13,7 +13,7 @@ from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
 from aucmax.objective.penalties import ElasticNet, L2Ball
 from aucmax.objective.problem import MemoryProblem, MomentsProblem
 from aucmax.rows import as_rows
-from aucmax.solvers import CuttingPlane, Monitor
+from aucmax.solvers import CuttingPlane, Monitor, Run
 from oracles import rows
 from oracles.pairs import Pairs
 
@@ -293,10 +293,7 @@ def test_the_gap_closes_at_the_optimum(alpha, weighted):
     X, y = rows(3, n=400, d=5, share=0.3)
     weight = np.random.RandomState(0).rand(400) if weighted else None
     goal = pairwise(X, y, ElasticNet(alpha, 0.0), weight)
-    result = CuttingPlane().solve(
-        goal, None, tol=1e-12, max_iter=500, rng=np.random.RandomState(0),
-        monitor=Monitor(goal),
-    )  # fmt: skip
+    result = CuttingPlane().solve(goal, None, Run(Monitor(goal), 1e-12, 500))
     assert goal.optimality(result.coef) < 1e-4
     assert goal.optimality(1.1 * result.coef) > goal.optimality(result.coef)
     if alpha == 10.0:  # every pair is active: no kink, no guess

@@ -15,7 +15,7 @@ from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import MemoryProblem, Problem
 from aucmax.rows import as_rows, take_rows
-from aucmax.solvers import Monitor, Solver
+from aucmax.solvers import Monitor, Run, Solver
 from aucmax.solvers.auto import choose
 from aucmax.solvers.base import HISTORY_DTYPE
 from aucmax.solvers.certificate import Certificate
@@ -245,14 +245,12 @@ class SolvedScorer(LinearScorer):
         objective = chosen.own_objective(objective)
         certificate = Certificate(objective)
         monitor = Monitor(objective, self.verbose, self.callback, certificate.evaluate)
-        result = chosen.solve(
-            objective,
-            None if start is None else problem.from_features(start),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            rng=check_random_state(self.random_state) if rng is None else rng,
-            monitor=monitor,
-        )
+        if rng is None:
+            rng = check_random_state(self.random_state)
+        run = Run(monitor, self.tol, self.max_iter, rng)
+        if start is not None:
+            start = problem.from_features(start)
+        result = chosen.solve(objective, start, run)
         message = result.message
         if np.isfinite(result.gap):
             value = objective.value(result.coef)

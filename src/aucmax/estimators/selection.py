@@ -23,7 +23,7 @@ from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import MemoryProblem, MomentsProblem, Problem
 from aucmax.rows import Rows, n_features, take_rows
 from aucmax.rows.products import scores
-from aucmax.solvers import SOLVERS, ConjugateGradient, Monitor
+from aucmax.solvers import SOLVERS, ConjugateGradient, Monitor, Run
 from aucmax.solvers.auto import FEW_FEATURES, choose
 from aucmax.statistics.moments import ClassMoments
 
@@ -338,12 +338,11 @@ def _path(
                 zip(alphas[late], quality[late], strict=True)]  # fmt: skip
         return W, said
     W, said = np.empty((len(alphas), problem.n_features)), []
-    start, rng = None, np.random.RandomState(0)
+    start = None
     for k in range(len(alphas) - 1, -1, -1):  # from the strongest penalty, each from the last
         objective = Objective(problem, LOSSES[loss], ElasticNet(float(alphas[k]), l1_ratio))
-        result = choose(objective).solve(
-            objective, start, tol=tol, max_iter=max_iter, rng=rng, monitor=Monitor(objective)
-        )
+        run = Run(Monitor(objective), tol, max_iter)
+        result = choose(objective).solve(objective, start, run)
         W[k] = start = result.coef
         if result.message is not None:
             said.append(f"alpha={alphas[k]:.2g}: {result.message}")

@@ -1,6 +1,6 @@
 """The solvers, one file per published algorithm, and the registry that names them."""
 
-from aucmax.solvers.base import Monitor, Progress, Result, Solver
+from aucmax.solvers.base import Monitor, Progress, Result, Run, Solver
 from aucmax.solvers.batch.conjugate_gradient import ConjugateGradient
 from aucmax.solvers.batch.coordinate_descent import CoordinateDescent
 from aucmax.solvers.batch.cutting_plane import CuttingPlane
@@ -37,6 +37,7 @@ __all__ = [
     "Pegasos",
     "Progress",
     "Result",
+    "Run",
     "Solver",
     "UnivariateSGD",
     "get_solver",

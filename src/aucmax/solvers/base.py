@@ -7,7 +7,7 @@ objective and returns a `Result`; it never changes the solver.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
 
-__all__ = ["HISTORY_DTYPE", "Monitor", "Progress", "Result", "Solver"]
+__all__ = ["HISTORY_DTYPE", "Monitor", "Progress", "Result", "Run", "Solver"]
 
 HISTORY_DTYPE = np.dtype(
     [("passes", "f8"), ("seconds", "f8"), ("objective", "f8"), ("optimality", "f8")]
@@ -133,6 +133,24 @@ class Monitor:
         return np.array(self._records, dtype=HISTORY_DTYPE)
 
 
+@dataclass(frozen=True)
+class Run:
+    """How far a solver is to go, what it draws from, and who watches.
+
+    Attributes
+    ----------
+    monitor : Monitor
+    tol, max_iter : float, int
+        The estimator's; a solver's own settings of these names win.
+    rng : RandomState
+    """
+
+    monitor: Monitor
+    tol: float = 1e-4
+    max_iter: int = 1000
+    rng: np.random.RandomState = field(default_factory=lambda: np.random.RandomState(0))
+
+
 _TWO_VALUED = ("average", "centered", "project", "safeguard")  # of any solver's settings
 
 
@@ -194,16 +212,7 @@ class Solver(BaseEstimator):
         """
         return objective
 
-    def solve(
-        self,
-        objective: Objective,
-        start: np.ndarray | None,
-        *,
-        tol: float,
-        max_iter: int,
-        rng: np.random.RandomState,
-        monitor: Monitor,
-    ) -> Result:
+    def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
         """Minimise the objective.
 
         Parameters
@@ -211,19 +220,15 @@ class Solver(BaseEstimator):
         objective : Objective
         start : ndarray of shape (d,), or None
             Where to start, in the problem's coordinates; None is the solver's own start.
-        tol, max_iter : float, int
-            The estimator's; a solver's own settings of these names win.
-        rng : RandomState
-        monitor : Monitor
+        run : Run
         """
         raise NotImplementedError
 
-    def _own(self, name: str, default: Any) -> Any:
-        """Return this solver's setting, checked, if it has one that is not None, else the default.
-
-        The default is the estimator's, which has been checked.
-        """
-        value = getattr(self, name, None)
-        if value is None:
-            return default
-        return number(value, f"{name} of {type(self).__name__}", **_LIMITS[name])
+    def settled(self, run: Run) -> Run:
+        """Return the run with this solver's own ``tol`` and ``max_iter`` where they are set."""
+        own = {}
+        for name, limits in _LIMITS.items():
+            value = getattr(self, name, None)
+            if value is not None:
+                own[name] = number(value, f"{name} of {type(self).__name__}", **limits)
+        return replace(run, **own)

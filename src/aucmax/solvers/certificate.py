@@ -10,7 +10,7 @@ from aucmax.objective import Objective
 from aucmax.objective.penalties import L2, ElasticNet, L2Ball
 from aucmax.objective.problem import SketchProblem
 from aucmax.solvers.auto import choose
-from aucmax.solvers.base import Monitor, Solver
+from aucmax.solvers.base import Monitor, Run, Solver
 from aucmax.solvers.batch.conjugate_gradient import ConjugateGradient
 from aucmax.solvers.batch.newton import Newton
 
@@ -124,10 +124,7 @@ def _solved(
     solver: Solver, goal: Objective, tol: float, products: int, start: np.ndarray | None = None
 ) -> tuple[np.ndarray, float]:
     """Return the minimiser that a solver finds, and its J(w) − J*."""
-    result = solver.solve(
-        goal, start, tol=tol, max_iter=products,
-        rng=np.random.RandomState(0), monitor=Monitor(goal),
-    )  # fmt: skip
+    result = solver.solve(goal, start, Run(Monitor(goal), tol, products))
     w = result.coef
     value, gradient = goal.data_term(w)
     return w, min(result.gap, goal.gap(value, gradient, w))

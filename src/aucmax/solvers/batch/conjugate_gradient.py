@@ -19,7 +19,7 @@ from aucmax.objective.penalties import L2
 from aucmax.objective.problem import Problem
 from aucmax.rows import compiled
 from aucmax.rows.products import dot
-from aucmax.solvers.base import Monitor, Result, Solver
+from aucmax.solvers.base import Monitor, Result, Run, Solver
 from aucmax.solvers.batch.krylov import (
     BELOW,
     LOOKS,
@@ -66,24 +66,15 @@ class ConjugateGradient(Solver):
         self.tol = tol
         self.max_iter = max_iter
 
-    def solve(
-        self,
-        objective: Objective,
-        start: np.ndarray | None,
-        *,
-        tol: float,
-        max_iter: int,
-        rng: np.random.RandomState,
-        monitor: Monitor,
-    ) -> Result:
-        tol, max_iter = self._own("tol", tol), self._own("max_iter", max_iter)
-        w, gap, steps = _solve(objective, tol, max_iter, monitor, start)
+    def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
+        run = self.settled(run)
+        w, gap, steps = _solve(objective, run, start)
         quality = objective.relative(gap, objective.value(w))
         message = None
-        if quality > tol and not monitor.stopped:
+        if quality > run.tol and not run.monitor.stopped:
             message = (
                 f"conjugate gradient stopped after {steps} steps at optimality {quality:.1e} > "
-                f"tol={tol:g}; raise max_iter, or scale the features (standardize=0.5)."
+                f"tol={run.tol:g}; raise max_iter, or scale the features (standardize=0.5)."
             )
         return Result(w, max(steps, 1), message, gap)
 
@@ -98,7 +89,7 @@ class ConjugateGradient(Solver):
         alphas : array-like, shape (k,)
             All > 0, in any order.
         tol, max_iter : float, int
-            As for the estimator; this object's own settings win.
+            As for the estimator.
 
         Returns
         -------
@@ -107,7 +98,6 @@ class ConjugateGradient(Solver):
         optimality : ndarray, shape (k,)
             Of each, from a fresh gradient.
         """
-        tol, max_iter = self._own("tol", tol), self._own("max_iter", max_iter)
         shifts = np.asarray(alphas, dtype=np.float64)
         for alpha in shifts:
             number(float(alpha), "each alpha of a path", open_low=True)
@@ -127,20 +117,17 @@ class ConjugateGradient(Solver):
                 quality[k] = goal.relative(gap, value + goal.penalty.value(W[k]))
         for k, goal in enumerate(goals):
             if quality[k] > tol and steps < max_iter:
-                W[k], gap, _ = _solve(goal, tol, max_iter, Monitor(goal))
+                W[k], gap, _ = _solve(goal, Run(Monitor(goal), tol, max_iter))
                 quality[k] = goal.relative(gap, goal.value(W[k]))
         return W, quality
 
 
 def _solve(
-    objective: Objective,
-    tol: float,
-    max_iter: int,
-    monitor: Monitor,
-    start: np.ndarray | None = None,
+    objective: Objective, run: Run, start: np.ndarray | None = None
 ) -> tuple[np.ndarray, float, int]:
     """Return a w whose optimality is at most ``tol``, if it can, J(w) − J* and the steps."""
     problem, alpha = objective.problem, objective.penalty.l2
+    tol, max_iter, monitor = run.tol, run.max_iter, run.monitor
     w, zero = np.zeros(problem.n_features), np.zeros(problem.n_features)
     near = preconditioner(objective, alpha)
     probed = False

@@ -17,7 +17,7 @@ from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import compiled, to_scipy
-from aucmax.solvers.base import Monitor, Result, Solver
+from aucmax.solvers.base import Result, Run, Solver
 from aucmax.solvers.batch.krylov import minimise
 
 __all__ = ["CoordinateDescent"]
@@ -63,31 +63,22 @@ class CoordinateDescent(Solver):
         self.tol = tol
         self.max_iter = max_iter
 
-    def solve(
-        self,
-        objective: Objective,
-        start: np.ndarray | None,
-        *,
-        tol: float,
-        max_iter: int,
-        rng: np.random.RandomState,
-        monitor: Monitor,
-    ) -> Result:
-        tol, max_iter = self._own("tol", tol), self._own("max_iter", max_iter)
+    def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
+        run = self.settled(run)
         problem = objective.problem
         w = np.zeros(problem.n_features) if start is None else start.copy()
         if problem.knows_moments or problem.n_features <= _MATRIX_UP_TO:
             problem.moments()
-            w, gap, sweeps = _on_features(objective, w, tol, max_iter, monitor)
+            w, gap, sweeps = _on_features(objective, w, run)
         else:
             assert isinstance(problem, MemoryProblem)
-            w, gap, sweeps = _on_rows(objective, problem, w, tol, max_iter, monitor)
+            w, gap, sweeps = _on_rows(objective, problem, w, run)
         quality = objective.relative(gap, objective.value(w))
         message = None
-        if quality > tol and not monitor.stopped:
+        if quality > run.tol and not run.monitor.stopped:
             message = (
                 f"coordinate descent stopped after {sweeps} sweeps at optimality {quality:.1e} > "
-                f"tol={tol:g}; raise max_iter, or scale the features (standardize=0.5)."
+                f"tol={run.tol:g}; raise max_iter, or scale the features (standardize=0.5)."
             )
         return Result(w, max(sweeps, 1), message, gap)
 
@@ -104,9 +95,7 @@ class Stall:
         return self.idle > _STALLED
 
 
-def _on_features(
-    objective: Objective, w: np.ndarray, tol: float, max_iter: int, monitor: Monitor
-) -> tuple[np.ndarray, float, int]:
+def _on_features(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray, float, int]:
     """Minimise over all features at once, with H in memory; return w, J(w) − J* and sweeps."""
     penalty, delta = objective.penalty, objective.problem.delta
     H = objective.problem.within + np.outer(delta, delta)
@@ -117,10 +106,11 @@ def _on_features(
         value, gradient = objective.data_term(w)
         promise = float(penalty.promise(gradient, w, h).sum())
         gap = min(objective.gap(value, gradient, w), decrement(H, gradient, w, penalty))
-        done = objective.relative(gap, value + penalty.value(w)) <= tol
-        if monitor(w, sweeps) or done or sweeps >= max_iter or stalled(promise):
+        done = objective.relative(gap, value + penalty.value(w)) <= run.tol
+        if run.monitor(w, sweeps) or done or sweeps >= run.max_iter or stalled(promise):
             return w, gap, sweeps
-        limit = min(_SWEEPS, max_iter - sweeps) if monitor.active else max_iter - sweeps
+        left = run.max_iter - sweeps
+        limit = min(_SWEEPS, left) if run.monitor.active else left
         w, taken, _ = _on_matrix(H, delta, penalty, w, _INNER * promise, limit)
         sweeps += taken
 
@@ -284,9 +274,7 @@ def _on_rows(
     objective: Objective,
     problem: MemoryProblem,
     w: np.ndarray,
-    tol: float,
-    max_iter: int,
-    monitor: Monitor,
+    run: Run,
 ) -> tuple[np.ndarray, float, int]:
     """Minimise over growing working sets; return w, J(w) − J* and the sweeps taken.
 
@@ -303,14 +291,14 @@ def _on_rows(
         gap = objective.gap(value, gradient, w)
         if not np.delete(promise, S).any():
             gap = min(gap, decrement(H, gradient[S], w[S], penalty))
-        done = objective.relative(gap, value + penalty.value(w)) <= tol
-        if monitor(w, sweeps) or done or sweeps >= max_iter:
+        done = objective.relative(gap, value + penalty.value(w)) <= run.tol
+        if run.monitor(w, sweeps) or done or sweeps >= run.max_iter:
             return w, gap, sweeps
         if size >= len(w) and stalled(float(promise.sum())):
             return w, gap, sweeps
         S = working_set(promise, w, size)
         columns = _columns(problem, S, by_column)
-        aim, left = _INNER * float(promise[S].sum()), max_iter - sweeps
+        aim, left = _INNER * float(promise[S].sum()), run.max_iter - sweeps
         if len(S) <= _SET_MATRIX_UP_TO:
             H = _set_matrix(problem, columns)
             w[S], taken, _ = _on_matrix(H, problem.delta[S], penalty, w[S], aim, left)

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from aucmax.objective import Objective
 from aucmax.objective.problem import MemoryProblem
 from aucmax.rows.products import dot
-from aucmax.solvers.base import Monitor, Result, Solver
+from aucmax.solvers.base import Result, Run, Solver
 
 __all__ = ["CuttingPlane"]
 
@@ -66,17 +66,8 @@ class CuttingPlane(Solver):
         self.tol = tol
         self.max_iter = max_iter
 
-    def solve(
-        self,
-        objective: Objective,
-        start: np.ndarray | None,
-        *,
-        tol: float,
-        max_iter: int,
-        rng: np.random.RandomState,
-        monitor: Monitor,
-    ) -> Result:
-        tol, max_iter = self._own("tol", tol), self._own("max_iter", max_iter)
+    def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
+        run = self.settled(run)
         problem, alpha = objective.problem, objective.penalty.l2
         assert isinstance(problem, MemoryProblem)
         if not alpha > 0.0:
@@ -111,22 +102,23 @@ class CuttingPlane(Solver):
             idle = 0 if moved else idle + 1
             best, lower = value, max(lower, bound)
             quality = objective.relative(max(best - lower, 0.0), best)
-            if quality <= tol or count >= max_iter or idle >= _STALLED:
+            if quality <= run.tol or count >= run.max_iter or idle >= _STALLED:
                 # the scores were carried along; what is reported is of w itself
                 z = problem.scores(w)
                 best = objective.at(z).value + 0.5 * alpha * dot(w, w)
                 quality = objective.relative(max(best - lower, 0.0), best)
-                if quality <= tol or count >= max_iter or idle >= _STALLED:
+                if quality <= run.tol or count >= run.max_iter or idle >= _STALLED:
                     break
-            if monitor(w, 2.0 * count):
+            if run.monitor(w, 2.0 * count):
                 break
             touch(objective.at(z + _TOWARDS * (z_t - z)).gradient)
             count += 1
         message = None
-        if quality > tol and not monitor.stopped:
+        if quality > run.tol and not run.monitor.stopped:
             message = (
                 f"cutting planes stopped after {count} planes at optimality {quality:.1e} > "
-                f"tol={tol:g}; raise max_iter or alpha, or scale the features (standardize=0.5)."
+                f"tol={run.tol:g}; raise max_iter or alpha, or scale the features "
+                "(standardize=0.5)."
             )
         return Result(w, count, message, max(best - lower, 0.0))
 

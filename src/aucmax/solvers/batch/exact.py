@@ -14,7 +14,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from aucmax.objective import Objective
 from aucmax.objective.problem import MemoryProblem, MomentsProblem, Problem, SketchProblem
 from aucmax.rows.products import dot
-from aucmax.solvers.base import Monitor, Result, Solver
+from aucmax.solvers.base import Result, Run, Solver
 from aucmax.solvers.batch.krylov import Product
 from aucmax.statistics.moments import ClassMoments
 from aucmax.statistics.sketches import ClassSketch, DiagonalMoments, FrequentDirections, woodbury
@@ -58,16 +58,7 @@ class Exact(Solver):
         self.covariance = covariance
         self.rank = rank
 
-    def solve(
-        self,
-        objective: Objective,
-        start: np.ndarray | None,
-        *,
-        tol: float,
-        max_iter: int,
-        rng: np.random.RandomState,
-        monitor: Monitor,
-    ) -> Result:
+    def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
         problem, empty = objective.problem, self.empty([-1.0, 1.0])
         if isinstance(problem, SketchProblem) or isinstance(empty, ClassSketch):
             assert isinstance(problem, MemoryProblem | MomentsProblem)
@@ -77,7 +68,7 @@ class Exact(Solver):
             self._check_memory(problem)
             problem.moments()
             w, gap = solve_moments(objective)
-        monitor(w, 1.0)
+        run.monitor(w, 1.0)
         return Result(w, 1, gap=gap)
 
     def _check_memory(self, problem: Problem) -> None:

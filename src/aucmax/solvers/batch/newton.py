@@ -14,7 +14,7 @@ import numpy as np
 from aucmax.objective import Objective
 from aucmax.objective.losses import PairSum
 from aucmax.objective.problem import MemoryProblem
-from aucmax.solvers.base import Monitor, Result, Solver
+from aucmax.solvers.base import Result, Run, Solver
 from aucmax.solvers.batch.krylov import Solved, minimise, preconditioner
 from aucmax.solvers.batch.proximal_newton import proximal_newton
 
@@ -65,40 +65,30 @@ class Newton(Solver):
         self.tol = tol
         self.max_iter = max_iter
 
-    def solve(
-        self,
-        objective: Objective,
-        start: np.ndarray | None,
-        *,
-        tol: float,
-        max_iter: int,
-        rng: np.random.RandomState,
-        monitor: Monitor,
-    ) -> Result:
-        tol, max_iter = self._own("tol", tol), self._own("max_iter", max_iter)
+    def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
+        run = self.settled(run)
         w = np.zeros(objective.problem.n_features) if start is None else start.copy()
-        run = proximal_newton if objective.penalty.l1 > 0.0 else _newton
-        w, gap, steps, products = run(objective, w, tol, max_iter, monitor)
+        method = proximal_newton if objective.penalty.l1 > 0.0 else _newton
+        w, gap, steps, products = method(objective, w, run)
         quality = objective.relative(gap, objective.value(w))
         message = None
-        if quality > tol and not monitor.stopped:
+        if quality > run.tol and not run.monitor.stopped:
             message = (
                 f"Newton's method stopped after {products} products with the data at optimality "
-                f"{quality:.1e} > tol={tol:g}; raise max_iter, or scale the features "
+                f"{quality:.1e} > tol={run.tol:g}; raise max_iter, or scale the features "
                 "(standardize=0.5)."
             )
         return Result(w, max(steps, 1), message, gap)
 
 
-def _newton(
-    objective: Objective, w: np.ndarray, tol: float, max_iter: int, monitor: Monitor
-) -> tuple[np.ndarray, float, int, int]:
+def _newton(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray, float, int, int]:
     """Minimise J with an l2 penalty; return w, J(w) − J*, the steps taken and their products.
 
     J(w) − J* is what the model at w gains, Newton's decrement, where that is small: the pairs that
     are active at w stay so on so short a way. The last step is taken for nothing.
     """
     problem, penalty = objective.problem, objective.penalty
+    tol, max_iter = run.tol, run.max_iter
     assert isinstance(problem, MemoryProblem)
     near = preconditioner(objective, penalty.l2)
     z, known, forcing, before = problem.scores(w), 1.0, _FORCING, np.inf
@@ -109,7 +99,7 @@ def _newton(
         gradient = problem.adjoint(there.gradient)
         value = there.value + penalty.value(w)
         gap = objective.gap(there.value, gradient, w)
-        stop = steps > 0 and monitor(w, 2.0 * products + 2.0 * steps)
+        stop = steps > 0 and run.monitor(w, 2.0 * products + 2.0 * steps)
         if objective.relative(gap, value) <= tol or stop or products >= max_iter:
             break
         if steps > max_iter:

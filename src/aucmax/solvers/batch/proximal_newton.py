@@ -18,7 +18,7 @@ from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import CSR, to_scipy
 from aucmax.rows.products import dot
-from aucmax.solvers.base import Monitor
+from aucmax.solvers.base import Monitor, Run
 from aucmax.solvers.batch.coordinate_descent import (
     Stall,
     _columns,
@@ -44,7 +44,7 @@ _PROXIMAL = 10  # most proximal steps in a row
 
 
 def proximal_newton(
-    objective: Objective, w: np.ndarray, tol: float, max_iter: int, monitor: Monitor
+    objective: Objective, w: np.ndarray, run: Run
 ) -> tuple[np.ndarray, float, int, int]:
     """Minimise J; return w, J(w) − J*, the steps taken and their cost.
 
@@ -65,10 +65,10 @@ def proximal_newton(
         gap = objective.gap(value, gradient, w)
         now = value + penalty.value(w)
         fall, before = before - now, now
-        if objective.relative(gap, now) > tol and part is not None and part.small:
+        if objective.relative(gap, now) > run.tol and part is not None and part.small:
             # where pairs still come and go, the decrement says too little but J still falls
             gap = min(gap, max(_decrement(objective, part, promise, gradient, w), fall))
-        if objective.relative(gap, now) <= tol or cost >= max_iter or monitor.stopped:
+        if objective.relative(gap, now) <= run.tol or cost >= run.max_iter or run.monitor.stopped:
             return w, gap, steps, cost
         if size >= len(w) and stalled(float(promise.sum())):
             return w, gap, steps, cost
@@ -76,7 +76,7 @@ def proximal_newton(
         if part is None or not np.array_equal(S, part.S):
             part = _Part(objective, S, by_column)
         aim = _INNER * float(promise[S].sum())
-        w, taken, spent = _on_set(objective, part, w, aim, max_iter - cost, steps, monitor)
+        w, taken, spent = _on_set(objective, part, w, aim, run.max_iter - cost, steps, run.monitor)
         steps, cost = steps + taken, cost + max(spent, 1)
         size = min(2 * max(size, len(S)), len(w))
 

@@ -13,7 +13,7 @@ from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import Rows
-from aucmax.solvers.base import Monitor, Result, Solver
+from aucmax.solvers.base import Result, Run, Solver
 
 __all__ = ["ORDERS", "Sampler", "StochasticSolver"]
 
@@ -78,29 +78,20 @@ class StochasticSolver(Solver):
         """
         raise NotImplementedError
 
-    def solve(
-        self,
-        objective: Objective,
-        start: np.ndarray | None,
-        *,
-        tol: float,
-        max_iter: int,
-        rng: np.random.RandomState,
-        monitor: Monitor,
-    ) -> Result:
+    def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
         problem = objective.problem
         assert isinstance(problem, MemoryProblem)
         zero = np.zeros(problem.n_features)
         w = zero if start is None else start
         count, message, state = 0, None, None
-        for new, passes, *rest in self.epochs(objective, problem, start, max_iter, rng):
+        for new, passes, *rest in self.epochs(objective, problem, start, run.max_iter, run.rng):
             count += 1
             state = rest[0] if rest else None
             if not np.all(np.isfinite(new)):
                 message = self._diverged(f"its weights were not finite after epoch {count}")
                 break
             w = new
-            if monitor(w, passes) or monitor.optimality <= tol:
+            if run.monitor(w, passes) or run.monitor.optimality <= run.tol:
                 break
         if message is None and not objective.value(w) <= (1 + self.slack) * objective.value(zero):
             message = self._diverged("the objective at the end is above its value at w = 0")
