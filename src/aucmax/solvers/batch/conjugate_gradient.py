@@ -89,7 +89,7 @@ class ConjugateGradient(Solver):
         alphas : array-like, shape (k,)
             All > 0, in any order.
         tol, max_iter : float, int
-            As for the estimator.
+            As for the estimator; this object's own settings win.
 
         Returns
         -------
@@ -102,6 +102,8 @@ class ConjugateGradient(Solver):
         for alpha in shifts:
             number(float(alpha), "each alpha of a path", open_low=True)
         goals = [Objective(problem, Square(), L2(float(alpha))) for alpha in shifts]
+        runs = [self.settled(Run(Monitor(goal), tol, max_iter)) for goal in goals]
+        tol, max_iter = runs[0].tol, runs[0].max_iter
         W, quality = np.zeros((len(shifts), problem.n_features)), np.full(len(shifts), np.inf)
         steps = 0
         if spread(problem.curvature + shifts.min()) <= UNITS:
@@ -117,7 +119,7 @@ class ConjugateGradient(Solver):
                 quality[k] = goal.relative(gap, value + goal.penalty.value(W[k]))
         for k, goal in enumerate(goals):
             if quality[k] > tol and steps < max_iter:
-                W[k], gap, _ = _solve(goal, Run(Monitor(goal), tol, max_iter))
+                W[k], gap, _ = _solve(goal, runs[k])
                 quality[k] = goal.relative(gap, goal.value(W[k]))
         return W, quality
 
