@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer
@@ -165,6 +166,60 @@ class TestInsideScikitLearn:
 def few_rows(monkeypatch):
     """Conjugate gradient whose preconditioner sees a part of the rows takes several steps."""
     monkeypatch.setattr(krylov, "_WORK", 0)
+
+
+class TestThePositiveLabel:
+    """``positive`` names the label to rank first; everything else speaks the user's labels."""
+
+    @pytest.fixture
+    def words(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(200, 3))
+        bad = X[:, 0] + rng.normal(size=200) > 0.8
+        return X, np.where(bad, "bad", "good")  # "bad" sorts first
+
+    @pytest.mark.parametrize(
+        "model",
+        [
+            AUCClassifier(),
+            AUCClassifier(solver=solvers.Exact(covariance="diagonal")),
+            AUCClassifier(solver="spam", random_state=0),
+            AUCClassifier(loss="squared_hinge"),
+            HingeClassifier(random_state=0),
+            AUCClassifierCV(alphas=[0.1], losses=("square",), cv=3),
+        ],
+        ids=["exact", "diagonal", "spam", "newton", "hinge", "tuned"],
+    )
+    def test_it_is_the_fit_to_ones(self, words, model, tmp_path):
+        X, y = words
+        named = clone(model).set_params(positive="bad").fit(X, pd.Series(y, name="state"))
+        ones = clone(model).fit(X, (y == "bad").astype(int))
+        assert_allclose(named.coef_, ones.coef_, rtol=1e-9)
+        assert_allclose(named.intercept_, ones.intercept_, rtol=1e-9, atol=1e-12)
+        assert named.classes_.tolist() == ["good", "bad"]
+        assert_array_equal(named.predict(X) == "bad", ones.predict(X) == 1)
+        assert named.target_name_ == "state"
+        save(named, tmp_path / "m")
+        assert_array_equal(load(tmp_path / "m").predict(X), named.predict(X))
+
+    def test_moments_keep_the_labels(self, words):
+        X, y = words
+        model = AUCClassifier(positive="bad").fit(X, y)
+        assert model.moments_ == ClassMoments.from_data(X, y)
+        again = AUCClassifier(positive="bad").fit_moments(model.moments_)
+        assert_allclose(again.coef_, model.coef_, rtol=1e-9)
+        part = AUCClassifier(positive="bad").partial_fit(X[:99], y[:99], classes=["bad", "good"])
+        assert_allclose(part.partial_fit(X[99:], y[99:]).coef_, model.coef_, rtol=1e-7)
+        rest = AUCClassifier(positive="bad").fit(X[20:], y[20:])
+        assert_allclose(model.forget(X[:20], y[:20]).coef_, rest.coef_, rtol=1e-7)
+
+    def test_another_label_is_an_error(self, words):
+        X, y = words
+        with pytest.raises(ValueError, match="positive='worse' is none of the labels"):
+            AUCClassifier(positive="worse").fit(X, y)
+        model = AUCClassifier(positive="bad").partial_fit(X, y)
+        with pytest.raises(ValueError, match="differs from the first call's"):
+            model.set_params(positive="good").partial_fit(X, y)
 
 
 class TestAttributes:

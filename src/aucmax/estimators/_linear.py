@@ -19,6 +19,8 @@ from aucmax.rows.products import scores
 
 __all__ = ["LinearScorer"]
 
+_SEEN = ("n_features_in_", "feature_names_in_", "target_name_")  # what a fit notes of its input
+
 
 class LinearScorer(ClassifierMixin, BaseEstimator):
     """A fitted ``coef_`` (1, d), ``intercept_`` (1,) and ``classes_`` (2,), and how to use them."""
@@ -26,6 +28,7 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
     coef_: np.ndarray
     intercept_: np.ndarray
     classes_: np.ndarray
+    positive: Any = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -61,15 +64,25 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         if names is not None and not isinstance(names, np.ndarray):
             raise ValueError("its feature names are not an array")
         classes: Any = getattr(self, "classes_", None)
-        check_labels(classes, None if names is None else names.tolist(), d)
+        # the positive label stands last, wherever it sorts
+        named = np.shape(classes) == (2,) and classes.tolist()[1] == self.positive
+        check_labels(
+            np.sort(classes) if named else classes, None if names is None else names.tolist(), d
+        )
         if np.shape(classes) != (2,):
             raise ValueError(f"it has {np.size(classes)} classes, not 2")
+        if not isinstance(getattr(self, "target_name_", ""), str):
+            raise ValueError("the name of its labels is not text")
 
     def _validated(
         self, X: Any, y: Any, reset: bool, whole: bool = False
     ) -> tuple[Any, np.ndarray]:
         """Return checked rows and labels; ``whole`` says that these are all rows there are."""
         refuse_nul(y)
+        if reset:
+            self.__dict__.pop("target_name_", None)
+            if isinstance(name := getattr(y, "name", None), str):
+                self.target_name_ = name
         X, y = validate_data(
             self, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
         )
@@ -77,8 +90,8 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         check_classification_targets(y)
         return X, y
 
-    @staticmethod
-    def _two_classes(y: np.ndarray) -> np.ndarray:
+    def _two_classes(self, y: np.ndarray) -> np.ndarray:
+        """Return the negative and the positive label of y."""
         classes = np.unique(y)
         if len(classes) > 2:
             raise ValueError(
@@ -91,7 +104,16 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
                 f"y holds one class only ({classes.tolist()[0]!r}); "
                 "ranking needs rows of two classes."
             )
-        return classes
+        return self._ordered(classes)
+
+    def _ordered(self, classes: np.ndarray) -> np.ndarray:
+        """Return two sorted labels as (negative, positive)."""
+        if self.positive is None:
+            return classes
+        labels = classes.tolist()
+        if self.positive not in labels:
+            raise ValueError(f"positive={self.positive!r} is none of the labels {labels}.")
+        return classes if self.positive == labels[1] else classes[::-1].copy()
 
     @staticmethod
     def _weights(sample_weight: Any, X: Any, all_zero: bool = False) -> np.ndarray | None:
@@ -115,11 +137,10 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
                     "of two classes with weight."
                 )
 
-    def _features_seen(self) -> dict[str, Any]:
-        names = ("n_features_in_", "feature_names_in_")
-        return {name: self.__dict__[name] for name in names if name in self.__dict__}
+    def _names_seen(self) -> dict[str, Any]:
+        return {name: self.__dict__[name] for name in _SEEN if name in self.__dict__}
 
     def _restore(self, kept: dict[str, Any]) -> None:
-        for name in ("n_features_in_", "feature_names_in_"):
+        for name in _SEEN:
             self.__dict__.pop(name, None)
         self.__dict__.update(kept)

@@ -89,7 +89,8 @@ class SolvedScorer(LinearScorer):
         X : array-like, data frame or sparse, shape (n, d)
             Finite numbers; float32 and float64 are kept as given.
         y : array-like, shape (n,)
-            Two labels; the larger one is positive.
+            Two labels; the larger one is positive unless ``positive`` names one. The name of a
+            pandas or polars series is kept as ``target_name_``.
         sample_weight : array-like, shape (n,), optional
             Non-negative; rows of weight zero are left out.
 
@@ -102,7 +103,7 @@ class SolvedScorer(LinearScorer):
         penalty, solver = self._settings()
         if solver is not None:
             solver.check()
-        kept = self._features_seen()
+        kept = self._names_seen()
         try:
             X, y = self._validated(X, y, reset=True, whole=True)
             classes = self._two_classes(y)
@@ -110,7 +111,7 @@ class SolvedScorer(LinearScorer):
             weight = self._weights(sample_weight, X)
             self._both_classes_weigh(weight, sign, classes)
             problem = MemoryProblem(as_rows(X), sign, weight)
-            start = self._start(X.shape[1], kept)
+            start = self._start(X.shape[1])
             rng = check_random_state(self.random_state)
             fitted = self._solved(problem, penalty, solver, start, rng)
         except BaseException:
@@ -139,7 +140,7 @@ class SolvedScorer(LinearScorer):
         if solver is not None:
             solver.check()
         first = not hasattr(self, "classes_")
-        kept = self._features_seen()
+        kept = self._names_seen()
         try:
             X, y = self._validated(X, y, reset=first)
             known = self._classes_of_stream(classes, y)
@@ -180,7 +181,7 @@ class SolvedScorer(LinearScorer):
             moments._check_state()
             if moments.n_features != self.n_features_in_:
                 raise ValueError("its moments are those of another number of features")
-            if not np.array_equal(moments.classes, self.classes_):
+            if not np.array_equal(moments.classes, np.sort(self.classes_)):
                 raise ValueError("its moments are those of other classes")
         stream = getattr(self, "_stream", None)
         if stream is None:
@@ -199,7 +200,7 @@ class SolvedScorer(LinearScorer):
         if classes is not None:
             refuse_nul(classes)
             given = np.unique(np.asarray(classes))
-            if known is not None and not np.array_equal(given, known):
+            if known is not None and not np.array_equal(given, np.sort(known)):
                 raise ValueError(
                     f"classes={given.tolist()} differ from those of the first call, "
                     f"{known.tolist()}."
@@ -208,7 +209,7 @@ class SolvedScorer(LinearScorer):
                 raise ValueError(
                     f"classes must hold two labels; got {len(given)}: {given.tolist()}."
                 )
-            known = given
+            known = self._ordered(given) if known is None else known
         if known is None:
             if len(np.unique(y)) == 1:
                 raise ValueError(
@@ -216,6 +217,11 @@ class SolvedScorer(LinearScorer):
                     "with classes=[…, …]."
                 )
             known = self._two_classes(y)
+        if self.positive not in (None, known.tolist()[1]):
+            raise ValueError(
+                f"positive={self.positive!r} differs from the first call's, {known.tolist()[1]!r}; "
+                "begin with a new estimator."
+            )
         unknown = np.setdiff1d(y, known)
         if len(unknown):
             raise ValueError(
@@ -224,7 +230,7 @@ class SolvedScorer(LinearScorer):
             )
         return known
 
-    def _start(self, d: int, kept: dict[str, Any]) -> np.ndarray | None:
+    def _start(self, d: int) -> np.ndarray | None:
         """Return the coefficients to start from, or None."""
         if not self.warm_start or not hasattr(self, "coef_"):
             return None

@@ -51,6 +51,9 @@ class AUCClassifier(SolvedScorer):
         watched (``verbose`` or ``callback``), and says nothing where its passes do not reach it.
     max_iter : int
         Most iterations of a batch solver, most epochs of a stochastic one.
+    positive : label, optional
+        The label to rank first; by default the larger of the two. Scorers that scikit-learn knows
+        by a word, such as "roc_auc", always take the larger one for positive.
     warm_start : bool
         Start from ``coef_`` of the last fit.
     random_state : int, RandomState or None
@@ -68,7 +71,9 @@ class AUCClassifier(SolvedScorer):
     intercept_ : ndarray, shape (1,)
         Puts the threshold of `predict` midway between the projected class means.
     classes_ : ndarray, shape (2,)
-        The larger label is the positive class.
+        The negative and the positive label, as y had them: scores above 0 mean ``classes_[1]``.
+    target_name_ : str
+        The name of y, where it had one.
     n_iter_ : int
         Iterations, sweeps, epochs or stages of the solver.
     solver_ : str
@@ -120,6 +125,7 @@ class AUCClassifier(SolvedScorer):
         solver: str | Solver = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
+        positive: Any = None,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: int = 0,
@@ -132,6 +138,7 @@ class AUCClassifier(SolvedScorer):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.positive = positive
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose
@@ -178,13 +185,12 @@ class AUCClassifier(SolvedScorer):
                 f"fit_moments needs moments of exactly two classes, each with weight; "
                 f"these hold {counts}."
             )
-        moments = moments.copy()
-        kept = self._features_seen()
-        start = self._start(moments.n_features, kept)
-        fitted = self._solved(_problem(moments), penalty, solver, start)
-        for old in ("_stream", "feature_names_in_"):
+        moments, classes = moments.copy(), self._ordered(moments.classes.copy())
+        start = self._start(moments.n_features)
+        fitted = self._solved(_problem(moments, classes), penalty, solver, start)
+        for old in ("_stream", "feature_names_in_", "target_name_"):
             self.__dict__.pop(old, None)
-        self.__dict__.update(fitted, classes_=moments.classes.copy(), moments_=moments)
+        self.__dict__.update(fitted, classes_=classes, moments_=moments)
         self.n_features_in_ = moments.n_features
         if moments.feature_names is not None:
             self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
@@ -254,7 +260,10 @@ class AUCClassifier(SolvedScorer):
         X, y = self._validated(X, y, reset=False)
         weight = self._weights(sample_weight, X)
         gone = type(self.moments_)(classes=self.classes_)._add_rows(as_rows(X), y, weight)
-        return self.fit_moments(self._named(self.moments_ - gone, relabel=False))
+        seen = self._names_seen()
+        self.fit_moments(self._named(self.moments_ - gone, relabel=False))
+        self._restore(seen)
+        return self
 
     # ---- inside --------------------------------------------------------------------------
 
@@ -329,8 +338,7 @@ class AUCClassifier(SolvedScorer):
         moments._add_rows(rows, labels, weight)
         moments = self._named(moments, relabel=False)
         if moments.counts.min() > 0:
-            start = self._start(d, {})
-            fitted = self._solved(_problem(moments), penalty, solver, start)
+            fitted = self._solved(_problem(moments, classes), penalty, solver, self._start(d))
         else:
             fitted = self._blank(d, "exact" if solver is None else solver.name)
         return {**fitted, "moments_": moments}
@@ -394,8 +402,7 @@ class AUCClassifier(SolvedScorer):
     def _named(self, moments: Any, relabel: bool = True) -> Any:
         """Return moments with this model's labels and feature names."""
         if relabel:
-            moments = moments.copy()
-            moments._classes = self.classes_.copy()
+            moments = moments.relabelled(self.classes_)
         names = getattr(self, "feature_names_in_", None)
         moments.feature_names = None if names is None else [str(n) for n in names]
         return moments
@@ -405,6 +412,8 @@ def _is_auto(setting: Any) -> bool:
     return isinstance(setting, str) and setting == "auto"
 
 
-def _problem(moments: ClassMoments | ClassSketch) -> MomentsProblem:
-    """Return the problem of which only these moments are known."""
+def _problem(moments: ClassMoments | ClassSketch, classes: np.ndarray) -> MomentsProblem:
+    """Return the problem of which only these moments are known; the last class is positive."""
+    if classes[1] != moments.classes[1]:
+        moments = moments.relabelled([1.0, -1.0])
     return SketchProblem(moments) if isinstance(moments, ClassSketch) else MomentsProblem(moments)

@@ -37,6 +37,8 @@ class HingeClassifier(SolvedScorer):
         Optimality at which a solver stops, where it is recorded (``verbose`` or ``callback``).
     max_iter : int
         Most epochs; the solvers' ``n_epochs`` is the other limit.
+    positive : label, optional
+        The label to rank first; by default the larger of the two.
     warm_start : bool
         Start from ``coef_`` of the last fit.
     random_state : int, RandomState or None
@@ -53,7 +55,9 @@ class HingeClassifier(SolvedScorer):
     intercept_ : ndarray, shape (1,)
         0: there is no bias. Append a constant feature to the rows to have one.
     classes_ : ndarray, shape (2,)
-        The larger label is the positive class.
+        The negative and the positive label, as y had them: scores above 0 mean ``classes_[1]``.
+    target_name_ : str
+        The name of y, where it had one.
     n_iter_ : int
         Epochs.
     solver_ : str
@@ -91,6 +95,7 @@ class HingeClassifier(SolvedScorer):
         solver: str | Solver = "sadmm",
         tol: float = 1e-4,
         max_iter: int = 1000,
+        positive: Any = None,
         warm_start: bool = False,
         random_state: Any = None,
         verbose: int = 0,
@@ -101,6 +106,7 @@ class HingeClassifier(SolvedScorer):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.positive = positive
         self.warm_start = warm_start
         self.random_state = random_state
         self.verbose = verbose

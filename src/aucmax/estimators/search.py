@@ -63,6 +63,8 @@ class AUCClassifierCV(LinearScorer):
         Folds solved at a time, on threads; -1 is one for each core.
     tol, max_iter : float, int
         As for `AUCClassifier`, for every cell and the refit.
+    positive : label, optional
+        The label to rank first; by default the larger of the two.
     verbose : int
         Show a progress bar, on a terminal.
     callback : callable, optional
@@ -110,6 +112,7 @@ class AUCClassifierCV(LinearScorer):
         *,
         tol: float = 1e-4,
         max_iter: int = 1000,
+        positive: Any = None,
         verbose: int = 0,
         callback: Callable[[SearchProgress], object] | None = None,
     ) -> None:
@@ -121,6 +124,7 @@ class AUCClassifierCV(LinearScorer):
         self.n_jobs = n_jobs
         self.tol = tol
         self.max_iter = max_iter
+        self.positive = positive
         self.verbose = verbose
         self.callback = callback
 
@@ -148,7 +152,7 @@ class AUCClassifierCV(LinearScorer):
             stays as it was.
         """
         self._check_settings()
-        kept = self._features_seen()
+        kept = self._names_seen()
         try:
             checked, labels = self._validated(X, y, reset=True, whole=True)
             classes = self._two_classes(labels)
@@ -176,6 +180,7 @@ class AUCClassifierCV(LinearScorer):
                 best = AUCClassifier(
                     chosen["alpha_"], chosen["l1_ratio_"], loss=chosen["loss_"],
                     standardize=chosen["standardize_"], tol=self.tol, max_iter=self.max_iter,
+                    positive=self.positive,
                 ).fit(X, y, sample_weight)  # fmt: skip
         except BaseException:
             self._restore(kept)

@@ -340,6 +340,14 @@ class ClassMoments:
         out.feature_names = None if self.feature_names is None else list(self.feature_names)
         return out
 
+    def relabelled(self, labels: Sequence[Any] | np.ndarray) -> "ClassMoments":
+        """Return a copy in which the k-th class is called ``labels[k]``; classes stay sorted."""
+        order = np.argsort(labels)
+        out = self.copy()
+        out._classes = np.asarray(labels)[order]
+        out._counts, out._means, out._covs = out._counts[order], out._means[order], out._covs[order]
+        return out
+
     # ---- files ---------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:

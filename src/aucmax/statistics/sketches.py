@@ -269,6 +269,14 @@ class ClassSketch:
         out.feature_names = None if self.feature_names is None else list(self.feature_names)
         return out
 
+    def relabelled(self, labels: Sequence[Any] | np.ndarray) -> Self:
+        """Return a copy in which the k-th class is called ``labels[k]``; classes stay sorted."""
+        order = np.argsort(labels)
+        out = self.copy()
+        out._classes = np.asarray(labels)[order]
+        out._parts = {name: values[order] for name, values in out._parts.items()}
+        return out
+
     # ---- inside
 
     def _check_state(self) -> None:
