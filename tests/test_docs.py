@@ -23,7 +23,6 @@ from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import PENALTIES, ElasticNet
 from aucmax.objective.problem import Problem
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS, Monitor, Result
-from aucmax.solvers.stochastic.vrspam import _Snapshot
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -179,7 +178,7 @@ NAMED = {
     **{module.__name__.rpartition(".")[2]: module for module in (datasets, metrics, theory)},
     **{kind.__name__: kind for kind in (AUCClassifier, ClassMoments, Problem, Objective, Result)},
     **{kind.__name__: kind for kind in (*SOLVERS.values(), *ACCURACY_SOLVERS.values())},
-    **{kind.__name__: kind for kind in (HingeClassifier, _Snapshot)},
+    **{kind.__name__: kind for kind in (HingeClassifier,)},
     "aucmax": aucmax,
     "solvers": solvers,
     "ElasticNet": ElasticNet(1.0),

@@ -7,10 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aucmax import AUCClassifier, theory
-from aucmax.rows import as_rows
 from aucmax.solvers import SPAM
 from aucmax.solvers.stochastic.expiry import heap_move, heap_of, heap_pop, heap_push, heap_remove
-from aucmax.solvers.stochastic.spam import _FEW, _elastic_net_steps, _lazy_steps
 from literal import each_average, equal, weighted, without_zeros
 from oracles import spam
 
@@ -29,7 +27,7 @@ def problem(seed, weighted=False, n=60, d=90, entries=4):
     X = X.astype(np.float32).astype(np.float64)
     y = np.where(X @ rng.randn(d) + 0.3 * rng.randn(n) > 0.3, 1, -1)
     weight = rng.choice([0.0, 0.5, 1.0, 2.5], size=n) if weighted else np.ones(n)
-    assert _FEW * entries < d
+    assert 12 * entries < d  # else the thresholds are not lazy
     assert min(np.sum(y == 1), np.sum(y == -1)) > 5
     return X, y, weight
 
@@ -95,46 +93,19 @@ def test_a_stream_keeps_running_means(penalty, average, chunk):
     equal(clf.coef_[0], iterates.mean(axis=0) if average else iterates[-1])
 
 
-@pytest.mark.parametrize("running", [False, True])
-def test_it_goes_on_from_weights_and_a_sum_of_iterates(running):
-    """Both kernels, from the same state of a run that was under way."""
+@each_penalty
+@each_average
+def test_a_stream_goes_on_between_lazy_and_plain_thresholds(penalty, average):
+    """Dense rows, whose entries all lose their threshold at every step, between sparse ones."""
     X, y, weight = problem(4)
-    rows, rng = as_rows(sp.csr_array(X)), np.random.RandomState(0)
-    total, d = rng.randn(2, X.shape[1]), X.shape[1]
-    start = rng.randn(d) * (rng.rand(d) < 0.5)
-    order, eta = rng.permutation(len(y)), np.full(len(y), 0.2)
-    out = []
-    for kernel in (_elastic_net_steps, _lazy_steps):
-        v, u, k = start.copy(), rng.__class__(1).randn(d), np.zeros(6)
-        k[0] = 1.0
-        mass, sums = np.array([0.4, 0.6]), total.copy()
-        k[1:3] = sums @ v
-        fixed = () if kernel is _elastic_net_steps else (X @ total.T,)
-        heap = () if kernel is _elastic_net_steps else heap_of(d)
-        kernel(rows, order, y.astype(float), weight, eta, mass, sums, *fixed, running, True,
-               0.1, 0.05, v, u, k, *heap)  # fmt: skip
-        out.append((v, u, mass, sums, k[4:]))
-    for plain, lazy in zip(*out, strict=True):
-        np.testing.assert_allclose(lazy, plain, rtol=0, atol=1e-11)
-
-
-def test_features_that_no_row_holds_cost_nothing_within_the_epochs():
-    """Totals of features without an entry are NaN where a step would read them all."""
-    X, y, weight = problem(5)
-    X = np.hstack([X, np.zeros((len(y), 50))])
-    order, d = np.tile(np.arange(len(y)), 2), X.shape[1]
-    eta, means = np.full(len(order), 0.3), np.zeros((2, d))
-    results = []
-    for fill in (0.0, np.inf):
-        v, u, k, total = np.zeros(d), np.zeros(d), np.zeros(6), means.copy()
-        total[:, -50:] = fill
-        rows = as_rows(sp.csr_array(X))
-        with np.errstate(invalid="ignore"):
-            _lazy_steps(rows, order, y.astype(float), weight, eta, np.array([0.4, 0.6]), total,
-                        X @ means.T, False, True, 0.0, 0.05, v, u, k, *heap_of(d))  # fmt: skip
-        results.append(v[:-50])
-    assert np.any(results[0] != 0)
-    np.testing.assert_array_equal(*results)
+    y[:2] = -1, 1
+    iterates = spam.growing(X, y, weight, *penalty, lambda t: 0.2 / np.sqrt(t))
+    clf = AUCClassifier(*penalty, solver=SPAM(0.2, order="cyclic", average=average))
+    for k, lo in enumerate(range(0, len(y), 9)):
+        part = slice(lo, lo + 9)
+        form = np.asarray if k % 2 else sp.csr_array
+        clf.partial_fit(form(X[part]), y[part], classes=[-1, 1])
+    equal(clf.coef_[0], iterates.mean(axis=0) if average else iterates[-1])
 
 
 # ---- the heap ----------------------------------------------------------------------------

@@ -1,8 +1,6 @@
 """What the SPAM and VRSPAM papers state, corrected where they err, as tests that can fail."""
 
-import sys
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,11 +14,31 @@ from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, ElasticNet
 from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
-from aucmax.solvers import SPAM, VRSPAM
+from aucmax.solvers import SPAM, VRSPAM, Monitor
 from oracles import rows, spam, vrspam
 from oracles.pairs import Pairs, l2_optimum
 
+TINY = 1e-300  # a weight that changes neither p nor μ±
 untimed = settings(deadline=None, derandomize=True)
+
+
+class Drawn(np.random.RandomState):
+    """Draws the given rows with replacement."""
+
+    def __init__(self, order):
+        super().__init__(0)
+        self.order = order
+
+    def randint(self, low, high, size):
+        assert size == len(self.order)
+        return np.array(self.order)
+
+
+def ended(solver, problem, start, order):
+    """Where one epoch or stage from ``start`` ends that takes these rows, without a penalty."""
+    objective = Objective(problem, LOSSES["square"], ElasticNet(0.0))
+    once = dict(tol=1e-300, max_iter=1, rng=Drawn(order), monitor=Monitor(objective))
+    return solver.solve(objective, start, **once).coef
 
 
 class Setting:
@@ -50,24 +68,26 @@ class Setting:
     def share(self, i):
         return 1 - self.p if self.y[i] == 1 else self.p
 
-    def steps(self, solver, start, order):
-        """Where one epoch or stage of a solver without penalty ends that takes these rows."""
-        rows = SimpleNamespace(take=lambda count: np.array(order))
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sys.modules[type(solver).__module__], "Sampler", lambda *args: rows)
-            epochs = solver.epochs(self.objective(0.0), self.problem, start, 1, None)
-            return next(epochs)[0]
-
     def G(self, w):
-        """G(w; z_i) of every sample, from SPAM's own step: (n, d)."""
-        solver = SPAM(1.0, average=False)
-        return np.array([w - self.steps(solver, w, [i]) for i in range(len(self.y))])
+        """G(w; z_i) of every sample, from SPAM's own step: (n, d).
+
+        An epoch is that step and then n of a row of zeros, which move nothing.
+        """
+        n = len(self.y)
+        X, weight = np.vstack([self.X, 0 * w]), np.append(self.weight, TINY)
+        y = np.append(self.y, 1.0)
+        padded = MemoryProblem(as_rows(X), y, weight)
+        solver = SPAM(n / (n + 1), n_epochs=1, order="random", average=False)  # mean weight 1
+        return np.array([w - ended(solver, padded, w, [i] + n * [n]) for i in range(n)])
 
     def v(self, snapshot, eta):
         """w one step of VRSPAM away from w̃, and v of every sample there, from its own steps."""
-        solver = VRSPAM(eta, n_stages=1, center=False, safeguard=False)
-        w = self.steps(solver, snapshot, [0])  # at w̃ itself v is μ̃, whatever the row
-        after = [self.steps(solver, snapshot, [0, i]) for i in range(len(self.y))]
+        one, two = (
+            VRSPAM(eta, n_stages=1, n_inner=m, order="random", center=False, safeguard=False)
+            for m in (1, 2)
+        )
+        w = ended(one, self.problem, snapshot, [0])  # at w̃ itself v is μ̃, whatever the row
+        after = [ended(two, self.problem, snapshot, [0, i]) for i in range(len(self.y))]
         return w, (w - np.array(after)) / eta
 
     def objective(self, alpha):

@@ -16,8 +16,7 @@ from aucmax.objective.penalties import L2
 from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import UnivariateSGD
-from aucmax.solvers.stochastic import univariate as univariate_module
-from literal import Watched, each_average, each_form, equal, weighted, without_zeros
+from literal import each_average, each_form, equal, weighted, without_zeros
 from oracles import rows, univariate
 from oracles.spam import typical
 
@@ -280,29 +279,6 @@ def test_a_stream_is_zero_until_both_classes_are_there():
     y[:10] = 1
     clf = streamed(UnivariateSGD(), X[:10], y[:10], weight[:10], 0.1, 4)
     np.testing.assert_array_equal(clf.coef_, 0)
-
-
-# ---- a step costs the row's stored entries -----------------------------------------------
-
-
-@pytest.mark.parametrize("code", univariate_module._CODES.values(), ids=univariate_module._CODES)
-@pytest.mark.parametrize("C", [0.0, 0.1])
-@pytest.mark.parametrize("running", [False, True])
-def test_a_step_touches_only_the_rows_entries(code, C, running):
-    X, y = rows(23, n=12, d=50, density=0.06)
-    X[0] = 0.0  # a row without entries
-    Z, sign, norm2 = as_rows(sp.csr_array(X)), y.astype(float), (X**2).sum(axis=1)
-    kernel = getattr(univariate_module._steps, "py_func", univariate_module._steps)
-    start = np.random.RandomState(0).randn(50)
-    for i in range(12):
-        v, u, k = Watched(start), Watched(np.zeros(50)), np.array([1.0, 1.0, 3.0, 3.0])
-        kernel(
-            Z, np.array([i]), sign, np.ones(12), norm2, code, C, 4.0, 0.5, True, running,
-            np.array([2.0, 3.0]), np.array([4.0, 4.0]), v, u, k,
-        )  # fmt: skip
-        assert v.touched == u.touched == set(np.flatnonzero(X[i]))
-        assert np.any(v.values != start) == bool(np.any(X[i]))
-        assert k[0] < 1.0  # the penalty went into the scale
 
 
 # ---- settings ----------------------------------------------------------------------------
