@@ -1,10 +1,10 @@
-"""What the tests against literal oracles share: forms of the rows, equality, a watched vector."""
+"""What the tests against literal oracles share: forms of the rows, weights, equality."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-__all__ = ["FORMS", "Watched", "each_average", "each_form", "equal", "weighted", "without_zeros"]
+__all__ = ["FORMS", "each_average", "each_form", "equal", "weighted", "without_zeros"]
 
 FORMS = {
     "dense": np.asarray,
@@ -28,21 +28,3 @@ def without_zeros(X, y, weight):
     """Return what is left without the rows of weight zero."""
     kept = weight > 0
     return X[kept], y[kept], weight[kept]
-
-
-class Watched:
-    """A vector that notes which of its entries are read or written, one at a time."""
-
-    def __init__(self, values):
-        self.values, self.touched = np.array(values, dtype=float), set()
-
-    def __len__(self):
-        return len(self.values)
-
-    def __getitem__(self, j):
-        self.touched.add(int(j))
-        return self.values[j]
-
-    def __setitem__(self, j, value):
-        self.touched.add(int(j))
-        self.values[j] = value
