@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from _bench import binary, splits
 
 from aucmax import AUCClassifier, metrics, solvers
-from aucmax.statistics.sketches import woodbury
+from aucmax.statistics.woodbury import woodbury
 
 RANK = 50
 ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)

@@ -41,7 +41,7 @@ from aucmax.solvers import (
     Pegasos,
 )
 from aucmax.solvers.batch import krylov
-from aucmax.statistics.sketches import DiagonalMoments
+from aucmax.statistics.diagonal import DiagonalMoments
 
 BATCH = [name for name, kind in SOLVERS.items() if not kind.stochastic]
 STOCHASTIC = [name for name, kind in SOLVERS.items() if kind.stochastic]

@@ -17,7 +17,8 @@ from aucmax import (
 from aucmax.basics.errors import ModelFileError
 from aucmax.files import models
 from aucmax.solvers import ACCURACY_SOLVERS, OAM, SOLVERS, Exact
-from aucmax.statistics.sketches import DiagonalMoments, FrequentDirections
+from aucmax.statistics.diagonal import DiagonalMoments
+from aucmax.statistics.frequent_directions import FrequentDirections
 
 
 def rows(n=80, d=4, seed=0):
@@ -27,12 +28,19 @@ def rows(n=80, d=4, seed=0):
 
 
 def put(name, value):
-    return lambda part: setattr(part, name, value)
+    def change(part):
+        if name in getattr(part, "_parts", {}):
+            part._parts[name] = value
+        else:
+            setattr(part, name, value)
+
+    return change
 
 
 def entry(name, where, value):
     def change(part):
-        np.asarray(getattr(part, name))[where] = value
+        held = getattr(part, "_parts", {}).get(name)
+        np.asarray(getattr(part, name) if held is None else held)[where] = value
 
     return change
 
@@ -40,16 +48,19 @@ def entry(name, where, value):
 # ---- moments
 
 WRONG_MOMENTS = {
-    "NaN counts": (entry("_counts", 0, np.nan), "counts hold NaN or infinite numbers"),
-    "negative counts": (entry("_counts", 0, -1.0), "counts hold negative numbers"),
-    "infinite means": (entry("_means", (0, 1), np.inf), "means hold NaN or infinite"),
-    "NaN covariance": (entry("_covs", (0, 2, 1), np.nan), "covariances hold NaN or infinite"),
-    "negative variance": (entry("_covs", (1, 2, 2), -1.0), "class 1 has a negative variance"),
-    "means too large": (entry("_means", (0, 1), 1e300), "means hold numbers too large to compute"),
-    "covariances too large": (entry("_covs", (0, 2, 2), 1e300), "covariances hold numbers too la"),
-    "too many counts": (put("_counts", np.ones(3)), r"counts have the shape \(3,\), not \(2,\)"),
-    "means of another width": (put("_means", np.ones((2, 3))), "have the shape"),
-    "whole numbers": (put("_counts", np.array([3, 4])), "counts are not numbers"),
+    "NaN counts": (entry("counts", 0, np.nan), "counts hold NaN or infinite numbers"),
+    "negative counts": (entry("counts", 0, -1.0), "counts hold negative numbers"),
+    "infinite means": (entry("means", (0, 1), np.inf), "means hold NaN or infinite"),
+    "NaN covariance": (entry("covariances", (0, 2, 1), np.nan), "covariances hold NaN or infinite"),
+    "negative variance": (entry("covariances", (1, 2, 2), -1.0), "class 1 has a negative variance"),
+    "means too large": (entry("means", (0, 1), 1e300), "means hold numbers too large to compute"),
+    "covariances too large": (
+        entry("covariances", (0, 2, 2), 1e300),
+        "hold numbers too large",
+    ),
+    "too many counts": (put("counts", np.ones(3)), r"counts have the shape \(3,\), not \(2,\)"),
+    "means of another width": (put("means", np.ones((2, 3))), "have the shape"),
+    "whole numbers": (put("counts", np.array([3, 4])), "counts are not numbers"),
     "classes not sorted": (put("_classes", np.array([1, 0])), "classes are not different labels"),
     "one class twice": (put("_classes", np.array([1, 1])), "classes are not different labels"),
     "names missing": (put("feature_names", ["a", "b"]), "2 feature names for 4 features"),
@@ -70,7 +81,7 @@ def test_a_moments_file_is_checked(tmp_path, wrong):
 
 def test_a_moments_file_whose_parts_do_not_match(tmp_path):
     moments = ClassMoments.from_data(*rows())
-    moments._means = np.zeros((2, 0))
+    moments._parts["means"] = np.zeros((2, 0))
     moments.save(tmp_path / "bad.moments")
     text = (tmp_path / "bad.moments").read_bytes()
     assert b'"n_features": 4' in text
@@ -123,7 +134,7 @@ WRONG_MODELS = {
         "moments are those of other classes",
     ),
     "asymmetric covariance": (
-        lambda part: entry("_covs", (0, 0, 1), 9.0)(part.moments_),
+        lambda part: entry("covariances", (0, 0, 1), 9.0)(part.moments_),
         "the covariance of class 0 is not symmetric",
     ),
 }

@@ -24,7 +24,7 @@ from aucmax.basics import container
 from aucmax.basics.errors import ModelFileError
 from aucmax.solvers import SOLVERS
 from aucmax.statistics import moments
-from aucmax.statistics.sketches import DiagonalMoments
+from aucmax.statistics.diagonal import DiagonalMoments
 from oracles import rows
 
 untimed = settings(deadline=None, derandomize=True, max_examples=60)
@@ -384,7 +384,7 @@ def test_an_update_that_breaks_half_way_changes_nothing(monkeypatch):
     """Memory may run out at the second class."""
     X, y, _ = three_classes(16)
     a = ClassMoments.from_data(X[:10], y[:10])
-    kept, work, calls = a.copy(), moments._block_moments, []
+    kept, work, calls = a.copy(), moments.block_moments, []
 
     def breaks(*args):
         calls.append(1)
@@ -392,7 +392,7 @@ def test_an_update_that_breaks_half_way_changes_nothing(monkeypatch):
             raise MemoryError
         return work(*args)
 
-    monkeypatch.setattr(moments, "_block_moments", breaks)
+    monkeypatch.setattr(moments, "block_moments", breaks)
     with pytest.raises(MemoryError):
         a.update(X, y)
     assert a == kept

@@ -11,22 +11,23 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from aucmax import AUCClassifier, ClassMoments, datasets, load, metrics, save
+from aucmax.basics.errors import ModelFileError
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import OPAUC, Exact
-from aucmax.statistics import sketches
-from aucmax.statistics.sketches import (
-    DiagonalMoments,
-    FrequentDirections,
+from aucmax.statistics import frequent_directions
+from aucmax.statistics.diagonal import DiagonalMoments
+from aucmax.statistics.frequent_directions import FrequentDirections
+from aucmax.statistics.projections import (
     gaussian_projection,
     principal_axes,
     random_features,
     reduced,
-    woodbury,
 )
+from aucmax.statistics.woodbury import woodbury
 from literal import equal, weighted
 from oracles import opauc, rows
 from oracles import sketches as oracle
@@ -368,7 +369,7 @@ def test_the_bound_of_frequent_directions(form, weighted, monkeypatch):
     X = X + np.linspace(0, 5, 20)  # Δ of many parts, whose means differ
     order = np.argsort(X[:, 5])
     X, y, weight = X[order], y[order], weight[order]
-    monkeypatch.setattr(sketches, "_BLOCK_ROWS", 16)
+    monkeypatch.setattr(frequent_directions, "_BLOCK_ROWS", 16)
     whole = FrequentDirections.from_data(form(X), y, weight, rank=6)
     check_bound(whole, X, y, weight)
     parts = FrequentDirections(6)
@@ -386,7 +387,7 @@ def test_the_bound_of_frequent_directions(form, weighted, monkeypatch):
 @weighted
 def test_frequent_directions_are_the_literal_ones(form, weighted, monkeypatch):
     X, y, weight = problem(15, weighted, n=100, d=9)
-    monkeypatch.setattr(sketches, "_BLOCK_ROWS", 10)
+    monkeypatch.setattr(frequent_directions, "_BLOCK_ROWS", 10)
     found = FrequentDirections.from_data(form(X), y, weight, rank=4)
     for k, label in enumerate(found.classes):
         mine = y == label
@@ -435,10 +436,25 @@ def test_an_empty_sketch_is_neutral(kind):
 
 
 @each_sketch
+def test_sketches_decay_and_are_saved(kind, tmp_path):
+    X, y, weight = problem(21, True)
+    a, b = made(kind).update(X, y, weight), made(kind).update(X[:9], y[:9])
+    old, lighter = a.decay(0.25), made(kind).update(X, y, 0.25 * weight)
+    for name in old._parts:
+        equal(old._parts[name], lighter._parts[name], 1e-9)
+    a.save(tmp_path / "a.moments")
+    again = kind.load(tmp_path / "a.moments")
+    assert again == a
+    assert again + b == a + b
+    with pytest.raises(ModelFileError, match=f"holds {kind.kind}, expected moments"):
+        ClassMoments.load(tmp_path / "a.moments")
+
+
+@each_sketch
 def test_full_moments_say_what_a_sketch_needs(kind):
     X, y, weight = problem(19, True, n=70, d=8)
     moments = ClassMoments.from_data(pd.DataFrame(X, columns=list("abcdefgh")), y, weight)
-    found = made(kind).from_moments(moments)
+    found = made(kind).taken_from(moments)
     assert found.feature_names == list("abcdefgh")
     np.testing.assert_allclose(found.variances, moments.variances)
     np.testing.assert_array_equal(found.means, moments.means)
@@ -564,7 +580,7 @@ def test_a_stream_with_frequent_directions_keeps_its_bound():
     D, B = clf.moments_.within()
     delta = clf.moments_.mean_pos - clf.moments_.mean_neg
     equal(clf.coef_[0], oracle.low_rank_optimum(np.diag(D) + B.T @ B, delta, 0.05), 1e-9)
-    with pytest.raises(ValueError, match="frequent directions gives none back"):
+    with pytest.raises(ValueError, match="frequent directions gives no rows back"):
         clf.forget(X[:5], y[:5])
 
 
@@ -701,7 +717,9 @@ def test_memory_that_is_not_there(monkeypatch):
     X, y = sp.random(20, 9000, density=0.01, random_state=0, format="csr"), np.arange(20) % 2
     with pytest.raises(ValueError, match=r"two 9000×9000.*or covariance='gaussian'"):
         AUCClassifier(solver=OPAUC()).fit(X, y)
-    with pytest.raises(ValueError, match=r"two 9000×9000 covariances.*Exact\(covariance='diagonal"):
+    with pytest.raises(
+        ValueError, match=r"ClassMoments of 9000 features.*Exact\(covariance='diagonal"
+    ):
         AUCClassifier().partial_fit(X, y)
     monkeypatch.setattr(OPAUC, "max_covariance_bytes", 1000)
     for kind, what in (
@@ -715,7 +733,7 @@ def test_memory_that_is_not_there(monkeypatch):
             AUCClassifier(solver=solver).fit(X, y)
     monkeypatch.setattr(AUCClassifier, "max_moment_bytes", 1000)
     clf = AUCClassifier(solver=Exact("frequent_directions"))
-    with pytest.raises(ValueError, match=r"two 50×9000 sketches.*a lower rank"):
+    with pytest.raises(ValueError, match=r"FrequentDirections of 9000 features.*a low rank"):
         clf.partial_fit(X, y)
     assert not hasattr(clf, "coef_")
     assert AUCClassifier(solver=Exact("diagonal")).partial_fit(X, y).coef_.shape == (1, 9000)
@@ -730,7 +748,7 @@ def test_bad_input_to_a_sketch_changes_nothing(kind):
     spoilt[3, 2] = 1e200
     for arguments, message in (
         ((X, np.where(y > 0, 2, -1)), "label 2, which is not among the classes"),
-        ((X[:, 1:], y), "X has 5 features, but this sketch has 6"),
+        ((X[:, 1:], y), "X has 5 features, but these moments have 6"),
         ((X, y, -np.ones(60)), "must not be negative"),
         ((spoilt, y), r"values of feature 2 reach 1e\+200, too large to compute with"),
         ((np.full((60, 6), np.nan), y), "NaN"),
@@ -741,7 +759,7 @@ def test_bad_input_to_a_sketch_changes_nothing(kind):
     with pytest.raises(ValueError, match="of different kinds"):
         sketch + (DiagonalMoments() if kind is FrequentDirections else FrequentDirections())
     three = made(kind).update(X, np.arange(60) % 3)
-    with pytest.raises(ValueError, match="need exactly 2 classes; these are 3"):
+    with pytest.raises(ValueError, match="exactly 2 classes; these have 3"):
         assert three.mean_pos is None
     named = made(kind).update(pd.DataFrame(X, columns=list("abcdef")), y)
     with pytest.raises(ValueError, match="feature names differ: expected 'a', got 'z'"):

@@ -12,12 +12,12 @@ from aucmax.estimators._solved import SolvedScorer
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import ElasticNet
-from aucmax.objective.problem import MemoryProblem, MomentsProblem, Problem, SketchProblem
+from aucmax.objective.problem import MemoryProblem, MomentsProblem, Problem
 from aucmax.objective.scaling import midpoint_intercept
 from aucmax.rows import as_rows
 from aucmax.solvers import SOLVERS, Exact, Solver, get_solver
+from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.moments import ClassMoments
-from aucmax.statistics.sketches import ClassSketch, DiagonalMoments, FrequentDirections
 
 __all__ = ["AUCClassifier"]
 
@@ -158,7 +158,7 @@ class AUCClassifier(SolvedScorer):
 
     # ---- fitting -------------------------------------------------------------------------
 
-    def fit_moments(self, moments: ClassMoments | ClassSketch) -> Self:
+    def fit_moments(self, moments: ClassStatistics) -> Self:
         """Fit to class moments: the model that `fit` would give on their rows.
 
         Parameters
@@ -168,16 +168,16 @@ class AUCClassifier(SolvedScorer):
             which "auto" takes.
         """
         penalty, solver = self._settings(rows=False)
-        if isinstance(moments, ClassSketch):
-            if penalty.l1 > 0.0 or not (solver is None or isinstance(solver, Exact)):
-                raise ValueError(
-                    f"{type(moments).__name__} is for solver='exact' and l1_ratio=0; other solvers "
-                    "and an l1 penalty need ClassMoments."
-                )
-        elif not isinstance(moments, ClassMoments):
+        if not isinstance(moments, ClassStatistics):
             raise ValueError(
                 f"moments must be a ClassMoments; got {type(moments).__name__}. "
                 "Make them with ClassMoments.from_data(X, y)."
+            )
+        exact = penalty.l1 == 0.0 and (solver is None or isinstance(solver, Exact))
+        if not (exact or moments.has_covariances):
+            raise ValueError(
+                f"{type(moments).__name__} is for solver='exact' and l1_ratio=0; other solvers "
+                "and an l1 penalty need ClassMoments."
             )
         if len(moments.classes) != 2 or moments.counts.min() <= 0:
             counts = dict(zip(moments.classes.tolist(), moments.counts.tolist(), strict=True))
@@ -252,16 +252,11 @@ class AUCClassifier(SolvedScorer):
                 f"forget needs class moments, and the solver {self.solver_!r} keeps none; fit "
                 "with solver='exact' (few features), or build the model with fit_moments."
             )
-        if isinstance(self.moments_, FrequentDirections):
-            raise ValueError(
-                "forget needs moments from which rows can be taken, and a sketch of frequent "
-                "directions gives none back; use Exact(covariance='diagonal') or 'full'."
-            )
         X, y = self._validated(X, y, reset=False)
         weight = self._weights(sample_weight, X)
-        gone = type(self.moments_)(classes=self.classes_)._add_rows(as_rows(X), y, weight)
+        gone = self.moments_.empty(self.classes_).add_rows(as_rows(X), y, weight)
         seen = self._names_seen()
-        self.fit_moments(self._named(self.moments_ - gone, relabel=False))
+        self.fit_moments(self._named(self.moments_ - gone))
         self._restore(seen)
         return self
 
@@ -274,8 +269,8 @@ class AUCClassifier(SolvedScorer):
         return midpoint_intercept(coef, *means)
 
     def _learnt(self, problem: MemoryProblem) -> dict[str, Any]:
-        kept = problem.moments() if problem.knows_moments else problem.known_sketch
-        return {} if kept is None else {"moments_": self._named(kept)}
+        known = problem.known
+        return {} if known is None else {"moments_": self._named(known.relabelled(self.classes_))}
 
     def _settings(self, rows: bool = True) -> tuple[ElasticNet, Solver | None]:
         """Check the settings, and that loss, penalty and solver go together.
@@ -334,9 +329,9 @@ class AUCClassifier(SolvedScorer):
         d = self.n_features_in_
         empty = solver.empty(classes) if isinstance(solver, Exact) else ClassMoments(classes)
         self._check_size(empty, d)
-        moments = self._going_on(empty)
-        moments._add_rows(rows, labels, weight)
-        moments = self._named(moments, relabel=False)
+        old = getattr(self, "moments_", None)
+        moments = empty if old is None else empty.taken_from(old)
+        self._named(moments.add_rows(rows, labels, weight))
         if moments.counts.min() > 0:
             fitted = self._solved(_problem(moments, classes), penalty, solver, self._start(d))
         else:
@@ -365,44 +360,20 @@ class AUCClassifier(SolvedScorer):
                 f"solver=solvers.{type(solver).__name__}({solver.penalty_setting}=…)."
             )
 
-    def _going_on(self, empty: Any) -> Any:
-        """Return a copy of the moments to which `partial_fit` adds rows, of the kind of ``empty``.
-
-        Raises ValueError where those of earlier rows do not hold what this kind needs.
-        """
-        old = getattr(self, "moments_", None)
-        if old is None:
-            return empty
-        if empty._alike(old) if isinstance(empty, ClassSketch) else isinstance(old, ClassMoments):
-            return old.copy()
-        if isinstance(empty, DiagonalMoments) or isinstance(old, ClassMoments):
-            return empty.from_moments(old)
-        raise ValueError(
-            f"the rows so far are kept as {old!r}, from which {type(empty).__name__} cannot be "
-            "made; keep covariance and rank as they were, or begin with a new estimator."
-        )
-
-    def _check_size(self, empty: Any, d: int) -> None:
+    def _check_size(self, empty: ClassStatistics, d: int) -> None:
         """Raise where the moments of d features would not fit in memory."""
-        if isinstance(empty, DiagonalMoments):
-            return
-        if isinstance(empty, FrequentDirections):
-            size, what = 2 * empty.rank * d * 8, f"two {empty.rank}×{d} sketches"
-            instead = "a lower rank, Exact(covariance='diagonal')"
-        else:
-            size, what = 2 * d * d * 8, f"two {d}×{d} covariances"
-            instead = "solver=Exact(covariance='diagonal') or 'frequent_directions'"
+        size = empty.nbytes(d)
         if size > self.max_moment_bytes:
             raise ValueError(
-                f"partial_fit with a batch solver keeps {what}, {size / 1e9:.1f} GB, more than "
-                f"max_moment_bytes ({self.max_moment_bytes / 1e9:g} GB); use solver='spam', which "
-                f"keeps O(d), {instead}, or raise AUCClassifier.max_moment_bytes."
+                f"partial_fit with a batch solver keeps {type(empty).__name__} of {d} features, "
+                f"{size / 1e9:.1f} GB, more than max_moment_bytes "
+                f"({self.max_moment_bytes / 1e9:g} GB); use solver='spam', which keeps O(d), "
+                "Exact(covariance='diagonal'), a low rank of 'frequent_directions', or raise "
+                "AUCClassifier.max_moment_bytes."
             )
 
-    def _named(self, moments: Any, relabel: bool = True) -> Any:
-        """Return moments with this model's labels and feature names."""
-        if relabel:
-            moments = moments.relabelled(self.classes_)
+    def _named(self, moments: ClassStatistics) -> ClassStatistics:
+        """Give moments this model's feature names."""
         names = getattr(self, "feature_names_in_", None)
         moments.feature_names = None if names is None else [str(n) for n in names]
         return moments
@@ -412,8 +383,8 @@ def _is_auto(setting: Any) -> bool:
     return isinstance(setting, str) and setting == "auto"
 
 
-def _problem(moments: ClassMoments | ClassSketch, classes: np.ndarray) -> MomentsProblem:
+def _problem(moments: ClassStatistics, classes: np.ndarray) -> MomentsProblem:
     """Return the problem of which only these moments are known; the last class is positive."""
     if classes[1] != moments.classes[1]:
         moments = moments.relabelled([1.0, -1.0])
-    return SketchProblem(moments) if isinstance(moments, ClassSketch) else MomentsProblem(moments)
+    return MomentsProblem(moments)

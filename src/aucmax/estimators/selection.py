@@ -238,7 +238,7 @@ def _training_moments(
 
     def of(rows: np.ndarray) -> ClassMoments:
         part = None if weight is None else weight[rows]
-        return ClassMoments(classes=[-1.0, 1.0])._add_rows(take_rows(X, rows), sign[rows], part)
+        return ClassMoments(classes=[-1.0, 1.0]).add_rows(take_rows(X, rows), sign[rows], part)
 
     n = len(sign)
     seen = np.zeros(n, dtype=np.int64)

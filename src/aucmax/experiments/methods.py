@@ -11,7 +11,7 @@ from aucmax.estimators import AUCClassifier
 from aucmax.experiments.tuning import Tuned, coarse_to_fine, whole_grid
 from aucmax.rows import as_rows, to_scipy
 from aucmax.solvers import OAM, OPAUC, SOLAM, SPAM, VRSPAM, UnivariateSGD
-from aucmax.statistics import sketches
+from aucmax.statistics import projections
 
 __all__ = ["METHODS", "REFERENCE", "Facts", "Method", "facts_of", "first_name"]
 
@@ -121,12 +121,12 @@ def _coordinates(covariance: str, rank: int) -> Coordinates:
     def make(X: Any, seed: int) -> Callable[[Any], Any]:
         rng, d = np.random.RandomState(seed), X.shape[1]
         if covariance == "subset":
-            basis = sketches.random_features(d, min(rank, d), rng)
+            basis = projections.random_features(d, min(rank, d), rng)
         elif covariance == "projection":
-            basis = sketches.gaussian_projection(d, min(rank, d), rng)
+            basis = projections.gaussian_projection(d, min(rank, d), rng)
         else:
-            basis = sketches.principal_axes(as_rows(X), np.ones(X.shape[0]), min(rank, d), rng)
-        return lambda rows: to_scipy(sketches.reduced(as_rows(rows), basis))
+            basis = projections.principal_axes(as_rows(X), np.ones(X.shape[0]), min(rank, d), rng)
+        return lambda rows: to_scipy(projections.reduced(as_rows(rows), basis))
 
     return make
 

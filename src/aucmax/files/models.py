@@ -32,8 +32,9 @@ from aucmax.basics.container import pack, unpack
 from aucmax.basics.errors import ModelFileError
 from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
+from aucmax.statistics.diagonal import DiagonalMoments
+from aucmax.statistics.frequent_directions import FrequentDirections
 from aucmax.statistics.moments import ClassMoments
-from aucmax.statistics.sketches import DiagonalMoments, FrequentDirections
 
 __all__ = ["load", "save"]
 

@@ -1,8 +1,7 @@
 """What a batch solver sees of the data, in its own (scaled) coordinates.
 
-`MemoryProblem` holds rows; `MomentsProblem` holds class moments only, `SketchProblem` a sketch of
-them. All answer the questions a
-solver asks; a solver that needs rows says so, and nothing else tells the two apart.
+`MemoryProblem` holds rows; `MomentsProblem` holds statistics of the classes only. Both answer the
+questions a solver asks; a solver that needs rows says so, and nothing else tells the two apart.
 """
 
 from functools import cached_property
@@ -22,10 +21,10 @@ from aucmax.rows import (
     take_rows,
     to_scipy,
 )
+from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.moments import ClassMoments
-from aucmax.statistics.sketches import ClassSketch
 
-__all__ = ["MemoryProblem", "MomentsProblem", "Problem", "SketchProblem"]
+__all__ = ["MemoryProblem", "MomentsProblem", "Problem"]
 
 
 class Problem:
@@ -68,6 +67,19 @@ class Problem:
     @property
     def knows_moments(self) -> bool:
         """Whether `moments` costs nothing now."""
+        raise NotImplementedError
+
+    def statistics(self, empty: ClassStatistics) -> ClassStatistics:
+        """Return statistics of the rows, in the features' own coordinates.
+
+        Of the kind of ``empty``; where no rows are there and those that are known do not hold the
+        covariances, of the known kind.
+        """
+        raise NotImplementedError
+
+    @property
+    def known(self) -> ClassStatistics | None:
+        """The statistics that were needed so far: the moments, else the last of another kind."""
         raise NotImplementedError
 
     def scaled(self, gamma: float) -> "Problem":
@@ -124,76 +136,60 @@ class Problem:
 
 
 class MomentsProblem(Problem):
-    """A problem of which only the class moments are known.
+    """A problem of which only statistics of the classes are known.
 
     Parameters
     ----------
-    moments : ClassMoments
+    known : ClassStatistics
         Of exactly two classes, both with weight; the larger label is positive.
     gamma : float
         `standardize`.
     """
 
     has_rows = False
-    knows_moments = True
 
-    def __init__(self, moments: Any, gamma: float = 0.0) -> None:
-        self._moments = moments
-        self.n_features = moments.n_features
-        self.n_pos, self.n_neg = moments.n_pos, moments.n_neg
+    def __init__(self, known: ClassStatistics, gamma: float = 0.0) -> None:
+        self._known = known
+        self.n_features = known.n_features
+        self.n_pos, self.n_neg = known.n_pos, known.n_neg
         self.factor = feature_factors(self.spread(), gamma)
 
+    @property
+    def known(self) -> ClassStatistics:
+        return self._known
+
+    @property
+    def knows_moments(self) -> bool:
+        return self._known.has_covariances
+
     def raw_means(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._moments.mean_pos, self._moments.mean_neg
+        return self._known.mean_pos, self._known.mean_neg
 
     def spread(self) -> np.ndarray:
-        delta = self._moments.mean_pos - self._moments.mean_neg
-        return self._moments.variances.sum(axis=0) + delta**2
+        delta = self._known.mean_pos - self._known.mean_neg
+        return self._known.variances.sum(axis=0) + delta**2
 
     def moments(self) -> ClassMoments:
-        return self._moments
+        if not isinstance(self._known, ClassMoments):
+            raise ValueError("a sketch does not hold the covariances; use solver='exact'.")
+        return self._known
 
-    def scaled(self, gamma: float) -> "MomentsProblem":
-        return MomentsProblem(self._moments, gamma)
-
-    def sketch(self, empty: Any) -> ClassSketch:
-        """Return what these moments say to a sketch of the kind of ``empty``."""
-        return empty.from_moments(self._moments)
-
-
-class SketchProblem(MomentsProblem):
-    """A problem of which only a sketch is known: Σ₊ + Σ₋ is its diag(D) + BᵀB.
-
-    Parameters
-    ----------
-    sketch : ClassSketch
-        Of exactly two classes, both with weight; the larger label is positive.
-    gamma : float
-        `standardize`.
-    """
-
-    knows_moments = False
-
-    def __init__(self, sketch: ClassSketch, gamma: float = 0.0) -> None:
-        super().__init__(sketch, gamma)
-
-    def moments(self) -> ClassMoments:
-        raise ValueError("a sketch does not hold the covariances; use solver='exact'.")
-
-    def sketch(self, empty: Any) -> ClassSketch:
-        return self._moments
+    def statistics(self, empty: ClassStatistics) -> ClassStatistics:
+        return empty.taken_from(self._known) if self.knows_moments else self._known
 
     @cached_property
-    def _parts(self) -> tuple[np.ndarray, np.ndarray]:
-        D, B = self._moments.within()
+    def _sketched(self) -> tuple[np.ndarray, np.ndarray]:
+        D, B = self._known.within()
         return (D, B) if self.factor is None else (D * self.factor**2, B * self.factor)
 
     def within_product(self, v: np.ndarray) -> np.ndarray:
-        D, B = self._parts
+        if self.knows_moments:
+            return self.within @ v
+        D, B = self._sketched
         return D * v + B.T @ (B @ v)
 
-    def scaled(self, gamma: float) -> "SketchProblem":
-        return SketchProblem(self._moments, gamma)
+    def scaled(self, gamma: float) -> "MomentsProblem":
+        return MomentsProblem(self._known, gamma)
 
 
 class MemoryProblem(Problem):
@@ -226,7 +222,7 @@ class MemoryProblem(Problem):
         self.n_pos, self.n_neg = float(self.weight[pos].sum()), float(self.weight[~pos].sum())
         # s sums to 1 in each class: weights of a mean over pairs
         self.share = self.weight / np.where(pos, self.n_pos, self.n_neg)
-        self._known: dict[str, Any] = {}  # class moments, or a sketch of them
+        self._known: dict[str, Any] = {}  # the moments, and the last sketch of them
         self._samples: dict[int, MemoryProblem] = {}
 
     @cached_property
@@ -255,21 +251,17 @@ class MemoryProblem(Problem):
         return "moments" in self._known
 
     def moments(self) -> ClassMoments:
-        if not self.knows_moments:
-            moments = ClassMoments(classes=[-1.0, 1.0])
-            self._known["moments"] = moments._add_rows(self.X, self.sign, self.unit * self.weight)
-        return self._known["moments"]
+        return self.statistics(ClassMoments([-1.0, 1.0]))  # type: ignore[return-value]
 
-    def sketch(self, empty: Any) -> ClassSketch:
-        """Return the sketch of the rows as given, made from an empty one, and keep it."""
-        sketch = empty._add_rows(self.X, self.sign, self.unit * self.weight)
-        self._known["sketch"] = sketch
-        return sketch
+    def statistics(self, empty: ClassStatistics) -> ClassStatistics:
+        kind = "moments" if empty.has_covariances else "sketch"
+        if kind == "sketch" or kind not in self._known:
+            self._known[kind] = empty.add_rows(self.X, self.sign, self.unit * self.weight)
+        return self._known[kind]
 
     @property
-    def known_sketch(self) -> ClassSketch | None:
-        """The last sketch that was asked for."""
-        return self._known.get("sketch")
+    def known(self) -> ClassStatistics | None:
+        return self._known.get("moments", self._known.get("sketch"))
 
     def scaled(self, gamma: float) -> "MemoryProblem":
         """Return a view in the coordinates of ``standardize=gamma``; caches are shared."""

@@ -32,6 +32,7 @@ __all__ = [
     "class_variances",
     "dot",
     "normal_product",
+    "origin_of",
     "row_norms2",
     "scores",
     "sparse_gram",
@@ -181,7 +182,7 @@ def row_norms2(X: Rows) -> np.ndarray:
     return out
 
 
-def _origin(X: Rows) -> np.ndarray:
+def origin_of(X: Rows) -> np.ndarray:
     """Return a point near the data: a constant feature then has a mean that is exact.
 
     It is the first row; for CSR zero in every column that is not full.
@@ -206,7 +207,7 @@ def class_means(X: Rows, sign: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, n
     s : ndarray, shape (n,)
         Weights that sum to 1 in each class.
     """
-    origin = _origin(X)
+    origin = origin_of(X)
     kernel = _csr_class_sums if isinstance(X, CSR) else _dense_class_sums
     parts = np.zeros((len(_blocks(X)), 2, n_features(X)))
     _each_block(X, lambda k, lo, hi: kernel(X, lo, hi, sign, s, origin, parts[k]))

@@ -1,7 +1,6 @@
 """Picks a batch solver from the number of features, the penalty and the loss."""
 
 from aucmax.objective import Objective
-from aucmax.objective.problem import SketchProblem
 from aucmax.solvers.base import Solver
 from aucmax.solvers.batch.conjugate_gradient import ConjugateGradient
 from aucmax.solvers.batch.coordinate_descent import CoordinateDescent
@@ -28,10 +27,8 @@ def choose(objective: Objective) -> Solver:
         return CuttingPlane()
     if not objective.loss.quadratic:
         raise ValueError(f"solver='auto' knows none for loss={objective.loss.name!r}; name one.")
-    if isinstance(problem, SketchProblem):
-        return Exact()
     if objective.penalty.l1 > 0.0:
         return CoordinateDescent()
-    if problem.knows_moments or problem.n_features <= FEW_FEATURES:
+    if not problem.has_rows or problem.knows_moments or problem.n_features <= FEW_FEATURES:
         return Exact()
     return ConjugateGradient()

@@ -8,7 +8,6 @@ import numpy as np
 
 from aucmax.objective import Objective
 from aucmax.objective.penalties import L2, ElasticNet, L2Ball
-from aucmax.objective.problem import SketchProblem
 from aucmax.solvers.auto import choose
 from aucmax.solvers.base import Monitor, Run, Solver
 from aucmax.solvers.batch.conjugate_gradient import ConjugateGradient
@@ -135,7 +134,6 @@ def _batch_solver(objective: Objective) -> Solver:
     if not objective.translates:
         return Newton()
     problem = objective.problem
-    summed = problem.knows_moments and not isinstance(problem, SketchProblem)
-    if objective.loss.quadratic and objective.penalty.l1 == 0.0 and not summed:
+    if objective.loss.quadratic and objective.penalty.l1 == 0.0 and not problem.knows_moments:
         return ConjugateGradient()  # a rough answer costs it a few passes
     return choose(objective)

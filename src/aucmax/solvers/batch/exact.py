@@ -12,12 +12,15 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from aucmax.objective import Objective
-from aucmax.objective.problem import MemoryProblem, MomentsProblem, Problem, SketchProblem
+from aucmax.objective.problem import Problem
 from aucmax.rows.products import dot
 from aucmax.solvers.base import Result, Run, Solver
 from aucmax.solvers.batch.krylov import Product
+from aucmax.statistics.base import ClassStatistics
+from aucmax.statistics.diagonal import DiagonalMoments
+from aucmax.statistics.frequent_directions import FrequentDirections
 from aucmax.statistics.moments import ClassMoments
-from aucmax.statistics.sketches import ClassSketch, DiagonalMoments, FrequentDirections, woodbury
+from aucmax.statistics.woodbury import woodbury
 
 __all__ = ["Exact"]
 
@@ -60,20 +63,19 @@ class Exact(Solver):
 
     def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
         problem, empty = objective.problem, self.empty([-1.0, 1.0])
-        if isinstance(problem, SketchProblem) or isinstance(empty, ClassSketch):
-            assert isinstance(problem, MemoryProblem | MomentsProblem)
-            sketch = problem.sketch(empty)
-            w, gap = solve_sketch(objective, *sketch.within()), np.inf
-        else:
+        if empty.has_covariances:
             self._check_memory(problem)
-            problem.moments()
+        statistics = problem.statistics(empty)
+        if statistics.has_covariances:
             w, gap = solve_moments(objective)
+        else:
+            w, gap = solve_sketch(objective, *statistics.within()), np.inf
         run.monitor(w, 1.0)
         return Result(w, 1, gap=gap)
 
     def _check_memory(self, problem: Problem) -> None:
         size = 2 * problem.n_features**2 * 8
-        if size > self.max_moment_bytes and not problem.knows_moments:
+        if problem.has_rows and not problem.knows_moments and size > self.max_moment_bytes:
             raise ValueError(
                 f"the solver 'exact' keeps two d×d covariances, {size / 1e9:.1f} GB for "
                 f"{problem.n_features} features, more than Exact.max_moment_bytes "
@@ -81,7 +83,7 @@ class Exact(Solver):
                 "gives the same optimum, or Exact(covariance='diagonal')."
             )
 
-    def empty(self, classes: np.ndarray | list[float]) -> ClassMoments | ClassSketch:
+    def empty(self, classes: np.ndarray | list[float]) -> ClassStatistics:
         """Return what is kept of the rows, before the first of them.
 
         Parameters

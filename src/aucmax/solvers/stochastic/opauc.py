@@ -22,7 +22,7 @@ from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import Rows, compiled, n_features, n_rows, products, row_add, take_rows
 from aucmax.solvers.stochastic import gaussian_sketch
 from aucmax.solvers.stochastic.core import Sampler, StochasticSolver
-from aucmax.statistics.sketches import (
+from aucmax.statistics.projections import (
     gaussian_projection,
     lifted,
     lowered,

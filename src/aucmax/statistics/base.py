@@ -1,0 +1,509 @@
+"""What all statistics of classes share: they take in rows, add, subtract and decay.
+
+A subclass says which arrays it keeps for each class beside weight T and mean c (`_shapes`), how
+to measure rows (`_measure`), and how its arrays change where rows join (`_join`) or leave
+(`_leave`) a class.
+"""
+
+import io
+import json
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.validation import (
+    _get_feature_names,
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+)
+
+from aucmax.basics.checks import (
+    LARGEST,
+    check_array_of,
+    check_labels,
+    refuse_nul,
+    refuse_sizes,
+    sample_weights,
+)
+from aucmax.basics.container import pack, unpack
+from aucmax.basics.errors import ModelFileError
+from aucmax.rows import Rows, as_rows, n_features, n_rows, take_rows
+from aucmax.statistics.subtraction import ClassPart, Remainder, check_weight, remainder
+
+__all__ = ["ClassStatistics"]
+
+Part = dict[str, Any]  # the arrays of one class, by name
+
+
+class ClassStatistics:
+    """Weighted counts and means of K classes, and what a subclass keeps of their covariances.
+
+    An empty object knows neither features nor classes and takes both from the first data;
+    ``empty + a == a``.
+
+    Parameters
+    ----------
+    classes : sequence of labels, optional
+        The labels there may be. Without it, every label met is taken in; with it, any other
+        label raises.
+    feature_names : sequence of str, optional
+        Names of the columns; taken from a data frame where there is one.
+    """
+
+    kind: ClassVar[str]  # in the header of its files
+    has_covariances: ClassVar[bool] = False  # in full, as `covs`
+    _settings: ClassVar[tuple[str, ...]] = ()
+    _not_negative: ClassVar[tuple[str, ...]] = ("counts", "variances", "lost")
+
+    def __init__(
+        self,
+        classes: Sequence[Any] | np.ndarray | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> None:
+        refuse_nul(classes)
+        self._declared = classes is not None
+        self._classes = np.array([]) if classes is None else np.unique(np.asarray(classes))
+        self.feature_names = None if feature_names is None else [str(f) for f in feature_names]
+        self._d = 0 if self.feature_names is None else len(self.feature_names)
+        self._parts = self._blank(len(self._classes), self._d)
+
+    @classmethod
+    def from_data(
+        cls,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        classes: Sequence[Any] | np.ndarray | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Return the statistics of rows X with labels y.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `update`.
+        classes : sequence, optional
+            The labels there may be.
+        **settings
+            Those of the class, such as the ``rank`` of `FrequentDirections`.
+        """
+        return cls(classes=classes, **settings).update(X, y, sample_weight)
+
+    # ---- what a subclass keeps -----------------------------------------------------------
+
+    def _shapes(self, d: int) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of the arrays of one class."""
+        return {"counts": (), "means": (d,)}
+
+    def _measure(self, X: Rows, share: np.ndarray) -> Part:
+        """Return the arrays of one class from rows with positive weights."""
+        raise NotImplementedError
+
+    def _join(self, mine: Part, part: Part) -> None:
+        """Change the arrays of a class, but for count and mean, as the rows of ``part`` join it.
+
+        Both have weight; ``mine`` is changed in place.
+        """
+        raise NotImplementedError
+
+    def _leave(self, mine: Part, part: Part, left: Remainder, label: Any) -> None:
+        """Change the arrays of a class, but for count and mean, as the rows of ``part`` leave."""
+        raise NotImplementedError
+
+    def taken_from(self, other: "ClassStatistics") -> Self:
+        """Return what other statistics of the same rows say to this kind, with its settings.
+
+        Raises
+        ------
+        ValueError
+            If the other kind does not keep what this one needs.
+        """
+        if not self._alike(other):
+            raise ValueError(
+                f"the rows so far are kept as {other!r}, from which {type(self).__name__} cannot "
+                "be made; keep covariance and rank as they were, or begin with a new estimator."
+            )
+        return other.copy()  # type: ignore[return-value]  # it is alike
+
+    # ---- reading -------------------------------------------------------------------------
+
+    @property
+    def classes(self) -> np.ndarray:
+        """Sorted labels, shape (K,)."""
+        return self._classes
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Total weight of each class, shape (K,)."""
+        return self._parts["counts"]
+
+    @property
+    def means(self) -> np.ndarray:
+        """Class means, shape (K, d); zero for a class without rows."""
+        return self._parts["means"]
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Biased variances of each feature in each class, shape (K, d): exact."""
+        return self._parts["variances"]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features d; 0 before the first data."""
+        return self._d
+
+    def within(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return D (d,) and B (r, d): the sum of the covariances is taken as diag(D) + BᵀB."""
+        raise NotImplementedError
+
+    def nbytes(self, d: int) -> int:
+        """Return how much memory the matrices of two classes of d features take."""
+        shapes = self._shapes(d).values()
+        return 16 * sum(shape[0] * shape[1] for shape in shapes if len(shape) == 2)
+
+    def _of(self, k: int, name: str) -> Any:
+        if len(self._classes) != 2:
+            raise ValueError(
+                f"the binary views need moments of exactly 2 classes; "
+                f"these have {len(self._classes)}: {self._classes.tolist()}."
+            )
+        return self._parts[name][k]
+
+    @property
+    def n_pos(self) -> float:
+        """Weight of the larger label."""
+        return float(self._of(1, "counts"))
+
+    @property
+    def n_neg(self) -> float:
+        """Weight of the smaller label."""
+        return float(self._of(0, "counts"))
+
+    @property
+    def mean_pos(self) -> np.ndarray:
+        """Mean of the larger label, shape (d,)."""
+        return self._of(1, "means")
+
+    @property
+    def mean_neg(self) -> np.ndarray:
+        """Mean of the smaller label, shape (d,)."""
+        return self._of(0, "means")
+
+    def __repr__(self) -> str:
+        counts = ", ".join(
+            f"{c}: {t:g}" for c, t in zip(self._classes.tolist(), self.counts, strict=True)
+        )
+        return f"{type(self).__name__}({self.n_features} features, {{{counts}}})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ClassStatistics) or not self._alike(other):
+            return NotImplemented
+        return (
+            np.array_equal(self._classes, other._classes)
+            and all(np.array_equal(mine, other._parts[k]) for k, mine in self._parts.items())
+            and self.feature_names == other.feature_names
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # update() changes it in place
+
+    # ---- the monoid ----------------------------------------------------------------------
+
+    def update(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add rows in place and return self; on an error nothing has changed.
+
+        Parameters
+        ----------
+        X : array-like or sparse, shape (n, d)
+            Sparse rows are not made dense as a whole.
+        y : array-like, shape (n,)
+        sample_weight : array-like, shape (n,), optional
+            Non-negative; rows of weight zero are skipped.
+
+        Raises
+        ------
+        ValueError
+            If shapes do not match, values are not finite, a weight is negative, or a label is
+            not among the classes that were named.
+        """
+        names = _get_feature_names(X)
+        refuse_nul(y)
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+        refuse_sizes(X)
+        y = column_or_1d(y, warn=False)
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            raise ValueError("y holds NaN or infinite labels; give every row a label.")
+        check_consistent_length(X, y)
+        weight = sample_weights(sample_weight, X.shape[0])
+        return self.add_rows(
+            as_rows(X), y, weight, None if names is None else [str(name) for name in names]
+        )
+
+    def add_rows(
+        self, X: Rows, y: np.ndarray, weight: np.ndarray | None, names: list[str] | None = None
+    ) -> Self:
+        """Add checked rows: what `update` does after its checks."""
+        self._match(n_features(X), names)
+        labels = np.unique(y)
+        unknown = np.setdiff1d(labels, self._classes)
+        if self._declared and len(unknown):
+            raise ValueError(
+                f"y holds the label {unknown.tolist()[0]!r}, which is not among the classes "
+                f"{self._classes.tolist()}; declare it in `classes` or leave its rows out."
+            )
+        parts = []  # all of them before anything changes
+        for label in labels:
+            rows = np.flatnonzero(y == label)
+            share = np.ones(len(rows)) if weight is None else weight[rows]
+            if not share.all():
+                rows, share = rows[share > 0], share[share > 0]
+            if len(rows):
+                members = X if len(rows) == n_rows(X) else take_rows(X, rows)
+                parts.append((label, self._measure(members, share)))
+        self._grow(labels, n_features(X))
+        if names is not None and self.feature_names is None and not self.counts.any():
+            self.feature_names = names
+        for label, part in parts:
+            self._add(label, part)
+        return self
+
+    def __add__(self, other: Any) -> Self:
+        """Return the statistics of both sets of rows together."""
+        if not isinstance(other, ClassStatistics):
+            return NotImplemented
+        if not self._alike(other):
+            raise ValueError(f"cannot add {other!r} to {self!r}: they are of different kinds.")
+        for one, another in ((self, other), (other, self)):
+            if not another._d and not len(another._classes):
+                return one.copy()  # type: ignore[return-value]  # they are alike
+        if other._d:
+            self._match(other._d, other.feature_names)
+        out = self.copy()
+        out._grow(other._classes, other._d)
+        out._declared = self._declared and other._declared
+        if out.feature_names is None:
+            out.feature_names = other.feature_names
+        for label, part in other._each():
+            out._add(label, part)
+        return out
+
+    def __radd__(self, other: Any) -> Self:
+        """Let ``sum(shards)`` work, whose start is 0."""
+        if isinstance(other, int) and other == 0:
+            return self.copy()
+        return NotImplemented
+
+    def __sub__(self, other: Any) -> Self:
+        """Return the statistics without the rows of ``other``, which must be among these.
+
+        Raises
+        ------
+        ValueError
+            If ``other`` holds a class, or more weight of one, than is here; or if a feature, or,
+            where covariances are kept, a combination of features, would be left with a negative
+            variance.
+
+        Notes
+        -----
+        That ``other`` is among these cannot be seen for certain: rows that were never there but
+        lie as near to the mean as those that were leave moments that some other rows have.
+        """
+        if not isinstance(other, ClassStatistics):
+            return NotImplemented
+        if not self._alike(other):
+            raise ValueError(f"cannot subtract {other!r} from {self!r}: they differ in kind.")
+        out = self.copy()
+        if other._d:
+            out._match(other._d, other.feature_names)
+        here = dict(out._each())
+        gone = [(label, part, here.get(label)) for label, part in other._each()]
+        for label, part, mine in gone:
+            check_weight(0.0 if mine is None else float(mine["counts"]), part["counts"], label)
+        for label, part, mine in gone:
+            assert mine is not None
+            left = remainder(out._summary(mine), out._summary(part), label, out.feature_names)
+            out._leave(mine, part, left, label)
+            mine["counts"][...], mine["means"][...] = left.weight, left.mean
+        return out
+
+    def decay(self, gamma: float) -> Self:
+        """Return a copy whose counts are multiplied by gamma: older rows weigh less.
+
+        Parameters
+        ----------
+        gamma : float
+            In (0, 1].
+        """
+        if not 0.0 < gamma <= 1.0:
+            raise ValueError(f"gamma must be in (0, 1]; got {gamma!r}.")
+        out = self.copy()
+        out._parts["counts"] *= gamma
+        return out
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        out = self.empty()
+        out._declared, out._d, out._classes = self._declared, self._d, self._classes.copy()
+        out._parts = {name: values.copy() for name, values in self._parts.items()}
+        out.feature_names = None if self.feature_names is None else list(self.feature_names)
+        return out
+
+    def empty(self, classes: Any = None) -> Self:
+        """Return statistics of the same kind and settings, without rows."""
+        return type(self)(classes=classes, **self._set())
+
+    def relabelled(self, labels: Sequence[Any] | np.ndarray) -> Self:
+        """Return a copy in which the k-th class is called ``labels[k]``; classes stay sorted."""
+        order = np.argsort(labels)
+        out = self.copy()
+        out._classes = np.asarray(labels)[order]
+        out._parts = {name: values[order] for name, values in out._parts.items()}
+        return out
+
+    # ---- files ---------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write to a file that `load` reads: arrays and JSON behind a digest, no code.
+
+        Parameters
+        ----------
+        path : path
+            Replaced only once the new file is complete.
+        """
+        classes = self._classes
+        if classes.dtype == object and all(isinstance(label, str) for label in classes):
+            classes = classes.astype(str)
+        if classes.dtype == object:
+            raise ValueError(
+                f"labels of mixed types cannot be saved: {classes.tolist()}; "
+                "use labels of one type (int, float, bool or str)."
+            )
+        buffer = io.BytesIO()
+        arrays: dict[str, Any] = {"classes": classes, **self._packed()}
+        np.savez_compressed(buffer, **arrays)
+        meta = {
+            "declared": self._declared,
+            "n_features": self._d,
+            "feature_names": self.feature_names,
+            **self._set(),
+        }
+        pack(path, self.kind, json.dumps(meta).encode() + b"\n" + buffer.getvalue())
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Return what `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is not one of this kind, is damaged, or comes from a newer version.
+        """
+        body = unpack(path, cls.kind)
+        try:
+            head, _, arrays = body.partition(b"\n")
+            meta = json.loads(head)
+            out = cls(**{name: meta[name] for name in cls._settings})
+            with np.load(io.BytesIO(arrays), allow_pickle=False) as npz:
+                out._classes = npz["classes"]
+                out._parts = out._unpacked({name: npz[name] for name in npz if name != "classes"})
+            out._declared, out._d = bool(meta["declared"]), meta["n_features"]
+            out.feature_names = meta["feature_names"]
+            out._check_state()
+        except Exception as error:  # whatever a parser makes of a body that is none
+            what = " ".join(str(error).split()) or type(error).__name__
+            raise ModelFileError(f"{path}: not a readable {cls.kind} file ({what}).") from error
+        return out
+
+    def _packed(self) -> dict[str, np.ndarray]:
+        """Return the arrays that a file holds."""
+        return self._parts
+
+    def _unpacked(self, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the arrays of a file as they are kept."""
+        return arrays
+
+    def _check_state(self) -> None:
+        """Raise ValueError, saying what is wrong, unless rows could have given these numbers."""
+        if type(self._d) is not int:
+            raise ValueError("its number of features is not a whole number")
+        check_labels(self._classes, self.feature_names, self._d)
+        shapes = self._shapes(self._d)
+        if not isinstance(self._parts, dict) or self._parts.keys() != shapes.keys():
+            raise ValueError(f"it does not hold {', '.join(shapes)}")
+        for name, shape in shapes.items():
+            low = 0.0 if name in self._not_negative else None
+            high = {"counts": np.inf, "means": LARGEST}.get(name, LARGEST**2)
+            check_array_of(self._parts[name], (len(self._classes), *shape), name, low, high)
+
+    # ---- inside --------------------------------------------------------------------------
+
+    def _set(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._settings}
+
+    def _alike(self, other: "ClassStatistics") -> bool:
+        """Whether the two can be added."""
+        return type(self) is type(other) and self._set() == other._set()
+
+    def _blank(self, K: int, d: int) -> dict[str, np.ndarray]:
+        """Return the arrays of K classes without rows, the class along the first axis."""
+        return {name: np.zeros((K, *shape)) for name, shape in self._shapes(d).items()}
+
+    def _match(self, d: int, names: Sequence[str] | None) -> None:
+        """Raise unless d features with these names fit what is here."""
+        mine = self.feature_names
+        if self._d and d != self._d:
+            raise ValueError(
+                f"X has {d} features, but these moments have {self._d}; give the same columns."
+            )
+        if names is not None and mine is not None and list(names) != mine:
+            odd = next((a, b) for a, b in zip(mine, names, strict=True) if a != b)
+            raise ValueError(
+                f"feature names differ: expected {odd[0]!r}, got {odd[1]!r}; "
+                "give the same columns in the same order."
+            )
+
+    def _grow(self, labels: np.ndarray, d: int) -> None:
+        """Make room for labels, keeping their order sorted, and for d features."""
+        old, d = self._classes, d or self._d
+        new = np.setdiff1d(labels, old)
+        if not len(new) and d == self._d:
+            return
+        both = old if not len(new) else np.union1d(old, new) if len(old) else new
+        fresh = self._blank(len(both), d)
+        if len(old) and d == self._d:
+            for name, values in self._parts.items():
+                fresh[name][np.searchsorted(both, old)] = values
+        self._classes, self._d, self._parts = both, d, fresh
+
+    def _each(self) -> list[tuple[Any, Part]]:
+        """Return the label and the arrays, as views, of each class with weight."""
+        return [
+            (label, {name: values[k, ...] for name, values in self._parts.items()})
+            for k, label in enumerate(self._classes.tolist())
+            if self.counts[k] > 0
+        ]
+
+    def _add(self, label: Any, part: Part) -> None:
+        """Let the rows that ``part`` stands for join a class that there is room for."""
+        k = int(np.searchsorted(self._classes, label))
+        mine = {name: values[k, ...] for name, values in self._parts.items()}
+        T, t = float(mine["counts"]), float(part["counts"])
+        if T == 0.0:
+            for name in mine:
+                mine[name][...] = part[name]
+            return
+        self._join(mine, part)
+        mine["means"] += (t / (T + t)) * (part["means"] - mine["means"])
+        mine["counts"] += t
+
+    def _variance(self, part: Part) -> np.ndarray:
+        return part["variances"]
+
+    def _summary(self, part: Part) -> ClassPart:
+        return ClassPart(float(part["counts"]), part["means"], self._variance(part))

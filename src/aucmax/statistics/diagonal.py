@@ -1,0 +1,61 @@
+"""Diagonal moments: class moments without what is off the covariances' diagonal."""
+
+from typing import Any
+
+import numpy as np
+
+from aucmax.rows import Rows, products
+from aucmax.statistics.base import ClassStatistics, Part
+from aucmax.statistics.subtraction import Remainder
+
+__all__ = ["DiagonalMoments"]
+
+
+class DiagonalMoments(ClassStatistics):
+    """Counts, means and variances of K classes: covariances without what is off the diagonal.
+
+    O(d) numbers, all of them exact, so parts in any order and division give the same but for
+    rounding.
+
+    Parameters
+    ----------
+    classes, feature_names
+        As for `ClassMoments`.
+    """
+
+    kind = "diagonal"
+
+    def taken_from(self, other: ClassStatistics) -> "DiagonalMoments":
+        """Return the variances that other statistics, of any kind, hold."""
+        out = DiagonalMoments(other.classes, other.feature_names)
+        out._declared, out._d = other._declared, other.n_features
+        for name, values in (
+            ("counts", other.counts), ("means", other.means), ("variances", other.variances)
+        ):  # fmt: skip
+            out._parts[name] = values.copy()
+        return out
+
+    def within(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.variances.sum(axis=0), np.zeros((0, self._d))
+
+    # ---- inside
+
+    def _shapes(self, d: int) -> dict[str, tuple[int, ...]]:
+        return super()._shapes(d) | {"variances": (d,)}
+
+    def _measure(self, X: Rows, share: np.ndarray) -> Part:
+        total = float(share.sum())
+        s, sign = share / total, np.ones(len(share))
+        mean = products.class_means(X, sign, s)[0]
+        variance = products.class_variances(X, sign, s, mean, mean)[0]
+        return {"counts": total, "means": mean, "variances": variance}
+
+    def _join(self, mine: Part, part: Part) -> None:
+        variance, T, t = mine["variances"], mine["counts"], part["counts"]
+        gap = part["means"] - mine["means"]
+        variance *= T / (T + t)
+        variance += (t / (T + t)) * part["variances"]
+        variance += (T / (T + t) * (t / (T + t))) * gap**2
+
+    def _leave(self, mine: Part, part: Part, left: Remainder, label: Any) -> None:
+        mine["variances"][...] = left.variance

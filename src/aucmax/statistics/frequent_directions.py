@@ -1,0 +1,195 @@
+"""Frequent directions: class moments with a sketch of the covariances in O(rank · d) numbers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigh
+
+from aucmax.basics.checks import number
+from aucmax.rows import CSR, Rows, n_features, n_rows, take_rows
+from aucmax.statistics.base import ClassStatistics, Part
+from aucmax.statistics.centred import Centred
+from aucmax.statistics.diagonal import DiagonalMoments
+
+__all__ = ["FrequentDirections"]
+
+_BLOCK_ROWS = 512  # rows taken in at a time
+_BLOCK_BYTES = 64e6  # of them as a dense block
+_FEW = 8  # directions that are worked on at a time
+
+
+class FrequentDirections(DiagonalMoments):
+    """Counts, means, variances, and the main directions of each class's covariance.
+
+    With A the rows of a class, centred, times the roots of their weights, the class keeps B of
+    ``rank`` rows such that
+
+        0 ⪯ AᵀA − BᵀB ⪯ Δ I,    Δ ≤ ‖A‖_F² / (rank + 1).
+
+    Blocks of rows are stacked under B; the stack's singular values are cut back by
+    σ² ← max(σ² − σ²_{rank+1}, 0), and Δ is the sum of what was cut. Parts that are added meet in
+    the same way, with the row √(Tt/(T+t)) (c′ − c) for the distance of their means, so that
+    nothing needs centring beforehand. The variances are exact, and what they say beyond BᵀB is
+    added on the diagonal, as D, in `within`.
+
+    One B is kept for each class, not one for both: Σ₊ and Σ₋ are divided by their own class's
+    weight, and a stream changes these.
+
+    Parameters
+    ----------
+    rank : int
+        Rows of B for each class.
+    classes, feature_names
+        As for `ClassMoments`.
+
+    Notes
+    -----
+    How rows are divided into calls changes B within its bound; counts, means and variances are
+    the same. Sparse rows stay sparse: only B and one row beside it are dense. Rows cannot be
+    taken out again.
+
+    References
+    ----------
+    Liberty (2013), "Simple and deterministic matrix sketching". Ghashami, Liberty, Phillips &
+    Woodruff (2016), "Frequent directions", for sums of sketches.
+    """
+
+    kind = "directions"
+    _settings = ("rank",)
+
+    def __init__(
+        self,
+        rank: int = 50,
+        classes: Sequence[Any] | np.ndarray | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> None:
+        self.rank = int(number(rank, "rank", low=1, whole=True))
+        super().__init__(classes, feature_names)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """B of each class, shape (K, min(rank, d), d)."""
+        return self._parts["rows"]
+
+    @property
+    def lost(self) -> np.ndarray:
+        """Δ of each class, shape (K,): ‖AᵀA − BᵀB‖ is at most this."""
+        return self._parts["lost"]
+
+    def __repr__(self) -> str:
+        return f"rank-{self.rank} {super().__repr__()}"
+
+    def taken_from(self, other: ClassStatistics) -> "FrequentDirections":
+        """Return the sketch, of this one's rank, of covariances that are known in full."""
+        if not other.has_covariances:
+            return ClassStatistics.taken_from(self, other)
+        out = self.empty(other.classes)
+        out.feature_names, out._declared = other.feature_names, other._declared
+        d = other.n_features
+        out._grow(other.classes, d)
+        for label, part in other._each():
+            values, U = eigh(part["counts"] * part["covariances"])
+            scatter = np.sqrt(np.maximum(values, 0.0))[:, None] * U.T
+            rows, lost = _cut(scatter, self._directions(d))
+            known = part | {"variances": other._variance(part)}
+            out._add(label, known | {"rows": self._padded(rows), "lost": lost})
+        return out
+
+    def decay(self, gamma: float) -> "FrequentDirections":
+        out = super().decay(gamma)
+        out._parts["rows"] *= np.sqrt(gamma)
+        out._parts["lost"] *= gamma
+        return out
+
+    def within(self) -> tuple[np.ndarray, np.ndarray]:
+        T = np.where(self.counts > 0, self.counts, 1.0)
+        B = self.rows / np.sqrt(T)[:, None, None]
+        D = np.maximum(self.variances - np.einsum("krj,krj->kj", B, B), 0.0).sum(axis=0)
+        return D, B.reshape(-1, self._d)
+
+    def __sub__(self, other: Any) -> Any:
+        raise ValueError(
+            "a sketch of frequent directions gives no rows back; use Exact(covariance='diagonal') "
+            "or 'full', from which rows can be taken."
+        )
+
+    # ---- inside
+
+    def _directions(self, d: int) -> int:
+        """Return how many are kept: all d are exact, and more would be empty."""
+        return min(self.rank, d)
+
+    def _padded(self, rows: np.ndarray) -> np.ndarray:
+        out = np.zeros((self._directions(rows.shape[1]), rows.shape[1]))
+        out[: len(rows)] = rows
+        return out
+
+    def _shapes(self, d: int) -> dict[str, tuple[int, ...]]:
+        return super()._shapes(d) | {"rows": (self._directions(d), d), "lost": ()}
+
+    def _measure(self, X: Rows, share: np.ndarray) -> Part:
+        out = super()._measure(X, share)
+        n, d = n_rows(X), n_features(X)
+        B, lost = np.zeros((0, d)), 0.0
+        rank = self._directions(d)
+        step = max(_BLOCK_ROWS, 2 * rank)
+        if not isinstance(X, CSR):
+            step = max(min(step, int(_BLOCK_BYTES / (8 * max(d, 1)))), rank, 1)
+        for lo in range(0, n, step):
+            some = np.arange(lo, min(lo + step, n))
+            block = Centred(take_rows(X, some), share[some], out["means"])
+            B, cut = _stacked(B, block, rank)
+            lost += cut
+        return out | {"rows": self._padded(B), "lost": lost}
+
+    def _join(self, mine: Part, part: Part) -> None:
+        T, t = mine["counts"], part["counts"]
+        shift = np.sqrt(T * t / (T + t)) * (part["means"] - mine["means"])
+        M = np.vstack([mine["rows"], part["rows"], shift])
+        rows, cut = _cut(M[np.any(M != 0.0, axis=1)], len(mine["rows"]))
+        mine["rows"][...] = self._padded(rows)
+        mine["lost"] += part["lost"] + cut
+        super()._join(mine, part)
+
+
+def _cut(M: np.ndarray, rank: int) -> tuple[np.ndarray, float]:
+    """Return the sketch of the rows of M, in ``rank`` rows, and what was cut."""
+    return _shrunk(M @ M.T, lambda U: U.T @ M, rank)
+
+
+def _stacked(B: np.ndarray, A: Centred, rank: int) -> tuple[np.ndarray, float]:
+    """Return the sketch of B above A, and what was cut."""
+    b = len(B)
+    # a few directions at a time: what is made on the way stays small beside B
+    cross = [A.times(np.ascontiguousarray(B[lo : lo + _FEW].T)) for lo in range(0, b, _FEW)]
+    lower = np.hstack([*cross, A.gram()])
+    G = np.vstack([np.hstack([B @ B.T, lower[:, :b].T]), lower])
+
+    def combine(U: np.ndarray) -> np.ndarray:
+        out = U[:b].T @ B
+        for lo in range(0, len(out), _FEW):
+            out[lo : lo + _FEW] += A.adjoint(U[b:, lo : lo + _FEW]).T
+        return out
+
+    return _shrunk(G, combine, rank)
+
+
+def _shrunk(
+    G: np.ndarray, combine: Callable[[np.ndarray], np.ndarray], rank: int
+) -> tuple[np.ndarray, float]:
+    """Cut the squared singular values of M back by the (rank + 1)-th.
+
+    ``G`` is M Mᵀ and ``combine(U)`` is UᵀM. Returns at most ``rank`` rows, and what was cut.
+    """
+    m = len(G)
+    if m == 0:
+        return combine(np.zeros((0, 0))), 0.0
+    first = max(m - rank - 1, 0)
+    values, U = eigh(G, subset_by_index=[first, m - 1], check_finite=False)
+    cut = max(float(values[0]), 0.0) if m > rank else 0.0
+    kept = values > max(cut, m * np.finfo(float).eps * max(float(values[-1]), 0.0))
+    values, U = values[kept], U[:, kept]
+    rows = combine(U)
+    rows *= np.sqrt(1.0 - cut / values)[:, None]
+    return rows, cut

@@ -1,0 +1,88 @@
+"""Coordinates in which OPAUC may run: some of the features, random projections, principal axes.
+
+A basis is either the positions of some features, (k,) integers, or a matrix H (d, k).
+"""
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from aucmax.rows import Rows, as_rows, n_features, n_rows, products, to_scipy
+from aucmax.statistics.centred import Centred
+from aucmax.statistics.moments import block_moments
+
+__all__ = [
+    "gaussian_projection",
+    "lifted",
+    "lowered",
+    "principal_axes",
+    "random_features",
+    "reduced",
+]
+
+_DENSE_SIDE = 8  # times as many axes as this: Lanczos iterations beat a full factorisation
+_NO_AXIS = 1e-13  # a share of the largest variance below which an axis is rounding
+
+
+def random_features(d: int, k: int, rng: np.random.RandomState) -> np.ndarray:
+    """Return the positions of k of d features, ascending."""
+    return np.sort(rng.permutation(d)[:k]).astype(np.int64)
+
+
+def gaussian_projection(d: int, k: int, rng: np.random.RandomState) -> np.ndarray:
+    """Return H (d, k) of independent N(0, 1/k), so that the mean of H Hᵀ is I."""
+    return rng.standard_normal((d, k)) / np.sqrt(k)
+
+
+def principal_axes(X: Rows, weight: np.ndarray, k: int, rng: np.random.RandomState) -> np.ndarray:
+    """Return the first k principal axes (d, k) of weighted rows; zeros where there are fewer.
+
+    From the covariance or the Gram matrix, whichever is smaller, where its side is at most 8k;
+    else by Lanczos iterations on the rows.
+    """
+    n, d = n_rows(X), n_features(X)
+    side = min(n, d)
+    out = np.zeros((d, k))
+    if side <= _DENSE_SIDE * k and d <= n:
+        cov = block_moments(X, weight)["covariances"]
+        values, V = eigh(cov, subset_by_index=[d - min(k, d), d - 1], check_finite=False)
+        U = V[:, ::-1]
+        found = values[::-1] > _NO_AXIS * max(float(values[-1]), 0.0)
+        out[:, : np.sum(found)] = U[:, found]
+        return out
+    sign, s = np.ones(n), weight / weight.sum()
+    A = Centred(X, s, products.class_means(X, sign, s)[0])
+    if side <= _DENSE_SIDE * k:
+        values, U = eigh(A.gram(), subset_by_index=[n - min(k, n), n - 1], check_finite=False)
+    else:
+        order = (A.times, A.adjoint) if n <= d else (A.adjoint, A.times)
+        operator = LinearOperator((side, side), lambda v: order[0](order[1](v)), dtype=float)
+        values, U = eigsh(operator, k, v0=rng.standard_normal(side))
+    values, U = values[::-1], U[:, ::-1]
+    found = values > _NO_AXIS * max(float(values[0]), 0.0)
+    V = U[:, found] if d < n else A.adjoint(U[:, found]) / np.sqrt(values[found])
+    out[:, : V.shape[1]] = V
+    return out
+
+
+def reduced(X: Rows, basis: np.ndarray) -> Rows:
+    """Return the rows in the coordinates of a basis."""
+    if basis.ndim == 1:
+        return as_rows(to_scipy(X)[:, basis])
+    return as_rows(products.scores(X, basis))
+
+
+def lifted(w: np.ndarray, basis: np.ndarray, d: int) -> np.ndarray:
+    """Return the coefficients (d,) of the features that score as w (k,) does in a basis."""
+    if basis.ndim == 1:
+        out = np.zeros(d)
+        out[basis] = w
+        return out
+    return basis @ w
+
+
+def lowered(coef: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """Return the w (k,) that, lifted, is nearest to the coefficients (d,)."""
+    if basis.ndim == 1:
+        return coef[basis]
+    return np.linalg.lstsq(basis, coef, rcond=None)[0]

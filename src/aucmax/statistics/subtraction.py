@@ -1,0 +1,104 @@
+"""Taking rows out of a class's weight, mean and variances, and seeing where it cannot be done."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky
+
+__all__ = ["ClassPart", "Remainder", "check_weight", "is_covariance", "not_there", "remainder"]
+
+_ROUNDING = 1e-6  # share of a variance, and of a mean, that differences may be off by
+_NOTHING = 1e-9  # share of a class's weight that is taken for rounding
+
+
+class ClassPart(NamedTuple):
+    """Weight, mean and variances of rows of one class."""
+
+    weight: float
+    mean: np.ndarray
+    variance: np.ndarray
+
+
+class Remainder(NamedTuple):
+    """What is left of a class: with ``gap``, its mean minus the mean of what was taken out, and
+    ``rounding``, by how much each variance may be off."""
+
+    weight: float
+    mean: np.ndarray
+    variance: np.ndarray
+    gap: np.ndarray
+    rounding: np.ndarray
+
+
+def remainder(here: ClassPart, gone: ClassPart, label: Any, names: list[str] | None) -> Remainder:
+    """Return what is left of a class without some rows.
+
+    Raises ValueError, naming the class and the feature, where the rows cannot all have been there.
+    """
+    (T, mean, variance), t = here, gone.weight
+    rest = T - t
+    if rest <= _NOTHING * T:
+        zero = np.zeros_like(mean)
+        rounding = _ROUNDING * (variance + gone.variance) + _ROUNDING**2 * mean**2
+        off = (mean - gone.mean) ** 2 > _ROUNDING * rounding
+        off |= np.abs(variance - gone.variance) > rounding
+        if off.any():
+            raise not_there(
+                f"all rows of class {label!r} have another mean or variance of feature "
+                f"{_feature(int(np.argmax(off)), names)}"
+            )
+        return Remainder(0.0, zero, zero, zero, rounding)
+    gap = (T / rest) * (mean - gone.mean)
+    size = (T / rest) * variance + (t / T) * gap**2
+    left = (T / rest) * variance - (t / rest) * gone.variance - (t / T) * gap**2
+    rounding = _ROUNDING * size + _ROUNDING**2 * (T / rest) * mean**2
+    if np.any(left < -rounding):
+        j = int(np.argmax(-left / np.maximum(rounding, np.finfo(float).tiny)))
+        raise not_there(
+            f"feature {_feature(j, names)} of class {label!r} would be left with a negative "
+            "variance"
+        )
+    return Remainder(rest, gone.mean + gap, np.maximum(left, 0.0), gap, rounding)
+
+
+def check_weight(total: float, t: float, label: Any) -> None:
+    """Raise ValueError where more weight is to be taken out of a class than is there."""
+    if t > total * (1 + _NOTHING):
+        raise ValueError(
+            f"cannot subtract weight {t:g} of class {label!r}: only {total:g} is there; "
+            "subtract rows that were added before, with the weight they were added with."
+        )
+
+
+def not_there(what: str) -> ValueError:
+    """Return the error for rows that cannot be subtracted."""
+    return ValueError(
+        f"cannot subtract these rows: {what}, so they were not all added before; subtract only "
+        "rows that were, with the weight they were added with."
+    )
+
+
+def _feature(j: int, names: list[str] | None) -> str:
+    return repr(j) if names is None else repr(names[j])
+
+
+def is_covariance(S: np.ndarray, rounding: np.ndarray) -> bool:
+    """Tell whether no combination of features has a negative variance, but for rounding.
+
+    Parameters
+    ----------
+    S : ndarray, shape (d, d)
+        Symmetric, but for rounding, with a diagonal that is not negative.
+    rounding : ndarray, shape (d,)
+        By how much each variance may be off.
+    """
+    size = np.einsum("jj->j", S) + rounding
+    scale = np.sqrt(np.where(size > 0.0, size, 1.0))
+    Z = S / scale
+    Z /= scale[:, None]
+    Z[np.diag_indices(len(Z))] = 1.0
+    try:
+        cholesky(Z, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return False
+    return True

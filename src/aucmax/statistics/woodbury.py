@@ -1,0 +1,40 @@
+"""The solution of a linear system whose matrix is a diagonal and a few rows beside it."""
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+__all__ = ["woodbury"]
+
+_SMALLEST = 1e-12  # a curvature below this share of the largest counts as this share
+
+
+def woodbury(D: np.ndarray, B: np.ndarray, alpha: float, delta: np.ndarray) -> np.ndarray:
+    """Return u with (diag(D) + BᵀB + αI) u = δ.
+
+    Parameters
+    ----------
+    D : ndarray, shape (d,)
+        Not negative. Entries of D + α below 1e-12 of the largest curvature count as that: where
+        a feature does not vary and α is 0 there is no solution.
+    B : ndarray, shape (r, d)
+        Overwritten.
+    alpha : float
+    delta : ndarray, shape (d,)
+    """
+    curvature = D + alpha
+    largest = np.max(curvature + np.einsum("rj,rj->j", B, B) + delta**2, initial=0.0)
+    curvature = np.maximum(curvature, _SMALLEST * largest if largest > 0.0 else 1.0)
+    if not len(B):
+        return delta / curvature
+    # in units in which the diagonal is I:  (I + CᵀC) v = r,  v = r − Cᵀ(I + CCᵀ)⁻¹ C r
+    root = np.sqrt(curvature)
+    B /= root
+    inner = cho_factor(np.eye(len(B)) + B @ B.T, lower=True, check_finite=False)
+
+    def solve(r: np.ndarray) -> np.ndarray:
+        return r - B.T @ cho_solve(inner, B @ r, check_finite=False)
+
+    r = delta / root
+    v = solve(r)
+    v += solve(r - v - B.T @ (B @ v))
+    return v / root
