@@ -2,11 +2,13 @@
 
 import json
 import os
+import queue
 import re
 import signal
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pandas as pd
@@ -217,6 +219,50 @@ except KeyboardInterrupt:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("lost\nand found\n", "")
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_leaves_no_lock_locked(monkeypatch, sent, code):
+    """At each step of a queue, as that of a pool of connections; closing the pool would hang."""
+
+    def interrupted_at(number):
+        pool, steps, left = queue.LifoQueue(), 0, []
+
+        def local(frame, event, arg):
+            nonlocal steps
+            if event == "opcode":
+                steps += 1
+                if steps == number:
+                    signal.getsignal(sent)(sent, frame)  # what a signal does at this step
+            return local
+
+        def trace(frame, event, arg):
+            frame.f_trace_opcodes = frame.f_globals["__name__"] in ("queue", "threading")
+            return local if frame.f_trace_opcodes else None
+
+        def load(path):
+            sys.settrace(trace)
+            try:
+                pool.put(1)
+                pool.get(block=False)
+                sys.settrace(None)
+                time.sleep(SECONDS if number <= steps else 0)  # until the signal comes again
+            finally:
+                sys.settrace(None)
+                left.append(pool.mutex.locked())
+            raise ValueError("it was not interrupted")
+
+        monkeypatch.setattr(persist, "load", load)
+        with pytest.raises(SystemExit) as end:
+            main(["show", "m.aucmax"])
+        assert left == [False], number
+        return end.value.code
+
+    number = 1
+    while interrupted_at(number) == code:
+        number += 4
+    assert number > 50
+    assert interrupted_at(number) == 2
 
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -14,6 +14,7 @@ import shlex
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -177,6 +178,7 @@ class _Interruptible:
 
     def __init__(self) -> None:
         self.interrupted = self.terminated = False
+        self._delays = 20
 
     def __enter__(self) -> None:
         self._old: dict[int, Any] = {}
@@ -190,9 +192,16 @@ class _Interruptible:
         for number, handler in self._old.items():
             signal.signal(number, handler)
 
-    def _handle(self, number: int, _: Any) -> None:
+    def _handle(self, number: int, frame: Any) -> None:
         self.interrupted = True
         self.terminated |= number == signal.SIGTERM
+        where = None if frame is None else frame.f_globals.get("__name__")
+        if where in ("queue", "threading") and self._delays:
+            # An exception here could leave a lock locked that the clean-up waits for, such as that
+            # of a pool of connections: come again in a moment.
+            self._delays -= 1
+            _thread.start_new_thread(_again, (signal.Signals(number),))
+            return
         raise KeyboardInterrupt
 
     def code(self, code: int) -> int:
@@ -237,18 +246,18 @@ def repeated_interrupt(otherwise: Callable[[Any], object]) -> Callable[[Any], ob
         if not issubclass(lost.exc_type, KeyboardInterrupt):
             otherwise(lost)
             return
-        again = threading.Timer(0.05, _interrupt)
-        again.daemon = True
-        again.start()
+        _thread.start_new_thread(_again, (signal.SIGINT, 0.05))
 
     return hook
 
 
-def _interrupt() -> None:
+def _again(number: signal.Signals, seconds: float = 0.01) -> None:
+    """Send a signal to the main thread once more."""
+    time.sleep(seconds)
     if hasattr(signal, "pthread_kill"):  # which also ends a wait
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
     else:
-        _thread.interrupt_main()
+        _thread.interrupt_main(number)
 
 
 def _tell_of_table(error: TableError) -> None:
