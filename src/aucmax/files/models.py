@@ -11,7 +11,6 @@ from os import PathLike
 from typing import Any
 
 import sklearn
-import skops.io
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import (
     GroupKFold,
@@ -91,7 +90,7 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     except ValueError as error:
         raise ValueError(f"the model cannot be saved: {error}") from None
     body = _dumps(model)
-    unknown = sorted(set(skops.io.get_untrusted_types(data=body)) - set(_TRUSTED))
+    unknown = _unknown_types(body)
     if unknown:
         raise ValueError(
             f"the model holds {unknown[0]}, which a model file cannot carry; save models made of "
@@ -103,8 +102,26 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     pack(path, _KIND, json.dumps(head).encode() + b"\n" + body)
 
 
+# Importing skops takes a third of a second, which commands without a model need not wait for.
+
+
 def _dumps(model: Any) -> bytes:
-    return skops.io.dumps(copy.deepcopy(model))
+    from skops.io import dumps
+
+    return dumps(copy.deepcopy(model))
+
+
+def _loads(body: bytes) -> Any:
+    from skops.io import loads
+
+    return loads(body, trusted=_TRUSTED)
+
+
+def _unknown_types(body: bytes) -> list[str]:
+    """Return the types in an archive that a model may not have."""
+    from skops.io import get_untrusted_types
+
+    return sorted(set(get_untrusted_types(data=body)) - set(_TRUSTED))
 
 
 def _check(part: Any) -> None:
@@ -143,7 +160,7 @@ def load(path: str | PathLike[str]) -> Any:
     head, _, body = unpack(path, _KIND).partition(b"\n")
     try:
         json.loads(head)
-        unknown = sorted(set(skops.io.get_untrusted_types(data=body)) - set(_TRUSTED))
+        unknown = _unknown_types(body)
     except Exception as error:
         raise _unreadable(path, error) from error
     if unknown:
@@ -152,7 +169,7 @@ def load(path: str | PathLike[str]) -> Any:
             "was loaded."
         )
     try:
-        model = skops.io.loads(body, trusted=_TRUSTED)
+        model = _loads(body)
         if not isinstance(model, BaseEstimator):
             raise ValueError(f"it holds a {type(model).__name__}, not an estimator")
         _check(model)
