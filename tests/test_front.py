@@ -14,7 +14,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.compose import ColumnTransformer
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
+from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_diabetes, load_wine
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
@@ -141,7 +141,7 @@ def test_train_tunes_unless_a_setting_is_given(tmp_path, good):
     assert "not tuned" in text
     assert "--alpha, --solver given" in text
     assert json.loads(good("train", path, "-o", model, *FIT, "--json"))["tuned"] is False
-    expected = AUCClassifier(0.01, random_state=0).get_params()
+    expected = AUCClassifier(0.01, random_state=0, positive="fraud").get_params()
     assert {**load(model).get_params(), "callback": None} == expected
 
 
@@ -655,3 +655,65 @@ def test_a_model_without_names_can_only_leave_columns_out(tmp_path, run, pasted)
     assert code == 2
     assert "column 'note' holds 'red', which is not a number" in err
     assert "reads it" not in err
+
+
+# ---- one door for all commands
+
+
+def test_a_saved_model_speaks_the_labels_of_the_file(tmp_path, good):
+    columns, y = customers()
+    table = pd.DataFrame(columns)[["rooms", "colour", "x"]].assign(state=y)
+    table.to_csv(tmp_path / "a.csv", index=False)
+    fit = ("train", tmp_path / "a.csv", "-o", tmp_path / "m", "--target", "state", *FIT)
+    good(*fit, "--one-hot", "--impute", "--positive", "no")
+    model = load(tmp_path / "m")
+    assert model.classes_.tolist() == ["yes", "no"]
+    assert model[-1].target_name_ == "state"
+    assert model.feature_names_in_.tolist() == ["rooms", "colour", "x"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # names go in, so nothing needs to be told
+        predicted = model.predict(table.drop(columns="state")[["x", "rooms", "colour"]])
+        assert set(predicted) == {"yes", "no"}
+        again = model.predict(pl.from_pandas(table.drop(columns="state")))
+    assert predicted.tolist() == again.tolist()
+    written = list(csv.DictReader(io.StringIO(good("score", tmp_path / "m", tmp_path / "a.csv"))))
+    assert [row["label"] for row in written] == predicted.tolist()
+
+
+def test_every_command_opens_data_sets_by_name(tmp_path, good, bad, monkeypatch):
+    monkeypatch.setenv("AUCMAX_DATA", str(tmp_path))
+    monkeypatch.setenv("AUCMAX_CACHE", str(tmp_path / "cache"))
+    rng = np.random.default_rng(0)
+    y = np.repeat([-1, 1], [555, 307])
+    dump_svmlight_file(
+        rng.random((862, 2)) + 0.2 * y[:, None], y, str(tmp_path / "fourclass_scale"),
+        zero_based=False,
+    )  # fmt: skip
+    model = tmp_path / "m"
+    good("train", "fourclass", "-o", model, "--scale", "unit-norm", *FIT)
+    assert [name for name, _ in load(model).steps] == ["unit_norm", "model"]
+    report = json.loads(good("evaluate", model, "fourclass", "--logistic", "fourclass", "--json"))
+    assert (report["rows"], report["positives"], report["positive"]) == (862, 307, 1)
+    assert len(good("score", model, "fourclass").splitlines()) == 863
+    assert "--target is for files; fourclass is a data set" in bad(
+        "evaluate", model, "fourclass", "--target", "x"
+    )
+    table = pd.DataFrame({"a": rng.random(40), "label": [0, 1] * 20})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    good("train", tmp_path / "a.csv", "-o", tmp_path / "named", *FIT)
+    assert "has 2 features without names, and the model was trained on other columns" in bad(
+        "score", tmp_path / "named", "fourclass"
+    )
+
+
+def test_halves_of_many_labels_are_classes_in_every_command(tmp_path, good, bad):
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    path = tmp_path / "three.svm"
+    dump_svmlight_file(rng.normal(size=(90, 2)) + y[:, None], y, str(path), zero_based=False)
+    even = ("--binarize", "even-odd")
+    report = json.loads(good("train", path, "-o", tmp_path / "m", *even, *FIT, "--json"))
+    assert (report["positives"], report["positive"], report["negative"]) == (60, "even", "odd")
+    report = json.loads(good("evaluate", tmp_path / "m", path, *even, "--json"))
+    assert (report["positives"], report["positive"]) == (60, "even")
+    assert "no label 'even'" in bad("evaluate", tmp_path / "m", path)

@@ -8,8 +8,8 @@ import numpy as np
 
 from aucmax.basics.progress import Working
 from aucmax.cli import _compare_text
-from aucmax.cli._data import TwoClasses
 from aucmax.cli._shared import command_line
+from aucmax.cli.front import LabelledRows, rows_described
 from aucmax.experiments.contestants import LOGISTIC, Setting
 from aucmax.experiments.runs import REFERENCE_TOL, Measure, Run, Split, course
 from aucmax.report.text import auc_text
@@ -20,7 +20,7 @@ __all__ = ["write"]
 def write(
     path: Path,
     report: dict[str, Any],
-    rows: TwoClasses,
+    rows: LabelledRows,
     runs: list[Run],
     parts: list[Split],
     setting: Setting,
@@ -51,10 +51,10 @@ def write(
     ran = [run for run in runs if run.error is None]
     sections.append(_curves(report, rows, ran, parts))
     plural = "" if len(parts) == 1 else "s"
-    facts = [("data", rows.described()), ("splits", f"{len(parts)}, {report['splitting']}")]
+    facts = [("data", rows_described(report)), ("splits", f"{len(parts)}, {report['splitting']}")]
     page = Page(
         f"Algorithms compared on {rows.name}",
-        f"{rows.described()}. {len(parts)} split{plural}, {report['splitting']}, into "
+        f"{rows_described(report)}. {len(parts)} split{plural}, {report['splitting']}, into "
         f"{_compare_text.sizes_text(report)}, the same for all.",
         [*sections, *_convergence(ran, rows, parts[0], setting, now)],
         provenance=provenance(command_line(), facts, setting.seed),
@@ -62,7 +62,7 @@ def write(
     write_page(page, path)
 
 
-def _curves(report: dict[str, Any], rows: TwoClasses, done: list[Run], parts: list[Split]) -> Any:
+def _curves(report: dict[str, Any], rows: LabelledRows, done: list[Run], parts: list[Split]) -> Any:
     from aucmax.report import curves, figures
     from aucmax.report.page import Section
 
@@ -103,7 +103,7 @@ def _curves(report: dict[str, Any], rows: TwoClasses, done: list[Run], parts: li
 
 
 def _convergence(
-    done: list[Run], rows: TwoClasses, part: Split, setting: Setting, now: Working
+    done: list[Run], rows: LabelledRows, part: Split, setting: Setting, now: Working
 ) -> list[Any]:
     """The way of each solver to the optimum, on the first split, from a run of its own."""
     from aucmax.report import figures

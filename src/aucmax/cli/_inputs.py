@@ -1,7 +1,7 @@
 """What a saved model takes in: which columns of a file, and what each of them holds.
 
-`train` writes it into the model. A scikit-learn pipeline that was fitted to a data frame in Python
-tells by its fitted transformers, and gets a data frame again.
+A `TableEncoder` in front of a model knows it. A scikit-learn pipeline that was fitted to a data
+frame in Python tells by its fitted transformers, and gets a data frame again.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
+
+from aucmax.datasets.bunch import frame
+from aucmax.estimators.encoder import TableEncoder
 
 __all__ = ["Inputs", "inputs_of"]
 
@@ -68,7 +71,7 @@ class Inputs:
     def given(self, rows: Bunch) -> Any:
         """The rows in the form that the model takes."""
         if not self.frame:
-            return rows.data
+            return frame(rows) if self.arguments["columns"] else rows.data
         try:
             import pandas as pd
         except ImportError:
@@ -76,12 +79,12 @@ class Inputs:
                 "the model was fitted to a data frame; scoring a file with it needs pandas "
                 "(pip install pandas)."
             ) from None
-        frame = {}
+        columns = {}
         for column, values in zip(self.frame, rows.data.T, strict=True):
             seen = _values(column, values)
             # said, since pandas would turn None among strings into NaN
-            frame[column.name] = pd.Series(seen, dtype=seen.dtype)
-        return pd.DataFrame(frame)
+            columns[column.name] = pd.Series(seen, dtype=seen.dtype)
+        return pd.DataFrame(columns)
 
 
 def inputs_of(model: Any) -> Inputs:
@@ -94,13 +97,15 @@ def inputs_of(model: Any) -> Inputs:
     """
     seen = getattr(model, "feature_names_in_", None)
     names = None if seen is None else [str(name) for name in seen]
-    source = getattr(model, "source_", None)
     arguments: dict[str, Any] = {"columns": names, "n_features": int(model.n_features_in_)}
-    if isinstance(source, dict):
-        arguments |= {name: source[name] for name in ("text", "missing", "dates") if name in source}
+    first = model[0] if hasattr(model, "steps") else model
+    if isinstance(first, TableEncoder):
+        arguments |= {"text": first.text, "missing": first.missing, "dates": first.dates or {}}
         return Inputs(arguments)
-    if names is None or not hasattr(model, "steps"):
+    if names is None:
         return Inputs(arguments)
+    if first is model:
+        return Inputs({**arguments, "text": (), "missing": False, "dates": {}})
     by_name: dict[str, Column] = {}
     for column in _columns(model, names):
         known = by_name.get(column.name)

@@ -20,7 +20,17 @@ import typer
 
 from aucmax.datasets.files import Piped
 
-__all__ = ["FLAGS", "Format", "Judging", "Learning", "Reading", "given_file", "spread"]
+__all__ = [
+    "FLAGS",
+    "DataArgument",
+    "Format",
+    "Judging",
+    "Learning",
+    "Reading",
+    "Scale",
+    "given_file",
+    "spread",
+]
 
 _PANEL = "How the file is read"
 
@@ -49,6 +59,23 @@ class Format(StrEnum):
     tsv = "tsv"
     parquet = "parquet"
     svmlight = "svmlight"
+
+
+class Scale(StrEnum):
+    """What is done to the rows first."""
+
+    none = "none"
+    unit_norm = "unit-norm"
+
+
+DataArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A file (.csv, .tsv, .parquet, else svmlight text; also .gz, .bz2, .xz), - for "
+        "standard input, or a name that 'aucmax datasets' lists.",
+    ),
+]
 
 
 def _option(*flags: str, help: str, **more: Any) -> Any:
@@ -124,6 +151,14 @@ class Judging(Reading):
             "of a column that is no feature then.",
         ),
     ] = None
+    binarize: Annotated[
+        str | None,
+        _option(
+            "--binarize",
+            metavar="HOW",
+            help="Two classes out of many: even-odd, first-half, or random-halves:SEED.",
+        ),
+    ] = None
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of `datasets.read` that say the same."""
@@ -186,6 +221,9 @@ class Learning(Judging):
             "test on what comes next. The column is no feature then.",
         ),
     ] = None
+    scale: Annotated[
+        Scale, _option("--scale", help="unit-norm divides each row by its length.")
+    ] = Scale.none
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of `datasets.read` that say the same."""
@@ -199,8 +237,10 @@ class Learning(Judging):
         }
 
 
-def given_file(path: Path | str) -> Any:
+def given_file(path: Path | str | Piped) -> Any:
     """The file of a command line, or standard input, which is called ``-`` there."""
+    if isinstance(path, Piped):
+        return path
     return Piped(sys.stdin.buffer, "standard input") if str(path) == "-" else Path(path)
 
 

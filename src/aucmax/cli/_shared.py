@@ -25,14 +25,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from sklearn.utils import Bunch
 from typer.core import TyperGroup
 
-from aucmax import datasets
 from aucmax.basics.errors import DataWarning, ModelFileError
 from aucmax.basics.progress import working
-from aucmax.cli._inputs import inputs_of
-from aucmax.cli._options import FLAGS, Reading
+from aucmax.cli._options import FLAGS
 from aucmax.datasets.obstacles import TableError
 from aucmax.files import models as persist
 from aucmax.metrics import AUCTest
@@ -43,7 +40,6 @@ __all__ = [
     "OneLineErrors",
     "check_folder",
     "check_html",
-    "class_names",
     "command_line",
     "console",
     "counted",
@@ -51,10 +47,11 @@ __all__ = [
     "few_positives",
     "help_of",
     "interrupted",
+    "listed",
+    "listed_numbers",
     "load_model",
     "pairs_table",
     "print_json",
-    "read_for",
     "repeated_interrupt",
     "scores_of",
     "tell",
@@ -76,6 +73,19 @@ def help_of(command: Callable[..., None]) -> str:
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     flowing = (p if p.startswith(" ") else " ".join(p.split()) for p in paragraphs)
     return "\n\n".join(flowing)
+
+
+def listed(text: str) -> list[str]:
+    """Words separated by commas, without the space around them."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def listed_numbers(text: str | None, flag: str) -> list[float] | None:
+    """Numbers separated by commas, as an option has them; None if nothing was given."""
+    try:
+        return None if text is None else [float(part) for part in listed(text)]
+    except ValueError:
+        raise ValueError(f"{flag} takes numbers separated by commas; got {text!r}.") from None
 
 
 # ---- the command line as it was given
@@ -406,35 +416,12 @@ def load_model(path: Path) -> Any:
     return model
 
 
-def class_names(model: Any) -> tuple[Any, Any]:
-    """The labels of the negative and the positive class, as the training file had them."""
-    source = getattr(model, "source_", None)
-    if isinstance(source, dict):
-        return source["negative"], source["positive"]
-    negative, positive = np.asarray(model.classes_).tolist()
-    return negative, positive
-
-
 def feature_names(model: Any) -> list[str] | None:
     """The names of the model's features, if it has them."""
     names = getattr(model, "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
 
 
-def read_for(model: Any, path: Any, reading: Reading, *, labels: str) -> Bunch:
-    """Read rows for a model: its features by name where it has names, by position where not."""
-    arguments = reading.arguments()
-    if arguments["target"] is None:
-        arguments["target"] = (getattr(model, "source_", None) or {}).get("target")
-    inputs = inputs_of(model)
-    rows = datasets.read(path, **arguments, **inputs.arguments, labels=labels)
-    rows.data = inputs.given(rows)
-    return rows
-
-
 def scores_of(model: Any, X: Any) -> np.ndarray:
-    """Scores of rows whose columns `read_for` has put in the model's order."""
-    with warnings.catch_warnings():
-        # scikit-learn asks for a data frame wherever a model knows its features' names
-        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
-        return np.asarray(model.decision_function(X), dtype=np.float64)
+    """Return the scores of rows in the form that the model takes."""
+    return np.asarray(model.decision_function(X), dtype=np.float64)

@@ -1,6 +1,5 @@
 """``aucmax compare``: several algorithms on the same repeated splits of one data set."""
 
-import dataclasses
 import warnings
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -11,18 +10,7 @@ from rich.table import Table
 
 from aucmax.basics.progress import Working
 from aucmax.cli import _compare_page, _compare_text
-from aucmax.cli._data import (
-    Binarize,
-    DataArgument,
-    Scale,
-    ScaleOption,
-    TwoClasses,
-    described,
-    prepared,
-    two_classes,
-    words,
-)
-from aucmax.cli._options import Learning, given_file
+from aucmax.cli._options import DataArgument, Learning, given_file
 from aucmax.cli._shared import (
     Html,
     Json,
@@ -31,10 +19,12 @@ from aucmax.cli._shared import (
     counted,
     few_positives,
     interrupted,
+    listed,
     print_json,
     tell,
     working,
 )
+from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
 from aucmax.experiments.contestants import CONTESTANTS, Setting, contestants_named
 from aucmax.experiments.runs import (
     Measure,
@@ -91,10 +81,8 @@ def compare(
         float,
         typer.Option(help="From 0 (features as given) to 1 (features of equal spread)."),
     ] = 0.0,
-    scale: ScaleOption = Scale.none,
     tol: Annotated[float, typer.Option(help="Optimality at which to stop.")] = 1e-4,
     max_iter: Annotated[int, typer.Option(help="Most iterations or epochs.")] = 1000,
-    binarize: Binarize = None,
     html: Html = None,
     as_json: Json = False,
 ) -> None:
@@ -131,9 +119,7 @@ def compare(
     setting = Setting(alpha, l1_ratio, loss, standardize, tol, max_iter, seed)
     setting.check()
     with working(f"reading {given_file(data).name}", as_json):
-        rows = two_classes(data, reading, binarize)
-        _, _, X = prepared(rows, reading, scale)
-        rows = dataclasses.replace(rows, X=X)
+        rows = labelled_rows(data, reading)
         parts = splits_of(rows, splits, test_size, seed)
     _warn_of_few(rows, parts[0])
     runs = [_run(name, setting) for name in names]
@@ -151,7 +137,7 @@ def compare(
         if stopped:
             raise interrupted("no algorithm is done with a split") from None
         raise ValueError(f"none of the algorithms ran; {runs[0].name}: {runs[0].error}")
-    report = _report(rows, runs, reference, parts, setting, scale)
+    report = _report(rows, runs, reference, parts, setting, reading.scale.value)
     report["interrupted"] = stopped
     if html is not None and not stopped:
         with working("drawing the report", as_json) as now:
@@ -174,7 +160,7 @@ def _run(name: str, setting: Setting) -> Run:
 
 
 def _splits_run(
-    runs: list[Run], rows: TwoClasses, parts: list[Split], setting: Setting, now: Working
+    runs: list[Run], rows: LabelledRows, parts: list[Split], setting: Setting, now: Working
 ) -> Iterator[int]:
     """Run all algorithms on one split after the other; yield its number after each."""
     able = [run for run in runs if run.status == "done"]
@@ -202,7 +188,7 @@ def _splits_run(
         yield part.number
 
 
-def _warn_of_few(rows: TwoClasses, part: Split) -> None:
+def _warn_of_few(rows: LabelledRows, part: Split) -> None:
     test = rows.is_positive[part.test]
     few_positives(int(test.sum()), len(test), "test row")
 
@@ -222,7 +208,7 @@ def _named(solvers: str | None, option: str = "--solvers") -> list[str]:
     if solvers is None:
         return list(CONTESTANTS)
     try:
-        names = contestants_named(words(solvers))
+        names = contestants_named(listed(solvers))
     except ValueError as error:
         raise ValueError(f"{option}: {error}") from None
     if not names:
@@ -245,12 +231,12 @@ def _reference(against: str | None, names: list[str]) -> str | None:
 
 
 def _report(
-    rows: TwoClasses,
+    rows: LabelledRows,
     runs: list[Run],
     reference: str | None,
     parts: list[Split],
     setting: Setting,
-    scale: Scale,
+    scale: str,
 ) -> dict[str, Any]:
     done = [run for run in runs if run.error is None]
     first = next((run for run in done if reference in (None, run.name)), None)
@@ -285,7 +271,7 @@ def _report(
         "l1_ratio": setting.l1_ratio,
         "loss": setting.loss,
         "standardize": setting.standardize,
-        "scale": scale.value,
+        "scale": scale,
         "tol": setting.tol,
         "max_iter": setting.max_iter,
         "against": None if first is None else first.name,
@@ -300,7 +286,7 @@ def _report(
 
 def _print(report: dict[str, Any]) -> None:
     screen = console()
-    screen.print(described(report), soft_wrap=True)
+    screen.print(rows_described(report), soft_wrap=True)
     plural = "" if report["splits"] == 1 else "s"
     screen.print(
         f"{report['splits']} split{plural}, {report['splitting']}: "

@@ -11,20 +11,7 @@ import numpy as np
 import typer
 from rich.table import Table
 
-from aucmax.cli._columns import in_front, keep_names, source_of
-from aucmax.cli._data import (
-    Binarize,
-    DataArgument,
-    Scale,
-    ScaleOption,
-    TwoClasses,
-    described,
-    numbers,
-    prepared,
-    two_classes,
-    words,
-)
-from aucmax.cli._options import Learning, given_file
+from aucmax.cli._options import DataArgument, Learning, given_file
 from aucmax.cli._shared import (
     Html,
     Json,
@@ -35,10 +22,13 @@ from aucmax.cli._shared import (
     counted,
     few_positives,
     interrupted,
+    listed,
+    listed_numbers,
     pairs_table,
     print_json,
     working,
 )
+from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
 from aucmax.estimators import AUCClassifierCV
 from aucmax.estimators.folds import Pairs
 from aucmax.estimators.selection import Grid, SearchProgress, best_cell
@@ -91,8 +81,6 @@ def cv(
     ] = None,
     tol: Annotated[float, typer.Option(help="Optimality at which to stop.")] = 1e-4,
     max_iter: Annotated[int, typer.Option(help="Most iterations of a fit.")] = 1000,
-    scale: ScaleOption = Scale.none,
-    binarize: Binarize = None,
     html: Html = None,
     as_json: Json = False,
 ) -> None:
@@ -115,46 +103,39 @@ def cv(
     check_folder(output, Path(data))
     check_html(html)
     settings: dict[str, Any] = {
-        "alphas": numbers(alphas, "--alphas"),
-        "l1_ratios": numbers(l1_ratios, "--l1-ratios"),
-        "standardize": numbers(standardize, "--standardize"),
-        "losses": list(DEFAULT_LOSSES) if losses is None else words(losses),
+        "alphas": listed_numbers(alphas, "--alphas"),
+        "l1_ratios": listed_numbers(l1_ratios, "--l1-ratios"),
+        "standardize": listed_numbers(standardize, "--standardize"),
+        "losses": list(DEFAULT_LOSSES) if losses is None else listed(losses),
     }
-    with working(f"reading {given_file(data).name}", as_json) as now:
-        rows = two_classes(data, reading, binarize)
-        rarest = min(np.unique(rows.y, return_counts=True)[1])
-        if rarest < folds:
-            raise ValueError(
-                f"{data}: the rarer class has {counted(int(rarest), 'row')}, fewer than the "
-                f"{folds} folds; use --folds."
-            )
-        now("preparing the rows")
-        front, unit_norm, X = prepared(rows, reading, scale)
+    with working(f"reading {given_file(data).name}", as_json):
+        rows = labelled_rows(data, reading)
+    if rows.rarest < folds:
+        raise ValueError(
+            f"{data}: the rarer class has {counted(rows.rarest, 'row')}, fewer than the "
+            f"{folds} folds; use --folds."
+        )
     few_positives(int(rows.is_positive.sum()), len(rows.y), "row")
     reached: list[SearchProgress] = []
     parts = folds_of(rows, folds, seed)
     model = AUCClassifierCV(
         **settings, cv=parts, n_jobs=jobs, tol=tol, max_iter=max_iter, verbose=not as_json,
-        callback=reached.append,
+        callback=reached.append, positive=rows.positive_label,
     )  # fmt: skip
     started = time.perf_counter()
     try:
-        tuned = model.fit(X, rows.y, rows.weight)
+        tuned = model.fit(rows.named(), rows.y, rows.weight)
     except KeyboardInterrupt:
         raise _interrupted(reached, rows, as_json) from None
     seconds = time.perf_counter() - started
-    best = tuned.best_estimator_
-    keep_names(best, rows.source, front)
-    report = _report(rows, tuned, parts, scale, seed, X.shape[1])
+    report = _report(rows, tuned, parts, reading.scale.value, seed)
     report["seconds"] = seconds
     if output is not None:
-        whole = in_front(front, best, unit_norm)
-        whole.source_ = source_of(rows, reading, front=whole is not best)
-        save(whole, output)
+        save(rows.whole(tuned.best_estimator_), output)
         report["model"] = str(output)
     if html is not None:
         with working("writing the report", as_json):
-            _write_page(html, report, rows, X, parts, best)
+            _write_page(html, report, rows, parts, tuned.best_estimator_)
         report["html"] = str(html)
     if as_json:
         print_json(report)
@@ -162,7 +143,7 @@ def cv(
         _print(report)
 
 
-def folds_of(rows: TwoClasses, folds: int, seed: int) -> Pairs:
+def folds_of(rows: LabelledRows, folds: int, seed: int) -> Pairs:
     """Row numbers of the folds, both classes in every training part.
 
     Raises
@@ -171,7 +152,7 @@ def folds_of(rows: TwoClasses, folds: int, seed: int) -> Pairs:
         There are too few groups, or too few rows of a class in one of them.
     """
     try:
-        parts = rows.folding.folds(rows.y, folds, seed)
+        parts = rows.folding.folds(rows.is_positive, folds, seed)
     except ValueError as error:
         raise ValueError(f"{rows.name}: {error}") from None
     for k, (train, _) in enumerate(parts, 1):
@@ -183,7 +164,7 @@ def folds_of(rows: TwoClasses, folds: int, seed: int) -> Pairs:
     return parts
 
 
-def _interrupted(reached: list[SearchProgress], rows: TwoClasses, as_json: bool) -> typer.Exit:
+def _interrupted(reached: list[SearchProgress], rows: LabelledRows, as_json: bool) -> typer.Exit:
     """Print what the folds that are done have given; return what ends the command."""
     done = int(reached[-1].finished.sum()) if reached else 0
     if not done:
@@ -226,12 +207,11 @@ def _lines(grid: Grid, paths: np.ndarray, smoothed: bool) -> list[dict[str, Any]
 
 
 def _report(
-    rows: TwoClasses,
+    rows: LabelledRows,
     tuned: Any,
     parts: Pairs,
-    scale: Scale,
+    scale: str,
     seed: int,
-    n_features: int,
 ) -> dict[str, Any]:
     paths = np.asarray(tuned.auc_path_)
     tried = Grid(tuned.losses, tuned.standardize, tuned.l1_ratios, tuned.alphas_[0])
@@ -247,12 +227,10 @@ def _report(
     at = line["best"] = int(np.argmin(np.abs(line["alphas"] - tuned.alpha_)))
     return {
         **rows.facts(),
-        "features": n_features,
-        "columns": int(rows.X.shape[1]),
         "folds": len(parts),
         "folding": rows.folding.words,
         "seed": seed,
-        "scale": scale.value,
+        "scale": scale,
         "smoothed": tuned.alphas is None,
         "settings_tried": int(np.isfinite(paths).any(axis=0).sum()),
         **chosen,
@@ -317,7 +295,7 @@ def _axis(report: dict[str, Any]) -> tuple[float, float]:
 
 def _print(report: dict[str, Any]) -> None:
     screen = console()
-    screen.print(described(report), soft_wrap=True)
+    screen.print(rows_described(report), soft_wrap=True)
     screen.print(
         f"{report['folds']} folds, {report['folding']}; "
         f"{counted(report['settings_tried'], 'setting')}, {report['seconds']:.2f} seconds\n"
@@ -393,8 +371,7 @@ def _best_of(line: dict[str, Any]) -> tuple[str, str, str]:
 def _write_page(
     path: Path,
     report: dict[str, Any],
-    rows: TwoClasses,
-    X: Any,
+    rows: LabelledRows,
     parts: Pairs,
     best: Any,
 ) -> None:
@@ -447,14 +424,14 @@ def _write_page(
         "spread of the AUC itself is in the table. The AUC axis does not start at 0.",
         floor=_axis(report)[0],
     )
-    facts = [("data", described(report)), ("folds", f"{report['folds']}, {report['folding']}")]
+    facts = [("data", rows_described(report)), ("folds", f"{report['folds']}, {report['folding']}")]
     page = Page(
         f"Tuned on {rows.name}",
-        f"{described(report)}. Every setting was tried on the same {report['folds']} folds.",
+        f"{rows_described(report)}. Every setting was tried on the same {report['folds']} folds.",
         [
             Section("Results", tables=[chosen]),
             Section("AUC over alpha", drawings=[drawing], tables=[each]),
-            _curves(rows, X, parts, best),
+            _curves(rows, parts, best),
         ],
         provenance=provenance(command_line(), facts, report["seed"]),
     )
@@ -480,7 +457,7 @@ def _paired_spread(aucs: np.ndarray, at_choice: np.ndarray) -> np.ndarray:
         return np.asarray(np.nanstd(aucs - at_choice[:, None], axis=0, ddof=1))
 
 
-def _curves(rows: TwoClasses, X: Any, parts: Pairs, best: Any) -> Any:
+def _curves(rows: LabelledRows, parts: Pairs, best: Any) -> Any:
     """Curves of the held-out rows, from the chosen settings fitted to each training part."""
     from sklearn.base import clone
 
@@ -494,9 +471,11 @@ def _curves(rows: TwoClasses, X: Any, parts: Pairs, best: Any) -> Any:
             weights = (
                 (None, None) if rows.weight is None else (rows.weight[train], rows.weight[test])
             )
-            model = clone(best).fit(X[train], rows.y[train], weights[0])
+            model = clone(best).fit(rows.X[train], rows.y[train], weights[0])
         if len(np.unique(rows.y[test])) == 2:
-            pairs.append((rows.is_positive[test], model.decision_function(X[test]), weights[1]))
+            pairs.append(
+                (rows.is_positive[test], model.decision_function(rows.X[test]), weights[1])
+            )
     band = "Band: one standard deviation of the folds to either side."
     return Section(
         "Curves on held-out rows",

@@ -11,28 +11,23 @@ import typer
 from rich.table import Table
 
 from aucmax import metrics
-from aucmax.cli._columns import front_of
-from aucmax.cli._data import check_weights, weighted
 from aucmax.cli._options import Judging, given_file
 from aucmax.cli._shared import (
     Html,
     Json,
     check_folder,
     check_html,
-    class_names,
     command_line,
     console,
     counted,
     few_positives,
     load_model,
     print_json,
-    read_for,
     scores_of,
-    tell,
     verdict,
     working,
 )
-from aucmax.datasets import find_label
+from aucmax.cli.front import encoding_of, rows_for, two_labels_for
 from aucmax.report.text import auc_text, difference_text, interval_text, p_text
 
 if TYPE_CHECKING:
@@ -46,7 +41,9 @@ def evaluate(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="Rows and labels the model has not seen; - for standard input."
+            metavar="FILE",
+            help="Rows and labels the model has not seen: a file, - for standard input, or a data "
+            "set known by name.",
         ),
     ],
     reading: Judging,
@@ -107,25 +104,23 @@ def evaluate(
     with working(f"reading {source.name}", as_json) as now:
         fitted = load_model(model)
         # read per model: each finds its own features, by name
-        table = read_for(fitted, source, reading, labels="required")
-        is_positive, label = _positives(fitted, source, table.target, reading.positive)
-        check_weights(table.weight, is_positive, source)
+        table = rows_for(fitted, source, reading, labels="required")
+        is_positive, label = two_labels_for(fitted, source, table, reading)
         few_positives(int(is_positive.sum()), len(is_positive), "row")
         scores = {_title(model, other): scores_of(fitted, table.data)}
         if other is not None:
             second = load_model(other)
-            X = read_for(second, source, reading, labels="none").data
+            X = rows_for(second, source, reading, labels="none").data
             name = _title(other, model)
             scores[f"{name} (again)" if name in scores else name] = scores_of(second, X)
         if logistic is not None:
             from aucmax.experiments.rivals import BalancedLogisticRegression
 
             now(f"tuning logistic regression on {logistic.name}")
-            rows = read_for(fitted, logistic, reading, labels="required")
-            y, _ = _positives(fitted, logistic, rows.target, reading.positive)
-            check_weights(rows.weight, y, logistic)
+            rows = rows_for(fitted, logistic, reading, labels="required")
+            y, _ = two_labels_for(fitted, logistic, rows, reading)
             # text and missing values reach the rival as they reach the model
-            ready = front_of(fitted)
+            ready = encoding_of(fitted)
             rival = BalancedLogisticRegression(random_state=seed)
             rival.fit(ready(rows.data), y, rows.weight)
             scores["logistic regression"] = rival.decision_function(ready(table.data))
@@ -136,7 +131,7 @@ def evaluate(
         if html is not None:
             now("drawing the report")
             # as the fit saw them, each value of a text column one
-            width, weight = front_of(fitted)(table.data[:1]).shape[1], table.weight
+            width, weight = encoding_of(fitted)(table.data[:1]).shape[1], table.weight
             page = _page(report, is_positive, scores, weight, width, seed, logistic)
         # both files are written when all else is done
         if plot is not None:
@@ -162,32 +157,6 @@ def evaluate(
 def _title(path: Path, beside: Path | None) -> str:
     """The file's name, or its whole path where the other model has the same name."""
     return str(path) if beside is not None and beside.name == path.name else path.name
-
-
-def _positives(model: Any, path: Any, y: Any, positive: str | None) -> tuple[np.ndarray, Any]:
-    """Which rows are positive, and the label that says so in the file."""
-    known = class_names(model)
-    labels = np.unique(y).tolist()
-    wanted = known[1] if positive is None else positive
-    try:
-        label = find_label(y, wanted)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}; choose the positive one with --positive.") from None
-    others = [other for other in labels if other != label]
-    if not others:
-        raise ValueError(
-            f"{path}: all rows have the label {label}; an AUC needs rows of two classes."
-        )
-    if positive is not None and label == known[0]:
-        tell("warning", f"the model ranks {known[1]} first, and is now measured for {label}")
-    rest = known[0] == f"not {known[1]}"
-    if positive is None and not rest and others != [known[0]]:
-        strange = next(other for other in others if other != known[0])
-        raise ValueError(
-            f"{path}: the label {strange} is none of the model's ({known[0]} and {known[1]}); "
-            "say which label is positive with --positive LABEL."
-        )
-    return np.asarray(y) == label, label
 
 
 def _report(
@@ -317,7 +286,7 @@ def _page(
     return Page(
         f"How well {next(iter(scores))} ranks {Path(report['file']).name}",
         f"{counted(report['rows'], 'row')}, {report['positives']:,} of them positive "
-        f"({100 * share:.3g} %; label {report['positive']}){weighted(report['weight'])}."
+        f"({100 * share:.3g} %; label {report['positive']}){_weighted(report)}."
         + " The counts under the curves are of rows, each as one."
         * (weight is not None),
         [
@@ -327,6 +296,10 @@ def _page(
         [operating_points(name, is_positive, score) for name, score in scores.items()],
         provenance(command_line(), [data], None if logistic is None else seed),
     )
+
+
+def _weighted(report: dict[str, Any]) -> str:
+    return f", weighted by {report['weight']}" if report["weight"] else ""
 
 
 def _measures(report: dict[str, Any]) -> list[tuple[str, Callable[[dict[str, Any]], str]]]:
@@ -370,7 +343,7 @@ def _print(report: dict[str, Any]) -> None:
     screen.print(
         f"{report['rows']:,} rows, {report['positives']:,} of them positive "
         f"({100 * share:.3g} %; label {report['positive']})"
-        f"{weighted(report['weight'])}\n",
+        f"{_weighted(report)}\n",
         soft_wrap=True,
     )
     table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False)

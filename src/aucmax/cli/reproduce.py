@@ -12,12 +12,12 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from aucmax.cli._data import words
 from aucmax.cli._shared import (
     Json,
     command_line,
     console,
     interrupted,
+    listed,
     print_json,
     tell,
     working,
@@ -149,7 +149,7 @@ def _check_figure(name: str, protocol: Tuning, tune_rows: int) -> None:
 
 def _names(data: str | None, chosen: list[Any]) -> list[str]:
     """Return the names given with --data; an error where none of the experiments has one."""
-    given = words(data or "")
+    given = listed(data or "")
     if data is not None and not given:
         raise ValueError("--data names no data set; give names separated by commas.")
     known = dict.fromkeys(source.name for spec in chosen for source in spec.sources)

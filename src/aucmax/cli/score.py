@@ -15,13 +15,12 @@ from aucmax.basics.replacing import replacing
 from aucmax.cli._options import Reading, given_file
 from aucmax.cli._shared import (
     check_folder,
-    class_names,
     counted,
     load_model,
-    read_for,
     scores_of,
     working,
 )
+from aucmax.cli.front import rows_for
 
 __all__ = ["score"]
 
@@ -32,8 +31,9 @@ def score(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Rows to score, - for standard input. CSV and Parquet columns are found by the "
-            "names the model has; further columns do not matter, nor do labels.",
+            help="Rows to score: a file, - for standard input, or a data set known by name. "
+            "CSV and Parquet columns are found by the names the model has; further columns do not "
+            "matter, nor do labels.",
         ),
     ],
     reading: Reading,
@@ -58,10 +58,10 @@ def score(
     source = given_file(file)
     with working(f"reading {source.name}") as now:  # gone before anything comes on stdout
         fitted = load_model(model)
-        X = read_for(fitted, source, reading, labels="none").data
+        X = rows_for(fitted, source, reading, labels="none").data
         now(f"scoring {X.shape[0]} rows")
         scores = scores_of(fitted, X).tolist()
-        names = class_names(fitted)
+        names = fitted.classes_.tolist()
         rows = [(i, value, names[value > 0]) for i, value in enumerate(scores, 1)]
         write = _write_json if as_json else _write_csv
         if output is not None:

@@ -16,7 +16,6 @@ from aucmax.basics.container import unpack
 from aucmax.basics.errors import ModelFileError
 from aucmax.cli._shared import (
     Json,
-    class_names,
     console,
     counted,
     feature_names,
@@ -86,13 +85,13 @@ def _report(model: Any, path: Path, top: int, by: Order) -> dict[str, Any]:
         settings["standardize"] = linear.standardize_
     if not isinstance(settings.get("solver"), (str, type(None))):
         settings["solver"] = " ".join(repr(settings["solver"]).split())
-    negative, positive = class_names(model)
+    negative, positive = np.asarray(model.classes_).tolist()
     return {
         "model": str(path),
         "type": type(model).__name__,
         "positive": positive,
         "negative": negative,
-        "target": (getattr(model, "source_", None) or {}).get("target"),
+        "target": getattr(linear, "target_name_", None),
         "features": len(coef),
         "nonzero": int(np.count_nonzero(coef)),
         "settings": settings,

@@ -9,9 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from aucmax.cli._columns import in_front, keep_names, source_of
-from aucmax.cli._data import DataArgument, TwoClasses, described, prepared, two_classes
-from aucmax.cli._options import Learning, given_file
+from aucmax.cli._options import DataArgument, Learning, given_file
 from aucmax.cli._shared import (
     Json,
     check_folder,
@@ -24,6 +22,7 @@ from aucmax.cli._shared import (
     working,
 )
 from aucmax.cli.cv import folds_of
+from aucmax.cli.front import labelled_rows, rows_described
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.estimators.folds import Folding
 from aucmax.files.models import save
@@ -102,23 +101,23 @@ def train(
         "solver": solver,
     }
     given = {name: value for name, value in settings.items() if value is not None}
-    fixed = AUCClassifier(**given, tol=tol, max_iter=max_iter, random_state=seed)
+    common: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
+    fixed = AUCClassifier(**given, **common, random_state=seed)
     with working(f"reading {given_file(data).name}", as_json):
-        rows = two_classes(data, reading)
-        front, _, X = prepared(rows, reading)
-    facts = {**rows.facts(), "features": int(X.shape[1]), "columns": int(rows.X.shape[1])}
+        rows = labelled_rows(data, reading)
+    facts, X, y = rows.facts(), rows.named(), rows.y
+    common["positive"] = rows.positive_label
     few_positives(facts["positives"], facts["rows"], "row")
-    rarest = min(facts["positives"], facts["rows"] - facts["positives"])
-    folds = rows.folding.most(min(FOLDS, rarest))
+    folds = rows.folding.most(min(FOLDS, rows.rarest))
     started = time.perf_counter()
     how: dict[str, Any] = {"tuned": False}
     if given or folds < 2:
-        with working(f"fitting {described(facts)}", as_json):
-            model = fixed.fit(X, rows.y, rows.weight)
+        with working(f"fitting {rows_described(facts)}", as_json):
+            model = fixed.set_params(**common).fit(X, y, rows.weight)
     else:
         parts = folds_of(rows, folds, seed)
-        search = AUCClassifierCV(cv=parts, tol=tol, max_iter=max_iter, verbose=not as_json)
-        search.fit(X, rows.y, rows.weight)
+        search = AUCClassifierCV(cv=parts, **common, verbose=not as_json)
+        search.fit(X, y, rows.weight)
         model = search.best_estimator_
         how = {
             "tuned": True,
@@ -139,25 +138,15 @@ def train(
         "objective": model.objective_,
         "optimality": model.optimality_,
         "training_auc": auc_interval(
-            rows.y, scores_of(model, X), sample_weight=rows.weight
+            rows.is_positive, scores_of(model, X), sample_weight=rows.weight
         )._asdict(),
         "seconds": time.perf_counter() - started,
     }
-    _save(model, front, rows, reading, output)  # last, so that Ctrl-C leaves no model behind
+    save(rows.whole(model), output)  # last, so that Ctrl-C leaves no model behind
     if as_json:
         print_json(report)
     else:
         _print(report, given)
-
-
-def _save(
-    model: AUCClassifier, front: Any, rows: TwoClasses, reading: Learning, output: Path
-) -> None:
-    keep_names(model, rows.source, front)
-    whole = in_front(front, model)
-    # what the labels were called in the file, for score, evaluate and show
-    whole.source_ = source_of(rows, reading, front=front is not None)
-    save(whole, output)
 
 
 def _print(report: dict[str, Any], given: dict[str, Any]) -> None:
@@ -184,7 +173,7 @@ def _print(report: dict[str, Any], given: dict[str, Any]) -> None:
         )
         tuned = [("not tuned", f"{settings}: {why}")]
     screen = console()
-    screen.print(described(report), soft_wrap=True)
+    screen.print(rows_described(report), soft_wrap=True)
     screen.print(
         pairs_table(
             [

@@ -1,4 +1,7 @@
-"""What `read` and `load` give: rows, labels and names under scikit-learn's words."""
+"""What `read` and `load` give: rows, labels and names under scikit-learn's words.
+
+`Labels` and `frame` give labels and rows their names, for a ``fit`` that keeps them.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,60 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-__all__ = ["rows_and_labels"]
+__all__ = ["Labels", "frame", "rows_and_labels"]
+
+
+class Labels(np.ndarray):
+    """Labels with the name of their column, as a series of pandas has it.
+
+    Parameters
+    ----------
+    values : array-like, shape (n,)
+        The labels.
+    name : str or None
+        Their column.
+    """
+
+    name: str | None = None
+
+    def __new__(cls, values: Any, name: str | None = None) -> Labels:
+        out = np.asarray(values).view(cls)
+        out.name = name
+        return out
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.name = getattr(source, "name", None)
+
+
+def frame(rows: Bunch) -> Any:
+    """Return rows as an Arrow table with the columns' names; as they are where there are none.
+
+    Parameters
+    ----------
+    rows : Bunch
+        What `rows_and_labels` gives.
+
+    Returns
+    -------
+    Table, ndarray or csr_matrix
+        Numbers as float64, gaps as NaN; text with gaps as nulls.
+    """
+    if rows.feature_names is None:
+        return rows.data
+    import pyarrow as pa
+
+    columns = {}
+    for name, values in zip(rows.feature_names, np.asfortranarray(rows.data).T, strict=True):
+        if name in rows.text:
+            words = [value if isinstance(value, str) else None for value in values]
+            columns[name] = pa.array(words, pa.string())
+        else:
+            columns[name] = pa.array(values.astype(np.float64, copy=False))
+    return pa.table(columns)
 
 
 def rows_and_labels(

@@ -36,16 +36,13 @@ WARM_UP_ROWS = 40  # of each class
 
 
 class Labelled(Protocol):
-    """Rows of two classes: ``X``, labels ``y``, which of them are positive, and a name.
+    """Rows ``X`` of two classes, which of them are positive, and a name.
 
     ``weight`` weighs the rows, or is None; ``folding`` says how they may be parted.
     """
 
     @property
     def X(self) -> Any: ...
-
-    @property
-    def y(self) -> np.ndarray: ...
 
     @property
     def is_positive(self) -> np.ndarray: ...
@@ -132,16 +129,16 @@ class Run:
 
 def splits_of(rows: Labelled, splits: int, test_size: float, seed: int) -> list[Split]:
     """Return the splits, both classes in each part."""
-    positives, n = int(rows.is_positive.sum()), len(rows.y)
+    positives, n = int(rows.is_positive.sum()), len(rows.is_positive)
     if min(positives, n - positives) < 2:
         raise ValueError(f"{rows.name}: a split needs two rows of each class.")
     try:
-        parts = rows.folding.splits(rows.y, splits, test_size, seed)
+        parts = rows.folding.splits(rows.is_positive, splits, test_size, seed)
     except ValueError as error:
         raise ValueError(f"{rows.name}: {error}") from None
     for train, test in parts:
         for part in (train, test):
-            if len(np.unique(rows.y[part])) < 2:
+            if len(np.unique(rows.is_positive[part])) < 2:
                 how = f"--test-size {test_size:g} and " * (rows.folding.time is None)
                 raise ValueError(
                     f"{rows.name}: with {how}--splits {splits} a part of a split has rows of one "
@@ -149,7 +146,7 @@ def splits_of(rows: Labelled, splits: int, test_size: float, seed: int) -> list[
                 )
     found = []
     for i, (train, test) in enumerate(parts, 1):
-        y = rows.y[train]
+        y = rows.is_positive[train]
         few = min(np.unique(y, return_counts=True)[1])
         inner = rows.folding.at(train)
         folds = inner.folds(y, inner.most(min(TUNING_FOLDS, max(int(few), 2))), seed)
@@ -166,14 +163,14 @@ def warm_up(run: Run, rows: Labelled, setting: Setting) -> None:
     kinds = (np.flatnonzero(rows.is_positive), np.flatnonzero(~rows.is_positive))
     few = np.concatenate([kind[:WARM_UP_ROWS] for kind in kinds])
     with contextlib.suppress(Exception):
-        setting.small(run.name).fit(rows.X[few], rows.y[few])
+        setting.small(run.name).fit(rows.X[few], rows.is_positive[few])
 
 
 def run_split(run: Run, rows: Labelled, part: Split, measure: Measure, setting: Setting) -> None:
     """One algorithm on one split; after a failure it is left out of the rest."""
     if run.error is not None:
         return
-    X, y = rows.X[part.train], rows.y[part.train]
+    X, y = rows.X[part.train], rows.is_positive[part.train]
     weight = _of(rows.weight, part.train)
     try:
         model = setting.estimator(run.name, part.folds)
@@ -213,7 +210,7 @@ def course(
     model = setting.model(name, callback=record)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(rows.X[part.train], rows.y[part.train], _of(rows.weight, part.train))
+        model.fit(rows.X[part.train], rows.is_positive[part.train], _of(rows.weight, part.train))
     return passes, values
 
 

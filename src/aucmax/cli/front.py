@@ -1,0 +1,434 @@
+"""The front door of the commands: from the words of a command line to rows that a model takes.
+
+`labelled_rows` opens a file or a data set known by name for a command that learns: two classes, and
+every column a number. `rows_for` opens one for a model, which knows its columns and its labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from aucmax import datasets
+from aucmax.basics.checks import LARGEST
+from aucmax.cli._inputs import inputs_of
+from aucmax.cli._options import FLAGS, Judging, Learning, Reading, Scale, given_file
+from aucmax.cli._shared import counted, tell
+from aucmax.datasets.bunch import Labels, frame
+from aucmax.datasets.obstacles import Obstacle, TableError
+from aucmax.estimators.folds import Folding
+
+__all__ = [
+    "LabelledRows",
+    "encoding_of",
+    "labelled_rows",
+    "rows_described",
+    "rows_for",
+    "two_labels_for",
+]
+
+_MANY_LABELS = 20  # of which one may be meant to be positive
+_MANY_CATEGORIES = 1000  # of one column, that are worth a word
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Rows of two classes, and what stands in front of a model that learns from them.
+
+    Parameters
+    ----------
+    source : Bunch
+        What was read.
+    y : Labels, shape (n,)
+        Two labels, named by their column.
+    negative, positive : label
+        What the classes are called in the file.
+    rarer : bool
+        Whether the positive label was chosen as the rarer of the two.
+    weight_name : str, optional
+        The column of the rows' weights.
+    steps : list of (str, transformer)
+        Fitted: what turns the columns into the numbers of ``X``.
+    X : ndarray or csr_matrix, shape (n, d)
+        The rows as numbers.
+    """
+
+    source: Bunch
+    y: Labels
+    negative: Any
+    positive: Any
+    rarer: bool = False
+    weight_name: str | None = None
+    steps: list[tuple[str, Any]] = field(default_factory=list)
+    X: Any = None
+
+    @property
+    def name(self) -> str:
+        """What the rows are called."""
+        return self.source.name
+
+    @property
+    def weight(self) -> np.ndarray | None:
+        """Of the rows, shape (n,)."""
+        return self.source.weight
+
+    @property
+    def folding(self) -> Folding:
+        """How the rows may be parted."""
+        return Folding(self.source.groups, self.source.time)
+
+    @property
+    def positive_label(self) -> Any:
+        """The positive label as ``y`` has it."""
+        return self.positive if self.positive in self.y else str(self.positive)
+
+    @property
+    def is_positive(self) -> np.ndarray:
+        """Which rows are positive, shape (n,)."""
+        return np.asarray(self.y == self.positive_label)
+
+    @property
+    def rarest(self) -> int:
+        """Rows of the rarer class."""
+        return int(min(self.is_positive.sum(), (~self.is_positive).sum()))
+
+    def named(self) -> Any:
+        """The rows for ``fit``: with their names where the model takes the columns themselves."""
+        return self.X if self.steps else frame(self.source)
+
+    def whole(self, model: Any) -> Any:
+        """The fitted model with the steps in front of it, as one."""
+        if not self.steps:
+            return model
+        from sklearn.pipeline import Pipeline
+
+        return Pipeline([*self.steps, ("model", model)])
+
+    def facts(self) -> dict[str, Any]:
+        """What every report says of the data."""
+        return {
+            "data": self.name,
+            "rows": len(self.y),
+            "features": int(self.X.shape[1]),
+            "columns": int(self.source.data.shape[1]),
+            "positives": int(self.is_positive.sum()),
+            "positive": self.positive,
+            "positive_is": "rarer" if self.rarer else None,
+            "negative": self.negative,
+            "weight": self.weight_name,
+        }
+
+
+def rows_described(facts: dict[str, Any]) -> str:
+    """Describe the rows in one line: how many, and which label is positive.
+
+    Parameters
+    ----------
+    facts : dict
+        Those of `LabelledRows.facts`, or a report that holds them.
+    """
+    share = facts["positives"] / facts["rows"]
+    rarer = ", the rarer" if facts["positive_is"] == "rarer" else ""
+    weighted = f", weighted by {facts['weight']}" if facts["weight"] else ""
+    return (
+        f"{facts['data']}: {counted(facts['rows'], 'row')}, "
+        f"{counted(facts['features'], 'feature')}, {facts['positives']:,} positive "
+        f"({100 * share:.3g} %; label {facts['positive']}{rarer}){weighted}"
+    )
+
+
+# ---- for a command that learns
+
+
+def labelled_rows(data: str, reading: Learning) -> LabelledRows:
+    """Open a file, or a data set by name, as two classes of rows of numbers.
+
+    Parameters
+    ----------
+    data : str
+        A path, ``-`` for standard input, or a name or alias that `datasets.names` knows; a file
+        goes first.
+    reading : Learning
+        What the options say.
+
+    Raises
+    ------
+    ValueError
+        There is no such file or data set, or it does not hold two classes.
+    """
+    if reading.binarize is not None and reading.positive is not None:
+        raise ValueError("--binarize makes the two classes itself; leave out --positive.")
+    if reading.groups is not None and reading.time is not None:
+        raise ValueError("--groups and --time part the rows in different ways; give one of them.")
+    source = _opened(data, reading)
+    try:
+        y, negative, positive, rarer = _two_labels(source, reading)
+    except TableError as error:
+        error.obstacles[0].hint += " (or take halves of the labels with --binarize even-odd)"
+        raise
+    rows = LabelledRows(source, y, negative, positive, rarer, reading.weight)
+    _check_weights(rows.weight, rows.is_positive, data)
+    steps, X = _steps(source, reading)
+    return LabelledRows(source, y, negative, positive, rarer, reading.weight, steps, X)
+
+
+def _opened(data: Any, reading: Reading, **more: Any) -> Bunch:
+    """The rows of a file, or of a data set known by name."""
+    path = given_file(data)
+    if isinstance(path, Path) and not path.exists():
+        try:
+            datasets.about(str(data))
+        except ValueError as error:
+            if not path.suffix and len(path.parts) == 1:
+                raise ValueError(f"{data}: there is no such file, and {error}") from None
+        else:
+            given = [flag for flag in reading.given() if flag != FLAGS["positive"]]
+            if given:
+                raise ValueError(f"{given[0]} is for files; {data} is a data set known by name.")
+            return datasets.load(str(data))
+    try:
+        return datasets.read(path, **{**reading.arguments(), **more})
+    except TableError as error:
+        if isinstance(reading, Learning):
+            raise _with_labels(error, reading) from None
+        raise
+
+
+def _with_labels(error: TableError, reading: Learning) -> TableError:
+    """The same error, and what is wrong with the labels besides."""
+    if error.found is None or error.found.target is None:
+        return error
+    try:
+        _two_labels(error.found, reading)
+    except TableError as other:
+        remedy = {**(error.remedy or {}), **(other.remedy or {})}
+        return TableError(error.path, [*error.obstacles, *other.obstacles], remedy, error.found)
+    except ValueError:  # said once the table is read
+        pass
+    return error
+
+
+def _two_labels(source: Bunch, reading: Judging) -> tuple[Labels, Any, Any, bool]:
+    """Two labels, the negative and the positive one, and whether it is so as the rarer.
+
+    Of more than two labels one is against the rest, which is called "not" that one. Without
+    ``--positive`` the larger of two numbers is positive, and the rarer of two words.
+    """
+    if reading.binarize is not None:
+        return _halves(source, reading.binarize)
+    y, positive = np.asarray(source.target), reading.positive
+    path = source.files[0] if len(source.files) == 1 else source.name
+    found, counts = np.unique(y, return_counts=True)
+    labels = found.tolist()
+    listed = ", ".join(map(str, labels[:5])) + (", …" if len(labels) > 5 else "")
+    if len(labels) < 2:
+        raise ValueError(
+            f"{path}: all rows have the label {listed}; ranking needs rows of two classes."
+        )
+    if positive is None and len(labels) > 2:
+        what = f"{len(labels):,} different labels ({listed})"
+        hint = "name the one to rank first with --positive LABEL, against all others"
+        few = len(labels) <= _MANY_LABELS
+        some = {"positive": str(labels[int(np.argmin(counts))])} if few else None
+        raise TableError(path, [Obstacle("labels", what, hint, remedy=some)], some)
+    rarer = positive is None and y.dtype.kind not in "iufb"
+    if positive is None:
+        # of two that are equally frequent the larger
+        label = labels[int(counts[1] <= counts[0]) if rarer else 1]
+    else:
+        try:
+            label = datasets.find_label(y, positive)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+    others = [other for other in labels if other != label]
+    negative = others[0] if len(others) == 1 else f"not {label}"
+    if len(others) > 1:
+        y = np.where(y == label, str(label), negative)
+    rarer = rarer and bool(counts[0] != counts[1])
+    return Labels(y, source.target_name), negative, label, rarer
+
+
+def _halves(source: Bunch, binarize: str) -> tuple[Labels, str, str, bool]:
+    """Two groups of labels, as --binarize says it."""
+    word, _, seed = binarize.partition(":")
+    named: dict[str, tuple[Any, str, str]] = {
+        "even-odd": (binarize, "odd", "even"),
+        "first-half": (binarize, "second half", "first half"),
+    }
+    if word == "random-halves" and seed.isdigit():
+        named[binarize] = ((word, int(seed)), "other half", "random half")
+    if binarize not in named:
+        raise ValueError(
+            f"--binarize {binarize}: must be even-odd, first-half or random-halves:SEED; for one "
+            "label against the rest use --positive LABEL."
+        )
+    how, negative, positive = named[binarize]
+    y = np.where(datasets.binarize(source.target, how) > 0, positive, negative)
+    return Labels(y, source.target_name), negative, positive, False
+
+
+def _check_weights(weight: np.ndarray | None, is_positive: np.ndarray, data: Any) -> None:
+    """Raise ValueError where all rows of a class weigh nothing."""
+    if weight is None:
+        return
+    for rows, kind in ((is_positive, "positive"), (~is_positive, "negative")):
+        if not weight[rows].any():
+            raise ValueError(f"{data}: all {kind} rows have the weight 0.")
+
+
+def _steps(source: Bunch, reading: Learning) -> tuple[list[tuple[str, Any]], Any]:
+    """Fit the transformers that a model needs in front, and apply them."""
+    steps: list[tuple[str, Any]] = []
+    X, names = source.data, source.feature_names
+    if reading.impute or source.text or source.dates:
+        from aucmax.estimators.encoder import TableEncoder
+
+        for name in source.text:
+            if name not in (reading.category or ()):
+                _tell_of_many(X[:, source.feature_names.index(name)], name)
+        encoder = TableEncoder(list(source.text), reading.impute, dict(source.dates))
+        X = encoder.fit_transform(frame(source))
+        names = encoder.get_feature_names_out()
+        steps.append(("columns", encoder))
+    _check_sizes(X, names, source.name)
+    if reading.scale is not Scale.none:
+        from sklearn.preprocessing import Normalizer
+
+        norm = Normalizer().fit(X if steps else frame(source))
+        X = datasets.scale(X, reading.scale.value)
+        steps.append(("unit_norm", norm))
+    return steps, X
+
+
+def _tell_of_many(values: np.ndarray, name: str) -> None:
+    """Warn of a column with very many categories."""
+    different = len({value for value in values if isinstance(value, str)})
+    if different > _MANY_CATEGORIES:
+        tell(
+            "warning",
+            f"column {name!r} has {different:,} different values and becomes as many features; "
+            f"leave it out with --drop {name!r}, or say that you mean it with --category {name!r}",
+        )
+
+
+def _check_sizes(X: Any, names: Any, file: str) -> None:
+    """Raise ValueError for values too large to fit, in the words of the file."""
+    ends = [X.max(axis=0), -X.min(axis=0)]
+    size = np.max([end.toarray().ravel() if hasattr(end, "nnz") else end for end in ends], axis=0)
+    j = int(np.argmax(size))
+    if size[j] > LARGEST:
+        name = f"feature {j + 1}" if names is None else f"column {str(names[j])!r}"
+        raise ValueError(
+            f"{file}: {name} has values as large as {size[j]:.1e}, whose powers overflow; divide "
+            "them by a constant."
+        )
+
+
+# ---- for a model
+
+
+def rows_for(model: Any, data: Any, reading: Reading, *, labels: str) -> Bunch:
+    """Open rows for a model: its features by name where it has names, by position where not.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    data : path or str
+        As for `labelled_rows`.
+    reading : Reading
+        What the options say; the label column is by default the one the model was trained on.
+    labels : {"required", "none"}
+        As for `datasets.read`.
+
+    Returns
+    -------
+    Bunch
+        That of `datasets.read`, its ``data`` in the form that the model takes.
+    """
+    inputs = inputs_of(model)
+    more: dict[str, Any] = {**inputs.arguments, "labels": labels}
+    if reading.target is None:
+        more["target"] = getattr(_last(model), "target_name_", None)
+    rows = _opened(data, reading, **more)
+    wanted = inputs.arguments["n_features"]
+    if rows.n_features != wanted or (inputs.arguments["columns"] and not rows.feature_names):
+        raise ValueError(
+            f"{data}: has {counted(rows.n_features, 'feature')} without names, and the model was "
+            f"trained on other columns ({wanted:,})."
+        )
+    rows.data = inputs.given(rows)
+    return rows
+
+
+def two_labels_for(model: Any, data: Any, rows: Bunch, reading: Judging) -> tuple[np.ndarray, Any]:
+    """Tell which rows are positive for a model, and the label that says so in the file.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    data : path or str
+        What the rows are called in messages.
+    rows : Bunch
+        What `rows_for` gives, with labels.
+    reading : Judging
+        What the options say.
+
+    Raises
+    ------
+    ValueError
+        The labels are not those of the model, or all rows of a class weigh nothing.
+    """
+    negative, positive = np.asarray(model.classes_).tolist()
+    y = np.asarray(rows.target)
+    if reading.binarize is not None:
+        y = np.asarray(_halves(rows, reading.binarize)[0])
+    labels = np.unique(y).tolist()
+    try:
+        wanted = positive if reading.positive is None else reading.positive
+        label = datasets.find_label(y, wanted)
+    except ValueError as error:
+        raise ValueError(f"{data}: {error}; choose the positive one with --positive.") from None
+    others = [other for other in labels if other != label]
+    if not others:
+        raise ValueError(
+            f"{data}: all rows have the label {label}; an AUC needs rows of two classes."
+        )
+    if reading.positive is not None and label == negative:
+        tell("warning", f"the model ranks {positive} first, and is now measured for {label}")
+    rest = negative == f"not {positive}"
+    if reading.positive is None and not rest and others != [negative]:
+        strange = next(other for other in others if other != negative)
+        raise ValueError(
+            f"{data}: the label {strange} is none of the model's ({negative} and {positive}); "
+            "say which label is positive with --positive LABEL."
+        )
+    _check_weights(rows.weight, y == label, data)
+    return y == label, label
+
+
+def encoding_of(model: Any) -> Any:
+    """Return what turns the rows that a model takes into numbers, for another model to learn from.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted; of its steps only those are wanted that encode columns, or scale rows to unit norm.
+    """
+    from sklearn.preprocessing import Normalizer
+
+    from aucmax.estimators.encoder import TableEncoder
+
+    first = model[0] if hasattr(model, "steps") else None
+    if isinstance(first, (TableEncoder, Normalizer)) or inputs_of(model).frame:
+        return model[:-1].transform
+    return np.asarray if inputs_of(model).arguments["columns"] else lambda X: X
+
+
+def _last(model: Any) -> Any:
+    return model[-1] if hasattr(model, "steps") else model

@@ -1,0 +1,119 @@
+"""TableEncoder: numbers from a table that holds text, gaps or dates."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+__all__ = ["TableEncoder"]
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Medians for missing numbers, a 0/1 feature for each value of a text column.
+
+    Takes a data frame, whose columns it finds by name, or an array. A value of text that training
+    did not have counts as none of those it had; a gap in text is a value of its own.
+
+    Parameters
+    ----------
+    text : sequence of str
+        The columns of text.
+    missing : bool
+        Whether numbers may be missing; each column with gaps then gets a 0/1 feature that says so.
+    dates : mapping, optional
+        The form of the columns that files hold as dates and `aucmax.datasets.read` gives as days.
+
+    Attributes
+    ----------
+    columns_ : ColumnTransformer
+        Scikit-learn's imputer and encoder, fitted.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    """
+
+    def __init__(
+        self,
+        text: Sequence[str] = (),
+        missing: bool = False,
+        dates: Mapping[str, str] | None = None,
+    ) -> None:
+        self.text = text
+        self.missing = missing
+        self.dates = dates
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn medians and values.
+
+        Parameters
+        ----------
+        X : data frame, shape (n, d)
+            Numbers and text; None and NaN are gaps.
+        y : ignored
+
+        Returns
+        -------
+        TableEncoder
+            Itself.
+        """
+        self._fitted(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
+        """Learn, and return the same rows as numbers, dense or sparse."""
+        return self._fitted(X)
+
+    def transform(self, X: Any) -> Any:
+        """Return rows as numbers, shape (n, number of features), dense or sparse."""
+        check_is_fitted(self)
+        return self.columns_.transform(self._table(X))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the features' names."""
+        return self.columns_.get_feature_names_out(self.feature_names_in_)
+
+    # ---- inside --------------------------------------------------------------------------
+
+    def _fitted(self, X: Any) -> Any:
+        validate_data(self, X, reset=True, skip_check_array=True)
+        names = self.feature_names_in_.tolist()
+        text = [names.index(name) for name in self.text]
+        numbers = [j for j in range(len(names)) if j not in text]
+        parts: list[tuple[str, Any, list[int]]] = []
+        if numbers:
+            # even without gaps: an array of objects becomes one of numbers
+            imputer = SimpleImputer(strategy="median", add_indicator=self.missing)
+            parts.append(("numbers", imputer, numbers))
+        if text:
+            parts.append(("text", OneHotEncoder(handle_unknown="ignore"), text))
+        self.columns_ = ColumnTransformer(parts, verbose_feature_names_out=False)
+        return self.columns_.fit_transform(self._table(X))
+
+    def _table(self, X: Any) -> np.ndarray:
+        """Return the columns in the order of the fit: floats, or objects where some are text."""
+        names = self.feature_names_in_.tolist()
+        framed = hasattr(X, "columns")
+        if framed:
+            there = getattr(X, "column_names", X.columns)  # Arrow's columns are arrays
+            gone = [name for name in names if name not in there]
+            if gone:
+                raise ValueError(f"columns are missing: {', '.join(gone)}")
+        else:
+            X = np.asarray(X, dtype=object)
+            validate_data(self, X, reset=False, skip_check_array=True)
+        table = np.empty((len(X), len(names)), dtype=object if self.text else np.float64)
+        for j, name in enumerate(names):
+            values = X[name] if framed else X[:, j]
+            if name in self.text:
+                table[:, j] = [np.nan if _is_gap(v) else v for v in np.asarray(values, object)]
+            else:
+                table[:, j] = np.asarray(values, dtype=np.float64)
+        return table
+
+
+def _is_gap(value: Any) -> bool:
+    return not isinstance(value, str) and (value is None or str(value) in ("nan", "<NA>", "NaT"))
