@@ -558,8 +558,8 @@ def test_value_gradient_and_optimality_anywhere(make, gamma, loss):
         for problem in problems:
             objective = Objective(problem, LOSSES[loss], ElasticNet(0.2, rho))
             assert objective.value(w) == pytest.approx(pairs.objective(w, 0.2, rho, loss), rel=1e-9)
-            close(objective.gradient(w), pairs.gradient(w, loss))
-            close(objective.hessian_product(w, v), pairs.hessian(w, loss) @ v)
+            close(objective.data_gradient(w), pairs.gradient(w, loss))
+            close(objective.data_product(w, v), pairs.hessian(w, loss) @ v)
             for at in (w, zero):
                 gap = objective.gap(*objective.data_term(at), at)
                 if LOSSES[loss].smooth:

@@ -255,11 +255,11 @@ def test_the_gap_is_a_bound_wherever_it_is_asked(goal, seed, penalty, radius):
     goal = kind(problem, loss, penalty)
     zero = np.zeros(3)
     assert goal.value(zero) == pytest.approx(goal.at_zero)
-    units = 1.0 / np.sqrt(goal.curvature() + penalty.l2 + 1e-300)
+    units = 1.0 / np.sqrt(goal.data_curvature() + penalty.l2 + 1e-300)
     if not loss.smooth:
         units = 1.0 / np.sqrt(problem.curvature)
     points = [units * step for step in (3 ** rng.randn(6, 1) * rng.randn(6, 3))]
-    points += [-0.5 * t * units**2 * goal.gradient(zero) for t in (0.1, 1.0)] + [zero]
+    points += [-0.5 * t * units**2 * goal.data_gradient(zero) for t in (0.1, 1.0)] + [zero]
     if radius is not None:
         points = [w * min(1.0, radius / max(np.linalg.norm(w), 1e-300)) for w in points]
     values = [goal.value(w) for w in points]
@@ -332,15 +332,15 @@ def test_the_objective_over_rows_is_its_formula(loss, balanced, weighted):
     expected = np.sum(q * loss.point(y * (X @ w))) / q.sum()
     expected += 0.2 * (0.3 * w @ w + 0.4 * np.abs(w).sum())
     assert goal.value(w) == pytest.approx(expected, rel=1e-12)
-    h, gradient = 1e-6, goal.gradient(w)
+    h, gradient = 1e-6, goal.data_gradient(w)
     for j in range(4):
         step = h * np.eye(4)[j]
         slope = (goal.data_term(w + step)[0] - goal.data_term(w - step)[0]) / (2 * h)
         assert gradient[j] == pytest.approx(slope, abs=1e-7)
     assert goal.at_zero == pytest.approx(goal.value(np.zeros(4)), rel=1e-12)
     v = np.random.RandomState(2).randn(4)
-    bend = (goal.gradient(w + h * v) - goal.gradient(w - h * v)) / (2 * h)
-    np.testing.assert_allclose(goal.hessian_product(w, v), bend, atol=1e-6)
+    bend = (goal.data_gradient(w + h * v) - goal.data_gradient(w - h * v)) / (2 * h)
+    np.testing.assert_allclose(goal.data_product(w, v), bend, atol=1e-6)
 
 
 @pytest.mark.parametrize("loss", [loss for loss in UNIVARIATE_LOSSES.values() if loss.smooth])
@@ -349,15 +349,15 @@ def test_second_derivatives_at_zero_as_if_the_classes_weighed_the_same(loss):
     problem = MemoryProblem(as_rows(X), y.astype(float), np.random.RandomState(0).rand(40))
     goal = UnivariateObjective(problem, loss, ElasticNet(0.2), balanced=True)
     zero, eye = np.zeros(4), np.eye(4)
-    H = np.array([goal.hessian_product(zero, e) for e in eye])
-    np.testing.assert_allclose(goal.bending(problem), H, atol=1e-12)
-    np.testing.assert_allclose(goal.curvature(), np.diag(H), atol=1e-12)
+    H = np.array([goal.data_product(zero, e) for e in eye])
+    np.testing.assert_allclose(goal.data_hessian(problem), H, atol=1e-12)
+    np.testing.assert_allclose(goal.data_curvature(), np.diag(H), atol=1e-12)
     for name in LOSSES:
         pairs = Objective(problem, LOSSES[name], ElasticNet(0.2))
         square = Objective(problem, LOSSES["square"], ElasticNet(0.2))
-        H = np.array([square.hessian_product(zero, e) for e in eye])
-        np.testing.assert_allclose(pairs.bending(problem), H, atol=1e-12)
-        np.testing.assert_allclose(pairs.curvature(), np.diag(H), atol=1e-12)
+        H = np.array([square.data_product(zero, e) for e in eye])
+        np.testing.assert_allclose(pairs.data_hessian(problem), H, atol=1e-12)
+        np.testing.assert_allclose(pairs.data_curvature(), np.diag(H), atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["exp", "square", "logistic"])
@@ -366,7 +366,7 @@ def test_optimality_over_rows_vanishes_at_the_minimum_alone(name):
     problem = MemoryProblem(as_rows(X), y.astype(float))
     goal = UnivariateObjective(problem, UNIVARIATE_LOSSES[name], ElasticNet(0.1, 0.0), True)
     found = minimize(
-        goal.value, np.zeros(3), jac=lambda w: goal.gradient(w) + 0.1 * w, method="BFGS",
+        goal.value, np.zeros(3), jac=lambda w: goal.data_gradient(w) + 0.1 * w, method="BFGS",
         options={"gtol": 1e-9},
     )  # fmt: skip
     assert goal.optimality(found.x) < 1e-12
@@ -381,5 +381,5 @@ def test_rows_are_needed_where_moments_do_not_do():
     X, y = rows(7)
     moments = MomentsProblem(ClassMoments.from_data(X, y))
     goal = Objective(moments, LOSSES["squared_hinge"], ElasticNet(0.1))
-    with pytest.raises(ValueError, match="the loss 'squared_hinge' needs rows"):
+    with pytest.raises(ValueError, match="needs rows"):
         goal.value(np.zeros(5))

@@ -202,7 +202,7 @@ def test_classes_weigh_the_same():
     objective = UnivariateObjective(problem_, UNIVARIATE_LOSSES["exp"], L2(0.0), balanced=True)
     means = [np.average(kept[0][kept[1] == s], axis=0, weights=kept[2][kept[1] == s])
              for s in (1, -1)]  # fmt: skip
-    np.testing.assert_allclose(objective.gradient(np.zeros(6)), -0.5 * (means[0] - means[1]))
+    np.testing.assert_allclose(objective.data_gradient(np.zeros(6)), -0.5 * (means[0] - means[1]))
     step = 1e-9  # so short that w stays near 0: an epoch is the full gradient
     w = fitted(UnivariateSGD("exp", step, 1, "cyclic", False), X, y, weight, 0.0).coef_[0]
     q = univariate.balance(*kept[1:])

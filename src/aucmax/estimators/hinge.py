@@ -10,7 +10,7 @@ from aucmax.estimators._solved import SolvedScorer
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import UNIVARIATE_LOSSES
 from aucmax.objective.penalties import ElasticNet
-from aucmax.objective.problem import MemoryProblem, Problem
+from aucmax.objective.problem import Problem
 from aucmax.solvers import ACCURACY_SOLVERS, Solver, get_solver
 
 __all__ = ["HingeClassifier"]
@@ -149,7 +149,6 @@ class HingeClassifier(SolvedScorer):
         return ElasticNet(self.alpha, self.l1_ratio), solver
 
     def _objective(self, problem: Problem, penalty: ElasticNet) -> Objective:
-        assert isinstance(problem, MemoryProblem)
         return UnivariateObjective(problem, UNIVARIATE_LOSSES["hinge"], penalty)
 
     def _intercept(self, coef: np.ndarray, means: tuple[np.ndarray, np.ndarray]) -> float:

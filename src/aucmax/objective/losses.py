@@ -39,7 +39,8 @@ class PairSum(Protocol):
     """½ Σ_i Σ_j s_i s_j ℓ(z_i − z_j) at fixed scores z.
 
     ``value`` is the sum, ``gradient`` (n,) its derivative with respect to z, and ``product(u)``
-    (n,) its second derivative times u (n,).
+    (n,) its second derivative times u (n,). That of a hinge also has ``active``, the sum of the
+    weights β in [0, 1] that say how much each kink's slope counts: −½ Σ_i Σ_j s_i s_j ℓ′.
     """
 
     @property
@@ -219,15 +220,16 @@ class Hinge(PairwiseLoss):
 
     def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "_HingePairs":
         z, pos, neg = _sorted_classes(z, sign)
-        return _HingePairs(z, s, pos, neg)
+        return _HingePairs(z, s, sign, pos, neg)
 
 
 @dataclass(frozen=True)
 class _HingePairs:
-    """Scores, weights, and each class's rows by ascending score."""
+    """Scores, weights, signs, and each class's rows by ascending score."""
 
     z: np.ndarray
     s: np.ndarray
+    sign: np.ndarray
     pos: np.ndarray
     neg: np.ndarray
 
@@ -241,6 +243,10 @@ class _HingePairs:
         out = np.empty(len(self.z))
         _pair_sums(np.zeros(len(self.z)), self.s, self.pos, self.neg, first, 0.5, out)
         return out
+
+    @property
+    def active(self) -> float:
+        return -float(self.gradient[self.sign > 0].sum())
 
     def product(self, u: np.ndarray) -> np.ndarray:
         return np.zeros(len(self.z))
@@ -278,21 +284,27 @@ class RoundedHinge(_Rounded, PairwiseLoss):
             SquaredHinge().at(z - half * (sign > 0), sign, s)
             for half in (0.5 * self.width, -0.5 * self.width)
         )
-        return _RoundedPairs(far, near, 0.5 / self.width)
+        return _RoundedPairs(far, near, 0.5 / self.width, sign)
 
 
-class _RoundedPairs(NamedTuple):
+@dataclass(frozen=True)
+class _RoundedPairs:
     far: _SquaredHingePairs
     near: _SquaredHingePairs
     factor: float
+    sign: np.ndarray
 
     @property
     def value(self) -> float:
         return self.factor * (self.far.value - self.near.value)
 
-    @property
+    @cached_property
     def gradient(self) -> np.ndarray:
         return self.factor * (self.far.gradient - self.near.gradient)
+
+    @property
+    def active(self) -> float:
+        return -float(self.gradient[self.sign > 0].sum())
 
     def product(self, u: np.ndarray) -> np.ndarray:
         return self.factor * (self.far.product(u) - self.near.product(u))
@@ -346,6 +358,11 @@ class RowSum:
     @cached_property
     def gradient(self) -> np.ndarray:
         return self.s * self.sign * self.loss.derivative(self.t)
+
+    @property
+    def active(self) -> float:
+        """−Σ s_i ℓ′(t_i), for a hinge."""
+        return -float(self.sign @ self.gradient)
 
     @cached_property
     def bent(self) -> np.ndarray:

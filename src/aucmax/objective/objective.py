@@ -9,17 +9,20 @@ mean of a loss over single rows in place of that over pairs.
 whatever units the features come. `Objective.gap` bounds J(w) − J* by Fenchel duality: the slopes of
 the loss at w are a dual point, and so is every multiple of them, whose value lies below J*. With a
 hinge the slopes are those of one with a rounded kink.
+
+What is named ``data_…`` is of the data term alone; `value`, `gap` and `optimality` are of J.
 """
 
 import copy
 from collections.abc import Iterable, Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from aucmax.objective.losses import Hinge, PairSum, PairwiseLoss, UnivariateHinge, UnivariateLoss
 from aucmax.objective.penalties import ElasticNet
-from aucmax.objective.problem import MemoryProblem, Problem
+from aucmax.objective.problem import Problem
 from aucmax.rows.products import dot
 
 __all__ = ["Objective", "UnivariateObjective"]
@@ -47,8 +50,7 @@ class Objective:
     def apart(self) -> "Objective":
         """Return this J on a problem with caches of its own."""
         out = copy.copy(self)
-        if isinstance(self.problem, MemoryProblem):
-            out.problem = self.problem.apart()
+        out.problem = self.problem.apart()
         return out
 
     def with_penalty(self, penalty: ElasticNet) -> "Objective":
@@ -57,15 +59,9 @@ class Objective:
         out.penalty = penalty
         return out
 
-    def _rows(self) -> MemoryProblem:
-        if not isinstance(self.problem, MemoryProblem):
-            raise ValueError(f"the loss {self.loss.name!r} needs rows; only moments are given.")
-        return self.problem
-
     def at(self, z: np.ndarray) -> PairSum:
         """Return the data term as a function of the rows' scores, at z (n,)."""
-        problem = self._rows()
-        return self.loss.at(z, problem.sign, problem.share)
+        return self.problem.pairs(self.loss, z)
 
     def data_term(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the data term of J at w and its gradient (d,), in one pass or from moments."""
@@ -74,34 +70,32 @@ class Objective:
             gap = 1.0 - dot(problem.delta, w)
             hw = problem.within_product(w)
             return 0.5 * gap * gap + 0.5 * dot(w, hw), hw - gap * problem.delta
-        rows = self._rows()
-        there = self.at(rows.scores(w))
-        return there.value, rows.adjoint(there.gradient)
+        there = self.at(problem.scores(w))
+        return there.value, problem.adjoint(there.gradient)
 
     def value(self, w: np.ndarray) -> float:
         """Return J(w)."""
         with np.errstate(over="ignore", invalid="ignore"):  # of a diverging solver
             return self.data_term(w)[0] + self.penalty.value(w)
 
-    def gradient(self, w: np.ndarray) -> np.ndarray:
+    def data_gradient(self, w: np.ndarray) -> np.ndarray:
         """Return the gradient of the data term at w, shape (d,)."""
         return self.data_term(w)[1]
 
-    def hessian_product(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
+    def data_product(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the data term's second derivative at w times v, shape (d,)."""
         problem = self.problem
         if self.loss.quadratic:
             return problem.within_product(v) + problem.delta * dot(problem.delta, v)
-        rows = self._rows()
-        return rows.adjoint(self.at(rows.scores(w)).product(rows.scores(v)))
+        return problem.adjoint(self.at(problem.scores(w)).product(problem.scores(v)))
 
     # ---- second derivatives at w = 0, where every pair counts ------------------------------
 
-    def curvature(self) -> np.ndarray:
+    def data_curvature(self) -> np.ndarray:
         """Return the diagonal of the data term's second derivative at w = 0, shape (d,)."""
         return self.problem.curvature
 
-    def bending(self, part: Problem) -> np.ndarray:
+    def data_hessian(self, part: Problem) -> np.ndarray:
         """Return the data term's second derivative at w = 0 on some rows, shape (d, d)."""
         return part.within + np.outer(part.delta, part.delta)
 
@@ -116,8 +110,7 @@ class Objective:
         if not np.isfinite(total):
             return np.inf
         if not self.loss.smooth:
-            slopes = self.slopes(self._rows().scores(w), _WIDTHS)
-            lower = max(map(self.bound, slopes))
+            lower = max(map(self.bound, self.slopes(self.problem.scores(w), _WIDTHS)))
         elif self.loss.squares:
             slope = 2.0 * value - dot(gradient, w)
             lower = self.penalty.dual_value(slope, -gradient, value)
@@ -150,7 +143,7 @@ class Objective:
         nearly cancel.
         """
         linear = float(np.abs(self._slope_at_zero) @ np.abs(w))
-        spread = float(np.abs(w) @ np.sqrt(np.maximum(self.curvature(), 0.0)))
+        spread = float(np.abs(w) @ np.sqrt(np.maximum(self.data_curvature(), 0.0)))
         return float(np.finfo(float).eps) * (linear + spread**2 + self.penalty.value(w))
 
     @cached_property
@@ -158,21 +151,23 @@ class Objective:
         """The data term's gradient at w = 0: ½ ℓ′(0) δ."""
         return 0.5 * float(self.loss.derivative(np.zeros(1))[0]) * self.problem.delta
 
-    def bound(self, g: np.ndarray) -> float:
-        """Return a lower bound of J for a hinge, given slopes g (n,) that some weights β give.
+    def bound(self, slopes: Any) -> float:
+        """Return a lower bound of J for a hinge, from its `plane` with these slopes."""
+        b, a = self.plane(slopes)
+        return self.penalty.dual_value(b, a, most=1.0)
 
-        Any weights β in [0, 1] on the kinks' slopes do.
+    def plane(self, slopes: Any) -> tuple[float, np.ndarray]:
+        """Return (b, a), a (d,): the data term of a hinge is at least b − a·w at every w.
+
+        ``slopes`` is what `at` gives for the hinge or for one with a rounded kink: any weights β in
+        [0, 1] on the kinks' slopes do.
         """
-        return self.penalty.dual_value(self.weight(g), -self._rows().adjoint(g), most=1.0)
+        return slopes.active, -self.problem.adjoint(slopes.gradient)
 
-    def weight(self, g: np.ndarray) -> float:
-        """Return the sum of the weights β that the slopes g (n,) of a hinge come from."""
-        return -float(g[self._rows().sign > 0].sum())
-
-    def slopes(self, z: np.ndarray, widths: Iterable[float]) -> Iterator[np.ndarray]:
-        """Yield the slopes (n,) of a hinge at scores z with its kink rounded, for each width."""
+    def slopes(self, z: np.ndarray, widths: Iterable[float]) -> Iterator[PairSum]:
+        """Yield the slopes of a hinge at scores z (n,) with its kink rounded, for each width."""
         for width in widths:
-            yield self.rounded(width).at(z).gradient
+            yield self.rounded(width).at(z)
 
     def rounded(self, width: float) -> "Objective":
         """Return J with the kink of its hinge rounded."""
@@ -187,7 +182,7 @@ class UnivariateObjective(Objective):
 
     Parameters
     ----------
-    problem : MemoryProblem
+    problem : Problem
     loss : UnivariateLoss
     penalty : ElasticNet
     balanced : bool
@@ -196,36 +191,31 @@ class UnivariateObjective(Objective):
 
     translates = False
     loss: UnivariateLoss  # type: ignore[assignment]
-    problem: MemoryProblem
 
     def __init__(
         self,
-        problem: MemoryProblem,
+        problem: Problem,
         loss: UnivariateLoss,
         penalty: ElasticNet,
         balanced: bool = False,
     ) -> None:
         self.problem, self.loss, self.penalty = problem, loss, penalty
         self.balanced = balanced
-        self.share = 0.5 * problem.share if balanced else problem.weight / problem.n_samples
         self.at_zero = float(loss.point(np.zeros(1))[0])
 
     def at(self, z: np.ndarray) -> PairSum:
-        return self.loss.at(z, self.problem.sign, self.share)
+        return self.problem.margins(self.loss, z, self.balanced)
 
-    def curvature(self) -> np.ndarray:
+    def data_curvature(self) -> np.ndarray:
         mean_pos, mean_neg = self.problem.mean_pos, self.problem.mean_neg
         # as if both classes had half of the weight
         total = self.problem.curvature - (mean_pos - mean_neg) ** 2 + mean_pos**2 + mean_neg**2
         return 0.5 * self.loss.bend * total
 
-    def bending(self, part: Problem) -> np.ndarray:
+    def data_hessian(self, part: Problem) -> np.ndarray:
         means = np.outer(part.mean_pos, part.mean_pos) + np.outer(part.mean_neg, part.mean_neg)
         return 0.5 * self.loss.bend * (part.within + means)
 
     @cached_property
     def _slope_at_zero(self) -> np.ndarray:
-        return self.gradient(np.zeros(self.problem.n_features))
-
-    def weight(self, g: np.ndarray) -> float:
-        return -float(self.problem.sign @ g)
+        return self.data_gradient(np.zeros(self.problem.n_features))

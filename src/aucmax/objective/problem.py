@@ -4,11 +4,14 @@
 questions a solver asks; a solver that needs rows says so, and nothing else tells the two apart.
 """
 
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+import scipy.sparse as sp
 
+from aucmax.objective.losses import PairSum, PairwiseLoss, RowSum, UnivariateLoss
 from aucmax.objective.scaling import feature_factors
 from aucmax.rows import (
     CSR,
@@ -24,24 +27,50 @@ from aucmax.rows import (
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.moments import ClassMoments
 
-__all__ = ["MemoryProblem", "MomentsProblem", "Problem"]
+__all__ = ["Batch", "Columns", "MemoryProblem", "MomentsProblem", "Problem"]
+
+
+class Batch(NamedTuple):
+    """Some rows X (m, d), their signs ±1 and their weights, both (m,)."""
+
+    X: Rows
+    sign: np.ndarray
+    weight: np.ndarray
+
+
+class Columns(NamedTuple):
+    """Some columns X (n, k) of all rows, an array or CSC, and what belongs to the rows, (n,) each.
+
+    ``share`` are the weights, summing to 1 in each class; ``sign`` is ±1.
+    """
+
+    X: np.ndarray | sp.csc_array
+    sign: np.ndarray
+    share: np.ndarray
 
 
 class Problem:
     """Two classes of d-dimensional rows, seen through what solvers ask.
 
+    Where rows are kept is this class's business alone. All answer for the classes' weights, means
+    and spreads; `moments` and `within` where d×d numbers fit; the verbs of rows where there are
+    rows. Vectors (n,) of scores and slopes run over the rows in an order of the problem's own.
+
     Attributes
     ----------
     n_features : int
+    n_samples : int
+        Rows; 0 where only statistics of them are known.
     n_pos, n_neg : float
         Weight of each class; only their ratio enters the maths.
     factor : ndarray of shape (d,), or None
         Solver coordinates are the features multiplied by this.
     has_rows : bool
-        Whether `rows`, `scores`, `product` and `adjoint` answer.
+        Whether `scores`, `adjoint`, `product`, `pairs`, `margins`, `columns` and `batches` answer.
     """
 
     n_features: int
+    n_samples: int = 0
     n_pos: float
     n_neg: float
     factor: np.ndarray | None
@@ -85,6 +114,69 @@ class Problem:
     def scaled(self, gamma: float) -> "Problem":
         """Return the same problem in the coordinates of ``standardize=gamma``."""
         raise NotImplementedError
+
+    def apart(self) -> "Problem":
+        """Return the same problem, knowing what is known now, with caches of its own."""
+        return self
+
+    # ---- verbs of rows -------------------------------------------------------------------
+
+    def scores(self, W: np.ndarray) -> np.ndarray:
+        """Return X W for W of shape (d,) or (d, k)."""
+        self._no_rows()
+
+    def adjoint(self, g: np.ndarray) -> np.ndarray:
+        """Return Xᵀ g for g of shape (n,)."""
+        self._no_rows()
+
+    def product(
+        self,
+        s: np.ndarray,
+        V: np.ndarray,
+        offset: np.ndarray | None = None,
+        origin: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return Xᵀ (s ∘ (X V − offset)) in one pass; V (d,) or (d, k), offset like X V.
+
+        ``origin`` is that of `products.normal_product`, in the features' own coordinates.
+        """
+        self._no_rows()
+
+    def pairs(self, loss: PairwiseLoss, z: np.ndarray) -> PairSum:
+        """Return ½ · mean over pairs of the loss at scores z (n,)."""
+        self._no_rows()
+
+    def margins(self, loss: UnivariateLoss, z: np.ndarray, balanced: bool) -> RowSum:
+        """Return the mean over rows of the loss at scores z (n,).
+
+        ``balanced`` gives both classes half of the weight.
+        """
+        self._no_rows()
+
+    def columns(self, S: np.ndarray) -> Columns:
+        """Return the columns S of all rows: for a working set, which is small."""
+        self._no_rows()
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield all rows, batch by batch, for kernels that go row by row."""
+        self._no_rows()
+
+    def sample(self, per_class: int) -> "Problem":
+        """Return about so many rows of each class as a problem; itself where moments are known."""
+        return self
+
+    def standing_out(self) -> np.ndarray:
+        """Return how many rows each feature's variance within the classes rests on, shape (d,).
+
+        (Σ q)²/Σ q² for q_i row i's share of it: a feature that few rows have tells little of how
+        it goes with others.
+        """
+        self._no_rows()
+
+    def _no_rows(self) -> NoReturn:
+        raise ValueError("this needs rows, and only statistics of the classes are known.")
+
+    # ---- from these ----------------------------------------------------------------------
 
     def _scale(self, v: np.ndarray) -> np.ndarray:
         return v if self.factor is None else v * self.factor
@@ -292,13 +384,11 @@ class MemoryProblem(Problem):
         return n_stored(self.X)
 
     def scores(self, W: np.ndarray) -> np.ndarray:
-        """Return X W for W of shape (d,) or (d, k)."""
         if self.factor is not None:
             W = W * (self.factor if W.ndim == 1 else self.factor[:, None])
         return products.scores(self.X, W)
 
     def adjoint(self, g: np.ndarray) -> np.ndarray:
-        """Return Xᵀ g for g of shape (n,)."""
         return self._scale(products.adjoint(self.X, g))
 
     def product(
@@ -308,17 +398,47 @@ class MemoryProblem(Problem):
         offset: np.ndarray | None = None,
         origin: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Return Xᵀ (s ∘ (X V − offset)) in one pass; V (d,) or (d, k), offset like X V.
-
-        ``origin`` is that of `products.normal_product`, in the features' own coordinates.
-        """
         if self.factor is None:
             return products.normal_product(self.X, s, V, offset, origin)
         factor = self.factor if V.ndim == 1 else self.factor[:, None]
         return factor * products.normal_product(self.X, s, factor * V, offset, origin)
 
-    def sample(self, per_class: int) -> "MemoryProblem":
-        """Return about so many evenly spaced rows of each class as a problem of their own."""
+    def pairs(self, loss: PairwiseLoss, z: np.ndarray) -> PairSum:
+        return loss.at(z, self.sign, self.share)
+
+    def margins(self, loss: UnivariateLoss, z: np.ndarray, balanced: bool) -> RowSum:
+        return loss.at(z, self.sign, self._even if balanced else self._plain)
+
+    @cached_property
+    def _even(self) -> np.ndarray:
+        return 0.5 * self.share
+
+    @cached_property
+    def _plain(self) -> np.ndarray:
+        return self.weight / self.n_samples
+
+    def columns(self, S: np.ndarray) -> Columns:
+        if isinstance(self.X, CSR):
+            part = self._by_column[:, S]
+            if self.factor is not None:
+                part = part.multiply(self.factor[S]).tocsc()
+        else:
+            part = self.X[:, S]
+            if self.factor is not None:
+                part = part * self.factor[S]
+        return Columns(part, self.sign, self.share)
+
+    @cached_property
+    def _by_column(self) -> sp.csc_array:
+        return sp.csc_array(to_scipy(self.X))
+
+    def batches(self) -> Iterator[Batch]:
+        yield Batch(self.rows(), self.sign, self.weight)
+
+    def sample(self, per_class: int) -> Problem:
+        # evenly spaced rows
+        if self.knows_moments:
+            return self
         if per_class not in self._samples:
             chosen = []
             for label in (1.0, -1.0):
@@ -331,11 +451,6 @@ class MemoryProblem(Problem):
         return self._samples[per_class]
 
     def standing_out(self) -> np.ndarray:
-        """Return how many rows each feature's variance within the classes rests on, shape (d,).
-
-        (Σ q)²/Σ q² for q_i row i's share of it: a feature that few rows have tells little of how
-        it goes with others.
-        """
         rows = np.asarray(
             to_scipy(self.rows()).toarray() if isinstance(self.X, CSR) else self.rows()
         )
@@ -345,7 +460,6 @@ class MemoryProblem(Problem):
         return np.divide(q.sum(axis=0) ** 2, squares, out=np.zeros(len(squares)), where=squares > 0)
 
     def apart(self) -> "MemoryProblem":
-        """Return the same problem, knowing what is known now, with caches of its own."""
         out = self.scaled(0.0)
         out.factor, out._known = self.factor, dict(self._known)
         if self.factor is not None:

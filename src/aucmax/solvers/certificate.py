@@ -84,9 +84,9 @@ class Certificate:
         objective = self.objective
         goal = objective.rounded(width)
         self._near, gap = _solved(Newton(), goal, _SHARE * width, products, self._near)
-        z = objective.problem.scores(self._near)  # type: ignore[attr-defined]
+        z = objective.problem.scores(self._near)
         below = goal.value(self._near) - gap - width / 8.0 * objective.at_zero
-        lowest = max(below, objective.bound(goal.at(z).gradient), 0.0)
+        lowest = max(below, objective.bound(goal.at(z)), 0.0)
         return lowest, objective.value(self._near) - lowest
 
     def _minimum_on_ball(self, ball: L2Ball, tol: float, products: int) -> tuple[float, float]:
@@ -116,7 +116,7 @@ class Certificate:
         return best, slack
 
     def _curvature(self) -> float:
-        return float(self.objective.curvature().sum())
+        return float(self.objective.data_curvature().sum())
 
 
 def _solved(

@@ -107,7 +107,7 @@ class ConjugateGradient(Solver):
         W, quality = np.zeros((len(shifts), problem.n_features)), np.full(len(shifts), np.inf)
         steps = 0
         if spread(problem.curvature + shifts.min()) <= UNITS:
-            product = goals[0].hessian_product
+            product = goals[0].data_product
             zero = W[0]
             W, reach, steps = multi_shift(
                 lambda v: product(zero, v), problem.delta, shifts, 0.5 * tol, max_iter
@@ -137,10 +137,10 @@ def _solve(
     if start is not None and objective.value(start) < objective.at_zero:
         w, known = start.copy(), _CAUTION
         fallen = objective.at_zero - objective.value(w)
-        right = -(objective.gradient(w) + alpha * w)
+        right = -(objective.data_gradient(w) + alpha * w)
 
     def product(v: np.ndarray) -> np.ndarray:
-        return objective.hessian_product(zero, v) + alpha * v
+        return objective.data_product(zero, v) + alpha * v
 
     def enough(gained: float, left: float) -> bool:
         return left <= 0.5 * tol * (fallen + gained + left)

@@ -15,8 +15,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet
-from aucmax.objective.problem import MemoryProblem
-from aucmax.rows import compiled, to_scipy
+from aucmax.objective.problem import Columns, Problem
+from aucmax.rows import compiled
 from aucmax.solvers.base import Result, Run, Solver
 from aucmax.solvers.batch.krylov import minimise
 
@@ -71,8 +71,7 @@ class CoordinateDescent(Solver):
             problem.moments()
             w, gap, sweeps = _on_features(objective, w, run)
         else:
-            assert isinstance(problem, MemoryProblem)
-            w, gap, sweeps = _on_rows(objective, problem, w, run)
+            w, gap, sweeps = _on_rows(objective, w, run)
         quality = objective.relative(gap, objective.value(w))
         message = None
         if quality > run.tol and not run.monitor.stopped:
@@ -111,7 +110,7 @@ def _on_features(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndar
             return w, gap, sweeps
         left = run.max_iter - sweeps
         limit = min(_SWEEPS, left) if run.monitor.active else left
-        w, taken, _ = _on_matrix(H, delta, penalty, w, _INNER * promise, limit)
+        w, taken, _ = on_matrix(H, delta, penalty, w, _INNER * promise, limit)
         sweeps += taken
 
 
@@ -147,7 +146,7 @@ def _solved(system: np.ndarray, l2: float, right: np.ndarray) -> np.ndarray | No
     return unit * cho_solve(factor, unit * right, check_finite=False)
 
 
-def _on_matrix(
+def on_matrix(
     H: np.ndarray, b: np.ndarray, penalty: ElasticNet, w: np.ndarray, aim: float, max_iter: int
 ) -> tuple[np.ndarray, int, bool]:
     """Minimise ½ w·Hw − b·w + penalty until features promise at most ``aim``.
@@ -222,7 +221,7 @@ def _orthant_move(
     return w, True
 
 
-class _Columns(NamedTuple):
+class SparseColumns(NamedTuple):
     """A set of columns in CSC form, with what a step on each needs."""
 
     data: np.ndarray
@@ -231,38 +230,44 @@ class _Columns(NamedTuple):
     mean_pos: np.ndarray
     mean_neg: np.ndarray
     curvature: np.ndarray
+    sign: np.ndarray
+    share: np.ndarray
 
-    def matrix(self, n: int) -> sp.csc_array:
-        """Return the columns as a sparse array of n rows."""
-        return sp.csc_array((self.data, self.indices, self.indptr), shape=(n, len(self.curvature)))
+    @property
+    def matrix(self) -> sp.csc_array:
+        """The columns as a sparse array (n, k)."""
+        shape = (len(self.sign), len(self.curvature))
+        return sp.csc_array((self.data, self.indices, self.indptr), shape=shape)
 
 
-def _columns(
-    problem: MemoryProblem, S: np.ndarray, by_column: sp.csc_array, moved: bool = True
-) -> _Columns:
-    part = by_column[:, S]
-    delta = problem.delta[S]
-    if problem.factor is not None:
-        part = part.multiply(problem.factor[S]).tocsc()
-    mean_neg = problem.mean_neg[S]
-    # a column without zeros is moved to the origin, where its products keep their digits: a J
-    # over pairs is the same for it
+def sparse_columns(
+    problem: Problem, S: np.ndarray, columns: Columns, moved: bool = True
+) -> SparseColumns:
+    """Return the columns S of the problem in CSC form.
+
+    A column without zeros is moved to the origin, where its products keep their digits: a J over
+    pairs is the same for it.
+    """
+    delta, mean_neg = problem.delta[S], problem.mean_neg[S]
+    part = sp.csc_array(columns.X)
     count = np.diff(part.indptr)
     shift = np.where(moved & (count == problem.n_samples), mean_neg, 0.0)
     mean_neg = mean_neg - shift
-    return _Columns(
+    return SparseColumns(
         part.data.astype(np.float64) - np.repeat(shift, count),
         part.indices.astype(np.int32, copy=False),
         part.indptr.astype(np.int64, copy=False),
         mean_neg + delta,
         mean_neg,
         problem.curvature[S],
+        columns.sign,
+        columns.share,
     )
 
 
-def _set_matrix(problem: MemoryProblem, columns: _Columns) -> np.ndarray:
+def _set_matrix(columns: SparseColumns) -> np.ndarray:
     """Return H over a set of columns."""
-    weighted = columns.matrix(problem.n_samples).multiply(np.sqrt(problem.share)[:, None]).tocsc()
+    weighted = columns.matrix.multiply(np.sqrt(columns.share)[:, None]).tocsc()
     H = (weighted.T @ weighted).toarray()
     a, b = columns.mean_pos, columns.mean_neg
     H += np.outer(a - b, a - b) - np.outer(a, a) - np.outer(b, b)
@@ -270,18 +275,12 @@ def _set_matrix(problem: MemoryProblem, columns: _Columns) -> np.ndarray:
     return H
 
 
-def _on_rows(
-    objective: Objective,
-    problem: MemoryProblem,
-    w: np.ndarray,
-    run: Run,
-) -> tuple[np.ndarray, float, int]:
+def _on_rows(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray, float, int]:
     """Minimise over growing working sets; return w, J(w) − J* and the sweeps taken.
 
     A small set is solved on its own matrix, a large one column by column on the rows.
     """
-    penalty = objective.penalty
-    by_column = sp.csc_array(to_scipy(problem.X))
+    problem, penalty = objective.problem, objective.penalty
     w[problem.curvature <= 0.0] = 0.0
     size, sweeps, stalled = _FIRST_SET, 0, Stall()
     S, H = np.empty(0, dtype=np.int64), np.empty((0, 0))
@@ -297,13 +296,13 @@ def _on_rows(
         if size >= len(w) and stalled(float(promise.sum())):
             return w, gap, sweeps
         S = working_set(promise, w, size)
-        columns = _columns(problem, S, by_column)
+        columns = sparse_columns(problem, S, problem.columns(S))
         aim, left = _INNER * float(promise[S].sum()), run.max_iter - sweeps
         if len(S) <= _SET_MATRIX_UP_TO:
-            H = _set_matrix(problem, columns)
-            w[S], taken, _ = _on_matrix(H, problem.delta[S], penalty, w[S], aim, left)
+            H = _set_matrix(columns)
+            w[S], taken, _ = on_matrix(H, problem.delta[S], penalty, w[S], aim, left)
         else:
-            w[S], taken = _on_columns(objective, problem, columns, w[S], aim, left)
+            w[S], taken = _on_columns(objective, columns, w[S], aim, left)
             S, H = S[:0], H[:0, :0]
         sweeps += max(taken, 1)
         size = min(2 * max(size, len(S)), len(w))
@@ -319,47 +318,38 @@ def working_set(promise: np.ndarray, w: np.ndarray, size: int) -> np.ndarray:
 
 
 def _on_columns(
-    objective: Objective,
-    problem: MemoryProblem,
-    columns: _Columns,
-    w: np.ndarray,
-    aim: float,
-    max_iter: int,
+    objective: Objective, columns: SparseColumns, w: np.ndarray, aim: float, max_iter: int
 ) -> tuple[np.ndarray, int]:
     """Minimise over a large working set: sweeps of its columns, and moves on its support."""
-    penalty, sign, share = objective.penalty, problem.sign, problem.share
-    X = columns.matrix(problem.n_samples)
+    penalty, X = objective.penalty, columns.matrix
     sweeps = 0
     while True:
         z = X @ w
         limit = min(_SWEEPS, max_iter - sweeps)
-        taken, promise = _column_sweeps(
-            columns, sign, share, w, z, penalty.l1, penalty.l2, aim, limit
-        )
+        taken, promise = _column_sweeps(columns, w, z, penalty.l1, penalty.l2, aim, limit)
         sweeps += taken
         if promise <= aim or sweeps >= max_iter:
             return w, sweeps
-        w = _on_column_support(objective, problem, columns, w, aim)
+        w = _on_column_support(objective, columns, w, aim)
 
 
 def _on_column_support(
-    objective: Objective, problem: MemoryProblem, columns: _Columns, w: np.ndarray, aim: float
+    objective: Objective, columns: SparseColumns, w: np.ndarray, aim: float
 ) -> np.ndarray:
     """Move towards the optimum over the support, by conjugate gradient on its columns."""
-    loss, penalty = objective.loss, objective.penalty
-    sign, share = problem.sign, problem.share
+    penalty = objective.penalty
     S = np.flatnonzero(w)
     if len(S) == 0:
         return w
-    X = columns.matrix(problem.n_samples)[:, S]
+    X = columns.matrix[:, S]
     now = w[S]
-    there = loss.at(X @ now, sign, share)
+    there = objective.at(X @ now)
 
     def curvature(v: np.ndarray) -> np.ndarray:
         return X.T @ there.product(X @ v) + penalty.l2 * v
 
     def value(v: np.ndarray) -> float:
-        return loss.value(X @ v, sign, share) + penalty.value(v)
+        return objective.at(X @ v).value + penalty.value(v)
 
     gradient = X.T @ there.gradient + penalty.l2 * now + penalty.l1 * np.sign(now)
     diagonal = columns.curvature[S] + penalty.l2
@@ -399,9 +389,10 @@ def _matrix_sweep(H, h, gradient, w, l1, l2, features):
 
 
 @compiled
-def _column_sweeps(columns, sign, share, w, z, l1, l2, aim, max_iter):
+def _column_sweeps(columns, w, z, l1, l2, aim, max_iter):
     # z = X w and the class means of z are kept up to date; returns the sweeps taken and
     # what the features promised when the last one came to them
+    sign, share = columns.sign, columns.share
     m_pos, m_neg = 0.0, 0.0
     for i in range(len(z)):
         if sign[i] > 0:

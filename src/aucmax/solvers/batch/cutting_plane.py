@@ -19,7 +19,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from aucmax.objective import Objective
-from aucmax.objective.problem import MemoryProblem
 from aucmax.rows.products import dot
 from aucmax.solvers.base import Result, Run, Solver
 
@@ -69,7 +68,6 @@ class CuttingPlane(Solver):
     def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
         run = self.settled(run)
         problem, alpha = objective.problem, objective.penalty.l2
-        assert isinstance(problem, MemoryProblem)
         if not alpha > 0.0:
             raise ValueError(
                 "the solver 'cutting_plane' needs alpha > 0; got 0, where its quadratic program "
@@ -77,17 +75,14 @@ class CuttingPlane(Solver):
             )
         planes = _Planes(alpha)
 
-        def touch(g: np.ndarray) -> None:
-            planes.add(objective.weight(g), -problem.adjoint(g))
-
         w = np.zeros(problem.n_features) if start is None else start.copy()
         z = problem.scores(w)
         pairs = objective.at(z)
         best, lower = pairs.value + 0.5 * alpha * dot(w, w), 0.0
-        touch(pairs.gradient)
+        planes.add(*objective.plane(pairs))
         if start is not None:
-            for g in objective.slopes(z, _WIDTHS):
-                touch(g)
+            for slopes in objective.slopes(z, _WIDTHS):
+                planes.add(*objective.plane(slopes))
         count, idle = 1, 0
         while True:
             w_t, bound = planes.lowest()
@@ -111,7 +106,7 @@ class CuttingPlane(Solver):
                     break
             if run.monitor(w, 2.0 * count):
                 break
-            touch(objective.at(z + _TOWARDS * (z_t - z)).gradient)
+            planes.add(*objective.plane(objective.at(z + _TOWARDS * (z_t - z))))
             count += 1
         message = None
         if quality > run.tol and not run.monitor.stopped:

@@ -129,7 +129,7 @@ def solve_moments(objective: Objective) -> tuple[np.ndarray, float]:
             continue
         w = inverse(delta)
         for _ in range(4):  # iterative refinement, and Newton's decrement
-            residual = -(objective.gradient(w) + alpha * w)
+            residual = -(objective.data_gradient(w) + alpha * w)
             move = inverse(residual)
             gap = abs(0.5 * dot(residual, move))
             if gap <= _ROUNDING * objective.at_zero:

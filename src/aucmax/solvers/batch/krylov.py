@@ -14,7 +14,6 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh_tridiagonal
 
 from aucmax.objective import Objective
-from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import compiled
 from aucmax.rows.products import dot
 
@@ -204,7 +203,7 @@ def preconditioner(objective: Objective, alpha: float) -> Preconditioner:
     units, else a multiple of the identity.
     """
     problem = objective.problem
-    curvature = objective.curvature() + alpha
+    curvature = objective.data_curvature() + alpha
     if not np.any(curvature > 0.0):
         return Preconditioner(lambda v: v, alpha, np.ones(problem.n_features))
     curvature = np.where(curvature > 0.0, curvature, float(curvature.max()))
@@ -237,18 +236,15 @@ def _inverse(matrix: np.ndarray) -> Product | None:
 def _correlations(objective: Objective, alpha: float) -> np.ndarray:
     """Return the second derivative of J at w = 0 in units of its diagonal, shape (d, d)."""
     problem, d = objective.problem, objective.problem.n_features
-    if isinstance(problem, MemoryProblem) and not problem.knows_moments:
-        part = problem.sample(max(_ROWS * d + 500, _WORK // d**2))
-        bending = objective.bending(part)
-        rare = part.standing_out() < _FEW if part.n_samples < problem.n_samples else None
-    else:
-        bending, rare = objective.bending(problem), None
+    part = problem.sample(max(_ROWS * d + 500, _WORK // d**2))
+    bending = objective.data_hessian(part)
+    rare = part.standing_out() < _FEW if part.n_samples < problem.n_samples else None
     own = np.einsum("jj->j", bending).copy()
     scale = 1.0 / np.sqrt(np.where(own > 0.0, own, 1.0))
     bending *= scale * scale[:, None]
     if rare is not None:
         bending[rare] = bending[:, rare] = 0.0
-    whole = objective.curvature()
+    whole = objective.data_curvature()
     # α shrinks the correlations: (c_jk √(h_j h_k)) / √((h_j + α)(h_k + α))
     share = np.sqrt(whole / np.where(whole + alpha > 0.0, whole + alpha, 1.0))
     bending *= share * share[:, None]

@@ -13,7 +13,6 @@ import numpy as np
 
 from aucmax.objective import Objective
 from aucmax.objective.losses import PairSum
-from aucmax.objective.problem import MemoryProblem
 from aucmax.solvers.base import Result, Run, Solver
 from aucmax.solvers.batch.krylov import Solved, minimise, preconditioner
 from aucmax.solvers.batch.proximal_newton import proximal_newton
@@ -89,7 +88,6 @@ def _newton(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray, 
     """
     problem, penalty = objective.problem, objective.penalty
     tol, max_iter = run.tol, run.max_iter
-    assert isinstance(problem, MemoryProblem)
     near = preconditioner(objective, penalty.l2)
     z, known, forcing, before = problem.scores(w), 1.0, _FORCING, np.inf
     probed = done = False

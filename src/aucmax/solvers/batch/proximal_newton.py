@@ -15,15 +15,13 @@ import scipy.sparse as sp
 from aucmax.objective import Objective
 from aucmax.objective.losses import PairSum, RowSum
 from aucmax.objective.penalties import ElasticNet
-from aucmax.objective.problem import MemoryProblem
-from aucmax.rows import CSR, to_scipy
 from aucmax.rows.products import dot
 from aucmax.solvers.base import Monitor, Run
 from aucmax.solvers.batch.coordinate_descent import (
     Stall,
-    _columns,
-    _on_matrix,
     decrement,
+    on_matrix,
+    sparse_columns,
     working_set,
 )
 from aucmax.solvers.batch.krylov import Product, minimise
@@ -51,11 +49,8 @@ def proximal_newton(
     A step on a matrix costs 1, one by products as many as it took. Stops at ``tol``, where the
     cost reaches ``max_iter``, when the monitor says so, and where rounding forbids more.
     """
-    problem, penalty = objective.problem, objective.penalty
-    assert isinstance(problem, MemoryProblem)
-    curvature = objective.curvature()
+    penalty, curvature = objective.penalty, objective.data_curvature()
     w[curvature <= 0.0] = 0.0
-    by_column = sp.csc_array(to_scipy(problem.X)) if isinstance(problem.X, CSR) else None
     size, steps, cost, stalled = _FIRST_SET, 0, 0, Stall()
     part: _Part | None = None
     before = np.inf
@@ -74,7 +69,7 @@ def proximal_newton(
             return w, gap, steps, cost
         S = working_set(promise, w, size)
         if part is None or not np.array_equal(S, part.S):
-            part = _Part(objective, S, by_column)
+            part = _Part(objective, S)
         aim = _INNER * float(promise[S].sum())
         w, taken, spent = _on_set(objective, part, w, aim, run.max_iter - cost, steps, run.monitor)
         steps, cost = steps + taken, cost + max(spent, 1)
@@ -99,24 +94,21 @@ class _Part:
     where its products keep their digits.
     """
 
-    def __init__(self, objective: Objective, S: np.ndarray, by_column: sp.csc_array | None) -> None:
+    def __init__(self, objective: Objective, S: np.ndarray) -> None:
         problem = objective.problem
-        assert isinstance(problem, MemoryProblem)
         self.S = S
         self.matrix: np.ndarray | sp.csc_array
-        if isinstance(problem.X, CSR):
-            assert by_column is not None
-            columns = _columns(problem, S, by_column, objective.translates)
-            self.matrix = columns.matrix(problem.n_samples)
+        columns = problem.columns(S)
+        if not isinstance(columns.X, np.ndarray):
+            self.matrix = sparse_columns(problem, S, columns, objective.translates).matrix
             entries = problem.n_samples * len(S)
             if _DENSE * entries <= self.matrix.nnz and entries <= _ENTRIES:
                 self.matrix = np.asfortranarray(self.matrix.toarray())
         else:
-            factor = 1.0 if problem.factor is None else problem.factor[S]
             shift = problem.mean_neg[S] if objective.translates else 0.0
-            self.matrix = np.asfortranarray(problem.X[:, S] * factor - shift)
+            self.matrix = np.asfortranarray(columns.X - shift)
         self.transposed = self.matrix.T
-        self.curvature = objective.curvature()[S]
+        self.curvature = objective.data_curvature()[S]
         dense = isinstance(self.matrix, np.ndarray)
         most = _MATRIX_UP_TO if dense else _MATRIX_UP_TO // 3  # a sparse product costs less
         self.small = len(S) <= most and problem.n_samples * len(S) <= _ENTRIES
@@ -170,7 +162,7 @@ def _on_set(
         inner = max(_MODEL * promise, 0.1 * aim)
         if part.small:
             H = part.hessian(there)
-            target, _, _ = _on_matrix(H, H @ v - gradient, penalty, v.copy(), inner, _SWEEPS)
+            target, _, _ = on_matrix(H, H @ v - gradient, penalty, v.copy(), inner, _SWEEPS)
             cost += 1
         else:
 
