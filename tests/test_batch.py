@@ -42,7 +42,7 @@ def named(monkeypatch):
     """Turn the name of a solver, and of its path, into what AUCClassifier takes."""
 
     sets = []
-    columns = coordinate_descent._columns
+    columns = MemoryProblem.columns
 
     def counted(*args):
         sets.append(1)
@@ -55,7 +55,7 @@ def named(monkeypatch):
             monkeypatch.setattr(proximal_newton, "_MATRIX_UP_TO", 0)
         elif path:
             monkeypatch.setattr(coordinate_descent, "_MATRIX_UP_TO", 0)
-            monkeypatch.setattr(coordinate_descent, "_columns", counted)
+            monkeypatch.setattr(MemoryProblem, "columns", counted)
         if path == "columns":
             monkeypatch.setattr(coordinate_descent, "_SET_MATRIX_UP_TO", 0)
         return name

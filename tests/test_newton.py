@@ -153,9 +153,8 @@ def test_the_model_over_a_set_is_the_second_derivative_over_pairs():
     w, S = np.random.RandomState(0).randn(6), np.array([0, 2, 5])
     for form in (np.asarray, sp.csr_array):
         scaled = MemoryProblem(as_rows(form(X)), sign, weight).scaled(0.5)
-        by_column = None if form is np.asarray else sp.csc_array(X[weight > 0])
         goal = Objective(scaled, LOSSES["squared_hinge"], ElasticNet(0.1))
-        part = proximal_newton._Part(goal, S, by_column)
+        part = proximal_newton._Part(goal, S)
         at = goal.at(scaled.scores(w))
         expected = pairs.hessian(w, "squared_hinge")[np.ix_(S, S)]
         assert part.hessian(at) == pytest.approx(expected, abs=1e-12)
