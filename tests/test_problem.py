@@ -59,10 +59,12 @@ class Partitioned(Problem):
         return sum(variances) + (pos - neg) ** 2
 
     def moments(self):
-        total = ClassMoments(classes=[-1.0, 1.0])
+        return self.statistics(ClassMoments([-1.0, 1.0]))
+
+    def statistics(self, empty):
         for X, sign in self._parts:
-            total = total + ClassMoments.from_data(X, sign, classes=[-1.0, 1.0])
-        return total
+            empty.add_rows(as_rows(X), sign, None)
+        return empty
 
     def scores(self, W):
         return np.concatenate([X @ W for X, _ in self._parts])
@@ -111,6 +113,7 @@ SOLVES = [
     ("square", ConjugateGradient(), 0.0, FEW),
     ("square", ConjugateGradient(), 0.0, MANY),
     ("square", Exact(), 0.0, FEW),
+    ("square", Exact("frequent_directions", 60), 0.0, FEW),
     ("square", CoordinateDescent(), 0.5, FEW),
     ("square", CoordinateDescent(), 0.5, MANY),
     ("squared_hinge", Newton(), 0.0, FEW),

@@ -212,6 +212,11 @@ class Problem:
         spread = self.spread()
         return spread if self.factor is None else spread * self.factor**2
 
+    def low_rank(self, statistics: ClassStatistics) -> tuple[np.ndarray, np.ndarray]:
+        """Return D (d,) and B (k, d), where diag(D) + BᵀB stands in a sketch for Σ₊ + Σ₋."""
+        D, B = statistics.within()
+        return (D, B) if self.factor is None else (D * self.factor**2, B * self.factor)
+
     def within_product(self, v: np.ndarray) -> np.ndarray:
         """Return (Σ₊ + Σ₋) v: from the moments where they are known, else in one pass."""
         return self.within @ v
@@ -270,14 +275,13 @@ class MomentsProblem(Problem):
         return empty.taken_from(self._known) if self.knows_moments else self._known
 
     @cached_property
-    def _sketched(self) -> tuple[np.ndarray, np.ndarray]:
-        D, B = self._known.within()
-        return (D, B) if self.factor is None else (D * self.factor**2, B * self.factor)
+    def _low_rank(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.low_rank(self._known)
 
     def within_product(self, v: np.ndarray) -> np.ndarray:
         if self.knows_moments:
             return self.within @ v
-        D, B = self._sketched
+        D, B = self._low_rank
         return D * v + B.T @ (B @ v)
 
     def scaled(self, gamma: float) -> "MomentsProblem":

@@ -69,7 +69,7 @@ class Exact(Solver):
         if statistics.has_covariances:
             w, gap = solve_moments(objective)
         else:
-            w, gap = solve_sketch(objective, *statistics.within()), np.inf
+            w, gap = solve_sketch(objective, *problem.low_rank(statistics)), np.inf
         run.monitor(w, 1.0)
         return Result(w, 1, gap=gap)
 
@@ -105,15 +105,8 @@ class Exact(Solver):
 
 
 def solve_sketch(objective: Objective, D: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Return the optimum of J with diag(D) + BᵀB, in the features' units, for Σ₊ + Σ₋.
-
-    B is overwritten.
-    """
-    problem = objective.problem
-    if problem.factor is not None:
-        D = D * problem.factor**2
-        B *= problem.factor
-    delta = problem.delta
+    """Return the optimum of J with diag(D) + BᵀB for Σ₊ + Σ₋; B is overwritten."""
+    delta = objective.problem.delta
     u = woodbury(D, B, objective.penalty.l2, delta)
     return u / (1.0 + delta @ u)
 
