@@ -7,10 +7,14 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from covering import covering_array
 
 # Workers that share the cores must not each ask for all of them; before the first import of NumPy.
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -62,13 +66,34 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     return 0 if len(config.args) == 1 and ".py" in config.args[0] else None
 
 
+@pytest.hookimpl(tryfirst=True)  # before those that are marked are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for cases, strength in _grids(items):
+        kept = covering_array([_settings(case) for case in cases], strength)
+        for place in set(range(len(cases))) - set(kept):
+            cases[place].add_marker("exhaustive")
     if os.environ.get("AUCMAX_DATA"):
         return
     skip = pytest.mark.skip(reason="AUCMAX_DATA, the folder of data sets, is not set")
     for item in items:
         if item.get_closest_marker("data"):
             item.add_marker(skip)
+
+
+def _grids(items: list[pytest.Item]) -> Iterator[tuple[list[Any], int]]:
+    """The cases of each test that is marked ``covering``, and the strength it asks for."""
+    for _, group in groupby(items, key=lambda item: item.nodeid.partition("[")[0]):
+        cases: list[Any] = list(group)
+        mark = cases[0].get_closest_marker("covering")
+        if mark is not None:
+            yield cases, *(mark.args or (2,))
+
+
+def _settings(case: Any) -> tuple[Any, ...]:
+    """Which values a case has; those that are given together are one."""
+    given = [mark.args[0] for mark in case.iter_markers("parametrize")]
+    names = [one.split(",") if isinstance(one, str) else one for one in given]
+    return tuple(tuple(id(case.callspec.params[n.strip()]) for n in some) for some in names)
 
 
 @pytest.fixture(scope="session")

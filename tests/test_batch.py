@@ -186,6 +186,7 @@ def close(got, expected, tol=1e-8):
 # ---- equal to the minimiser over pairs ---------------------------------------------------
 
 
+@pytest.mark.covering
 @each_problem
 @each_l2_solver
 @pytest.mark.parametrize("alpha", [1e-3, 1.0])
@@ -210,6 +211,7 @@ def test_l2_optimum_is_that_of_the_pairs(make, solver, alpha, gamma, named):
         assert lost <= 10 * clf.optimality_ * (0.5 - clf.objective_) + rounding
 
 
+@pytest.mark.covering
 @each_problem
 @each_l1_solver
 @pytest.mark.parametrize("penalty", [(0.02, 1.0), (0.05, 0.5), (0.3, 0.1)], ids=str)
@@ -301,6 +303,7 @@ def test_separable_rows_without_a_penalty(solver):
     assert Pairs(*data).optimality(clf.coef_[0], 0.0, 0.0) <= 1e-6
 
 
+@pytest.mark.covering
 @each_gamma
 @pytest.mark.parametrize("alpha", [1e-4, 0.5])
 @pytest.mark.parametrize("seed", range(4))
@@ -483,6 +486,7 @@ def test_many_features_far_from_the_origin(solver, density, named):
     assert clf.objective_ < 0.5
 
 
+@pytest.mark.covering
 @each_solve
 @each_gamma
 @pytest.mark.parametrize("factor", [3.0, 1e-3])
@@ -517,6 +521,7 @@ def test_standardize_scales_to_mean_squared_distance_two(solver, penalty, gamma,
 # ---- objective_ and optimality_ ----------------------------------------------------------
 
 
+@pytest.mark.covering
 @each_problem
 @each_gamma
 @pytest.mark.parametrize("penalty", PENALTIES)
@@ -539,6 +544,7 @@ def test_objective_and_optimality_are_those_of_the_pairs(make, gamma, penalty):
     assert clf.optimality_ <= gap / (0.5 - now + gap) * (1 + 1e-6) + 1e-11
 
 
+@pytest.mark.covering
 @each_problem
 @each_gamma
 @pytest.mark.parametrize("loss", LOSSES)
@@ -678,6 +684,7 @@ def threads(monkeypatch):
     return lambda count: monkeypatch.setattr(products, "_threads", lambda: count)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("solver", [*L2_SOLVERS, "spam", "vrspam"])
 def test_bit_for_bit_the_same_whatever_the_threads(solver, large, threads, named):
     if numba.config.DISABLE_JIT:

@@ -83,6 +83,7 @@ def answer(iterates, average):
 # ---- the papers' algorithms ---------------------------------------------------------------
 
 
+@pytest.mark.covering
 @each_form
 @each_pair
 @weighted
@@ -101,6 +102,7 @@ def test_each_learner_is_its_paper(form, solver, kind, weighted, average, lam):
     assert got.solver_ == solver
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", ["l1", "l2"])
 @pytest.mark.parametrize("solver", ["sadmm", "rda", "comid"])
 @each_average
@@ -130,6 +132,7 @@ def test_lazy_thresholds_reach_zero_on_the_way(solver, form):
         np.testing.assert_array_equal(got == 0, answer(iterates, average) == 0)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("project", [False, True])
 @pytest.mark.parametrize("t0", [0.0, 2.5])
 @each_form
@@ -147,6 +150,7 @@ def test_pegasos_with_and_without_its_ball(project, t0, form, average):
     equal(fitted(made(solver, 0.3, "l2"), form(X), y, weight).coef_[0], answer(iterates, average))
 
 
+@pytest.mark.covering
 @each_average
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
 @pytest.mark.parametrize("solver", ["sadmm", "comid", "pegasos"])
@@ -293,6 +297,7 @@ HARD = {
 }
 
 
+@pytest.mark.covering
 @each_pair
 @pytest.mark.parametrize("hard", HARD.values(), ids=HARD)
 @each_average
@@ -488,6 +493,7 @@ def test_sadmm_runs_on_the_iterates_of_the_theorem():
 # ---- streams ------------------------------------------------------------------------------
 
 
+@pytest.mark.covering
 @each_form
 @each_pair
 @each_average

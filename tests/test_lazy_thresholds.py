@@ -32,6 +32,7 @@ def problem(seed, weighted=False, n=60, d=90, entries=4):
     return X, y, weight
 
 
+@pytest.mark.covering
 @each_penalty
 @each_average
 @each_csr
@@ -77,6 +78,7 @@ def test_it_stays_exact_when_the_scale_is_folded(average):
     np.testing.assert_allclose(clf.coef_[0], expected, rtol=0, atol=1e-10 * scale)
 
 
+@pytest.mark.covering
 @each_penalty
 @each_average
 @pytest.mark.parametrize("chunk", [1, 7, 60])

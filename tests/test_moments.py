@@ -73,6 +73,7 @@ FORMS = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("density", [0.1, 1.0])
 @pytest.mark.parametrize("weighted", [False, True])

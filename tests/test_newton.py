@@ -44,6 +44,7 @@ def optimum(pairs, alpha):
     return w
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("gamma", [0.0, 0.5])
@@ -109,6 +110,7 @@ def path(request, monkeypatch):
     return request.param
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("rho", [0.5, 1.0])

@@ -49,6 +49,7 @@ def streamed(solver, X, y, weight, chunk, form=np.asarray, seed=5):
 # ---- the algorithm -----------------------------------------------------------------------
 
 
+@pytest.mark.covering
 @each_form
 @each_update
 @each_size
@@ -105,6 +106,7 @@ def test_c_t_makes_up_for_the_rows_that_are_not_kept(update):
     np.testing.assert_allclose(w, C * N / 2 * np.array([1.0, -1.0]), rtol=1e-12)
 
 
+@pytest.mark.covering
 @each_form
 @each_update
 @weighted
@@ -195,6 +197,7 @@ def test_oam_ranks_what_can_be_ranked(update):
 # ---- over a stream -----------------------------------------------------------------------
 
 
+@pytest.mark.covering
 @each_form
 @each_update
 @each_size

@@ -53,6 +53,7 @@ def literal_solam(X, y, weight, C, R, epochs, alpha=0.0):
     return solam.fit(X, y, weight, C, R, epochs, lambda p: beta)
 
 
+@pytest.mark.covering
 @each_form
 @weighted
 @each_average
@@ -102,6 +103,7 @@ def test_solam_stays_exact_when_the_scale_is_folded(form, average):
     equal(got, solam.mean(iterates) if average else last.w)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("share", [0.5, 0.1])
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
 @pytest.mark.parametrize(("d", "noise"), [(5, 1.0), (2, 1.0), (5, 0.02)])
@@ -172,6 +174,7 @@ def test_the_solution_stays_in_the_ball():
 # ---- SOLAM over a stream -----------------------------------------------------------------
 
 
+@pytest.mark.covering
 @each_form
 @each_average
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
@@ -297,6 +300,7 @@ def test_solam_reports_the_optimality_on_its_ball(gamma):
 # ---- OPAUC -------------------------------------------------------------------------------
 
 
+@pytest.mark.covering
 @each_form
 @weighted
 @each_average
@@ -383,6 +387,7 @@ def test_opauc_over_epochs_reaches_the_optimum():
 # ---- OPAUC over a stream -----------------------------------------------------------------
 
 
+@pytest.mark.covering
 @each_form
 @each_average
 @weighted

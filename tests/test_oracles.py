@@ -38,6 +38,7 @@ SCHEDULES = {
 each_schedule = pytest.mark.parametrize("schedule", SCHEDULES)
 
 
+@pytest.mark.covering
 @each_form
 @each_penalty
 @each_schedule
@@ -172,6 +173,7 @@ def streamed(solver, X, y, weight, alpha, rho, chunk, form=np.asarray):
     return clf.coef_[0]
 
 
+@pytest.mark.covering
 @each_form
 @pytest.mark.parametrize("penalty", ["l2", "elastic_net", "none"])
 @each_schedule
@@ -260,6 +262,7 @@ def vrspam_start(init, X, y, weight, penalty):
     return spam.fit(X, y, weight, *penalty, lambda t: C / np.sqrt(t), epochs=1).mean(axis=0)
 
 
+@pytest.mark.covering
 @each_form
 @each_penalty
 @weighted

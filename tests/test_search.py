@@ -43,6 +43,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("few", [True, False])
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize(

@@ -66,6 +66,7 @@ def draws(count, tau=3, seed=5):
 # ---- OPAUC against the papers' words -----------------------------------------------------
 
 
+@pytest.mark.covering
 @each_form
 @weighted
 @pytest.mark.parametrize("step_size", [0.02, "auto"])
@@ -82,6 +83,7 @@ def test_opaucr_is_the_paper(form, weighted, step_size, centered, average):
     equal(got, expected.mean(axis=0) if average else expected[-1])
 
 
+@pytest.mark.covering
 @each_form
 @weighted
 @pytest.mark.parametrize("step_size", [0.02, "auto"])
@@ -137,6 +139,7 @@ def test_dense_rows_are_csr_rows_and_float32_is_close(kind):
     assert np.any(other.coef_ != dense.coef_)
 
 
+@pytest.mark.covering
 @each_kind
 @pytest.mark.parametrize("shift", [0.0, 100.0])
 @pytest.mark.parametrize("scale", [1.0, 1e-4, 1e6])
@@ -175,6 +178,7 @@ def test_a_warm_start_is_the_nearest_point_of_the_space(kind):
 # ---- OPAUC over a stream -----------------------------------------------------------------
 
 
+@pytest.mark.covering
 @each_form
 @weighted
 @pytest.mark.parametrize("step_size", [0.02, "auto"])

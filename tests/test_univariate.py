@@ -49,6 +49,7 @@ def streamed(solver, X, y, weight, alpha, chunk, form=np.asarray):
 # ---- the algorithm -----------------------------------------------------------------------
 
 
+@pytest.mark.covering
 @each_form
 @each_loss
 @weighted
@@ -82,6 +83,7 @@ def test_it_stays_exact_when_the_scale_is_folded(form, average):
     equal(got, iterates.mean(axis=0) if average else iterates[-1])
 
 
+@pytest.mark.covering
 @each_loss
 @weighted
 @each_average
@@ -235,6 +237,7 @@ def test_the_same_seed_gives_the_same_bits(loss, form):
 # ---- over a stream -----------------------------------------------------------------------
 
 
+@pytest.mark.covering
 @each_form
 @each_loss
 @each_average
