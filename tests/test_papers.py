@@ -14,7 +14,7 @@ from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, ElasticNet
 from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
-from aucmax.solvers import SPAM, VRSPAM, Monitor
+from aucmax.solvers import SPAM, VRSPAM, Monitor, Run
 from oracles import rows, spam, vrspam
 from oracles.pairs import Pairs, l2_optimum
 
@@ -37,8 +37,8 @@ class Drawn(np.random.RandomState):
 def ended(solver, problem, start, order):
     """Where one epoch or stage from ``start`` ends that takes these rows, without a penalty."""
     objective = Objective(problem, LOSSES["square"], ElasticNet(0.0))
-    once = dict(tol=1e-300, max_iter=1, rng=Drawn(order), monitor=Monitor(objective))
-    return solver.solve(objective, start, **once).coef
+    once = Run(Monitor(objective), tol=1e-300, max_iter=1, rng=Drawn(order))
+    return solver.solve(objective, start, once).coef
 
 
 class Setting:
