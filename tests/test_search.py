@@ -27,6 +27,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from aucmax import AUCClassifier, AUCClassifierCV, load, save
 from aucmax.estimators import selection
 from aucmax.metrics import roc_auc
+from aucmax.objective.problem import MomentsProblem
+from aucmax.solvers import Exact
+from aucmax.statistics import moments
 
 
 def problem(seed=0, n=240, d=6):
@@ -54,8 +57,8 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_each_cell_is_its_own_fit(few, sparse, cv, weighted, monkeypatch):
     if not few:
-        monkeypatch.setattr(selection, "FEW_FEATURES", 0)
-        monkeypatch.setattr("aucmax.solvers.auto.FEW_FEATURES", 0)
+        for module in ("solvers.auto", "estimators.search", "estimators.selection"):
+            monkeypatch.setattr(f"aucmax.{module}.FEW_FEATURES", 0)
         monkeypatch.setattr("aucmax.solvers.batch.coordinate_descent._MATRIX_UP_TO", 0)
     X, y = problem()
     X = sp.csr_matrix(np.where(np.abs(X) > 0.5, X, 0)) if sparse else X
@@ -85,8 +88,29 @@ def test_each_cell_is_its_own_fit(few, sparse, cv, weighted, monkeypatch):
         clf.alpha_, clf.l1_ratio_, loss=clf.loss_, standardize=clf.standardize_, tol=1e-10,
         max_iter=5000,
     ).fit(X, y, weight)  # fmt: skip
-    assert np.array_equal(clf.coef_, best.coef_)
+    assert np.allclose(clf.coef_, best.coef_, rtol=1e-9, atol=1e-12)
     assert np.array_equal(clf.predict(X), best.predict(X))
+    assert vars(clf.best_estimator_).keys() == vars(best).keys()
+    for (train, test), held_out in zip(folds, clf.held_out_, strict=True):
+        w = None if weight is None else weight[train]
+        cell = clone(best).fit(X[train], y[train], w)
+        scores = cell.decision_function(X[test]) - cell.intercept_[0]
+        assert np.allclose(held_out, scores, rtol=1e-3, atol=1e-4)
+
+
+def test_the_data_are_read_once(monkeypatch):
+    """Each fold's rows are summed up once: the grid of α, the fits and the refit rest on that."""
+    read, work = [], moments.block_moments
+
+    def counted(X, share):
+        read.append(len(share))
+        return work(X, share)
+
+    monkeypatch.setattr(moments, "block_moments", counted)
+    X, y = problem()
+    clf = AUCClassifierCV(losses=("square",), l1_ratios=(0.0, 0.5), cv=4).fit(X, y)
+    assert sum(read) == len(y)
+    assert clf.best_estimator_.moments_.counts.sum() == len(y)
 
 
 def test_the_hinge_has_cells_where_a_solver_takes_it():
@@ -113,12 +137,27 @@ def test_merged_moments_are_those_of_the_training_rows():
     sign = np.where(y == 1, 1.0, -1.0)
     X[y == 1, 2] = 0  # vanishes from one class
     folds = [selection.Fold(a, b) for a, b in KFold(4, shuffle=True, random_state=0).split(X)]
-    for fold, merged in zip(folds, selection._training_moments(X, sign, None, folds), strict=True):
-        direct = selection.ClassMoments.from_data(X[fold.train], sign[fold.train])
+    training, total = selection.fold_moments(X, sign, None, folds)
+    everything = np.arange(len(y))
+    for rows, merged in zip(
+        [*(f.train for f in folds), everything], [*training, total], strict=True
+    ):
+        direct = selection.ClassMoments.from_data(X[rows], sign[rows])
         assert np.allclose(merged.counts, direct.counts, rtol=0)
         assert np.allclose(merged.means, direct.means, rtol=1e-12, atol=1e-13)
         assert np.allclose(merged.covs, direct.covs, rtol=1e-10, atol=1e-12)
         assert np.all(merged.cov_pos[2] == 0)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5])
+@pytest.mark.parametrize("alphas", [np.logspace(-8, 1, 10), np.array([0.0, 1e-14, 1.0])])
+def test_a_path_from_moments_is_its_fits(alphas, gamma):
+    X, y = problem()
+    X[:, 5] *= 30.0
+    known = MomentsProblem(moments.ClassMoments.from_data(X, y), gamma)
+    for alpha, w in zip(alphas, Exact().solve_path(known, alphas), strict=True):
+        fit = AUCClassifier(alpha, standardize=gamma, solver="exact").fit(X, y)
+        assert np.allclose(known.to_features(w), fit.coef_[0], rtol=1e-8, atol=1e-11)
 
 
 def test_automatic_alphas_follow_the_units():
@@ -212,13 +251,13 @@ def test_a_lucky_alpha_of_the_automatic_grid_loses_to_a_plateau():
     mean = np.array([0.70, 0.79, 0.80, 0.79, 0.70, 0.81, 0.70])  # smoothed: .795 and .755
     grid = selection.Grid(("square",), (0.0,), (0.0,), np.logspace(-6, 0, 7)[None, :])
     aucs = mean[None, None, None, None, :].repeat(3, axis=0)  # a copy
-    chosen = AUCClassifierCV()._choose(grid, aucs)
+    _, chosen = AUCClassifierCV()._choose(grid, aucs)
     assert chosen["alpha_"] == pytest.approx(1e-4)
     assert chosen["best_score_"] == pytest.approx(0.80)
-    own = AUCClassifierCV(alphas=grid.alphas[0])._choose(grid, aucs)
+    _, own = AUCClassifierCV(alphas=grid.alphas[0])._choose(grid, aucs)
     assert own["alpha_"] == pytest.approx(1e-1)
     assert own["best_score_"] == pytest.approx(0.81)
-    flat = AUCClassifierCV()._choose(grid, np.full_like(aucs, 0.5))
+    _, flat = AUCClassifierCV()._choose(grid, np.full_like(aucs, 0.5))
     assert flat["alpha_"] == 1.0  # among equals the strongest
     mean[:] = [0.9, 0.9, 0.9, 0.9, 0.85, 0.8, 0.7]  # smoothing alone would stop before the edge
     chosen = AUCClassifierCV()._choose(grid, mean[None, None, None, None, :])

@@ -135,7 +135,7 @@ def cv(
         report["model"] = str(output)
     if html is not None:
         with working("writing the report", as_json):
-            _write_page(html, report, rows, parts, tuned.best_estimator_)
+            _write_page(html, report, rows, parts, tuned.held_out_)
         report["html"] = str(html)
     if as_json:
         print_json(report)
@@ -373,7 +373,7 @@ def _write_page(
     report: dict[str, Any],
     rows: LabelledRows,
     parts: Pairs,
-    best: Any,
+    held_out: list[np.ndarray],
 ) -> None:
     from aucmax.report import figures
     from aucmax.report.page import Page, ResultTable, Section, write_page
@@ -431,7 +431,7 @@ def _write_page(
         [
             Section("Results", tables=[chosen]),
             Section("AUC over alpha", drawings=[drawing], tables=[each]),
-            _curves(rows, parts, best),
+            _curves(rows, parts, held_out),
         ],
         provenance=provenance(command_line(), facts, report["seed"]),
     )
@@ -457,25 +457,16 @@ def _paired_spread(aucs: np.ndarray, at_choice: np.ndarray) -> np.ndarray:
         return np.asarray(np.nanstd(aucs - at_choice[:, None], axis=0, ddof=1))
 
 
-def _curves(rows: LabelledRows, parts: Pairs, best: Any) -> Any:
+def _curves(rows: LabelledRows, parts: Pairs, held_out: list[np.ndarray]) -> Any:
     """Curves of the held-out rows, from the chosen settings fitted to each training part."""
-    from sklearn.base import clone
-
     from aucmax.report import curves, figures
     from aucmax.report.page import Section
 
     pairs = []
-    for train, test in parts:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # told before, when these were tuned
-            weights = (
-                (None, None) if rows.weight is None else (rows.weight[train], rows.weight[test])
-            )
-            model = clone(best).fit(rows.X[train], rows.y[train], weights[0])
+    for (_, test), scores in zip(parts, held_out, strict=True):
         if len(np.unique(rows.y[test])) == 2:
-            pairs.append(
-                (rows.is_positive[test], model.decision_function(rows.X[test]), weights[1])
-            )
+            weight = None if rows.weight is None else rows.weight[test]
+            pairs.append((rows.is_positive[test], scores, weight))
     band = "Band: one standard deviation of the folds to either side."
     return Section(
         "Curves on held-out rows",

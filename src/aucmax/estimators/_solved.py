@@ -117,6 +117,19 @@ class SolvedScorer(LinearScorer):
         except BaseException:
             self._restore(kept)
             raise
+        self._keep(fitted, problem, classes, penalty, solver, rng)
+        return self
+
+    def _keep(
+        self,
+        fitted: dict[str, Any],
+        problem: MemoryProblem,
+        classes: np.ndarray,
+        penalty: ElasticNet,
+        solver: Solver | None = None,
+        rng: np.random.RandomState | None = None,
+    ) -> None:
+        """Take over what `_solved` returned for these rows."""
         for old in ("moments_", "_stream"):
             self.__dict__.pop(old, None)
         state = fitted.pop("_state", None)
@@ -132,7 +145,6 @@ class SolvedScorer(LinearScorer):
                 "rng": copy.deepcopy(rng),
                 "steps": state,
             }
-        return self
 
     def _partial_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         """Go on with more rows; a batch solver through `_accumulated`."""
@@ -240,8 +252,8 @@ class SolvedScorer(LinearScorer):
         self,
         problem: Problem,
         penalty: ElasticNet,
-        solver: Solver | None,
-        start: np.ndarray | None,
+        solver: Solver | None = None,
+        start: np.ndarray | None = None,
         rng: np.random.RandomState | None = None,
     ) -> dict[str, Any]:
         """Run the solver and return the fitted attributes."""

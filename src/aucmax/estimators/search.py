@@ -24,6 +24,7 @@ from aucmax.estimators.selection import (
     SearchProgress,
     alpha_grid,
     best_cell,
+    fold_moments,
     takes,
     tune,
     warn_of,
@@ -31,7 +32,8 @@ from aucmax.estimators.selection import (
 from aucmax.metrics import roc_auc
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.problem import MemoryProblem
-from aucmax.rows import as_rows
+from aucmax.rows import as_rows, n_features
+from aucmax.solvers.auto import FEW_FEATURES
 
 __all__ = ["AUCClassifierCV"]
 
@@ -83,6 +85,9 @@ class AUCClassifierCV(LinearScorer):
         Held-out AUC, weighted by ``sample_weight``.
     alphas_ : ndarray, shape (losses, standardize, alphas)
         The α that were tried, ascending.
+    held_out_ : list of ndarray
+        For each fold, the scores w·x of its held-out rows with the chosen settings, w fitted to its
+        training part. Dropped when the model is saved.
     best_estimator_ : AUCClassifier
         Fitted to all rows.
     coef_, intercept_, classes_, n_iter_, solver_, objective_, optimality_
@@ -131,7 +136,9 @@ class AUCClassifierCV(LinearScorer):
     def __getstate__(self) -> Any:
         # a callback may hold anything; a generator of splits is spent after the fit
         gone = {"callback": None, **({"cv": None} if isinstance(self.cv, Iterator) else {})}
-        return {**super().__getstate__(), **gone}
+        state = {**super().__getstate__(), **gone}
+        state.pop("held_out_", None)  # as many numbers as there were rows
+        return state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Tune and refit.
@@ -160,10 +167,13 @@ class AUCClassifierCV(LinearScorer):
             weight = self._weights(sample_weight, checked)
             self._both_classes_weigh(weight, sign, classes)
             rows = as_rows(checked)
-            whole = MemoryProblem(rows, sign, weight)
-            grid = self._grid(whole)
             folds = self._folds(checked, labels, groups)
             self._check_folds(folds, sign, weight)
+            training, total = None, None
+            if "square" in self.losses and n_features(rows) <= FEW_FEATURES:
+                training, total = fold_moments(rows, sign, weight, folds)
+            whole = MemoryProblem(rows, sign, weight, total)
+            grid = self._grid(whole)
             with working("tuning", quiet=not self.verbose) as now:
 
                 def tell(at: SearchProgress) -> None:
@@ -173,20 +183,26 @@ class AUCClassifierCV(LinearScorer):
                         self.callback(at)
 
                 found = tune(
-                    rows, sign, weight, folds, grid,
+                    rows, sign, weight, folds, grid, training=training,
                     tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs, callback=tell,
                 )  # fmt: skip
-                chosen = self._choose(grid, found.aucs)
+                place, chosen = self._choose(grid, found.aucs)
                 best = AUCClassifier(
                     chosen["alpha_"], chosen["l1_ratio_"], loss=chosen["loss_"],
                     standardize=chosen["standardize_"], tol=self.tol, max_iter=self.max_iter,
                     positive=self.positive,
-                ).fit(X, y, sample_weight)  # fmt: skip
+                )  # fmt: skip
+                best._restore(self._names_seen())
+                if best.loss != "square":  # its solver keeps no moments
+                    whole = MemoryProblem(rows, sign, weight)
+                penalty, _ = best._settings()
+                best._keep(best._solved(whole, penalty), whole, classes, penalty)
         except BaseException:
             self._restore(kept)
             raise
         warn_of(found.messages)
         self.__dict__.update(chosen, auc_path_=found.aucs, best_estimator_=best, classes_=classes)
+        self.held_out_ = found.held_out(place)
         self.alphas_ = np.broadcast_to(grid.alphas, (len(grid.losses), *grid.alphas.shape)).copy()
         for name in ("coef_", "intercept_", "n_iter_", "solver_", "objective_", "optimality_"):
             setattr(self, name, getattr(best, name))
@@ -322,15 +338,15 @@ class AUCClassifierCV(LinearScorer):
                 "a stratified splitter."
             )
 
-    def _choose(self, grid: Grid, aucs: np.ndarray) -> dict[str, Any]:
-        """Return the settings of the best cell, compared smoothly on the automatic α."""
+    def _choose(self, grid: Grid, aucs: np.ndarray) -> tuple[tuple[int, ...], dict[str, Any]]:
+        """Return the best cell's place and settings, compared smoothly on the automatic α."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # cells that are NaN in every fold
             mean = np.nanmean(aucs, axis=0)
         place = best_cell(mean, smoothed=self.alphas is None)
         assert place is not None
         a, b, c, k = place
-        return {
+        return place, {
             "loss_": grid.losses[a],
             "standardize_": grid.standardize[b],
             "l1_ratio_": grid.l1_ratios[c],

@@ -1,15 +1,17 @@
 """What AUCClassifierCV computes: held-out scores for a whole grid, fold by fold.
 
 The square loss with few features needs the data once: each training part's moments are merged
-from those of the other folds, and every cell of the grid is solved from them. With many features
+from those of the other folds, and one eigendecomposition gives all α of a `standardize`, coordinate
+descent those with an l1 part. With many features
 one multi-shift conjugate gradient gives all α of a `standardize`. The hinges are solved from one α
 to the next, by Newton's method and by cutting planes. The held-out scores of all cells are one
 product.
 """
 
+import itertools
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +25,7 @@ from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import MemoryProblem, MomentsProblem, Problem
 from aucmax.rows import Rows, n_features, take_rows
 from aucmax.rows.products import scores
-from aucmax.solvers import SOLVERS, ConjugateGradient, Monitor, Run
+from aucmax.solvers import SOLVERS, ConjugateGradient, Exact, Monitor, Run
 from aucmax.solvers.auto import FEW_FEATURES, choose
 from aucmax.statistics.moments import ClassMoments
 
@@ -34,6 +36,7 @@ __all__ = [
     "Tuning",
     "alpha_grid",
     "best_cell",
+    "fold_moments",
     "takes",
     "tune",
     "warn_of",
@@ -71,10 +74,18 @@ class Grid(NamedTuple):
 
 
 class Tuning(NamedTuple):
-    """``aucs`` (folds, *grid.shape), NaN where no solver takes a cell; messages of solvers."""
+    """``aucs`` (folds, *grid.shape), NaN where no solver takes a cell; messages of solvers.
+
+    ``kept`` is, of each fold, what gives the held-out scores of a cell.
+    """
 
     aucs: np.ndarray
     messages: list[str]
+    kept: list["_Fold"]
+
+    def held_out(self, place: tuple[int, ...]) -> list[np.ndarray]:
+        """Return the held-out scores of a cell, fold by fold."""
+        return [fold.held_out(place) for fold in self.kept]
 
 
 class SearchProgress(NamedTuple):
@@ -141,12 +152,13 @@ def tune(
     folds: Sequence[Fold],
     grid: Grid,
     *,
+    training: Sequence[ClassMoments] | None,
     tol: float,
     max_iter: int,
     n_jobs: int | None,
     callback: Callable[[SearchProgress], object],
 ) -> Tuning:
-    """Return the held-out AUC of every cell of the grid in every fold.
+    """Return the held-out AUC of every cell of the grid in every fold, and what scores them.
 
     Parameters
     ----------
@@ -156,6 +168,8 @@ def tune(
     weight : ndarray, shape (n,), optional
     folds : sequence of Fold
     grid : Grid
+    training : sequence of ClassMoments, optional
+        Those of the training parts; the square loss is then solved from them.
     tol, max_iter : float, int
         For the solvers.
     n_jobs : int, optional
@@ -164,11 +178,8 @@ def tune(
         Called with a `SearchProgress` before every path of α, by the thread that solves it, and at
         the end.
     """
-    by_moments = "square" in grid.losses and n_features(X) <= FEW_FEATURES
-    moments: list[ClassMoments | None] = [None] * len(folds)
-    if by_moments:
-        moments = list(_training_moments(X, sign, weight, folds))
-
+    moments = [None] * len(folds) if training is None else training
+    kept = [_Fold(X, sign, weight, *one) for one in zip(folds, moments, strict=True)]
     aucs = np.full((len(folds), *grid.shape), np.nan)
     finished = np.zeros(len(folds), dtype=bool)
     total, done = len(folds) * len(grid.losses) * len(grid.standardize), 0
@@ -176,23 +187,23 @@ def tune(
 
     def one(k: int) -> list[str]:
         nonlocal done
-        fold = _Fold(X, sign, weight, folds[k], moments[k])
         said: list[str] = []
         for a, b in np.ndindex(len(grid.losses), len(grid.standardize)):
             name = f"{grid.losses[a]}, standardize {grid.standardize[b]:g}"
             what = f"fold {k + 1}: {name}"
             callback(SearchProgress(what, done, total, aucs, finished, grid))
-            aucs[k, a, b], messages = _tune_paths(fold, grid, a, b, tol, max_iter)
+            aucs[k, a, b], messages = _tune_paths(kept[k], grid, a, b, tol, max_iter)
             said += [f"fold {k}: {message}" for message in messages]
             with lock:
                 done += 1
         finished[k] = True
+        kept[k].forget_rows()
         return said
 
     pool = Parallel(n_jobs=n_jobs, prefer="threads")
     messages = [m for said in pool(delayed(one)(k) for k in range(len(folds))) for m in said]
     callback(SearchProgress("refit", total, total, aucs, finished, grid))
-    return Tuning(aucs, messages)
+    return Tuning(aucs, messages, kept)
 
 
 def best_cell(mean: np.ndarray, smoothed: bool) -> tuple[int, ...] | None:
@@ -226,36 +237,31 @@ def best_cell(mean: np.ndarray, smoothed: bool) -> tuple[int, ...] | None:
     return (*line, k)
 
 
-def _training_moments(
+def fold_moments(
     X: Rows, sign: np.ndarray, weight: np.ndarray | None, folds: Sequence[Fold]
-) -> Iterator[ClassMoments]:
-    """Yield the moments of each training part.
+) -> tuple[list[ClassMoments], ClassMoments]:
+    """Return the moments of each training part, and those of all rows.
 
-    Where the held-out parts share no row and each training part is the rest, they are merged from
-    prefix and suffix sums of the parts' moments: subtracting from the total would leave noise
-    where a feature vanishes from a part.
+    Where the held-out parts share no row and each training part is the rest, the data are read
+    once: all are merged from prefix and suffix sums of the parts' moments. Subtracting from the
+    total would leave noise where a feature vanishes from a part.
     """
+    n, empty = len(sign), ClassMoments(classes=[-1.0, 1.0])
 
     def of(rows: np.ndarray) -> ClassMoments:
         part = None if weight is None else weight[rows]
-        return ClassMoments(classes=[-1.0, 1.0]).add_rows(take_rows(X, rows), sign[rows], part)
+        return empty.copy().add_rows(take_rows(X, rows), sign[rows], part)
 
-    n = len(sign)
     seen = np.zeros(n, dtype=np.int64)
     for fold in folds:
         np.add.at(seen, fold.test, 1)
     if not (np.all(seen == 1) and all(_is_the_rest(fold, n) for fold in folds)):
-        for fold in folds:
-            yield of(fold.train)
-        return
+        return [of(fold.train) for fold in folds], empty.add_rows(X, sign, weight)
     parts = [of(fold.test) for fold in folds]
-    suffix = [ClassMoments(classes=[-1.0, 1.0])]
-    for part in reversed(parts[1:]):
-        suffix.append(suffix[-1] + part)
-    prefix = ClassMoments(classes=[-1.0, 1.0])
-    for k, part in enumerate(parts):
-        yield prefix + suffix[len(parts) - 1 - k]
-        prefix = prefix + part
+    suffixes = [empty, *itertools.accumulate(reversed(parts))][::-1]
+    prefixes = [empty, *itertools.accumulate(parts)]
+    training = [before + after for before, after in zip(prefixes[:-1], suffixes[1:], strict=True)]
+    return training, prefixes[-1]
 
 
 def _is_the_rest(fold: Fold, n: int) -> bool:
@@ -279,6 +285,7 @@ class _Fold:
     ) -> None:
         self.X, self.sign, self.weight, self.fold, self.moments = X, sign, weight, fold, moments
         self._rows: MemoryProblem | None = None
+        self.kept: dict[tuple[int, ...], np.ndarray] = {}  # of each path of α, see `score`
 
     def rows(self) -> MemoryProblem:
         """Return the training rows as a problem; made once, only where a solver needs rows."""
@@ -288,15 +295,29 @@ class _Fold:
             self._rows = MemoryProblem(take_rows(self.X, train), self.sign[train], weight)
         return self._rows
 
-    def aucs(self, W: np.ndarray) -> np.ndarray:
-        """Return the held-out AUC of each column of W (d, k)."""
+    def forget_rows(self) -> None:
+        """Let go of the copy of the training rows."""
+        self._rows = None
+
+    def score(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the held-out AUC of each column of W (d, k), and W or its scores.
+
+        Whichever is smaller: `held_out` gives the scores of a cell from either.
+        """
         test = self.fold.test
-        sign = self.sign[test]
-        if np.all(sign == sign[0]):
-            return np.full(W.shape[1], np.nan)
         Z = scores(take_rows(self.X, test), W)
+        kept, sign = W if len(W) <= len(Z) else Z, self.sign[test]
+        if np.all(sign == sign[0]):
+            return np.full(W.shape[1], np.nan), kept
         weight = None if self.weight is None else self.weight[test]
-        return np.array([roc_auc(sign, np.ascontiguousarray(z), weight) for z in Z.T])
+        return np.array([roc_auc(sign, np.ascontiguousarray(z), weight) for z in Z.T]), kept
+
+    def held_out(self, place: tuple[int, ...]) -> np.ndarray:
+        """Return the held-out scores of a cell that was solved."""
+        *line, k = place
+        test, column = self.fold.test, np.ascontiguousarray(self.kept[tuple(line)][:, k])
+        few = n_features(self.X) <= len(test)
+        return scores(take_rows(self.X, test), column) if few else column
 
 
 def _tune_paths(
@@ -322,7 +343,10 @@ def _tune_paths(
         solved.append(c)
         messages += [f"loss={loss!r}, standardize={gamma:g}: {m}" for m in said]
     if columns:
-        aucs[solved] = fold.aucs(np.column_stack(columns)).reshape(len(solved), len(alphas))
+        found, kept = fold.score(np.column_stack(columns))
+        aucs[solved] = found.reshape(len(solved), len(alphas))
+        paths = np.split(kept, len(solved), axis=1)
+        fold.kept.update({(a, b, c): path for c, path in zip(solved, paths, strict=True)})
     return aucs, messages
 
 
@@ -330,8 +354,9 @@ def _path(
     problem: Problem, loss: str, l1_ratio: float, alphas: np.ndarray, tol: float, max_iter: int
 ) -> tuple[np.ndarray, list[str]]:
     """Return the optima (k, d) for ascending α, in the problem's coordinates, and messages."""
-    few = problem.knows_moments
-    if loss == "square" and l1_ratio == 0.0 and not few and alphas.min() > 0:
+    if loss == "square" and l1_ratio == 0.0 and problem.knows_moments:
+        return Exact().solve_path(problem, alphas), []
+    if loss == "square" and l1_ratio == 0.0 and alphas.min() > 0:
         W, quality = ConjugateGradient().solve_path(problem, alphas, tol, max_iter)
         late = quality > tol
         said = [f"alpha={a:.2g} ended at optimality {q:.1e}" for a, q in

@@ -272,7 +272,9 @@ class MomentsProblem(Problem):
         return self._known
 
     def statistics(self, empty: ClassStatistics) -> ClassStatistics:
-        return empty.taken_from(self._known) if self.knows_moments else self._known
+        if empty.has_covariances or not self.knows_moments:
+            return self._known
+        return empty.taken_from(self._known)
 
     @cached_property
     def _low_rank(self) -> tuple[np.ndarray, np.ndarray]:
@@ -299,11 +301,19 @@ class MemoryProblem(Problem):
         +1 for the positive class, −1 for the other; both must occur.
     weight : ndarray, shape (n,), optional
         Sample weights; rows of weight zero are left out, the rest is normalised to mean 1.
+    moments : ClassMoments, optional
+        Those of the rows, with these weights, where they are known.
     """
 
     has_rows = True
 
-    def __init__(self, X: Rows, sign: np.ndarray, weight: np.ndarray | None = None) -> None:
+    def __init__(
+        self,
+        X: Rows,
+        sign: np.ndarray,
+        weight: np.ndarray | None = None,
+        moments: ClassMoments | None = None,
+    ) -> None:
         if weight is not None and not np.all(weight > 0):
             kept = np.flatnonzero(weight > 0)
             X, sign, weight = take_rows(X, kept), sign[kept], weight[kept]
@@ -318,7 +328,8 @@ class MemoryProblem(Problem):
         self.n_pos, self.n_neg = float(self.weight[pos].sum()), float(self.weight[~pos].sum())
         # s sums to 1 in each class: weights of a mean over pairs
         self.share = self.weight / np.where(pos, self.n_pos, self.n_neg)
-        self._known: dict[str, Any] = {}  # the moments, and the last sketch of them
+        # the moments, and the last sketch of them
+        self._known: dict[str, Any] = {} if moments is None else {"moments": moments}
         self._samples: dict[int, MemoryProblem] = {}
 
     @cached_property

@@ -12,6 +12,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from aucmax.objective import Objective
+from aucmax.objective.losses import Square
+from aucmax.objective.penalties import L2
 from aucmax.objective.problem import Problem
 from aucmax.rows.products import dot
 from aucmax.solvers.base import Result, Run, Solver
@@ -24,6 +26,7 @@ from aucmax.statistics.woodbury import woodbury
 
 __all__ = ["Exact"]
 
+_SHIFT = 1e-9  # share of the largest eigenvalue from which α is safe beside rounding
 _ROUNDING = 1e-14  # share of J(0) below which nothing is left to gain
 _COVARIANCES = ("full", "diagonal", "frequent_directions")
 
@@ -73,6 +76,35 @@ class Exact(Solver):
         run.monitor(w, 1.0)
         return Result(w, 1, gap=gap)
 
+    def solve_path(self, problem: Problem, alphas: np.ndarray) -> np.ndarray:
+        """Return the optima for many α from the moments, by one eigendecomposition.
+
+        Parameters
+        ----------
+        problem : Problem
+            One that knows its moments.
+        alphas : ndarray, shape (k,)
+
+        Returns
+        -------
+        ndarray, shape (k, d)
+            In the problem's coordinates.
+        """
+        delta = problem.delta
+        matrix = problem.within + np.outer(delta, delta)
+        values, vectors = eigh(matrix, check_finite=False)
+        if alphas.min() <= _SHIFT * values[-1]:  # rounding would drown what the smallest adds
+            goals = [Objective(problem, Square(), L2(float(alpha))) for alpha in alphas]
+            return np.array([solve_moments(goal)[0] for goal in goals])
+
+        def solve(right: np.ndarray) -> np.ndarray:
+            return vectors @ ((vectors.T @ right) / (values[:, None] + alphas))
+
+        W = solve(delta[:, None])
+        for _ in range(2):  # iterative refinement
+            W += solve(delta[:, None] - matrix @ W - alphas * W)
+        return W.T
+
     def _check_memory(self, problem: Problem) -> None:
         size = 2 * problem.n_features**2 * 8
         if problem.has_rows and not problem.knows_moments and size > self.max_moment_bytes:
@@ -117,7 +149,8 @@ def solve_moments(objective: Objective) -> tuple[np.ndarray, float]:
     matrix = objective.problem.within + np.outer(delta, delta)
     matrix[np.diag_indices(len(delta))] += alpha
     w, gap = np.zeros(len(delta)), np.inf
-    for inverse in (_cholesky(matrix), _pseudo_inverse(matrix)):
+    for method in (_cholesky, _pseudo_inverse):
+        inverse = method(matrix)
         if inverse is None:
             continue
         w = inverse(delta)
