@@ -260,7 +260,7 @@ def test_a_lucky_alpha_of_the_automatic_grid_loses_to_a_plateau():
     _, flat = AUCClassifierCV()._choose(grid, np.full_like(aucs, 0.5))
     assert flat["alpha_"] == 1.0  # among equals the strongest
     mean[:] = [0.9, 0.9, 0.9, 0.9, 0.85, 0.8, 0.7]  # smoothing alone would stop before the edge
-    chosen = AUCClassifierCV()._choose(grid, mean[None, None, None, None, :])
+    _, chosen = AUCClassifierCV()._choose(grid, mean[None, None, None, None, :])
     assert chosen["alpha_"] == pytest.approx(1e-3)
 
 
