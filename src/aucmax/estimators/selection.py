@@ -18,7 +18,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
-from aucmax.metrics import roc_auc
+from aucmax.metrics.levels import area, levels_of
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import ElasticNet
@@ -306,11 +306,14 @@ class _Fold:
         """
         test = self.fold.test
         Z = scores(take_rows(self.X, test), W)
-        kept, sign = W if len(W) <= len(Z) else Z, self.sign[test]
-        if np.all(sign == sign[0]):
-            return np.full(W.shape[1], np.nan), kept
+        kept, positive = W if len(W) <= len(Z) else Z, self.sign[test] > 0
         weight = None if self.weight is None else self.weight[test]
-        return np.array([roc_auc(sign, np.ascontiguousarray(z), weight) for z in Z.T]), kept
+        if weight is not None and not weight.all():
+            Z, positive, weight = Z[weight > 0], positive[weight > 0], weight[weight > 0]
+        if np.all(positive) or not np.any(positive):
+            return np.full(W.shape[1], np.nan), kept
+        columns = np.ascontiguousarray(Z.T)
+        return np.array([area(levels_of(positive, z, weight)) for z in columns]), kept
 
     def held_out(self, place: tuple[int, ...]) -> np.ndarray:
         """Return the held-out scores of a cell that was solved."""

@@ -1,19 +1,20 @@
 """How good a ranking is: the area under the ROC curve, its intervals and tests, and curves."""
 
-from aucmax.metrics.measures import (
+from aucmax.metrics.curves import precision_recall_curve, roc_curve
+from aucmax.metrics.intervals import (
     AUCDifference,
     AUCInterval,
     AUCTest,
     auc_difference,
     auc_interval,
     auc_test,
+)
+from aucmax.metrics.ranking import (
     average_precision,
     partial_auc,
     precision_at_k,
-    precision_recall_curve,
     recall_at_fpr,
     roc_auc,
-    roc_curve,
 )
 
 __all__ = [

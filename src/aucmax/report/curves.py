@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from aucmax import metrics
-from aucmax.metrics.measures import effective_rows
+from aucmax.metrics.delong import effective_rows
 
 __all__ = ["Band", "mean_precision_recall", "mean_roc", "precision_recall", "roc", "wilson"]
 

@@ -1,0 +1,134 @@
+"""The ROC curve and the curve of precision against recall: scikit-learn's, for any scores.
+
+scikit-learn takes no infinite scores and compares the others as float64. It is given their ranks
+instead.
+"""
+
+from typing import Any
+
+import numpy as np
+import sklearn.metrics
+from numpy.typing import ArrayLike, NDArray
+
+from aucmax.metrics.reading import Bools, Floats, read
+
+__all__ = ["precision_recall_curve", "ranked", "roc_curve"]
+
+
+def ranked(
+    y: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None, pos_label: Any
+) -> tuple[Bools, NDArray[np.int64], Floats | None, Floats]:
+    """Return which rows are positive, the ranks of their scores, weights, and distinct scores."""
+    positive, scores, weight = read(y, score, sample_weight, pos_label)
+    distinct, rank = np.unique(scores, return_inverse=True)
+    return positive, rank, weight, distinct.astype(np.float64)
+
+
+def roc_curve(
+    y: ArrayLike,
+    score: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> tuple[Floats, Floats, Floats]:
+    """ROC curve: false-positive and true-positive rate at every threshold.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels: numbers, booleans or strings.
+    score : array-like of shape (n,)
+        Scores, higher for rows held to be positive. Infinite scores rank first or last.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, zero or more; rows of weight zero are left out.
+    pos_label : label, optional
+        The positive label; all others are negative. By default the larger of the two labels.
+
+    Returns
+    -------
+    fpr : ndarray of shape (t + 1,)
+        Share of the negatives with a score at or above each threshold, from 0 to 1.
+    tpr : ndarray of shape (t + 1,)
+        Share of the positives with a score at or above each threshold, from 0 to 1.
+    thresholds : ndarray of shape (t + 1,)
+        The t distinct scores, falling, after a first threshold of infinity that takes no row (not
+        even one whose score is infinite).
+
+    Raises
+    ------
+    ValueError
+        For the reasons given in `roc_auc`.
+
+    See Also
+    --------
+    roc_auc : The area under this curve.
+
+    Notes
+    -----
+    That of ``sklearn.metrics.roc_curve(..., drop_intermediate=False)``.
+
+    Examples
+    --------
+    >>> fpr, tpr, thresholds = roc_curve([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> tpr.tolist()
+    [0.0, 0.5, 0.5, 1.0, 1.0]
+    """
+    positive, rank, weight, distinct = ranked(y, score, sample_weight, pos_label)
+    fpr, tpr, _ = sklearn.metrics.roc_curve(
+        positive, rank, sample_weight=weight, drop_intermediate=False
+    )
+    return fpr, tpr, np.concatenate(([np.inf], distinct[::-1]))
+
+
+def precision_recall_curve(
+    y: ArrayLike,
+    score: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> tuple[Floats, Floats, Floats]:
+    """Precision and recall at every threshold.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels: numbers, booleans or strings.
+    score : array-like of shape (n,)
+        Scores, higher for rows held to be positive. Infinite scores rank first or last.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, zero or more; rows of weight zero are left out.
+    pos_label : label, optional
+        The positive label; all others are negative. By default the larger of the two labels.
+
+    Returns
+    -------
+    precision : ndarray of shape (t + 1,)
+        Share of positives among the rows with a score at or above each threshold; 1 at the end.
+    recall : ndarray of shape (t + 1,)
+        Share of the positives with a score at or above each threshold, falling from 1; 0 at the
+        end.
+    thresholds : ndarray of shape (t,)
+        The distinct scores, rising.
+
+    Raises
+    ------
+    ValueError
+        For the reasons given in `roc_auc`.
+
+    See Also
+    --------
+    average_precision : The area under this curve.
+
+    Notes
+    -----
+    That of ``sklearn.metrics.precision_recall_curve``.
+
+    Examples
+    --------
+    >>> precision, recall, thresholds = precision_recall_curve([0, 1, 1], [0.1, 0.4, 0.8])
+    >>> recall.tolist()
+    [1.0, 1.0, 0.5, 0.0]
+    """
+    positive, rank, weight, distinct = ranked(y, score, sample_weight, pos_label)
+    precision, recall, _ = sklearn.metrics.precision_recall_curve(
+        positive, rank, sample_weight=weight
+    )
+    return precision, recall, distinct

@@ -1,0 +1,303 @@
+"""How well scores rank, in one number: the area under the ROC curve and its relatives.
+
+Every metric takes labels and scores, a higher score meaning "more likely positive", and sees the
+scores only through their order and their ties, so any increasing transform of them, and infinite
+scores, give the same value.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.metrics import average_precision_score
+
+from aucmax.metrics.curves import ranked, roc_curve
+from aucmax.metrics.levels import area, table
+from aucmax.metrics.reading import number, row_count
+
+__all__ = ["average_precision", "partial_auc", "precision_at_k", "recall_at_fpr", "roc_auc"]
+
+
+def roc_auc(
+    y: ArrayLike,
+    score: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Area under the ROC curve: the share of pairs ranked rightly, ties counted half.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels: numbers, booleans or strings.
+    score : array-like of shape (n,)
+        Scores, higher for rows held to be positive. Infinite scores rank first or last.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, zero or more. A pair weighs the product of its rows' weights. Rows of
+        weight zero are left out before anything else is looked at.
+    pos_label : label, optional
+        The positive label; all others are negative. By default the larger of the two labels in
+        `y`, in sorted order.
+
+    Returns
+    -------
+    float
+        The area, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If `y` has one class only, or more than two labels and no `pos_label`; if a label or a
+        score is missing; if the lengths differ; if a weight is negative or not finite.
+
+    See Also
+    --------
+    auc_interval : The area with its confidence interval.
+    partial_auc : The area over low false-positive rates only.
+
+    Notes
+    -----
+    This is the Mann-Whitney statistic divided by the weight of all pairs, in O(n log n).
+
+    References
+    ----------
+    .. [1] Hanley, McNeil (1982). The meaning and use of the area under a receiver operating
+       characteristic (ROC) curve. Radiology 143, 29-36.
+
+    Examples
+    --------
+    >>> roc_auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    0.75
+    """
+    return area(table(y, score, sample_weight, pos_label))
+
+
+def partial_auc(
+    y: ArrayLike,
+    score: ArrayLike,
+    max_fpr: float,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Area under the ROC curve for false-positive rates up to `max_fpr`, standardised.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels: numbers, booleans or strings.
+    score : array-like of shape (n,)
+        Scores, higher for rows held to be positive. Infinite scores rank first or last.
+    max_fpr : float
+        Largest false-positive rate that counts, above 0 and at most 1.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, zero or more; rows of weight zero are left out.
+    pos_label : label, optional
+        The positive label; all others are negative. By default the larger of the two labels.
+
+    Returns
+    -------
+    float
+        McClish's standardised area [1]_: 1 for perfect scores and 0.5 for scores without
+        information. With ``max_fpr=1`` it is `roc_auc`.
+
+    Raises
+    ------
+    ValueError
+        If `max_fpr` is not in (0, 1], and for the reasons given in `roc_auc`.
+
+    See Also
+    --------
+    roc_auc : The whole area.
+    recall_at_fpr : The height of the curve instead of its area.
+
+    Notes
+    -----
+    Equal to ``sklearn.metrics.roc_auc_score(y, score, max_fpr=max_fpr)``.
+
+    References
+    ----------
+    .. [1] McClish (1989). Analyzing a portion of the ROC curve. Medical Decision Making 9,
+       190-195.
+
+    Examples
+    --------
+    >>> partial_auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], 0.5)
+    0.6666666666666666
+    """
+    max_fpr = number(max_fpr, "max_fpr", "above 0 and at most 1", lambda v: 0 < v <= 1)
+    fpr, tpr, _ = roc_curve(y, score, sample_weight, pos_label)
+    inside = int(np.searchsorted(fpr, max_fpr, side="right"))
+    if inside < fpr.size:
+        # Cut the segment that crosses max_fpr by linear interpolation.
+        step = (max_fpr - fpr[inside - 1]) / (fpr[inside] - fpr[inside - 1])
+        height = tpr[inside - 1] + step * (tpr[inside] - tpr[inside - 1])
+        fpr, tpr = np.append(fpr[:inside], max_fpr), np.append(tpr[:inside], height)
+    mean_recall = np.trapezoid(tpr, fpr) / max_fpr
+    chance = max_fpr / 2
+    standardised = (1 + (mean_recall - chance) / (1 - chance)) / 2
+    return float(np.clip(standardised, 0.0, 1.0))
+
+
+def average_precision(
+    y: ArrayLike,
+    score: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Average precision: the mean, over the positives, of the precision at their score.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels: numbers, booleans or strings.
+    score : array-like of shape (n,)
+        Scores, higher for rows held to be positive. Infinite scores rank first or last.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, zero or more; rows of weight zero are left out.
+    pos_label : label, optional
+        The positive label; all others are negative. By default the larger of the two labels.
+
+    Returns
+    -------
+    float
+        The average precision, above 0 and at most 1. Scores without information give the share
+        of positives.
+
+    Raises
+    ------
+    ValueError
+        For the reasons given in `roc_auc`.
+
+    See Also
+    --------
+    precision_recall_curve : The curve this is the area of.
+
+    Notes
+    -----
+    The sum over distinct scores of (gain in recall) × (precision), without interpolation: that of
+    ``sklearn.metrics.average_precision_score``.
+
+    References
+    ----------
+    .. [1] Davis, Goadrich (2006). The relationship between precision-recall and ROC curves. ICML.
+
+    Examples
+    --------
+    >>> average_precision([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    0.8333333333333333
+    """
+    positive, rank, weight, _ = ranked(y, score, sample_weight, pos_label)
+    return min(1.0, float(average_precision_score(positive, rank, sample_weight=weight)))
+
+
+def precision_at_k(
+    y: ArrayLike,
+    score: ArrayLike,
+    k: int,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Share of positives among the `k` rows with the highest scores.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels: numbers, booleans or strings.
+    score : array-like of shape (n,)
+        Scores, higher for rows held to be positive. Infinite scores rank first or last.
+    k : int
+        Number of rows looked at, from 1 to the number of rows of non-zero weight.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, zero or more; rows of weight zero are left out.
+    pos_label : label, optional
+        The positive label; all others are negative. By default the larger of the two labels.
+
+    Returns
+    -------
+    float
+        The precision, between 0 and 1.
+
+    Raises
+    ------
+    ValueError
+        If `k` is not a whole number from 1 to the number of rows, and for the reasons given in
+        `roc_auc`.
+
+    See Also
+    --------
+    average_precision : The precision over all cuts in one number.
+
+    Notes
+    -----
+    Where the cut falls among tied scores, the tied rows count in part, as many as fit divided by
+    as many as are tied: the expected precision when ties are broken at random. So the value does
+    not depend on the order of the rows. With weights, `k` still counts rows, and the result is the
+    (expected) weight of the positives among them divided by the (expected) weight of all of them.
+
+    Examples
+    --------
+    >>> precision_at_k([1, 0, 1, 0], [0.9, 0.5, 0.5, 0.1], 2)
+    0.75
+    """
+    levels = table(y, score, sample_weight, pos_label)
+    n = int(levels.rows.sum())
+    k = row_count(k, n)
+    reached = np.cumsum(levels.rows)
+    # Each level counts by the share of its rows that fit into the k: 1, then a part, then 0.
+    share = np.clip((k - (reached - levels.rows)) / levels.rows, 0.0, 1.0)
+    found, false_alarms = float(levels.pos @ share), float(levels.neg @ share)
+    return found / (found + false_alarms)
+
+
+def recall_at_fpr(
+    y: ArrayLike,
+    score: ArrayLike,
+    max_fpr: float,
+    sample_weight: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Largest recall of a threshold whose false-positive rate is at most `max_fpr`.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels: numbers, booleans or strings.
+    score : array-like of shape (n,)
+        Scores, higher for rows held to be positive. Infinite scores rank first or last.
+    max_fpr : float
+        Largest false-positive rate allowed, from 0 to 1.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, zero or more; rows of weight zero are left out.
+    pos_label : label, optional
+        The positive label; all others are negative. By default the larger of the two labels.
+
+    Returns
+    -------
+    float
+        The recall (true-positive rate), between 0 and 1. It is 0 where no threshold is strict
+        enough.
+
+    Raises
+    ------
+    ValueError
+        If `max_fpr` is not in [0, 1], and for the reasons given in `roc_auc`.
+
+    See Also
+    --------
+    roc_curve : Recall and false-positive rate at every threshold.
+
+    Notes
+    -----
+    Only thresholds that exist are used: nothing is interpolated, and tied rows are taken or left
+    together.
+
+    Examples
+    --------
+    >>> recall_at_fpr([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], 0.25)
+    0.5
+    """
+    max_fpr = number(max_fpr, "max_fpr", "from 0 to 1", lambda v: 0 <= v <= 1)
+    fpr, tpr, _ = roc_curve(y, score, sample_weight, pos_label)
+    # Ten weights of 0.1 must count as ten of 1, though their sums are rounded.
+    max_fpr *= 1 + 1e-12
+    return float(tpr[np.searchsorted(fpr, max_fpr, side="right") - 1])

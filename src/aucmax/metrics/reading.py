@@ -1,0 +1,147 @@
+"""Labels, scores and weights as arrays, checked, with one wording for all metrics."""
+
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from aucmax.basics.checks import refuse_nul
+
+__all__ = ["Bools", "Floats", "number", "read", "row_count", "scores_of", "weights_of"]
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+def read(
+    y: ArrayLike,
+    score: ArrayLike,
+    sample_weight: ArrayLike | None,
+    pos_label: Any,
+    score_name: str = "score",
+) -> tuple[Bools, NDArray[Any], Floats | None]:
+    """Which rows are positive, their scores, and their weights; rows of weight zero dropped."""
+    refuse_nul(y)
+    labels = _vector(y, "y")
+    if labels.size == 0:
+        raise ValueError("y is empty; it needs at least one positive and one negative row.")
+    if sample_weight is None:
+        return _positive(labels, pos_label), scores_of(score, score_name, labels.size), None
+    weight = weights_of(sample_weight, labels.size)
+    kept = weight > 0
+    where = "" if kept.all() else " in the rows of non-zero sample_weight"
+    positive = _positive(labels[kept], pos_label, where)
+    return positive, scores_of(score, score_name, labels.size, kept), weight[kept]
+
+
+def _vector(values: ArrayLike, name: str, n: int | None = None) -> NDArray[Any]:
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} must be one-dimensional; got rows of unequal length.") from None
+    if array.ndim != 1:
+        hint = ""
+        if array.ndim == 2:
+            hint = " (ravel it)" if array.shape[1] == 1 else f" (pass one column, {name}[:, 1])"
+        raise ValueError(f"{name} must be one-dimensional{hint}; got shape {array.shape}.")
+    if n is not None and array.size != n:
+        raise ValueError(f"{name} must have one value per row of y, {n}; got {array.size}.")
+    return array
+
+
+def _numeric(values: ArrayLike, name: str, n: int) -> NDArray[Any]:
+    array = _vector(values, name, n)
+    if array.dtype.kind == "O" and not any(isinstance(value, str) for value in array):
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} must be numbers, none of them missing.") from None
+    if array.dtype.kind not in "biuf":
+        kind = "text" if array.dtype.kind in "OUST" else str(array.dtype)
+        raise ValueError(f"{name} must be real numbers; got {kind}.")
+    return array
+
+
+def scores_of(
+    values: ArrayLike, name: str, n: int, kept: Bools | slice = slice(None)
+) -> NDArray[Any]:
+    # Kept in their own type: int64 scores above 2**53 would gain ties as float64.
+    array = _numeric(values, name, n)
+    missing = np.zeros(n, dtype=bool)
+    missing[kept] = np.isnan(array[kept])
+    if missing.any():
+        raise ValueError(
+            f"{name} has {missing.sum()} NaN, the first in row {missing.argmax()}; "
+            "every row needs a number (infinity is allowed)."
+        )
+    return np.asarray(array[kept])
+
+
+def weights_of(values: ArrayLike, n: int) -> Floats:
+    weight = _numeric(values, "sample_weight", n).astype(np.float64)
+    bad = ~(np.isfinite(weight) & (weight >= 0))
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"sample_weight must be finite and not negative; got {weight[row]} in row {row}."
+        )
+    largest = weight.max()
+    if largest == 0:
+        raise ValueError("sample_weight is zero in every row; at least one must be positive.")
+    # No metric depends on their scale, and sums of weights up to 1 cannot overflow. By a power of
+    # two, so that sums of whole weights stay exact.
+    return np.asarray(np.ldexp(weight, -np.frexp(largest)[1]))
+
+
+def _positive(labels: NDArray[Any], pos_label: Any, where: str = "") -> Bools:
+    found: Any
+    try:
+        # A set, as sorting a million Python strings takes half a second.
+        found = sorted(set(labels)) if labels.dtype.kind == "O" else np.unique(labels)
+        known = list(found) if labels.dtype.kind == "O" else found.tolist()
+        if any(label is None or label != label for label in known):
+            raise ValueError("y has missing labels; every row needs one.")
+    except TypeError:
+        raise ValueError(
+            "y has missing labels, or labels of different types, which have no order; "
+            "every row needs one, and all of one type."
+        ) from None
+    shown = ", ".join(map(repr, known[:5])) + (", ..." if len(known) > 5 else "")
+    if pos_label is not None:
+        chosen = [i for i, label in enumerate(known) if label == pos_label]
+        if not chosen:
+            raise ValueError(f"pos_label={pos_label!r} is not a label of y{where}: {shown}.")
+    else:
+        chosen = [len(known) - 1]
+    if len(known) == 1:
+        raise ValueError(
+            f"y has one class only{where}, {shown}; it needs at least one positive and one "
+            "negative row."
+        )
+    if len(known) > 2 and pos_label is None:
+        raise ValueError(
+            f"y has {len(known)} labels ({shown}); give two, or name the positive one with "
+            "pos_label to set it against the rest."
+        )
+    return np.asarray(labels == found[chosen[0]])
+
+
+def number(value: Any, name: str, expected: str, valid: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number {expected}; got {value!r}.") from None
+    if not valid(number):
+        raise ValueError(f"{name} must be a number {expected}; got {value!r}.")
+    return number
+
+
+def row_count(k: Any, n: int) -> int:
+    try:
+        count = operator.index(k)
+    except TypeError:
+        raise ValueError(f"k must be a whole number of rows, at least 1; got {k!r}.") from None
+    if not 1 <= count <= n:
+        raise ValueError(f"k must be from 1 to the number of rows, {n}; got {k!r}.")
+    return count
