@@ -393,7 +393,7 @@ def test_csv_never_fails_otherwise(tmp_path, header, rest):
 
 
 def test_csv_blocks_may_end_inside_a_value(write, monkeypatch):
-    monkeypatch.setattr("aucmax.datasets.columns._BLOCK_BYTES", 40)
+    monkeypatch.setattr("aucmax.datasets.tables.csv_files.BLOCK_BYTES", 40)
     rows = '1,"two\nlines",0\n' * 50
     table = read(write("a.csv", "a,note,y\n" + rows), drop=["note"])
     assert table.data.tolist() == [[1]] * 50

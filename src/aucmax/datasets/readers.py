@@ -15,11 +15,11 @@ from sklearn.utils import Bunch
 
 from aucmax.basics.errors import DataWarning
 from aucmax.datasets.bunch import rows_and_labels
-from aucmax.datasets.columns import Choice, Columns, read_csv, read_parquet
 from aucmax.datasets.dates import EXAMPLES
 from aucmax.datasets.files import COMPRESSIONS, Piped, fault
 from aucmax.datasets.obstacles import Obstacle, TableError, tried
 from aucmax.datasets.svmlight import read_svmlight
+from aucmax.datasets.tables import Choice, Columns, read_csv, read_parquet
 from aucmax.datasets.transforms import listing
 
 __all__ = ["find_label", "read"]

@@ -1,0 +1,121 @@
+"""Arrow's tables: where a row of one stands in its file, and its columns as NumPy's arrays."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "BLOCK_BYTES",
+    "Native",
+    "Source",
+    "decoded",
+    "floats",
+    "is_binary",
+    "is_numeric",
+    "is_text",
+    "missing_values",
+    "stripped",
+]
+
+# A line of a wide table must fit in one block.
+BLOCK_BYTES = 1 << 24
+
+
+@dataclass(frozen=True)
+class Source:
+    """An Arrow table and how to say where in the file a row of it stands."""
+
+    path: Path
+    table: pa.Table
+    place: Callable[[int], int | str]
+    typed: bool = True  # the file says what is text; otherwise Arrow took it for text
+    padded: Callable[[list[str]], set[str]] = lambda names: set()  # columns such as 00501
+
+
+class Native:
+    """A file as Arrow reads it by itself, and whether 0x is in it, which Arrow takes for a number.
+
+    Arrow's threads may still hold what they read when Python ends; were it a stream of Python's,
+    letting go of it would then end the process with "terminate called".
+
+    Parameters
+    ----------
+    stream : BufferedReader
+        The bytes, unpacked.
+    watch : bool
+        Whether to look for 0x.
+    """
+
+    def __init__(self, stream: io.BufferedReader, watch: bool = False) -> None:
+        import pyarrow as pa
+
+        raw = getattr(stream, "raw", None)
+        plain = isinstance(raw, io.FileIO) and stat.S_ISREG(os.fstat(raw.fileno()).st_mode)
+        kept = None if plain else pa.BufferOutputStream()
+        self.hexadecimal, end = False, b""
+        while (watch or not plain) and (chunk := stream.read(BLOCK_BYTES)):
+            seam, end = end + chunk[:1], chunk[-1:]
+            self.hexadecimal |= any(x in part for x in (b"0x", b"0X") for part in (seam, chunk))
+            if kept is not None:
+                kept.write(chunk)
+        self.file = (
+            pa.OSFile(str(stream.name)) if kept is None else pa.BufferReader(kept.getvalue())
+        )
+
+
+def decoded(source: Source, name: str) -> pa.ChunkedArray:
+    """A column of the table; dictionary-encoded values are written out."""
+    from pyarrow import types
+
+    column = source.table.column(name)
+    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
+
+
+def is_numeric(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    tests = (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal)
+    return any(test(kind) for test in tests)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+
+
+def is_binary(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_binary(kind))
+
+
+def floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """A numeric column as float64; missing values are NaN."""
+    import pyarrow as pa
+
+    return column.cast(pa.float64(), safe=False).to_numpy()
+
+
+def stripped(column: pa.ChunkedArray) -> list[str]:
+    return ["" if value is None else value.strip() for value in column.to_pylist()]
+
+
+def missing_values(column: pa.ChunkedArray) -> NDArray[np.bool_]:
+    import pyarrow.compute as pc
+
+    if is_text(column.type):
+        column = pc.if_else(pc.equal(pc.utf8_trim_whitespace(column), ""), None, column)
+    return column.is_null(nan_is_null=True).to_numpy()

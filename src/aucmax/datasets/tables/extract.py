@@ -1,0 +1,81 @@
+"""A table's columns as rows, labels and what else is known of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.datasets.codes import doubts
+from aucmax.datasets.files import fault
+from aucmax.datasets.obstacles import Obstacle, TableError
+from aucmax.datasets.tables.arrow import Source
+from aucmax.datasets.tables.aside import groups_of, times_of, weights_of
+from aucmax.datasets.tables.choice import Choice, Columns
+from aucmax.datasets.tables.features import feature
+from aucmax.datasets.tables.labels import labels_of
+
+__all__ = ["extract"]
+
+
+def extract(source: Source, target: str | None, features: list[str], choice: Choice) -> Columns:
+    """The wanted columns of a table; raises one error for all that stands in the way."""
+    n = source.table.num_rows
+    if not n:
+        raise fault(source.path, "the table has column names but no rows")
+    X = np.empty((n, len(features)))
+    obstacles: list[Obstacle] = []
+    text: dict[int, NDArray[Any]] = {}
+    dates: dict[str, str] = {}
+    for j, name in enumerate(features):
+        try:
+            found = feature(source, name, choice)
+        except Obstacle as obstacle:
+            obstacles.append(obstacle)
+            continue
+        if found.values.dtype == np.float64:
+            X[:, j] = found.values
+        else:
+            text[j] = found.values
+        if found.form is not None:
+            dates[name] = found.form
+    y = None
+    if target is not None and choice.labels != "none":
+        try:
+            y = labels_of(source, target, choice.labels)
+        except Obstacle as obstacle:
+            obstacles.append(obstacle)
+    aside = {}
+    for what, name in choice.aside.items() if choice.labels != "none" else ():
+        try:
+            aside[what] = _ASIDE[what](source, name, choice)
+        except Obstacle as obstacle:
+            obstacles.append(obstacle)
+    if obstacles:
+        raise TableError(source.path, obstacles)
+    numbers = {name: X[:, j] for j, name in enumerate(features) if j not in text}
+    codes = () if choice.for_model else _codes(source, numbers, dates)
+    if text:
+        X = X.astype(object)
+        for j, values in text.items():
+            X[:, j] = values
+    texts = tuple(features[j] for j in text)
+    return Columns(X, y, features, target, texts, dates, codes, aside)
+
+
+def _codes(
+    source: Source, numbers: Mapping[str, NDArray[np.float64]], dates: Collection[str]
+) -> tuple[Obstacle, ...]:
+    """Columns of whole numbers that seem to name things rather than to measure them."""
+    padded = source.padded(list(numbers))
+    return tuple(
+        Obstacle(name, f"column {name!r} {what}", hint, remedy={option: [name]})
+        for name, values in numbers.items()
+        if name not in dates
+        for what, hint, option in doubts(name, values, name in padded)
+    )
+
+
+_ASIDE = {"weight": weights_of, "groups": groups_of, "time": times_of}
