@@ -31,6 +31,7 @@ from oracles import rows, univariate
 from oracles.optimum import optimum, program
 from oracles.pairs import Pairs, elastic_net_optimum, l2_optimum
 from oracles.solam import constrained_optimum
+from real_data import each_set
 
 FACTOR = 10.0  # how far the truth may be above what is reported
 ROUNDING = 1e-10
@@ -150,7 +151,7 @@ def sampled(name, n, d, seed=0):
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", NAMES)
+@each_set(NAMES)
 def test_no_certificate_is_false_on_real_data(name):
     X, y = sampled(name, 240, 24)
     for form in FORMS.values():
@@ -160,7 +161,7 @@ def test_no_certificate_is_false_on_real_data(name):
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("name", ["letter", "magic04", "mnist", "a9a", "news20"])
+@each_set(["letter", "magic04", "mnist", "a9a", "news20"])
 def test_conjugate_gradient_on_more_rows_than_its_preconditioner_saw(name, monkeypatch):
     monkeypatch.setattr(krylov, "_WORK", 0)  # so few features have theirs from all rows
     X, y = sampled(name, 3000, 24)

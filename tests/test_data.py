@@ -11,6 +11,7 @@ from aucmax import AUCClassifier, datasets, metrics, solvers
 from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
 from aucmax.theory import alpha_from_beta
+from real_data import each_set
 
 pytestmark = pytest.mark.data
 
@@ -47,7 +48,7 @@ def test_no_data_set_is_forgotten():
 
 
 @pytest.mark.parametrize("scale", [None, "unit-norm"])
-@pytest.mark.parametrize("name", list(BINARIZE))
+@each_set(BINARIZE, large={"mnist", "news20"})
 def test_auto_reaches_tol_and_no_default_diverges(name, scale):
     X, y = binary(name, scale)
     X, y = X[:: -(-len(y) // 8000)], y[:: -(-len(y) // 8000)]  # of large sets some rows

@@ -22,6 +22,7 @@ from aucmax import datasets
 from aucmax.basics.errors import DataFileError
 from aucmax.datasets import binarize, cache, scale
 from aucmax.datasets.registry import ALIASES
+from real_data import each_set
 
 DATA = os.environ.get("AUCMAX_DATA")
 needs_data = pytest.mark.skipif(not DATA, reason="AUCMAX_DATA is not set")
@@ -190,7 +191,7 @@ def class_counts(y):
 
 @pytest.mark.data
 @needs_data
-@pytest.mark.parametrize("name", HERE)
+@each_set(HERE, large={"mnist"})
 def test_real_data_has_the_manifests_counts(load_real, name):
     rows = manifest()
     for part in datasets.about(name).parts:

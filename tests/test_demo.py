@@ -1,9 +1,9 @@
 """The demo: its claims, computed, and its one screen."""
 
+import contextlib
+import io
 import json
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -16,24 +16,27 @@ from aucmax.cli.demo import FOLDS, LOSSES, NEXT, PASSES, AllPairs, _data
 
 @pytest.fixture(scope="module")
 def report():
-    done = subprocess.run(
-        [sys.executable, "-m", "aucmax", "demo", "--json", "--seed", "0"],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=600,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return json.loads(done.stdout)
+    return json.loads(printed("demo", "--json", "--seed", "0"))
 
 
-@pytest.fixture
-def screen(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    with pytest.raises(SystemExit) as end:
-        main(["demo", "--seed", "0"])
-    assert end.value.code == 0
-    return capsys.readouterr()
+@pytest.fixture(scope="module")
+def screen():
+    return printed("demo", "--seed", "0")
+
+
+def printed(*words):
+    """What a command prints, 80 columns wide, without a word on stderr."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "80")
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            pytest.raises(SystemExit) as end,
+        ):
+            main(list(words))
+    assert (end.value.code, err.getvalue()) == (0, "")
+    return out.getvalue()
 
 
 def test_the_verdict_is_that_of_the_test(report):
@@ -82,26 +85,25 @@ def test_merging_and_forgetting_are_exact(report):
 
 
 def test_the_screen_is_one_screen(screen):
-    lines = screen.out.splitlines()
+    lines = screen.splitlines()
     assert len(lines) <= 45
     assert max(map(len, lines)) <= 80
-    assert screen.err == ""
     for command in NEXT:
         assert f"  {command}" in lines
     assert [line[0] for line in lines if re.match(r"\d  ", line)] == ["1", "2", "3", "4"]
     # nothing cut short, nothing folded
-    assert "…" not in screen.out
+    assert "…" not in screen
 
 
 def test_the_screen_shows_the_numbers_of_the_json(report, screen):
     for result in report["comparison"]:
-        assert f"  {result['verdict']}, p " in screen.out
+        assert f"  {result['verdict']}, p " in screen
         for side in ("aucmax", "logistic_regression"):
-            assert f"{result[side]['auc']:.4f}" in screen.out
+            assert f"{result[side]['auc']:.4f}" in screen
     for result in report["gaps"]:
         for solver in ("SPAM", "VRSPAM"):
             for n in PASSES:
-                assert f"{result[solver][str(n)]:.1e}" in screen.out
+                assert f"{result[solver][str(n)]:.1e}" in screen
     assert report["next"] == list(NEXT)
 
 

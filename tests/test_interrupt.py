@@ -17,29 +17,39 @@ import pytest
 from aucmax import AUCClassifier, save
 from aucmax.cli import main
 from aucmax.files import models as persist
+from processes import Child
 
 pty = pytest.importorskip("pty", reason="there are no terminals like these here")
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
 SECONDS = 120  # after which a test fails; a busy machine must not
 
 
 class Command:
-    """A command whose stderr is a terminal of 80 columns."""
+    """A command whose stderr is a terminal of 80 columns; with ``fresh``, in a new interpreter."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, fresh=False):
         import fcntl
         import struct
         import termios
 
         reader, terminal = pty.openpty()
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "aucmax", *map(str, arguments)],
-            stdout=subprocess.PIPE,
-            stderr=terminal,
-            env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "80"},
-            start_new_session=True,
-        )
+        self.stdout, stdout = os.pipe()
+        environment = {"TERM": "xterm-256color", "COLUMNS": "80"}
+        if fresh:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "aucmax", *map(str, arguments)],
+                stdout=stdout,
+                stderr=terminal,
+                env=os.environ | environment,
+                start_new_session=True,
+            )
+        else:
+            self.process = Child(
+                arguments, stdout, terminal, lambda: os.environ.update(environment)
+            )
+        os.close(stdout)
         os.close(terminal)
         self.reader, self.screen, self.arrived = reader, "", threading.Condition()
         self.out = ""
@@ -60,8 +70,8 @@ class Command:
                 return
 
     def _read_out(self):
-        with self.process.stdout as stream:
-            self.out = stream.read().decode()
+        with os.fdopen(self.stdout) as stream:
+            self.out = stream.read()
 
     def wait_for(self, pattern):
         """Wait until the screen shows this."""
@@ -161,7 +171,8 @@ def test_cv_gives_the_folds_that_are_done(rows, tmp_path):
 def test_train_saves_nothing(rows, tmp_path, compiled, monkeypatch):
     if not compiled:  # then Ctrl-C comes while kernels are compiled
         monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path.with_suffix(".cache")))
-    command = Command("train", rows, "--solver", "vrspam", "-o", tmp_path / "m.aucmax")
+    words = ("train", rows, "--solver", "vrspam", "-o", tmp_path / "m.aucmax")
+    command = Command(*words, fresh=not compiled)
     code, out, kept = command.wait_for("fitting|tuning").interrupt().end()
     assert (code, out) == (130, "")
     assert kept == ["interrupted: nothing was saved"]
@@ -296,7 +307,7 @@ def test_an_interrupt_that_is_ignored_stays_so(monkeypatch, capsys):
 @pytest.mark.data
 def test_reproduce_keeps_what_is_done(tmp_path):
     command = Command("reproduce", "opauc-iterations", "--data", "diabetes,fourclass", "--runs", 50,
-                      "--jobs", 2, "-o", tmp_path)  # fmt: skip
+                      "--jobs", 2, "-o", tmp_path, fresh=True)  # fmt: skip
     code, _, kept = command.wait_for(r"\b[1-9]\d* of \d+").interrupt().end()
     assert code == 130
     ran = int(re.search(r"(\d+) jobs? done by this run and kept in ", kept[-1])[1])

@@ -15,7 +15,6 @@ import signal
 import sys
 import threading
 import time
-import traceback
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,13 +25,14 @@ from aucmax import load
 from aucmax.basics import replacing
 from aucmax.cli import main
 from aucmax.experiments import protocol
+from processes import Child
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork"),
     pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning"),
 ]
 
-IN_CI = 9  # of each command, but for slow ones
+IN_CI = 6  # of each command, but for slow ones
 PATIENCE = 120.0  # seconds
 OLD = b"what was there before\n"
 TEMPORARY = ".aucmax-"
@@ -92,8 +92,11 @@ class Command(NamedTuple):
 
 
 SMALL = ("--losses", "square", "--standardize", "0", "--folds", "2", "--alphas", "0.1,1")
+SLOW = 3
 COMMANDS = {
-    "train": Command(("train", "rows.csv", "-o", "out/m.aucmax"), {"m.aucmax": is_model}),
+    "train": Command(
+        ("train", "rows.csv", "--alpha", "0.1", "-o", "out/m.aucmax"), {"m.aucmax": is_model}
+    ),
     "score": Command(("score", "m.aucmax", "rows.csv", "-o", "out/s.csv"), {"s.csv": is_scores}),
     "evaluate --plot": Command(
         ("evaluate", "m.aucmax", "rows.csv", "--plot", "out/roc.png"), {"roc.png": is_png}
@@ -108,8 +111,9 @@ COMMANDS = {
     "compare": Command(
         ("compare", "rows.csv", "--solvers", "exact,spam", "--splits", "1", "--html", "out/c.html"),
         {"c.html": is_page},
+        in_ci=SLOW,
     ),
-    "demo": Command(("demo", "--html", "out/d.html"), {"d.html": is_page}, in_ci=4),
+    "demo": Command(("demo", "--html", "out/d.html"), {"d.html": is_page}, in_ci=SLOW),
     "reproduce": Command(
         ("reproduce", "vrspam-table", "--quick", "--runs", "1", "--data", "diabetes", "-o", "out"),
         {
@@ -165,38 +169,16 @@ class Ended(NamedTuple):
 def forked(words, prepare=lambda: None, after=None, sent=signal.SIGKILL):
     """Run a command line in a child, and send it a signal after so many seconds."""
     reading, writing = os.pipe()
-    pid = os.fork()
-    if not pid:
-        code = 99
-        try:
-            os.close(reading)
-            sys.stderr = os.fdopen(writing, "w", buffering=1)
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            prepare()
-            main(list(words))
-        except SystemExit as end:
-            code = end.code
-        except KeyboardInterrupt:  # before the command had begun, or after it had ended
-            code = 130
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.settrace(None)
-            sys.stderr.flush()
-            os._exit(code)
-    os.close(writing)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    child = Child(words, nowhere, writing, prepare)
+    for end in (nowhere, writing):
+        os.close(end)
     if after is not None:
         time.sleep(after)
-        os.kill(pid, sent)
+        os.kill(child.pid, sent)
+    code = child.wait(PATIENCE)
     with os.fdopen(reading, errors="replace") as stream:
-        watch = threading.Timer(PATIENCE, os.kill, (pid, signal.SIGABRT))
-        watch.start()
-        told = stream.read()
-        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        watch.cancel()
-    assert code != -signal.SIGABRT, f"it hung for {PATIENCE:g} s: {told}"
-    return Ended(code, told)
+        return Ended(code, stream.read())
 
 
 def at_line(number, act):

@@ -211,7 +211,11 @@ def test_limits_and_what_it_cannot_do():
 
 @pytest.mark.data
 @pytest.mark.parametrize(
-    ("name", "how", "alpha"), [("a9a", None, 1e-5), ("mnist", "even-odd", 1e-5)]
+    ("name", "how", "alpha"),
+    [
+        ("a9a", None, 1e-5),
+        pytest.param("mnist", "even-odd", 1e-5, marks=pytest.mark.exhaustive),
+    ],
 )
 def test_reaches_logistic_regression_where_the_square_loss_does_not(name, how, alpha):
     from sklearn.linear_model import LogisticRegression

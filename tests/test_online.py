@@ -19,6 +19,7 @@ from literal import each_average, each_form, equal, weighted, without_zeros
 from oracles import opauc, rows, solam
 from oracles.pairs import Pairs
 from oracles.spam import typical
+from real_data import each_set
 
 
 def problem(seed, weighted=False, n=30, norm=None):
@@ -257,7 +258,7 @@ def test_the_ball_in_the_three_point_inequality():
             assert left <= (0.5 * np.sum((w - u) ** 2) + step * ball.value(w)) * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("gamma", [0.0, 1.0])
+@pytest.mark.parametrize("gamma", [pytest.param(0.0, marks=pytest.mark.exhaustive), 1.0])
 def test_solam_reports_the_optimality_on_its_ball(gamma):
     """And goes to the optimum there, which is not that of J where the ball is small."""
     X, y = rows(11, n=60, d=4)
@@ -525,11 +526,12 @@ def test_solam_on_a9a_as_its_authors_ran_it():
 
 @pytest.mark.data
 @pytest.mark.parametrize("scale", [None, "unit-norm"])
-@pytest.mark.parametrize("name", SMALLER)
+@each_set(SMALLER)
 def test_defaults_do_not_diverge(name, scale):
     """In any units, from the batch and from the stream; a ConvergenceWarning is an error here."""
     data = datasets.load(name, binarize=SMALLER[name], scale=scale)
-    X, y = data.data, data.target
+    few = np.random.RandomState(0).permutation(len(data.target))[:8000]
+    X, y = data.data[few], data.target[few]
     whole = MemoryProblem(as_rows(X), np.where(y == y.max(), 1.0, -1.0))
     J, zero = Objective(whole, LOSSES["square"], L2(1e-4)), 0.5
     best = AUCClassifier(1e-4, standardize=0.0).fit(X, y).objective_

@@ -4,8 +4,6 @@ import csv
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +24,7 @@ from aucmax.experiments.tables import Cell, Published, TableSpec
 from aucmax.experiments.tuning import coarse_to_fine, whole_grid
 from aucmax.metrics import roc_auc
 from aucmax.solvers import SPAM
+from processes import Child
 
 ALTERED = "its files are not the published ones"
 PUBLISHED = Path(tables.__file__).parent / "published"
@@ -561,23 +560,24 @@ def test_far_cells_get_their_reason():
     )
 
 
-def test_a_killed_run_goes_on(tmp_path):
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_killed_run_goes_on(run, tmp_path):
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "aucmax", "reproduce", "spam-table", "--quick", "--jobs", "1",
-               "-o", str(out)]  # fmt: skip
+    words = ("spam-table", "--quick", "--jobs", 1, "-o", out)
     path = out / "spam-table" / "jobs.jsonl"
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    child = Child(("reproduce", *words), nowhere, nowhere)
+    os.close(nowhere)
     until = time.monotonic() + 120
-    while process.poll() is None and time.monotonic() < until:
+    while time.monotonic() < until:
         if path.exists() and path.read_bytes().count(b"\n") >= 4:
-            process.send_signal(signal.SIGKILL)
+            os.kill(child.pid, signal.SIGKILL)
             break
         time.sleep(0.01)
-    process.wait()
-    assert process.returncode == -signal.SIGKILL
+    assert child.wait(120) == -signal.SIGKILL
     kept = [json.loads(line) for line in path.read_text().splitlines()[:4]]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ}, timeout=240)
-    assert done.returncode == 0, done.stderr
+    code, _, err = run(*words)
+    assert (code, err) == (0, "")
     jobs = [json.loads(line) for line in path.read_text().splitlines()]
     assert jobs[:4] == kept  # with their seconds: not run again
     assert len({job["key"] for job in jobs}) == len(jobs) == 2 * 7 * 2 * 3

@@ -19,6 +19,7 @@ from aucmax.solvers import UnivariateSGD
 from literal import each_average, each_form, equal, weighted, without_zeros
 from oracles import rows, univariate
 from oracles.spam import typical
+from real_data import each_set
 
 each_loss = pytest.mark.parametrize("loss", univariate.LOSSES)
 
@@ -364,7 +365,7 @@ SMALLER = {
 
 @pytest.mark.data
 @each_loss
-@pytest.mark.parametrize("name", SMALLER)
+@each_set(SMALLER)
 def test_defaults_do_not_diverge(name, loss):
     """In any units, from the batch and from the stream; a ConvergenceWarning is an error here."""
     data = datasets.load(name, binarize=SMALLER[name])
