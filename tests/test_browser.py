@@ -120,7 +120,7 @@ def page(tmp_path_factory, scored):
     name = "a_name_without_any_space_that_is_longer_than_a_narrow_page_is_wide.aucmax"
     scores = {name: score, "backwards": -score}
     band = {name: curves.roc(positive, score, 0.95)}
-    drawing = figures.curves_drawing("roc", band, name="a", title=name, caption=name)
+    drawing = figures.curves_figure("roc", band, name="a", title=name, caption=name)
     table = ResultTable(["", *scores, "c", "d", "e"], [[name, *["0.9734 to 0.9953"] * 5]], name)
     path = tmp_path_factory.mktemp("page") / "page.html"
     write_page(

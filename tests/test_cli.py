@@ -31,7 +31,8 @@ from aucmax import (
 from aucmax.cli import app
 from aucmax.datasets import read
 from aucmax.experiments.rivals import BalancedLogisticRegression
-from aucmax.report.roc import roc_plot
+from aucmax.report import curves
+from aucmax.report.figures import curves_figure
 from aucmax.report.text import auc_text, difference_text, interval_text, p_text, p_words
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 
@@ -354,9 +355,10 @@ def test_the_roc_curve_is_drawn(files, model, good, suffix, start):
 
 def test_names_and_labels_are_drawn_as_they_are(tmp_path):
     rng = np.random.default_rng(0)
-    y = np.array([0, 1] * 20_000)
+    y = np.array([False, True] * 20_000)
     # many points, and what matplotlib would take for mathematics
-    roc_plot(y, {"a $x_1$": rng.normal(size=40_000) + y}, tmp_path / "r.svg", title="$")
+    band = curves.roc(y, rng.normal(size=40_000) + y, 0.95)
+    curves_figure("roc", {"a $x_1$": band}, title="$").save(tmp_path / "r.svg")
     text = (tmp_path / "r.svg").read_text()
     assert "a $x_1$" in text
     assert len(text) < 500_000

@@ -11,7 +11,7 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from aucmax import AUCClassifier, metrics
-from aucmax.experiments.contestants import CONTESTANTS, Setting
+from aucmax.experiments.contestants import CONTESTANTS, Settings
 from aucmax.experiments.paired import resampled_test
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 
@@ -179,7 +179,7 @@ def test_everything_runs_by_default_but_misfits(data, run, report):
 
 
 def test_a_failure_does_not_stop_the_rest(data, run, monkeypatch):
-    real = Setting.estimator
+    real = Settings.estimator
 
     class Broken:
         def set_params(self, **_):
@@ -189,7 +189,7 @@ def test_a_failure_does_not_stop_the_rest(data, run, monkeypatch):
             raise RuntimeError("no\nluck")
 
     monkeypatch.setattr(
-        Setting,
+        Settings,
         "estimator",
         lambda s, name, *folds: Broken() if name == "spam" else real(s, name, *folds),
     )

@@ -1,5 +1,6 @@
 """The report: curves and bands, operating points, figures, and a page that loads nothing."""
 
+import io
 import json
 import re
 from html.parser import HTMLParser
@@ -8,14 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 from scipy.stats import binom
 
 from aucmax import AUCClassifier, metrics, save
 from aucmax.cli import main
 from aucmax.report import curves, figures
-from aucmax.report.chart import Panel, auc_floor, panels
 from aucmax.report.operating import MOST_POINTS, operating_points
-from aucmax.report.page import Page, ResultTable, Section, write_page
+from aucmax.report.page import Page, ResultTable, Section, as_json, terminal, write_page
 from aucmax.report.provenance import provenance
 from aucmax.report.style import stroke
 from aucmax.report.text import gap_text
@@ -160,7 +161,7 @@ def test_the_cheapest_threshold_is_never_left_out():
 def test_figures_take_the_colours_of_the_page():
     positive, score = scored()
     bands = {f"<{i}>": curves.roc(positive, score, 0.95) for i in range(9)}
-    drawing = figures.curves_drawing("roc", bands, name="a", title="T", caption="C")
+    drawing = figures.curves_figure("roc", bands, name="a", title="T", caption="C").drawing()
     assert "#fe00" not in drawing.svg
     assert "#fd00" not in drawing.svg
     assert "var(--series-7)" in drawing.svg
@@ -181,7 +182,7 @@ def test_convergence_takes_what_solvers_give():
         "spam": ([1, 2, 300], [0.1, 0.01, np.nan]),
         "none": ([1.0], [np.inf]),
     }
-    drawing = figures.convergence_drawing(courses, name="a", title="T", caption="C")
+    drawing = figures.convergence_figure(courses, name="a", title="T", caption="C").drawing()
     assert [key.label for key in drawing.legend] == ["exact", "spam"]
     assert drawing.legend[0].detail == "ends at < 1e-14"
 
@@ -190,23 +191,6 @@ def test_strokes_differ():
     assert len({stroke(i) for i in range(30)}) == 30
     assert gap_text(3e-5) == "3.0e-05"
     assert gap_text(-3e-16) == "< 1e-14"
-
-
-@pytest.mark.parametrize("plain", [False, True])
-def test_panels_fit_the_terminal(plain):
-    rng = np.random.default_rng(0)
-    for bars in (1, 5, 14, 40):
-        values = rng.random(bars) * 0.01 + 0.9
-        values[bars // 2] = np.nan if bars > 1 else 0.9
-        row = [
-            Panel(f"standardize {g}", values, ("1e-08", "3e+00"), bars // 3 if g else None)
-            for g in (0, 0.5, 1, 2)
-        ]
-        text = panels(row, auc_floor(values), float(np.nanmax(values)), 80, plain).plain
-        assert max(map(len, text.splitlines())) <= 80
-        assert plain == text.isascii()
-        assert all(f"standardize {g}" in text for g in (0, 0.5, 1, 2))
-    assert auc_floor([0.9, 0.9]) < 0.9
 
 
 # ---- the page
@@ -244,7 +228,7 @@ def nasty_page(path):
                 NASTY,
                 NASTY,
                 [ResultTable((NASTY, "b"), [(NASTY, "1")], NASTY)],
-                [figures.curves_drawing("roc", band, name="a", title=NASTY, caption=NASTY)],
+                [figures.curves_figure("roc", band, name="a", title=NASTY, caption=NASTY)],
             )
         ],
         [operating_points(NASTY, positive, score), operating_points("b", positive, score)],
@@ -351,23 +335,7 @@ def test_pages_that_cannot_be_written(files, capsys):
         assert message in err
 
 
-def test_the_band_and_the_axis_of_aucs_end_at_one(monkeypatch):
-    from matplotlib.axes import Axes
-
-    bands, ends = [], []
-    fill, limit = Axes.fill_between, Axes.set_ylim
-
-    def fill_between(self, x, low, high, **how):
-        bands.append((low, high))
-        return fill(self, x, low, high, **how)
-
-    def set_ylim(self, *given, **named):
-        if len(given) == 2:
-            ends.append(given)
-        return limit(self, *given, **named)
-
-    monkeypatch.setattr(Axes, "fill_between", fill_between)
-    monkeypatch.setattr(Axes, "set_ylim", set_ylim)
+def test_the_band_and_the_axis_of_aucs_end_at_one():
     line = {
         "label": "square",
         "alphas": [0.01, 0.1, 1.0],
@@ -377,13 +345,66 @@ def test_the_band_and_the_axis_of_aucs_end_at_one(monkeypatch):
         "colour": 0,
         "dashes": 0,
     }
-    drawn = {"name": "a", "title": "A", "caption": "C", "floor": 0.95}
-    drawing = figures.alpha_drawing([line], (0.1, 0.999), **drawn)
-    assert drawing.legend[0].detail == "best 0.9990"
-    ((low, high),) = bands
-    assert high[:2] == pytest.approx([0.98, 1.0])
-    assert low[:2] == pytest.approx([0.96, 0.979])
-    assert (0.95, 1.0) in ends
-    ends.clear()
-    figures.alpha_drawing([{**line, "mean": [0.96, 0.97, np.nan]}], None, **drawn)
-    assert (0.95, pytest.approx(0.99 + 0.05 * 0.04)) in ends
+    drawn = {"name": "a", "title": "A", "caption": "C"}
+    figure = figures.alpha_figure([line], (0.1, 0.999), **drawn)
+    assert figure.drawing().legend[0].detail == "best 0.9990"
+    _, edge = figure.lines["square"].edge
+    assert edge == pytest.approx([0.96, 0.979, 1.0, 0.98])
+    floor, top = figure.ylim
+    assert (top, floor <= 0.97) == (1.0, True)
+    lower = figures.alpha_figure([{**line, "mean": [0.96, 0.97, np.nan]}], None, **drawn)
+    floor, top = lower.ylim
+    assert top == pytest.approx(0.99 + 0.05 * (0.99 - floor))
+    assert floor <= 0.96
+
+
+def test_one_page_is_shown_three_ways(tmp_path):
+    table = ResultTable(("", "AUC", "verdict"), [("exact", "0.9", "tie")], "Read so.", [0], (2,))
+    page = Page(
+        "Title",
+        "rows.csv: 3 rows",
+        [
+            Section("Results", "Settings.", [table, ResultTable.facts([("alpha", 1e-3)])]),
+            Section("Only on the page", tables=[ResultTable(("",), [("hidden",)])],
+                    on_terminal=False),
+            Section("Only on the screen", "seen", on_page=False),
+        ],
+        data={"auc": np.float64(0.9), "none": np.nan, "y": np.arange(2), "path": tmp_path},
+    )  # fmt: skip
+    screen = Console(width=80, file=io.StringIO())
+    terminal(page, screen)
+    lines = [line.rstrip() for line in screen.file.getvalue().splitlines()]
+    assert lines == [
+        "rows.csv: 3 rows", "", "Results", "Settings.", "",
+        "       AUC  verdict", "exact  0.9  tie", "Read so.", "",
+        "alpha  0.001", "", "Only on the screen", "seen",
+    ]  # fmt: skip
+    assert json.loads(as_json(page.data)) == {
+        "auc": 0.9, "none": None, "y": [0, 1], "path": str(tmp_path)
+    }  # fmt: skip
+    write_page(page, tmp_path / "a.html")
+    text = (tmp_path / "a.html").read_text(encoding="utf-8")
+    for word in (
+        "Title",
+        "rows.csv: 3 rows",
+        "Settings.",
+        ">0.9<",
+        "Read so.",
+        ">0.001<",
+        "hidden",
+    ):
+        assert word in text
+    assert "Only on the screen" not in text
+
+
+def test_a_figure_goes_into_a_file_too(tmp_path):
+    x = np.array([1.0, 10.0, 100.0])
+    line = figures.Line(x, np.array([0.5, np.nan, 0.7]), spread=np.full(3, 0.1), detail="best .7")
+    figure = figures.Figure("a-b", "T", "passes", "AUC", {"one": line}, xlog=True)
+    figure.save(tmp_path / "a.svg")
+    text = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    for word in ("one", "best .7", "passes", "AUC", ">T<"):
+        assert word in text
+    assert "#fe00" not in text + figure.drawing().svg
+    with pytest.raises(ValueError, match=r"a plot is written as \.png, \.svg, \.pdf"):
+        figure.save(tmp_path / "a.gif")

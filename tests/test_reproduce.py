@@ -18,7 +18,7 @@ from aucmax.cli import main
 from aucmax.experiments import crossing, figures, protocol, table_report, tables
 from aucmax.experiments.catalogue import CATALOGUE
 from aucmax.experiments.methods import METHODS, REFERENCE, Facts, facts_of, first_name
-from aucmax.experiments.protocol import Job, Protocol, Source, splits_of
+from aucmax.experiments.protocol import Job, Protocol, Source, single_runs
 from aucmax.experiments.store import Store, key_of, locked_store
 from aucmax.experiments.tables import Cell, Published, TableSpec
 from aucmax.experiments.tuning import coarse_to_fine, whole_grid
@@ -140,7 +140,7 @@ def test_a_key_holds_all_that_determines_a_result():
 def test_splits_are_stratified_and_disjoint():
     positive = np.arange(200) % 4 == 0
     for runs, folds in ((3, 5), (4, 0)):
-        parts = splits_of(positive, Protocol(runs, folds, "nested", 100, False, 7))
+        parts = single_runs(positive, Protocol(runs, folds, "nested", 100, False, 7))
         assert len(parts) == runs * max(folds, 1)
         for train, test in parts:
             assert not set(train) & set(test)
@@ -238,7 +238,7 @@ def test_a_table_is_fits_on_its_splits(run, tmp_path):
     names = [*CATALOGUE["opauc-online"].methods, REFERENCE]
     assert [row["method"] for row in rows] == [name for name in names for _ in range(3)]
     X, positive = Source("fourclass", None, "minmax").load()
-    parts = splits_of(positive, Protocol(1, 3, "nested", 300, True, 0))
+    parts = single_runs(positive, Protocol(1, 3, "nested", 300, True, 0))
     mine = [row for row in rows if row["method"] == REFERENCE]
     for row, (train, test) in zip(mine, parts, strict=True):
         model = AUCClassifier(float(row["alpha"]), standardize=0.0, max_iter=2000)
@@ -515,7 +515,7 @@ def test_a_figure_whose_pieces_failed_keeps_the_others(tmp_path, monkeypatch):
     some = replace(spec, run=run, sources=[source])
     store = Store(tmp_path / "jobs.jsonl")
     drawn = figures.run_figure(
-        some, [source], figures.Setting(1, 0, True), store, 1, lambda words, seconds: None
+        some, [source], figures.Effort(1, 0, True), store, 1, lambda words, seconds: None
     )
     assert [line.partition(": ")[2] for line in drawn.failures] == ["RuntimeError: no luck"]
     assert len(drawn.panels) == 1
@@ -613,7 +613,7 @@ def test_every_figure_runs_on_any_rows(name, tmp_path, monkeypatch):
     monkeypatch.setitem(crossing.GROWING, "rows", [(200, 5, 1.0), (300, 5, 1.0)])
     monkeypatch.setitem(crossing.GROWING, "features", [(200, 4, 1.0)])
     monkeypatch.setitem(crossing.GROWING, "density", [(200, 50, 0.1)])
-    spec, setting = CATALOGUE[name], figures.Setting(2, 0, True)
+    spec, setting = CATALOGUE[name], figures.Effort(2, 0, True)
     source = Source("diabetes", None, "minmax", made=name == "crossing")
     store = Store(tmp_path / "jobs.jsonl")
     drawn = figures.run_figure(spec, [source], setting, store, 1, lambda words, seconds: None)

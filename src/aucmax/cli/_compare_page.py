@@ -1,126 +1,232 @@
-"""The page that ``aucmax compare --html`` writes."""
+"""The page of ``aucmax compare``: its tables in words, its curves, and the way to the optimum."""
 
 import contextlib
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from aucmax.basics.progress import Working
-from aucmax.cli import _compare_text
-from aucmax.cli._shared import command_line
+from aucmax.cli._shared import command_line, counted
 from aucmax.cli.front import LabelledRows, rows_described
-from aucmax.experiments.contestants import LOGISTIC, Setting
+from aucmax.experiments.contestants import LOGISTIC, RIVALS, Settings
 from aucmax.experiments.runs import REFERENCE_TOL, Measure, Run, Split, course
-from aucmax.report.text import auc_text
+from aucmax.report import curves
+from aucmax.report.figures import Figure, convergence_figure, curves_figure
+from aucmax.report.page import Page, ResultTable, Section
+from aucmax.report.provenance import provenance
+from aucmax.report.text import auc_text, difference_text, gap_text, p_text
+from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 
-__all__ = ["write"]
+__all__ = ["figures", "notes", "page_of"]
 
 
-def write(
-    path: Path,
+def page_of(report: dict[str, Any]) -> Page:
+    """Return the page, without its figures."""
+    splits, described = counted(report["splits"], "split"), rows_described(report)
+    notes_ = [tuple(note.split(": ", 1)) for note in notes(report)]
+    wrong = ResultTable(("", "message"), notes_, words=(1,))
+    return Page(
+        f"Algorithms compared on {report['data']}",
+        f"{described}\n{splits}, {report['splitting']}: {_sizes(report)}; seed {report['seed']}\n"
+        f"{_settings(report)}",
+        [
+            Section("Results", tables=_tables(report)),
+            Section("What went wrong", tables=[wrong], on_page=bool(notes_), on_terminal=False),
+        ],
+        provenance=provenance(
+            command_line(),
+            [("data", described), ("splits", f"{report['splits']}, {report['splitting']}")],
+            report["seed"],
+        ),
+        data=report,
+    )
+
+
+def notes(report: dict[str, Any]) -> list[str]:
+    """What went wrong, and what did not converge."""
+    notes = [f"{e['name']}: {e['error']}" for e in report["solvers"] if e["status"] == "failed"]
+    return notes + [f"{e['name']}: {e['warning']}" for e in report["solvers"] if e.get("warning")]
+
+
+def _tables(report: dict[str, Any]) -> list[ResultTable]:
+    """What each algorithm reached, how it compares, and how to read this."""
+    done = [entry for entry in report["solvers"] if entry["status"] == "done"]
+    tested = [entry for entry in done if "p_value" in entry]
+    best = auc_text(max(entry["auc"] for entry in done))
+    strong = [i for i, entry in enumerate(done) if auc_text(entry["auc"]) == best]
+    reached = [
+        (
+            e["name"],
+            auc_text(e["auc"]),
+            "–" if e["auc_std"] is None else f"{e['auc_std']:.4f}",
+            _seconds(e["seconds"]),
+            "–" if e["optimality"] is None else f"{e['optimality']:.1e}",
+            "–" if e["gap"] is None else gap_text(e["gap"]),
+        )
+        for e in done
+    ]
+    compared = [
+        (
+            e["name"],
+            *difference_text(e["difference"], e["low"], e["high"]),
+            p_text(e["p_value"]),
+            e["verdict"],
+        )
+        for e in tested
+    ]
+    caption = "\n".join([*_left_out(report), *_legend(report)])
+    first = ("", "test AUC", "std", "seconds", "optimality", "gap to J*")
+    strong = strong if len(strong) < len(done) else []
+    if not compared:
+        return [ResultTable(first, reached, caption, strong)]
+    second = (f"against {report['against']}", "difference", "95 % interval", "p", "verdict")
+    return [
+        ResultTable(first, reached, strong=strong),
+        ResultTable(second, compared, caption, words=(4,)),
+    ]
+
+
+def _sizes(report: dict[str, Any]) -> str:
+    """How many rows a split trains on and tests on."""
+    words = []
+    for sizes in zip(*report["split_sizes"], strict=True):
+        least, most = min(sizes), max(sizes)
+        words.append(f"{least:,}" if least == most else f"{least:,} to {most:,}")
+    return f"{words[0]} rows to train and {words[1]} to test"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3f}" if value < 10 else f"{value:.1f}" if value < 1000 else f"{value:.0f}"
+
+
+def _settings(report: dict[str, Any]) -> str:
+    numbers = ("alpha", "l1_ratio", "standardize")
+    text = ", ".join(f"{name.replace('_', ' ')} {report[name]:g}" for name in numbers)
+    scaled = "" if report["scale"] == "none" else ", rows of unit norm"
+    return f"loss {report['loss']}, {text}{scaled}"
+
+
+def _legend(report: dict[str, Any]) -> list[str]:
+    """How to read the tables."""
+    many = report["splits"] > 1
+    test_words = (
+        f"over the {report['splits']} splits, "
+        f"{report['splits'] - 1} degree{'' if report['splits'] == 2 else 's'} of freedom"
+        if many
+        else "on the test rows, taken for independent of one another"
+    )
+    lines = [
+        f"difference, interval and p: {report['test']} {test_words}; a tie unless p < 0.05, "
+        "without correction for the number of tests.",
+        f"seconds: one fit, mean of the splits. optimality and gap (J − J*) / J*: on the training "
+        f"rows{', the largest of the splits' if many else ''}.",
+    ]
+    ran = [entry["name"] for entry in report["solvers"] if entry["status"] == "done"]
+    other = [
+        name
+        for name in ran
+        if name in ACCURACY_SOLVERS or (name in SOLVERS and SOLVERS[name].own_loss)
+    ]
+    if other:
+        lines.append(f"With an objective of their own: {', '.join(other)}.")
+    own = [f"{name} ({RIVALS[name]})" for name in ran if name in RIVALS]
+    if own:
+        lines.append(
+            f"Settings chosen by cross-validation on the training rows, within the seconds: "
+            f"{', '.join(own)}."
+        )
+    return lines
+
+
+def _left_out(report: dict[str, Any]) -> list[str]:
+    """Solvers that are not for this objective and what they take; those that were not reached."""
+    lines = []
+    for status in ("unfit", "unfinished"):
+        names: dict[str, list[str]] = {}
+        for entry in report["solvers"]:
+            if entry["status"] == status:
+                names.setdefault(entry["error"], []).append(entry["name"])
+        if names:
+            parts = "; ".join(f"{', '.join(who)} ({why})" for why, who in names.items())
+            lines.append(f"Left out: {parts}.")
+    return lines
+
+
+def figures(
     report: dict[str, Any],
     rows: LabelledRows,
     runs: list[Run],
     parts: list[Split],
-    setting: Setting,
+    settings: Settings,
     now: Working,
-) -> None:
-    from aucmax.report.page import Page, ResultTable, Section, write_page
-    from aucmax.report.provenance import provenance
-
-    reached, *compared = _compare_text.tables(report)
-    done = [entry for entry in report["solvers"] if entry["status"] == "done"]
-    best = auc_text(max(entry["auc"] for entry in done))
-    strong = [i for i, entry in enumerate(done) if auc_text(entry["auc"]) == best]
-    foot = [*_compare_text.left_out(report), *_compare_text.words(report)]
-    table = ResultTable(
-        *reached,
-        " ".join(["Bold: the highest mean AUC.", *foot]),
-        strong=strong if len(strong) < len(done) else (),
-    )
-    tests = [ResultTable(head, lines, words=(4,)) for head, lines in compared]
-    settings = f"{_compare_text.settings_text(report).capitalize()}."
-    sections = [Section("Results", settings, [table, *tests])]
-    notes = _compare_text.notes(report)
-    if notes:
-        told = [tuple(note.split(": ", 1)) for note in notes]
-        sections.append(
-            Section("What went wrong", tables=[ResultTable(("", "message"), told, words=(1,))])
-        )
+) -> list[Section]:
+    """Return the curves, and the convergence of each solver on the first split."""
     ran = [run for run in runs if run.error is None]
-    sections.append(_curves(report, rows, ran, parts))
-    plural = "" if len(parts) == 1 else "s"
-    facts = [("data", rows_described(report)), ("splits", f"{len(parts)}, {report['splitting']}")]
-    page = Page(
-        f"Algorithms compared on {rows.name}",
-        f"{rows_described(report)}. {len(parts)} split{plural}, {report['splitting']}, into "
-        f"{_compare_text.sizes_text(report)}, the same for all.",
-        [*sections, *_convergence(ran, rows, parts[0], setting, now)],
-        provenance=provenance(command_line(), facts, setting.seed),
-    )
-    write_page(page, path)
+    sections = [Section("Curves", figures=_curves(report, rows, ran, parts))]
+    solvers = [run for run in ran if run.on_objective]
+    if solvers:
+        drawn = _convergence(solvers, rows, parts[0], settings, now)
+        sections.append(Section("Convergence", figures=[drawn]))
+    return sections
 
 
-def _curves(report: dict[str, Any], rows: LabelledRows, done: list[Run], parts: list[Split]) -> Any:
-    from aucmax.report import curves, figures
-    from aucmax.report.page import Section
-
+def _curves(
+    report: dict[str, Any], rows: LabelledRows, done: list[Run], parts: list[Split]
+) -> list[Figure]:
     tests = [rows.is_positive[part.test] for part in parts]
     weights = [None if rows.weight is None else rows.weight[part.test] for part in parts]
-    shown = {run.name: list(zip(tests, run.scores, weights, strict=True)) for run in done}
-    bands = [name for name in (report["against"], LOGISTIC) if name in shown]
+    bands = [name for name in (report["against"], LOGISTIC) if name in {run.name for run in done}]
+    whose = f"for {' and '.join(bands)}."
+
+    def drawn(kind: str, one: Callable[..., Any], mean: Callable[..., Any], caption: str) -> Figure:
+        if len(parts) > 1:
+            found = {
+                run.name: mean(list(zip(tests, run.scores, weights, strict=True))) for run in done
+            }
+        else:
+            found = {run.name: one(tests[0], run.scores[0], 0.95, weights[0]) for run in done}
+        share = float(np.average(rows.is_positive, weights=rows.weight))
+        details = {run.name: f"AUC {auc_text(float(np.mean(run.aucs)))}" for run in done}
+        return curves_figure(
+            kind, found, caption=caption, bands=bands, share=share,
+            details=details if kind == "roc" else None,
+        )  # fmt: skip
+
     if len(parts) > 1:
-        roc = {name: curves.mean_roc(pairs) for name, pairs in shown.items()}
-        pr = {name: curves.mean_precision_recall(pairs) for name, pairs in shown.items()}
-        roc_words = "Mean recall over the splits at each false-positive rate. Band: one standard "
-        pr_words = "Mean precision over the splits at each recall. Band: one standard "
-        tail = f"deviation of the splits to either side, for {' and '.join(bands)}."
-    else:
-        positive, weight = tests[0], weights[0]
-        roc, pr = (
-            {run.name: curve(positive, run.scores[0], 0.95, weight) for run in done}
-            for curve in (curves.roc, curves.precision_recall)
+        spread = f"Band: one standard deviation of the splits to either side, {whose}"
+        captions = (
+            f"Mean recall over the splits at each false-positive rate. {spread}",
+            f"Mean precision over the splits at each recall. {spread}",
         )
-        roc_words = "Band: around each threshold the joint 95 % region of both rates, "
-        pr_words = "Band: the 95 % interval for the precision at each threshold, "
-        tail = f"from Wilson's binomial intervals; pointwise; for {' and '.join(bands)}."
-    details = {run.name: f"AUC {auc_text(float(np.mean(run.aucs)))}" for run in done}
-    return Section(
-        "Curves",
-        drawings=[
-            figures.curves_drawing(
-                "roc", roc, name="roc", title="ROC curve", caption=roc_words + tail,
-                details=details, bands=bands,
-            ),
-            figures.curves_drawing(
-                "precision-recall", pr, name="pr", title="Precision and recall",
-                caption=pr_words + tail + " Dotted: the share of positives.",
-                bands=bands, share=float(np.average(rows.is_positive, weights=rows.weight)),
-            ),
-        ],
-    )  # fmt: skip
+    else:
+        how = f"at each threshold, from Wilson's binomial intervals; pointwise; {whose}"
+        captions = (
+            f"Band: the joint 95 % region of both rates {how}",
+            f"Band: the 95 % interval for the precision {how}",
+        )
+    return [
+        drawn("roc", curves.roc, curves.mean_roc, captions[0]),
+        drawn(
+            "precision-recall", curves.precision_recall, curves.mean_precision_recall,
+            f"{captions[1]} Dotted: the share of positives.",
+        ),
+    ]  # fmt: skip
 
 
 def _convergence(
-    done: list[Run], rows: LabelledRows, part: Split, setting: Setting, now: Working
-) -> list[Any]:
-    """The way of each solver to the optimum, on the first split, from a run of its own."""
-    from aucmax.report import figures
-    from aucmax.report.page import Section
-
-    solvers = [run for run in done if run.on_objective]
-    if not solvers:
-        return []
-    measure = Measure(rows, part, setting)
+    solvers: list[Run], rows: LabelledRows, part: Split, settings: Settings, now: Working
+) -> Figure:
+    """The way of each solver to the optimum, on one split, from a run of its own."""
+    measure = Measure(rows, part, settings)
     courses = {}
     for i, run in enumerate(solvers):
         now.at(i, len(solvers), f"the way of {run.name}")
         with contextlib.suppress(Exception):
-            passes, values = course(run.name, rows, part, setting)
+            passes, values = course(run.name, rows, part, settings)
             measure.lowest = min(measure.lowest, *values, run.objectives[0])
             courses[run.name] = (passes, values)
-    drawing = figures.convergence_drawing(
+    return convergence_figure(
         {
             name: (passes, [measure.gap(value) for value in values])
             for name, (passes, values) in courses.items()
@@ -128,7 +234,6 @@ def _convergence(
         name="gap",
         title="Distance to the true optimum",
         caption="Relative gap (J − J*) / J* on the training rows of the first split, from runs "
-        f"that stop at optimality {setting.tol:g}; J* is the lowest value found, by the batch "
+        f"that stop at optimality {settings.tol:g}; J* is the lowest value found, by the batch "
         f"solver at optimality {REFERENCE_TOL:g}. Below about 1e-14 is rounding.",
     )
-    return [Section("Convergence", drawings=[drawing])]

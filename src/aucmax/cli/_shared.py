@@ -7,8 +7,6 @@ import contextlib
 import contextvars
 import errno
 import inspect
-import json
-import math
 import os
 import shlex
 import signal
@@ -16,15 +14,13 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 from typer.core import TyperGroup
 
 from aucmax.basics.errors import DataWarning, ModelFileError
@@ -32,7 +28,9 @@ from aucmax.basics.progress import working
 from aucmax.cli._options import FLAGS
 from aucmax.datasets.obstacles import TableError
 from aucmax.files import models as persist
-from aucmax.metrics import AUCTest
+
+if TYPE_CHECKING:
+    from aucmax.report.page import Page
 
 __all__ = [
     "Html",
@@ -50,12 +48,11 @@ __all__ = [
     "listed",
     "listed_numbers",
     "load_model",
-    "pairs_table",
     "print_json",
     "repeated_interrupt",
     "scores_of",
+    "show_page",
     "tell",
-    "verdict",
     "working",
 ]
 
@@ -349,31 +346,39 @@ def counted(number: int, unit: str) -> str:
     return f"{number:,} {unit}{'' if number == 1 else 's'}"
 
 
-def print_json(value: Any, indent: int | None = 2) -> None:
-    """Print JSON; numbers that are not finite become null."""
-    print(json.dumps(_plain(value), indent=indent, ensure_ascii=False, allow_nan=False))
+def print_json(value: Any) -> None:
+    """Print JSON."""
+    from aucmax.report.page import as_json
+
+    print(as_json(value))
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+def show_page(page: Page, as_json: bool, html: Path | None = None) -> None:
+    """Show what a command found: as an HTML file if one is asked for, and as JSON or on the screen.
 
+    Parameters
+    ----------
+    page : Page
+        The report.
+    as_json : bool
+        JSON instead of tables.
+    html : Path, optional
+        Where the HTML file goes.
+    """
+    from aucmax.report.page import terminal, write_page
 
-def pairs_table(pairs: Iterable[tuple[str, Any]]) -> Table:
-    """A table of names and values, without lines; values fold rather than vanish."""
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for name, value in pairs:
-        table.add_row(name, value if isinstance(value, Text) else str(value))
-    return table
+    if html is not None:
+        with working("drawing the report", as_json):
+            write_page(page, html)
+        page.data["html"] = str(html)
+    if as_json:
+        print_json(page.data)
+        return
+    screen = console()
+    terminal(page, screen)
+    for name, what in (("plot", "ROC curve drawn"), ("html", "report written")):
+        if name in page.data:
+            screen.print(f"\n{what} to {page.data[name]}", soft_wrap=True)
 
 
 def few_positives(count: int, total: int, what: str) -> None:
@@ -393,13 +398,6 @@ def few_positives(count: int, total: int, what: str) -> None:
             f"only {rarer} of {counted(total, what)} {'is' if rarer == 1 else 'are'} {kind}: with "
             f"fewer than {_FEW}, no AUC is sure, nor what is chosen by it",
         )
-
-
-def verdict(test: AUCTest) -> str:
-    """Say how the first scorer of a paired test did: "better", "worse", or "tie" if p ≥ 0.05."""
-    if test.p_value >= 0.05:
-        return "tie"
-    return "better" if test.difference > 0 else "worse"
 
 
 # ---- models

@@ -6,37 +6,35 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.table import Table
 
 from aucmax.basics.progress import Working
-from aucmax.cli import _compare_page, _compare_text
+from aucmax.cli import _compare_page
 from aucmax.cli._options import DataArgument, Learning, given_file
 from aucmax.cli._shared import (
     Html,
     Json,
     check_html,
-    console,
     counted,
     few_positives,
     interrupted,
     listed,
-    print_json,
+    show_page,
     tell,
     working,
 )
-from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
-from aucmax.experiments.contestants import CONTESTANTS, Setting, contestants_named
+from aucmax.cli.front import LabelledRows, labelled_rows
+from aucmax.experiments.contestants import CONTESTANTS, Settings, contestants_named
 from aucmax.experiments.runs import (
     Measure,
     Run,
     Split,
+    repeated_splits,
     run_split,
-    splits_of,
     tested,
     warm_up,
 )
 from aucmax.objective.losses import LOSSES
-from aucmax.report.text import auc_text
+from aucmax.report.text import auc_text, verdict
 
 __all__ = ["compare"]
 
@@ -116,17 +114,17 @@ def compare(
     test_size = TEST_SIZE if test_size is None else test_size
     if not 0 < test_size < 1:
         raise ValueError(f"--test-size must lie between 0 and 1; got {test_size:g}.")
-    setting = Setting(alpha, l1_ratio, loss, standardize, tol, max_iter, seed)
-    setting.check()
+    settings = Settings(alpha, l1_ratio, loss, standardize, tol, max_iter, seed)
+    settings.check()
     with working(f"reading {given_file(data).name}", as_json):
         rows = labelled_rows(data, reading)
-        parts = splits_of(rows, splits, test_size, seed)
+        parts = repeated_splits(rows, splits, test_size, seed)
     _warn_of_few(rows, parts[0])
-    runs = [_run(name, setting) for name in names]
+    runs = [_run(name, settings) for name in names]
     finished = 0
     try:
         with working("compiling kernels", as_json) as now:
-            for number in _splits_run(runs, rows, parts, setting, now):
+            for number in _splits_run(runs, rows, parts, settings, now):
                 finished = number
     except KeyboardInterrupt:
         for run in runs:
@@ -137,30 +135,30 @@ def compare(
         if stopped:
             raise interrupted("no algorithm is done with a split") from None
         raise ValueError(f"none of the algorithms ran; {runs[0].name}: {runs[0].error}")
-    report = _report(rows, runs, reference, parts, setting, reading.scale.value)
+    report = _report(rows, runs, reference, parts, settings, reading.scale.value)
     report["interrupted"] = stopped
+    page = _compare_page.page_of(report)
     if html is not None and not stopped:
         with working("drawing the report", as_json) as now:
-            _compare_page.write(html, report, rows, runs, parts, setting, now)
-        report["html"] = str(html)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report)
+            page.sections.extend(_compare_page.figures(report, rows, runs, parts, settings, now))
+    show_page(page, as_json, None if stopped else html)
+    if not as_json:
+        for note in _compare_page.notes(report):
+            tell("warning", note)
     if stopped:
         unwritten = "" if html is None else f"; {html} was not written"
         raise interrupted(f"{finished} of {counted(splits, 'split')} done{unwritten}")
 
 
-def _run(name: str, setting: Setting) -> Run:
-    unfit = setting.unfit(name)
-    run = Run(name, error=unfit, on_objective=setting.on_objective(name))
+def _run(name: str, settings: Settings) -> Run:
+    unfit = settings.unfit(name)
+    run = Run(name, error=unfit, on_objective=settings.on_objective(name))
     run.status = "done" if unfit is None else "unfit"
     return run
 
 
 def _splits_run(
-    runs: list[Run], rows: LabelledRows, parts: list[Split], setting: Setting, now: Working
+    runs: list[Run], rows: LabelledRows, parts: list[Split], settings: Settings, now: Working
 ) -> Iterator[int]:
     """Run all algorithms on one split after the other; yield its number after each."""
     able = [run for run in runs if run.status == "done"]
@@ -174,14 +172,14 @@ def _splits_run(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for run in able:
-            warm_up(run, rows, setting)
+            warm_up(run, rows, settings)
     for part in parts:
         begin("the optimum", part)
-        measure = Measure(rows, part, setting)
+        measure = Measure(rows, part, settings)
         try:
             for run in able:
                 begin(run.name, part)
-                run_split(run, rows, part, measure, setting)
+                run_split(run, rows, part, measure, settings)
         finally:
             for run in able:
                 run.close(measure)
@@ -235,7 +233,7 @@ def _report(
     runs: list[Run],
     reference: str | None,
     parts: list[Split],
-    setting: Setting,
+    settings: Settings,
     scale: str,
 ) -> dict[str, Any]:
     done = [run for run in runs if run.error is None]
@@ -255,9 +253,8 @@ def _report(
             }
             if first is not None and run is not first:
                 test = tested(run, first, rows, parts)
-                better = "better" if test.difference > 0 else "worse"
-                verdict = better if test.p_value < 0.05 else "tie"
-                entry |= {**test._asdict(), "verdict": verdict}
+                said = verdict(test.difference, test.p_value)
+                entry |= {**test._asdict(), "verdict": said}
         entries.append(entry)
     return {
         **rows.facts(),
@@ -266,14 +263,14 @@ def _report(
         "training_rows": len(parts[0].train),
         "test_rows": len(parts[0].test),
         "split_sizes": [(len(part.train), len(part.test)) for part in parts],
-        "seed": setting.seed,
-        "alpha": setting.alpha,
-        "l1_ratio": setting.l1_ratio,
-        "loss": setting.loss,
-        "standardize": setting.standardize,
+        "seed": settings.seed,
+        "alpha": settings.alpha,
+        "l1_ratio": settings.l1_ratio,
+        "loss": settings.loss,
+        "standardize": settings.standardize,
         "scale": scale,
-        "tol": setting.tol,
-        "max_iter": setting.max_iter,
+        "tol": settings.tol,
+        "max_iter": settings.max_iter,
         "against": None if first is None else first.name,
         "test": (
             "DeLong's paired test"
@@ -282,29 +279,3 @@ def _report(
         ),
         "solvers": entries,
     }
-
-
-def _print(report: dict[str, Any]) -> None:
-    screen = console()
-    screen.print(rows_described(report), soft_wrap=True)
-    plural = "" if report["splits"] == 1 else "s"
-    screen.print(
-        f"{report['splits']} split{plural}, {report['splitting']}: "
-        f"{_compare_text.sizes_text(report)}; seed {report['seed']}"
-    )
-    screen.print(f"{_compare_text.settings_text(report)}\n")
-    for head, lines in _compare_text.tables(report):
-        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-        for i, name in enumerate(head):
-            words = i == 0 or name == "verdict"
-            table.add_column(name, justify="left" if words else "right", no_wrap=True)
-        for line in lines:
-            table.add_row(*line)
-        screen.print(table)
-        screen.print()
-    for line in [*_compare_text.left_out(report), *_compare_text.words(report)]:
-        screen.print(line, style="dim")
-    if "html" in report:
-        screen.print(f"\nreport written to {report['html']}", soft_wrap=True)
-    for note in _compare_text.notes(report):
-        tell("warning", note)

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.table import Table
 
 from aucmax.cli._options import DataArgument, Learning, given_file
 from aucmax.cli._shared import (
@@ -18,14 +17,12 @@ from aucmax.cli._shared import (
     check_folder,
     check_html,
     command_line,
-    console,
     counted,
     few_positives,
     interrupted,
     listed,
     listed_numbers,
-    pairs_table,
-    print_json,
+    show_page,
     working,
 )
 from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
@@ -34,7 +31,10 @@ from aucmax.estimators.folds import Pairs
 from aucmax.estimators.selection import Grid, SearchProgress, best_cell
 from aucmax.files.models import save
 from aucmax.objective.losses import LOSSES
-from aucmax.report.chart import Panel, auc_floor, panels
+from aucmax.report import curves
+from aucmax.report.figures import Figure, alpha_figure, curves_figure
+from aucmax.report.page import Page, ResultTable, Section
+from aucmax.report.provenance import provenance
 from aucmax.report.text import auc_text
 
 __all__ = ["cv", "folds_of"]
@@ -84,7 +84,7 @@ def cv(
     html: Html = None,
     as_json: Json = False,
 ) -> None:
-    """Tune by cross-validated AUC, show the AUC over alpha, and save the best model.
+    """Tune by cross-validated AUC, and save the best model.
 
     Tries every alpha with every loss, standardize and l1-ratio on the same folds (stratified;
     with --groups no group is parted, with --time the past is trained on), and refits the best to
@@ -133,14 +133,10 @@ def cv(
     if output is not None:
         save(rows.whole(tuned.best_estimator_), output)
         report["model"] = str(output)
+    page = _page(report)
     if html is not None:
-        with working("writing the report", as_json):
-            _write_page(html, report, rows, parts, tuned.held_out_)
-        report["html"] = str(html)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report)
+        page.sections.append(_curves(rows, parts, tuned.held_out_))
+    show_page(page, as_json, html)
 
 
 def folds_of(rows: LabelledRows, folds: int, seed: int) -> Pairs:
@@ -174,10 +170,7 @@ def _interrupted(reached: list[SearchProgress], rows: LabelledRows, as_json: boo
     best = max(lines, key=_top)
     chosen = {name: best[name] for name in ("loss", "standardize", "l1_ratio")}
     report = {**rows.facts(), "interrupted": True, "folds": done, **chosen, "grid": lines}
-    if as_json:
-        print_json(report)
-    else:
-        console().print(_best_of_each(report))
+    show_page(Page("", "", [Section("", tables=[_best_of_each(report)])], data=report), as_json)
     return interrupted(f"{done} of {counted(len(at.finished), 'fold')} done; nothing was saved")
 
 
@@ -255,7 +248,7 @@ def _best(mean: np.ndarray, smoothed: bool) -> int | None:
     return None if place is None else place[0]
 
 
-# ---- the screen
+# ---- the page
 
 
 def _shown(report: dict[str, Any]) -> list[dict[str, Any]]:
@@ -274,138 +267,80 @@ def _top(line: dict[str, Any]) -> float:
     return -np.inf if line["best"] is None else float(line["mean"][line["best"]])
 
 
-def _line_name(line: dict[str, Any], report: dict[str, Any], loss: bool = True) -> str:
+def _line_name(line: dict[str, Any], report: dict[str, Any]) -> str:
     """What a line of the grid is called."""
-    name = f"standardize {line['standardize']:g}"
-    if len({other["l1_ratio"] for other in report["grid"]}) > 1:
-        name += f", l1 {line['l1_ratio']:g}"
-    return f"{line['loss']}, {name}" if loss else name
+    several = len({other["l1_ratio"] for other in report["grid"]}) > 1
+    l1 = f", l1 {line['l1_ratio']:g}" if several else ""
+    return f"{line['loss']}, standardize {line['standardize']:g}{l1}"
 
 
-def _ends(alphas: np.ndarray) -> tuple[str, str]:
-    """The first and the last of an axis, as text."""
-    return f"{alphas[0]:.0e}", f"{alphas[-1]:.0e}" if len(alphas) > 1 else ""
-
-
-def _axis(report: dict[str, Any]) -> tuple[float, float]:
-    """Ends of the AUC axis."""
-    means = np.concatenate([line["mean"] for line in _shown(report)])
-    return auc_floor(means), float(np.nanmax(means))
-
-
-def _print(report: dict[str, Any]) -> None:
-    screen = console()
-    screen.print(rows_described(report), soft_wrap=True)
-    screen.print(
-        f"{report['folds']} folds, {report['folding']}; "
-        f"{counted(report['settings_tried'], 'setting')}, {report['seconds']:.2f} seconds\n"
-    )
-    screen.print("Held-out AUC over alpha, mean of the folds", style="bold")
-    floor, top = _axis(report)
-    plain = not screen.encoding.lower().startswith("utf")
-    lines = _shown(report)
-    for loss in dict.fromkeys(line["loss"] for line in lines):
-        screen.print(f"loss {loss}")
-        row = [
-            Panel(
-                _line_name(line, report, loss=False),
-                line["mean"],
-                _ends(line["alphas"]),
-                best=line["best"] if _is(line, report) else None,
-            )
-            for line in lines
-            if line["loss"] == loss
-        ]
-        screen.print(panels(row, floor, top, min(screen.width, 80), plain))
-    screen.print(_best_of_each(report))
-    screen.print()
-    tried = report["settings_tried"]
-    facts = [
-        (
-            "chosen",
-            f"loss {report['loss']}, standardize {report['standardize']:g}, l1 ratio "
-            f"{report['l1_ratio']:g}, alpha {report['alpha']:.3g}",
-        ),
-        (
-            "held-out AUC",
-            f"{auc_text(report['auc'])} ± {report['auc_std']:.4f} over the folds"
-            + ("; optimistically biased: a maximum over the grid" if tried > 1 else ""),
-        ),
-        ("refit", f"{report['solver']}, optimality {report['optimality']:.1e}"),
-    ]
-    if report["at_edge"]:
-        facts.append(("note", "the best alpha is at the edge of the grid (--alphas)"))
-    for name, label in (("model", "saved"), ("html", "report")):
-        if name in report:
-            facts.append((label, report[name]))
-    screen.print(pairs_table(facts))
-
-
-def _best_of_each(report: dict[str, Any]) -> Table:
+def _best_of_each(report: dict[str, Any]) -> ResultTable:
     """The best alpha of each line."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for head in ("best of each", "alpha", "AUC", "std"):
-        table.add_column(head, justify="left" if head == "best of each" else "right", no_wrap=True)
-    for line in _shown(report):
-        style = "bold green" if _is(line, report) else ""
-        table.add_row(_line_name(line, report), *_best_of(line), style=style)
-    return table
-
-
-def _best_of(line: dict[str, Any]) -> tuple[str, str, str]:
-    """The alpha, the AUC and its spread where a line of the grid is best."""
-    k = line["best"]
-    if k is None:
-        return "–", "no solver", "–"
-    spread = line["std"][k]
-    return (
-        f"{line['alphas'][k]:.1e}",
-        auc_text(line["mean"][k]),
-        f"{spread:.4f}" if np.isfinite(spread) else "–",
+    lines, rows = _shown(report), []
+    for line in lines:
+        k, cells = line["best"], ("–", "no solver", "–")
+        if k is not None:
+            spread = line["std"][k]
+            deviation = f"{spread:.4f}" if np.isfinite(spread) else "–"
+            cells = (f"{line['alphas'][k]:.1e}", auc_text(line["mean"][k]), deviation)
+        rows.append((_line_name(line, report), *cells))
+    return ResultTable(
+        ("best of each", "alpha", "AUC", "std"),
+        rows,
+        "std: the standard deviation over the folds.",
+        strong=[i for i, line in enumerate(lines) if _is(line, report)],
     )
 
 
-# ---- the page
+def _page(report: dict[str, Any]) -> Page:
+    described = rows_described(report)
+    tried, edge = report["settings_tried"], "; at the edge of the grid (--alphas)"
+    chosen = [
+        ("loss", report["loss"]),
+        ("standardize", f"{report['standardize']:g}"),
+        ("l1 ratio", f"{report['l1_ratio']:g}"),
+        ("alpha", f"{report['alpha']:.3g}{edge * report['at_edge']}"),
+        ("held-out AUC", f"{auc_text(report['auc'])} ± {report['auc_std']:.4f} over the folds"),
+        ("refit", f"{report['solver']}, optimality {report['optimality']:.1e}"),
+        ("weights", f"{report['nonzero']:,} of {report['features']:,} are not 0"),
+    ]
+    if "model" in report:
+        chosen.append(("saved", report["model"]))
+    folds = f"{report['folds']} folds, {report['folding']}"
+    return Page(
+        f"Tuned on {report['data']}",
+        f"{described}\n{folds}; {counted(tried, 'setting')}, {report['seconds']:.2f} seconds",
+        [
+            Section("Chosen", tables=[ResultTable.facts(chosen, _how_chosen(report))]),
+            Section("AUC over alpha", tables=[_best_of_each(report)], figures=[_figure(report)]),
+        ],
+        provenance=provenance(
+            command_line(), [("data", described), ("folds", folds)], report["seed"]
+        ),
+        data=report,
+    )
 
 
-def _write_page(
-    path: Path,
-    report: dict[str, Any],
-    rows: LabelledRows,
-    parts: Pairs,
-    held_out: list[np.ndarray],
-) -> None:
-    from aucmax.report import figures
-    from aucmax.report.page import Page, ResultTable, Section, write_page
-    from aucmax.report.provenance import provenance
+def _how_chosen(report: dict[str, Any]) -> str:
+    tried = report["settings_tried"]
+    if tried == 1:
+        return "The one setting that was tried: nothing was chosen by the held-out rows."
+    smoothed = ", smoothed over neighbouring alphas" if report["smoothed"] else ""
+    return (
+        f"Chosen among {tried:,} settings by the mean held-out AUC{smoothed}; the figure is "
+        "optimistically biased: a maximum over the grid. For an unbiased one evaluate the model on "
+        "rows that were not used here."
+    )
 
+
+def _figure(report: dict[str, Any]) -> Figure:
     lines = _shown(report)
     losses, gammas = (
         list(dict.fromkeys(line[name] for line in lines)) for name in ("loss", "standardize")
     )
-    chosen = ResultTable(
-        ("chosen", "", ""),
-        [
-            ("loss", report["loss"], ""),
-            ("standardize", f"{report['standardize']:g}", ""),
-            ("l1 ratio", f"{report['l1_ratio']:g}", ""),
-            ("alpha", f"{report['alpha']:.6g}", "at the edge of the grid" * report["at_edge"]),
-            ("held-out AUC", auc_text(report["auc"]), f"± {report['auc_std']:.4f} over the folds"),
-            ("solver", report["solver"], f"optimality {report['optimality']:.1e}"),
-            ("weights", f"{report['nonzero']:,}", f"of {report['features']:,} are not 0"),
-        ],
-        _how_chosen(report),
-        words=(2,),
-    )
-    each = ResultTable(
-        ("best of each", "alpha", "AUC", "std"),
-        [(_line_name(line, report), *_best_of(line)) for line in lines],
-        "std: the standard deviation over the folds.",
-        strong=[i for i, line in enumerate(lines) if _is(line, report)],
-    )
     line = next(line for line in report["grid"] if _is(line, report))
-    at_choice = line["aucs"][:, int(np.argmin(np.abs(line["alphas"] - report["alpha"])))]
-    drawing = figures.alpha_drawing(
+    at_choice = line["aucs"][:, line["best"]]
+    return alpha_figure(
         [
             {
                 **line,
@@ -422,31 +357,6 @@ def _write_page(
         caption=f"Mean of {report['folds']} folds. Ring: the choice. Band: one standard deviation, "
         "over the folds, of the difference from the choice in the same fold, to either side; the "
         "spread of the AUC itself is in the table. The AUC axis does not start at 0.",
-        floor=_axis(report)[0],
-    )
-    facts = [("data", rows_described(report)), ("folds", f"{report['folds']}, {report['folding']}")]
-    page = Page(
-        f"Tuned on {rows.name}",
-        f"{rows_described(report)}. Every setting was tried on the same {report['folds']} folds.",
-        [
-            Section("Results", tables=[chosen]),
-            Section("AUC over alpha", drawings=[drawing], tables=[each]),
-            _curves(rows, parts, held_out),
-        ],
-        provenance=provenance(command_line(), facts, report["seed"]),
-    )
-    write_page(page, path)
-
-
-def _how_chosen(report: dict[str, Any]) -> str:
-    tried = report["settings_tried"]
-    if tried == 1:
-        return "The one setting that was tried: nothing was chosen by the held-out rows."
-    smoothed = ", smoothed over neighbouring alphas" if report["smoothed"] else ""
-    return (
-        f"Chosen among {tried:,} settings by the mean held-out AUC{smoothed}; the figure is "
-        "optimistically biased: a maximum over the grid. For an unbiased one evaluate the model on "
-        "rows that were not used here."
     )
 
 
@@ -457,11 +367,8 @@ def _paired_spread(aucs: np.ndarray, at_choice: np.ndarray) -> np.ndarray:
         return np.asarray(np.nanstd(aucs - at_choice[:, None], axis=0, ddof=1))
 
 
-def _curves(rows: LabelledRows, parts: Pairs, held_out: list[np.ndarray]) -> Any:
+def _curves(rows: LabelledRows, parts: Pairs, held_out: list[np.ndarray]) -> Section:
     """Curves of the held-out rows, from the chosen settings fitted to each training part."""
-    from aucmax.report import curves, figures
-    from aucmax.report.page import Section
-
     pairs = []
     for (_, test), scores in zip(parts, held_out, strict=True):
         if len(np.unique(rows.y[test])) == 2:
@@ -471,17 +378,17 @@ def _curves(rows: LabelledRows, parts: Pairs, held_out: list[np.ndarray]) -> Any
     return Section(
         "Curves on held-out rows",
         "The chosen settings, fitted to the training part of each fold.",
-        drawings=[
-            figures.curves_drawing(
-                "roc", {"chosen": curves.mean_roc(pairs)}, name="roc", title="ROC curve",
+        figures=[
+            curves_figure(
+                "roc", {"chosen": curves.mean_roc(pairs)},
                 caption=f"Mean recall over the folds at each false-positive rate. {band}",
             ),
-            figures.curves_drawing(
-                "precision-recall", {"chosen": curves.mean_precision_recall(pairs)}, name="pr",
-                title="Precision and recall",
+            curves_figure(
+                "precision-recall", {"chosen": curves.mean_precision_recall(pairs)},
                 caption=f"Mean precision over the folds at each recall. {band} Dotted: the share "
                 "of positives.",
                 share=float(np.average(rows.is_positive, weights=rows.weight)),
             ),
         ],
+        on_terminal=False,
     )  # fmt: skip

@@ -18,22 +18,21 @@ from rich.progress import (
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
-from rich.table import Table
 from typer.core import TyperGroup
 
 from aucmax.basics.errors import DataFileError
 from aucmax.cli._shared import (
     Json,
-    console,
     counted,
     help_of,
     interrupted,
-    pairs_table,
     print_json,
+    show_page,
     tell,
     working,
 )
 from aucmax.datasets import DataSet, about, fetch, load, locate, names
+from aucmax.report.page import Page, ResultTable, Section
 
 __all__ = ["datasets"]
 
@@ -70,11 +69,7 @@ def _datasets(context: typer.Context, as_json: Json = False) -> None:
     context.obj = as_json
     if context.invoked_subcommand is not None:
         return
-    rows = [_entry(about(known)) for known in names()]
-    if as_json:
-        print_json(rows)
-    else:
-        _print_list(rows)
+    show_page(_list_page([_entry(about(known)) for known in names()]), as_json)
 
 
 def _show(
@@ -86,10 +81,7 @@ def _show(
     as_json = as_json or context.obj
     with working(f"reading {name}", as_json):
         report = _detail(about(name))
-    if as_json:
-        print_json(report)
-    else:
-        _print_detail(report)
+    show_page(_detail_page(report), as_json)
 
 
 def _fetch(
@@ -208,32 +200,27 @@ def _detail(data: DataSet) -> dict[str, Any]:
     return report
 
 
-def _print_list(rows: list[dict[str, Any]]) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    table.add_column("name", no_wrap=True)
-    table.add_column("rows", justify="right", no_wrap=True)
-    table.add_column("features", justify="right", no_wrap=True)
-    table.add_column("classes", justify="right", no_wrap=True)
-    table.add_column("smallest", justify="right", no_wrap=True)
-    table.add_column("found in", overflow="fold")
+def _list_page(rows: list[dict[str, Any]]) -> Page:
+    cells = []
     for row in rows:
         folders = sorted({str(Path(file).parent) for file in row["files"]})
-        where = ", ".join(folders) or "–"
         numbers = (row[name] for name in ("rows", "features", "classes"))
         shown = ("–" if number is None else f"{number:,}" for number in numbers)
-        table.add_row(row["name"], *shown, _percent(row["smallest_share"]), where)
-    screen = console()
-    screen.print(table)
-    screen.print("\nsmallest: the share of the rarest class", style="dim")
+        share = _percent(row["smallest_share"])
+        cells.append((row["name"], *shown, share, ", ".join(folders) or "–"))
     missing = [row["name"] for row in rows if not row["found"]]
+    caption = "smallest: the share of the rarest class"
     if missing:
-        screen.print(
-            f"\n{len(missing)} not found: set AUCMAX_DATA to the folder that holds them, or get "
+        caption += (
+            f"\n\n{len(missing)} not found: set AUCMAX_DATA to the folder that holds them, or get "
             f"them with: aucmax datasets fetch {missing[0]} …"
         )
+    head = ("name", "rows", "features", "classes", "smallest", "found in")
+    table = ResultTable(head, cells, caption, words=(5,))
+    return Page("Data sets", "", [Section("", tables=[table])], data=rows)
 
 
-def _print_detail(report: dict[str, Any]) -> None:
+def _detail_page(report: dict[str, Any]) -> Page:
     kind = "sparse" if report["sparse"] else "dense"
     facts = [
         ("name", report["name"]),
@@ -263,7 +250,8 @@ def _print_detail(report: dict[str, Any]) -> None:
         )
     facts += [("source", url) for url in dict.fromkeys(report["source"].values())]
     facts += [("notes", f"{file}: {notes}") for file, notes in report["notes"].items()]
-    console().print(pairs_table((name, value) for name, value in facts if value))
+    table = ResultTable.facts((name, value) for name, value in facts if value)
+    return Page(report["name"], "", [Section("", tables=[table])], data=report)
 
 
 def _classes(report: dict[str, Any]) -> str:

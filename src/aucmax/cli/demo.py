@@ -7,28 +7,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from aucmax import metrics
-from aucmax.cli._shared import (
-    Html,
-    Json,
-    check_html,
-    command_line,
-    console,
-    print_json,
-    verdict,
-    working,
-)
+from aucmax.cli._shared import Html, Json, check_html, command_line, show_page, working
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.objective.scaling import feature_factors
-from aucmax.report.text import auc_text, difference_text, gap_text, interval_text, p_words
+from aucmax.report import curves
+from aucmax.report.figures import Figure, convergence_figure, curves_figure
+from aucmax.report.operating import operating_points
+from aucmax.report.page import Page, ResultTable, Section
+from aucmax.report.provenance import provenance
+from aucmax.report.text import (
+    auc_text,
+    difference_text,
+    gap_text,
+    interval_text,
+    p_words,
+    verdict,
+)
 from aucmax.solvers import SPAM, VRSPAM
 from aucmax.statistics.moments import ClassMoments
 
@@ -116,13 +116,7 @@ def demo(
         "next": list(NEXT),
         "seconds": time.perf_counter() - started,
     }
-    if html is not None:
-        _write_page(html, report, seen)
-        report["html"] = str(html)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report)
+    show_page(_page(report, seen), as_json, html)
 
 
 def _data(seed: int) -> list[Data]:
@@ -144,7 +138,7 @@ def _data(seed: int) -> list[Data]:
 
 
 def _warm_up(data: Data, seed: int) -> None:
-    """Compile and import what the clocks must not count: for both sides."""
+    """Warm up outside the timed region: compile and import for both sides."""
     from aucmax.experiments.rivals import BalancedLogisticRegression
 
     solvers: list[Any] = [*BATCH.values(), SPAM(n_epochs=1), VRSPAM(n_stages=1)]
@@ -206,7 +200,7 @@ def _compared(data: Data, seed: int) -> tuple[AUCClassifier, dict[str, np.ndarra
             **test._asdict(),
             "difference_low": low,
             "difference_high": high,
-            "verdict": verdict(test),
+            "verdict": verdict(test.difference, test.p_value),
         },
     )
 
@@ -327,135 +321,11 @@ def _difference(a: AUCClassifier, b: AUCClassifier) -> float:
     return float(np.max(np.abs(a.coef_ - b.coef_)) / np.max(np.abs(b.coef_)))
 
 
-# ---- the screen
-
-
-def _print(report: dict[str, Any]) -> None:
-    screen = console()
-    compared, gaps, algebra = report["comparison"], report["gaps"], report["algebra"]
-    names = [result["data"] for result in compared]
-
-    def heading(text: str) -> None:
-        screen.print(Text(text, style="bold"))
-
-    def note(text: str) -> None:
-        screen.print(Text(text, style="dim"))
-
-    def table(*columns: str) -> Table:
-        out = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False, header_style="not bold dim")
-        for i, column in enumerate(columns):
-            out.add_column(column, justify="left" if i == 0 else "right", no_wrap=True)
-        return out
-
-    heading("1  Test AUC beside tuned, class-balanced logistic regression")
-    rows = table("", "AUC", "95 % interval", "seconds")
-    for result in compared:
-        rows.add_row(
-            Text(result["data"], style="bold"),
-            "",
-            Text(f"{result['test_positives']} of {result['test_rows']} rows positive", style="dim"),
-        )
-        for side in ("aucmax", "logistic_regression"):
-            numbers = result[side]
-            rows.add_row(
-                "  " + side.replace("_", " "),
-                auc_text(numbers["auc"]),
-                interval_text(numbers["low"], numbers["high"]),
-                f"{numbers['seconds']:.2f}",
-            )
-        difference, interval = difference_text(
-            result["difference"], result["difference_low"], result["difference_high"]
-        )
-        rows.add_row(f"  {result['verdict']}, {p_words(result['p_value'])}", difference, interval)
-    screen.print(rows)
-    ours, theirs = (compared[0][s]["settings_tried"] for s in ("aucmax", "logistic_regression"))
-    note(
-        f"{HELD_OUT:.0%} of the rows held out; p by DeLong's paired test; a tie unless p < 0.05.\n"
-        f"Seconds, on one thread: choosing among {ours} (logistic: {theirs}) settings by "
-        f"{FOLDS} folds;\naucmax by AUCClassifierCV, with the square loss."
-    )
-
-    screen.print()
-    heading("2  Distance to the true optimum J*: (J − J*) / J*")
-    rows = table("", *names)
-    rows.add_row("pairs of rows", *(f"{result['pairs']:,}" for result in gaps))
-    for solver in BATCH:
-        rows.add_row(solver, *(gap_text(result["batch"][solver]) for result in gaps))
-    screen.print(rows)
-    rows = table("", *(f"{name}\n{solver}" for name in names for solver in ("SPAM", "VRSPAM")))
-    for n in PASSES:
-        cells = (gap_text(result[solver][n]) for result in gaps for solver in ("SPAM", "VRSPAM"))
-        rows.add_row(f"after {n} passes", *cells)
-    screen.print(rows)
-    note(
-        f"J* from all pairs one by one and a linear solve; alpha {GAP_ALPHA}, standardize "
-        f"{GAP_GAMMA}."
-    )
-
-    screen.print()
-    heading("3  What logistic regression cannot do")
-    rows = table("largest relative difference of coefficients", *names)
-    rows.add_row(
-        f"{SHARDS} shards merged, against the pooled fit",
-        *(gap_text(result["merge_difference"]) for result in algebra),
-    )
-    rows.add_row(
-        f"{FORGOTTEN} rows forgotten, against a refit",
-        *(gap_text(result["forget_difference"]) for result in algebra),
-    )
-    rows.add_row(
-        "  how far these rows had moved the fit",
-        *(gap_text(result["moved_by_forgetting"]) for result in algebra),
-    )
-    screen.print(rows)
-
-    screen.print()
-    heading("4  Next")
-    for command in NEXT:
-        screen.print(f"  {command}")
-    note(f"seed {report['seed']}, {report['seconds']:.1f} seconds in all")
-    if "html" in report:
-        screen.print(f"report written to {report['html']}", soft_wrap=True)
-
-
 # ---- the page
 
 
-def _write_page(path: Path, report: dict[str, Any], seen: list[Seen]) -> None:
-    from aucmax.report.operating import operating_points
-    from aucmax.report.page import Page, ResultTable, Section, write_page
-    from aucmax.report.provenance import provenance
-
+def _page(report: dict[str, Any], seen: list[Seen]) -> Page:
     names = [result["data"] for result in report["comparison"]]
-    algebra = report["algebra"]
-    sections = [
-        _page_section(i, result, gaps, shown)
-        for i, (result, gaps, shown) in enumerate(
-            zip(report["comparison"], report["gaps"], seen, strict=True)
-        )
-    ]
-    rows = [
-        (f"{SHARDS} shards merged, against the pooled fit", "merge_difference"),
-        (f"{FORGOTTEN} rows forgotten, against a refit", "forget_difference"),
-        ("how far these rows had moved the fit", "moved_by_forgetting"),
-    ]
-    sections.append(
-        Section(
-            "What logistic regression cannot do",
-            "Models from several machines combine exactly, and rows can be forgotten exactly.",
-            [
-                ResultTable(
-                    ("largest relative difference of coefficients", *names),
-                    [(text, *(gap_text(result[key]) for result in algebra)) for text, key in rows],
-                )
-            ],
-        )
-    )
-    points = [
-        operating_points(f"{name}: {scorer}", shown.is_positive, score)
-        for name, shown in zip(names, seen, strict=True)
-        for scorer, score in shown.scores.items()
-    ]
     data = [
         (
             "data",
@@ -464,78 +334,127 @@ def _write_page(path: Path, report: dict[str, Any], seen: list[Seen]) -> None:
         )
         for result in report["comparison"]
     ]
-    page = Page(
+    return Page(
         "What is different about aucmax",
-        "Linear models that rank, on real data that come with scikit-learn: test AUC beside tuned, "
-        "class-balanced logistic regression, each solver's distance to the true optimum, and "
-        "models merged and rows forgotten exactly. Every number was computed by this run.",
-        sections,
-        points,
-        provenance(command_line(), data, report["seed"]),
-    )
-    write_page(page, path)
-
-
-def _page_section(i: int, result: dict[str, Any], gaps: dict[str, Any], shown: Seen) -> Any:
-    """One data set: the comparison, its curves, and the way to the optimum."""
-    from aucmax.report import curves, figures
-    from aucmax.report.page import ResultTable, Section
-
-    sides = {"aucmax": result["aucmax"], "logistic regression": result["logistic_regression"]}
-    difference, interval = difference_text(
-        result["difference"], result["difference_low"], result["difference_high"]
-    )
-    verdict_text = (
-        f"{result['verdict'].capitalize()}: difference {difference} ({interval}), "
-        f"{p_words(result['p_value'])} by DeLong's paired test; a tie unless p < 0.05. Both "
-        f"were tuned by the same {FOLDS} folds of the training rows, on one thread; aucmax by "
-        "AUCClassifierCV, with the square loss."
-    )
-    table = ResultTable(
-        ("", "test AUC", "95 % interval", "settings tried", "seconds"),
+        "Real data that come with scikit-learn; every number was computed by this run.",
         [
-            (
-                name,
-                auc_text(side["auc"]),
-                interval_text(side["low"], side["high"]),
-                str(side["settings_tried"]),
-                f"{side['seconds']:.2f}",
-            )
-            for name, side in sides.items()
+            _comparison(report["comparison"], seen),
+            _distances(report["gaps"], seen),
+            _algebra(names, report["algebra"]),
+            Section(
+                "4  Next",
+                "\n".join(f"  {command}" for command in NEXT)
+                + f"\n\nseed {report['seed']}, {report['seconds']:.1f} seconds in all",
+            ),
         ],
-        verdict_text,
-    )
-    scores, y = shown.scores, shown.is_positive
-    return Section(
-        f"{result['data'].capitalize()}",
-        f"{result['test_positives']} of {result['test_rows']} test rows are positive.",
-        [table],
         [
-            figures.curves_drawing(
-                "roc",
-                {name: curves.roc(y, score, 0.95) for name, score in scores.items()},
-                name=f"roc{i}",
-                title="ROC curve",
-                caption="Band: around each threshold the joint 95 % region of both rates, from "
-                "Wilson's binomial intervals; pointwise, not for the whole curve at once.",
-                details={name: f"AUC {auc_text(side['auc'])}" for name, side in sides.items()},
+            operating_points(f"{name}: {scorer}", shown.is_positive, score)
+            for name, shown in zip(names, seen, strict=True)
+            for scorer, score in shown.scores.items()
+        ],
+        provenance(command_line(), data, report["seed"]),
+        report,
+    )
+
+
+def _comparison(compared: list[dict[str, Any]], seen: list[Seen]) -> Section:
+    rows: list[tuple[str, ...]] = []
+    heads, figures = [], []
+    for i, (result, shown) in enumerate(zip(compared, seen, strict=True)):
+        heads.append(len(rows))
+        share = f"{result['test_positives']} of {result['test_rows']} rows positive"
+        rows.append((result["data"], "", share, ""))
+        for side in ("aucmax", "logistic_regression"):
+            numbers = result[side]
+            interval = interval_text(numbers["low"], numbers["high"])
+            seconds = f"{numbers['seconds']:.2f}"
+            rows.append(
+                (f"  {side.replace('_', ' ')}", auc_text(numbers["auc"]), interval, seconds)
+            )
+        difference, interval = difference_text(
+            result["difference"], result["difference_low"], result["difference_high"]
+        )
+        said = f"  {result['verdict']}, {p_words(result['p_value'])}"
+        rows.append((said, difference, interval, ""))
+        figures += _curves(i, result, shown)
+    ours, theirs = (compared[0][s]["settings_tried"] for s in ("aucmax", "logistic_regression"))
+    caption = (
+        f"{HELD_OUT:.0%} of the rows held out; p by DeLong's paired test; a tie unless p < 0.05.\n"
+        f"Seconds, on one thread: choosing among {ours} (logistic: {theirs}) settings by "
+        f"{FOLDS} folds;\naucmax by AUCClassifierCV, with the square loss."
+    )
+    table = ResultTable(("", "AUC", "95 % interval", "seconds"), rows, caption, heads)
+    return Section(
+        "1  Test AUC beside tuned, class-balanced logistic regression", "", [table], figures
+    )
+
+
+def _curves(i: int, result: dict[str, Any], shown: Seen) -> list[Figure]:
+    scores, y = shown.scores, shown.is_positive
+    sides = {name: result[name.replace(" ", "_")] for name in scores}
+    return [
+        curves_figure(
+            "roc",
+            {name: curves.roc(y, score, 0.95) for name, score in scores.items()},
+            name=f"roc{i}",
+            title=f"{result['data'].capitalize()}: ROC curve",
+            caption="Band: around each threshold the joint 95 % region of both rates, from "
+            "Wilson's binomial intervals; pointwise, not for the whole curve at once.",
+            details={name: f"AUC {auc_text(side['auc'])}" for name, side in sides.items()},
+        ),
+        curves_figure(
+            "precision-recall",
+            {name: curves.precision_recall(y, score, 0.95) for name, score in scores.items()},
+            name=f"pr{i}",
+            title=f"{result['data'].capitalize()}: precision and recall",
+            caption="Band: Wilson's 95 % interval for the precision at each threshold; "
+            "pointwise. Dotted: the share of positives.",
+            share=float(y.mean()),
+        ),
+    ]
+
+
+def _distances(gaps: list[dict[str, Any]], seen: list[Seen]) -> Section:
+    names, both = [result["data"] for result in gaps], ("SPAM", "VRSPAM")
+    batch = [("pairs of rows", *(f"{result['pairs']:,}" for result in gaps))]
+    batch += [(name, *(gap_text(result["batch"][name]) for result in gaps)) for name in BATCH]
+    passes = [
+        (f"after {n} passes", *(gap_text(result[name][n]) for result in gaps for name in both))
+        for n in PASSES
+    ]
+    caption = (
+        f"J* from all pairs one by one and a linear solve; alpha {GAP_ALPHA}, standardize "
+        f"{GAP_GAMMA}."
+    )
+    return Section(
+        "2  Distance to the true optimum J*: (J − J*) / J*",
+        "",
+        [
+            ResultTable(("", *names), batch),
+            ResultTable(
+                ("", *(f"{name}\n{solver}" for name in names for solver in both)), passes, caption
             ),
-            figures.curves_drawing(
-                "precision-recall",
-                {name: curves.precision_recall(y, score, 0.95) for name, score in scores.items()},
-                name=f"pr{i}",
-                title="Precision and recall",
-                caption="Band: Wilson's 95 % interval for the precision at each threshold; "
-                "pointwise. Dotted: the share of positives.",
-                share=float(y.mean()),
-            ),
-            figures.convergence_drawing(
+        ],
+        [
+            convergence_figure(
                 shown.courses,
                 name=f"gap{i}",
-                title="Distance to the true optimum",
-                caption=f"J* from all {gaps['pairs']:,} pairs one by one and a linear solve; alpha "
-                f"{gaps['alpha']}, standardize {gaps['standardize']}. Below about 1e-14 is "
-                "rounding.",
-            ),
+                title=f"{result['data'].capitalize()}: distance to the true optimum",
+                caption=f"J* from all {result['pairs']:,} pairs; below about 1e-14 is rounding.",
+            )
+            for i, (result, shown) in enumerate(zip(gaps, seen, strict=True))
         ],
     )
+
+
+def _algebra(names: list[str], algebra: list[dict[str, Any]]) -> Section:
+    rows = [
+        (f"{SHARDS} shards merged, against the pooled fit", "merge_difference"),
+        (f"{FORGOTTEN} rows forgotten, against a refit", "forget_difference"),
+        ("  how far these rows had moved the fit", "moved_by_forgetting"),
+    ]
+    table = ResultTable(
+        ("largest relative difference of coefficients", *names),
+        [(text, *(gap_text(result[key]) for result in algebra)) for text, key in rows],
+    )
+    return Section("3  What logistic regression cannot do", "", [table])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.table import Table
 
 from aucmax import metrics
 from aucmax.cli._options import Judging, given_file
@@ -18,20 +18,20 @@ from aucmax.cli._shared import (
     check_folder,
     check_html,
     command_line,
-    console,
     counted,
     few_positives,
     load_model,
-    print_json,
     scores_of,
-    verdict,
+    show_page,
     working,
 )
 from aucmax.cli.front import encoding_of, rows_for, two_labels_for
-from aucmax.report.text import auc_text, difference_text, interval_text, p_text
-
-if TYPE_CHECKING:
-    from aucmax.report.page import Page
+from aucmax.report import curves
+from aucmax.report.figures import Figure, check_image, curves_figure
+from aucmax.report.operating import operating_points
+from aucmax.report.page import Page, ResultTable, Section
+from aucmax.report.provenance import provenance
+from aucmax.report.text import auc_text, difference_text, interval_text, p_text, verdict
 
 __all__ = ["evaluate"]
 
@@ -97,9 +97,7 @@ def evaluate(
     check_folder(plot)
     check_html(html)
     if plot is not None:
-        from aucmax.report.roc import check_format
-
-        check_format(plot)
+        check_image(plot)
     source = given_file(file)
     with working(f"reading {source.name}", as_json) as now:
         fitted = load_model(model)
@@ -120,38 +118,32 @@ def evaluate(
             rows = rows_for(fitted, logistic, reading, labels="required")
             y, _ = two_labels_for(fitted, logistic, rows, reading)
             # text and missing values reach the rival as they reach the model
-            ready = encoding_of(fitted)
+            encode = encoding_of(fitted)
             rival = BalancedLogisticRegression(random_state=seed)
-            rival.fit(ready(rows.data), y, rows.weight)
-            scores["logistic regression"] = rival.decision_function(ready(table.data))
+            rival.fit(encode(rows.data), y, rows.weight)
+            scores["logistic regression"] = rival.decision_function(encode(table.data))
         now("measuring")
-        report = _report(source, label, is_positive, scores, k, fpr, confidence, table.weight)
-        report["weight"] = reading.weight
-        page = None
+        report = {"file": str(source), "positive": label, "weight": reading.weight}
+        report |= _measured(is_positive, scores, k, fpr, confidence, table.weight)
+        page = _page(report)
+        if html is not None or plot is not None:
+            page.sections.append(_curves(report, is_positive, scores, table.weight))
         if html is not None:
-            now("drawing the report")
             # as the fit saw them, each value of a text column one
-            width, weight = encoding_of(fitted)(table.data[:1]).shape[1], table.weight
-            page = _page(report, is_positive, scores, weight, width, seed, logistic)
-        # both files are written when all else is done
-        if plot is not None:
-            from aucmax.report.roc import roc_plot
-
-            now("drawing the curves")
-            roc_plot(
-                is_positive, scores, plot, title=source.name, confidence=confidence,
-                sample_weight=table.weight,
+            width = encoding_of(fitted)(table.data[:1]).shape[1]
+            page = replace(
+                page,
+                points=[operating_points(name, is_positive, s) for name, s in scores.items()],
+                provenance=provenance(
+                    command_line(), [("data", _described(report, width))],
+                    None if logistic is None else seed,
+                ),
             )  # fmt: skip
+        if plot is not None:
+            now("drawing the curves")
+            replace(page.sections[-1].figures[0], title=source.name).save(plot)
             report["plot"] = str(plot)
-        if page is not None and html is not None:
-            from aucmax.report.page import write_page
-
-            write_page(page, html)
-            report["html"] = str(html)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report)
+    show_page(page, as_json, html)
 
 
 def _title(path: Path, beside: Path | None) -> str:
@@ -159,9 +151,7 @@ def _title(path: Path, beside: Path | None) -> str:
     return str(path) if beside is not None and beside.name == path.name else path.name
 
 
-def _report(
-    file: Any,
-    label: Any,
+def _measured(
     is_positive: np.ndarray,
     scores: dict[str, np.ndarray],
     k: int | None,
@@ -169,41 +159,31 @@ def _report(
     confidence: float,
     weight: np.ndarray | None,
 ) -> dict[str, Any]:
+    """Measure every scorer, and test the first against the others."""
     n_positive = int(is_positive.sum())
     by = {"sample_weight": weight}
     k = n_positive if k is None else k
-    scorers = []
-    for name, score in scores.items():
-        interval = metrics.auc_interval(is_positive, score, confidence, **by)
-        scorers.append(
-            {
-                "name": name,
-                **interval._asdict(),
-                "average_precision": metrics.average_precision(is_positive, score, **by),
-                "precision_at_k": metrics.precision_at_k(is_positive, score, k, **by),
-                "recall_at_fpr": metrics.recall_at_fpr(is_positive, score, fpr, **by),
-            }
-        )
+    scorers = [
+        {
+            "name": name,
+            **metrics.auc_interval(is_positive, score, confidence, **by)._asdict(),
+            "average_precision": metrics.average_precision(is_positive, score, **by),
+            "precision_at_k": metrics.precision_at_k(is_positive, score, k, **by),
+            "recall_at_fpr": metrics.recall_at_fpr(is_positive, score, fpr, **by),
+        }
+        for name, score in scores.items()
+    ]
     (name, first), *rest = scores.items()
     tests = []
     for against, score in rest:
         test = metrics.auc_test(is_positive, first, score, **by)
         _, low, high = metrics.auc_difference(is_positive, first, score, confidence, **by)
-        tests.append(
-            {
-                "model": name,
-                "against": against,
-                **test._asdict(),
-                "low": low,
-                "high": high,
-                "verdict": verdict(test),
-            }
-        )
+        said = verdict(test.difference, test.p_value)
+        ends = {"low": low, "high": high, "verdict": said}
+        tests.append({"model": name, "against": against, **test._asdict(), **ends})
     return {
-        "file": str(file),
         "rows": len(is_positive),
         "positives": n_positive,
-        "positive": label,
         "confidence": confidence,
         "k": k,
         "fpr": fpr,
@@ -212,159 +192,96 @@ def _report(
     }
 
 
-def _page(
-    report: dict[str, Any],
-    is_positive: np.ndarray,
-    scores: dict[str, np.ndarray],
-    weight: np.ndarray | None,
-    n_features: int,
-    seed: int,
-    logistic: Path | None,
-) -> Page:
-    from aucmax.report import curves, figures
-    from aucmax.report.operating import operating_points
-    from aucmax.report.page import Page, ResultTable, Section
-    from aucmax.report.provenance import provenance
+# ---- the page
 
-    confidence, share = report["confidence"], report["positives"] / report["rows"]
-    percent = f"{100 * confidence:g} %"
-    head, value_rows = ["", *scores], _measures(report)
-    bands = list(scores)[:2]  # a third would hide them
+
+def _page(report: dict[str, Any]) -> Page:
+    percent, share = f"{100 * report['confidence']:g} %", report["positives"] / report["rows"]
+    scorers = report["scorers"]
+    measures: dict[str, Callable[[dict[str, Any]], str]] = {
+        "AUC": lambda s: auc_text(s["auc"]),
+        f"{percent} interval": lambda s: interval_text(s["low"], s["high"]),
+        "average precision": lambda s: auc_text(s["average_precision"]),
+        f"precision@{report['k']}": lambda s: auc_text(s["precision_at_k"]),
+        f"recall at FPR ≤ {report['fpr']:g}": lambda s: auc_text(s["recall_at_fpr"]),
+    }
     tables = [
         ResultTable(
-            head,
-            [[name, *map(value, report["scorers"])] for name, value in value_rows],
+            ("", *(s["name"] for s in scorers)),
+            [(name, *map(value, scorers)) for name, value in measures.items()],
             f"The interval of the AUC is DeLong's, on the logit scale, {percent}.",
         )
     ]
     if report["tests"]:
+        against = f"{scorers[0]['name']} against"
         tables.append(
             ResultTable(
-                *_tests_table(report),
+                (against, "AUC difference", f"{percent} interval", "p", "verdict"),
+                [
+                    (
+                        test["against"],
+                        *difference_text(test["difference"], test["low"], test["high"]),
+                        p_text(test["p_value"]),
+                        test["verdict"],
+                    )
+                    for test in report["tests"]
+                ],
                 "DeLong's paired test on the same rows; a tie unless p < 0.05.",
                 words=(4,),
             )
         )
-    drawings = [
-        figures.curves_drawing(
-            "roc",
-            {
-                name: curves.roc(is_positive, score, confidence, weight)
-                for name, score in scores.items()
-            },
-            name="roc",
-            title="ROC curve",
-            caption=f"Band: around each threshold the joint {percent} region of both rates, from "
-            "Wilson's binomial intervals; pointwise, not for the whole curve at once. Dotted: a "
-            "scorer that knows nothing.",
-            details={s["name"]: f"AUC {auc_text(s['auc'])}" for s in report["scorers"]},
-            bands=bands,
-        ),
-        figures.curves_drawing(
-            "precision-recall",
-            {
-                name: curves.precision_recall(is_positive, score, confidence, weight)
-                for name, score in scores.items()
-            },
-            name="pr",
-            title="Precision and recall",
-            caption=f"Band: Wilson's {percent} interval for the precision at each threshold; "
-            "pointwise. Dotted: the share of positives.",
-            details={
-                s["name"]: f"average precision {auc_text(s['average_precision'])}"
-                for s in report["scorers"]
-            },
-            bands=bands,
-            share=float(np.average(is_positive, weights=weight)),
-        ),
-    ]
-    data = (
-        "data",
-        f"{Path(report['file']).name}: {counted(report['rows'], 'row')}, "
-        f"{counted(n_features, 'feature')}",
-    )
+    name, weighted = Path(report["file"]).name, report["weight"]
     return Page(
-        f"How well {next(iter(scores))} ranks {Path(report['file']).name}",
+        f"How well {scorers[0]['name']} ranks {name}",
         f"{counted(report['rows'], 'row')}, {report['positives']:,} of them positive "
-        f"({100 * share:.3g} %; label {report['positive']}){_weighted(report)}."
-        + " The counts under the curves are of rows, each as one."
-        * (weight is not None),
-        [
-            Section("Results", tables=tables),
-            Section("Curves", drawings=drawings),
-        ],
-        [operating_points(name, is_positive, score) for name, score in scores.items()],
-        provenance(command_line(), [data], None if logistic is None else seed),
-    )
-
-
-def _weighted(report: dict[str, Any]) -> str:
-    return f", weighted by {report['weight']}" if report["weight"] else ""
-
-
-def _measures(report: dict[str, Any]) -> list[tuple[str, Callable[[dict[str, Any]], str]]]:
-    """What is measured of each scorer, and how to write it."""
-    return [
-        ("AUC", lambda s: auc_text(s["auc"])),
-        (
-            f"{100 * report['confidence']:g} % interval",
-            lambda s: interval_text(s["low"], s["high"]),
-        ),
-        ("average precision", lambda s: auc_text(s["average_precision"])),
-        (f"precision@{report['k']}", lambda s: auc_text(s["precision_at_k"])),
-        (f"recall at FPR ≤ {report['fpr']:g}", lambda s: auc_text(s["recall_at_fpr"])),
-    ]
-
-
-def _tests_table(report: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Head and rows of the table of tests."""
-    head = [
-        f"{report['tests'][0]['model']} against",
-        "AUC difference",
-        f"{100 * report['confidence']:g} % interval",
-        "p",
-        "verdict",
-    ]
-    lines = [
-        [
-            test["against"],
-            *difference_text(test["difference"], test["low"], test["high"]),
-            p_text(test["p_value"]),
-            test["verdict"],
-        ]
-        for test in report["tests"]
-    ]
-    return head, lines
-
-
-def _print(report: dict[str, Any]) -> None:
-    screen = console()
-    share = report["positives"] / report["rows"]
-    screen.print(
-        f"{report['rows']:,} rows, {report['positives']:,} of them positive "
         f"({100 * share:.3g} %; label {report['positive']})"
-        f"{_weighted(report)}\n",
-        soft_wrap=True,
+        + (f", weighted by {weighted}" if weighted else ""),
+        [Section("Results", tables=tables)],
+        data=report,
     )
-    table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False)
-    table.add_column("", no_wrap=True)
-    for scorer in report["scorers"]:
-        table.add_column(scorer["name"], overflow="fold")
-    for title, value in _measures(report):
-        table.add_row(title, *map(value, report["scorers"]))
-    screen.print(table)
-    if report["tests"]:
-        table = Table(box=None, padding=(0, 3, 0, 0), pad_edge=False)
-        (against, *head), lines = _tests_table(report)
-        table.add_column(against, overflow="fold")
-        for name in head:
-            table.add_column(name, justify="left" if name == "verdict" else "right", no_wrap=True)
-        for line in lines:
-            table.add_row(*line)
-        screen.print()
-        screen.print(table)
-        screen.print("DeLong's paired test on the same rows; a tie unless p < 0.05.")
-    if "plot" in report:
-        screen.print(f"\nROC curve drawn to {report['plot']}", soft_wrap=True)
-    if "html" in report:
-        screen.print(f"\nreport written to {report['html']}", soft_wrap=True)
+
+
+def _described(report: dict[str, Any], n_features: int) -> str:
+    return (
+        f"{Path(report['file']).name}: {counted(report['rows'], 'row')}, "
+        f"{counted(n_features, 'feature')}"
+    )
+
+
+def _curves(
+    report: dict[str, Any],
+    is_positive: np.ndarray,
+    scores: dict[str, np.ndarray],
+    weight: np.ndarray | None,
+) -> Section:
+    confidence, bands = report["confidence"], list(scores)[:2]  # a third would hide them
+
+    def drawn(kind: str, curve: Callable[..., Any], caption: str, details: Any) -> Figure:
+        found = {
+            name: curve(is_positive, score, confidence, weight) for name, score in scores.items()
+        }
+        named = {s["name"]: details(s) for s in report["scorers"]}
+        share = float(np.average(is_positive, weights=weight))
+        return curves_figure(kind, found, caption=caption, details=named, bands=bands, share=share)
+
+    percent = f"{100 * confidence:g} %"
+    return Section(
+        "Curves",
+        "The counts below are of rows, each as one." * (weight is not None),
+        figures=[
+            drawn(
+                "roc", curves.roc,
+                f"Band: around each threshold the joint {percent} region of both rates, from "
+                "Wilson's binomial intervals; pointwise, not for the whole curve at once. Dotted: "
+                "random scores.",
+                lambda s: f"AUC {auc_text(s['auc'])} ({interval_text(s['low'], s['high'])})",
+            ),
+            drawn(
+                "precision-recall", curves.precision_recall,
+                f"Band: Wilson's {percent} interval for the precision at each threshold; "
+                "pointwise. Dotted: the share of positives.",
+                lambda s: f"average precision {auc_text(s['average_precision'])}",
+            ),
+        ],
+        on_terminal=False,
+    )  # fmt: skip

@@ -28,8 +28,8 @@ __all__ = ["reproduce"]
 TUNE_ROWS = 5000
 
 
-class Tuning(StrEnum):
-    """How settings are tuned."""
+class Protocol(StrEnum):
+    """Which rows settings are tuned on."""
 
     nested = "nested"
     authors = "authors"
@@ -47,12 +47,12 @@ def reproduce(
         Path, typer.Option("-o", "--output", metavar="FOLDER", help="Where results go.")
     ] = Path("reproduced"),
     protocol: Annotated[
-        Tuning,
+        Protocol,
         typer.Option(
             help="nested: tune on every training part. authors: once, on the first, as the papers "
             "did, which leaks test rows of later parts into the tuning."
         ),
-    ] = Tuning.nested,
+    ] = Protocol.nested,
     data: Annotated[
         str | None, typer.Option("--data", metavar="A,B,…", help="Only these data sets.")
     ] = None,
@@ -132,7 +132,7 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _check_figure(name: str, protocol: Tuning, tune_rows: int) -> None:
+def _check_figure(name: str, protocol: Protocol, tune_rows: int) -> None:
     """Raise where an option is for tables only."""
     from aucmax.experiments.catalogue import CATALOGUE
     from aucmax.experiments.tables import TableSpec
@@ -140,7 +140,7 @@ def _check_figure(name: str, protocol: Tuning, tune_rows: int) -> None:
     if name == "all" or isinstance(CATALOGUE[name], TableSpec):
         return
     for option, given in (
-        ("--protocol", protocol != Tuning.nested),
+        ("--protocol", protocol != Protocol.nested),
         ("--tune-rows", tune_rows != TUNE_ROWS),
     ):
         if given:
@@ -207,14 +207,14 @@ def _list(as_json: bool) -> None:
             screen.print(f"  broken: {why}", style="dim")
 
 
-class Found(NamedTuple):
+class Sources(NamedTuple):
     """Data sets to run on, and why others that were asked for cannot be."""
 
     there: list[Any]
     absent: dict[str, str]
 
 
-def _find(spec: Any, asked: Asked) -> Found:
+def _find(spec: Any, asked: Asked) -> Sources:
     """Find the data sets to run on."""
     from aucmax.experiments.protocol import present
 
@@ -230,10 +230,10 @@ def _find(spec: Any, asked: Asked) -> Found:
         )
     there = found.there[:2] if asked.quick and not asked.data else found.there
     left = dict.fromkeys((s.name for s in found.there[len(there) :]), "left out of a quick run")
-    return Found(there, found.absent | left)
+    return Sources(there, found.absent | left)
 
 
-def _nothing(spec: Any, found: Found, skip: bool) -> None:
+def _nothing(spec: Any, found: Sources, skip: bool) -> None:
     """Say that nothing could be run: an error, unless there are other experiments."""
     if skip:
         tell("warning", f"{spec.name}: not run, none of its data sets is here or asked for")
@@ -251,11 +251,12 @@ def _announce(spec: Any, what: str, cores: int, asked: Asked) -> None:
         screen.print(f"{what}, on {_count(cores, 'core')}", style="dim")
 
 
-def _table(spec: Any, found: Found, asked: Asked) -> dict[str, Any]:
+def _table(spec: Any, found: Sources, asked: Asked) -> dict[str, Any]:
     from aucmax.cli._reproduce_table import plain_table
     from aucmax.experiments import table_report, tables
     from aucmax.experiments.catalogue import CATALOGUE
     from aucmax.experiments.store import locked_store
+    from aucmax.report.page import write_page
 
     protocol = replace(
         spec.protocol, tuning=asked.tuning, tune_rows=asked.tune_rows, seed=asked.seed
@@ -277,7 +278,7 @@ def _table(spec: Any, found: Found, asked: Asked) -> dict[str, Any]:
         results = tables.run_table(spec, there, protocol, store, asked.cores, done, found.absent)
     tables.write_runs(results, folder / "runs.csv")
     table_report.write_markdown(results, folder / "table.md")
-    table_report.write_report(results, folder / "report.html", command_line())
+    write_page(table_report.page_of(results, command_line()), folder / "report.html")
     head, rows = table_report.comparison(results)
     if not asked.as_json:
         screen = console()
@@ -298,23 +299,23 @@ def _table(spec: Any, found: Found, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _figure(spec: Any, found: Found, asked: Asked) -> dict[str, Any]:
+def _figure(spec: Any, found: Sources, asked: Asked) -> dict[str, Any]:
     from aucmax.experiments import figures
     from aucmax.experiments.store import locked_store
 
     there = found.there
     runs = asked.runs if asked.runs is not None else 1 if asked.quick else spec.runs
-    setting = figures.Setting(runs, asked.seed, asked.quick)
+    effort = figures.Effort(runs, asked.seed, asked.quick)
     # what is timed runs alone
     cores = 1 if spec.timed else asked.cores
     _announce(spec, f"{_count(len(there), 'data set')}, {_count(runs, 'run')}", cores, asked)
     folder = _folder(asked, spec)
-    pieces = len(figures.pieces_of(spec, there, setting))
+    pieces = len(figures.pieces_of(spec, there, effort))
     with (
         locked_store(folder / "jobs.jsonl") as store,
         _counting(spec, pieces, folder, asked) as done,
     ):
-        drawn = figures.run_figure(spec, there, setting, store, cores, done, found.absent)
+        drawn = figures.run_figure(spec, there, effort, store, cores, done, found.absent)
     names = figures.write_figure(drawn, folder, command_line(), asked.seed)
     if not asked.as_json:
         screen = console()

@@ -10,19 +10,17 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.table import Table
 
 from aucmax.basics.container import unpack
 from aucmax.basics.errors import ModelFileError
 from aucmax.cli._shared import (
     Json,
-    console,
     counted,
     feature_names,
     load_model,
-    pairs_table,
-    print_json,
+    show_page,
 )
+from aucmax.report.page import Page, ResultTable, Section
 
 __all__ = ["show"]
 
@@ -54,11 +52,7 @@ def show(
 
         aucmax show booked.aucmax --top 10 --by effect
     """
-    report = _report(load_model(model), model, top, by)
-    if as_json:
-        print_json(report)
-    else:
-        _print(report)
+    show_page(_page(_report(load_model(model), model, top, by)), as_json)
 
 
 def _report(model: Any, path: Path, top: int, by: Order) -> dict[str, Any]:
@@ -129,7 +123,7 @@ def _effects(linear: Any, coef: np.ndarray) -> np.ndarray | None:
     return None if spread is None else coef * np.sqrt(spread)
 
 
-def _print(report: dict[str, Any]) -> None:
+def _page(report: dict[str, Any]) -> Page:
     settings = ", ".join(f"{name} {value}" for name, value in report["settings"].items())
     target = f"  (column {report['target']})" if report["target"] else ""
     versions = report["versions"]
@@ -149,21 +143,13 @@ def _print(report: dict[str, Any]) -> None:
         facts.append(("objective", f"{report['objective']:.6g}"))
         facts.append(("optimality", f"{report['optimality']:.1e}  (0 at the optimum, 1 at w = 0)"))
     facts.append(("saved by", f"aucmax {versions['aucmax']}, scikit-learn {versions['sklearn']}"))
-    screen = console()
-    screen.print(pairs_table(facts))
-    if not report["weights"]:
-        return
-    table = Table(box=None, padding=(0, 2, 0, 0), title_justify="left")
-    table.add_column("feature", overflow="fold")
-    table.add_column("weight", justify="right", no_wrap=True)
-    has_effect = "effect" in report["weights"][0]
-    if has_effect:
-        table.add_column("effect", justify="right", no_wrap=True)
-    for row in report["weights"]:
-        numbers = [f"{row[name]:+.4g}" for name in ("weight", "effect") if name in row]
-        table.add_row(row["feature"], *numbers)
-    screen.print()
-    screen.print(table)
-    hidden = report["features"] - len(report["weights"])
-    if hidden:
-        screen.print(f"and {hidden:,} smaller ones (--top)")
+    sections = [Section("", tables=[ResultTable.facts(facts)])]
+    if report["weights"]:
+        sizes = [name for name in ("weight", "effect") if name in report["weights"][0]]
+        rows = [
+            (row["feature"], *(f"{row[name]:+.4g}" for name in sizes)) for row in report["weights"]
+        ]
+        hidden = report["features"] - len(rows)
+        more = f"and {hidden:,} smaller ones (--top)" if hidden else ""
+        sections[0].tables.append(ResultTable(("feature", *sizes), rows, more))
+    return Page(f"The model {report['model']}", "", sections, data=report)

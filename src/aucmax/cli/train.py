@@ -13,12 +13,10 @@ from aucmax.cli._options import DataArgument, Learning, given_file
 from aucmax.cli._shared import (
     Json,
     check_folder,
-    console,
     counted,
     few_positives,
-    pairs_table,
-    print_json,
     scores_of,
+    show_page,
     working,
 )
 from aucmax.cli.cv import folds_of
@@ -28,6 +26,7 @@ from aucmax.estimators.folds import Folding
 from aucmax.files.models import save
 from aucmax.metrics import auc_interval
 from aucmax.objective.losses import LOSSES
+from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.text import auc_text, interval_text
 
 __all__ = ["train"]
@@ -143,13 +142,10 @@ def train(
         "seconds": time.perf_counter() - started,
     }
     save(rows.whole(model), output)  # last, so that Ctrl-C leaves no model behind
-    if as_json:
-        print_json(report)
-    else:
-        _print(report, given)
+    show_page(_page(report, given), as_json)
 
 
-def _print(report: dict[str, Any], given: dict[str, Any]) -> None:
+def _page(report: dict[str, Any], given: dict[str, Any]) -> Page:
     auc, columns = report["training_auc"], counted(report["columns"], "column")
     made = [("features", f"{report['features']:,}  (from {columns})")]
     settings = (
@@ -163,7 +159,10 @@ def _print(report: dict[str, Any], given: dict[str, Any]) -> None:
         )
         tuned = [
             ("tuned", f"{settings}: {how}"),
-            ("held-out AUC", f"{auc_text(report['held_out_auc'])}  (of the best, so optimistic)"),
+            (
+                "held-out AUC",
+                f"{auc_text(report['held_out_auc'])}  (a maximum over the grid: biased upwards)",
+            ),
         ]
     else:
         why = (
@@ -172,23 +171,18 @@ def _print(report: dict[str, Any], given: dict[str, Any]) -> None:
             else "one row of a class, one group or one time cannot be parted"
         )
         tuned = [("not tuned", f"{settings}: {why}")]
-    screen = console()
-    screen.print(rows_described(report), soft_wrap=True)
-    screen.print(
-        pairs_table(
-            [
-                *made * (report["columns"] != report["features"]),
-                *tuned,
-                ("solver", f"{report['solver']}, {counted(report['iterations'], 'iteration')}"),
-                ("objective", f"{report['objective']:.6g}"),
-                ("optimality", f"{report['optimality']:.1e}  (0 at the optimum, 1 at w = 0)"),
-                (
-                    "training AUC",
-                    f"{auc_text(auc['auc'])}  (95 % interval "
-                    f"{interval_text(auc['low'], auc['high'])})",
-                ),
-                ("seconds", f"{report['seconds']:.2f}"),
-                ("saved", report["model"]),
-            ]
-        )
-    )
+    facts = [
+        *made * (report["columns"] != report["features"]),
+        *tuned,
+        ("solver", f"{report['solver']}, {counted(report['iterations'], 'iteration')}"),
+        ("objective", f"{report['objective']:.6g}"),
+        ("optimality", f"{report['optimality']:.1e}  (0 at the optimum, 1 at w = 0)"),
+        (
+            "training AUC",
+            f"{auc_text(auc['auc'])}  (95 % interval {interval_text(auc['low'], auc['high'])})",
+        ),
+        ("seconds", f"{report['seconds']:.2f}"),
+        ("saved", report["model"]),
+    ]
+    sections = [Section("The model", tables=[ResultTable.facts(facts)])]
+    return Page(f"Trained on {report['data']}", rows_described(report), sections, data=report)

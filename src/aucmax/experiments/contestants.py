@@ -7,7 +7,7 @@ from typing import Any
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 
-__all__ = ["CONTESTANTS", "LOGISTIC", "TUNED", "Setting", "contestants_named"]
+__all__ = ["CONTESTANTS", "LOGISTIC", "TUNED", "Settings", "contestants_named"]
 
 TUNED, LOGISTIC, LEAST_SQUARES = "tuned", "logistic", "least_squares"
 
@@ -22,7 +22,7 @@ CONTESTANTS = (*SOLVERS, *ACCURACY_SOLVERS, *RIVALS)
 
 
 @dataclass(frozen=True)
-class Setting:
+class Settings:
     """The objective that every solver minimises, and when it stops."""
 
     alpha: float

@@ -8,9 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from aucmax.estimators import AUCClassifier
-from aucmax.experiments.figures import FigureSpec, Panel, Piece, Row, Setting, mean_lines
+from aucmax.experiments.figures import Effort, FigureSpec, Piece, Row, mean_lines
 from aucmax.experiments.protocol import Source
 from aucmax.metrics import roc_auc
+from aucmax.report.figures import Figure
 from aucmax.solvers import SPAM, VRSPAM
 
 WITHIN = 0.001
@@ -71,13 +72,13 @@ def made(n: int, d: int, density: float, seed: int) -> tuple[Any, np.ndarray]:
     return X, z > np.quantile(z, 0.9)
 
 
-def pieces(source: Source, setting: Setting) -> list[Piece]:
+def pieces(source: Source, effort: Effort) -> list[Piece]:
     return [
         Piece(source, (("axis", axis), ("rows", n), ("features", d), ("density", density),
-                       ("run", run_), ("seed", setting.seed)))
+                       ("run", run_), ("seed", effort.seed)))
         for axis, sizes in GROWING.items()
-        for n, d, density in (sizes[:2] if setting.quick else sizes)
-        for run_ in range(setting.runs)
+        for n, d, density in (sizes[:2] if effort.quick else sizes)
+        for run_ in range(effort.runs)
     ]  # fmt: skip
 
 
@@ -111,11 +112,11 @@ def run(piece: Piece) -> list[Row]:
     return rows
 
 
-def panels(rows: list[Row]) -> list[Panel]:
+def panels(rows: list[Row]) -> list[Figure]:
     out = []
     for axis in dict.fromkeys(row["axis"] for row in rows):
         mine = [r for r in rows if r["axis"] == axis and r["seconds"] is not None]
-        out.append(Panel(
+        out.append(Figure(
             f"crossing-{axis}", f"Time to a good AUC against {axis}", axis, "seconds",
             mean_lines(mine, "size", "seconds", "method", spread=False),
             "Seconds until the test AUC is within .001 of the best that any method reaches, trying "

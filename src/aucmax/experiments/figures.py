@@ -14,16 +14,16 @@ from aucmax.basics.replacing import replacing
 from aucmax.experiments.protocol import Source, present, quiet
 from aucmax.experiments.store import Store, key_of
 from aucmax.experiments.workers import shared_out
-from aucmax.report.figures import Drawing, Line, lines_drawing, save_lines
+from aucmax.report.figures import Figure, Line
 from aucmax.report.page import Page, ResultTable, Section, write_page
 from aucmax.report.provenance import provenance
 
-__all__ = ["FigureSpec", "Panel", "Piece", "Setting", "mean_lines", "present", "run_figure"]
+__all__ = ["Effort", "FigureSpec", "Piece", "mean_lines", "present", "run_figure"]
 
 
 @dataclass(frozen=True)
-class Setting:
-    """How a figure is run.
+class Effort:
+    """How much of a figure is run.
 
     Parameters
     ----------
@@ -58,56 +58,6 @@ class Piece:
         return dict(self.what)[name]
 
 
-@dataclass(frozen=True)
-class Panel:
-    """One pair of axes.
-
-    Parameters
-    ----------
-    name : str
-        Of its files.
-    title, xlabel, ylabel : str
-    lines : dict of str to Line
-    caption : str
-    xlog, ylog : bool
-    """
-
-    name: str
-    title: str
-    xlabel: str
-    ylabel: str
-    lines: dict[str, Line]
-    caption: str
-    xlog: bool = False
-    ylog: bool = False
-
-    def drawing(self) -> Drawing:
-        """Return it for a page."""
-        return lines_drawing(
-            self.lines,
-            name="".join(c for c in self.name if c.isalnum()),
-            title=self.title,
-            caption=self.caption,
-            xlabel=self.xlabel,
-            ylabel=self.ylabel,
-            xlog=self.xlog,
-            ylog=self.ylog,
-        )
-
-    def save(self, folder: Path) -> None:
-        """Write it as SVG and PNG."""
-        for suffix in (".svg", ".png"):
-            save_lines(
-                folder / f"{self.name}{suffix}",
-                self.lines,
-                title=self.title,
-                xlabel=self.xlabel,
-                ylabel=self.ylabel,
-                xlog=self.xlog,
-                ylog=self.ylog,
-            )
-
-
 Row = dict[str, Any]
 
 
@@ -122,7 +72,7 @@ class FigureSpec:
     sources : sequence of Source
         Data sets it can be run on.
     pieces : callable
-        (source, setting) to what has to be run.
+        (source, effort) to what has to be run.
     run : callable
         A piece to rows, each a flat dict.
     panels : callable
@@ -140,9 +90,9 @@ class FigureSpec:
     name: str
     title: str
     sources: Sequence[Source]
-    pieces: Callable[[Source, Setting], list[Piece]]
+    pieces: Callable[[Source, Effort], list[Piece]]
     run: Callable[[Piece], list[Row]]
-    panels: Callable[[list[Row]], list[Panel]]
+    panels: Callable[[list[Row]], list[Figure]]
     findings: Callable[[list[Row]], list[str]]
     runs: int
     timed: bool = False
@@ -155,21 +105,21 @@ class Drawn:
 
     spec: FigureSpec
     rows: list[Row]
-    panels: list[Panel]
+    panels: list[Figure]
     findings: list[str]
     failures: list[str]
     seconds: dict[str, float]
 
 
-def pieces_of(spec: FigureSpec, sources: Sequence[Source], setting: Setting) -> list[Piece]:
+def pieces_of(spec: FigureSpec, sources: Sequence[Source], effort: Effort) -> list[Piece]:
     """Return all pieces."""
-    return [piece for source in sources for piece in spec.pieces(source, setting)]
+    return [piece for source in sources for piece in spec.pieces(source, effort)]
 
 
 def run_figure(
     spec: FigureSpec,
     sources: Sequence[Source],
-    setting: Setting,
+    effort: Effort,
     store: Store,
     n_jobs: int,
     done: Callable[[str, float], None],
@@ -179,7 +129,7 @@ def run_figure(
 
     `absent` says of other data sets why they are not run; so do the findings.
     """
-    keys = {piece: _key(spec, piece) for piece in pieces_of(spec, sources, setting)}
+    keys = {piece: _key(spec, piece) for piece in pieces_of(spec, sources, effort)}
     todo = [piece for piece, key in keys.items() if key not in store]
     for _ in range(len(keys) - len(todo)):
         done(spec.name, 0.0)
@@ -259,7 +209,8 @@ def write_figure(drawn: Drawn, folder: Path, command: str, seed: int) -> list[st
         writer.writerow(head)
         writer.writerows([[row.get(name, "") for name in head] for row in drawn.rows])
     for panel in drawn.panels:
-        panel.save(folder)
+        for suffix in (".svg", ".png"):
+            panel.save(folder / f"{panel.name}{suffix}")
     lines = [f"# {drawn.spec.title}\n", *(f"- {line}" for line in drawn.findings)]
     lines += [f"- failed: {line}" for line in drawn.failures]
     took = ", ".join(f"{data} {seconds:.0f} s" for data, seconds in drawn.seconds.items())
@@ -272,8 +223,7 @@ def write_figure(drawn: Drawn, folder: Path, command: str, seed: int) -> list[st
         table = ResultTable(("", "what the runs show"), told, words=(1,))
         sections.append(Section("Findings", tables=[table]))
     if drawn.panels:
-        drawings = [panel.drawing() for panel in drawn.panels]
-        sections.append(Section("Figures", drawings=drawings))
+        sections.append(Section("Figures", figures=drawn.panels))
     facts: list[tuple[str, Any]] = [
         (data, f"{seconds:.0f} seconds of one core") for data, seconds in drawn.seconds.items()
     ]

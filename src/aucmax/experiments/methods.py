@@ -8,7 +8,7 @@ import numpy as np
 
 from aucmax import theory
 from aucmax.estimators import AUCClassifier
-from aucmax.experiments.tuning import Tuned, coarse_to_fine, whole_grid
+from aucmax.experiments.tuning import Found, coarse_to_fine, whole_grid
 from aucmax.rows import as_rows, to_scipy
 from aucmax.solvers import OAM, OPAUC, SOLAM, SPAM, VRSPAM, UnivariateSGD
 from aucmax.statistics import projections
@@ -37,7 +37,7 @@ class Facts(NamedTuple):
 Build = Callable[[Mapping[str, float], Facts, int], Any]
 Coordinates = Callable[[Any, int], Callable[[Any], Any]]
 Search = Callable[
-    [Callable[[dict[str, float]], float], Mapping[str, tuple[float, ...]], bool], Tuned
+    [Callable[[dict[str, float]], float], Mapping[str, tuple[float, ...]], bool], Found
 ]
 
 

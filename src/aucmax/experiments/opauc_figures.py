@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from aucmax.estimators import AUCClassifier
-from aucmax.experiments.figures import FigureSpec, Panel, Piece, Row, Setting, mean_lines
+from aucmax.experiments.figures import Effort, FigureSpec, Piece, Row, mean_lines
 from aucmax.experiments.opauc_tables import HIGHDIM, ONLINE
 from aucmax.experiments.protocol import Source
 from aucmax.metrics import roc_auc
-from aucmax.report.figures import Line
+from aucmax.report.figures import Figure, Line
 from aucmax.solvers import OAM, OPAUC, UnivariateSGD
 
 FEW = 1000  # features up to which the full covariance is kept
@@ -55,10 +55,10 @@ def _model(solver: Any, **settings: Any) -> AUCClassifier:
     return AUCClassifier(**alpha, solver=solver, **settings)
 
 
-def _each(source: Source, setting: Setting, name: str, values: Any) -> list[Piece]:
+def _each(source: Source, effort: Effort, name: str, values: Any) -> list[Piece]:
     return [
-        Piece(source, ((name, value), ("run", run), ("seed", setting.seed)))
-        for run in range(setting.runs)
+        Piece(source, ((name, value), ("run", run), ("seed", effort.seed)))
+        for run in range(effort.runs)
         for value in values
     ]
 
@@ -66,8 +66,8 @@ def _each(source: Source, setting: Setting, name: str, values: Any) -> list[Piec
 # ---- Figures 1 and 2: running time
 
 
-def _time_pieces(source: Source, setting: Setting) -> list[Piece]:
-    return _each(source, setting, "method", _methods(source.load()[0].shape[1]))
+def _time_pieces(source: Source, effort: Effort) -> list[Piece]:
+    return _each(source, effort, "method", _methods(source.load()[0].shape[1]))
 
 
 def _time_run(piece: Piece) -> list[Row]:
@@ -85,7 +85,7 @@ def _time_run(piece: Piece) -> list[Row]:
              "optimality": model.optimality_}]  # fmt: skip
 
 
-def _time_panels(rows: list[Row]) -> list[Panel]:
+def _time_panels(rows: list[Row]) -> list[Figure]:
     data = list(dict.fromkeys(row["data"] for row in rows))
     lines = {}
     for method in dict.fromkeys(row["method"] for row in rows):
@@ -97,7 +97,7 @@ def _time_panels(rows: list[Row]) -> list[Panel]:
                 y.append(np.median(found))
         lines[method] = Line(np.array(x, float), np.array(y), points=True)
     order = ", ".join(f"{i} {name}" for i, name in enumerate(data, 1))
-    return [Panel(
+    return [Figure(
         "time", "Seconds of one pass", "data set", "seconds", lines,
         f"Medians of the runs, one core. Data sets: {order}. Above 1000 features OPAUC keeps a "
         "Gaussian sketch of rank 50 (OPAUCr).", ylog=True,
@@ -119,8 +119,8 @@ def _time_findings(rows: list[Row]) -> list[str]:
 # ---- Figures 3 to 5: one setting, everything else fixed
 
 
-def _sweep_pieces(source: Source, setting: Setting, name: str, values: Any) -> list[Piece]:
-    return _each(source, setting, name, values[::3] if setting.quick else values)
+def _sweep_pieces(source: Source, effort: Effort, name: str, values: Any) -> list[Piece]:
+    return _each(source, effort, name, values[::3] if effort.quick else values)
 
 
 def _sweep_run(piece: Piece) -> list[Row]:
@@ -148,9 +148,9 @@ def _sweep_run(piece: Piece) -> list[Row]:
     }]  # fmt: skip
 
 
-def _sweep_panels(rows: list[Row], name: str, label: str) -> list[Panel]:
+def _sweep_panels(rows: list[Row], name: str, label: str) -> list[Figure]:
     words = {"stepsize": "constant step η", "lambda": "λ", "rank": "rank τ"}[name]
-    return [Panel(
+    return [Figure(
         name, f"OPAUC: test AUC against {label}", words, "test AUC",
         mean_lines(rows, name, "auc", "data"),
         "Mean of the runs, one standard deviation to either side; one pass.", xlog=True,
@@ -172,9 +172,9 @@ def _sweep_findings(rows: list[Row], name: str) -> list[str]:
 # ---- Figure 6: AUC against rows
 
 
-def _rows_pieces(source: Source, setting: Setting) -> list[Piece]:
+def _rows_pieces(source: Source, effort: Effort) -> list[Piece]:
     names = list(_methods(source.load()[0].shape[1]))[:3]
-    return _each(source, setting, "method", names)
+    return _each(source, effort, "method", names)
 
 
 def _rows_run(piece: Piece) -> list[Row]:
@@ -193,9 +193,9 @@ def _rows_run(piece: Piece) -> list[Row]:
     return out
 
 
-def _rows_panels(rows: list[Row]) -> list[Panel]:
+def _rows_panels(rows: list[Row]) -> list[Figure]:
     return [
-        Panel(
+        Figure(
             f"{data}-rows", f"{data}: test AUC against rows seen", "rows", "test AUC",
             mean_lines([r for r in rows if r["data"] == data], "rows", "auc", "method"),
             "One pass, automatic settings; mean of the runs and one standard deviation.", xlog=True,

@@ -23,7 +23,8 @@ __all__ = [
     "Source",
     "digest_of",
     "present",
-    "splits_of",
+    "quiet",
+    "single_runs",
 ]
 
 _TUNE_FOLDS = 3
@@ -107,7 +108,7 @@ class Protocol:
         return self.runs * max(self.folds, 1)
 
 
-def splits_of(positive: np.ndarray, protocol: Protocol) -> list[tuple[np.ndarray, np.ndarray]]:
+def single_runs(positive: np.ndarray, protocol: Protocol) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return (training rows, test rows) of every single run, stratified."""
     blank = np.zeros(len(positive))
     if protocol.folds == 0:
@@ -166,7 +167,7 @@ class Job:
         started = time.perf_counter()
         try:
             X, positive = self.source.load()
-            train, test = splits_of(positive, self.protocol)[self.part]
+            train, test = single_runs(positive, self.protocol)[self.part]
             if self.settings is None:
                 row |= self._tune(X[train], positive[train])
             else:

@@ -10,7 +10,7 @@ import numpy as np
 
 from aucmax import metrics
 from aucmax.estimators.folds import Folding, Pairs
-from aucmax.experiments.contestants import Setting
+from aucmax.experiments.contestants import Settings
 from aucmax.experiments.paired import PairedTest, resampled_test
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
@@ -24,8 +24,8 @@ __all__ = [
     "Run",
     "Split",
     "course",
+    "repeated_splits",
     "run_split",
-    "splits_of",
     "tested",
     "warm_up",
 ]
@@ -69,18 +69,20 @@ class Split(NamedTuple):
 class Measure:
     """The objective on the training rows of one split, and the lowest value any solver found."""
 
-    def __init__(self, rows: Labelled, part: Split, setting: Setting) -> None:
+    def __init__(self, rows: Labelled, part: Split, settings: Settings) -> None:
         X, y = rows.X[part.train], rows.is_positive[part.train]
         weight = _of(rows.weight, part.train)
         problem = MemoryProblem(as_rows(X), np.where(y, 1.0, -1.0), weight)
-        problem = problem.scaled(setting.standardize)
+        problem = problem.scaled(settings.standardize)
         self.objective = Objective(
-            problem, LOSSES[setting.loss], ElasticNet(setting.alpha, setting.l1_ratio)
+            problem, LOSSES[settings.loss], ElasticNet(settings.alpha, settings.l1_ratio)
         )
         self.lowest = np.inf
         with contextlib.suppress(Exception), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            best = setting.model("auto", tol=REFERENCE_TOL, max_iter=max(setting.max_iter, 10_000))
+            best = settings.model(
+                "auto", tol=REFERENCE_TOL, max_iter=max(settings.max_iter, 10_000)
+            )
             self.value(best.fit(X, y, weight).coef_[0])
 
     def value(self, coef: np.ndarray) -> float:
@@ -127,7 +129,7 @@ class Run:
             self.gaps.append(measure.gap(self.objectives[-1]))
 
 
-def splits_of(rows: Labelled, splits: int, test_size: float, seed: int) -> list[Split]:
+def repeated_splits(rows: Labelled, splits: int, test_size: float, seed: int) -> list[Split]:
     """Return the splits, both classes in each part."""
     positives, n = int(rows.is_positive.sum()), len(rows.is_positive)
     if min(positives, n - positives) < 2:
@@ -158,22 +160,22 @@ def _of(weight: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
     return None if weight is None else weight[rows]
 
 
-def warm_up(run: Run, rows: Labelled, setting: Setting) -> None:
+def warm_up(run: Run, rows: Labelled, settings: Settings) -> None:
     """Compile and import what the clock must not count; what fails will fail again later."""
     kinds = (np.flatnonzero(rows.is_positive), np.flatnonzero(~rows.is_positive))
     few = np.concatenate([kind[:WARM_UP_ROWS] for kind in kinds])
     with contextlib.suppress(Exception):
-        setting.small(run.name).fit(rows.X[few], rows.is_positive[few])
+        settings.small(run.name).fit(rows.X[few], rows.is_positive[few])
 
 
-def run_split(run: Run, rows: Labelled, part: Split, measure: Measure, setting: Setting) -> None:
+def run_split(run: Run, rows: Labelled, part: Split, measure: Measure, settings: Settings) -> None:
     """One algorithm on one split; after a failure it is left out of the rest."""
     if run.error is not None:
         return
     X, y = rows.X[part.train], rows.is_positive[part.train]
     weight = _of(rows.weight, part.train)
     try:
-        model = setting.estimator(run.name, part.folds)
+        model = settings.estimator(run.name, part.folds)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             started = time.perf_counter()
@@ -197,7 +199,7 @@ def run_split(run: Run, rows: Labelled, part: Split, measure: Measure, setting: 
 
 
 def course(
-    name: str, rows: Labelled, part: Split, setting: Setting
+    name: str, rows: Labelled, part: Split, settings: Settings
 ) -> tuple[list[float], list[float]]:
     """Passes over the rows of one split and the objective after each."""
     passes: list[float] = []
@@ -207,7 +209,7 @@ def course(
         passes.append(at.passes)
         values.append(at.objective)
 
-    model = setting.model(name, callback=record)
+    model = settings.model(name, callback=record)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(rows.X[part.train], rows.is_positive[part.train], _of(rows.weight, part.train))

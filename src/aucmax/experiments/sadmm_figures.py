@@ -7,9 +7,9 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from aucmax.estimators import HingeClassifier
-from aucmax.experiments.figures import FigureSpec, Panel, Piece, Row, Setting, mean_lines
+from aucmax.experiments.figures import Effort, FigureSpec, Piece, Row, mean_lines
 from aucmax.experiments.protocol import Source
-from aucmax.report.figures import Line
+from aucmax.report.figures import Figure, Line
 from aucmax.solvers import COMID, RDA, SADMM, Pegasos
 
 LAMBDAS = (1e-5, 1e-4, 1e-3)
@@ -67,12 +67,12 @@ def _tuned(method: str, alpha: float, l1: bool, X: Any, y: np.ndarray, seed: int
     return values[int(np.argmin(errors))]
 
 
-def pieces(source: Source, setting: Setting, l1: bool, lambdas: tuple[float, ...],
+def pieces(source: Source, effort: Effort, l1: bool, lambdas: tuple[float, ...],
            methods: tuple[str, ...]) -> list[Piece]:  # fmt: skip
     return [
         Piece(source, (("method", method), ("lambda", value), ("l1", l1), ("run", run_),
-                       ("seed", setting.seed), ("tried", GRIDS[method][1])))
-        for run_ in range(setting.runs)
+                       ("seed", effort.seed), ("tried", GRIDS[method][1])))
+        for run_ in range(effort.runs)
         for value in lambdas
         for method in methods
     ]  # fmt: skip
@@ -108,7 +108,7 @@ def run(piece: Piece) -> list[Row]:
     return rows
 
 
-def _rate_panels(rows: list[Row]) -> list[Panel]:
+def _rate_panels(rows: list[Row]) -> list[Figure]:
     out = []
     for data in dict.fromkeys(row["data"] for row in rows):
         lines: dict[str, Line] = {}
@@ -125,7 +125,7 @@ def _rate_panels(rows: list[Row]) -> list[Panel]:
         if not lines:
             continue
         lines["O(1/t), drawn through the first point"] = Line(first, scale / first)
-        out.append(Panel(
+        out.append(Figure(
             f"{data}-rate", f"{data}: test-error difference of SADMM", "samples",
             "|error − error at the end|", lines,
             "Mean of the runs. The curve is drawn for the eye: the bound it stands for is false "
@@ -135,18 +135,18 @@ def _rate_panels(rows: list[Row]) -> list[Panel]:
     return out
 
 
-def _error_panels(rows: list[Row], sparsity: bool) -> list[Panel]:
+def _error_panels(rows: list[Row], sparsity: bool) -> list[Figure]:
     out = []
     for data in dict.fromkeys(row["data"] for row in rows):
         mine = [row for row in rows if row["data"] == data]
-        out.append(Panel(
+        out.append(Figure(
             f"{data}-error", f"{data}: test error against samples", "samples", "test error",
             mean_lines(mine, "samples", "error", "method"),
             "Averaged iterates, one pass, each step tuned on at most 8,000 training rows; mean of "
             "the runs and one standard deviation.", xlog=True,
         ))  # fmt: skip
         if sparsity:
-            out.append(Panel(
+            out.append(Figure(
                 f"{data}-nonzero", f"{data}: share of coefficients that are not 0", "samples",
                 "share not 0", mean_lines(mine, "samples", "nonzero_last", "method"),
                 "Of the last iterate: a mean of iterates has few zeros.", xlog=True,

@@ -8,10 +8,10 @@ import numpy as np
 from aucmax.basics.replacing import replacing
 from aucmax.experiments.methods import METHODS, REFERENCE
 from aucmax.experiments.tables import Cell, Results
-from aucmax.report.page import Page, ResultTable, Section, write_page
+from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
 
-__all__ = ["write_markdown", "write_report"]
+__all__ = ["comparison", "failures", "far_cells", "page_of", "write_markdown"]
 
 _FAR = 2.0  # published standard deviations
 
@@ -158,8 +158,8 @@ def write_markdown(results: Results, path: Path) -> None:
         file.write("\n".join(parts))
 
 
-def write_report(results: Results, path: Path, command: str) -> None:
-    """Write the HTML page."""
+def page_of(results: Results, command: str) -> Page:
+    """Return the page."""
     head, rows = comparison(results)
     tables = [ResultTable(head, rows, how(results), words=(1,))]
     sections = [Section("Ours beside the published", tables=tables)]
@@ -172,20 +172,18 @@ def write_report(results: Results, path: Path, command: str) -> None:
     ):
         if lines:
             cells = [line.partition(": ")[::2] for line in lines]
-            table = ResultTable(("", ""), cells, words=(1,))
-            sections.append(Section(title, tables=[table]))
+            sections.append(Section(title, tables=[ResultTable.facts(cells)]))
     notes = [(name, METHODS[name].note) for name in (*results.spec.methods, REFERENCE)]
-    sections.append(Section("The methods", tables=[ResultTable(("", ""), notes, words=(1,))]))
+    sections.append(Section("The methods", tables=[ResultTable.facts(notes)]))
     facts: list[tuple[str, Any]] = [
         (data, f"{took:.0f} seconds of one core") for data, took in results.seconds.items()
     ]
     if results.unasked:
         facts.append(("in the paper, not asked for", ", ".join(results.unasked)))
     run = ", ".join(results.seconds) or "no data set"
-    page = Page(
+    return Page(
         results.spec.title,
         f"{results.protocol.parts} runs of each method on {run}.",
         sections,
         provenance=provenance(command, facts, results.protocol.seed),
     )
-    write_page(page, path)

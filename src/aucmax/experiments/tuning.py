@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
-__all__ = ["Tuned", "coarse_to_fine", "whole_grid"]
+__all__ = ["Found", "coarse_to_fine", "whole_grid"]
 
 Value = Callable[[dict[str, float]], float]
 Axes = Mapping[str, tuple[float, ...]]
 
 
-class Tuned(NamedTuple):
+class Found(NamedTuple):
     """What a search found.
 
     Parameters
@@ -28,7 +28,7 @@ class Tuned(NamedTuple):
     tried: int
 
 
-def coarse_to_fine(value: Value, axes: Axes, coarse_only: bool = False) -> Tuned:
+def coarse_to_fine(value: Value, axes: Axes, coarse_only: bool = False) -> Found:
     """Search the largest value on a grid: a wide lattice first, then ever closer to its best.
 
     Parameters
@@ -49,7 +49,7 @@ def coarse_to_fine(value: Value, axes: Axes, coarse_only: bool = False) -> Tuned
     return _search(value, axes, [_spacing(len(axis)) for axis in axes.values()], coarse_only)
 
 
-def whole_grid(value: Value, axes: Axes, coarse_only: bool = False) -> Tuned:
+def whole_grid(value: Value, axes: Axes, coarse_only: bool = False) -> Found:
     """Evaluate every point of a grid, for what is to be tuned as well as the grid allows.
 
     Parameters
@@ -64,7 +64,7 @@ def whole_grid(value: Value, axes: Axes, coarse_only: bool = False) -> Tuned:
     return _search(value, axes, [1] * len(axes), coarse_only)
 
 
-def _search(value: Value, axes: Axes, spacing: Sequence[int], coarse_only: bool) -> Tuned:
+def _search(value: Value, axes: Axes, spacing: Sequence[int], coarse_only: bool) -> Found:
     """Search the lattices of that spacing, of half of it, and so on down to 1."""
     names = list(axes)
     sizes = [len(axes[name]) for name in names]
@@ -88,7 +88,7 @@ def _search(value: Value, axes: Axes, spacing: Sequence[int], coarse_only: bool)
         evaluate(product(*around))
     best = max(known, key=lambda place: known[place])
     at = {name: axes[name][i] for name, i in zip(names, best, strict=True)}
-    return Tuned(at, known[best], len(known))
+    return Found(at, known[best], len(known))
 
 
 def _spacing(size: int) -> int:

@@ -6,10 +6,11 @@ import numpy as np
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from aucmax.estimators import AUCClassifier
-from aucmax.experiments.figures import FigureSpec, Panel, Piece, Row, Setting, mean_lines
+from aucmax.experiments.figures import Effort, FigureSpec, Piece, Row, mean_lines
 from aucmax.experiments.methods import REFERENCE, facts_of
 from aucmax.experiments.protocol import Source
 from aucmax.metrics import roc_auc
+from aucmax.report.figures import Figure
 from aucmax.solvers import OPAUC, SOLAM, SPAM, VRSPAM
 
 ALPHA = 1e-4
@@ -29,11 +30,11 @@ def _solvers(d: int) -> dict[str, Any]:
     return out
 
 
-def pieces(source: Source, setting: Setting) -> list[Piece]:
+def pieces(source: Source, effort: Effort) -> list[Piece]:
     X, _ = source.load()
     return [
-        Piece(source, (("method", name), ("run", run), ("seed", setting.seed)))
-        for run in range(setting.runs)
+        Piece(source, (("method", name), ("run", run), ("seed", effort.seed)))
+        for run in range(effort.runs)
         for name in (*_solvers(X.shape[1]), REFERENCE)
     ]
 
@@ -97,13 +98,13 @@ class _Update:
         return float(np.mean(scale**2 * self.norm2) - mean @ mean)
 
 
-def panels(rows: list[Row]) -> list[Panel]:
+def panels(rows: list[Row]) -> list[Figure]:
     out = []
     for data in dict.fromkeys(row["data"] for row in rows):
         mine = [row for row in rows if row["data"] == data and row["method"] != REFERENCE]
         best = np.mean([r["auc"] for r in rows if r["data"] == data and r["method"] == REFERENCE])
         both = [row for row in mine if row["variance"] is not None]
-        out.append(Panel(
+        out.append(Figure(
             f"{data}-variance", f"{data}: variance of the update", "passes over the data",
             "mean squared distance to the gradient",
             mean_lines(both, "passes", "variance", "method"),
@@ -114,7 +115,7 @@ def panels(rows: list[Row]) -> list[Panel]:
             "Mean of the runs, one standard deviation to either side; the optimum of the square "
             f"loss has {best:.4f}."
         )
-        out.append(Panel(
+        out.append(Figure(
             f"{data}-passes", f"{data}: test AUC against passes", "passes over the data",
             "test AUC", mean_lines(mine, "passes", "auc", "method"), caption,
         ))  # fmt: skip
@@ -123,7 +124,7 @@ def panels(rows: list[Row]) -> list[Panel]:
             same = [r["seconds"] for r in mine
                     if (r["method"], r["passes"]) == (row["method"], row["passes"])]  # fmt: skip
             row["at"] = float(np.median(same))
-        out.append(Panel(
+        out.append(Figure(
             f"{data}-seconds", f"{data}: test AUC against time", "seconds",
             "test AUC", mean_lines(timed, "at", "auc", "method"), caption, xlog=True,
         ))  # fmt: skip

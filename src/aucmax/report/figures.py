@@ -1,4 +1,4 @@
-"""The figures of a page: curves with bands, convergence, AUC over alpha."""
+"""Figures: lines with bands on one pair of axes, drawn into a page or into a file of their own."""
 
 from __future__ import annotations
 
@@ -12,32 +12,30 @@ from numpy.typing import ArrayLike
 
 from aucmax.basics.replacing import replacing
 from aucmax.report.curves import Band
-from aucmax.report.style import (
-    INK,
-    MUTED,
-    RC,
-    Stroke,
-    plain_colour,
-    plain_look,
-    stroke,
-    to_svg,
-)
+from aucmax.report.style import INK, MUTED, PAPER_RC, RC, Stroke, on_paper, stroke, to_svg
 from aucmax.report.text import gap_text
 
 __all__ = [
     "Drawing",
+    "Figure",
     "Key",
     "Line",
-    "alpha_drawing",
-    "convergence_drawing",
-    "curves_drawing",
-    "lines_drawing",
-    "save_lines",
+    "alpha_figure",
+    "check_image",
+    "convergence_figure",
+    "curves_figure",
 ]
 
-_SIZE = (5.3, 4.3)
 GAP_FLOOR = 1e-16
+_SIZE = (5.3, 4.3)
+_IMAGES = (".png", ".svg", ".pdf")
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def check_image(path: Path) -> None:
+    """Raise ValueError unless the file's suffix is one that `Figure.save` can write."""
+    if path.suffix.lower() not in _IMAGES:
+        raise ValueError(f"{path}: a plot is written as {', '.join(_IMAGES)}; end the name so.")
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure with its title, legend and caption.
+    """A figure as a page has it.
 
     Parameters
     ----------
@@ -81,18 +79,188 @@ class Drawing:
     caption: str
 
 
-def curves_drawing(
+@dataclass(frozen=True)
+class Line:
+    """A line of a figure.
+
+    Parameters
+    ----------
+    x, y : ndarray of shape (m,)
+        Its points; those that are not finite are left out.
+    spread : ndarray of shape (m,), optional
+        Half the width of a band around it.
+    edge : (ndarray, ndarray), optional
+        The outline of its band instead, a closed polygon.
+    points : bool
+        Mark every point.
+    detail : str
+        A number for the legend.
+    stroke : Stroke, optional
+        How it is drawn; by default as its place among the lines has it.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    spread: np.ndarray | None = None
+    edge: tuple[np.ndarray, np.ndarray] | None = None
+    points: bool = False
+    detail: str = ""
+    stroke: Stroke | None = None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Lines on one pair of axes.
+
+    Parameters
+    ----------
+    name : str
+        Different for every figure of a page or a folder.
+    title, caption : str
+        Above and below.
+    xlabel, ylabel : str
+        Of the axes.
+    lines : mapping of str to Line
+        By their names in the legend.
+    xlog, ylog : bool
+        Logarithmic axes.
+    xlim, ylim : (float or None, float or None), optional
+        Ends of the axes.
+    guide : (x, y), optional
+        A dotted line to compare with.
+    ring : (x, y), optional
+        A point to set off.
+    ends : bool
+        Mark the last point of every line.
+    """
+
+    name: str
+    title: str
+    xlabel: str
+    ylabel: str
+    lines: Mapping[str, Line]
+    caption: str = ""
+    xlog: bool = False
+    ylog: bool = False
+    xlim: tuple[float | None, float | None] | None = None
+    ylim: tuple[float | None, float | None] | None = None
+    guide: tuple[Sequence[float], Sequence[float]] | None = None
+    ring: tuple[float, float] | None = None
+    ends: bool = False
+
+    def drawing(self) -> Drawing:
+        """Draw it for a page, whose colours it takes."""
+        from matplotlib import rc_context
+
+        with rc_context(RC):
+            figure, _ = self._drawn(lambda colour: colour)
+            name = "".join(c for c in self.name if c.isalnum())
+            svg = to_svg(figure, name, f"{self.title}: {', '.join(self.lines)}")
+        legend = (Key(label, self._stroke(label), self.lines[label].detail) for label in self.lines)
+        return Drawing(self.title, svg, tuple(legend), self.caption)
+
+    def save(self, path: Path) -> None:
+        """Draw it into a file, by its suffix .png, .svg or .pdf, with the legend beside it."""
+        from matplotlib import rc_context
+
+        check_image(path)
+        with rc_context(PAPER_RC):
+            figure, axes = self._drawn(on_paper)
+            axes.set_title(self.title, fontsize=11)
+            # beside the axes: with many lines there is no room for it within
+            beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
+            legend = axes.legend(frameon=False, fontsize=9, **beside)
+            legend.set_in_layout(False)  # long names widen the image, not narrow the axes
+            with replacing(path) as stream:
+                figure.savefig(
+                    stream,
+                    dpi=150,
+                    bbox_inches="tight",
+                    bbox_extra_artists=[legend],
+                    format=path.suffix[1:].lower(),
+                )
+
+    def _stroke(self, label: str) -> Stroke:
+        return self.lines[label].stroke or stroke(list(self.lines).index(label))
+
+    def _drawn(self, paint: Any) -> tuple[Any, Any]:
+        """Draw with ``paint`` turning placeholders into colours; return figure and axes."""
+        from matplotlib.figure import Figure as Canvas
+
+        figure = Canvas(figsize=_SIZE, layout="constrained")
+        axes = figure.add_subplot()
+        if self.guide is not None:
+            axes.plot(*self.guide, color=paint(MUTED), linewidth=0.9, linestyle=(0, (3, 3)))
+        for i, (label, line) in enumerate(self.lines.items()):
+            how = self._stroke(label)
+            colour = paint(how.colour)
+            known = np.isfinite(line.x) & np.isfinite(line.y)
+            if self.ylog:
+                known &= line.y > 0
+            x, y = line.x[known], line.y[known]
+            if line.edge is not None:
+                axes.fill(*line.edge, color=colour, alpha=0.14, linewidth=0)
+            if line.spread is not None:
+                wide = line.spread[known]
+                low = np.maximum(y - wide, y / 10) if self.ylog else y - wide
+                axes.fill_between(x, low, y + wide, color=colour, alpha=0.14, linewidth=0)
+            named = f"{label}\n{line.detail}" if line.detail else label
+            marker = "o" if line.points or len(x) == 1 else None
+            axes.plot(
+                x, y, color=colour, linestyle=how.linestyle, marker=marker, markersize=4,
+                label=named, zorder=3 + len(self.lines) - i,
+            )  # fmt: skip
+            if self.ends:
+                axes.plot(x[-1:], y[-1:], "o", color=colour, markersize=5)
+        if self.ring is not None:
+            ring = {"markersize": 10, "markerfacecolor": "none", "color": paint(INK), "zorder": 99}
+            axes.plot(*self.ring, "o", clip_on=False, **ring)
+        if self.xlog:
+            axes.set_xscale("log")
+        if self.ylog:
+            axes.set_yscale("log")
+        axes.set(xlabel=self.xlabel, ylabel=self.ylabel)
+        if self.xlim is not None:
+            axes.set_xlim(*self.xlim)
+        if self.ylim is not None:
+            axes.set_ylim(*self.ylim)
+        for log, axis in ((self.xlog, axes.xaxis), (self.ylog, axes.yaxis)):
+            if log:
+                _label_powers(axis)
+        return figure, axes
+
+
+def _label_powers(axis: Any) -> None:
+    """Label a logarithmic axis with few numbers, written short."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    low, high = axis.get_view_interval()
+    # long numbers need more room
+    subs = (1.0,) if high > 100 * low else (1.0, 2.0, 5.0) if high < 1e4 else (1.0, 3.0)
+    axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=10))
+    axis.set_major_formatter(FuncFormatter(_power if high > 100 * low else lambda v, _: f"{v:g}"))
+    axis.set_minor_locator(NullLocator())
+
+
+def _power(value: float, _: Any = None) -> str:
+    exponent = round(float(np.log10(value))) if value > 0 else 0
+    if -3 <= exponent <= 3:
+        return f"{10.0**exponent:g}"
+    return f"10{str(exponent).translate(_SUPERSCRIPT)}"
+
+
+def curves_figure(
     kind: str,
     curves: Mapping[str, Band],
     *,
-    name: str,
-    title: str,
-    caption: str,
+    name: str = "",
+    title: str = "",
+    caption: str = "",
     details: Mapping[str, str] | None = None,
     bands: Collection[str] | None = None,
     share: float | None = None,
-) -> Drawing:
-    """Draw ROC or precision-recall curves.
+) -> Figure:
+    """Make a figure of ROC or precision-recall curves.
 
     Parameters
     ----------
@@ -100,119 +268,86 @@ def curves_drawing(
         What the axes are.
     curves : mapping of str to Band
         The curves, by their names in the legend.
-    name : str
-        Letters and digits, different for every figure of a page.
-    title, caption : str
-        Above and below.
+    name, title, caption : str
+        Of the figure; by default those of its kind.
     details : mapping of str to str, optional
         Further words for the legend, by the curves' names.
     bands : collection of str, optional
         The curves that get their band; by default all.
     share : float, optional
-        The share of positives, for the line of a scorer that knows nothing.
+        The share of positives, for the line of random scores.
 
     Returns
     -------
-    Drawing
-        The figure and its legend.
+    Figure
+        From 0 to 1 on both axes.
     """
-    from matplotlib import rc_context
-
-    legend = []
-    with rc_context(RC):
-        figure, axes = _figure()
-        if kind == "roc":
-            axes.plot([0, 1], [0, 1], color=MUTED, linewidth=0.9, linestyle=(0, (3, 3)))
-        elif share is not None:
-            axes.axhline(share, color=MUTED, linewidth=0.9, linestyle=(0, (3, 3)))
-        for i, (label, curve) in enumerate(curves.items()):
-            how = stroke(i)
-            if bands is None or label in bands:
-                axes.fill(curve.edge_x, curve.edge_y, color=how.colour, alpha=0.16, linewidth=0)
-            axes.plot(
-                curve.x,
-                curve.y,
-                color=how.colour,
-                linestyle=how.linestyle,
-                zorder=3 + len(curves) - i,
-            )
-            legend.append(Key(label, how, (details or {}).get(label, "")))
-        axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-        if kind == "roc":
-            axes.set(xlabel="false-positive rate", ylabel="recall (true-positive rate)")
-        else:
-            axes.set(xlabel="recall (true-positive rate)", ylabel="precision")
-        svg = to_svg(figure, name, f"{title}: {', '.join(curves)}")
-    return Drawing(title, svg, tuple(legend), caption)
+    lines = {
+        label: Line(
+            curve.x,
+            curve.y,
+            edge=(curve.edge_x, curve.edge_y) if bands is None or label in bands else None,
+            detail=(details or {}).get(label, ""),
+        )
+        for label, curve in curves.items()
+    }
+    recall, roc = "recall (true-positive rate)", kind == "roc"
+    level = None if share is None else ((0.0, 1.0), (share, share))
+    return Figure(
+        name or kind,
+        title or ("ROC curve" if roc else "Precision and recall"),
+        "false-positive rate" if roc else recall,
+        recall if roc else "precision",
+        lines,
+        caption,
+        xlim=(-0.01, 1.01),
+        ylim=(-0.01, 1.01),
+        guide=((0.0, 1.0), (0.0, 1.0)) if roc else level,
+    )
 
 
-def convergence_drawing(
-    courses: Mapping[str, tuple[ArrayLike, ArrayLike]],
-    *,
-    name: str,
-    title: str,
-    caption: str,
-) -> Drawing:
-    """Draw the relative gap to the optimum against passes over the data, on a log scale.
+def convergence_figure(
+    courses: Mapping[str, tuple[ArrayLike, ArrayLike]], *, name: str, title: str, caption: str
+) -> Figure:
+    """Make a figure of the relative gap to the optimum against passes over the data.
 
     Parameters
     ----------
     courses : mapping of str to (passes, gap)
         By the solvers' names in the legend.
-    name : str
-        Letters and digits, different for every figure of a page.
-    title, caption : str
-        Above and below.
+    name, title, caption : str
+        Of the figure.
 
     Returns
     -------
-    Drawing
-        Gaps below 1e-16 are drawn there.
+    Figure
+        On a log scale; gaps below 1e-16 are drawn there.
     """
-    from matplotlib import rc_context
-    from matplotlib.ticker import FuncFormatter, LogLocator
-
-    legend, longest, lowest = [], 1.0, 1.0
-    with rc_context(RC):
-        figure, axes = _figure()
-        for i, (label, (passes, gap)) in enumerate(courses.items()):
-            how = stroke(i)
-            x = np.asarray(passes, dtype=float)
-            y = np.maximum(np.asarray(gap, dtype=float), GAP_FLOOR)
-            known = np.isfinite(x) & np.isfinite(y)
-            x, y = x[known], y[known]
-            if not len(x):
-                continue
-            axes.plot(x, y, color=how.colour, linestyle=how.linestyle)
-            axes.plot(x[-1:], y[-1:], "o", color=how.colour, markersize=5)
-            legend.append(Key(label, how, f"ends at {gap_text(y[-1])}"))
-            longest, lowest = max(longest, x[-1]), min(lowest, float(y.min()))
-        axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(base=10, numticks=9))
-        axes.yaxis.set_major_formatter(FuncFormatter(_power))
-        axes.yaxis.minorticks_off()
-        axes.set_ylim(bottom=lowest / 4)
-        if longest > 30:
-            axes.set_xscale("log")
-            few = (1.0, 2.0, 5.0) if longest < 1000 else (1.0,)
-            axes.xaxis.set_major_locator(LogLocator(base=10, subs=few, numticks=12))
-            axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-            axes.xaxis.minorticks_off()
-        axes.set(xlabel="passes over the data", ylabel="relative gap (J − J*) / J*")
-        svg = to_svg(figure, name, f"{title}: {', '.join(courses)}")
-    return Drawing(title, svg, tuple(legend), caption)
+    lines = {}
+    for i, (label, (passes, gap)) in enumerate(courses.items()):
+        x, y = np.asarray(passes, dtype=float), np.asarray(gap, dtype=float)
+        y = np.maximum(y, GAP_FLOOR)
+        known = np.isfinite(x) & np.isfinite(y)
+        if known.any():
+            detail = f"ends at {gap_text(y[known][-1])}"
+            lines[label] = Line(x[known], y[known], detail=detail, stroke=stroke(i))
+    longest = max((line.x[-1] for line in lines.values()), default=1.0)
+    lowest = min((float(line.y.min()) for line in lines.values()), default=1.0)
+    return Figure(
+        name, title, "passes over the data", "relative gap (J − J*) / J*", lines, caption,
+        xlog=longest > 30, ylog=True, ylim=(lowest / 4, None), ends=True,
+    )  # fmt: skip
 
 
-def alpha_drawing(
+def alpha_figure(
     lines: Sequence[dict[str, Any]],
     best: tuple[float, float] | None,
     *,
     name: str,
     title: str,
     caption: str,
-    floor: float | None = None,
-) -> Drawing:
-    """Draw the held-out AUC over alpha, one line per loss and standardize.
+) -> Figure:
+    """Make a figure of the held-out AUC over alpha, one line per loss and standardize.
 
     Parameters
     ----------
@@ -222,200 +357,38 @@ def alpha_drawing(
         is drawn. A line of NaN is left out.
     best : (alpha, auc), optional
         Where to put a ring.
-    name : str
-        Letters and digits, different for every figure of a page.
-    title, caption : str
-        Above and below.
-    floor : float, optional
-        Where the AUC axis starts.
+    name, title, caption : str
+        Of the figure.
 
     Returns
     -------
-    Drawing
-        The figure and its legend.
+    Figure
+        Its AUC axis starts where the AUCs near the highest can be told apart.
     """
-    from matplotlib import rc_context
-    from matplotlib.ticker import FuncFormatter, LogLocator
-
-    legend, top = [], 0.0
-    with rc_context(RC):
-        figure, axes = _figure()
-        for i, line in enumerate(lines):
-            how = stroke(line["colour"], line["dashes"])
-            x, mean, spread = (np.asarray(line[k], float) for k in ("alphas", "mean", "spread"))
-            if not np.isfinite(mean).any():
-                continue
-            low, high = np.clip([mean - spread, mean + spread], 0.0, 1.0)  # no AUC is beyond
-            axes.fill_between(x, low, high, color=how.colour, alpha=0.12, linewidth=0)
-            axes.plot(x, mean, color=how.colour, linestyle=how.linestyle, zorder=10 - i)
-            legend.append(Key(line["label"], how, f"best {mean[line['best']]:.4f}"))
-            top = max(top, float(np.nanmax(high)))
-        if best is not None:
-            ring = {"markersize": 10, "markerfacecolor": "none", "color": INK, "zorder": 20}
-            axes.plot(*best, "o", clip_on=False, **ring)
-        axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(base=10, numticks=8))
-        axes.xaxis.set_major_formatter(FuncFormatter(_power))
-        axes.xaxis.minorticks_off()
-        axes.margins(x=0.02)
-        if floor is not None and floor < top:
-            axes.set_ylim(floor, min(top + 0.05 * (top - floor), 1.0))
-        axes.set(xlabel="alpha", ylabel="held-out AUC")
-        svg = to_svg(figure, name, f"{title}: {', '.join(line['label'] for line in lines)}")
-    return Drawing(title, svg, tuple(legend), caption)
+    drawn, top = {}, 0.0
+    for line in lines:
+        x, mean, spread = (np.asarray(line[k], float) for k in ("alphas", "mean", "spread"))
+        known = np.isfinite(mean)
+        if not known.any():
+            continue
+        x, mean, spread = x[known], mean[known], np.nan_to_num(spread[known])
+        low, high = np.clip([mean - spread, mean + spread], 0.0, 1.0)  # no AUC is beyond
+        drawn[line["label"]] = Line(
+            x,
+            mean,
+            edge=(np.r_[x, x[::-1]], np.r_[low, high[::-1]]),
+            detail=f"best {line['mean'][line['best']]:.4f}",
+            stroke=stroke(line["colour"], line["dashes"]),
+        )
+        top = max(top, float(high.max()))
+    floor = _auc_floor(np.concatenate([line.y for line in drawn.values()]))
+    return Figure(
+        name, title, "alpha", "held-out AUC", drawn, caption, xlog=True, ring=best,
+        ylim=(floor, min(top + 0.05 * (top - floor), 1.0)),
+    )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Line:
-    """A line of a plain figure.
-
-    Parameters
-    ----------
-    x, y : ndarray of shape (m,)
-        Its points.
-    spread : ndarray of shape (m,), optional
-        Half the width of a band around it.
-    points : bool
-        Mark every point.
-    """
-
-    x: np.ndarray
-    y: np.ndarray
-    spread: np.ndarray | None = None
-    points: bool = False
-
-
-def lines_drawing(
-    lines: Mapping[str, Line],
-    *,
-    name: str,
-    title: str,
-    caption: str,
-    xlabel: str,
-    ylabel: str,
-    xlog: bool = False,
-    ylog: bool = False,
-) -> Drawing:
-    """Draw lines with bands on plain axes, for a page.
-
-    Parameters
-    ----------
-    lines : mapping of str to Line
-        By their names in the legend.
-    name : str
-        Letters and digits, different for every figure of a page.
-    title, caption : str
-        Above and below.
-    xlabel, ylabel : str
-        Of the axes.
-    xlog, ylog : bool
-        Logarithmic axes.
-
-    Returns
-    -------
-    Drawing
-        The figure and its legend.
-    """
-    from matplotlib import rc_context
-
-    with rc_context(RC):
-        figure, axes = _figure()
-        legend = _plain_lines(axes, lines, xlabel, ylabel, xlog, ylog)
-        svg = to_svg(figure, name, f"{title}: {', '.join(lines)}")
-    return Drawing(title, svg, tuple(legend), caption)
-
-
-def save_lines(
-    path: Path,
-    lines: Mapping[str, Line],
-    *,
-    title: str,
-    xlabel: str,
-    ylabel: str,
-    xlog: bool = False,
-    ylog: bool = False,
-) -> None:
-    """Write the same figure to a file of its own, the legend beside it.
-
-    Parameters
-    ----------
-    path : Path
-        Its suffix is the format.
-    lines : mapping of str to Line
-        By their names in the legend.
-    title, xlabel, ylabel : str
-        Above, and of the axes.
-    xlog, ylog : bool
-        Logarithmic axes.
-    """
-    from matplotlib import rc_context
-
-    look = plain_look()
-    with rc_context(look):
-        figure, axes = _figure()
-        _plain_lines(axes, lines, xlabel, ylabel, xlog, ylog, in_colour=True)
-        axes.set_title(title, fontsize=11)
-        # beside the axes: with many lines there is no room for it within
-        axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1.0))
-        with replacing(path) as stream:
-            figure.savefig(stream, dpi=150, bbox_inches="tight", format=path.suffix[1:])
-
-
-def _plain_lines(
-    axes: Any,
-    lines: Mapping[str, Line],
-    xlabel: str,
-    ylabel: str,
-    xlog: bool,
-    ylog: bool,
-    in_colour: bool = False,
-) -> list[Key]:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    legend = []
-    for i, (label, line) in enumerate(lines.items()):
-        how = stroke(i)
-        colour = plain_colour(how) if in_colour else how.colour
-        known = np.isfinite(line.x) & np.isfinite(line.y)
-        if ylog:
-            known &= line.y > 0
-        x, y = line.x[known], line.y[known]
-        if line.spread is not None:
-            wide = line.spread[known]
-            low = np.maximum(y - wide, y / 10) if ylog else y - wide
-            axes.fill_between(x, low, y + wide, color=colour, alpha=0.14, linewidth=0)
-        marker = "o" if line.points or len(x) == 1 else None
-        axes.plot(
-            x, y, color=colour, linestyle=how.linestyle, marker=marker, markersize=4, label=label,
-            zorder=3 + len(lines) - i,
-        )  # fmt: skip
-        legend.append(Key(label, how))
-    for log, axis, scale in (
-        (xlog, axes.xaxis, axes.set_xscale),
-        (ylog, axes.yaxis, axes.set_yscale),
-    ):
-        if log:
-            scale("log")
-            low, high = axis.get_view_interval()
-            # long numbers need more room
-            subs = (1.0,) if high > 100 * low else (1.0, 2.0, 5.0) if high < 1e4 else (1.0, 3.0)
-            axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=10))
-            written = _power if high > 100 * low else lambda v, _: f"{v:g}"
-            axis.set_major_formatter(FuncFormatter(written))
-            axis.set_minor_locator(NullLocator())
-    axes.set(xlabel=xlabel, ylabel=ylabel)
-    return legend
-
-
-def _figure() -> tuple[Any, Any]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=_SIZE, layout="constrained")
-    return figure, figure.add_subplot()
-
-
-def _power(value: float, _: Any = None) -> str:
-    exponent = round(float(np.log10(value))) if value > 0 else 0
-    if -3 <= exponent <= 3:
-        return f"{10.0**exponent:g}"
-    return f"10{str(exponent).translate(_SUPERSCRIPT)}"
+def _auc_floor(aucs: np.ndarray) -> float:
+    """Where an axis starts so that the AUCs near the highest can be told apart."""
+    low, middle, high = aucs.min(), float(np.median(aucs)), aucs.max()
+    return float(min(max(low, high - max(0.01, 4 * (high - middle))), high - 1e-3))

@@ -1,17 +1,28 @@
-"""The report: one HTML file that needs nothing else."""
+"""A report: what a command found, as sections that three renderers show.
+
+`terminal` prints a page, `as_json` gives it to machines, `write_page` makes one HTML file of it
+that needs nothing else. Figures are drawn for the HTML file only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from aucmax.basics.replacing import replacing
-from aucmax.report.figures import Drawing
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-__all__ = ["Page", "ResultTable", "Section", "check_page", "write_page"]
+from aucmax.basics.replacing import replacing
+from aucmax.report.figures import Figure
+
+__all__ = ["Page", "ResultTable", "Section", "as_json", "check_page", "terminal", "write_page"]
 
 _SUFFIXES = (".html", ".htm")
 
@@ -23,7 +34,7 @@ class ResultTable:
     Parameters
     ----------
     head : sequence of str
-        The columns' names; the first column names the rows.
+        The columns' names; the first column names the rows. Without names it is a table of facts.
     rows : sequence of sequence of str
         The cells.
     caption : str
@@ -40,6 +51,29 @@ class ResultTable:
     strong: Sequence[int] = ()
     words: Sequence[int] = ()
 
+    @classmethod
+    def facts(cls, pairs: Iterable[tuple[str, Any]], caption: str = "") -> ResultTable:
+        """Make a table of names and values."""
+        return cls(("", ""), [(name, str(value)) for name, value in pairs], caption, words=(1,))
+
+    def rich(self) -> Table:
+        """Return it for a terminal, without lines."""
+        table = Table(
+            box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=any(self.head),
+            header_style="not bold dim",
+        )  # fmt: skip
+        facts = not any(self.head)
+        for i, name in enumerate(self.head):
+            word = i == 0 or i in self.words
+            table.add_column(
+                name, justify="left" if word else "right", style="bold" if facts and i == 0 else "",
+                # numbers are never broken, words fold rather than vanish
+                no_wrap=not word or (facts and i == 0), overflow="fold",
+            )  # fmt: skip
+        for i, row in enumerate(self.rows):
+            table.add_row(*map(Text, row), style="bold green" if i in self.strong else "")
+        return table
+
 
 @dataclass(frozen=True)
 class Section:
@@ -51,16 +85,20 @@ class Section:
         Its name.
     lead : str
         A sentence or two.
-    tables : sequence of ResultTable
+    tables : list of ResultTable
         Results.
-    drawings : sequence of Drawing
-        Figures.
+    figures : list of Figure
+        Drawn on the HTML page.
+    on_page, on_terminal : bool
+        Where it is shown.
     """
 
     heading: str
     lead: str = ""
-    tables: Sequence[ResultTable] = ()
-    drawings: Sequence[Drawing] = ()
+    tables: list[ResultTable] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    on_page: bool = True
+    on_terminal: bool = True
 
 
 @dataclass(frozen=True)
@@ -69,21 +107,89 @@ class Page:
 
     Parameters
     ----------
-    title, lead : str
+    title : str
         What it is about.
-    sections : sequence of Section
+    lead : str
+        The first lines: the data, and how they were used.
+    sections : list of Section
         Its parts, in order.
     points : sequence of dict
         What `operating_points` gives, one per scorer; empty for no operating point.
     provenance : sequence of (str, str)
         What `provenance` gives.
+    data : dict or list
+        All numbers, for machines.
     """
 
     title: str
     lead: str
-    sections: Sequence[Section]
-    points: Sequence[dict[str, Any]] = field(default=())
+    sections: list[Section]
+    points: Sequence[dict[str, Any]] = ()
     provenance: Sequence[tuple[str, str]] = ()
+    data: Any = field(default_factory=dict)
+
+
+# ---- terminal
+
+
+def terminal(page: Page, screen: Console) -> None:
+    """Print a page: its lead, then the words and tables of its sections, with headings
+    where there are several.
+
+    Parameters
+    ----------
+    page : Page
+        What it shows.
+    screen : Console
+        Where.
+    """
+    shown = [s for s in page.sections if s.on_terminal and (s.tables or s.lead)]
+    if page.lead:
+        screen.print(page.lead, soft_wrap=True)
+    for number, section in enumerate(shown):
+        if page.lead or number:
+            screen.print()
+        if len(shown) > 1:
+            screen.print(Text(section.heading, style="bold"))
+        if section.lead:
+            screen.print(Text(section.lead))
+        for i, table in enumerate(section.tables):
+            if i or section.lead:
+                screen.print()
+            screen.print(table.rich())
+            if table.caption:
+                screen.print(Text(table.caption, style="dim"))
+
+
+# ---- JSON
+
+
+def as_json(value: Any, indent: int | None = 2) -> str:
+    """Return JSON; numbers that are not finite become null.
+
+    Parameters
+    ----------
+    value : Any
+        Of dicts, sequences, arrays, numbers and text; anything else is given as text.
+    indent : int, optional
+        As in `json.dumps`.
+    """
+    return json.dumps(_plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+# ---- HTML
 
 
 def check_page(path: Path | None) -> None:
@@ -108,12 +214,6 @@ def write_page(page: Page, path: str | PathLike[str]) -> None:
     path : path
         Where it goes.
     """
-    text = _render(page)
-    with replacing(path, text=True) as stream:
-        stream.write(text)
-
-
-def _render(page: Page) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -128,6 +228,7 @@ def _render(page: Page) -> str:
     style, tables, script = (
         files.get_source(environment, name)[0] for name in ("page.css", "tables.js", "page.js")
     )
-    return environment.get_template("page.html").render(
-        page=page, style=style, tables=tables, script=script
-    )
+    template = environment.get_template("page.html")
+    text = template.render(page=page, style=style, tables=tables, script=script)
+    with replacing(path, text=True) as stream:
+        stream.write(text)

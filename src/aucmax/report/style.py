@@ -18,10 +18,10 @@ __all__ = [
     "GRID",
     "INK",
     "MUTED",
+    "PAPER_RC",
     "RC",
     "Stroke",
-    "plain_colour",
-    "plain_look",
+    "on_paper",
     "stroke",
     "to_svg",
 ]
@@ -120,18 +120,18 @@ _PLAIN = (
 )  # fmt: skip
 
 
-def plain_colour(how: Stroke) -> str:
-    """Return the colour of a stroke on white paper."""
-    return _PLAIN[int(how.colour[-2:], 16)]
+_PAPER = {INK: "#1a1a1a", MUTED: "#666666", GRID: "#dddddd"} | {
+    f"#fe00{i:02x}": colour for i, colour in enumerate(_PLAIN)
+}
+_WHITE = {"figure.facecolor": "white", "savefig.facecolor": "white", "svg.hashsalt": "aucmax"}
 
 
-def plain_look() -> dict[str, Any]:
-    """Return `RC` for a figure in a file of its own."""
-    ink = {INK: "#1a1a1a", MUTED: "#666666", GRID: "#dddddd"}
-    look = {key: ink.get(value, value) if isinstance(value, str) else value
-            for key, value in RC.items()}  # fmt: skip
-    look |= {"figure.facecolor": "white", "savefig.facecolor": "white"}
-    return look | {"svg.fonttype": "path", "svg.hashsalt": "aucmax"}
+def on_paper(colour: Any) -> Any:
+    """Return what a placeholder is on white paper; anything else as it is."""
+    return _PAPER.get(colour, colour)
+
+
+PAPER_RC: dict[str, Any] = {key: on_paper(value) for key, value in RC.items()} | _WHITE
 
 
 def to_svg(figure: Figure, name: str, label: str) -> str:

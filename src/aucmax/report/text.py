@@ -1,6 +1,14 @@
 """Areas and intervals as text that says neither more nor less than the numbers."""
 
-__all__ = ["auc_text", "difference_text", "gap_text", "interval_text", "p_text", "p_words"]
+__all__ = [
+    "auc_text",
+    "difference_text",
+    "gap_text",
+    "interval_text",
+    "p_text",
+    "p_words",
+    "verdict",
+]
 
 _MOST_DIGITS = 12
 _SHOWN = 1e-6  # what is nearer to 0 than that is written as 0 in an interval that holds 0
@@ -123,3 +131,23 @@ def gap_text(value: float) -> str:
         Such as ``3.4e-05`` or ``< 1e-14``.
     """
     return "< 1e-14" if abs(value) < 1e-14 else f"{value:.1e}"
+
+
+def verdict(difference: float, p_value: float) -> str:
+    """Say how the first of two did in a paired test.
+
+    Parameters
+    ----------
+    difference : float
+        First minus second.
+    p_value : float
+        Of the test, two-sided.
+
+    Returns
+    -------
+    str
+        "better", "worse", or "tie" unless p < 0.05.
+    """
+    if not p_value < 0.05:
+        return "tie"
+    return "better" if difference > 0 else "worse"
