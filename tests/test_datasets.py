@@ -6,7 +6,6 @@ import hashlib
 import http.server
 import json
 import os
-import shutil
 import socket
 import threading
 from pathlib import Path
@@ -545,21 +544,21 @@ def test_fetch_takes_both_parts(folders, publisher):
     assert class_counts(datasets.load("splice").target) == {-1: 2175, 1: 1000}
 
 
-def test_an_interruption_of_the_removal_leaves_nothing(folders, publisher, monkeypatch):
-    publisher.files["diabetes"] = diabetes_text().encode()
-    remove, calls = shutil.rmtree, []
-
-    def interrupted(path, **how):
-        calls.append(path)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-        remove(path, **how)
-
-    monkeypatch.setattr(shutil, "rmtree", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+@pytest.mark.parametrize("force", [False, True])
+def test_an_interruption_leaves_what_was_there(folders, publisher, force):
+    _, kept = folders
+    if force:
+        publisher.files["diabetes"] = diabetes_text(seed=1).encode()
         datasets.fetch("diabetes", base_url=publisher.url)
-    assert len(calls) == 2
-    assert not list(folders[1].glob(".fetch-*"))
+    before = {path: path.read_bytes() for path in kept.rglob("*") if path.is_file()}
+    publisher.files["diabetes"] = diabetes_text(seed=2).encode()
+
+    def interrupt(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        datasets.fetch("diabetes", base_url=publisher.url, force=force, progress=interrupt)
+    assert {path: path.read_bytes() for path in kept.rglob("*") if path.is_file()} == before
 
 
 def test_another_checksum_at_a_later_download(folders, publisher):

@@ -289,11 +289,7 @@ class Bench:
             assert now == before[path] or whole(out / path), (path, where)
         strays = set(out.rglob("*")) - names
         if sent == signal.SIGKILL:
-            strays = {
-                p
-                for p in strays
-                if not any(part.startswith((TEMPORARY, ".fetch-")) for part in p.parts)
-            }
+            strays = {p for p in strays if not any(part.startswith(TEMPORARY) for part in p.parts)}
         assert not strays, (strays, where)
 
     def runs_again(self, name):

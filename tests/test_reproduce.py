@@ -473,7 +473,6 @@ def test_tuning_takes_at_most_so_many_rows(count):
 
 
 def test_two_commands_do_not_write_to_one_file(tmp_path):
-    pytest.importorskip("fcntl")
     path = tmp_path / "jobs.jsonl"
     with (
         locked_store(path) as store,

@@ -16,6 +16,8 @@ __all__ = ["replacing"]
 def replacing(path: str | PathLike[str], text: bool = False) -> Iterator[Any]:
     """Yield a stream that becomes the file at `path` once the block has ended well.
 
+    Until then its file, ``stream.name``, stands beside it under another name, with its suffix.
+
     After an error or an interruption the file is as it was, and nothing is left beside it.
 
     Parameters
@@ -39,7 +41,7 @@ def replacing(path: str | PathLike[str], text: bool = False) -> Iterator[Any]:
             return
         target = Path(path).resolve()  # a link stays one
         # named before it is made: an interruption at any moment finds it to remove
-        temporary = target.with_name(f".aucmax-{secrets.token_hex(8)}")
+        temporary = target.with_name(f".aucmax-{secrets.token_hex(8)}{target.suffix}")
         try:
             with open(temporary, "x" + mode, **how) as stream:
                 yield stream

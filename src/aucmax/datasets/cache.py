@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -33,9 +32,10 @@ def cache_folder() -> Path:
 
 def digest(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal."""
+    import pooch
+
     try:
-        with open(path, "rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        return pooch.file_hash(str(path))
     except OSError as error:
         raise fault(path, f"cannot be read: {error.strerror or error}") from error
 

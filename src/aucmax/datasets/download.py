@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import secrets
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from aucmax.basics.errors import DataFileError
+from aucmax.basics.replacing import replacing
 from aucmax.datasets import cache, registry
 from aucmax.datasets.files import fault
 from aucmax.datasets.formats import parse
@@ -119,9 +117,10 @@ def _fetch_part(
 def _fetch_file(
     entry: DataSet, part: Part, url: str, path: Path, force: bool, progress: Progress | None
 ) -> Path:
-    with _scratch(path.parent) as folder:
-        arriving = folder / path.name
-        _download(url, arriving, progress)
+    with replacing(path) as stream:
+        _download(url, stream, progress)
+        stream.flush()
+        arriving = Path(stream.name)
         checksum = cache.digest(arriving)
         expected = None if force else cache.recorded(path.name)
         if expected not in (None, checksum):
@@ -130,23 +129,14 @@ def _fetch_file(
                 f"download; if the publisher replaced the file, accept it with "
                 f"datasets.fetch({entry.name!r}, force=True)"
             )
-        _check_rows(part, arriving, checksum, url)
-        os.replace(arriving, path)
+        # An error page or half a file is never kept.
+        try:
+            cache.parsed(path, checksum, lambda: parse(arriving, part))
+        except DataFileError as error:
+            what = str(error).replace(str(arriving), path.name)
+            raise DataFileError(f"{url}: what arrived is not the data set: {what}") from None
     cache.record(path.name, checksum)
     return path
-
-
-@contextlib.contextmanager
-def _scratch(parent: Path) -> Iterator[Path]:
-    """Yield a new folder that is removed again, whatever happens and when."""
-    folder = parent / f".fetch-{secrets.token_hex(8)}"  # named before it is made
-    try:
-        folder.mkdir()
-        yield folder
-        shutil.rmtree(folder, ignore_errors=True)
-    except BaseException:  # which may have come in the middle of the removal
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
 
 
 def _check_present(entry: DataSet, part: Part, path: Path) -> None:
@@ -158,16 +148,7 @@ def _check_present(entry: DataSet, part: Part, path: Path) -> None:
         cache.record(path.name, checksum)
 
 
-def _check_rows(part: Part, arriving: Path, checksum: str, url: str) -> None:
-    """Parse what arrived, so that an error page or half a file is never recorded."""
-    try:
-        cache.parsed(arriving, checksum, lambda: parse(arriving, part))
-    except DataFileError as error:
-        what = str(error).replace(str(arriving), arriving.name)
-        raise DataFileError(f"{url}: what arrived is not the data set: {what}") from None
-
-
-def _download(url: str, path: Path, progress: Progress | None) -> None:
+def _download(url: str, stream: BinaryIO, progress: Progress | None) -> None:
     import pooch
 
     bar = _Bar(progress) if progress else False
@@ -175,7 +156,7 @@ def _download(url: str, path: Path, progress: Progress | None) -> None:
     hooks = {"response": lambda response, **_: responses.append(response)}
     downloader = pooch.HTTPDownloader(progressbar=bar, chunk_size=_CHUNK_BYTES, hooks=hooks)
     try:
-        downloader(url, str(path), None)
+        downloader(url, stream, None)
     except OSError as error:  # All of requests' exceptions are.
         raise DownloadError(
             f"{url}: the download failed ({error}); try again, or put the file into the folder "

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from aucmax.basics.replacing import replacing
 
 __all__ = ["Store", "key_of", "locked_store"]
@@ -90,18 +92,13 @@ class Store:
 
 @contextlib.contextmanager
 def locked_store(path: Path, beside: Sequence[Path] = ()) -> Iterator[Store]:
-    """Yield a `Store` that no other process writes to meanwhile, where files can be locked."""
+    """Yield a `Store` that no other process writes to meanwhile."""
     try:
-        import fcntl
-    except ImportError:  # Windows has no such locks
-        yield Store(path, beside)
-        return
-    with open(path.with_name(".lock"), "w", encoding="utf-8") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise ValueError(
-                f"another command is writing to {path.parent}; wait until it ends, or name another "
-                "--output."
-            ) from None
+        held = FileLock(path.with_name(".lock")).acquire(blocking=False)
+    except Timeout:
+        raise ValueError(
+            f"another command is writing to {path.parent}; wait until it ends, or name another "
+            "--output."
+        ) from None
+    with held:
         yield Store(path, beside)
