@@ -213,7 +213,7 @@ def test_scores_on_the_screen_come_after_the_bar(rows, model):
 def test_an_interrupt_that_python_ignores_comes_again():
     code = """
 import ctypes, sys, time, _thread
-from aucmax.cli._shared import repeated_interrupt
+from aucmax.cli.errors import (repeated_interrupt)
 sys.unraisablehook = repeated_interrupt(sys.unraisablehook)
 
 @ctypes.CFUNCTYPE(None)

@@ -1,4 +1,4 @@
-"""The command line: one file per command, what they share in `_shared`.
+"""The command line: one file per command; `front` is their way to the data.
 
 Results go to stdout, progress and messages to stderr. Bad input ends every command with one line
 on stderr and exit code 2.
@@ -9,13 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
-from aucmax.cli._options import spread
-from aucmax.cli._shared import OneLineErrors, help_of, repeated_interrupt
+from aucmax.cli.common import help_of
 from aucmax.cli.compare import compare
 from aucmax.cli.cv import cv
 from aucmax.cli.datasets import datasets
 from aucmax.cli.demo import demo
+from aucmax.cli.errors import OneLineErrors, repeated_interrupt
 from aucmax.cli.evaluate import evaluate
+from aucmax.cli.options import spread
 from aucmax.cli.reproduce import reproduce
 from aucmax.cli.score import score
 from aucmax.cli.show import show

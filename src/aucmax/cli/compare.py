@@ -8,21 +8,20 @@ import numpy as np
 import typer
 
 from aucmax.basics.progress import Working
-from aucmax.cli import _compare_page
-from aucmax.cli._options import DataArgument, Learning, given_file
-from aucmax.cli._shared import (
+from aucmax.cli import compare_page
+from aucmax.cli.common import (
     Html,
     Json,
     check_html,
     counted,
     few_positives,
-    interrupted,
     listed,
     show_page,
-    tell,
     working,
 )
+from aucmax.cli.errors import interrupted, tell
 from aucmax.cli.front import LabelledRows, labelled_rows
+from aucmax.cli.options import DataArgument, Learning, given_file
 from aucmax.experiments.contestants import CONTESTANTS, Settings, contestants_named
 from aucmax.experiments.runs import (
     Measure,
@@ -137,13 +136,13 @@ def compare(
         raise ValueError(f"none of the algorithms ran; {runs[0].name}: {runs[0].error}")
     report = _report(rows, runs, reference, parts, settings, reading.scale.value)
     report["interrupted"] = stopped
-    page = _compare_page.page_of(report)
+    page = compare_page.page_of(report)
     if html is not None and not stopped:
         with working("drawing the report", as_json) as now:
-            page.sections.extend(_compare_page.figures(report, rows, runs, parts, settings, now))
+            page.sections.extend(compare_page.figures(report, rows, runs, parts, settings, now))
     show_page(page, as_json, None if stopped else html)
     if not as_json:
-        for note in _compare_page.notes(report):
+        for note in compare_page.notes(report):
             tell("warning", note)
     if stopped:
         unwritten = "" if html is None else f"; {html} was not written"

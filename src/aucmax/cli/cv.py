@@ -10,22 +10,21 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from aucmax.cli._options import DataArgument, Learning, given_file
-from aucmax.cli._shared import (
+from aucmax.cli.common import (
     Html,
     Json,
     check_folder,
     check_html,
-    command_line,
     counted,
     few_positives,
-    interrupted,
     listed,
     listed_numbers,
     show_page,
     working,
 )
+from aucmax.cli.errors import command_line, interrupted
 from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
+from aucmax.cli.options import DataArgument, Learning, given_file
 from aucmax.estimators import AUCClassifierCV
 from aucmax.estimators.folds import Pairs
 from aucmax.estimators.selection import Grid, SearchProgress, best_cell

@@ -21,16 +21,8 @@ from rich.progress import (
 from typer.core import TyperGroup
 
 from aucmax.basics.errors import DataFileError
-from aucmax.cli._shared import (
-    Json,
-    counted,
-    help_of,
-    interrupted,
-    print_json,
-    show_page,
-    tell,
-    working,
-)
+from aucmax.cli.common import Json, counted, help_of, print_json, show_page, working
+from aucmax.cli.errors import interrupted, tell
 from aucmax.datasets import DataSet, about, fetch, load, locate, names
 from aucmax.report.page import Page, ResultTable, Section
 

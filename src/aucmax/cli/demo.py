@@ -13,7 +13,8 @@ import numpy as np
 import typer
 
 from aucmax import metrics
-from aucmax.cli._shared import Html, Json, check_html, command_line, show_page, working
+from aucmax.cli.common import Html, Json, check_html, show_page, working
+from aucmax.cli.errors import command_line
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.objective.scaling import feature_factors
 from aucmax.report import curves

@@ -11,13 +11,11 @@ import numpy as np
 import typer
 
 from aucmax import metrics
-from aucmax.cli._options import Judging, given_file
-from aucmax.cli._shared import (
+from aucmax.cli.common import (
     Html,
     Json,
     check_folder,
     check_html,
-    command_line,
     counted,
     few_positives,
     load_model,
@@ -25,7 +23,9 @@ from aucmax.cli._shared import (
     show_page,
     working,
 )
+from aucmax.cli.errors import command_line
 from aucmax.cli.front import encoding_of, rows_for, two_labels_for
+from aucmax.cli.options import Judging, given_file
 from aucmax.report import curves
 from aucmax.report.figures import Figure, check_image, curves_figure
 from aucmax.report.operating import operating_points

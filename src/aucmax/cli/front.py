@@ -15,9 +15,10 @@ from sklearn.utils import Bunch
 
 from aucmax import datasets
 from aucmax.basics.checks import LARGEST
-from aucmax.cli._inputs import inputs_of
-from aucmax.cli._options import FLAGS, Judging, Learning, Reading, Scale, given_file
-from aucmax.cli._shared import counted, tell
+from aucmax.cli.common import counted
+from aucmax.cli.errors import tell
+from aucmax.cli.inputs import inputs_of
+from aucmax.cli.options import FLAGS, Judging, Learning, Reading, Scale, given_file
 from aucmax.datasets.bunch import Labels, frame
 from aucmax.datasets.obstacles import Obstacle, TableError
 from aucmax.estimators.folds import Folding

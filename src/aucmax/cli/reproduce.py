@@ -12,16 +12,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from aucmax.cli._shared import (
-    Json,
-    command_line,
-    console,
-    interrupted,
-    listed,
-    print_json,
-    tell,
-    working,
-)
+from aucmax.cli.common import Json, console, listed, print_json, working
+from aucmax.cli.errors import command_line, interrupted, tell
 
 __all__ = ["reproduce"]
 
@@ -252,7 +244,7 @@ def _announce(spec: Any, what: str, cores: int, asked: Asked) -> None:
 
 
 def _table(spec: Any, found: Sources, asked: Asked) -> dict[str, Any]:
-    from aucmax.cli._reproduce_table import plain_table
+    from aucmax.cli.reproduce_table import plain_table
     from aucmax.experiments import table_report, tables
     from aucmax.experiments.catalogue import CATALOGUE
     from aucmax.experiments.store import locked_store

@@ -12,15 +12,9 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from aucmax.basics.replacing import replacing
-from aucmax.cli._options import Reading, given_file
-from aucmax.cli._shared import (
-    check_folder,
-    counted,
-    load_model,
-    scores_of,
-    working,
-)
+from aucmax.cli.common import check_folder, counted, load_model, scores_of, working
 from aucmax.cli.front import rows_for
+from aucmax.cli.options import Reading, given_file
 
 __all__ = ["score"]
 

@@ -13,13 +13,7 @@ import typer
 
 from aucmax.basics.container import unpack
 from aucmax.basics.errors import ModelFileError
-from aucmax.cli._shared import (
-    Json,
-    counted,
-    feature_names,
-    load_model,
-    show_page,
-)
+from aucmax.cli.common import Json, counted, feature_names, load_model, show_page
 from aucmax.report.page import Page, ResultTable, Section
 
 __all__ = ["show"]

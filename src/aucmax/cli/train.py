@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from aucmax.cli._options import DataArgument, Learning, given_file
-from aucmax.cli._shared import (
+from aucmax.cli.common import (
     Json,
     check_folder,
     counted,
@@ -21,6 +20,7 @@ from aucmax.cli._shared import (
 )
 from aucmax.cli.cv import folds_of
 from aucmax.cli.front import labelled_rows, rows_described
+from aucmax.cli.options import DataArgument, Learning, given_file
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.estimators.folds import Folding
 from aucmax.files.models import save

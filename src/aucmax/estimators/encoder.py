@@ -5,9 +5,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 __all__ = ["TableEncoder"]
@@ -79,6 +76,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     # ---- inside --------------------------------------------------------------------------
 
     def _fitted(self, X: Any) -> Any:
+        from sklearn.compose import ColumnTransformer
+        from sklearn.impute import SimpleImputer
+        from sklearn.preprocessing import OneHotEncoder
+
         validate_data(self, X, reset=True, skip_check_array=True)
         names = self.feature_names_in_.tolist()
         text = [names.index(name) for name in self.text]

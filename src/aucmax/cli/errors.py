@@ -1,4 +1,4 @@
-"""What the commands share: options, errors in one line, tables, models and their scores."""
+"""Errors in one line, Ctrl-C at any moment, and the command line as it was typed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import _thread
 import contextlib
 import contextvars
 import errno
-import inspect
 import os
 import shlex
 import signal
@@ -15,75 +14,16 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
-import numpy as np
 import typer
-from rich.console import Console
 from typer.core import TyperGroup
 
-from aucmax.basics.errors import DataWarning, ModelFileError
-from aucmax.basics.progress import working
-from aucmax.cli._options import FLAGS
+from aucmax.basics.errors import DataWarning
+from aucmax.cli.options import FLAGS
 from aucmax.datasets.obstacles import TableError
-from aucmax.files import models as persist
 
-if TYPE_CHECKING:
-    from aucmax.report.page import Page
-
-__all__ = [
-    "Html",
-    "Json",
-    "OneLineErrors",
-    "check_folder",
-    "check_html",
-    "command_line",
-    "console",
-    "counted",
-    "feature_names",
-    "few_positives",
-    "help_of",
-    "interrupted",
-    "listed",
-    "listed_numbers",
-    "load_model",
-    "print_json",
-    "repeated_interrupt",
-    "scores_of",
-    "show_page",
-    "tell",
-    "working",
-]
-
-# ---- options that several commands take
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
-Html = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", help="Write a report: one .html file, self-contained."),
-]
-
-
-def help_of(command: Callable[..., None]) -> str:
-    """A command's docstring with each paragraph on one line: typer would keep the line breaks."""
-    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
-    flowing = (p if p.startswith(" ") else " ".join(p.split()) for p in paragraphs)
-    return "\n\n".join(flowing)
-
-
-def listed(text: str) -> list[str]:
-    """Words separated by commas, without the space around them."""
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def listed_numbers(text: str | None, flag: str) -> list[float] | None:
-    """Numbers separated by commas, as an option has them; None if nothing was given."""
-    try:
-        return None if text is None else [float(part) for part in listed(text)]
-    except ValueError:
-        raise ValueError(f"{flag} takes numbers separated by commas; got {text!r}.") from None
-
+__all__ = ["OneLineErrors", "command_line", "interrupted", "repeated_interrupt", "tell"]
 
 # ---- the command line as it was given
 
@@ -308,118 +248,3 @@ def _warnings_in_one_line() -> Iterator[None]:
         warnings.filterwarnings("always", "no solver takes", UserWarning)
         warnings.showwarning = show
         yield
-
-
-def check_folder(path: Path | None, *inputs: Path) -> None:
-    """Raise ValueError, before the work is done, if a result cannot be put at this path."""
-    for given in inputs:
-        if path is not None and Path(path).exists() and given.exists() and given.samefile(path):
-            raise ValueError(f"{path}: is also an input, which would be lost; name another file.")
-    if path is None:
-        return
-    if path.is_dir():
-        raise ValueError(f"{path}: this is a folder; name a file in it.")
-    if not path.parent.is_dir():
-        raise ValueError(f"{path}: there is no folder {path.parent}; make it first.")
-
-
-def check_html(path: Path | None) -> None:
-    """Raise ValueError, before the work is done, if no report can be written to this path."""
-    from aucmax.report.page import check_page
-
-    check_folder(path)
-    check_page(path)
-
-
-# ---- output
-
-_FEW = 10  # rows of a class
-
-
-def console() -> Console:
-    """A console on stdout that prints text as it is."""
-    return Console(markup=False, emoji=False, highlight=False)
-
-
-def counted(number: int, unit: str) -> str:
-    """``1 row`` or ``2,000 rows``."""
-    return f"{number:,} {unit}{'' if number == 1 else 's'}"
-
-
-def print_json(value: Any) -> None:
-    """Print JSON."""
-    from aucmax.report.page import as_json
-
-    print(as_json(value))
-
-
-def show_page(page: Page, as_json: bool, html: Path | None = None) -> None:
-    """Show what a command found: as an HTML file if one is asked for, and as JSON or on the screen.
-
-    Parameters
-    ----------
-    page : Page
-        The report.
-    as_json : bool
-        JSON instead of tables.
-    html : Path, optional
-        Where the HTML file goes.
-    """
-    from aucmax.report.page import terminal, write_page
-
-    if html is not None:
-        with working("drawing the report", as_json):
-            write_page(page, html)
-        page.data["html"] = str(html)
-    if as_json:
-        print_json(page.data)
-        return
-    screen = console()
-    terminal(page, screen)
-    for name, what in (("plot", "ROC curve drawn"), ("html", "report written")):
-        if name in page.data:
-            screen.print(f"\n{what} to {page.data[name]}", soft_wrap=True)
-
-
-def few_positives(count: int, total: int, what: str) -> None:
-    """Warn where so few rows are of a class that no AUC is sure.
-
-    Parameters
-    ----------
-    count, total : int
-        Positive rows, and all.
-    what : str
-        Which rows.
-    """
-    rarer, kind = min((count, "positive"), (total - count, "negative"))
-    if rarer < _FEW:
-        tell(
-            "warning",
-            f"only {rarer} of {counted(total, what)} {'is' if rarer == 1 else 'are'} {kind}: with "
-            f"fewer than {_FEW}, no AUC is sure, nor what is chosen by it",
-        )
-
-
-# ---- models
-
-
-def load_model(path: Path) -> Any:
-    """Read a model that gives scores for two classes."""
-    model = persist.load(path)
-    if not hasattr(model, "decision_function") or len(getattr(model, "classes_", ())) != 2:
-        raise ModelFileError(
-            f"{path}: holds a {type(model).__name__}, which does not score two classes; give a "
-            "model saved by 'aucmax train' or aucmax.save."
-        )
-    return model
-
-
-def feature_names(model: Any) -> list[str] | None:
-    """The names of the model's features, if it has them."""
-    names = getattr(model, "feature_names_in_", None)
-    return None if names is None else [str(name) for name in names]
-
-
-def scores_of(model: Any, X: Any) -> np.ndarray:
-    """Return the scores of rows in the form that the model takes."""
-    return np.asarray(model.decision_function(X), dtype=np.float64)

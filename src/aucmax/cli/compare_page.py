@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from aucmax.basics.progress import Working
-from aucmax.cli._shared import command_line, counted
+from aucmax.cli.common import counted
+from aucmax.cli.errors import command_line
 from aucmax.cli.front import LabelledRows, rows_described
 from aucmax.experiments.contestants import LOGISTIC, RIVALS, Settings
 from aucmax.experiments.runs import REFERENCE_TOL, Measure, Run, Split, course
