@@ -19,7 +19,7 @@ from pyarrow import parquet
 from scipy import sparse
 
 from aucmax.basics.errors import DataFileError
-from aucmax.datasets import find_label, read, svmlight
+from aucmax.datasets import find_label, read, readers, svmlight
 
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
@@ -713,3 +713,14 @@ print(codes)
     done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
     assert done.stdout == f"{[1] * 5}\n"
     assert done.stderr.count("DataFileError: ") == 5
+
+
+def test_a_format_is_one_entry(write, monkeypatch):
+    def semicolons(path, choice, n_features):
+        return readers.read_csv(path, ";", choice)
+
+    monkeypatch.setitem(readers.READERS, "semi", readers.Reader("semi", (".semi",), semicolons))
+    path = write("a.semi", "x;y\n1;0\n2;1\n")
+    found = read(path)
+    assert (found.data.tolist(), found.target.tolist()) == ([[1], [2]], [0, 1])
+    assert read(write("a.txt", "x;y\n1;0\n"), format="semi").feature_names == ["x"]

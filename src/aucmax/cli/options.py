@@ -19,6 +19,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from aucmax.datasets.files import Piped
+from aucmax.datasets.readers import READERS
 
 __all__ = [
     "FLAGS",
@@ -52,13 +53,7 @@ FLAGS = {
 }
 
 
-class Format(StrEnum):
-    """What a file may be."""
-
-    csv = "csv"
-    tsv = "tsv"
-    parquet = "parquet"
-    svmlight = "svmlight"
+Format = StrEnum("Format", {name: name for name in READERS})  # type: ignore[misc]
 
 
 class Scale(StrEnum):

@@ -1,11 +1,11 @@
-"""Rows and labels from files: svmlight text, CSV and Parquet."""
+"""Rows and labels from files: one `Reader` for each format."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,9 +22,8 @@ from aucmax.datasets.svmlight import read_svmlight
 from aucmax.datasets.tables import Choice, Columns, read_csv, read_parquet
 from aucmax.datasets.transforms import listing
 
-__all__ = ["find_label", "read"]
+__all__ = ["READERS", "Reader", "find_label", "read"]
 
-_FORMATS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
 _WORDS = {"true": 1, "false": 0}
 _LABELS = ("required", "optional", "none")
 # Refused at once: read as text they would fail with a puzzling first line.
@@ -135,7 +134,7 @@ def read(
             "drop, columns, text, missing and categories are lists of column names, not one string"
         )
     source = _source(path)
-    kind = _format(source, format)
+    reader = _reader(source, format)
     choice = Choice(
         target,
         labels,
@@ -145,18 +144,14 @@ def read(
         missing if isinstance(missing, bool) else tuple(missing),
         tuple(categories),
         _dates(dates),
-        _separator(sep, decimal, kind),
+        _separator(sep, decimal, reader),
         decimal,
         by_place=columns is None and n_features is not None,
         weight=weight,
         groups=groups,
         time=time,
     )
-    if kind == "svmlight":
-        _refuse_names(source, choice)
-        rows = _bunch(source, Columns(*read_svmlight(source, n_features, labels)))
-    else:
-        rows = _bunch(source, _named(source, kind, choice, n_features))
+    rows = _bunch(source, _opened(source, reader, choice, n_features))
     if positive is not None and rows.target is not None:
         rows.target = _one_positive(source, rows.target, positive)
     return rows
@@ -191,11 +186,11 @@ def _dates(dates: Any) -> bool | Mapping[str, str]:
     return dict(dates) if isinstance(dates, Mapping) else bool(dates)
 
 
-def _separator(sep: str | None, decimal: str, kind: str) -> str | None:
+def _separator(sep: str | None, decimal: str, reader: Reader) -> str | None:
     if decimal not in (".", ","):
         raise ValueError(f"decimal={decimal!r} must be '.' or ','")
-    if (sep is not None or decimal != ".") and kind not in ("csv", "tsv"):
-        raise ValueError(f"sep and decimal are for CSV files; this one is read as {kind}")
+    if (sep is not None or decimal != ".") and not reader.separated:
+        raise ValueError(f"sep and decimal are for CSV files; this one is read as {reader.name}")
     if sep is not None and (len(sep) != 1 or not sep.isascii() or sep in '"\r\n' or sep.isalnum()):
         raise ValueError(f"sep={sep!r} must be one character, such as ';' or a tab")
     if sep == decimal:
@@ -252,14 +247,14 @@ def _one_positive(path: Path, y: NDArray, positive: Any) -> NDArray[np.int64]:
     return np.where(np.asarray(y) == label, 1, -1).astype(np.int64)
 
 
-def _format(path: Path | Piped, format: str | None) -> str:
-    formats = ("svmlight", "csv", "tsv", "parquet")
+def _reader(path: Path | Piped, format: str | None) -> Reader:
+    """The reader that is asked for, else that of the file's suffix."""
     if format is not None:
-        if format not in formats:
-            raise ValueError(f"format={format!r} is not one of {', '.join(formats)}")
-        return format
+        if format not in READERS:
+            raise ValueError(f"format={format!r} is not one of {', '.join(READERS)}")
+        return READERS[format]
     if isinstance(path, Piped):
-        return "csv"
+        return READERS["csv"]
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSIONS:
         suffixes.pop()
@@ -268,11 +263,67 @@ def _format(path: Path | Piped, format: str | None) -> str:
         raise fault(
             path, f"{suffix} files are not read; convert to .csv, .tsv, .parquet or svmlight text"
         )
-    return _FORMATS.get(suffix, "svmlight")
+    known = (reader for reader in READERS.values() if suffix in reader.suffixes)
+    return next(known, READERS["svmlight"])
 
 
-def _refuse_names(path: Path, choice: Choice) -> None:
-    """svmlight text has no column names, so arguments that give some are mistakes."""
+def _opened(path: Path, reader: Reader, choice: Choice, n_features: int | None) -> Columns:
+    """What a reader finds; an error says all that stands in the way, and what would solve it."""
+
+    def columns(**more: Any) -> Columns:
+        wanted = replace(choice, **{name: _added(choice, name, more[name]) for name in more})
+        found = reader.open(path, wanted, n_features)
+        names = found.feature_names
+        if names is not None and n_features is not None and len(names) != n_features:
+            raise fault(path, f"{len(names)} feature columns where {n_features} are expected")
+        return found
+
+    try:
+        found = columns()
+    except TableError as error:
+
+        def again(remedy: dict[str, Any]) -> tuple[Bunch, Sequence[Obstacle]]:
+            found = columns(**remedy)
+            return _bunch(path, found), found.codes
+
+        raise tried(error, again) from None
+    for code in found.codes:
+        warnings.warn(f"{path}: {code.sentence()}", DataWarning, stacklevel=3)
+    return found
+
+
+def _added(choice: Choice, name: str, value: Any) -> Any:
+    """The value of a remedy; lists of columns come on top of those that were asked for."""
+    return (*getattr(choice, name), *value) if isinstance(value, list) else value
+
+
+# ---- the formats
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A format of files.
+
+    Parameters
+    ----------
+    name : str
+        As the argument ``format`` of `read` has it.
+    suffixes : tuple of str
+        How the names of its files end.
+    open : callable
+        (path, choice, n_features) to the columns that the choice wants.
+    separated : bool
+        Whether a character separates its values, so that ``sep`` and ``decimal`` apply.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    open: Callable[[Path, Choice, int | None], Columns]
+    separated: bool = False
+
+
+def _svmlight(path: Path, choice: Choice, n_features: int | None) -> Columns:
+    """svmlight text; it has no column names, so arguments that give some are mistakes."""
     if choice.columns is not None:
         names = listing(choice.columns)
         raise fault(path, f"svmlight text has no column names, but these are needed: {names}")
@@ -293,36 +344,15 @@ def _refuse_names(path: Path, choice: Choice) -> None:
     ):
         if wanted:
             raise fault(path, f"svmlight text holds finite numbers only, so {flag} does not apply")
+    return Columns(*read_svmlight(path, n_features, choice.labels))
 
 
-def _named(path: Path, kind: str, choice: Choice, n_features: int | None) -> Columns:
-    """A table; an error that says all that stands in the way, and what was tried to solve it."""
-
-    def columns(**more: Any) -> Columns:
-        wanted = replace(choice, **{name: _added(choice, name, more[name]) for name in more})
-        if kind == "parquet":
-            found = read_parquet(path, wanted)
-        else:
-            found = read_csv(path, "\t" if kind == "tsv" else ",", wanted)
-        n_found = len(found.feature_names or ())
-        if n_features is not None and n_found != n_features:
-            raise fault(path, f"{n_found} feature columns where {n_features} are expected")
-        return found
-
-    try:
-        found = columns()
-    except TableError as error:
-
-        def again(remedy: dict[str, Any]) -> tuple[Bunch, Sequence[Obstacle]]:
-            found = columns(**remedy)
-            return _bunch(path, found), found.codes
-
-        raise tried(error, again) from None
-    for code in found.codes:
-        warnings.warn(f"{path}: {code.sentence()}", DataWarning, stacklevel=3)
-    return found
-
-
-def _added(choice: Choice, name: str, value: Any) -> Any:
-    """The value of a remedy; lists of columns come on top of those that were asked for."""
-    return (*getattr(choice, name), *value) if isinstance(value, list) else value
+READERS = {
+    reader.name: reader
+    for reader in (
+        Reader("svmlight", (".svm", ".svmlight", ".libsvm"), _svmlight),
+        Reader("csv", (".csv",), lambda path, choice, _: read_csv(path, ",", choice), True),
+        Reader("tsv", (".tsv",), lambda path, choice, _: read_csv(path, "\t", choice), True),
+        Reader("parquet", (".parquet", ".pq"), lambda path, choice, _: read_parquet(path, choice)),
+    )
+}
