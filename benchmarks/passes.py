@@ -21,6 +21,11 @@ from _bench import binary, seconds
 
 import aucmax
 from aucmax import AUCClassifier, datasets, solvers
+from aucmax.objective import Objective, UnivariateObjective
+from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
+from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.problem import ANY_ROWS
+from aucmax.solvers.stochastic.core import StochasticSolver
 
 NOT_PER_ENTRY = {"opauc": "d²", "oam": "buffer × entries"}  # what a step costs, if not its entries
 WIDE = 2_000  # above so many features OPAUC keeps no d×d matrix here
@@ -45,10 +50,14 @@ def per_pass(make: Any, kind: type, X: Any, y: Any) -> float:
 def learners() -> Iterator[tuple[str, str, type, Any]]:
     """(name, penalty, class, function from a solver object to an estimator), SPAM first."""
     for kind in sorted(solvers.SOLVERS.values(), key=lambda kind: kind.name != "spam"):
-        if kind.stochastic and kind.own_loss:
+        if not issubclass(kind, StochasticSolver):
+            continue
+        if kind.own:
             yield kind.name, "l2", kind, lambda s: AUCClassifier(**SETTINGS, solver=s)
-        elif kind.stochastic:
-            for ratio, penalty in ((0.0, "l2"), (0.5, "elastic net"))[: 1 + kind.takes_l1]:
+        else:
+            for ratio, penalty in ((0.0, "l2"), (0.5, "elastic net")):
+                if kind().unfit(Objective(ANY_ROWS, LOSSES["square"], ElasticNet(1.0, ratio))):
+                    continue
                 yield (
                     kind.name,
                     penalty,
@@ -56,7 +65,10 @@ def learners() -> Iterator[tuple[str, str, type, Any]]:
                     lambda s, ratio=ratio: AUCClassifier(l1_ratio=ratio, **SETTINGS, solver=s),
                 )
     for kind in solvers.ACCURACY_SOLVERS.values():
-        for ratio, penalty in ((0.0, "l2"), (1.0, "l1"))[: 1 + kind.takes_l1]:
+        for ratio, penalty in ((0.0, "l2"), (1.0, "l1")):
+            hinge = UNIVARIATE_LOSSES["hinge"]
+            if kind().unfit(UnivariateObjective(ANY_ROWS, hinge, ElasticNet(1.0, ratio))):
+                continue
             yield (
                 kind.name,
                 penalty,
@@ -82,7 +94,7 @@ def against_spam(names: list[str], rows: int | None) -> None:
             took = per_pass(make, kind, X, y)
             ratio = took / base.setdefault(name, took)
             cells.append(f"{took * 1e3:.2f} ({ratio:.2f})")
-        per_entry = penalty == "l2" or kind.accuracy or learner == "spam"
+        per_entry = penalty == "l2" or learner in solvers.ACCURACY_SOLVERS or learner == "spam"
         cost = NOT_PER_ENTRY.get(learner, "its entries" if per_entry else "up to d")
         print(f"| {learner} | {penalty} | {cost} | {' | '.join(cells)} |", flush=True)
 

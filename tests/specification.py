@@ -1,11 +1,30 @@
-"""What every stochastic learner of the registries must satisfy, and how to make each."""
+"""What solvers say they take, what every stochastic learner must satisfy, and how to make each."""
 
 from aucmax import AUCClassifier, HingeClassifier
+from aucmax.objective import Objective, UnivariateObjective
+from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
+from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.problem import ANY_ROWS
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 
-__all__ = ["LEARNERS", "learners"]
+__all__ = ["BATCH", "LEARNERS", "STOCHASTIC", "learners", "loss_of", "takes"]
 
 _PENALTIES = {"l2": 0.0, "elastic-net": 0.5, "l1": 1.0}
+
+
+def takes(kind, loss, ratio=0.0):
+    """Whether a solver takes a loss and a share of l1; loss None is the hinge of single rows."""
+    penalty = ElasticNet(1e-3, ratio)
+    if loss is None:
+        goal = UnivariateObjective(ANY_ROWS, UNIVARIATE_LOSSES["hinge"], penalty)
+    else:
+        goal = Objective(ANY_ROWS, LOSSES[loss], penalty)
+    return kind().unfit(goal) is None
+
+
+def loss_of(kind):
+    """Return the first loss of pairs that a solver takes; None where it is for single rows."""
+    return next((loss for loss in LOSSES if takes(kind, loss)), None)
 
 
 def learners(kinds):
@@ -16,12 +35,13 @@ def learners(kinds):
     """
     made = {}
     for name, kind in kinds.items():
-        estimator = HingeClassifier if kind.accuracy else AUCClassifier
+        loss = loss_of(kind)
+        estimator = HingeClassifier if loss is None else AUCClassifier
         for penalty, ratio in _PENALTIES.items():
-            if (ratio and not kind.takes_l1) or (kind.accuracy and ratio == 0.5):
+            if not takes(kind, loss, ratio):
                 continue
             own = {"solver": kind, "alpha": 1e-3, "l1_ratio": ratio}
-            if kind.own_penalty:
+            if "alpha" in kind.own:
                 if ratio:
                     continue
                 own = {"solver": kind}
@@ -45,4 +65,5 @@ STOCHASTIC = {
     for name, kind in (SOLVERS | ACCURACY_SOLVERS).items()
     if ".stochastic." in kind.__module__
 }
+BATCH = [name for name in SOLVERS if name not in STOCHASTIC]
 LEARNERS = learners(STOCHASTIC)

@@ -24,6 +24,7 @@ from oracles.pairs import (
     l2_optimum,
     least_norm_optimum,
 )
+from specification import BATCH, STOCHASTIC, loss_of, takes
 
 TIGHT = dict(tol=1e-13, max_iter=100_000, standardize=0.0)
 # coordinate descent on the whole matrix, on the matrices of working sets, and on their columns
@@ -156,8 +157,8 @@ def given(make):
     return X, y, weight[0] if weight else None
 
 
-def loss_of(solver):
-    return SOLVERS[solver.split(" on ")[0]].losses[0]
+def loss_by(solver):
+    return loss_of(SOLVERS[solver.split(" on ")[0]])
 
 
 def tight(solver, rho=0.0):
@@ -175,7 +176,7 @@ def tight(solver, rho=0.0):
 def fit(data, alpha, rho=0.0, *, solver, **settings):
     X, y, weight = data
     settings = TIGHT | ({"tol": 1e-12} if solver == "cutting_plane" else {}) | settings
-    clf = AUCClassifier(alpha, rho, solver=solver, loss=loss_of(solver), **settings)
+    clf = AUCClassifier(alpha, rho, solver=solver, loss=loss_by(solver), **settings)
     return clf.fit(X, y, sample_weight=weight)
 
 
@@ -192,16 +193,18 @@ def close(got, expected, tol=1e-8):
 @pytest.mark.parametrize("alpha", [1e-3, 1.0])
 @each_gamma
 def test_l2_optimum_is_that_of_the_pairs(make, solver, alpha, gamma, named):
-    data, loss = given(make), loss_of(solver)
+    data, loss = given(make), loss_by(solver)
     pairs = Pairs(*data, gamma=gamma)
     tol, rounding = tight(solver), 1e-13
     clf = fit(data, alpha, solver=named(solver), standardize=gamma, tol=tol)
     w = pairs.from_features(clf.coef_[0])
     assert clf.solver_ == solver.split()[0]
-    assert pairs.optimality(w, alpha, 0.0, loss) <= (1e-7 if LOSSES[loss].smooth else 1e-8)
+    assert pairs.optimality(w, alpha, 0.0, loss) <= (
+        1e-8 if LOSSES[loss].kind == "kinked" else 1e-7
+    )
     assert clf.objective_ == pytest.approx(pairs.objective(w, alpha, 0.0, loss), rel=1e-10)
     assert clf.optimality_ <= tol + rounding
-    if LOSSES[loss].smooth:
+    if LOSSES[loss].kind != "kinked":
         optimum = l2_optimum(pairs, alpha, loss)
         tol = 1e-8 if solver == "exact" else 2e-7
         close(w, optimum, tol)
@@ -217,7 +220,7 @@ def test_l2_optimum_is_that_of_the_pairs(make, solver, alpha, gamma, named):
 @pytest.mark.parametrize("penalty", [(0.02, 1.0), (0.05, 0.5), (0.3, 0.1)], ids=str)
 @each_gamma
 def test_elastic_net_optimum_is_that_of_the_pairs(make, solver, penalty, gamma, named):
-    data, loss = given(make), loss_of(solver)
+    data, loss = given(make), loss_by(solver)
     pairs = Pairs(*data, gamma=gamma)
     tol = tight(solver, penalty[1])
     clf = fit(data, *penalty, solver=named(solver), standardize=gamma, tol=tol)
@@ -424,10 +427,10 @@ each_solve = pytest.mark.parametrize(("solver", "penalty"), SOLVED)
 
 
 def test_every_batch_solver_is_held_to_the_invariances():
-    batch = {name for name, kind in SOLVERS.items() if not kind.stochastic}
+    batch = set(BATCH)
     assert batch == {solver.split()[0] for solver, _ in SOLVED}
-    assert all(len(kind.losses) == 1 for kind in SOLVERS.values())
-    with_l1 = {name for name in batch if SOLVERS[name].takes_l1}
+    assert all(sum(takes(SOLVERS[name], loss) for loss in LOSSES) == 1 for name in batch)
+    with_l1 = {name for name in batch if takes(SOLVERS[name], loss_of(SOLVERS[name]), 0.5)}
     assert with_l1 == {solver.split()[0] for solver, penalty in SOLVED if penalty != "l2"}
 
 
@@ -554,7 +557,7 @@ def test_value_gradient_and_optimality_anywhere(make, gamma, loss):
     pairs = Pairs(X, y, weight, gamma=gamma)
     rng = np.random.RandomState(0)
     problems = [MemoryProblem(as_rows(X), sign, weight).scaled(gamma)]
-    if LOSSES[loss].quadratic:
+    if LOSSES[loss].kind == "quadratic":
         problems.append(MomentsProblem(ClassMoments.from_data(X, sign, weight), gamma))
     zero = np.zeros(X.shape[1])
     for rho in (0.0, 0.5, 1.0):
@@ -568,7 +571,7 @@ def test_value_gradient_and_optimality_anywhere(make, gamma, loss):
             close(objective.data_product(w, v), pairs.hessian(w, loss) @ v)
             for at in (w, zero):
                 gap = objective.gap(*objective.data_term(at), at)
-                if LOSSES[loss].smooth:
+                if LOSSES[loss].kind != "kinked":
                     expected = pairs.gap(at, 0.2, rho, loss)
                     assert gap == pytest.approx(expected, rel=1e-6, abs=1e-13)
                 else:  # it says how low J may be, at most
@@ -612,7 +615,7 @@ def test_a_warm_start_at_the_optimum_takes_one_look(monkeypatch):
     monkeypatch.setattr(krylov, "_WORK", 0)  # a preconditioner from all rows needs one look anyway
     X, y = many_rows()
     for solver in ("conjugate_gradient", "coordinate_descent", "newton"):
-        settings = dict(loss=loss_of(solver), warm_start=True, tol=1e-8)
+        settings = dict(loss=loss_by(solver), warm_start=True, tol=1e-8)
         clf = AUCClassifier(0.1, solver=solver, **settings).fit(X, y)
         assert clf.n_iter_ > 1
         clf.fit(X, y)
@@ -693,8 +696,8 @@ def test_bit_for_bit_the_same_whatever_the_threads(solver, large, threads, named
     for count in (1, 2, 2):
         threads(count)
         clf = AUCClassifier(
-            1e-3, rho, loss=loss_of(solver), solver=name, standardize=0.5, random_state=0,
-            max_iter=3 if SOLVERS[name].stochastic else 500,
+            1e-3, rho, loss=loss_by(solver), solver=name, standardize=0.5, random_state=0,
+            max_iter=3 if name in STOCHASTIC else 500,
         )  # fmt: skip
         coefs.append(clf.fit(*large).coef_)
     np.testing.assert_array_equal(coefs[0], coefs[1])
@@ -720,7 +723,7 @@ def test_bit_for_bit_the_same_whatever_the_threads(solver, large, threads, named
 def test_a_solvers_own_limits_are_checked(kind, settings, message):
     X, y, _ = given(balanced)
     with pytest.raises(ValueError, match=message.format(kind.__name__)):
-        AUCClassifier(loss=kind.losses[0], solver=kind(**settings)).fit(X, y)
+        AUCClassifier(loss=loss_of(kind), solver=kind(**settings)).fit(X, y)
     if kind is ConjugateGradient:
         problem = MemoryProblem(as_rows(X), y.astype(float))
         with pytest.raises(ValueError, match=message.format(kind.__name__)):

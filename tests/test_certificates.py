@@ -32,6 +32,7 @@ from oracles.optimum import optimum, program
 from oracles.pairs import Pairs, elastic_net_optimum, l2_optimum
 from oracles.solam import constrained_optimum
 from real_data import each_set
+from specification import loss_of, takes
 
 FACTOR = 10.0  # how far the truth may be above what is reported
 ROUNDING = 1e-10
@@ -364,7 +365,7 @@ LEARNERS = {
 def test_stochastic_solvers_report_the_true_measure(name, make):
     X, y = make(200)
     alpha = 1e-4 * half_spread(X, y.astype(float))
-    for rho in (0.0, 0.5) if LEARNERS[name].takes_l1 else (0.0,):
+    for rho in (0.0, 0.5) if takes(LEARNERS[name], loss_of(LEARNERS[name]), 0.5) else (0.0,):
         clf = ended(LEARNERS[name], X, y, alpha, rho, max_iter=100)
         true = share_left(clf.objective_, optimum(X, y, "square", alpha, rho)[0])
         if true < 1.0:

@@ -35,6 +35,7 @@ from aucmax.report import curves
 from aucmax.report.figures import curves_figure
 from aucmax.report.text import auc_text, difference_text, interval_text, p_text, p_words
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
+from specification import loss_of
 
 NAMES = ["height", "weight", "age"]
 
@@ -408,7 +409,7 @@ def test_show_by_effect(files, model, good, bad):
 @pytest.mark.parametrize(
     "fitted",
     [
-        *(AUCClassifier(solver=name, loss=kind.losses[0]) for name, kind in SOLVERS.items()),
+        *(AUCClassifier(solver=name, loss=loss_of(kind)) for name, kind in SOLVERS.items()),
         *(HingeClassifier(solver=name, l1_ratio=0) for name in ACCURACY_SOLVERS),
         AUCClassifier(solver=solvers.Exact(covariance="diagonal")),
         AUCClassifier(solver=solvers.Exact(covariance="frequent_directions", rank=2)),

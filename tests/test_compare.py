@@ -3,6 +3,7 @@
 import functools
 import json
 import re
+from html import unescape
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from aucmax import AUCClassifier, metrics
 from aucmax.experiments.contestants import CONTESTANTS, Settings
 from aucmax.experiments.paired import resampled_test
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
+from specification import takes
 
 
 @pytest.fixture
@@ -161,18 +163,18 @@ def test_everything_runs_by_default_but_misfits(data, run, report):
     entries = by_name(result)
     assert list(entries) == list(CONTESTANTS)
     for name, kind in SOLVERS.items():
-        fits = "square" in kind.losses or kind.own_loss
+        fits = takes(kind, "square")
         assert entries[name]["status"] == ("done" if fits else "unfit")
-        assert (entries[name].get("gap") is not None) == (fits and not kind.own_loss)
+        assert (entries[name].get("gap") is not None) == (fits and not kind.own)
     for name in (*ACCURACY_SOLVERS, "tuned", "logistic", "least_squares"):
         assert entries[name]["status"] == "done"
         assert entries[name]["gap"] is None
-    assert entries["newton"]["error"] == "for loss squared_hinge only"
+    assert entries["newton"]["error"] == "takes loss='squared_hinge' only"
     code, out, err = run("compare", data, "--splits", 2, "--l1-ratio", 0.5, "--solvers",
                          "exact,coordinate_descent")  # fmt: skip
     assert (code, err) == (0, "")
     assert out.count("exact") == 1  # said once
-    assert "Left out: exact (for l1-ratio 0 only)." in out
+    assert "Left out: exact (takes l1_ratio=0 only)." in out
     hinge = by_name(report(data, "--splits", 2, "--loss", "squared_hinge", "--solvers",
                            "newton,logistic"))  # fmt: skip
     assert hinge["newton"]["gap"] == pytest.approx(0, abs=1e-6)
@@ -291,7 +293,7 @@ def test_the_page_has_it_all(data, report, splits):
         if entry["status"] == "done":
             assert f">{entry['auc']:.4f}<" in text
     assert text.count("<figure") == 3
-    assert "Left out: newton (for loss squared_hinge only)." in text
+    assert "Left out: newton (takes loss='squared_hinge' only)." in unescape(text)
     assert ("one standard deviation" in text) == (splits > 1)
     assert "rows.csv: 300 rows, 4 features" in text
 

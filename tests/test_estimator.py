@@ -42,18 +42,18 @@ from aucmax.solvers import (
 )
 from aucmax.solvers.batch import krylov
 from aucmax.statistics.diagonal import DiagonalMoments
+from specification import STOCHASTIC, loss_of
 
-BATCH = [name for name, kind in SOLVERS.items() if not kind.stochastic]
-STOCHASTIC = [name for name, kind in SOLVERS.items() if kind.stochastic]
+LEARNING = [name for name in SOLVERS if name in STOCHASTIC]
 
 
 def make(name, **settings):
-    return AUCClassifier(solver=name, loss=SOLVERS[name].losses[0], random_state=0, **settings)
+    return AUCClassifier(solver=name, loss=loss_of(SOLVERS[name]), random_state=0, **settings)
 
 
 def no_weight_equivalence(estimator):
     """The sample-weight equivalence checks, for stochastic solvers, with the reason."""
-    if estimator.solver not in STOCHASTIC:
+    if estimator.solver not in LEARNING:
         return {}
     reason = "a row of weight 2 is one longer step, a repeated row is two steps"
     return {
@@ -63,7 +63,7 @@ def no_weight_equivalence(estimator):
 
 
 @parametrize_with_checks(
-    [AUCClassifier(solver=name, loss=kind.losses[0]) for name, kind in SOLVERS.items()]
+    [AUCClassifier(solver=name, loss=loss_of(kind)) for name, kind in SOLVERS.items()]
     + [AUCClassifier(), AUCClassifier(loss="squared_hinge")]
     + [AUCClassifier(l1_ratio=0.5), AUCClassifier(standardize=1.0)],
     expected_failed_checks=no_weight_equivalence,
@@ -311,7 +311,7 @@ class TestAttributes:
             clf = AUCClassifier(solver=solver, random_state=0).fit(X, y)
         assert np.all(np.isfinite(clf.coef_))
 
-    @pytest.mark.parametrize("name", STOCHASTIC)
+    @pytest.mark.parametrize("name", LEARNING)
     def test_same_seed_same_bits(self, name):
         X, y = problem()
         a, b, c = (AUCClassifier(solver=name, random_state=s).fit(X, y).coef_ for s in (0, 0, 1))
@@ -381,7 +381,7 @@ class TestStreams:
         clf.partial_fit(X, y, sample_weight=np.zeros(len(y)))
         assert np.array_equal(clf.coef_, before)
 
-    @pytest.mark.parametrize("name", [n for n in STOCHASTIC if not SOLVERS[n].own_loss])
+    @pytest.mark.parametrize("name", [n for n in LEARNING if not SOLVERS[n].own])
     def test_steps_go_on_and_improve(self, name):
         X, y = problem(n=2000)
         best = AUCClassifier(alpha=1e-3).fit(X, y)
@@ -395,7 +395,7 @@ class TestStreams:
 
     def test_stochastic_fit_hands_over_to_partial_fit(self):
         X, y = problem(n=400)
-        for name in STOCHASTIC:
+        for name in LEARNING:
             clf = AUCClassifier(solver=name, random_state=0).fit(X, y)
             near = clf.coef_.copy()
             clf.partial_fit(X[:20], y[:20])
@@ -542,8 +542,8 @@ class TestBadInput:
     def test_numbers_too_large_or_too_small(self, solver, standardize, form):
         """They would give coefficients of zero, or none that are finite, without a word."""
         X, y = problem(n=40)
-        own = {} if SOLVERS[solver].own_penalty else {"standardize": standardize}
-        clf = AUCClassifier(solver=solver, loss=SOLVERS[solver].losses[0], max_iter=3, **own)
+        own = {} if "alpha" in SOLVERS[solver].own else {"standardize": standardize}
+        clf = AUCClassifier(solver=solver, loss=loss_of(SOLVERS[solver]), max_iter=3, **own)
         large = form(X * [1, 1, -1e160, 1, 1])
         bad(lambda: clf.fit(large, y), "the values of feature 2 reach .*e.160, too large to")
         bad(lambda: clf.fit(form(X * 1e-200), y), "are at most .*e-200, too small to compute with")
@@ -565,7 +565,7 @@ class TestBadInput:
         X, y = problem(n=40)
         X = form(X)
         if solver in SOLVERS:
-            clf = AUCClassifier(solver=solver, loss=SOLVERS[solver].losses[0], max_iter=3)
+            clf = AUCClassifier(solver=solver, loss=loss_of(SOLVERS[solver]), max_iter=3)
         else:
             clf = HingeClassifier(solver=solver, l1_ratio=0.0, max_iter=3)
         one = np.ones(40)

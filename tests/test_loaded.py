@@ -19,6 +19,7 @@ from aucmax.files import models
 from aucmax.solvers import ACCURACY_SOLVERS, OAM, SOLVERS, Exact
 from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.frequent_directions import FrequentDirections
+from specification import loss_of
 
 
 def rows(n=80, d=4, seed=0):
@@ -189,8 +190,8 @@ STOCHASTIC = [
 
 
 def streamed(estimator, kind, X, y):
-    own = {"loss": kind.losses[0]} if estimator is AUCClassifier else {}
-    penalty = {} if kind.own_penalty else {"alpha": 1e-3, "l1_ratio": 0.0}
+    own = {"loss": loss_of(kind)} if estimator is AUCClassifier else {}
+    penalty = {} if "alpha" in kind.own else {"alpha": 1e-3, "l1_ratio": 0.0}
     return estimator(**penalty, solver=kind(), random_state=0, max_iter=2, **own).fit(X, y)
 
 

@@ -31,7 +31,7 @@ from aucmax.solvers.certificate import Certificate
 class Partitioned(Problem):
     """Rows in several parts, of which no whole is ever made: plain NumPy behind the verbs."""
 
-    has_rows = True
+    offers = frozenset({"moments", "products", "rows"})
     knows_moments = False
     factor = None
 

@@ -127,7 +127,7 @@ def _legend(report: dict[str, Any]) -> list[str]:
     other = [
         name
         for name in ran
-        if name in ACCURACY_SOLVERS or (name in SOLVERS and SOLVERS[name].own_loss)
+        if name in ACCURACY_SOLVERS or (name in SOLVERS and SOLVERS[name].own)
     ]
     if other:
         lines.append(f"With an objective of their own: {', '.join(other)}.")

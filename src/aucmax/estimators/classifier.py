@@ -12,10 +12,19 @@ from aucmax.estimators._solved import SolvedScorer
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import ElasticNet
-from aucmax.objective.problem import MemoryProblem, MomentsProblem, Problem
+from aucmax.objective.problem import (
+    ANY_MOMENTS,
+    ANY_ROWS,
+    ANY_SKETCH,
+    MemoryProblem,
+    MomentsProblem,
+    Problem,
+)
 from aucmax.objective.scaling import midpoint_intercept
 from aucmax.rows import as_rows
 from aucmax.solvers import SOLVERS, Exact, Solver, get_solver
+from aucmax.solvers.auto import pick
+from aucmax.solvers.stochastic.core import StochasticSolver
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.moments import ClassMoments
 
@@ -153,7 +162,7 @@ class AUCClassifier(SolvedScorer):
     def _scaling(self) -> float:
         if not _is_auto(self.standardize):
             return float(self.standardize)
-        batch = _is_auto(self.solver) or not get_solver(self.solver).stochastic
+        batch = _is_auto(self.solver) or not isinstance(get_solver(self.solver), StochasticSolver)
         return 0.5 if batch else 0.0
 
     # ---- fitting -------------------------------------------------------------------------
@@ -167,18 +176,15 @@ class AUCClassifier(SolvedScorer):
             Of exactly two classes, both with weight. The last two are for ``solver="exact"``,
             which "auto" takes.
         """
-        penalty, solver = self._settings(rows=False)
         if not isinstance(moments, ClassStatistics):
             raise ValueError(
                 f"moments must be a ClassMoments; got {type(moments).__name__}. "
                 "Make them with ClassMoments.from_data(X, y)."
             )
-        exact = penalty.l1 == 0.0 and (solver is None or isinstance(solver, Exact))
-        if not (exact or moments.has_covariances):
-            raise ValueError(
-                f"{type(moments).__name__} is for solver='exact' and l1_ratio=0; other solvers "
-                "and an l1 penalty need ClassMoments."
-            )
+        if moments.has_covariances:
+            penalty, solver = self._settings(ANY_MOMENTS, "class moments alone")
+        else:
+            penalty, solver = self._settings(ANY_SKETCH, type(moments).__name__)
         if len(moments.classes) != 2 or moments.counts.min() <= 0:
             counts = dict(zip(moments.classes.tolist(), moments.counts.tolist(), strict=True))
             raise ValueError(
@@ -197,7 +203,7 @@ class AUCClassifier(SolvedScorer):
         return self
 
     def _takes_parts(self) -> bool:
-        if self.loss == "square" or self._own_loss():
+        if self.loss == "square" or self._learns():
             return True
         raise AttributeError(
             f"loss={self.loss!r} has no partial_fit: it needs all rows at once; use loss='square'."
@@ -272,10 +278,12 @@ class AUCClassifier(SolvedScorer):
         known = problem.known
         return {} if known is None else {"moments_": self._named(known.relabelled(self.classes_))}
 
-    def _settings(self, rows: bool = True) -> tuple[ElasticNet, Solver | None]:
-        """Check the settings, and that loss, penalty and solver go together.
+    def _settings(
+        self, problem: Problem = ANY_ROWS, given: str = ""
+    ) -> tuple[ElasticNet, Solver | None]:
+        """Check the settings, and that loss, penalty, solver and data go together.
 
-        Returns the penalty and the solver, None for "auto".
+        Returns the penalty and the solver, None for "auto". ``given`` names data without rows.
         """
         number(self.alpha, "alpha")
         number(self.l1_ratio, "l1_ratio", high=1.0)
@@ -287,32 +295,39 @@ class AUCClassifier(SolvedScorer):
             names = ", ".join(map(repr, LOSSES))
             raise ValueError(f"loss must be one of {names}; got {self.loss!r}.")
         penalty = ElasticNet(self.alpha, self.l1_ratio)
-
-        def fit_together(kind: Solver | type[Solver]) -> bool:
-            loss = self.loss in kind.losses or (kind.own_loss and self.loss == "square")
-            takes = loss and (kind.takes_l1 or penalty.l1 == 0.0)
-            return takes and (rows or not kind.needs_rows)
-
-        fits = [name for name, k in SOLVERS.items() if self.loss in k.losses and fit_together(k)]
         solver = None if _is_auto(self.solver) else get_solver(self.solver)
-        if solver is not None and solver.own_penalty:
+        if solver is not None and "alpha" in solver.own:
             self._no_penalty(solver)
-        if solver is None and fits:
-            return penalty, None
-        if solver is None or not fit_together(solver):
-            who = (
-                "no solver takes" if solver is None else f"the solver {solver.name!r} does not take"
-            )
-            what = f"loss={self.loss!r} with l1_ratio={self.l1_ratio!r}"
-            if not rows and (solver is None or solver.needs_rows):
-                what = f"class moments alone, which hold no rows, for loss={self.loss!r}"
-            if fits:
-                raise ValueError(f"{who} {what}; these do: {', '.join(map(repr, fits))}.")
-            raise ValueError(
-                f"{who} {what}; use loss='square', which takes every penalty and class moments, or "
-                "'squared_hinge', which takes every penalty, or l1_ratio=0 and rows."
-            )
+        self._check_fit(solver, penalty, problem, given)
         return penalty, solver
+
+    def _check_fit(
+        self, solver: Solver | None, penalty: ElasticNet, problem: Problem, given: str
+    ) -> None:
+        """Raise ValueError, naming solvers that fit, unless the solver takes what is asked."""
+        goal = self._objective(problem, penalty)
+        if solver is None:
+            if pick(goal) is not None:
+                return
+            who, why = "no solver takes", ""
+        else:
+            reason = solver.unfit(goal)
+            if reason is None:
+                return
+            who, why = f"the solver {solver.name!r} does not take", f": it {reason}"
+        what = f"loss={self.loss!r} with l1_ratio={self.l1_ratio!r}"
+        if given and (solver is None or solver.unfit(self._objective(ANY_ROWS, penalty)) is None):
+            what = f"{given} for {what}"
+        fits = [
+            name for name, kind in SOLVERS.items() if not kind.own and kind().unfit(goal) is None
+        ]
+        instead = (
+            f"these do: {', '.join(map(repr, fits))}"
+            if fits
+            else "use loss='square', which takes every penalty and class moments, or "
+            "'squared_hinge', which takes every penalty, or l1_ratio=0 and rows"
+        )
+        raise ValueError(f"{who} {what}{why}; {instead}.")
 
     def _accumulated(
         self,
@@ -324,8 +339,9 @@ class AUCClassifier(SolvedScorer):
         solver: Solver | None,
     ) -> dict[str, Any]:
         """Return what a batch `partial_fit` changes: the moments, and the fit to them."""
-        if solver is not None and solver.needs_rows:
-            raise ValueError(f"the solver {solver.name!r} has no partial_fit.")
+        goal = self._objective(ANY_MOMENTS, penalty)
+        if solver is not None and (reason := solver.unfit(goal)):
+            raise ValueError(f"the solver {solver.name!r} has no partial_fit: it {reason}.")
         d = self.n_features_in_
         empty = solver.empty(classes) if isinstance(solver, Exact) else ClassMoments(classes)
         self._check_size(empty, d)
@@ -338,13 +354,15 @@ class AUCClassifier(SolvedScorer):
             fitted = self._blank(d, "exact" if solver is None else solver.name)
         return {**fitted, "moments_": moments}
 
-    def _own_loss(self) -> bool:
-        """Whether the solver brings the loss that is named, and so goes on with more rows."""
+    def _learns(self) -> bool:
+        """Whether the solver goes on with more rows by steps, and takes the loss that is named."""
         try:
             solver = get_solver(self.solver)
         except ValueError:  # "auto", or no solver at all, which is told when it is used
             return False
-        return solver.own_loss and self.loss in solver.losses
+        if not isinstance(solver, StochasticSolver) or self.loss not in LOSSES:
+            return False
+        return solver.unfit(self._objective(ANY_ROWS, ElasticNet(0.0))) is None
 
     def _no_penalty(self, solver: Solver) -> None:
         """Raise if a penalty is set beside a solver that brings its own."""
@@ -353,11 +371,12 @@ class AUCClassifier(SolvedScorer):
             if getattr(self, name) != getattr(defaults, name):
                 given.append(f"{name}={getattr(self, name)!r}")
         if given:
+            setting = solver.own["alpha"]
             raise ValueError(
-                f"the solver {solver.name!r} has {solver.penalty_setting} in place of a penalty "
+                f"the solver {solver.name!r} has {setting} in place of a penalty "
                 f"and takes no {' or '.join(given)}: leave alpha at {defaults.alpha:g} and "
                 f"l1_ratio at {defaults.l1_ratio:g}, and set "
-                f"solver=solvers.{type(solver).__name__}({solver.penalty_setting}=…)."
+                f"solver=solvers.{type(solver).__name__}({setting}=…)."
             )
 
     def _check_size(self, empty: ClassStatistics, d: int) -> None:

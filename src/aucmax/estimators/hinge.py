@@ -10,7 +10,7 @@ from aucmax.estimators._solved import SolvedScorer
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import UNIVARIATE_LOSSES
 from aucmax.objective.penalties import ElasticNet
-from aucmax.objective.problem import Problem
+from aucmax.objective.problem import ANY_ROWS, Problem
 from aucmax.solvers import ACCURACY_SOLVERS, Solver, get_solver
 
 __all__ = ["HingeClassifier"]
@@ -135,18 +135,24 @@ class HingeClassifier(SolvedScorer):
         number(self.tol, "tol", open_low=True)
         number(self.max_iter, "max_iter", low=1, whole=True)
         solver = get_solver(self.solver, ACCURACY_SOLVERS)
-        fits = [name for name, kind in ACCURACY_SOLVERS.items() if kind.takes_l1]
+        l1, penalty = ElasticNet(self.alpha, 1.0), ElasticNet(self.alpha, self.l1_ratio)
+        fits = [
+            name
+            for name, kind in ACCURACY_SOLVERS.items()
+            if kind().unfit(self._objective(ANY_ROWS, l1)) is None
+        ]
         these = f"l1_ratio=1 goes with {', '.join(map(repr, fits))}, l1_ratio=0 with every solver"
         if self.l1_ratio not in (0, 1):
             raise ValueError(
                 f"l1_ratio must be 0 (l2) or 1 (l1) in HingeClassifier; got {self.l1_ratio!r}: "
                 f"{these}."
             )
-        if self.l1_ratio == 1 and not solver.takes_l1:
+        reason = solver.unfit(self._objective(ANY_ROWS, penalty))
+        if reason is not None:
             raise ValueError(
-                f"the solver {solver.name!r} takes l1_ratio=0 only; got {self.l1_ratio!r}: {these}."
+                f"the solver {solver.name!r} {reason}; got l1_ratio={self.l1_ratio!r}: {these}."
             )
-        return ElasticNet(self.alpha, self.l1_ratio), solver
+        return penalty, solver
 
     def _objective(self, problem: Problem, penalty: ElasticNet) -> Objective:
         return UnivariateObjective(problem, UNIVARIATE_LOSSES["hinge"], penalty)

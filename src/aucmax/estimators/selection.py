@@ -22,11 +22,11 @@ from aucmax.metrics.levels import area, levels_of
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import ElasticNet
-from aucmax.objective.problem import MemoryProblem, MomentsProblem, Problem
+from aucmax.objective.problem import ANY_ROWS, MemoryProblem, MomentsProblem, Problem
 from aucmax.rows import Rows, n_features, take_rows
 from aucmax.rows.products import scores
-from aucmax.solvers import SOLVERS, ConjugateGradient, Exact, Monitor, Run
-from aucmax.solvers.auto import FEW_FEATURES, choose
+from aucmax.solvers import ConjugateGradient, Exact, Monitor, Run
+from aucmax.solvers.auto import FEW_FEATURES, choose, pick
 from aucmax.statistics.moments import ClassMoments
 
 __all__ = [
@@ -124,10 +124,7 @@ class SearchProgress(NamedTuple):
 
 def takes(loss: str, l1_ratio: float) -> bool:
     """Tell whether a batch solver minimises this loss with this share of l1."""
-    return any(
-        loss in kind.losses and not kind.stochastic and (kind.takes_l1 or l1_ratio == 0.0)
-        for kind in SOLVERS.values()
-    )
+    return pick(Objective(ANY_ROWS, LOSSES[loss], ElasticNet(1.0, l1_ratio))) is not None
 
 
 def alpha_grid(problem: Problem, gamma: float) -> np.ndarray:

@@ -5,6 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
+from aucmax.objective import Objective, UnivariateObjective
+from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
+from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.problem import ANY_ROWS
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 
 __all__ = ["CONTESTANTS", "LOGISTIC", "TUNED", "Settings", "contestants_named"]
@@ -35,7 +39,7 @@ class Settings:
 
     def on_objective(self, name: str) -> bool:
         """Tell whether this one minimises the objective of the setting, and not its own."""
-        return name in SOLVERS and not SOLVERS[name].own_loss
+        return name in SOLVERS and not SOLVERS[name].own
 
     def model(self, name: str, **other: Any) -> Any:
         """Return the estimator for a name; "auto" is the solver that fits."""
@@ -45,18 +49,11 @@ class Settings:
             from aucmax.estimators import HingeClassifier
 
             return HingeClassifier(self.alpha, self.l1_ratio, solver=name, **settings)
-        settings["solver"] = name
-        if name != "auto" and SOLVERS[name].own_loss:
-            if SOLVERS[name].own_penalty:
-                return AUCClassifier(standardize=self.standardize, **settings)
-            return AUCClassifier(self.alpha, standardize=self.standardize, **settings)
-        return AUCClassifier(
-            self.alpha,
-            self.l1_ratio,
-            loss=self.loss,
-            standardize=self.standardize,
-            **settings,
-        )
+        own = SOLVERS[name].own if name in SOLVERS else {}
+        for what in ("alpha", "l1_ratio", "loss"):
+            if what not in own:
+                settings[what] = getattr(self, what)
+        return AUCClassifier(solver=name, standardize=self.standardize, **settings)
 
     def estimator(self, name: str, folds: Any = 5) -> Any:
         """Return the estimator for one of `CONTESTANTS`; those that tune do so on the folds."""
@@ -91,25 +88,15 @@ class Settings:
         """Return what a solver takes where that is not this objective, else None."""
         if name in RIVALS:
             return None
-        l1 = self.alpha * self.l1_ratio > 0
+        penalty = ElasticNet(self.alpha, self.l1_ratio)
         if name in ACCURACY_SOLVERS:
             if self.standardize > 0:
-                return "for standardize 0 only"
-            if self.l1_ratio > 0 and not ACCURACY_SOLVERS[name].takes_l1:
-                return "for l1-ratio 0 only"
-            if 0 < self.l1_ratio < 1:
-                return "for l1-ratio 0 or 1 only"
-            return None
+                return "takes standardize=0 only"
+            hinge = UnivariateObjective(ANY_ROWS, UNIVARIATE_LOSSES["hinge"], penalty)
+            return ACCURACY_SOLVERS[name]().unfit(hinge)
         kind = SOLVERS[name]
-        if kind.own_loss:
-            if l1 and not kind.own_penalty:
-                return "for l1-ratio 0 only"
-            return None
-        if self.loss not in kind.losses:
-            return f"for loss {' or '.join(kind.losses)} only"
-        if l1 and not kind.takes_l1:
-            return "for l1-ratio 0 only"
-        return None
+        loss = LOSSES["square" if "loss" in kind.own else self.loss]
+        return kind().unfit(Objective(ANY_ROWS, loss, penalty))
 
 
 def contestants_named(names: Sequence[str]) -> list[str]:

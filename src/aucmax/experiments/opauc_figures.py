@@ -51,7 +51,7 @@ def _methods(d: int) -> dict[str, Any]:
 
 def _model(solver: Any, **settings: Any) -> AUCClassifier:
     """A solver at the figures' α, unless it has a penalty of its own."""
-    alpha: dict[str, Any] = {} if solver.own_penalty else {"alpha": ALPHA}
+    alpha: dict[str, Any] = {} if "alpha" in solver.own else {"alpha": ALPHA}
     return AUCClassifier(**alpha, solver=solver, **settings)
 
 

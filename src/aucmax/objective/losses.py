@@ -9,7 +9,7 @@ margin t = y z.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import expit
@@ -21,6 +21,7 @@ __all__ = [
     "UNIVARIATE_LOSSES",
     "Exponential",
     "Hinge",
+    "Kind",
     "LogisticLoss",
     "PairSum",
     "PairwiseLoss",
@@ -33,6 +34,10 @@ __all__ = [
     "UnivariateHinge",
     "UnivariateLoss",
 ]
+
+
+# "quadratic" and "piecewise quadratic" losses are (1 − t)² wherever they are not 0
+Kind = Literal["quadratic", "piecewise quadratic", "smooth", "kinked"]
 
 
 class PairSum(Protocol):
@@ -60,9 +65,7 @@ class PairwiseLoss:
     """
 
     name: ClassVar[str]
-    quadratic: ClassVar[bool] = False
-    smooth: ClassVar[bool] = True
-    squares: ClassVar[bool] = False  # ℓ is (1 − t)² wherever it is not 0
+    kind: ClassVar[Kind] = "smooth"
 
     def point(self, t: np.ndarray) -> np.ndarray:
         """Return ℓ(t)."""
@@ -99,7 +102,7 @@ class Square(PairwiseLoss):
     """
 
     name = "square"
-    quadratic = squares = True
+    kind = "quadratic"
 
     def point(self, t: np.ndarray) -> np.ndarray:
         return (1.0 - t) ** 2
@@ -151,7 +154,7 @@ class SquaredHinge(PairwiseLoss):
     """
 
     name = "squared_hinge"
-    squares = True
+    kind = "piecewise quadratic"
 
     def point(self, t: np.ndarray) -> np.ndarray:
         return np.maximum(1.0 - t, 0.0) ** 2
@@ -206,7 +209,7 @@ class Hinge(PairwiseLoss):
     """
 
     name = "hinge"
-    smooth = False
+    kind = "kinked"
 
     def point(self, t: np.ndarray) -> np.ndarray:
         return np.maximum(1.0 - t, 0.0)
@@ -320,9 +323,7 @@ class UnivariateLoss:
     """ℓ at the margins t = y w·x of single rows; ℓ(0) is 1 except for the logistic loss."""
 
     name: ClassVar[str]
-    quadratic: ClassVar[bool] = False
-    smooth: ClassVar[bool] = True
-    squares: ClassVar[bool] = False  # ℓ is (1 − t)² wherever it is not 0
+    kind: ClassVar[Kind] = "smooth"
     bend: ClassVar[float] = 1.0  # ℓ″(0), or where ℓ bends at all
 
     def point(self, t: np.ndarray) -> np.ndarray:
@@ -392,7 +393,7 @@ class SquareMargin(UnivariateLoss):
     """ℓ(t) = (1 − t)²."""
 
     name = "square"
-    squares = True
+    kind = "quadratic"
     bend = 2.0
 
     def point(self, t: np.ndarray) -> np.ndarray:
@@ -425,7 +426,7 @@ class UnivariateHinge(UnivariateLoss):
     """ℓ(t) = max(0, 1 − t); the derivative at the kink t = 1 is taken as 0."""
 
     name = "hinge"
-    smooth = False
+    kind = "kinked"
 
     def point(self, t: np.ndarray) -> np.ndarray:
         return np.maximum(1.0 - t, 0.0)

@@ -44,6 +44,11 @@ class Objective:
     at_zero = 0.5  # J(0): every pair has t = 0
     translates = True  # J is the same for rows that are all moved by the same vector
 
+    @property
+    def by_moments(self) -> bool:
+        """Whether the class moments say all about the data term."""
+        return self.loss.kind == "quadratic"
+
     def __init__(self, problem: Problem, loss: PairwiseLoss, penalty: ElasticNet) -> None:
         self.problem, self.loss, self.penalty = problem, loss, penalty
 
@@ -66,7 +71,7 @@ class Objective:
     def data_term(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the data term of J at w and its gradient (d,), in one pass or from moments."""
         problem = self.problem
-        if self.loss.quadratic:
+        if self.by_moments:
             gap = 1.0 - dot(problem.delta, w)
             hw = problem.within_product(w)
             return 0.5 * gap * gap + 0.5 * dot(w, hw), hw - gap * problem.delta
@@ -85,7 +90,7 @@ class Objective:
     def data_product(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the data term's second derivative at w times v, shape (d,)."""
         problem = self.problem
-        if self.loss.quadratic:
+        if self.by_moments:
             return problem.within_product(v) + problem.delta * dot(problem.delta, v)
         return problem.adjoint(self.at(problem.scores(w)).product(problem.scores(v)))
 
@@ -109,9 +114,9 @@ class Objective:
         total = value + self.penalty.value(w)
         if not np.isfinite(total):
             return np.inf
-        if not self.loss.smooth:
+        if self.loss.kind == "kinked":
             lower = max(map(self.bound, self.slopes(self.problem.scores(w), _WIDTHS)))
-        elif self.loss.squares:
+        elif self.loss.kind != "smooth":
             slope = 2.0 * value - dot(gradient, w)
             lower = self.penalty.dual_value(slope, -gradient, value)
         else:
@@ -189,7 +194,7 @@ class UnivariateObjective(Objective):
         Give both classes half of the weight.
     """
 
-    translates = False
+    translates = by_moments = False
     loss: UnivariateLoss  # type: ignore[assignment]
 
     def __init__(

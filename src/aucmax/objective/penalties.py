@@ -28,6 +28,11 @@ class ElasticNet:
 
     name = "elastic_net"
 
+    @property
+    def differentiable(self) -> bool:
+        """Whether it has a gradient everywhere; if not, solvers that take it ask for `prox`."""
+        return self.l1 == 0.0
+
     def __init__(self, alpha: float, l1_ratio: float = 0.5) -> None:
         self.alpha, self.l1_ratio = float(alpha), float(l1_ratio)
         self.l2 = self.alpha * (1.0 - self.l1_ratio)
@@ -144,6 +149,7 @@ class L2Ball(L2):
     """
 
     name = "l2_ball"
+    differentiable = False
 
     def __init__(self, alpha: float, radius: float) -> None:
         super().__init__(alpha)

@@ -6,7 +6,7 @@ questions a solver asks; a solver that needs rows says so, and nothing else tell
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,7 +27,19 @@ from aucmax.rows import (
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.moments import ClassMoments
 
-__all__ = ["Batch", "Columns", "MemoryProblem", "MomentsProblem", "Problem"]
+__all__ = [
+    "ANY_MOMENTS",
+    "ANY_ROWS",
+    "ANY_SKETCH",
+    "Batch",
+    "Columns",
+    "MemoryProblem",
+    "MomentsProblem",
+    "Problem",
+]
+
+
+Offer = Literal["moments", "products", "rows"]
 
 
 class Batch(NamedTuple):
@@ -65,8 +77,9 @@ class Problem:
         Weight of each class; only their ratio enters the maths.
     factor : ndarray of shape (d,), or None
         Solver coordinates are the features multiplied by this.
-    has_rows : bool
-        Whether `scores`, `adjoint`, `product`, `pairs`, `margins`, `columns` and `batches` answer.
+    offers : frozenset of {"moments", "products", "rows"}
+        What it answers beside means and spreads: `moments` and `within`; `scores`, `adjoint`,
+        `product`, `pairs`, `margins` and `columns`; `batches`.
     """
 
     n_features: int
@@ -74,7 +87,7 @@ class Problem:
     n_pos: float
     n_neg: float
     factor: np.ndarray | None
-    has_rows: bool
+    offers: frozenset[Offer]
 
     @property
     def p(self) -> float:
@@ -232,6 +245,19 @@ class Problem:
         return np.divide(coef, self.factor, out=np.zeros_like(coef), where=self.factor > 0)
 
 
+class _Any(Problem):
+    """Data that are not there yet: to ask a solver whether it takes what they will offer."""
+
+    n_features, factor, knows_moments = 0, None, False
+
+    def __init__(self, *offers: Offer) -> None:
+        self.offers = frozenset(offers)
+
+
+ANY_ROWS = _Any("moments", "products", "rows")
+ANY_MOMENTS, ANY_SKETCH = _Any("moments"), _Any()
+
+
 class MomentsProblem(Problem):
     """A problem of which only statistics of the classes are known.
 
@@ -243,10 +269,9 @@ class MomentsProblem(Problem):
         `standardize`.
     """
 
-    has_rows = False
-
     def __init__(self, known: ClassStatistics, gamma: float = 0.0) -> None:
         self._known = known
+        self.offers = frozenset({"moments"} if known.has_covariances else ())
         self.n_features = known.n_features
         self.n_pos, self.n_neg = known.n_pos, known.n_neg
         self.factor = feature_factors(self.spread(), gamma)
@@ -305,7 +330,7 @@ class MemoryProblem(Problem):
         Those of the rows, with these weights, where they are known.
     """
 
-    has_rows = True
+    offers = frozenset({"moments", "products", "rows"})
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """The solvers, one file per published algorithm, and the registry that names them."""
 
-from aucmax.solvers.base import Monitor, Progress, Result, Run, Solver
+from aucmax.solvers.base import Monitor, Progress, Result, Run, Solver, lacking
 from aucmax.solvers.batch.conjugate_gradient import ConjugateGradient
 from aucmax.solvers.batch.coordinate_descent import CoordinateDescent
 from aucmax.solvers.batch.cutting_plane import CuttingPlane
@@ -41,6 +41,7 @@ __all__ = [
     "Solver",
     "UnivariateSGD",
     "get_solver",
+    "lacking",
 ]
 
 SOLVERS: dict[str, type[Solver]] = {
@@ -84,7 +85,7 @@ def get_solver(solver: str | Solver, registry: dict[str, type[Solver]] | None = 
     accuracy = registry is ACCURACY_SOLVERS
     own, other = (ACCURACY_SOLVERS, SOLVERS) if accuracy else (SOLVERS, ACCURACY_SOLVERS)
     if isinstance(solver, Solver):
-        if solver.accuracy == accuracy:
+        if solver.name not in other:
             return solver
         name: str | None = solver.name
     elif isinstance(solver, str):

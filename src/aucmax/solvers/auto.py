@@ -8,27 +8,27 @@ from aucmax.solvers.batch.cutting_plane import CuttingPlane
 from aucmax.solvers.batch.exact import Exact
 from aucmax.solvers.batch.newton import Newton
 
-__all__ = ["FEW_FEATURES", "choose"]
+__all__ = ["FEW_FEATURES", "choose", "pick"]
 
 FEW_FEATURES = 1500  # up to here one d×d factorisation beats the passes of an iteration
 
 
-def choose(objective: Objective) -> Solver:
-    """Return the first batch solver that fits the objective.
+def pick(objective: Objective) -> Solver | None:
+    """Return the first batch solver that takes the objective, None if none does.
 
-    The squared hinge needs Newton's method, the hinge cutting planes, the square loss with an l1
-    part coordinate descent; otherwise the exact solution where the d×d matrix is small or already
-    there, and conjugate gradient elsewhere.
+    For the square loss and an l2 penalty that is the exact solution where the d×d matrix is small
+    or already there, and conjugate gradient elsewhere.
     """
     problem = objective.problem
-    if objective.loss.name == "squared_hinge":
-        return Newton()
-    if objective.loss.name == "hinge":
-        return CuttingPlane()
-    if not objective.loss.quadratic:
+    few = problem.knows_moments or problem.n_features <= FEW_FEATURES
+    first = Exact if few or "products" not in problem.offers else ConjugateGradient
+    solvers = (kind() for kind in (first, CoordinateDescent, Newton, CuttingPlane))
+    return next((solver for solver in solvers if solver.unfit(objective) is None), None)
+
+
+def choose(objective: Objective) -> Solver:
+    """Return `pick`'s solver; raise ValueError where there is none."""
+    solver = pick(objective)
+    if solver is None:
         raise ValueError(f"solver='auto' knows none for loss={objective.loss.name!r}; name one.")
-    if objective.penalty.l1 > 0.0:
-        return CoordinateDescent()
-    if not problem.has_rows or problem.knows_moments or problem.n_features <= FEW_FEATURES:
-        return Exact()
-    return ConjugateGradient()
+    return solver

@@ -6,7 +6,7 @@ objective and returns a `Result`; it never changes the solver.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,8 +15,14 @@ from sklearn.base import BaseEstimator
 
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
+from aucmax.objective.losses import (
+    LOSSES,
+    UNIVARIATE_LOSSES,
+    PairwiseLoss,
+    UnivariateLoss,
+)
 
-__all__ = ["HISTORY_DTYPE", "Monitor", "Progress", "Result", "Run", "Solver"]
+__all__ = ["HISTORY_DTYPE", "Monitor", "Progress", "Result", "Run", "Solver", "lacking"]
 
 HISTORY_DTYPE = np.dtype(
     [("passes", "f8"), ("seconds", "f8"), ("objective", "f8"), ("optimality", "f8")]
@@ -155,46 +161,37 @@ _TWO_VALUED = ("average", "centered", "project", "safeguard")  # of any solver's
 
 
 class Solver(BaseEstimator):
-    """Base of all solvers: a class says what it can do, an object holds its settings.
+    """Base of all solvers: an object holds its settings, `unfit` says what it cannot do.
 
     Attributes
     ----------
     name : str
         The name by which an estimator finds it.
-    losses : tuple of str
-        Pairwise losses it minimises.
-    takes_l1 : bool
-        Whether it handles an l1 part of the penalty.
-    needs_rows : bool
-        Whether class moments alone are not enough for it.
-    stochastic : bool
-        Whether it takes a step per row and can go on with more rows.
-    own_loss : bool
-        Whether it brings its own loss; the estimator's then stays at its default or names one of
-        ``losses``.
-    own_penalty : bool
-        Whether it brings its own penalty; the estimator's then stays at its default.
-    accuracy : bool
-        Whether it minimises a mean over single rows for `HingeClassifier`, not one over pairs.
-    penalty_setting : str
-        The setting that stands in place of the estimator's penalty, where it brings its own.
+    own : dict
+        Which of the estimator's settings it has its own of, each with the setting's name here;
+        the estimator's then stay at their defaults.
     """
 
     name: ClassVar[str]
-    losses: ClassVar[tuple[str, ...]] = ("square",)
-    takes_l1: ClassVar[bool] = False
-    needs_rows: ClassVar[bool] = False
-    stochastic: ClassVar[bool] = False
-    own_loss: ClassVar[bool] = False
-    accuracy: ClassVar[bool] = False
-    own_penalty: ClassVar[bool] = False
-    penalty_setting: ClassVar[str] = ""
+    own: ClassVar[Mapping[str, str]] = {}
 
     def check(self) -> None:
         """Raise ValueError for a two-valued setting that is neither True nor False."""
         for name, value in self.get_params(deep=False).items():
             if name in _TWO_VALUED and not isinstance(value, (bool, np.bool_)):
                 raise ValueError(f"{name} must be True or False; got {value!r}.")
+
+    def unfit(self, objective: Objective) -> str | None:
+        """Return what this solver takes or needs where that is not this objective, else None.
+
+        The answer goes on from "the solver …": "takes l1_ratio=0 only". Most ask `lacking`.
+
+        Parameters
+        ----------
+        objective : Objective
+            As the estimator's settings make it; its problem may be `ANY_ROWS`.
+        """
+        raise NotImplementedError
 
     def own_objective(self, objective: Objective) -> Objective:
         """Return what this solver minimises when the estimator asks for ``objective``.
@@ -232,3 +229,38 @@ class Solver(BaseEstimator):
             if value is not None:
                 own[name] = number(value, f"{name} of {type(self).__name__}", **limits)
         return replace(run, **own)
+
+
+def lacking(
+    objective: Objective,
+    *,
+    loss: Collection[str],
+    single: bool = False,
+    differentiable: bool = False,
+    data: Collection[str] | None = ("moments", "products"),
+) -> str | None:
+    """Return which of a solver's needs an objective does not meet, else None.
+
+    Parameters
+    ----------
+    objective : Objective
+    loss : kinds of losses
+        The loss must be of one of them.
+    single : bool
+        It must be a loss of single rows, not of pairs.
+    differentiable : bool
+        The penalty must have a gradient everywhere.
+    data : of {"moments", "products", "rows"}, optional
+        The problem must offer one of them.
+    """
+    losses: Mapping[str, PairwiseLoss | UnivariateLoss] = UNIVARIATE_LOSSES if single else LOSSES
+    if isinstance(objective.loss, UnivariateLoss) != single:
+        return f"belongs to {'HingeClassifier' if single else 'AUCClassifier'}"
+    if objective.loss.kind not in loss:
+        names = [repr(name) for name, other in losses.items() if other.kind in loss]
+        return f"takes loss={' or '.join(names)} only"
+    if differentiable and not objective.penalty.differentiable:
+        return "takes l1_ratio=0 only"
+    if data is not None and objective.problem.offers.isdisjoint(data):
+        return "needs rows" + (" or ClassMoments" if "moments" in data else "")
+    return None

@@ -38,7 +38,7 @@ class Certificate:
 
     def __init__(self, objective: Objective) -> None:
         self.objective = objective.apart()  # what a fit knows must not depend on who watches it
-        self._efforts = list(_TOLS if objective.loss.smooth else _WIDTHS)
+        self._efforts = list(_WIDTHS if objective.loss.kind == "kinked" else _TOLS)
         self._near: np.ndarray | None = None  # the minimiser for the last width
         self._lowest, self._slack = 0.0, np.inf  # below J*, and how far at most
 
@@ -58,7 +58,7 @@ class Certificate:
 
     def _sharpen(self, sharpness: float, products: int) -> None:
         penalty = self.objective.penalty
-        if not self.objective.loss.smooth:
+        if self.objective.loss.kind == "kinked":
             lowest, slack = self._minimum_of_hinge(sharpness, products)
         elif isinstance(penalty, L2Ball):
             lowest, slack = self._minimum_on_ball(penalty, sharpness, products)
@@ -134,6 +134,7 @@ def _batch_solver(objective: Objective) -> Solver:
     if not objective.translates:
         return Newton()
     problem = objective.problem
-    if objective.loss.quadratic and objective.penalty.l1 == 0.0 and not problem.knows_moments:
+    square = objective.by_moments and objective.penalty.differentiable
+    if square and not problem.knows_moments:
         return ConjugateGradient()  # a rough answer costs it a few passes
     return choose(objective)

@@ -19,7 +19,7 @@ from aucmax.objective.penalties import L2
 from aucmax.objective.problem import Problem
 from aucmax.rows import compiled
 from aucmax.rows.products import dot
-from aucmax.solvers.base import Monitor, Result, Run, Solver
+from aucmax.solvers.base import Monitor, Result, Run, Solver, lacking
 from aucmax.solvers.batch.krylov import (
     BELOW,
     LOOKS,
@@ -65,6 +65,9 @@ class ConjugateGradient(Solver):
     def __init__(self, tol: float | None = None, max_iter: int | None = None) -> None:
         self.tol = tol
         self.max_iter = max_iter
+
+    def unfit(self, objective: Objective) -> str | None:
+        return lacking(objective, loss=("quadratic",), differentiable=True)
 
     def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
         run = self.settled(run)

@@ -17,7 +17,7 @@ from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import Columns, Problem
 from aucmax.rows import compiled
-from aucmax.solvers.base import Result, Run, Solver
+from aucmax.solvers.base import Result, Run, Solver, lacking
 from aucmax.solvers.batch.krylov import minimise
 
 __all__ = ["CoordinateDescent"]
@@ -57,11 +57,13 @@ class CoordinateDescent(Solver):
     """
 
     name = "coordinate_descent"
-    takes_l1 = True
 
     def __init__(self, tol: float | None = None, max_iter: int | None = None) -> None:
         self.tol = tol
         self.max_iter = max_iter
+
+    def unfit(self, objective: Objective) -> str | None:
+        return lacking(objective, loss=("quadratic",))
 
     def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
         run = self.settled(run)

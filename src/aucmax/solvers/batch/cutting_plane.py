@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from aucmax.objective import Objective
 from aucmax.rows.products import dot
-from aucmax.solvers.base import Result, Run, Solver
+from aucmax.solvers.base import Result, Run, Solver, lacking
 
 __all__ = ["CuttingPlane"]
 
@@ -58,12 +58,13 @@ class CuttingPlane(Solver):
     """
 
     name = "cutting_plane"
-    losses = ("hinge",)
-    needs_rows = True
 
     def __init__(self, tol: float | None = None, max_iter: int | None = None) -> None:
         self.tol = tol
         self.max_iter = max_iter
+
+    def unfit(self, objective: Objective) -> str | None:
+        return lacking(objective, loss=("kinked",), differentiable=True, data=("products",))
 
     def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
         run = self.settled(run)

@@ -16,7 +16,7 @@ from aucmax.objective.losses import Square
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import Problem
 from aucmax.rows.products import dot
-from aucmax.solvers.base import Result, Run, Solver
+from aucmax.solvers.base import Result, Run, Solver, lacking
 from aucmax.solvers.batch.krylov import Product
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
@@ -64,6 +64,9 @@ class Exact(Solver):
         self.covariance = covariance
         self.rank = rank
 
+    def unfit(self, objective: Objective) -> str | None:
+        return lacking(objective, loss=("quadratic",), differentiable=True, data=None)
+
     def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
         problem, empty = objective.problem, self.empty([-1.0, 1.0])
         if empty.has_covariances:
@@ -107,7 +110,8 @@ class Exact(Solver):
 
     def _check_memory(self, problem: Problem) -> None:
         size = 2 * problem.n_features**2 * 8
-        if problem.has_rows and not problem.knows_moments and size > self.max_moment_bytes:
+        known = problem.knows_moments or "products" not in problem.offers
+        if size > self.max_moment_bytes and not known:
             raise ValueError(
                 f"the solver 'exact' keeps two d×d covariances, {size / 1e9:.1f} GB for "
                 f"{problem.n_features} features, more than Exact.max_moment_bytes "

@@ -208,7 +208,7 @@ def preconditioner(objective: Objective, alpha: float) -> Preconditioner:
         return Preconditioner(lambda v: v, alpha, np.ones(problem.n_features))
     curvature = np.where(curvature > 0.0, curvature, float(curvature.max()))
     units = np.sqrt(curvature)
-    if problem.n_features <= _SMALL and (problem.has_rows or problem.knows_moments):
+    if problem.n_features <= _SMALL and "moments" in problem.offers:
         matrix = _correlations(objective, alpha)
         solve = _inverse(matrix)
         if solve is not None:

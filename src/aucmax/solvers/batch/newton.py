@@ -13,7 +13,7 @@ import numpy as np
 
 from aucmax.objective import Objective
 from aucmax.objective.losses import PairSum
-from aucmax.solvers.base import Result, Run, Solver
+from aucmax.solvers.base import Result, Run, Solver, lacking
 from aucmax.solvers.batch.krylov import Solved, minimise, preconditioner
 from aucmax.solvers.batch.proximal_newton import proximal_newton
 
@@ -56,13 +56,13 @@ class Newton(Solver):
     """
 
     name = "newton"
-    losses = ("squared_hinge",)
-    takes_l1 = True
-    needs_rows = True
 
     def __init__(self, tol: float | None = None, max_iter: int | None = None) -> None:
         self.tol = tol
         self.max_iter = max_iter
+
+    def unfit(self, objective: Objective) -> str | None:
+        return lacking(objective, loss=("piecewise quadratic", "smooth"), data=("products",))
 
     def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
         run = self.settled(run)

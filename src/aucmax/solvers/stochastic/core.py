@@ -13,7 +13,7 @@ from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import Rows
-from aucmax.solvers.base import Result, Run, Solver
+from aucmax.solvers.base import Result, Run, Solver, lacking
 
 __all__ = ["ORDERS", "Sampler", "StochasticSolver"]
 
@@ -54,14 +54,26 @@ class StochasticSolver(Solver):
     Subclasses hold ``n_epochs`` (or their own name for it) and ``order`` among their settings.
     """
 
-    takes_l1 = True
-    needs_rows = True
-    stochastic = True
+    losses: ClassVar[tuple[str, ...]] = ("square",)
+    takes_l1: ClassVar[bool] = True
+    accuracy: ClassVar[bool] = False
     # how far above J(0), as a share of it, the end may lie before that is called divergence
     slack: ClassVar[float] = 1e-3
     # which setting to lower, or to raise, when it diverges
     step_setting: ClassVar[str] = "step_size"
     step_remedy: ClassVar[str] = "lower"
+
+    def unfit(self, objective: Objective) -> str | None:
+        kinds = ["quadratic"] * (not self.accuracy) + ["kinked"] * ("hinge" in self.losses)
+        if self.accuracy and self.takes_l1 and objective.penalty.l1_ratio not in (0, 1):
+            return "takes l1_ratio=0 or 1 only"
+        return lacking(
+            objective,
+            loss=kinds,
+            single=self.accuracy,
+            differentiable=not self.takes_l1 and "alpha" not in self.own,
+            data=("rows",),
+        )
 
     def epochs(
         self,

@@ -16,7 +16,7 @@ in the gradient update all pairs are taken at the same w,
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -85,9 +85,7 @@ class OAM(StochasticSolver):
     name = "oam"
     losses = ("hinge",)
     takes_l1 = False
-    own_loss = True
-    own_penalty = True
-    penalty_setting = "C"
+    own: ClassVar = {"loss": "the pairwise hinge", "alpha": "C", "l1_ratio": "C"}
     step_setting = "C"
     slack = 0.1
 

@@ -10,7 +10,7 @@ exp(−t), (1 − t)² or log(1 + exp(−t)).
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -75,7 +75,7 @@ class UnivariateSGD(StochasticSolver):
 
     name = "univariate"
     takes_l1 = False
-    own_loss = True
+    own: ClassVar = {"loss": "loss"}
     slack = 0.02
 
     def __init__(
