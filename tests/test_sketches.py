@@ -779,7 +779,7 @@ def test_a_sketch_is_for_the_exact_solver(kind):
         AUCClassifier(l1_ratio=0.5),
         AUCClassifier(solver="coordinate_descent"),
     ):
-        with pytest.raises(ValueError, match=f"{kind.__name__} is for solver='exact'"):
+        with pytest.raises(ValueError, match=rf"takes? {kind.__name__} for .*('exact'|l1_ratio=0)"):
             clf.fit_moments(sketch)
     with pytest.raises(ValueError, match="exactly two classes, each with weight"):
         AUCClassifier().fit_moments(made(kind).update(X, np.arange(60) % 3))

@@ -125,9 +125,7 @@ def _legend(report: dict[str, Any]) -> list[str]:
     ]
     ran = [entry["name"] for entry in report["solvers"] if entry["status"] == "done"]
     other = [
-        name
-        for name in ran
-        if name in ACCURACY_SOLVERS or (name in SOLVERS and SOLVERS[name].own)
+        name for name in ran if name in ACCURACY_SOLVERS or (name in SOLVERS and SOLVERS[name].own)
     ]
     if other:
         lines.append(f"With an objective of their own: {', '.join(other)}.")

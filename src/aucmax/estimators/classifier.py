@@ -182,7 +182,9 @@ class AUCClassifier(SolvedScorer):
                 "Make them with ClassMoments.from_data(X, y)."
             )
         if moments.has_covariances:
-            penalty, solver = self._settings(ANY_MOMENTS, "class moments alone")
+            penalty, solver = self._settings(
+                ANY_MOMENTS, "class moments alone, which hold no rows,"
+            )
         else:
             penalty, solver = self._settings(ANY_SKETCH, type(moments).__name__)
         if len(moments.classes) != 2 or moments.counts.min() <= 0:
@@ -324,8 +326,8 @@ class AUCClassifier(SolvedScorer):
         instead = (
             f"these do: {', '.join(map(repr, fits))}"
             if fits
-            else "use loss='square', which takes every penalty and class moments, or "
-            "'squared_hinge', which takes every penalty, or l1_ratio=0 and rows"
+            else "use loss='square' (every penalty, from rows or ClassMoments; l1_ratio=0 from "
+            "sketches), 'squared_hinge' (every penalty, from rows) or 'hinge' (l1_ratio=0, rows)"
         )
         raise ValueError(f"{who} {what}{why}; {instead}.")
 
