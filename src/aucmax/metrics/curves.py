@@ -34,14 +34,8 @@ def roc_curve(
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Labels: numbers, booleans or strings.
-    score : array-like of shape (n,)
-        Scores, higher for rows held to be positive. Infinite scores rank first or last.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows, zero or more; rows of weight zero are left out.
-    pos_label : label, optional
-        The positive label; all others are negative. By default the larger of the two labels.
+    y, score, sample_weight, pos_label
+        As for `roc_auc`.
 
     Returns
     -------
@@ -89,14 +83,8 @@ def precision_recall_curve(
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Labels: numbers, booleans or strings.
-    score : array-like of shape (n,)
-        Scores, higher for rows held to be positive. Infinite scores rank first or last.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows, zero or more; rows of weight zero are left out.
-    pos_label : label, optional
-        The positive label; all others are negative. By default the larger of the two labels.
+    y, score, sample_weight, pos_label
+        As for `roc_auc`.
 
     Returns
     -------

@@ -102,14 +102,10 @@ def auc_interval(
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Labels: numbers, booleans or strings.
-    score : array-like of shape (n,)
-        Scores, higher for rows held to be positive. Infinite scores rank first or last.
+    y, score, pos_label
+        As for `roc_auc`.
     confidence : float, default=0.95
         Wanted coverage of the two-sided interval, above 0 and below 1.
-    pos_label : label, optional
-        The positive label; all others are negative. By default the larger of the two labels.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows, zero or more: how much each row counts, not how often it was seen.
 
@@ -223,16 +219,10 @@ def auc_test(
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Labels: numbers, booleans or strings.
-    score_a : array-like of shape (n,)
-        Scores of the first scorer. Infinite scores rank first or last.
-    score_b : array-like of shape (n,)
-        Scores of the second scorer for the same rows, in the same order.
-    pos_label : label, optional
-        The positive label; all others are negative. By default the larger of the two labels.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows, zero or more: how much each row counts, not how often it was seen.
+    y, pos_label, sample_weight
+        As for `auc_interval`.
+    score_a, score_b : array-like of shape (n,)
+        Scores of the two scorers for the same rows, in the same order.
 
     Returns
     -------
@@ -304,18 +294,10 @@ def auc_difference(
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Labels: numbers, booleans or strings.
-    score_a : array-like of shape (n,)
-        Scores of the first scorer. Infinite scores rank first or last.
-    score_b : array-like of shape (n,)
-        Scores of the second scorer for the same rows, in the same order.
+    y, score_a, score_b, pos_label, sample_weight
+        As for `auc_test`.
     confidence : float
         Coverage of the interval, above 0 and below 1.
-    pos_label : label, optional
-        The positive label; all others are negative. By default the larger of the two labels.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows, zero or more: how much each row counts, not how often it was seen.
 
     Returns
     -------

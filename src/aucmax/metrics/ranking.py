@@ -83,16 +83,10 @@ def partial_auc(
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Labels: numbers, booleans or strings.
-    score : array-like of shape (n,)
-        Scores, higher for rows held to be positive. Infinite scores rank first or last.
+    y, score, sample_weight, pos_label
+        As for `roc_auc`.
     max_fpr : float
         Largest false-positive rate that counts, above 0 and at most 1.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows, zero or more; rows of weight zero are left out.
-    pos_label : label, optional
-        The positive label; all others are negative. By default the larger of the two labels.
 
     Returns
     -------
@@ -148,14 +142,8 @@ def average_precision(
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Labels: numbers, booleans or strings.
-    score : array-like of shape (n,)
-        Scores, higher for rows held to be positive. Infinite scores rank first or last.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows, zero or more; rows of weight zero are left out.
-    pos_label : label, optional
-        The positive label; all others are negative. By default the larger of the two labels.
+    y, score, sample_weight, pos_label
+        As for `roc_auc`.
 
     Returns
     -------
@@ -201,16 +189,10 @@ def precision_at_k(
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Labels: numbers, booleans or strings.
-    score : array-like of shape (n,)
-        Scores, higher for rows held to be positive. Infinite scores rank first or last.
+    y, score, sample_weight, pos_label
+        As for `roc_auc`.
     k : int
         Number of rows looked at, from 1 to the number of rows of non-zero weight.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows, zero or more; rows of weight zero are left out.
-    pos_label : label, optional
-        The positive label; all others are negative. By default the larger of the two labels.
 
     Returns
     -------
@@ -260,16 +242,10 @@ def recall_at_fpr(
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Labels: numbers, booleans or strings.
-    score : array-like of shape (n,)
-        Scores, higher for rows held to be positive. Infinite scores rank first or last.
+    y, score, sample_weight, pos_label
+        As for `roc_auc`.
     max_fpr : float
         Largest false-positive rate allowed, from 0 to 1.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows, zero or more; rows of weight zero are left out.
-    pos_label : label, optional
-        The positive label; all others are negative. By default the larger of the two labels.
 
     Returns
     -------
