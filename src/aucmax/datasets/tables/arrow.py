@@ -43,6 +43,10 @@ class Source:
     typed: bool = True  # the file says what is text; otherwise Arrow took it for text
     padded: Callable[[list[str]], set[str]] = lambda names: set()  # columns such as 00501
 
+    def first(self, rows: NDArray[np.bool_]) -> int | str:
+        """Where the first of some rows stands."""
+        return self.place(int(np.argmax(rows)))
+
 
 class Native:
     """A file as Arrow reads it by itself, and whether 0x is in it, which Arrow takes for a number.

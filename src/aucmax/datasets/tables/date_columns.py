@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from aucmax.datasets.dates import EXAMPLES, ISO, day_number, days_of_arrow, forms_of
 from aucmax.datasets.obstacles import Obstacle
 from aucmax.datasets.tables.arrow import Source
-from aucmax.datasets.tables.choice import Choice
-from aucmax.datasets.tables.text import MOSTLY, NEARLY_ALL, NO_NUMBER, Feature, left_out
+from aucmax.datasets.tables.choice import MOSTLY, NEARLY_ALL, NO_NUMBER, Choice, Feature, left_out
 
 if TYPE_CHECKING:
     import pyarrow as pa

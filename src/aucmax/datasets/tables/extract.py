@@ -12,10 +12,9 @@ from aucmax.datasets.codes import doubts
 from aucmax.datasets.files import fault
 from aucmax.datasets.obstacles import Obstacle, TableError
 from aucmax.datasets.tables.arrow import Source
-from aucmax.datasets.tables.aside import groups_of, times_of, weights_of
 from aucmax.datasets.tables.choice import Choice, Columns
 from aucmax.datasets.tables.features import feature
-from aucmax.datasets.tables.labels import labels_of
+from aucmax.datasets.tables.labels import groups_of, labels_of, times_of, weights_of
 
 __all__ = ["extract"]
 

@@ -10,17 +10,16 @@ from numpy.typing import NDArray
 
 from aucmax.datasets.obstacles import Obstacle
 from aucmax.datasets.tables.arrow import Source, decoded, floats, is_numeric, is_text, stripped
-from aucmax.datasets.tables.choice import Choice
-from aucmax.datasets.tables.date_columns import dates_in_text, days_of, typed_dates
-from aucmax.datasets.tables.text import (
+from aucmax.datasets.tables.choice import (
     MOSTLY,
     NEARLY_ALL,
     NO_NUMBER,
     NO_WORD,
+    Choice,
     Feature,
     left_out,
-    words_of,
 )
+from aucmax.datasets.tables.date_columns import dates_in_text, days_of, typed_dates
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +43,7 @@ def feature(source: Source, name: str, choice: Choice) -> Feature:
     if column.null_count == len(column):
         return _gaps_only(name, len(column), named, choice)
     if named:
-        return _checked(source, name, words_of(name, column, choice), choice)
+        return _checked(source, name, _words(name, column, choice), choice)
     if types.is_temporal(column.type):
         return _checked(source, name, typed_dates(name, column, choice), choice)
     if is_numeric(column.type) and name not in choice.date_forms:
@@ -79,7 +78,7 @@ def _missing(source: Source, name: str, gaps: NDArray[np.bool_], choice: Choice)
     else:
         hint = f"fill it in (or let --impute do so), or leave the column {left_out(name)}"
         remedy = {"missing": True}
-    return Obstacle(name, what, hint, source.place(int(np.argmax(gaps))), remedy)
+    return Obstacle(name, what, hint, source.first(gaps), remedy)
 
 
 def _empty(name: str, choice: Choice) -> Obstacle:
@@ -140,7 +139,7 @@ def _of_text(source: Source, name: str, column: pa.ChunkedArray, choice: Choice)
     if choice.text is not True:
         what = f"column {name!r} holds {words[strange[0]]!r}, which is not a number"
         raise _text_obstacle(name, what, words, source.place(strange[0]))
-    return words_of(name, column, choice)
+    return _words(name, column, choice)
 
 
 def _identifies(name: str, different: int, known: int, word: str) -> Obstacle:
@@ -207,3 +206,20 @@ def _check_decimal(
         what = f"column {name!r} holds {found[0]!r}, with a decimal comma"
         hint = "say so (--decimal ,), or write numbers with a decimal point"
         raise Obstacle(name, what, hint, source.place(strange[0]), {"decimal": ","})
+
+
+def _words(name: str, column: pa.ChunkedArray, choice: Choice) -> Feature:
+    """A column as text, whatever it holds."""
+    import pyarrow as pa
+
+    if not is_text(column.type):
+        try:
+            column = column.cast(pa.string())
+        except pa.ArrowException:
+            where = "where the model has text" if choice.for_model else "which is not text"
+            what = f"column {name!r} has the type {column.type}, {where}"
+            hint = "" if choice.for_model else f"leave the column {left_out(name)}"
+            raise Obstacle(name, what, hint, remedy=choice.without(name)) from None
+    values = np.array(column.to_pylist(), dtype=object)
+    values[[word.lower() in NO_WORD for word in stripped(column)]] = np.nan
+    return Feature(values)
