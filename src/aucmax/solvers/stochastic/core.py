@@ -65,15 +65,16 @@ class StochasticSolver(Solver):
 
     def unfit(self, objective: Objective) -> str | None:
         kinds = ["quadratic"] * (not self.accuracy) + ["kinked"] * ("hinge" in self.losses)
-        if self.accuracy and self.takes_l1 and objective.penalty.l1_ratio not in (0, 1):
-            return "takes l1_ratio=0 or 1 only"
-        return lacking(
+        reason = lacking(
             objective,
             loss=kinds,
             single=self.accuracy,
             differentiable=not self.takes_l1 and "alpha" not in self.own,
             data=("rows",),
         )
+        if reason is None and self.accuracy and objective.penalty.l1_ratio not in (0, 1):
+            return "takes l1_ratio=0 or 1 only"
+        return reason
 
     def epochs(
         self,
