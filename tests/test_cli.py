@@ -668,7 +668,7 @@ def test_the_rival_takes_sparse_and_wide_rows():
     X = sp.random(60, 600, density=0.05, random_state=0, format="csr") + sp.csr_matrix(
         np.outer(y, rng.random(600) < 0.02)
     )
-    rival = BalancedLogisticRegression(Cs=[0.1, 1.0], cv=3, random_state=0).fit(X, y)
+    rival = BalancedLogisticRegression(grid=[0.1, 1.0], cv=3, random_state=0).fit(X, y)
     assert not rival.standardized_
     assert metrics.roc_auc(y, rival.decision_function(X)) > 0.9
     with pytest.raises(ValueError, match="two classes of at least two rows"):

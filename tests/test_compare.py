@@ -12,7 +12,7 @@ from sklearn.datasets import dump_svmlight_file
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from aucmax import AUCClassifier, metrics
-from aucmax.experiments.contestants import CONTESTANTS, Settings
+from aucmax.experiments.methods import CONTESTANTS, Task
 from aucmax.experiments.paired import resampled_test
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 from specification import takes
@@ -181,7 +181,7 @@ def test_everything_runs_by_default_but_misfits(data, run, report):
 
 
 def test_a_failure_does_not_stop_the_rest(data, run, monkeypatch):
-    real = Settings.estimator
+    real = Task.model
 
     class Broken:
         def set_params(self, **_):
@@ -191,9 +191,9 @@ def test_a_failure_does_not_stop_the_rest(data, run, monkeypatch):
             raise RuntimeError("no\nluck")
 
     monkeypatch.setattr(
-        Settings,
-        "estimator",
-        lambda s, name, *folds: Broken() if name == "spam" else real(s, name, *folds),
+        Task,
+        "model",
+        lambda s, name, **other: Broken() if name == "spam" else real(s, name, **other),
     )
     page = data.parent / "c.html"
     code, out, err = run("compare", data, "--solvers", "spam,exact", "--html", page)

@@ -22,7 +22,7 @@ from aucmax.cli.common import (
 from aucmax.cli.errors import interrupted, tell
 from aucmax.cli.front import LabelledRows, labelled_rows
 from aucmax.cli.options import DataArgument, Learning, given_file
-from aucmax.experiments.contestants import CONTESTANTS, Settings, contestants_named
+from aucmax.experiments.methods import CONTESTANTS, Task, contestants_named
 from aucmax.experiments.runs import (
     Measure,
     Run,
@@ -113,17 +113,17 @@ def compare(
     test_size = TEST_SIZE if test_size is None else test_size
     if not 0 < test_size < 1:
         raise ValueError(f"--test-size must lie between 0 and 1; got {test_size:g}.")
-    settings = Settings(alpha, l1_ratio, loss, standardize, tol, max_iter, seed)
-    settings.check()
+    task = Task(alpha, l1_ratio, loss, standardize, tol, max_iter, seed)
+    task.check()
     with working(f"reading {given_file(data).name}", as_json):
         rows = labelled_rows(data, reading)
         parts = repeated_splits(rows, splits, test_size, seed)
     _warn_of_few(rows, parts[0])
-    runs = [_run(name, settings) for name in names]
+    runs = [_run(name, task) for name in names]
     finished = 0
     try:
         with working("compiling kernels", as_json) as now:
-            for number in _splits_run(runs, rows, parts, settings, now):
+            for number in _splits_run(runs, rows, parts, task, now):
                 finished = number
     except KeyboardInterrupt:
         for run in runs:
@@ -134,12 +134,12 @@ def compare(
         if stopped:
             raise interrupted("no algorithm is done with a split") from None
         raise ValueError(f"none of the algorithms ran; {runs[0].name}: {runs[0].error}")
-    report = _report(rows, runs, reference, parts, settings, reading.scale.value)
+    report = _report(rows, runs, reference, parts, task, reading.scale.value)
     report["interrupted"] = stopped
     page = compare_page.page_of(report)
     if html is not None and not stopped:
         with working("drawing the report", as_json) as now:
-            page.sections.extend(compare_page.figures(report, rows, runs, parts, settings, now))
+            page.sections.extend(compare_page.figures(report, rows, runs, parts, task, now))
     show_page(page, as_json, None if stopped else html)
     if not as_json:
         for note in compare_page.notes(report):
@@ -149,15 +149,15 @@ def compare(
         raise interrupted(f"{finished} of {counted(splits, 'split')} done{unwritten}")
 
 
-def _run(name: str, settings: Settings) -> Run:
-    unfit = settings.unfit(name)
-    run = Run(name, error=unfit, on_objective=settings.on_objective(name))
+def _run(name: str, task: Task) -> Run:
+    unfit = task.unfit(name)
+    run = Run(name, error=unfit, on_objective=task.on_objective(name))
     run.status = "done" if unfit is None else "unfit"
     return run
 
 
 def _splits_run(
-    runs: list[Run], rows: LabelledRows, parts: list[Split], settings: Settings, now: Working
+    runs: list[Run], rows: LabelledRows, parts: list[Split], task: Task, now: Working
 ) -> Iterator[int]:
     """Run all algorithms on one split after the other; yield its number after each."""
     able = [run for run in runs if run.status == "done"]
@@ -171,14 +171,14 @@ def _splits_run(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for run in able:
-            warm_up(run, rows, settings)
+            warm_up(run, rows, task)
     for part in parts:
         begin("the optimum", part)
-        measure = Measure(rows, part, settings)
+        measure = Measure(rows, part, task)
         try:
             for run in able:
                 begin(run.name, part)
-                run_split(run, rows, part, measure, settings)
+                run_split(run, rows, part, measure, task)
         finally:
             for run in able:
                 run.close(measure)
@@ -232,7 +232,7 @@ def _report(
     runs: list[Run],
     reference: str | None,
     parts: list[Split],
-    settings: Settings,
+    task: Task,
     scale: str,
 ) -> dict[str, Any]:
     done = [run for run in runs if run.error is None]
@@ -262,14 +262,14 @@ def _report(
         "training_rows": len(parts[0].train),
         "test_rows": len(parts[0].test),
         "split_sizes": [(len(part.train), len(part.test)) for part in parts],
-        "seed": settings.seed,
-        "alpha": settings.alpha,
-        "l1_ratio": settings.l1_ratio,
-        "loss": settings.loss,
-        "standardize": settings.standardize,
+        "seed": task.seed,
+        "alpha": task.alpha,
+        "l1_ratio": task.l1_ratio,
+        "loss": task.loss,
+        "standardize": task.standardize,
         "scale": scale,
-        "tol": settings.tol,
-        "max_iter": settings.max_iter,
+        "tol": task.tol,
+        "max_iter": task.max_iter,
         "against": None if first is None else first.name,
         "test": (
             "DeLong's paired test"

@@ -10,7 +10,7 @@ from aucmax.basics.progress import Working
 from aucmax.cli.common import counted
 from aucmax.cli.errors import command_line
 from aucmax.cli.front import LabelledRows, rows_described
-from aucmax.experiments.contestants import LOGISTIC, RIVALS, Settings
+from aucmax.experiments.methods import LOGISTIC, RIVALS, Task
 from aucmax.experiments.runs import REFERENCE_TOL, Measure, Run, Split, course
 from aucmax.report import curves
 from aucmax.report.figures import Figure, convergence_figure, curves_figure
@@ -129,10 +129,10 @@ def _legend(report: dict[str, Any]) -> list[str]:
     ]
     if other:
         lines.append(f"With an objective of their own: {', '.join(other)}.")
-    own = [f"{name} ({RIVALS[name]})" for name in ran if name in RIVALS]
+    own = [f"{name} ({RIVALS[name].note})" for name in ran if name in RIVALS]
     if own:
         lines.append(
-            f"Settings chosen by cross-validation on the training rows, within the seconds: "
+            f"Task chosen by cross-validation on the training rows, within the seconds: "
             f"{', '.join(own)}."
         )
     return lines
@@ -157,7 +157,7 @@ def figures(
     rows: LabelledRows,
     runs: list[Run],
     parts: list[Split],
-    settings: Settings,
+    task: Task,
     now: Working,
 ) -> list[Section]:
     """Return the curves, and the convergence of each solver on the first split."""
@@ -165,7 +165,7 @@ def figures(
     sections = [Section("Curves", figures=_curves(report, rows, ran, parts))]
     solvers = [run for run in ran if run.on_objective]
     if solvers:
-        drawn = _convergence(solvers, rows, parts[0], settings, now)
+        drawn = _convergence(solvers, rows, parts[0], task, now)
         sections.append(Section("Convergence", figures=[drawn]))
     return sections
 
@@ -214,15 +214,15 @@ def _curves(
 
 
 def _convergence(
-    solvers: list[Run], rows: LabelledRows, part: Split, settings: Settings, now: Working
+    solvers: list[Run], rows: LabelledRows, part: Split, task: Task, now: Working
 ) -> Figure:
     """The way of each solver to the optimum, on one split, from a run of its own."""
-    measure = Measure(rows, part, settings)
+    measure = Measure(rows, part, task)
     courses = {}
     for i, run in enumerate(solvers):
         now.at(i, len(solvers), f"the way of {run.name}")
         with contextlib.suppress(Exception):
-            passes, values = course(run.name, rows, part, settings)
+            passes, values = course(run.name, rows, part, task)
             measure.lowest = min(measure.lowest, *values, run.objectives[0])
             courses[run.name] = (passes, values)
     return convergence_figure(
@@ -233,6 +233,6 @@ def _convergence(
         name="gap",
         title="Distance to the true optimum",
         caption="Relative gap (J − J*) / J* on the training rows of the first split, from runs "
-        f"that stop at optimality {settings.tol:g}; J* is the lowest value found, by the batch "
+        f"that stop at optimality {task.tol:g}; J* is the lowest value found, by the batch "
         f"solver at optimality {REFERENCE_TOL:g}. Below about 1e-14 is rounding.",
     )

@@ -147,7 +147,7 @@ def _warm_up(data: Data, seed: int) -> None:
         model = AUCClassifier(0.1, standardize=0.5, solver=solver, random_state=seed, tol=0.1)
         model.fit(data.X, data.y).decision_function(data.X)
     AUCClassifierCV(alphas=[1.0], losses=LOSSES, cv=2).fit(data.X, data.y)
-    BalancedLogisticRegression(Cs=[0.01], random_state=seed).fit(data.X, data.y)
+    BalancedLogisticRegression(grid=[0.01], random_state=seed).fit(data.X, data.y)
 
 
 # ---- 1: the comparison

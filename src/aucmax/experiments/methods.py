@@ -1,19 +1,47 @@
-"""The papers' methods with the grids their authors searched, as estimators of this package."""
+"""The catalogue of methods: how the papers ran and tuned theirs, and all that can be compared.
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+`METHODS` are the columns of published tables, with the grids their authors searched. `CONTESTANTS`
+are what ``aucmax compare`` runs at one objective: every solver, and rivals that tune themselves.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from aucmax import theory
-from aucmax.estimators import AUCClassifier
+from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier
 from aucmax.experiments.tuning import Found, coarse_to_fine, whole_grid
+from aucmax.objective import Objective, UnivariateObjective
+from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
+from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.problem import ANY_ROWS
 from aucmax.rows import as_rows, to_scipy
-from aucmax.solvers import OAM, OPAUC, SOLAM, SPAM, VRSPAM, UnivariateSGD
+from aucmax.solvers import (
+    ACCURACY_SOLVERS,
+    OAM,
+    OPAUC,
+    SOLAM,
+    SOLVERS,
+    SPAM,
+    VRSPAM,
+    UnivariateSGD,
+)
 from aucmax.statistics import projections
 
-__all__ = ["METHODS", "REFERENCE", "Facts", "Method", "facts_of", "first_name"]
+__all__ = [
+    "CONTESTANTS",
+    "METHODS",
+    "REFERENCE",
+    "Facts",
+    "Method",
+    "Task",
+    "contestants_named",
+    "facts_of",
+    "first_name",
+]
 
 REFERENCE = "square-loss optimum"
 
@@ -34,7 +62,7 @@ class Facts(NamedTuple):
     p: float
 
 
-Build = Callable[[Mapping[str, float], Facts, int], Any]
+Build = Callable[[Mapping[str, Any], Facts, int], Any]
 Coordinates = Callable[[Any, int], Callable[[Any], Any]]
 Search = Callable[
     [Callable[[dict[str, float]], float], Mapping[str, tuple[float, ...]], bool], Found
@@ -262,3 +290,122 @@ def facts_of(X: Any, positive: np.ndarray) -> Facts:
     """Return the facts of training rows."""
     n, d = X.shape
     return Facts(n, d, float(np.mean(positive)))
+
+
+# ---- one objective for all
+
+
+def _solver(name: str) -> Build:
+    """Return what builds the estimator of a solver, for the objective of a `Task`."""
+
+    def build(at: Mapping[str, Any], facts: Facts, seed: int) -> Any:
+        given = {"alpha", "l1_ratio", "tol", "max_iter", "callback"}
+        if name not in ACCURACY_SOLVERS:
+            own = SOLVERS[name].own if name in SOLVERS else {}
+            given = (given | {"loss", "standardize"}) - own.keys()
+        model = HingeClassifier if name in ACCURACY_SOLVERS else AUCClassifier
+        settings = {key: at[key] for key in given & at.keys()}
+        return model(**settings, solver=name, random_state=seed)
+
+    return build
+
+
+def _tuned(at: Mapping[str, Any], facts: Facts, seed: int) -> Any:
+    return AUCClassifierCV(cv=at["folds"])
+
+
+def _rival(name: str) -> Build:
+    def build(at: Mapping[str, Any], facts: Facts, seed: int) -> Any:
+        from aucmax.experiments import rivals
+
+        return getattr(rivals, name)(cv=at["folds"], random_state=seed)
+
+    return build
+
+
+# those that choose their own settings; their notes stand at the foot of a comparison
+TUNED, LOGISTIC, LEAST_SQUARES = "tuned", "logistic", "least_squares"
+RIVALS = {
+    TUNED: Method({}, _tuned, "AUCClassifierCV"),
+    LOGISTIC: Method(
+        {},
+        _rival("BalancedLogisticRegression"),
+        "scikit-learn's logistic regression, class-balanced",
+    ),
+    LEAST_SQUARES: Method(
+        {}, _rival("BalancedLeastSquares"), "scikit-learn's ridge classifier, class-balanced"
+    ),
+}
+CONTESTANTS: dict[str, Method] = {
+    name: Method({}, _solver(name), "") for name in (*SOLVERS, *ACCURACY_SOLVERS)
+} | RIVALS
+
+
+@dataclass(frozen=True)
+class Task:
+    """The objective that every solver minimises, and when it stops."""
+
+    alpha: float
+    l1_ratio: float
+    loss: str
+    standardize: float
+    tol: float
+    max_iter: int
+    seed: int
+
+    def on_objective(self, name: str) -> bool:
+        """Tell whether this one minimises the objective of the task, and not its own."""
+        return name in SOLVERS and not SOLVERS[name].own
+
+    def model(self, name: str, **other: Any) -> Any:
+        """Return the estimator of one of `CONTESTANTS`, or of "auto", the solver that fits.
+
+        Those that tune do so on ``folds``.
+        """
+        build = _solver(name) if name == "auto" else CONTESTANTS[name].build
+        return build({**asdict(self), "folds": 5, **other}, Facts(0, 0, 0.0), self.seed)
+
+    def small(self, name: str) -> Any:
+        """Return an estimator that does little work, for a first run that compiles."""
+        if name not in RIVALS:
+            return self.model(name, max_iter=3)
+        one = {"alphas": [1.0]} if name == TUNED else {"grid": [0.01]}
+        return self.model(name).set_params(**one)
+
+    def check(self) -> None:
+        """Raise ValueError for settings that no solver takes."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # two rows say nothing of the data
+            self.model("auto").fit(np.eye(2), [0, 1])
+
+    def unfit(self, name: str) -> str | None:
+        """Return what a solver takes where that is not this objective, else None."""
+        if name in RIVALS:
+            return None
+        penalty = ElasticNet(self.alpha, self.l1_ratio)
+        if name in ACCURACY_SOLVERS:
+            if self.standardize > 0:
+                return "takes standardize=0 only"
+            hinge = UnivariateObjective(ANY_ROWS, UNIVARIATE_LOSSES["hinge"], penalty)
+            return ACCURACY_SOLVERS[name]().unfit(hinge)
+        kind = SOLVERS[name]
+        loss = LOSSES["square" if "loss" in kind.own else self.loss]
+        return kind().unfit(Objective(ANY_ROWS, loss, penalty))
+
+
+def contestants_named(names: Sequence[str]) -> list[str]:
+    """Return the names as `CONTESTANTS` spells them, each once.
+
+    Case, hyphens and underscores do not matter.
+
+    Raises
+    ------
+    ValueError
+        If there is no algorithm of a name.
+    """
+    plain = {name.replace("_", ""): name for name in CONTESTANTS}
+    words = [word.lower().replace("-", "").replace("_", "") for word in names]
+    for word, name in zip(words, names, strict=True):
+        if word not in plain:
+            raise ValueError(f"no algorithm {name!r}; there are {', '.join(CONTESTANTS)}.")
+    return list(dict.fromkeys(plain[word] for word in words))

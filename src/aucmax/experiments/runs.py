@@ -10,7 +10,7 @@ import numpy as np
 
 from aucmax import metrics
 from aucmax.estimators.folds import Folding, Pairs
-from aucmax.experiments.contestants import Settings
+from aucmax.experiments.methods import Task
 from aucmax.experiments.paired import PairedTest, resampled_test
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
@@ -69,20 +69,18 @@ class Split(NamedTuple):
 class Measure:
     """The objective on the training rows of one split, and the lowest value any solver found."""
 
-    def __init__(self, rows: Labelled, part: Split, settings: Settings) -> None:
+    def __init__(self, rows: Labelled, part: Split, task: Task) -> None:
         X, y = rows.X[part.train], rows.is_positive[part.train]
         weight = _of(rows.weight, part.train)
         problem = MemoryProblem(as_rows(X), np.where(y, 1.0, -1.0), weight)
-        problem = problem.scaled(settings.standardize)
+        problem = problem.scaled(task.standardize)
         self.objective = Objective(
-            problem, LOSSES[settings.loss], ElasticNet(settings.alpha, settings.l1_ratio)
+            problem, LOSSES[task.loss], ElasticNet(task.alpha, task.l1_ratio)
         )
         self.lowest = np.inf
         with contextlib.suppress(Exception), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            best = settings.model(
-                "auto", tol=REFERENCE_TOL, max_iter=max(settings.max_iter, 10_000)
-            )
+            best = task.model("auto", tol=REFERENCE_TOL, max_iter=max(task.max_iter, 10_000))
             self.value(best.fit(X, y, weight).coef_[0])
 
     def value(self, coef: np.ndarray) -> float:
@@ -160,22 +158,22 @@ def _of(weight: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
     return None if weight is None else weight[rows]
 
 
-def warm_up(run: Run, rows: Labelled, settings: Settings) -> None:
+def warm_up(run: Run, rows: Labelled, task: Task) -> None:
     """Compile and import what the clock must not count; what fails will fail again later."""
     kinds = (np.flatnonzero(rows.is_positive), np.flatnonzero(~rows.is_positive))
     few = np.concatenate([kind[:WARM_UP_ROWS] for kind in kinds])
     with contextlib.suppress(Exception):
-        settings.small(run.name).fit(rows.X[few], rows.is_positive[few])
+        task.small(run.name).fit(rows.X[few], rows.is_positive[few])
 
 
-def run_split(run: Run, rows: Labelled, part: Split, measure: Measure, settings: Settings) -> None:
+def run_split(run: Run, rows: Labelled, part: Split, measure: Measure, task: Task) -> None:
     """One algorithm on one split; after a failure it is left out of the rest."""
     if run.error is not None:
         return
     X, y = rows.X[part.train], rows.is_positive[part.train]
     weight = _of(rows.weight, part.train)
     try:
-        model = settings.estimator(run.name, part.folds)
+        model = task.model(run.name, folds=part.folds)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             started = time.perf_counter()
@@ -198,9 +196,7 @@ def run_split(run: Run, rows: Labelled, part: Split, measure: Measure, settings:
         run.objectives.append(measure.value(model.coef_[0]))
 
 
-def course(
-    name: str, rows: Labelled, part: Split, settings: Settings
-) -> tuple[list[float], list[float]]:
+def course(name: str, rows: Labelled, part: Split, task: Task) -> tuple[list[float], list[float]]:
     """Passes over the rows of one split and the objective after each."""
     passes: list[float] = []
     values: list[float] = []
@@ -209,7 +205,7 @@ def course(
         passes.append(at.passes)
         values.append(at.objective)
 
-    model = settings.model(name, callback=record)
+    model = task.model(name, callback=record)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(rows.X[part.train], rows.is_positive[part.train], _of(rows.weight, part.train))
