@@ -10,24 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "BLOCK_BYTES",
-    "Native",
-    "Source",
-    "decoded",
-    "floats",
-    "is_binary",
-    "is_numeric",
-    "is_text",
-    "missing_values",
-    "stripped",
-]
+__all__ = ["BLOCK_BYTES", "Native", "Source", "is_binary", "is_numeric", "is_text"]
 
 # A line of a wide table must fit in one block.
 BLOCK_BYTES = 1 << 24
@@ -42,10 +28,6 @@ class Source:
     place: Callable[[int], int | str]
     typed: bool = True  # the file says what is text; otherwise Arrow took it for text
     padded: Callable[[list[str]], set[str]] = lambda names: set()  # columns such as 00501
-
-    def first(self, rows: NDArray[np.bool_]) -> int | str:
-        """Where the first of some rows stands."""
-        return self.place(int(np.argmax(rows)))
 
 
 class Native:
@@ -79,14 +61,6 @@ class Native:
         )
 
 
-def decoded(source: Source, name: str) -> pa.ChunkedArray:
-    """A column of the table; dictionary-encoded values are written out."""
-    from pyarrow import types
-
-    column = source.table.column(name)
-    return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
-
-
 def is_numeric(kind: pa.DataType) -> bool:
     from pyarrow import types
 
@@ -104,22 +78,3 @@ def is_binary(kind: pa.DataType) -> bool:
     from pyarrow import types
 
     return bool(types.is_binary(kind))
-
-
-def floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """A numeric column as float64; missing values are NaN."""
-    import pyarrow as pa
-
-    return column.cast(pa.float64(), safe=False).to_numpy()
-
-
-def stripped(column: pa.ChunkedArray) -> list[str]:
-    return ["" if value is None else value.strip() for value in column.to_pylist()]
-
-
-def missing_values(column: pa.ChunkedArray) -> NDArray[np.bool_]:
-    import pyarrow.compute as pc
-
-    if is_text(column.type):
-        column = pc.if_else(pc.equal(pc.utf8_trim_whitespace(column), ""), None, column)
-    return column.is_null(nan_is_null=True).to_numpy()

@@ -11,23 +11,8 @@ from numpy.typing import NDArray
 
 from aucmax.datasets.obstacles import Obstacle
 
-__all__ = [
-    "MOSTLY",
-    "NEARLY_ALL",
-    "NO_NUMBER",
-    "NO_WORD",
-    "NUMBER",
-    "Choice",
-    "Columns",
-    "Feature",
-    "left_out",
-]
+__all__ = ["NUMBER", "Choice", "Columns"]
 
-NEARLY_ALL = 0.9  # share of numbers from which no other value is taken for a category
-MOSTLY = 0.5  # share of numbers from which many different values are no categories
-# What stands for a missing value: "none" may be a category, and UCI's files have "?".
-NO_NUMBER = ("", "na", "n/a", "nan", "null", "none", "?")
-NO_WORD = ("", "na", "n/a", "nan", "null", "?")
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -125,16 +110,3 @@ class Columns:
     dates: Mapping[str, str] = field(default_factory=dict)
     codes: tuple[Obstacle, ...] = ()
     aside: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Feature:
-    """A column of numbers (float64), perhaps from dates of one form, or of text (object)."""
-
-    values: NDArray[Any]
-    form: str | None = None
-
-
-def left_out(name: str) -> str:
-    """How to leave a column out, after "leave the column"."""
-    return f"out (--drop {name!r})"

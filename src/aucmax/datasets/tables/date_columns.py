@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import NDArray
 
 from aucmax.datasets.dates import EXAMPLES, ISO, day_number, days_of_arrow, forms_of
 from aucmax.datasets.obstacles import Obstacle
-from aucmax.datasets.tables.arrow import Source
-from aucmax.datasets.tables.choice import MOSTLY, NEARLY_ALL, NO_NUMBER, Choice, Feature, left_out
+from aucmax.datasets.tables.column import MOSTLY, NEARLY_ALL, NO_NUMBER, Column, Feature
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-__all__ = ["dates_in_text", "dates_obstacle", "days_of", "typed_dates"]
+__all__ = ["dates_in_text", "dates_of_form", "typed_dates"]
 
 _SAMPLE = 50  # values that decide of which forms a date may be
 _NAMES = {
@@ -26,31 +19,16 @@ _NAMES = {
 }
 
 
-def typed_dates(name: str, column: pa.ChunkedArray, choice: Choice) -> Feature:
+def typed_dates(column: Column) -> Feature:
     """Dates that the file, or Arrow, takes for such."""
-    if choice.dates is True or name in choice.date_forms:
-        return Feature(days_of_arrow(column), ISO)
-    example = column.drop_null()[0].as_py()
-    raise dates_obstacle(
-        name, f"column {name!r} holds dates, such as {example}, not numbers", choice
-    )
+    if column.choice.dates is True or column.name in column.choice.date_forms:
+        return Feature(days_of_arrow(column.values), ISO)
+    raise _dates(column, column.values.drop_null()[0].as_py())
 
 
-def dates_obstacle(name: str, what: str, choice: Choice) -> Obstacle:
-    if choice.for_model:
-        hint = "the model was trained on numbers here, so give a number"
-        return Obstacle(name, what, hint, remedy=choice.without(name))
-    hint = (
-        "take dates as numbers, days since 1970-01-01 (--dates), or leave the column "
-        f"{left_out(name)}"
-    )
-    return Obstacle(name, what, hint, remedy={"dates": True})
-
-
-def dates_in_text(
-    source: Source, name: str, words: list[str], known: list[bool], choice: Choice
-) -> Feature | None:
+def dates_in_text(column: Column, known: list[bool]) -> Feature | None:
     """Dates as numbers, if all that is known in the column are dates of one form."""
+    words = column.words
     rows = [i for i, is_known in enumerate(known) if is_known]
     first = forms_of(words[i] for i in rows[:_SAMPLE])
     forms = [form for form, count in first.items() if count > MOSTLY * min(len(rows), _SAMPLE)]
@@ -62,43 +40,48 @@ def dates_in_text(
     if not fits:
         best = max(forms, key=lambda form: sum(day is not None for day in days[form].values()))
         strange = [i for i in rows if days[best][words[i]] is None]
-        share = 1 - len(strange) / len(rows)
-        if share < NEARLY_ALL:
+        if 1 - len(strange) / len(rows) < NEARLY_ALL:
             return None
-        what = (
-            f"column {name!r} holds {words[strange[0]]!r}, which is not a date such as "
-            f"{EXAMPLES[best]}, as {len(rows) - len(strange):,} of its {len(rows):,} values are"
+        raise column.wrong(
+            f"holds {words[strange[0]]!r}, which is not a date such as {EXAMPLES[best]}, as "
+            f"{len(rows) - len(strange):,} of its {len(rows):,} values are",
+            f"correct it, or leave the column {column.out}",
+            strange[0],
+            remedy=column.drop,
         )
-        hint = f"correct it, or leave the column {left_out(name)}"
-        raise Obstacle(name, what, hint, source.place(strange[0]), {"drop": [name]})
     form = fits[0]
     if any(days[other] != days[form] for other in fits[1:]):
-        what = (
-            f"column {name!r} holds dates such as {words[rows[0]]!r}, which may be "
-            f"{' or '.join(_NAMES[other] for other in fits)}"
+        raise column.wrong(
+            f"holds dates such as {words[rows[0]]!r}, which may be "
+            f"{' or '.join(_NAMES[other] for other in fits)}",
+            f"write them as 2024-01-31, or leave the column {column.out}",
+            remedy=column.drop,
         )
-        hint = f"write them as 2024-01-31, or leave the column {left_out(name)}"
-        raise Obstacle(name, what, hint, remedy={"drop": [name]})
-    if choice.dates is not True:
-        what = f"column {name!r} holds dates, such as {words[rows[0]]!r}, not numbers"
-        raise dates_obstacle(name, what, choice)
+    if column.choice.dates is not True:
+        raise _dates(column, repr(words[rows[0]]))
     values = [days[form][word] if known[i] else None for i, word in enumerate(words)]
     return Feature(np.array(values, dtype=np.float64), form)
 
 
-def days_of(
-    source: Source, name: str, words: list[str], form: str, choice: Choice
-) -> NDArray[np.float64]:
+def dates_of_form(column: Column, form: str) -> Feature:
     """Dates of a form that is known, as numbers."""
-    known: dict[str, float | None] = {word: day_number(word, form) for word in set(words)}
-    for row, word in enumerate(words):
-        if known[word] is None and word.lower() not in NO_NUMBER:
-            example = EXAMPLES[form]
-            what = f"column {name!r} holds {word!r}, which is not a date such as {example}"
-            hint = (
-                "the model was trained on dates of this form, so give one"
-                if choice.for_model
-                else f"correct it, or leave the column {left_out(name)}"
+    days: dict[str, float | None] = {word: day_number(word, form) for word in set(column.words)}
+    for row, word in enumerate(column.words):
+        if days[word] is None and word.lower() not in NO_NUMBER:
+            raise column.wrong(
+                f"holds {word!r}, which is not a date such as {EXAMPLES[form]}",
+                f"correct it, or leave the column {column.out}",
+                row,
+                remedy=column.drop,
+                of_model="the model was trained on dates of this form, so give one",
             )
-            raise Obstacle(name, what, hint, source.place(row), choice.without(name))
-    return np.array([known[word] for word in words], dtype=np.float64)
+    return Feature(np.array([days[word] for word in column.words], dtype=np.float64), form)
+
+
+def _dates(column: Column, example: object) -> Obstacle:
+    return column.wrong(
+        f"holds dates, such as {example}, not numbers",
+        f"take dates as numbers, days since 1970-01-01 (--dates), or leave the column {column.out}",
+        remedy={"dates": True},
+        of_model="the model was trained on numbers here, so give a number",
+    )

@@ -13,6 +13,7 @@ from aucmax.datasets.files import fault
 from aucmax.datasets.obstacles import Obstacle, TableError
 from aucmax.datasets.tables.arrow import Source
 from aucmax.datasets.tables.choice import Choice, Columns
+from aucmax.datasets.tables.column import Column
 from aucmax.datasets.tables.features import feature
 from aucmax.datasets.tables.labels import groups_of, labels_of, times_of, weights_of
 
@@ -30,7 +31,7 @@ def extract(source: Source, target: str | None, features: list[str], choice: Cho
     dates: dict[str, str] = {}
     for j, name in enumerate(features):
         try:
-            found = feature(source, name, choice)
+            found = feature(Column(source, name, choice))
         except Obstacle as obstacle:
             obstacles.append(obstacle)
             continue
@@ -43,13 +44,13 @@ def extract(source: Source, target: str | None, features: list[str], choice: Cho
     y = None
     if target is not None and choice.labels != "none":
         try:
-            y = labels_of(source, target, choice.labels)
+            y = labels_of(Column(source, target, choice))
         except Obstacle as obstacle:
             obstacles.append(obstacle)
     aside = {}
     for what, name in choice.aside.items() if choice.labels != "none" else ():
         try:
-            aside[what] = _ASIDE[what](source, name, choice)
+            aside[what] = _ASIDE[what](Column(source, name, choice))
         except Obstacle as obstacle:
             obstacles.append(obstacle)
     if obstacles:
