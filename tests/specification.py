@@ -1,4 +1,9 @@
-"""What solvers say they take, what every stochastic learner must satisfy, and how to make each."""
+"""What solvers say they take, and how each is made for the tests that all of them must pass."""
+
+import warnings
+from typing import NamedTuple
+
+from sklearn.exceptions import ConvergenceWarning
 
 from aucmax import AUCClassifier, HingeClassifier
 from aucmax.objective import Objective, UnivariateObjective
@@ -7,9 +12,22 @@ from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import ANY_ROWS
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 
-__all__ = ["BATCH", "LEARNERS", "STOCHASTIC", "learners", "loss_of", "takes"]
+__all__ = ["BATCH", "CASES", "LEARNERS", "STOCHASTIC", "Case", "cases_of", "loss_of", "takes"]
 
-_PENALTIES = {"l2": 0.0, "elastic-net": 0.5, "l1": 1.0}
+# what else there is to a solver than its defaults
+VARIANTS = {
+    "oam": [{"update": "gradient"}, {"buffer_size": 5}],
+    "opauc": [
+        {"covariance": "gaussian", "rank": 3},
+        {"covariance": "subset", "rank": 3},
+        {"covariance": "projection", "rank": 3},
+        {"covariance": "pca", "rank": 3},
+    ],
+    "univariate": [{"loss": "exp"}, {"loss": "logistic"}],
+    "vrspam": [{"init": "zero"}],
+}
+# lengths of steps in place of automatic ones, and what else is taken from the rows
+EXPLICIT = {"step_size": 0.02, "rho": 2.0, "gamma": 3.0, "C": 0.05, "t0": 1.0, "radius": 3.0}
 
 
 def takes(kind, loss, ratio=0.0):
@@ -27,37 +45,63 @@ def loss_of(kind):
     return next((loss for loss in LOSSES if takes(kind, loss)), None)
 
 
-def learners(kinds):
-    """Name what makes an estimator with each of these solvers and each penalty that it takes.
+class Case(NamedTuple):
+    """A solver, its settings, and a penalty that it takes."""
 
-    What is made takes further settings of the solver, such as ``n_epochs=2``, and of the
-    estimator, behind ``model__``.
-    """
-    made = {}
+    name: str
+    kind: type
+    settings: dict
+    penalty: dict
+
+    @property
+    def stochastic(self):
+        return ".stochastic." in self.kind.__module__
+
+    @property
+    def scored(self):
+        """Whether it belongs to AUCClassifier."""
+        return loss_of(self.kind) is not None
+
+    @property
+    def explicit(self):
+        """Settings in place of the automatic ones."""
+        names = self.kind().get_params()
+        return {name: value for name, value in EXPLICIT.items() if names.get(name) == "auto"}
+
+    def model(self, solver=(), **settings):
+        """An estimator; ``solver`` are further settings of the solver."""
+        estimator = AUCClassifier if self.scored else HingeClassifier
+        given = {"random_state": 7, "tol": 1e-14, "max_iter": 5 if self.stochastic else 10_000}
+        if self.scored:
+            given |= {"loss": loss_of(self.kind), "standardize": 0.0}
+        solver = self.kind(**self.settings | dict(solver))
+        return estimator(**given | self.penalty | settings, solver=solver)
+
+    def fitted(self, X, y, weight=None, **settings):
+        """What a fit gives, near an optimum or not."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return self.model(**settings).fit(X, y, sample_weight=weight)
+
+
+def cases_of(kinds):
+    """Each solver with its variants, and with the penalties that it takes."""
     for name, kind in kinds.items():
-        loss = loss_of(kind)
-        estimator = HingeClassifier if loss is None else AUCClassifier
-        for penalty, ratio in _PENALTIES.items():
-            if not takes(kind, loss, ratio):
-                continue
-            own = {"solver": kind, "alpha": 1e-3, "l1_ratio": ratio}
-            if "alpha" in kind.own:
-                if ratio:
-                    continue
-                own = {"solver": kind}
-            made[f"{name}-{penalty}"] = _maker(estimator, **own)
-    return made
-
-
-def _maker(estimator, solver, **own):
-    def make(**settings):
-        model = {k[7:]: settings.pop(k) for k in list(settings) if k.startswith("model__")}
-        return estimator(
-            **{"random_state": 0, "max_iter": 5} | own | model, solver=solver(**settings)
-        )
-
-    make.kind, make.estimator = solver, estimator
-    return make
+        ratios = {"l2": 0.0, "elastic net": 0.5, "l1": 1.0}
+        if "alpha" in kind.own:
+            ratios = {"": 0.0}
+        ratios = {word: r for word, r in ratios.items() if takes(kind, loss_of(kind), r)}
+        if "elastic net" in ratios:
+            del ratios["l1"]
+        for settings in [{}, *VARIANTS.get(name, [])]:
+            for penalty, ratio in ratios.items():
+                words = [
+                    name,
+                    *map(str, settings.values()),
+                    *([penalty] if len(ratios) > 1 else []),
+                ]
+                own = {} if "alpha" in kind.own else {"alpha": 0.05, "l1_ratio": ratio}
+                yield Case(", ".join(words), kind, settings, own)
 
 
 STOCHASTIC = {
@@ -66,4 +110,5 @@ STOCHASTIC = {
     if ".stochastic." in kind.__module__
 }
 BATCH = [name for name in SOLVERS if name not in STOCHASTIC]
-LEARNERS = learners(STOCHASTIC)
+CASES = list(cases_of(SOLVERS | ACCURACY_SOLVERS))
+LEARNERS = [case for case in CASES if case.stochastic]

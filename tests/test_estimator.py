@@ -16,7 +16,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from aucmax import (
     AUCClassifier,
@@ -49,27 +48,6 @@ LEARNING = [name for name in SOLVERS if name in STOCHASTIC]
 
 def make(name, **settings):
     return AUCClassifier(solver=name, loss=loss_of(SOLVERS[name]), random_state=0, **settings)
-
-
-def no_weight_equivalence(estimator):
-    """The sample-weight equivalence checks, for stochastic solvers, with the reason."""
-    if estimator.solver not in LEARNING:
-        return {}
-    reason = "a row of weight 2 is one longer step, a repeated row is two steps"
-    return {
-        "check_sample_weight_equivalence_on_dense_data": reason,
-        "check_sample_weight_equivalence_on_sparse_data": reason,
-    }
-
-
-@parametrize_with_checks(
-    [AUCClassifier(solver=name, loss=loss_of(kind)) for name, kind in SOLVERS.items()]
-    + [AUCClassifier(), AUCClassifier(loss="squared_hinge")]
-    + [AUCClassifier(l1_ratio=0.5), AUCClassifier(standardize=1.0)],
-    expected_failed_checks=no_weight_equivalence,
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,8 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from aucmax import AUCClassifier, HingeClassifier, datasets, load, save, theory
+from aucmax import AUCClassifier, HingeClassifier, datasets, theory
 from aucmax.rows import as_rows, row_entry, row_size
 from aucmax.solvers import ACCURACY_SOLVERS, COMID, RDA, SADMM, SOLVERS, Pegasos
 from literal import FORMS, each_average, each_form, equal, weighted, without_zeros
@@ -287,33 +286,6 @@ def test_automatic_steps_of_a_stream_follow_the_rows_met(solver, kind):
         equal(got.coef_[0], np.mean(iterates, axis=0), 1e-9)
 
 
-HARD = {
-    "far": lambda X: X + 1e3,
-    "huge": lambda X: 1e8 * X,
-    "tiny": lambda X: 1e-8 * X,
-    "outlier": lambda X: np.vstack([1e4 * X[:1], X[1:]]),
-    "units": lambda X: X * np.logspace(-3, 3, X.shape[1]),
-    "zeros": lambda X: 0.0 * X,
-    "one column": lambda X: X[:, :1],
-}
-
-
-@pytest.mark.covering
-@each_pair
-@pytest.mark.parametrize("hard", HARD.values(), ids=HARD)
-@each_average
-def test_automatic_steps_never_diverge(solver, kind, hard, average):
-    """No ConvergenceWarning, which is an error here, for any rows or strength of the penalty."""
-    X, y = rows(11, n=60, d=6, share=0.3)
-    X = hard(X)
-    for alpha in (1e-8, 1e-4, 1.0, 100.0):
-        settings = ACCURACY_SOLVERS[solver](n_epochs=3, average=average)
-        model = HingeClassifier(alpha, float(kind == "l1"), solver=settings, random_state=0)
-        model.set_params(callback=lambda progress: False).fit(X, y)
-        assert np.all(model.history_["objective"] <= 1.0 + 1e-12)  # after any epoch
-        assert np.all(np.isfinite(model.coef_))
-
-
 @pytest.mark.parametrize(
     ("solver", "remedy"),
     [(SADMM(rho=1e-6, average=False), "raise rho"), (RDA(gamma=1e-9), "raise gamma"),
@@ -494,24 +466,6 @@ def test_sadmm_runs_on_the_iterates_of_the_theorem():
 # ---- streams ------------------------------------------------------------------------------
 
 
-@pytest.mark.covering
-@each_form
-@each_pair
-@each_average
-@pytest.mark.parametrize("sizes", [[40], [1], [7, 2]], ids=str)
-def test_any_division_of_the_rows_is_one_pass(form, solver, kind, average, sizes):
-    X, y, weight = problem(14, weighted=True)
-    weight *= 40 / weight.sum()
-    y = np.sort(y)  # chunks of one class take their steps too
-    settings = explicit(solver, average, n_epochs=1)
-    whole = fitted(made(settings, 0.02, kind), form(X), y, weight * np.mean(weight > 0))
-    # fit makes the mean weight of the rows that count 1, a stream takes weights as they are
-    part = weight * np.mean(weight > 0)
-    parts = streamed(made(settings, 0.02, kind), form(X), y, part, sizes)
-    equal(parts.coef_, whole.coef_)
-    assert parts.intercept_[0] == 0.0
-
-
 @each_pair
 def test_a_stream_goes_on_from_a_fit(solver, kind):
     """A fit of two epochs and then more rows, one pass over all of it."""
@@ -521,32 +475,6 @@ def test_a_stream_goes_on_from_a_fit(solver, kind):
     path = np.r_[0:25, 0:25, 25:40]
     iterates = literal(solver, X[path], y[path], np.ones(65), 0.02, kind)
     equal(model.coef_[0], np.mean(iterates, axis=0))
-
-
-@each_pair
-def test_a_saved_stream_goes_on(solver, kind, tmp_path):
-    X, y, _ = problem(16)
-    model = made(ACCURACY_SOLVERS[solver](), 0.02, kind, random_state=3)
-    model.partial_fit(X[:20], y[:20], classes=[-1, 1])
-    save(model, tmp_path / "model")
-    again = load(tmp_path / "model")
-    for one in (model, again):
-        one.partial_fit(X[20:], y[20:])
-    np.testing.assert_array_equal(again.coef_, model.coef_)
-    assert np.any(model.coef_ != 0)
-
-
-@each_solver
-def test_rows_of_weight_zero_do_nothing(solver):
-    X, y, _ = problem(17)
-    spoilt = np.vstack([X, np.full((5, 6), 1e9)])
-    labels, weight = np.append(y, [1, 1, -1, 1, -1]), np.append(np.ones(40), np.zeros(5))
-    settings = explicit(solver, True, n_epochs=2)
-    one = fitted(made(settings, 0.02, "l2"), spoilt, labels, weight)
-    equal(one.coef_, fitted(made(settings, 0.02, "l2"), X, y).coef_)
-    before = one.coef_.copy()
-    one.partial_fit(spoilt[40:], labels[40:], sample_weight=np.zeros(5))
-    np.testing.assert_array_equal(one.coef_, before)
 
 
 def test_the_penalty_may_change_on_the_way():
@@ -565,41 +493,6 @@ def test_the_penalty_may_change_on_the_way():
 
 
 # ---- the estimator ------------------------------------------------------------------------
-
-
-@parametrize_with_checks(
-    [HingeClassifier(l1_ratio=0.0, solver=name) for name in ACCURACY_SOLVERS] + [HingeClassifier()],
-    expected_failed_checks=lambda _: dict.fromkeys(
-        ["check_sample_weight_equivalence_on_dense_data",
-         "check_sample_weight_equivalence_on_sparse_data"],
-        "a row of weight 2 is one longer step, a repeated row is two steps",
-    ),
-)  # fmt: skip
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
-
-@each_pair
-def test_dense_csr_float32_and_seeds(solver, kind):
-    X, y = rows(19, n=60, d=8, density=0.5)
-    model = made(ACCURACY_SOLVERS[solver](n_epochs=3), 0.01, kind, random_state=7)
-    base = model.fit(X, y).coef_.copy()
-    np.testing.assert_array_equal(model.fit(X, y).coef_, base)
-    equal(model.fit(sp.csr_array(X), y).coef_, base, 1e-9)
-    for form in (np.asarray, sp.csr_array):
-        assert model.fit(form(X.astype(np.float32)), y).coef_.dtype == np.float64
-        equal(model.coef_, base, 1e-4)
-    assert np.any(model.set_params(random_state=8).fit(X, y).coef_ != base)
-
-
-@each_pair
-def test_swapped_labels_and_the_scale_of_weights(solver, kind):
-    X, y = rows(20, n=60, d=6, share=0.25)
-    weight = np.random.RandomState(0).rand(60)
-    model = made(ACCURACY_SOLVERS[solver](n_epochs=3), 0.01, kind, random_state=7)
-    base = model.fit(X, y, sample_weight=weight).coef_.copy()
-    equal(model.fit(X, -y, sample_weight=weight).coef_, -base, 1e-12)
-    equal(model.fit(X, y, sample_weight=1e4 * weight).coef_, base, 1e-9)
 
 
 @each_pair

@@ -125,20 +125,6 @@ def test_blocks_of_rows_are_seams_that_do_not_show(kind):
     equal(parts.coef_, whole.coef_, 1e-12)
 
 
-@each_kind
-def test_dense_rows_are_csr_rows_and_float32_is_close(kind):
-    X, y, weight = problem(5, True)
-    solver = OPAUC(n_epochs=2, **KINDS[kind])
-    dense = fitted(solver, X, y, weight)
-    equal(fitted(solver, sp.csr_array(X), y, weight).coef_, dense.coef_, 1e-9)
-    for form in (np.asarray, sp.csr_array):
-        equal(fitted(solver, form(X.astype(np.float32)), y, weight).coef_, dense.coef_, 1e-4)
-    # the same seed, the same bits; another seed, another sketch
-    np.testing.assert_array_equal(fitted(solver, X, y, weight).coef_, dense.coef_)
-    other = AUCClassifier(0.1, solver=solver, random_state=6).fit(X, y, weight)
-    assert np.any(other.coef_ != dense.coef_)
-
-
 @pytest.mark.covering
 @each_kind
 @pytest.mark.parametrize("shift", [0.0, 100.0])
@@ -176,24 +162,6 @@ def test_a_warm_start_is_the_nearest_point_of_the_space(kind):
 
 
 # ---- OPAUC over a stream -----------------------------------------------------------------
-
-
-@pytest.mark.covering
-@each_form
-@weighted
-@pytest.mark.parametrize("step_size", [0.02, "auto"])
-@pytest.mark.parametrize("chunk", [1, 7, 60])
-@pytest.mark.parametrize("kind", STREAMED)
-def test_any_division_of_the_rows_is_one_cyclic_pass(form, weighted, step_size, chunk, kind):
-    X, y, weight = problem(7, weighted)
-    solver = OPAUC(step_size, order="cyclic", average=True, **KINDS[kind])
-    whole = fitted(solver, form(X), y, weight)
-    parts = AUCClassifier(0.1, solver=solver, random_state=5)
-    for lo in range(0, len(y), chunk):
-        some = slice(lo, lo + chunk)
-        parts.partial_fit(form(X[some]), y[some], [-1, 1], weight[some])
-    equal(parts.coef_, whole.coef_, 1e-11)
-    equal(parts.intercept_, whole.intercept_, 1e-10)
 
 
 @each_kind
