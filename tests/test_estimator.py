@@ -242,11 +242,23 @@ class TestAttributes:
         make(name, verbose=1).fit(X, y)
         assert "optimality" in capsys.readouterr().out
 
-    def test_stochastic_solvers_stop_at_tol_only_when_recorded(self):
+    @pytest.mark.parametrize("name", ["spam", "vrspam", "univariate"])
+    def test_observation_changes_nothing(self, name):
         X, y = problem(n=500)
-        loose = AUCClassifier(solver="vrspam", tol=0.5, random_state=0)
-        assert loose.fit(X, y).n_iter_ == 20
-        assert loose.set_params(callback=lambda p: False).fit(X, y).n_iter_ < 20
+        alone = AUCClassifier(solver=name, tol=0.5, random_state=0).fit(X, y)
+        seen = []
+        watched = AUCClassifier(solver=name, tol=0.5, random_state=0, callback=seen.append)
+        np.testing.assert_array_equal(watched.fit(X, y).coef_, alone.coef_)
+        assert watched.n_iter_ == alone.n_iter_ == len(seen) == len(watched.history_)
+
+    @pytest.mark.parametrize("name", ["spam", "vrspam", "univariate"])
+    @pytest.mark.parametrize("callback", [None, lambda progress: False])
+    def test_stochastic_solvers_stop_at_a_tol_of_their_own(self, name, callback):
+        X, y = problem(n=500)
+        solver = solvers.SOLVERS[name](tol=0.5)
+        clf = AUCClassifier(solver=solver, random_state=0, callback=callback).fit(X, y)
+        assert clf.n_iter_ < 15
+        assert clf.optimality_ <= 0.5
 
     def test_solver_settings_win_over_the_estimator(self, few_rows):
         X, y = problem(n=3000, d=20)

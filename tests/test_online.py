@@ -199,15 +199,15 @@ def test_a_stream_of_solam_goes_on_from_a_fit():
     X[3] *= 1.5 * np.linalg.norm(X, axis=1).max() / np.linalg.norm(X[3])  # κ is that of the fit
     solver = SOLAM(1.0, n_epochs=2, order="cyclic", average=False, radius=3.0)
     clf = fitted(solver, X[:25], y[:25], None, 0.1)
-    w = clf.coef_[0].copy()
-    pos, neg = y[:25] == 1, y[:25] == -1
-    a, b = w @ X[:25][pos].mean(axis=0), w @ X[:25][neg].mean(axis=0)
+    met = np.array([(y[:25] == 1).sum(), (y[:25] == -1).sum()])
+    beta = theory.beta_from_alpha(0.1, met[0] / 25)
+    _, last = solam.fit(X[:25], y[:25], np.ones(25), 1.0, 3.0, 2, lambda p: beta)
+    equal(clf.coef_[0], last.w)
     kappa = np.linalg.norm(X, axis=1)
     assert kappa[:25].max() > kappa[25:].max()
     _, last = solam.fit(
         X[25:], y[25:], weight[25:], 1.0, 3.0, 1, lambda p: theory.beta_from_alpha(0.1, p),
-        kappa=kappa.max(), begin=solam.Iterate(w, a, b, b - a), steps=50,
-        met=(pos.sum(), neg.sum()),
+        kappa=kappa.max(), begin=last, steps=50, met=2 * met,
     )  # fmt: skip
     equal(clf.partial_fit(X[25:], y[25:]).coef_[0], last.w)
 

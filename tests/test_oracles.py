@@ -60,13 +60,12 @@ def test_spam_is_the_paper(form, penalty, schedule, weighted, average):
 
 
 def automatic(X, y, weight, penalty, schedule="sqrt", average=True):
-    """SPAM's automatic C: its own multiple of 1/L, halved while the first epoch ends above J(0).
+    """SPAM's automatic C: 4/L, quartered while the first epoch ends above J(0).
 
-    Returns C and how often it was halved.
+    Returns C and how often it was quartered.
     """
     L = spam.largest_curvature(X, y, spam.typical(weight))
-    first = SPAM().step_sizes(1, 1, L, np.nan, np.nan)[0]
-    assert 0.5 <= first * L <= 4.0
+    first = 4.0 / L
     pairs = Pairs(X, y, weight)
 
     def too_large(C):
@@ -76,8 +75,8 @@ def automatic(X, y, weight, penalty, schedule="sqrt", average=True):
         path = spam.fit(X, y, weight, *penalty, steps, epochs=1)
         return pairs.objective(path.mean(axis=0) if average else path[-1], *penalty) > 0.5
 
-    halvings = next(k for k in range(11) if not too_large(first / 2**k))
-    return first / 2**halvings, halvings
+    quarterings = next(k for k in range(9) if not too_large(first / 4**k))
+    return first / 4**quarterings, quarterings
 
 
 @weighted
@@ -95,11 +94,11 @@ def test_spam_automatic_step_comes_from_the_largest_curvature(weighted, schedule
     equal(got, iterates.mean(axis=0) if average else iterates[-1])
 
 
-def test_spam_automatic_step_is_halved_where_it_overshoots():
+def test_spam_automatic_step_is_quartered_where_it_overshoots():
     X, y = rows(16, n=30, d=6, shift=4.0)
     weight = np.ones(30)
-    C, halvings = automatic(X, y, weight, (0.01, 0.0), average=False)
-    assert halvings >= 1
+    C, quarterings = automatic(X, y, weight, (0.01, 0.0), average=False)
+    assert quarterings >= 1
     iterates = spam.fit(X, y, weight, 0.01, 0.0, lambda t: C / np.sqrt(t), epochs=2)
     passes = []
     clf = AUCClassifier(
@@ -107,7 +106,7 @@ def test_spam_automatic_step_is_halved_where_it_overshoots():
         callback=lambda progress: passes.append(progress.passes),
     ).fit(X, y)  # fmt: skip
     equal(clf.coef_[0], iterates[-1])
-    assert passes == [halvings + 1, halvings + 2]  # the wasted ones are counted
+    assert passes == [quarterings + 1, quarterings + 2]  # the wasted ones are counted
 
 
 @pytest.mark.parametrize("t0", ["auto", 50.0])

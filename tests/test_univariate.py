@@ -127,8 +127,8 @@ def test_newtons_step_is_sometimes_the_shorter_one(loss):
 
 
 @each_loss
-def test_an_automatic_step_that_overshoots_is_halved(loss):
-    halvings = []
+def test_an_automatic_step_that_overshoots_is_quartered(loss):
+    quarterings = []
     for seed in range(20):
         X, y, seen = (
             np.random.RandomState(seed).randn(12, 2),
@@ -139,16 +139,16 @@ def test_an_automatic_step_that_overshoots_is_halved(loss):
             UnivariateSGD(loss, n_epochs=2, order="cyclic", average=False), X, y, None, 0.01,
             callback=lambda progress, seen=seen: seen.append((progress.passes, progress.objective)),
         )  # fmt: skip
-        halvings.append(seen[0][0] - 1)
-        assert seen[0][1] <= (np.log(2) if loss == "logistic" else 1.0) or halvings[-1] == 10
-        assert seen[1][0] == seen[0][0] + 1
-        assert clf.n_iter_ == 2
-        rule = univariate.automatic(loss, 2 ** halvings[-1])
+        assert max(value for _, value in seen) <= (np.log(2) if loss == "logistic" else 1.0)
+        if clf.n_iter_ < 2 or seen[1][0] > seen[0][0] + 1:  # the second epoch was undone, too
+            continue
+        quarterings.append(seen[0][0] - 1)
+        rule = univariate.automatic(loss, 4 ** quarterings[-1])
         iterates = univariate.fit(X, y, np.ones(12), loss, 0.01, rule, epochs=2)
         close = 1e-10 * np.abs(iterates).max()
         np.testing.assert_allclose(clf.coef_[0], iterates[-1], rtol=0, atol=close)
-    assert min(halvings) == 0
-    assert max(halvings) > 0
+    assert min(quarterings) == 0
+    assert max(quarterings) > 0
 
 
 def test_from_a_warm_start():
@@ -249,10 +249,13 @@ def test_a_stream_weighs_with_the_counts_so_far(form, loss, average, step_size, 
 def test_a_stream_goes_on_from_a_fit_and_from_a_file(loss, step_size, tmp_path):
     X, y, weight = problem(11)
     solver = UnivariateSGD(loss, step_size, 2, "cyclic", False)
-    clf = fitted(solver, X[:25], y[:25])
+    passes = []
+    clf = fitted(solver, X[:25], y[:25], callback=lambda progress: passes.append(progress.passes))
     save(clf, tmp_path / "model")
     again, w, old = load(tmp_path / "model"), clf.coef_[0].copy(), slice(0, 25)
-    rule = univariate.automatic(loss) if step_size == "auto" else univariate.schedule(step_size)
+    slower = 4 ** (passes[-1] - 2)  # epochs that were undone
+    automatic = univariate.automatic(loss, slower)
+    rule = automatic if step_size == "auto" else univariate.schedule(step_size)
     expected = w
     for i in range(25, 40):
         seen = slice(0, i + 1)

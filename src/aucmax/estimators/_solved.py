@@ -136,8 +136,6 @@ class SolvedScorer(LinearScorer):
         self.__dict__.update(fitted, classes_=classes)
         self.__dict__.update(self._learnt(problem))
         if isinstance(solver, StochasticSolver) and self._scaling == 0:
-            if state is None:
-                state = solver.resume(problem, penalty, self.coef_[0], self.n_iter_)
             self._stream = {
                 "solver": solver.name,
                 "average": getattr(solver, "average", None),
@@ -318,7 +316,7 @@ class SolvedScorer(LinearScorer):
                 "average": getattr(solver, "average", None),
                 "passes": 0,
                 "rng": copy.deepcopy(check_random_state(self.random_state)),
-                "steps": solver.begin(d, penalty),
+                "steps": solver.blank(d, penalty),
             }
         else:
             _check_average(solver, old)
@@ -338,7 +336,7 @@ class SolvedScorer(LinearScorer):
         state["passes"] += 1
         mass, total = state["steps"]["mass"], state["steps"]["total"]
         fitted = self._blank(d, solver.name)
-        if mass.min() > 0:
+        if mass.min() > 0 and total.shape[1]:
             means = total / mass[:, None]
             fitted["intercept_"] = np.array([self._intercept(coef, (means[0], means[1]))])
         fitted.update(coef_=coef[None, :].copy(), n_iter_=state["passes"], _stream=state)

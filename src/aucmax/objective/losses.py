@@ -7,11 +7,13 @@ once the scores are sorted where the loss needs that. A `UnivariateLoss` is take
 margin t = y z.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
+from numba.extending import overload
 from scipy.special import expit
 
 from aucmax.rows import compiled
@@ -319,6 +321,35 @@ LOSSES: dict[str, PairwiseLoss] = {loss.name: loss for loss in (Square(), Square
 # ---- univariate losses -------------------------------------------------------------------
 
 
+_DERIVATIVE1: dict[type, Callable[..., Any]] = {}
+_BEND1: dict[type, Callable[..., Any]] = {}
+
+
+def derivative1(loss, t):
+    """Return ℓ′(t), also in compiled code."""
+    return _DERIVATIVE1[type(loss)](loss, t)
+
+
+def bend1(loss, t):
+    """Return the largest ℓ″ on the way of a Newton step from t, also in compiled code."""
+    return _BEND1[type(loss)](loss, t)
+
+
+@overload(derivative1, jit_options={"forceinline": True})
+def _derivative1(loss, t):
+    return _DERIVATIVE1.get(getattr(loss, "instance_class", object))
+
+
+@overload(bend1, jit_options={"forceinline": True})
+def _bend1(loss, t):
+    return _BEND1.get(getattr(loss, "instance_class", object))
+
+
+def in_kernels(kind: type, derivative: Callable[..., Any], bend: Callable[..., Any]) -> None:
+    """Make (loss, t) functions `derivative1` and `bend1` of losses that kernels see as ``kind``."""
+    _DERIVATIVE1[kind], _BEND1[kind] = derivative, bend
+
+
 class UnivariateLoss:
     """ℓ at the margins t = y w·x of single rows; ℓ(0) is 1 except for the logistic loss."""
 
@@ -337,6 +368,10 @@ class UnivariateLoss:
     def curvature(self, t: np.ndarray) -> np.ndarray:
         """Return ℓ″(t), 0 at a kink."""
         raise NotImplementedError
+
+    def compiled(self) -> NamedTuple:
+        """Return what kernels see of it: for losses with `derivative1` and `bend1`."""
+        raise ValueError(f"the loss {self.name!r} is not one for steps on single rows.")
 
     def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "RowSum":
         """Return Σ_i s_i ℓ(y_i z_i) at scores z (n,), with signs y (n,) and weights s (n,)."""
@@ -374,6 +409,10 @@ class RowSum:
         return self.bent * u
 
 
+class _Exp(NamedTuple):
+    bend: float
+
+
 class Exponential(UnivariateLoss):
     """ℓ(t) = exp(−t)."""
 
@@ -387,6 +426,20 @@ class Exponential(UnivariateLoss):
 
     def curvature(self, t: np.ndarray) -> np.ndarray:
         return np.exp(-t)
+
+    def compiled(self) -> NamedTuple:
+        return _Exp(self.bend)
+
+
+in_kernels(
+    _Exp,
+    lambda loss, t: -np.exp(min(-t, 700.0)),
+    lambda loss, t: np.exp(min(-t, 700.0)),
+)
+
+
+class _Squared(NamedTuple):
+    bend: float
 
 
 class SquareMargin(UnivariateLoss):
@@ -405,6 +458,20 @@ class SquareMargin(UnivariateLoss):
     def curvature(self, t: np.ndarray) -> np.ndarray:
         return np.full(len(t), 2.0)
 
+    def compiled(self) -> NamedTuple:
+        return _Squared(self.bend)
+
+
+in_kernels(
+    _Squared,
+    lambda loss, t: -2.0 * (1.0 - t),
+    lambda loss, t: loss.bend,
+)
+
+
+class _Logistic(NamedTuple):
+    bend: float
+
 
 class LogisticLoss(UnivariateLoss):
     """ℓ(t) = log(1 + exp(−t))."""
@@ -420,6 +487,16 @@ class LogisticLoss(UnivariateLoss):
 
     def curvature(self, t: np.ndarray) -> np.ndarray:
         return expit(t) * expit(-t)
+
+    def compiled(self) -> NamedTuple:
+        return _Logistic(self.bend)
+
+
+in_kernels(
+    _Logistic,
+    lambda loss, t: -1.0 / (1.0 + np.exp(min(t, 700.0))),
+    lambda loss, t: loss.bend,
+)
 
 
 class UnivariateHinge(UnivariateLoss):

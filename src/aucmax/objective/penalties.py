@@ -1,13 +1,55 @@
-"""Penalties: value, proximal map, conjugate and subdifferential; they never see X."""
+"""Penalties: value, proximal map, conjugate and subdifferential; they never see X.
+
+Compiled code sees a penalty as a NamedTuple, and its class chooses at compile time what `prox1`
+does.
+"""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numba.extending import overload
 
-__all__ = ["L1", "L2", "PENALTIES", "ElasticNet", "L2Ball", "soft"]
+__all__ = ["L1", "L2", "PENALTIES", "ElasticNet", "L2Ball", "prox1", "prox1_of", "soft"]
 
 
 def soft(u: np.ndarray, threshold: float | np.ndarray) -> np.ndarray:
     """Return sign(u) · max(|u| − threshold, 0)."""
     return np.sign(u) * np.maximum(np.abs(u) - threshold, 0.0)
+
+
+_PROX1: dict[type, Callable[..., Any]] = {}
+
+
+def prox1_of(kind: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a function (penalty, j, u, step) `prox1` for penalties that kernels see as ``kind``."""
+
+    def keep(body: Callable[..., Any]) -> Callable[..., Any]:
+        _PROX1[kind] = body
+        return body
+
+    return keep
+
+
+def prox1(penalty, j, u, step):
+    """Return argmin_w ½(w − u)² + step · penalty_j(w), for coordinate j; also in compiled code."""
+    return _PROX1[type(penalty)](penalty, j, u, step)
+
+
+@overload(prox1, jit_options={"forceinline": True})
+def _prox1(penalty, j, u, step):
+    return _PROX1.get(getattr(penalty, "instance_class", object))
+
+
+class _ElasticNet(NamedTuple):
+    l1: float
+    l2: float
+
+
+@prox1_of(_ElasticNet)
+def _soft1(penalty, j, u, step):
+    size = max(abs(u) - step * penalty.l1, 0.0) / (1.0 + step * penalty.l2)
+    return size if u > 0.0 else -size
 
 
 class ElasticNet:
@@ -27,6 +69,7 @@ class ElasticNet:
     """
 
     name = "elastic_net"
+    thresholds: ClassVar[bool] = True  # its prox is soft(u, step·l1)/(1 + step·l2)
 
     @property
     def differentiable(self) -> bool:
@@ -37,6 +80,15 @@ class ElasticNet:
         self.alpha, self.l1_ratio = float(alpha), float(l1_ratio)
         self.l2 = self.alpha * (1.0 - self.l1_ratio)
         self.l1 = self.alpha * self.l1_ratio
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether its prox is u/(1 + step·l2)."""
+        return self.l1 == 0.0
+
+    def compiled(self) -> NamedTuple:
+        """Return what kernels see of it."""
+        return _ElasticNet(self.l1, self.l2)
 
     def value(self, w: np.ndarray) -> float:
         """Return the penalty at w."""

@@ -133,6 +133,10 @@ class Monitor:
         self._since = time.perf_counter()
         return stop
 
+    def measure(self, coef: np.ndarray) -> float:
+        """Return the optimality of where the solver is, as just recorded or measured now."""
+        return self.optimality if self.active else self.evaluate(coef)[1]
+
     @property
     def history(self) -> np.ndarray:
         """The records so far, a structured array of `HISTORY_DTYPE`."""

@@ -12,7 +12,8 @@ import numpy as np
 from aucmax.basics.checks import number
 from aucmax.objective.penalties import ElasticNet, soft
 from aucmax.rows import compiled, row_add, row_dot, row_entry, row_size
-from aucmax.solvers.stochastic.hinge import HingeSolver, Pass, last_below, thresholded_sums
+from aucmax.solvers.stochastic.core import FOLD, Batch, fold, times, unscaled
+from aucmax.solvers.stochastic.hinge import HingeSolver, last_below, thresholded_sums
 
 __all__ = ["COMID"]
 
@@ -26,7 +27,7 @@ class COMID(HingeSolver):
     ----------
     step_size : float or "auto"
         C of η_t = C/√t. "auto" is 10/(mean of ‖x‖²), and no step moves the margin of its own row
-        by more than 1; an epoch of a fit that ends above F(0) is taken back and done again with a
+        by more than 1; while the first epoch of a fit ends above F(0) it begins again with a
         quarter of the step. With ``schedule="strong"`` it is left at "auto" and means nothing more:
         the steps are as published.
     n_epochs : int
@@ -37,6 +38,8 @@ class COMID(HingeSolver):
         Return the mean of all iterates; else the last.
     schedule : {"sqrt", "strong"}
         η_t = C/√t, or for l2 alone 1/(αt), which is the paper's 1/(2λt).
+    tol : float, optional
+        Optimality to stop at, measured after each epoch; None never does.
 
     Notes
     -----
@@ -63,15 +66,17 @@ class COMID(HingeSolver):
         order: str = "shuffle",
         average: bool = True,
         schedule: str = "sqrt",
+        tol: float | None = None,
     ) -> None:
         self.step_size = step_size
         self.n_epochs = n_epochs
         self.order = order
         self.average = average
         self.schedule = schedule
+        self.tol = tol
 
-    def _check(self, penalty: ElasticNet) -> None:
-        super()._check(penalty)
+    def check_penalty(self, penalty: ElasticNet) -> None:
+        super().check_penalty(penalty)
         if self.schedule not in ("sqrt", "strong"):
             raise ValueError(f"schedule must be 'sqrt' or 'strong'; got {self.schedule!r}.")
         if self.step_size != "auto":
@@ -89,43 +94,45 @@ class COMID(HingeSolver):
                 )
 
     @property
-    def _chosen_here(self) -> bool:
-        return self.schedule != "strong"
+    def automatic(self) -> bool:
+        return self.schedule != "strong" and self.step_size == "auto"
 
-    def _step_sizes(self, rows: Pass, t: np.ndarray, alpha: float) -> np.ndarray:
-        """Return η_t for the steps numbered t."""
+    def step(
+        self, state: dict[str, Any], batch: Batch, penalty: ElasticNet, rng: np.random.RandomState
+    ) -> None:
+        self.check_penalty(penalty)
+        v, u, k = state["v"], state["u"], state["k"][0]
+        eta = self._step_sizes(state, batch, penalty.l2)
+        rows, average = (batch.X, batch.order, batch.sign, batch.weight, eta), bool(self.average)
+        if penalty.shrinks:
+            _l2_steps(*rows, penalty.l2, average, v, u, k)
+            return
+        unscaled(state)
+        A = np.concatenate([[0.0], np.cumsum(eta * penalty.l1)])
+        B, met, gone = np.cumsum(A), np.zeros(len(v), dtype=np.int64), np.zeros(len(v))
+        _l1_steps(*rows, A, B, average, v, u, met, gone)
+        if average:
+            u -= np.sign(v) * thresholded_sums(np.abs(v), met, A, B)
+        v[:] = soft(v, A[-1] - gone)
+        k["steps"] += len(eta)
+
+    def _step_sizes(self, state: dict[str, Any], batch: Batch, alpha: float) -> np.ndarray:
+        """Return η_t for the steps of a batch."""
+        t = times(state, batch)
         if self.schedule == "strong":
             return 1.0 / (alpha * t)
         if self.step_size != "auto":
             return self.step_size / np.sqrt(t)
-        eta = _FIRST / (rows.slower * np.where(rows.scale > 0.0, rows.scale, 1.0) * np.sqrt(t))
-        own = (rows.weight * rows.norm2)[rows.order]
+        scale = batch.mean_norm2()
+        eta = _FIRST / (state["slower"] * np.where(scale > 0.0, scale, 1.0) * np.sqrt(t))
+        own = (batch.weight * batch.norm2)[batch.order]
         return np.minimum(eta, np.divide(1.0, own, out=np.full(len(own), np.inf), where=own > 0.0))
-
-    def _steps(self, state: dict[str, Any], rows: Pass, penalty: ElasticNet) -> None:
-        eta = self._step_sizes(rows, rows.steps(state), penalty.l2)
-        passed = (rows.X, rows.order, rows.sign, rows.weight, eta)
-        w, total = state["w"], state["sum"]
-        if penalty.l1 > 0.0:
-            A = np.concatenate([[0.0], np.cumsum(eta * penalty.l1)])
-            B, met, gone = np.cumsum(A), np.zeros(len(w), dtype=np.int64), np.zeros(len(w))
-            _l1_steps(*passed, A, B, bool(self.average), w, total, met, gone)
-            if self.average:
-                total += np.sign(w) * thresholded_sums(np.abs(w), met, A, B)
-            w[:] = soft(w, A[-1] - gone)
-        else:
-            _l2_steps(*passed, penalty.l2, bool(self.average), w, total)
-
-
-_FOLD = 1e-5  # the average loses this factor of its digits before the scale is folded into v
 
 
 @compiled
-def _l2_steps(X, order, sign, weight, eta, alpha, average, v, u):
-    # w = c v;   sum of iterates = S v − u, since Σ_t c_t v_t = S_T v_T − Σ_t S_{t−1}(v_t − v_{t−1})
-    for j in range(len(u)):
-        u[j] = -u[j]
-    c, S = 1.0, 0.0
+def _l2_steps(X, order, sign, weight, eta, alpha, average, v, u, k):
+    # w = c v,  Σ w = S v − u
+    c, S = k["scale"], k["sum"]
     for t in range(len(order)):
         i = order[t]
         if sign[i] * c * row_dot(X, i, v) < 1.0:
@@ -135,20 +142,16 @@ def _l2_steps(X, order, sign, weight, eta, alpha, average, v, u):
             if average:
                 row_add(X, i, h * S, u)
         c /= 1.0 + eta[t] * alpha
-        if average:
-            S += c
-        if c < _FOLD:
-            for j in range(len(v)):
-                u[j] -= S * v[j]
-                v[j] *= c
+        S += c
+        if c < FOLD:
+            fold(c, S, v, u)
             c, S = 1.0, 0.0
-    for j in range(len(v)):
-        u[j] = S * v[j] - u[j]
-        v[j] *= c
+    k["scale"], k["sum"] = c, S
+    k["steps"] += len(order)
 
 
 @compiled
-def _l1_steps(X, order, sign, weight, eta, A, B, average, w, total, met, gone):
+def _l1_steps(X, order, sign, weight, eta, A, B, average, w, u, met, gone):
     # w_j is that of after met_j steps, but for its thresholds since: A_t − gone_j by step t, with
     # gone_j = A_{met_j}. Only a step along the row makes it anew.
     for t in range(len(order)):
@@ -167,7 +170,7 @@ def _l1_steps(X, order, sign, weight, eta, A, B, average, w, total, met, gone):
                     level = size + gone[j]
                     if level <= A[t]:  # it reached 0 on the way
                         last = last_below(level, a, t, A)
-                    total[j] += np.sign(w[j]) * ((last - a) * level - (B[last] - B[a]))
+                    u[j] -= np.sign(w[j]) * ((last - a) * level - (B[last] - B[a]))
                 w[j] = max(w[j] - missed, 0.0) + min(w[j] + missed, 0.0) + h * x
                 met[j] = t
                 gone[j] = A[t]

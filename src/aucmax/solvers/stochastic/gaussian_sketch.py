@@ -30,26 +30,26 @@ from aucmax.rows import (
     take_rows,
     to_scipy,
 )
+from aucmax.solvers.stochastic.core import numbers
 
-__all__ = ["begin", "place", "run", "solution"]
+__all__ = ["begin", "run", "solution"]
 
-# where in k: the largest curvature, steps taken, how many the sum holds, ω and Ω
-_KAPPA, _STEPS, _AVERAGED, _OMEGA, _SUM = range(5)
 _FOLD = 1e-5  # ω beyond this or its inverse goes into the vectors
 
 
 def begin(d: int, tau: int) -> dict[str, Any]:
     """Return the state before any row: of each class where the first axis is 2."""
+    k = numbers("kappa", "steps", "omega", "sum")  # the largest curvature, steps taken, ω and Ω
+    k["omega"] = 1.0
     return {
-        "mass": np.zeros(2),
-        "total": np.zeros((2, d)),
+        "T": np.zeros(2),
         "t": np.zeros((2, d)),
         "origin": np.zeros(d),
         "Z": np.zeros((2, d, tau)),
         "s": np.zeros((2, tau)),
         "w": np.zeros(d),
         "sum": np.zeros(d),
-        "k": np.array([0.0, 0.0, 0.0, 1.0, 0.0]),
+        "k": k,
         "v": np.zeros((2, tau)),
         "g": np.zeros(2),
         "sum_v": np.zeros((2, tau)),
@@ -62,25 +62,14 @@ def begin(d: int, tau: int) -> dict[str, Any]:
     }
 
 
-def place(state: dict[str, Any], coef: np.ndarray, steps: int) -> None:
-    """Put w at ``coef``, with so many steps taken and nothing averaged."""
-    for name in ("sum", "v", "g", "sum_v", "sum_g"):
-        state[name][...] = 0.0
-    state["w"][:] = coef
-    state["k"][:] = state["k"][_KAPPA], steps, 0.0, 1.0, 0.0
-    for q in range(2):
-        state["Zw"][q] = state["Z"][q].T @ coef
-        state["tw"][q] = state["t"][q] @ coef
-
-
 def solution(state: dict[str, Any], average: bool) -> np.ndarray:
     """Return w, or the mean of the iterates."""
-    k = state["k"]
-    if average and k[_AVERAGED] > 0.0:
-        a = k[_SUM] * state["w"] - state["sum"]
-        v, g, scale = state["sum_v"], state["sum_g"], 1.0 / k[_AVERAGED]
+    k = state["k"][0]
+    if average and k["steps"] > 0.0:
+        a = k["sum"] * state["w"] - state["sum"]
+        v, g, scale = state["sum_v"], state["sum_g"], 1.0 / k["steps"]
     else:
-        a, v, g, scale = state["w"], state["v"], state["g"], k[_OMEGA]
+        a, v, g, scale = state["w"], state["v"], state["g"], k["omega"]
     out = a + g @ state["t"]
     for q in range(2):
         out += state["Z"][q] @ v[q]
@@ -100,7 +89,7 @@ def run(
     and whether to sum the iterates.
     """
     X, order, sign, weight = rows
-    if centered and not state["mass"].any() and not isinstance(X, CSR):
+    if centered and not state["T"].any() and not isinstance(X, CSR):
         state["origin"] = X[order[0]].astype(np.float64)
     far = bool(state["origin"].any())
     if far:
@@ -108,22 +97,20 @@ def run(
         few = few.toarray() if isinstance(X, CSR) else few
         few = shifted_rows(few.astype(np.float64), state["origin"])
         rows = (few, np.arange(len(order)), sign[order], weight[order])
-    names = ("mass", "t", "Z", "s", "w", "sum", "k", "v", "g", "sum_v", "sum_g", "Zw", "tw")
+    names = ("T", "t", "Z", "s", "w", "sum", "v", "g", "sum_v", "sum_g", "Zw", "tw")
     products = (state["ZZ"], state["Zt"], state["tt"])
-    _steps(*rows, draws, *settings, centered, *(state[name] for name in names), *products)
-    state["total"][:] = state["t"]
-    if far:
-        state["total"] += state["mass"][:, None] * state["origin"]
+    arrays = (state[name] for name in names)
+    _steps(*rows, draws, *settings, centered, state["k"][0], *arrays, *products)
 
 
 @compiled
 def _steps(
     X, order, sign, weight, draws, unit, eta, slower, lam, average, centered,
-    mass, total, Z, s, w, sums, k, v, g, sum_v, sum_g, Zw, tw, ZZ, Zt, tt,
+    k, mass, total, Z, s, w, sums, v, g, sum_v, sum_g, Zw, tw, ZZ, Zt, tt,
 ):  # fmt: skip
     tau = s.shape[1]
     zx, r, u, tx = np.empty((2, tau)), np.empty(tau), np.empty(tau), np.empty(2)
-    kappa, steps, omega, Omega = k[0], k[1], k[3], k[4]
+    kappa, steps, omega, Omega = k["kappa"], k["steps"], k["omega"], k["sum"]
     for t in range(len(order)):
         i = order[t]
         q = 0 if sign[i] > 0 else 1
@@ -240,9 +227,8 @@ def _steps(
                 tw[a] += h_u * Zt[o, a, c] * u[c]
         if average:
             Omega += omega
-            k[2] += 1.0
             for a in range(2):
                 sum_g[a] += omega * g[a]
                 for c in range(tau):
                     sum_v[a, c] += omega * v[a, c]
-    k[0], k[1], k[3], k[4] = kappa, steps, omega, Omega
+    k["kappa"], k["steps"], k["omega"], k["sum"] = kappa, steps, omega, Omega

@@ -15,7 +15,6 @@ in the gradient update all pairs are taken at the same w,
     w ← w + ½ C_t Σ_i 1[y w·(x_t − x_i) ≤ 1] y (x_t − x_i).
 """
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,14 +23,12 @@ from aucmax.basics.checks import number
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import ElasticNet
-from aucmax.objective.problem import MemoryProblem
-from aucmax.rows import Rows, compiled, n_rows, products, row_add, row_dot
-from aucmax.solvers.stochastic.core import Sampler, StochasticSolver
-from aucmax.statistics.reservoir import in_front, kept_rows, sampled, slots, whole
+from aucmax.rows import compiled, n_rows, products, row_add, row_dot
+from aucmax.solvers.stochastic.core import Batch, StochasticSolver, numbers
+from aucmax.statistics.reservoir import in_front, kept_rows, slots, whole
 
 __all__ = ["OAM"]
 
-_RETRIES = 6  # times the automatic C may be quartered
 # the two updates, and c of their automatic C
 _UPDATES = {"sequential": 32.0, "gradient": 16.0}
 
@@ -60,6 +57,8 @@ class OAM(StochasticSolver):
         Rows shuffled each epoch, in file order, or drawn with replacement.
     average : bool
         Return the mean of all iterates; else the last, as published.
+    tol : float, optional
+        Optimality to stop at, measured after each epoch; None never does.
 
     Notes
     -----
@@ -75,7 +74,6 @@ class OAM(StochasticSolver):
     (the default) or "hinge"; none of them enters.
 
     ``partial_fit`` takes the steps of ``fit``: any division of the rows gives one cyclic pass.
-    After a fit the reservoirs are drawn anew from its rows.
 
     References
     ----------
@@ -97,6 +95,7 @@ class OAM(StochasticSolver):
         n_epochs: int = 1,
         order: str = "shuffle",
         average: bool = False,
+        tol: float | None = None,
     ) -> None:
         self.update = update
         self.C = C
@@ -104,192 +103,109 @@ class OAM(StochasticSolver):
         self.n_epochs = n_epochs
         self.order = order
         self.average = average
+        self.tol = tol
 
     def own_objective(self, objective: Objective) -> Objective:
         return Objective(objective.problem, LOSSES["hinge"], ElasticNet(0.0, 0.0))
 
-    def epochs(
-        self,
-        objective: Objective,
-        problem: MemoryProblem,
-        start: np.ndarray | None,
-        max_iter: int,
-        rng: np.random.RandomState,
-    ) -> Iterator[tuple[np.ndarray, float]]:
-        number(self.n_epochs, "n_epochs", low=1, whole=True)
-        n, slower, wasted = problem.n_samples, 1.0, 0
-        most = n * min(self.n_epochs, max_iter)  # no reservoir can hold more
-        state, buffer = self._fresh(objective, start, most)
-        X, norm2 = problem.rows(), products.row_norms2(problem.rows())
-        sampler = Sampler(n, self.order, rng)
-        for epoch in range(min(self.n_epochs, max_iter)):
-            while True:
-                order = sampler.take(n)
-                rows = (X, order, problem.sign, problem.weight, norm2)
-                self._run(state, buffer, *rows, slower, rng)
-                w = self.current(state).copy()
-                if epoch > 0 or self.C != "auto" or wasted == _RETRIES:
-                    break
-                if objective.value(w) <= objective.value(np.zeros(len(w))):
-                    break
-                # the automatic C was too large for these rows: begin again
-                slower, wasted = 4.0 * slower, wasted + 1
-                state, buffer = self._fresh(objective, start, most)
-            yield w, epoch + 1.0 + wasted
-
-    def _fresh(
-        self, objective: Objective, start: np.ndarray | None, most: int
-    ) -> tuple[dict[str, Any], np.ndarray]:
-        """Return the state at ``start`` and the row numbers (2, size) of empty reservoirs."""
-        state = self.begin(objective.problem.n_features, objective.penalty)
-        if start is not None:
-            state["w"][:] = start
-        return state, np.zeros((2, min(self.buffer_size, most)), dtype=np.int64)
-
-    def _run(
-        self,
-        state: dict[str, Any],
-        buffer: np.ndarray,
-        X: Rows,
-        order: np.ndarray,
-        sign: np.ndarray,
-        weight: np.ndarray,
-        norm2: np.ndarray,
-        slower: float,
-        rng: np.random.RandomState,
-    ) -> None:
-        """Take the steps in this order; ``slower`` divides the automatic C."""
-        if self.update not in _UPDATES:
-            raise ValueError(f"update must be 'sequential' or 'gradient'; got {self.update!r}.")
-        C = 0.0 if self.C == "auto" else float(number(self.C, "C", open_low=True))
-        slot = slots(sign[order], state["met"], self.buffer_size, rng)
-        rows = (X, order, sign, weight, norm2, slot, buffer)
-        c = _UPDATES[self.update] / slower
-        settings = (C, c, self.update == "gradient", bool(self.average))
-        seen = (state["met"], state["mass"], state["square"], state["total"])
-        work = (np.empty(buffer.shape[1]), np.zeros(len(state["w"])))
-        _steps(*rows, *settings, *seen, *work, state["w"], state["u"], state["k"])
-
-    # ---- partial_fit -----------------------------------------------------------------------
-
-    def begin(self, n_features: int, penalty: ElasticNet) -> dict[str, Any]:
+    def begin(self, d: int, penalty: ElasticNet) -> dict[str, Any]:
         number(self.buffer_size, "buffer_size", low=1, whole=True)
         return {
             "met": np.zeros(2),
-            "mass": np.zeros(2),
-            "square": np.zeros(2),
-            "total": np.zeros((2, n_features)),
-            "kept": {"dense": np.zeros((0, n_features))},
+            # of the rows met: Σ weight, Σ weight ‖x‖², Σ weight x
+            "met_mass": np.zeros(2),
+            "met_square": np.zeros(2),
+            "met_total": np.zeros((2, d)),
+            "kept": {"dense": np.zeros((0, d))},
             "kept_weight": np.zeros(0),
-            "w": np.zeros(n_features),
-            "u": np.zeros(n_features),
-            "k": np.zeros(3),
+            "w": np.zeros(d),
+            "u": np.zeros(d),
+            "k": numbers("kappa", "steps"),
         }
 
-    def check_steps(self, state: dict[str, Any], n_features: int, penalty: ElasticNet) -> None:
-        super().check_steps(state, n_features, penalty)
-        if not whole(state["kept"], len(state["kept_weight"]), n_features):
-            raise ValueError("the rows that OAM keeps do not fit together.")
-
-    def resume(
-        self, problem: MemoryProblem, penalty: ElasticNet, coef: np.ndarray, n_iter: int
-    ) -> dict[str, Any]:
-        state = super().resume(problem, penalty, coef, n_iter)
-        weight, norm2 = problem.unit * problem.weight, products.row_norms2(problem.X)
-        chosen, rng = [], np.random.RandomState(0)
-        for k, label in enumerate((1.0, -1.0)):
-            members = np.flatnonzero(problem.sign == label)
-            state["met"][k] = n_iter * len(members)
-            state["square"][k] = n_iter * (weight[members] @ norm2[members])
-            passes = np.tile(members, min(n_iter, -(-self.buffer_size // len(members))))
-            chosen.append(sampled(passes, self.buffer_size, rng))
-        state["mass"] *= n_iter
-        state["total"] *= n_iter
-        where = np.concatenate(chosen)
-        state["kept"], state["kept_weight"] = kept_rows(problem.X, where), weight[where]
-        # κ: every row to the whole of the other class, its mean over all pairs
-        mean_weight = state["mass"] / state["met"]
-        distance = _mean_distance(state["mass"], state["square"], state["total"])
-        state["k"][_KAPPA] = mean_weight.prod() * distance * state["k"][_STEPS]
-        return state
-
-    def place(self, state: dict[str, Any], coef: np.ndarray, steps: int) -> None:
-        state["w"][:], state["k"][_STEPS] = coef, steps
-
-    def take(
-        self,
-        state: dict[str, Any],
-        X: Rows,
-        sign: np.ndarray,
-        weight: np.ndarray,
-        penalty: ElasticNet,
-        rng: np.random.RandomState,
+    def place(
+        self, state: dict[str, Any], start: np.ndarray, penalty: ElasticNet, batch: Batch
     ) -> None:
+        state["w"][:] = start
+
+    def step(
+        self, state: dict[str, Any], batch: Batch, penalty: ElasticNet, rng: np.random.RandomState
+    ) -> None:
+        if self.update not in _UPDATES:
+            raise ValueError(f"update must be 'sequential' or 'gradient'; got {self.update!r}.")
         # the reservoirs' rows and then the new ones are one matrix; the reservoirs are row numbers
-        filled = np.minimum(state["met"], float(self.buffer_size)).astype(np.int64)
-        kept, n = int(filled.sum()), n_rows(X)
+        filled, unit = self._filled(state), batch.unit
+        kept, n = int(filled.sum()), n_rows(batch.X)
         if kept != len(state["kept_weight"]):
             raise ValueError("buffer_size cannot change between calls of partial_fit.")
-        rows = in_front(state["kept"], X)
+        X = in_front(state["kept"], batch.X)
+        sign = np.concatenate([np.repeat([1.0, -1.0], filled), batch.sign])
+        weight = np.concatenate([state["kept_weight"] / unit, batch.weight])
+        norm2 = products.row_norms2(X) if kept else batch.norm2
         buffer = np.zeros((2, min(self.buffer_size, kept + n)), dtype=np.int64)
         buffer[0, : filled[0]] = np.arange(filled[0])
         buffer[1, : filled[1]] = np.arange(filled[0], kept)
-        order = kept + Sampler(n, self.order, rng).take(n)
-        sign = np.concatenate([np.repeat([1.0, -1.0], filled), sign])
-        weight = np.concatenate([state["kept_weight"], weight])
-        self._run(state, buffer, rows, order, sign, weight, products.row_norms2(rows), 1.0, rng)
-        filled = np.minimum(state["met"], float(self.buffer_size)).astype(np.int64)
+        order = kept + batch.order
+
+        C = 0.0 if self.C == "auto" else float(number(self.C, "C", open_low=True))
+        c = _UPDATES[self.update] / float(state["slower"][0])
+        settings = (C, c, unit, self.update == "gradient", bool(self.average))
+        slot = slots(sign[order], state["met"], self.buffer_size, rng)
+        met = (state["met"], state["met_mass"], state["met_square"], state["met_total"])
+        work = (np.empty(buffer.shape[1]), np.zeros(len(state["w"])))
+        rows = (X, order, sign, weight, norm2, slot, buffer)
+        _steps(*rows, *settings, *met, *work, state["w"], state["u"], state["k"][0])
+
+        filled = self._filled(state)
         where = np.concatenate([buffer[0, : filled[0]], buffer[1, : filled[1]]])
-        state["kept"], state["kept_weight"] = kept_rows(rows, where), weight[where]
+        state["kept"], state["kept_weight"] = kept_rows(X, where), unit * weight[where]
+
+    def _filled(self, state: dict[str, Any]) -> np.ndarray:
+        """Return how many rows of each class are in the reservoirs."""
+        return np.minimum(state["met"], float(self.buffer_size)).astype(np.int64)
 
     def current(self, state: dict[str, Any]) -> np.ndarray:
-        k = state["k"]
-        if self.average and k[_AVERAGED] > 0.0:
-            return state["w"] - state["u"] / k[_AVERAGED]
+        if self.average and state["k"][0]["steps"] > 0.0:
+            return state["w"] - state["u"] / state["k"][0]["steps"]
         return state["w"]
 
-
-def _mean_distance(mass: np.ndarray, square: np.ndarray, total: np.ndarray) -> float:
-    """Return the mean over pairs of ‖x − x′‖²."""
-    between = 2.0 * float(total[0] @ total[1]) / (mass[0] * mass[1])
-    return max(float(np.sum(square / mass)) - between, 0.0)
-
-
-# where in k: the sum of the squared distances whose mean is κ, the steps taken, and how many of
-# them the average holds
-_KAPPA, _STEPS, _AVERAGED = range(3)
+    def check_steps(self, state: dict[str, Any], d: int, penalty: ElasticNet) -> None:
+        super().check_steps(state, d, penalty)
+        if not whole(state["kept"], len(state["kept_weight"]), d):
+            raise ValueError("the rows that OAM keeps do not fit together.")
 
 
 @compiled
 def _steps(
-    X, order, sign, weight, norm2, slot, B, C, c, gradient, average, met, mass, square, total, h,
-    z, w, u, k,
+    X, order, sign, weight, norm2, slot, B, C, c, unit, gradient, average, met, mass, square,
+    total, h, z, w, u, k,
 ):  # fmt: skip
     # h_i is what a step adds to w along x_t − x_i; z is zero between steps.
     # sum of iterates = T w − u, since Σ_t w_t = T w_T − Σ_t (t−1)(w_t − w_{t−1})
-    size = B.shape[1]
+    size, steps = B.shape[1], k["steps"]
     for s in range(len(order)):
         t = order[s]
         y = sign[t]
         q = 0 if y > 0 else 1
         o = 1 - q
         met[q] += 1.0
-        mass[q] += weight[t]
-        square[q] += weight[t] * norm2[t]
-        row_add(X, t, weight[t], total[q])
+        q_t = unit * weight[t]
+        mass[q] += q_t
+        square[q] += q_t * norm2[t]
+        row_add(X, t, q_t, total[q])
         if slot[s] >= 0:
             B[q, slot[s]] = t
         if met[o] == 0.0:
             continue
         m = min(size, np.int64(met[o]))
-        k[1] += 1.0
+        steps += 1.0
         C_t = C * max(1.0, met[o] / m)
         if C == 0.0:
             # the mean of ‖x_t − x‖² over the other class, with the weights of the pairs
             away2 = norm2[t] + (square[o] - 2.0 * row_dot(X, t, total[o])) / mass[o]
-            k[0] += weight[t] * mass[o] / met[o] * max(away2, 0.0)
-            kappa = k[0] / k[1]
-            C_t = c / (kappa * np.sqrt(k[1]) * m) if kappa > 0.0 else 0.0
+            k["kappa"] += q_t * mass[o] / met[o] * max(away2, 0.0)
+            kappa = k["kappa"] / (steps * unit * unit)
+            C_t = c / (kappa * np.sqrt(steps) * m) if kappa > 0.0 else 0.0
         # a = w·x_t, H = Σ h_i
         a, H = row_dot(X, t, w), 0.0
         if gradient:
@@ -325,6 +241,6 @@ def _steps(
         if average:
             for j in range(m):
                 if h[j] != 0.0:
-                    row_add(X, B[o, j], -h[j] * k[2], u)
-            row_add(X, t, H * k[2], u)
-            k[2] += 1.0
+                    row_add(X, B[o, j], -h[j] * (steps - 1.0), u)
+            row_add(X, t, H * (steps - 1.0), u)
+    k["steps"] = steps

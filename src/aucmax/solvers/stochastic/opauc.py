@@ -9,19 +9,16 @@ the paper's Equations (4) and (5). Its λ is J's α. For many features S is kept
 random sketch (OPAUCr), or in a space of fewer dimensions (OPAUCf, OPAUCrp, OPAUCpca).
 """
 
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
 
 from aucmax.basics.checks import number
-from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet
-from aucmax.objective.problem import MemoryProblem
-from aucmax.rows import Rows, compiled, n_features, n_rows, products, row_add, take_rows
+from aucmax.rows import compiled, row_add, take_rows
 from aucmax.solvers.stochastic import gaussian_sketch
-from aucmax.solvers.stochastic.core import Sampler, StochasticSolver
+from aucmax.solvers.stochastic.core import Batch, StochasticSolver, numbers
 from aucmax.statistics.projections import (
     gaussian_projection,
     lifted,
@@ -33,8 +30,6 @@ from aucmax.statistics.projections import (
 
 __all__ = ["OPAUC"]
 
-_RETRIES = 6  # times the automatic step may be quartered
-_LAST = 1e9  # what divides it after that: w then stays at its start
 _BLOCK = 512  # rows that get their random numbers, or are reduced, at a time
 _LATE = 8  # rows that the full matrices take in at a time
 _MANY = 150  # from so many features on
@@ -87,6 +82,8 @@ class OPAUC(StochasticSolver):
         For "gaussian": False takes S as Z Zᵀ/T − ĉ ĉᵀ, ĉ = c sᵀ/T, as the paper prints it. That
         is near the second moment S + c cᵀ, not near S: the mean of ĉ ĉᵀ is c cᵀ/T. As it divides
         by T once too often, it alone depends on the scale of sample weights.
+    tol : float, optional
+        Optimality to stop at, measured after each epoch; None never does.
 
     Notes
     -----
@@ -110,6 +107,7 @@ class OPAUC(StochasticSolver):
 
     name = "opauc"
     takes_l1 = False
+    drawn = ("basis",)
     max_covariance_bytes: ClassVar[int] = 10**9
 
     def __init__(
@@ -121,6 +119,7 @@ class OPAUC(StochasticSolver):
         covariance: str = "full",
         rank: int | None = None,
         centered: bool = True,
+        tol: float | None = None,
     ) -> None:
         self.step_size = step_size
         self.n_epochs = n_epochs
@@ -129,88 +128,85 @@ class OPAUC(StochasticSolver):
         self.covariance = covariance
         self.rank = rank
         self.centered = centered
+        self.tol = tol
 
-    def epochs(
-        self,
-        objective: Objective,
-        problem: MemoryProblem,
-        start: np.ndarray | None,
-        max_iter: int,
-        rng: np.random.RandomState,
-    ) -> Iterator[tuple[np.ndarray, float, dict[str, Any]]]:
-        number(self.n_epochs, "n_epochs", low=1, whole=True)
-        penalty, d, n = objective.penalty, problem.n_features, problem.n_samples
-        X, sign, weight = problem.rows(), problem.sign, problem.weight
-        state, slower, wasted = self.begin(d, penalty), 1.0, 0
-        if self.covariance == "pca":
-            state["basis"] = principal_axes(X, weight, self._rank(d), rng)
-        self._draw_basis(state, d, rng)
-        if start is not None:
-            self.place(state, start, 0)
-        sampler, last = Sampler(n, self.order, rng), self.current(state).copy()
-        for epoch in range(min(self.n_epochs, max_iter)):
-            while True:
-                order = sampler.take(n)
-                rows = (X, order, sign, weight, problem.unit)
-                self._run(state, *rows, penalty.l2, rng, slower)
-                w = self.current(state).copy()
-                if epoch > 0 or self.step_size != "auto" or wasted > _RETRIES:
-                    break
-                if objective.value(w) <= objective.value(np.zeros(d)):
-                    break
-                # the automatic step was too long for these rows: begin again
-                wasted += 1
-                slower = 4.0 * slower if wasted <= _RETRIES else _LAST
-                kept = {key: state[key] for key in ("basis",) if key in state}
-                state = self.begin(d, penalty) | kept
-                if start is not None:
-                    self.place(state, start, 0)
-            if not np.all(np.isfinite(w)):  # a stream goes on from where it was finite
-                self.place(state, last, 0)
-            yield w, epoch + 1.0 + wasted, state
-            last = w
+    def begin(self, d: int, penalty: ElasticNet) -> dict[str, Any]:
+        self._check(d)
+        k = self._rank(d)
+        if self.covariance == "gaussian":
+            return gaussian_sketch.begin(d, k)
+        m = k if self.covariance in _REDUCED else d  # coordinates in which the steps are taken
+        return {
+            "T": np.zeros(2),
+            "mean": np.zeros((2, m)),
+            "w": np.zeros(m),
+            "sum": np.zeros(m),
+            "k": numbers("kappa", "steps"),
+            "scatter": np.zeros((2, m, m)),
+            "trace": np.zeros(2),
+        }
 
-    def _run(
-        self,
-        state: dict[str, Any],
-        X: Rows,
-        order: np.ndarray,
-        sign: np.ndarray,
-        weight: np.ndarray,
-        unit: float,
-        alpha: float,
-        rng: np.random.RandomState,
-        slower: float = 1.0,
+    def place(
+        self, state: dict[str, Any], start: np.ndarray, penalty: ElasticNet, batch: Batch
     ) -> None:
-        """Take the steps in this order; ``slower`` divides the automatic step.
+        if self.covariance in _REDUCED:
+            state["start"] = start  # until there are coordinates for it
+        else:
+            state["w"][:] = start
 
-        A row counts with unit · weight in the moments and with its weight in the gradient.
-        """
+    def step(
+        self, state: dict[str, Any], batch: Batch, penalty: ElasticNet, rng: np.random.RandomState
+    ) -> None:
+        self._same_settings(state, batch.n_features)
+        self._draw_basis(state, batch, rng)
         eta = 0.0  # automatic
         if self.step_size != "auto":
             eta = float(number(self.step_size, "step_size", open_low=True))
-        settings = (float(unit), eta, slower, alpha, bool(self.average))
-        if "basis" in state:  # the means of all features, which the intercept needs
-            share = unit * weight * np.bincount(order, minlength=len(weight))
-            for k, label in enumerate((1.0, -1.0)):
-                state["total"][k] += products.adjoint(X, np.where(sign == label, share, 0.0))
+        slower, order = float(state["slower"][0]), batch.order
+        settings = (float(batch.unit), eta, slower, penalty.l2, bool(self.average))
         for lo in range(0, len(order), _BLOCK):
             part = order[lo : lo + _BLOCK]
-            rows = (X, part, sign, weight)
+            rows = (batch.X, part, batch.sign, batch.weight)
             if self.covariance == "gaussian":
                 tau = state["s"].shape[1]
                 draws = rng.standard_normal((len(part), tau)) / np.sqrt(tau)
                 gaussian_sketch.run(state, rows, draws, settings, self.centered)
                 continue
             if "basis" in state:
-                few = reduced(take_rows(X, part), state["basis"])
-                rows = (few, np.arange(len(part)), sign[part], weight[part])
-            moments = (state["scatter"], state["trace"], state["mass"], state["mean"])
-            _steps(*rows, *settings, *moments, state["w"], state["sum"], state["k"])
-        if self.covariance == "full":
-            state["total"] = state["mass"][:, None] * state["mean"]
+                few = reduced(take_rows(batch.X, part), state["basis"])
+                rows = (few, np.arange(len(part)), batch.sign[part], batch.weight[part])
+            moments = (state["scatter"], state["trace"], state["T"], state["mean"])
+            _steps(*rows, *settings, *moments, state["w"], state["sum"], state["k"][0])
 
-    # ---- partial_fit -----------------------------------------------------------------------
+    def current(self, state: dict[str, Any]) -> np.ndarray:
+        if self.covariance == "gaussian":
+            return gaussian_sketch.solution(state, self.average)
+        w, d = state["w"], state["total"].shape[1]
+        if self.average and state["k"][0]["steps"] > 0.0:
+            w = state["sum"] / state["k"][0]["steps"]
+        if "basis" in state:
+            return lifted(w, state["basis"], d)
+        return w if len(w) == d else np.zeros(d)
+
+    # ---- the covariance and its settings -----------------------------------------------------
+
+    def _draw_basis(self, state: dict[str, Any], batch: Batch, rng: np.random.RandomState) -> None:
+        """Draw the coordinates in which the steps are taken, where they are not all features."""
+        if self.covariance not in _REDUCED or "basis" in state:
+            return
+        d, rank = batch.n_features, self._rank(batch.n_features)
+        if self.covariance == "pca":
+            if batch.before is not None:
+                raise ValueError(
+                    "covariance='pca' takes its axes from the rows of a fit, and there was none; "
+                    "call fit before partial_fit, or use covariance='projection'."
+                )
+            state["basis"] = principal_axes(batch.X, batch.weight, rank, rng)
+        else:
+            draw = random_features if self.covariance == "subset" else gaussian_projection
+            state["basis"] = draw(d, rank, rng)
+        if "start" in state:
+            state["w"][:] = lowered(state.pop("start"), state["basis"])
 
     def _rank(self, d: int) -> int:
         if self.rank is not None:
@@ -254,61 +250,10 @@ class OPAUC(StochasticSolver):
                 f"{instead}"
             )
 
-    def begin(self, n_features: int, penalty: ElasticNet) -> dict[str, Any]:
-        d = n_features
-        self._check(d)
-        k = self._rank(d)
-        if self.covariance == "gaussian":
-            return gaussian_sketch.begin(d, k)
-        m = k if self.covariance in _REDUCED else d  # coordinates in which the steps are taken
-        return {
-            "mass": np.zeros(2),
-            "total": np.zeros((2, d)),
-            "mean": np.zeros((2, m)),
-            "w": np.zeros(m),
-            "sum": np.zeros(m),
-            "k": np.zeros(3),
-            "scatter": np.zeros((2, m, m)),
-            "trace": np.zeros(2),
-        }
-
-    def _draw_basis(self, state: dict[str, Any], d: int, rng: np.random.RandomState) -> None:
-        """Draw the coordinates in which the steps are taken, where they are not all features."""
-        if self.covariance not in _REDUCED or "basis" in state:
-            return
-        if self.covariance == "pca":
-            raise ValueError(
-                "covariance='pca' takes its axes from the rows of a fit, and there was none; call "
-                "fit before partial_fit, or use covariance='projection'."
-            )
-        draw = random_features if self.covariance == "subset" else gaussian_projection
-        state["basis"] = draw(d, self._rank(d), rng)
-
-    def place(self, state: dict[str, Any], coef: np.ndarray, steps: int) -> None:
-        if self.covariance == "gaussian":
-            gaussian_sketch.place(state, coef, steps)
-            return
-        state["w"][:] = lowered(coef, state["basis"]) if "basis" in state else coef
-        state["sum"][:], state["k"][:] = 0.0, (state["k"][_KAPPA], steps, 0.0)
-
-    def take(
-        self,
-        state: dict[str, Any],
-        X: Rows,
-        sign: np.ndarray,
-        weight: np.ndarray,
-        penalty: ElasticNet,
-        rng: np.random.RandomState,
-    ) -> None:
-        self._same_settings(state, n_features(X))
-        self._draw_basis(state, n_features(X), rng)
-        order = Sampler(n_rows(X), self.order, rng).take(n_rows(X))
-        self._run(state, X, order, sign, weight, 1.0, penalty.l2, rng)
-
     def _same_settings(self, state: dict[str, Any], d: int) -> None:
         """Raise where a stream was begun with other settings of the covariance."""
         self._check(d)
-        tau, begun = self._rank(d), state["mass"].any()
+        tau, begun = self._rank(d), state["k"][0]["steps"] > 0.0
         if self.covariance == "gaussian":
             same = "Z" in state and state["s"].shape[1] == tau
         else:
@@ -321,20 +266,6 @@ class OPAUC(StochasticSolver):
                 "covariance and rank cannot change between calls of partial_fit; set them back, "
                 "or begin with a new estimator."
             )
-
-    def current(self, state: dict[str, Any]) -> np.ndarray:
-        if self.covariance == "gaussian":
-            return gaussian_sketch.solution(state, self.average)
-        w = state["w"]
-        if self.average and state["k"][_AVERAGED] > 0.0:
-            w = state["sum"] / state["k"][_AVERAGED]
-        if "basis" in state:
-            return lifted(w, state["basis"], state["total"].shape[1])
-        return w if len(w) == state["total"].shape[1] else np.zeros(state["total"].shape[1])
-
-
-# where in k: the largest curvature, the steps taken, and how many of them the sum holds
-_KAPPA, _STEPS, _AVERAGED = range(3)
 
 
 @compiled
@@ -379,7 +310,7 @@ def _steps(
 ):
     d = len(w)
     x, z, g = np.empty(d), np.empty(d), np.empty(d)
-    kappa, steps = k[0], k[1]
+    kappa, steps = k["kappa"], k["steps"]
     # rows wait until one reading of the matrix takes in several of them
     most = _LATE if d >= _MANY else 1
     late, late_h, waiting = np.empty((2, most, d)), np.empty((2, most)), np.zeros(2, np.int64)
@@ -435,7 +366,6 @@ def _steps(
         if average:
             for j in range(d):
                 sums[j] += w[j]
-            k[2] += 1.0
     for q in range(2):
         scatter_add(scatter[q], late[q], late_h[q], waiting[q])
-    k[0], k[1] = kappa, steps
+    k["kappa"], k["steps"] = kappa, steps

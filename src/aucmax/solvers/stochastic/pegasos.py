@@ -13,7 +13,8 @@ import numpy as np
 from aucmax.basics.checks import number
 from aucmax.objective.penalties import ElasticNet
 from aucmax.rows import compiled, row_add, row_dot
-from aucmax.solvers.stochastic.hinge import HingeSolver, Pass
+from aucmax.solvers.stochastic.core import FOLD, Batch, fold, times
+from aucmax.solvers.stochastic.hinge import HingeSolver
 
 __all__ = ["Pegasos"]
 
@@ -36,6 +37,8 @@ class Pegasos(HingeSolver):
         the first steps, of length ‖x‖/α, may bring about where α is small and the rows are few, is
         taken back and done again with (mean of ‖x‖²)/α, with which the first step is
         1/(mean of ‖x‖²), and with four times that while it must.
+    tol : float, optional
+        Optimality to stop at, measured after each epoch; None never does.
 
     Notes
     -----
@@ -64,57 +67,54 @@ class Pegasos(HingeSolver):
         average: bool = True,
         project: bool = True,
         t0: float | str = "auto",
+        tol: float | None = None,
     ) -> None:
         self.n_epochs = n_epochs
         self.order = order
         self.average = average
         self.project = project
         self.t0 = t0
+        self.tol = tol
 
-    def _check(self, penalty: ElasticNet) -> None:
-        super()._check(penalty)
+    def check_penalty(self, penalty: ElasticNet) -> None:
+        super().check_penalty(penalty)
         if self.t0 != "auto":
             number(self.t0, "t0")
         if not penalty.l2 > 0.0:
             raise ValueError("Pegasos has steps 1/(αt) and needs alpha > 0.")
 
-    def _steps(self, state: dict[str, Any], rows: Pass, penalty: ElasticNet) -> None:
-        alpha, t = penalty.l2, rows.steps(state)
+    def step(
+        self, state: dict[str, Any], batch: Batch, penalty: ElasticNet, rng: np.random.RandomState
+    ) -> None:
+        self.check_penalty(penalty)
+        alpha, k = penalty.l2, state["k"][0]
+        t = times(state, batch)
         if self.t0 != "auto":
             t = t + self.t0
-        elif rows.slower > 1.0:
-            t = t + 0.25 * rows.slower * rows.scale / alpha
+        elif state["slower"][0] > 1.0:
+            t = t + 0.25 * state["slower"] * batch.mean_norm2() / alpha
         radius = alpha**-0.5 if self.project else np.inf
-        passed = (rows.X, rows.order, rows.sign, rows.weight, rows.norm2)
-        _steps(*passed, t, alpha, radius, bool(self.average), state["w"], state["sum"])
-
-
-_FOLD = 1e-5  # the average loses this factor of its digits before the scale is folded into v
+        rows = (batch.X, batch.order, batch.sign, batch.weight, batch.norm2)
+        _steps(*rows, t, alpha, radius, bool(self.average), state["v"], state["u"], k)
 
 
 @compiled
-def _steps(X, order, sign, weight, norm2, times, alpha, R, average, v, u):
-    # w = c v;   sum of iterates = S v − u, since Σ_t c_t v_t = S_T v_T − Σ_t S_{t−1}(v_t − v_{t−1})
-    # vv = ‖v‖² is carried along, and made anew when the scale is folded into v
-    vv = 0.0
+def _steps(X, order, sign, weight, norm2, times, alpha, R, average, v, u, k):
+    # w = c v,  Σ w = S v − u;  vv = ‖v‖² is carried along, and made anew with the fold
+    c, S, vv = k["scale"], k["sum"], 0.0
     for j in range(len(v)):
         vv += v[j] * v[j]
-        u[j] = -u[j]
-    c, S = 1.0, 0.0
     for t in range(len(order)):
         i = order[t]
         vx = row_dot(X, i, v)
         short = sign[i] * c * vx < 1.0
         # w ← (1 − ηα) w, with ηα = 1/t
         c *= 1.0 - 1.0 / times[t]
-        if c < _FOLD:
-            vv = 0.0
+        if c < FOLD:
+            fold(c, S, v, u)
+            vx, c, S, vv = c * vx, 1.0, 0.0, 0.0
             for j in range(len(v)):
-                u[j] -= S * v[j]
-                v[j] *= c
                 vv += v[j] * v[j]
-            vx *= c
-            c, S = 1.0, 0.0
         if short:
             # w ← w + η y x
             h = weight[i] * sign[i] / (alpha * times[t] * c)
@@ -124,8 +124,6 @@ def _steps(X, order, sign, weight, norm2, times, alpha, R, average, v, u):
                 row_add(X, i, h * S, u)
         if c * c * vv > R * R:
             c = R / np.sqrt(vv)
-        if average:
-            S += c
-    for j in range(len(v)):
-        u[j] = S * v[j] - u[j]
-        v[j] *= c
+        S += c
+    k["scale"], k["sum"] = c, S
+    k["steps"] += len(order)

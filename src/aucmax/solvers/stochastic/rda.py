@@ -14,7 +14,8 @@ import numpy as np
 from aucmax.basics.checks import number
 from aucmax.objective.penalties import ElasticNet, soft
 from aucmax.rows import compiled, row_entry, row_size
-from aucmax.solvers.stochastic.hinge import SLOWER, STEPS, HingeSolver, Pass
+from aucmax.solvers.stochastic.core import Batch
+from aucmax.solvers.stochastic.hinge import HingeSolver
 
 __all__ = ["RDA"]
 
@@ -28,8 +29,8 @@ class RDA(HingeSolver):
     ----------
     gamma : float or "auto"
         γ of β_t = γ√t, the strength of ½‖w‖² after t steps. "auto" is a tenth of the mean
-        of ‖x‖². An epoch of a fit that ends above F(0) is taken back and done again with four
-        times that.
+        of ‖x‖². While the first epoch of a fit ends above F(0) it begins again with four times
+        that.
     n_epochs : int
         Passes over the rows.
     order : {"shuffle", "cyclic", "random"}
@@ -37,6 +38,8 @@ class RDA(HingeSolver):
     average : bool
         Return the mean of all iterates; else the last, which with l1 is sparse: the threshold on
         the mean gradient is the whole α, not η_t α as in a proximal step.
+    tol : float, optional
+        Optimality to stop at, measured after each epoch; None never does.
 
     Notes
     -----
@@ -64,52 +67,59 @@ class RDA(HingeSolver):
         n_epochs: int = 15,
         order: str = "shuffle",
         average: bool = True,
+        tol: float | None = None,
     ) -> None:
         self.gamma = gamma
         self.n_epochs = n_epochs
         self.order = order
         self.average = average
+        self.tol = tol
 
-    def _check(self, penalty: ElasticNet) -> None:
-        super()._check(penalty)
+    def check_penalty(self, penalty: ElasticNet) -> None:
+        super().check_penalty(penalty)
         if self.gamma != "auto":
             number(self.gamma, "gamma", open_low=True)
 
-    def begin(self, n_features: int, penalty: ElasticNet) -> dict[str, Any]:
-        state = super().begin(n_features, penalty)
+    def begin(self, d: int, penalty: ElasticNet) -> dict[str, Any]:
         # the sum of the gradients, and β_t + tα
-        return state | {"G": np.zeros(n_features), "beta": np.zeros(1)}
+        return super().begin(d, penalty) | {"G": np.zeros(d), "beta": np.zeros(1)}
 
-    def _betas(self, t: np.ndarray, scale: np.ndarray, slower: float, alpha: float) -> np.ndarray:
+    def place(
+        self, state: dict[str, Any], start: np.ndarray, penalty: ElasticNet, batch: Batch
+    ) -> None:
+        scale = batch.after.square.sum() / batch.after.mass.sum()
+        beta = self._betas(state, np.ones(1), np.array([scale]), penalty.l2)
+        state["G"][:] = -(beta * start + penalty.l1 * np.sign(start))
+        state["v"][:], state["beta"][:] = start, beta
+
+    def _betas(
+        self, state: dict[str, Any], t: np.ndarray, scale: np.ndarray, alpha: float
+    ) -> np.ndarray:
         """Return β_t + tα for the steps numbered t."""
         if self.gamma == "auto":
-            gamma = _FIRST * slower * np.where(scale > 0.0, scale, 1.0)
+            gamma = _FIRST * state["slower"] * np.where(scale > 0.0, scale, 1.0)
         else:
             gamma = np.full(len(t), float(self.gamma))
         return gamma * np.sqrt(t) + alpha * t
 
-    def _start(
-        self, state: dict[str, Any], start: np.ndarray, penalty: ElasticNet, scale: float
+    def step(
+        self, state: dict[str, Any], batch: Batch, penalty: ElasticNet, rng: np.random.RandomState
     ) -> None:
-        one = np.ones(1)
-        beta = self._betas(one, scale * one, float(state["k"][SLOWER]), penalty.l2)
-        state["G"][:] = -(beta * start + penalty.l1 * np.sign(start))
-        state["w"][:], state["beta"][:] = start, beta
-
-    def _steps(self, state: dict[str, Any], rows: Pass, penalty: ElasticNet) -> None:
-        first, t = state["k"][STEPS], rows.steps(state)
-        beta = self._betas(t, rows.scale, rows.slower, penalty.l2)
+        self.check_penalty(penalty)
+        G, u, first = state["G"], state["u"], float(state["k"][0]["steps"])
+        t = first + np.arange(1.0, len(batch.order) + 1.0)
+        beta = self._betas(state, t, batch.mean_norm2(), penalty.l2)
         before = state["beta"] if first > 0.0 else beta[:1]
         beta = np.maximum.accumulate(np.concatenate([before, beta]))
         P = np.concatenate([[0.0], np.cumsum(1.0 / beta[1:])])
         Q = np.concatenate([[0.0], np.cumsum(t / beta[1:])])
-        G, met = state["G"], np.zeros(len(state["G"]), dtype=np.int64)
-        passed = (rows.X, rows.order, rows.sign, rows.weight, beta, P, Q, first, penalty.l1)
-        _steps(*passed, bool(self.average), G, state["sum"], met)
-        if self.average:
-            state["sum"] += _sums(G, met, P, Q, first, penalty.l1)
-        state["beta"][0] = beta[-1]
-        state["w"][:] = -soft(G, penalty.l1 * t[-1]) / beta[-1]
+        met, average = np.zeros(len(G), dtype=np.int64), bool(self.average)
+        rows = (batch.X, batch.order, batch.sign, batch.weight)
+        _steps(*rows, beta, P, Q, first, penalty.l1, average, G, u, met)
+        if average:
+            u -= _sums(G, met, P, Q, first, penalty.l1)
+        state["v"][:], state["beta"][0] = -soft(G, penalty.l1 * t[-1]) / beta[-1], beta[-1]
+        state["k"][0]["steps"] += len(t)
 
 
 def _sums(
@@ -124,7 +134,7 @@ def _sums(
 
 
 @compiled
-def _steps(X, order, sign, weight, beta, P, Q, first, alpha, average, G, total, met):
+def _steps(X, order, sign, weight, beta, P, Q, first, alpha, average, G, u, met):
     # w_j = −soft(G_j, tα)/β_t; the sum of iterates holds those of coordinate j up to step met_j,
     # and P and Q are the sums of 1/β and t/β. At first G is 0, or what stands for the start.
     for t in range(len(order)):
@@ -142,6 +152,6 @@ def _steps(X, order, sign, weight, beta, P, Q, first, alpha, average, G, total, 
                         end = max(a, np.int64(np.ceil(size / alpha - first)) - 1)
                     if end > a:
                         past = size * (P[end] - P[a]) - alpha * (Q[end] - Q[a])
-                        total[j] -= np.sign(G[j]) * past
+                        u[j] += np.sign(G[j]) * past
                     met[j] = t
                 G[j] -= h * x

@@ -17,7 +17,8 @@ import numpy as np
 from aucmax.basics.checks import number
 from aucmax.objective.penalties import ElasticNet, soft
 from aucmax.rows import compiled, row_add, row_dot, row_entry, row_size
-from aucmax.solvers.stochastic.hinge import HingeSolver, Pass, last_below, thresholded_sums
+from aucmax.solvers.stochastic.core import FOLD, Batch, fold, times, unscaled
+from aucmax.solvers.stochastic.hinge import HingeSolver, last_below, thresholded_sums
 
 __all__ = ["SADMM"]
 
@@ -35,14 +36,16 @@ class SADMM(HingeSolver):
     rho : float or "auto"
         ρ, the same at every step, as published; the larger, the shorter the steps. "auto" grows:
         ρ_t = 0.1 √t (mean of ‖x‖²), so that the steps become shorter and the iterates settle,
-        which with a constant ρ they do not. An epoch of a fit that ends above F(0) is taken back
-        and done again with four times that.
+        which with a constant ρ they do not. While the first epoch of a fit ends above F(0) it
+        begins again with four times that.
     n_epochs : int
         Passes over the rows.
     order : {"shuffle", "cyclic", "random"}
         Rows shuffled each epoch, in file order, or drawn with replacement as published.
     average : bool
         Return the mean of all z; else the last.
+    tol : float, optional
+        Optimality to stop at, measured after each epoch; None never does.
 
     Notes
     -----
@@ -79,63 +82,68 @@ class SADMM(HingeSolver):
         n_epochs: int = 15,
         order: str = "shuffle",
         average: bool = True,
+        tol: float | None = None,
     ) -> None:
         self.rho = rho
         self.n_epochs = n_epochs
         self.order = order
         self.average = average
+        self.tol = tol
 
-    def _check(self, penalty: ElasticNet) -> None:
-        super()._check(penalty)
+    def check_penalty(self, penalty: ElasticNet) -> None:
+        super().check_penalty(penalty)
         if self.rho != "auto":
             number(self.rho, "rho", open_low=True)
 
-    def begin(self, n_features: int, penalty: ElasticNet) -> dict[str, Any]:
-        return super().begin(n_features, penalty) | {"mu": np.zeros(n_features)}
+    def begin(self, d: int, penalty: ElasticNet) -> dict[str, Any]:
+        return super().begin(d, penalty) | {"mu": np.zeros(d)}
 
-    def _start(
-        self, state: dict[str, Any], start: np.ndarray, penalty: ElasticNet, scale: float
+    def place(
+        self, state: dict[str, Any], start: np.ndarray, penalty: ElasticNet, batch: Batch
     ) -> None:
         # μ in the subdifferential of the penalty at z, as after any step
-        state["w"][:] = start
+        state["v"][:] = start
         state["mu"][:] = penalty.l2 * start + penalty.l1 * np.sign(start)
 
-    def _rhos(self, rows: Pass, t: np.ndarray) -> np.ndarray:
-        """Return ρ_t for the steps numbered t."""
+    def step(
+        self, state: dict[str, Any], batch: Batch, penalty: ElasticNet, rng: np.random.RandomState
+    ) -> None:
+        self.check_penalty(penalty)
+        v, u, mu, k = state["v"], state["u"], state["mu"], state["k"][0]
+        rho, average = self._rhos(state, batch), bool(self.average)
+        rows = (batch.X, batch.order, batch.sign, batch.weight, batch.norm2, rho)
+        if penalty.shrinks:
+            _l2_steps(*rows, penalty.l2, average, v, u, k)
+            mu[:] = penalty.l2 * k["scale"] * v
+            return
+        unscaled(state)
+        A = np.concatenate([[0.0], np.cumsum(penalty.l1 / rho)])
+        B, met, gone = np.cumsum(A), np.zeros(len(v), dtype=np.int64), np.zeros(len(v))
+        _l1_steps(*rows, penalty.l1, A, B, average, v, mu, u, met, gone)
+        if average:
+            u -= np.sign(v) * thresholded_sums(np.abs(v), met, A, B)
+        late = met < len(rho)
+        before = soft(v, A[-2] - gone)
+        v[:] = soft(v, A[-1] - gone)
+        last = np.where(v != 0.0, penalty.l1 * np.sign(v), rho[-1] * before)
+        mu[late] = last[late]
+        k["steps"] += len(rho)
+
+    def _rhos(self, state: dict[str, Any], batch: Batch) -> np.ndarray:
+        """Return ρ_t for the steps of a batch."""
         if self.rho != "auto":
-            return np.full(len(t), float(self.rho))
-        return _FIRST * rows.slower * np.where(rows.scale > 0.0, rows.scale, 1.0) * np.sqrt(t)
-
-    def _steps(self, state: dict[str, Any], rows: Pass, penalty: ElasticNet) -> None:
-        rho = self._rhos(rows, rows.steps(state))
-        passed = (rows.X, rows.order, rows.sign, rows.weight, rows.norm2, rho)
-        z, mu, total = state["w"], state["mu"], state["sum"]
-        if penalty.l1 > 0.0:
-            A = np.concatenate([[0.0], np.cumsum(penalty.l1 / rho)])
-            B, met, gone = np.cumsum(A), np.zeros(len(z), dtype=np.int64), np.zeros(len(z))
-            settings = (penalty.l1, A, B, bool(self.average))
-            _l1_steps(*passed, *settings, z, mu, total, met, gone)
-            if self.average:
-                total += np.sign(z) * thresholded_sums(np.abs(z), met, A, B)
-            late = met < len(rho)
-            before = soft(z, A[-2] - gone)
-            z[:] = soft(z, A[-1] - gone)
-            last = np.where(z != 0.0, penalty.l1 * np.sign(z), rho[-1] * before)
-            mu[late] = last[late]
-        else:
-            _l2_steps(*passed, penalty.l2, bool(self.average), z, total)
-            mu[:] = penalty.l2 * z
-
-
-_FOLD = 1e-5  # the average loses this factor of its digits before the scale is folded into v
+            return np.full(len(batch.order), float(self.rho))
+        t, scale = (
+            times(state, batch),
+            batch.mean_norm2(),
+        )
+        return _FIRST * state["slower"] * np.where(scale > 0.0, scale, 1.0) * np.sqrt(t)
 
 
 @compiled
-def _l2_steps(X, order, sign, weight, norm2, rho, alpha, average, v, u):
-    # z = c v;   sum of iterates = S v − u, since Σ_t c_t v_t = S_T v_T − Σ_t S_{t−1}(v_t − v_{t−1})
-    for j in range(len(u)):
-        u[j] = -u[j]
-    c, S = 1.0, 0.0
+def _l2_steps(X, order, sign, weight, norm2, rho, alpha, average, v, u, k):
+    # z = c v,  Σ z = S v − u
+    c, S = k["scale"], k["sum"]
     for t in range(len(order)):
         i, r = order[t], rho[t]
         short = 1.0 - sign[i] * (1.0 - alpha / r) * c * row_dot(X, i, v)
@@ -147,20 +155,16 @@ def _l2_steps(X, order, sign, weight, norm2, rho, alpha, average, v, u):
             if average:
                 row_add(X, i, h * S, u)
         c *= r / (r + alpha)
-        if average:
-            S += c
-        if c < _FOLD:
-            for j in range(len(v)):
-                u[j] -= S * v[j]
-                v[j] *= c
+        S += c
+        if c < FOLD:
+            fold(c, S, v, u)
             c, S = 1.0, 0.0
-    for j in range(len(v)):
-        u[j] = S * v[j] - u[j]
-        v[j] *= c
+    k["scale"], k["sum"] = c, S
+    k["steps"] += len(order)
 
 
 @compiled
-def _l1_steps(X, order, sign, weight, norm2, rho, alpha, A, B, average, z, mu, total, met, gone):
+def _l1_steps(X, order, sign, weight, norm2, rho, alpha, A, B, average, z, mu, u, met, gone):
     # z_j and μ_j are those of after met_j steps, but for steps since with β = 0 or x_j = 0. Such a
     # step is z ← soft(z, α/ρ), μ ← ρ times the change of z; their thresholds by step t are
     # A_t − gone_j, with gone_j = A_{met_j}.
@@ -189,7 +193,7 @@ def _l1_steps(X, order, sign, weight, norm2, rho, alpha, A, B, average, z, mu, t
                 level = size + gone[j]
                 if level <= A[t]:  # it reached 0 on the way
                     last = last_below(level, a, t, A)
-                total[j] += np.sign(z[j]) * ((last - a) * level - (B[last] - B[a]))
+                u[j] -= np.sign(z[j]) * ((last - a) * level - (B[last] - B[a]))
             # z ← soft(ρw + μ, α)/ρ,   μ ← μ + ρ(w − z),   where ρw + μ = ρz + β y x
             s = r * (max(z[j] - missed, 0.0) + min(z[j] + missed, 0.0)) + beta * sign[i] * x
             mu[j] = min(max(s, -alpha), alpha)
@@ -197,4 +201,4 @@ def _l1_steps(X, order, sign, weight, norm2, rho, alpha, A, B, average, z, mu, t
             met[j] = t + 1
             gone[j] = A[t + 1]
             if average:
-                total[j] += z[j]
+                u[j] -= z[j]

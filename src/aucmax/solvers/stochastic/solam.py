@@ -9,19 +9,16 @@ samples z = (x, y) of
 and a step goes down in w, a, b and up in α, p being estimated as the rows come.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from aucmax import theory
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet, L2Ball
 from aucmax.objective.problem import MemoryProblem
-from aucmax.rows import Rows, compiled, n_rows, products, row_add, row_dot
-from aucmax.solvers.stochastic.core import Sampler, StochasticSolver
-from aucmax.solvers.stochastic.spam import with_rows
+from aucmax.rows import compiled, products, row_add, row_dot
+from aucmax.solvers.stochastic.core import FOLD, Batch, StochasticSolver, fold, scaled, times
 
 __all__ = ["SOLAM"]
 
@@ -60,6 +57,8 @@ class SOLAM(StochasticSolver):
         δ, ‖δ‖/(‖δ‖² + α + s) with s the variance Σ₊ + Σ₋ along δ, but at most 0.4 T^¼/κ for T
         steps, so that κ²R²/√T, the order of the published bound, stays small: about 10, the
         authors' R, for their a9a. A stream does not know s and takes 0, and T is what it has met.
+    tol : float, optional
+        Optimality to stop at, measured after each epoch; None never does.
 
     Notes
     -----
@@ -93,43 +92,70 @@ class SOLAM(StochasticSolver):
         order: str = "shuffle",
         average: bool = True,
         radius: float | str = "auto",
+        tol: float | None = None,
     ) -> None:
         self.step_size = step_size
         self.n_epochs = n_epochs
         self.order = order
         self.average = average
         self.radius = radius
+        self.tol = tol
 
     def own_objective(self, objective: Objective) -> Objective:
         problem = objective.problem
         assert isinstance(problem, MemoryProblem)
         return Objective(problem, objective.loss, self._ball(problem, objective.penalty.l2))
 
-    def epochs(
-        self,
-        objective: Objective,
-        problem: MemoryProblem,
-        start: np.ndarray | None,
-        max_iter: int,
-        rng: np.random.RandomState,
-    ) -> Iterator[tuple[np.ndarray, float]]:
-        X, penalty = problem.rows(), objective.penalty
-        norm2 = products.row_norms2(X)
-        ball = penalty if isinstance(penalty, L2Ball) else self._ball(problem, penalty.l2)
-        R = ball.radius
-        C = self._constant(problem.p)
-        beta = theory.beta_from_alpha(penalty.l2, problem.p)
-        state = self.begin(problem.n_features, penalty)
-        state["k"][_KAPPA2] = norm2.max()
-        if start is None:
-            self._corner(state, R)
-        else:
-            _saddle(state, ball.prox(start, 0.0), problem.mean_pos, problem.mean_neg)
-        sampler = Sampler(problem.n_samples, self.order, rng)
-        for epoch in range(min(self.n_epochs, max_iter)):
-            order = sampler.take(problem.n_samples)
-            self._run(state, X, order, problem.sign, problem.weight, norm2, C, R, beta)
-            yield self.current(state), epoch + 1.0
+    @property
+    def automatic(self) -> bool:
+        return False  # the ball keeps any step from diverging
+
+    def begin(self, d: int, penalty: ElasticNet) -> dict[str, Any]:
+        return scaled(d, "gammas", "a", "b", "alpha", "kappa2", "begun") | {"met": np.zeros(2)}
+
+    def place(
+        self, state: dict[str, Any], start: np.ndarray, penalty: ElasticNet, batch: Batch
+    ) -> None:
+        mean_pos, mean_neg = batch.after.total / batch.after.mass[:, None]
+        w, k = penalty.prox(start, 0.0), state["k"][0]
+        a, b = float(w @ mean_pos), float(w @ mean_neg)
+        state["v"][:] = w
+        k["a"], k["b"], k["alpha"], k["begun"] = a, b, b - a, 1.0
+
+    def step(
+        self, state: dict[str, Any], batch: Batch, penalty: ElasticNet, rng: np.random.RandomState
+    ) -> None:
+        v, u, k, own = state["v"], state["u"], state["k"][0], self.step_size == "auto"
+        known, norm2 = batch.before is None, batch.norm2[batch.order]
+        met = batch.running(state["met"], batch.weight)
+        p = met[:, 0] / met.sum(axis=1)
+        share, first = batch.p if known else p, k["begun"] == 0.0
+        kappa2 = max(float(batch.norm2.max()), k["kappa2"])
+        if known or (first and own):
+            k["kappa2"] = kappa2
+        R = penalty.radius if isinstance(penalty, L2Ball) else self._streamed(state, batch, penalty)
+        if first:  # the authors' start; the automatic steps see rows divided by κ
+            a = R * np.sqrt(k["kappa2"]) if own else R
+            v[:] = R / np.sqrt(len(v))
+            k["a"], k["b"], k["alpha"], k["begun"] = a, a, 2.0 * a, 1.0
+        kappa2 = np.maximum(np.maximum.accumulate(norm2), k["kappa2"])
+        gamma = self._constant(batch.p) / np.sqrt(times(state, batch))
+        # on rows divided by κ the step of κw is γ, and so that of w is γ/κ²
+        eta = gamma / np.where(kappa2 > 0.0, kappa2, 1.0) if own else gamma
+        shrink = 1.0 / (1.0 + eta * 2.0 * share * (1.0 - share) * penalty.l2)
+        rows = (batch.X, batch.order, batch.sign, batch.weight, batch.norm2)
+        _steps(*rows, gamma, eta, shrink, p, R * np.sqrt(kappa2), R, v, u, k)
+        state["met"], k["kappa2"] = met[-1], kappa2[-1]
+        k["gammas"] += gamma.sum()
+
+    def _streamed(self, state: dict[str, Any], batch: Batch, penalty: ElasticNet) -> float:
+        """Return R for what a stream has met."""
+        (mass, total, _), k, delta2 = batch.after, state["k"][0], 0.0
+        if mass.min() > 0.0:
+            pos, neg = total / mass[:, None]
+            delta2 = float((pos - neg) @ (pos - neg))
+        kappa2 = max(float(batch.norm2.max()), k["kappa2"])
+        return self._radius(int(k["steps"]) + len(batch.order), kappa2, delta2, penalty.l2)
 
     def _constant(self, p: float) -> float:
         """Return C."""
@@ -151,124 +177,25 @@ class SOLAM(StochasticSolver):
         most = 0.4 * T**0.25 / np.sqrt(kappa2 if kappa2 > 0.0 else 1.0)
         return min(most, 2.0 * np.sqrt(delta2) / (delta2 + more)) if delta2 > 0.0 else most
 
-    def _corner(self, state: dict[str, Any], R: float) -> None:
-        """Put a fresh state at the authors' start; the automatic steps see rows divided by κ."""
-        d, kappa = len(state["v"]), np.sqrt(state["k"][_KAPPA2])
-        state["v"][:] = R / np.sqrt(d)
-        a = R * kappa if self.step_size == "auto" else R
-        state["k"][[_A, _B, _ALPHA]] = a, a, 2.0 * a
-
-    def _run(
-        self,
-        state: dict[str, Any],
-        X: Rows,
-        order: np.ndarray,
-        sign: np.ndarray,
-        weight: np.ndarray,
-        norm2: np.ndarray,
-        C: float,
-        R: float,
-        beta: float | None,
-        alpha: float = 0.0,
-    ) -> None:
-        """Take one pass of steps; ``beta`` None is 2p̂(1−p̂)α with the running p̂."""
-        mass, v, u, k = (state[name] for name in ("mass", "v", "u", "k"))
-        q = weight[order]
-        met = mass + np.cumsum(np.stack([q * (sign[order] > 0), q * (sign[order] < 0)], 1), axis=0)
-        p = met[:, 0] / met.sum(axis=1)
-        kappa2 = np.maximum(np.maximum.accumulate(norm2[order]), k[_KAPPA2])
-        gamma = C / np.sqrt(k[_STEPS] + np.arange(1.0, len(order) + 1.0))
-        # on rows divided by κ the step of κw is γ, and so that of w is γ/κ²
-        eta = gamma / np.where(kappa2 > 0.0, kappa2, 1.0) if self.step_size == "auto" else gamma
-        shrink = 1.0 / (1.0 + eta * (2.0 * p * (1.0 - p) * alpha if beta is None else beta))
-        k[_NORM2] = v @ v  # carried along by the steps, renewed here
-        bound = R * np.sqrt(kappa2)
-        _steps(X, order, sign, weight, norm2, gamma, eta, shrink, p, bound, R, v, u, k)
-        mass[:], k[_KAPPA2] = met[-1], kappa2[-1]
-        k[_STEPS] += len(order)
-
-    # ---- partial_fit: running κ, and β that follows p̂ --------------------------------------
-
-    def begin(self, n_features: int, penalty: ElasticNet) -> dict[str, Any]:
-        k = np.zeros(10)
-        k[_SCALE] = k[_FIRST] = 1.0
-        return {
-            "mass": np.zeros(2),
-            "total": np.zeros((2, n_features)),
-            "v": np.zeros(n_features),
-            "u": np.zeros(n_features),
-            "k": k,
-        }
-
-    def resume(
-        self, problem: MemoryProblem, penalty: ElasticNet, coef: np.ndarray, n_iter: int
-    ) -> dict[str, Any]:
-        state = super().resume(problem, penalty, coef, n_iter)
-        state["k"][_KAPPA2] = np.max(products.row_norms2(problem.X))
-        return state
-
-    def place(self, state: dict[str, Any], coef: np.ndarray, steps: int) -> None:
-        _saddle(state, coef, *(state["total"] / state["mass"][:, None]))
-        state["k"][_STEPS] = steps
-
-    def take(
-        self,
-        state: dict[str, Any],
-        X: Rows,
-        sign: np.ndarray,
-        weight: np.ndarray,
-        penalty: ElasticNet,
-        rng: np.random.RandomState,
-    ) -> None:
-        order = Sampler(n_rows(X), self.order, rng).take(n_rows(X))
-        norm2 = products.row_norms2(X)
-        mass, state["total"] = with_rows(state["mass"], state["total"], X, sign, weight)
-        delta2 = 0.0
-        if mass.min() > 0.0:
-            pos, neg = state["total"] / mass[:, None]
-            delta2 = float((pos - neg) @ (pos - neg))
-        k, first = state["k"], state["k"][_STEPS] == 0.0
-        kappa2 = max(float(norm2.max()), k[_KAPPA2])
-        R = self._radius(int(k[_STEPS]) + len(order), kappa2, delta2, penalty.l2)
-        C = self._constant(mass[0] / mass.sum())
-        if first:
-            if self.step_size == "auto":
-                k[_KAPPA2] = kappa2
-            self._corner(state, R)
-        self._run(state, X, order, sign, weight, norm2, C, R, None, penalty.l2)
-
     def current(self, state: dict[str, Any]) -> np.ndarray:
-        v, u, k = state["v"], state["u"], state["k"]
+        k, v = state["k"][0], state["v"]
         if state["mass"].min() == 0.0:
             return np.zeros(len(v))
-        if self.average and k[_WEIGHT] > 0.0:
-            return (k[_SUM] * v - u) / k[_WEIGHT]
-        return k[_SCALE] * v
-
-
-def _saddle(state: dict[str, Any], w: np.ndarray, pos: np.ndarray, neg: np.ndarray) -> None:
-    """Put a fresh state at w, with a = w·μ₊, b = w·μ₋ and α = b − a: their optimum there."""
-    a, b = float(w @ pos), float(w @ neg)
-    state["v"][:] = w
-    state["k"][[_A, _B, _ALPHA]] = a, b, b - a
-
-
-# where in k: the scale c of w = c v, ‖v‖², Σ γc since c was C, that C, Σ γ, a, b, α, the steps
-# taken, and κ²
-_SCALE, _NORM2, _SUM, _FIRST, _WEIGHT, _A, _B, _ALPHA, _STEPS, _KAPPA2 = range(10)
-_DIGITS = 1e-3  # the sum may lose this factor of its digits before it is taken into u
-_SMALL = 1e-60  # below this the scale is taken into v
+        if self.average and k["gammas"] > 0.0:
+            return (k["sum"] * v - state["u"]) / k["gammas"]
+        return k["scale"] * v
 
 
 @compiled
 def _steps(X, order, sign, weight, norm2, gamma, eta, shrink, p, bound, R, v, u, k):
     # w = c v;   Σ γ_t w_t = S v − u, since Σ_t γ_t c_t v_t = S_T v_T − Σ_t S_t (v_{t+1} − v_t)
-    c, N, S, first, G = k[0], k[1], k[2], k[3], k[4]
-    a, b, alpha = k[5], k[6], k[7]
+    c, S, N = k["scale"], k["sum"], 0.0
+    a, b, alpha = k["a"], k["b"], k["alpha"]
+    for j in range(len(v)):  # ‖v‖² is carried along
+        N += v[j] * v[j]
     for t in range(len(order)):
         i, p_t = order[t], p[t]
         S += gamma[t] * c
-        G += gamma[t]
         vx = row_dot(X, i, v)
         wx = c * vx
         g = gamma[t] * weight[i]
@@ -292,18 +219,10 @@ def _steps(X, order, sign, weight, norm2, gamma, eta, shrink, p, bound, R, v, u,
         length = c * np.sqrt(max(N, 0.0))
         if length > R:
             c *= R / length
-        if c < _DIGITS * first:
-            # S v and u are about to outgrow their difference
-            for j in range(len(v)):
-                u[j] -= S * v[j]
-            S, first = 0.0, c
         row_add(X, i, h, v)
         row_add(X, i, h * S, u)
-        if c < _SMALL:
-            N = 0.0
-            for j in range(len(v)):
-                v[j] *= c
-                N += v[j] * v[j]
-            S, first, c = S / c, first / c, 1.0
-    k[0], k[1], k[2], k[3], k[4] = c, N, S, first, G
-    k[5], k[6], k[7] = a, b, alpha
+        if c < FOLD:
+            fold(c, S, v, u)
+            N, c, S = c * c * N, 1.0, 0.0
+    k["scale"], k["sum"], k["a"], k["b"], k["alpha"] = c, S, a, b, alpha
+    k["steps"] += len(order)

@@ -12,6 +12,7 @@ with a constant η: v is unbiased and its variance goes to 0 as w and w̃ reach 
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +20,12 @@ import numpy as np
 from aucmax import theory
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
-from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.penalties import ElasticNet, prox1
 from aucmax.objective.problem import MemoryProblem
-from aucmax.rows import CSR, Rows, compiled, n_rows, products, row_add, row_dot, shifted_rows
-from aucmax.solvers.stochastic.core import Sampler, StochasticSolver
-from aucmax.solvers.stochastic.spam import SPAM, Samples, safe_steps, samples_of, with_rows
+from aucmax.rows import CSR, compiled, products, row_add, row_dot, shifted_rows
+from aucmax.solvers.base import Run
+from aucmax.solvers.stochastic.core import Batch, Sampler, StochasticSolver, numbers
+from aucmax.solvers.stochastic.spam import SPAM
 
 __all__ = ["VRSPAM"]
 
@@ -49,6 +51,8 @@ class VRSPAM(StochasticSolver):
         M falls. False is the paper's. Costs a copy of the rows.
     safeguard : bool
         Undo a stage that raises J and halve the step.
+    tol : float, optional
+        Optimality to stop at, measured after each stage; None never does.
 
     Notes
     -----
@@ -73,6 +77,7 @@ class VRSPAM(StochasticSolver):
         init: str = "spam",
         center: bool | str = "auto",
         safeguard: bool = True,
+        tol: float | None = None,
     ) -> None:
         self.step_size = step_size
         self.n_stages = n_stages
@@ -81,100 +86,78 @@ class VRSPAM(StochasticSolver):
         self.init = init
         self.center = center
         self.safeguard = safeguard
+        self.tol = tol
 
     def epochs(
-        self,
-        objective: Objective,
-        problem: MemoryProblem,
-        start: np.ndarray | None,
-        max_iter: int,
-        rng: np.random.RandomState,
-    ) -> Iterator[tuple[np.ndarray, float]]:
-        number(self.n_stages, "n_stages", low=1, whole=True)
+        self, objective: Objective, start: np.ndarray | None, run: Run
+    ) -> Iterator[tuple[np.ndarray, float, dict[str, Any]]]:
+        most = min(number(self.n_stages, "n_stages", low=1, whole=True), run.max_iter)
         if self.init not in ("spam", "zero"):
             raise ValueError(f"init must be 'spam' or 'zero'; got {self.init!r}.")
-        n = problem.n_samples
-        m = self._inner(n)
-        samples = samples_of(problem, *self._rows(problem))
-        eta = self._step(*safe_steps(samples))
-        penalty = objective.penalty
-        sampler = Sampler(n, self.order, rng)
-
-        w, passes = np.zeros(problem.n_features), 0.0
-        if start is not None:
-            w = start.copy()
-        elif self.init == "spam":
+        problem, penalty = objective.problem, objective.penalty
+        assert isinstance(problem, MemoryProblem)
+        whole, m = Batch.whole(problem, problem.n_features), self.steps_for(problem.n_samples)
+        state, batch = self.fresh(whole, penalty, start, {}), self._centred(whole)
+        eta = self._step_size(state, batch)
+        sampler, passes = Sampler(problem.n_samples, self.order, run.rng), 0.0
+        if start is None and self.init == "spam":
             first = SPAM(n_epochs=1, order=self.order)
-            w, passes = next(first.epochs(objective, problem, None, 1, rng))
-        at = _Snapshot.of(samples, w)
-        value = _value(samples, at.z, penalty, w)
-        for _ in range(min(self.n_stages, max_iter)):
-            new = _stage(samples, at, penalty, sampler.take(m), eta)
-            passes += 1.0 + m / n
+            state["w"], passes, _ = next(first.epochs(objective, None, replace(run, max_iter=1)))
+        at = _Snapshot.of(batch, state["w"])
+        value = _value(batch, at.z, penalty, at.w)
+        for _ in range(most):
+            new = _stage(batch.ordered(sampler.take(m)), at, penalty, eta)
+            passes += 1.0 + m / problem.n_samples
             with np.errstate(over="ignore", invalid="ignore"):  # of a diverging stage
-                there = _Snapshot.of(samples, new)
-                reached = _value(samples, there.z, penalty, new)
+                there = _Snapshot.of(batch, new)
+                reached = _value(batch, there.z, penalty, new)
             if self.safeguard and not reached <= value * (1.0 + 1e-12):
                 eta *= 0.5
             else:
-                w, at, value = new, there, reached
-            yield w, passes
+                at, value = there, reached
+                if np.all(np.isfinite(new)):
+                    state["w"] = new
+            yield at.w, passes, state
 
-    def _rows(self, problem: MemoryProblem) -> tuple[Rows, np.ndarray]:
-        """Return the rows, shifted where that helps, and their class means (2, d)."""
+    def _centred(self, batch: Batch) -> Batch:
+        """Return the rows shifted by one vector where that helps."""
         if self.center not in ("auto", False):
             raise ValueError(f"center must be 'auto' or False; got {self.center!r}.")
-        X, means = problem.rows(), np.stack([problem.mean_pos, problem.mean_neg])
-        if isinstance(X, CSR) or self.center is False or self.step_size != "auto":
-            return X, means
-        middle = problem.p * means[0] + (1.0 - problem.p) * means[1]
-        return shifted_rows(X, middle), means - middle
+        if isinstance(batch.X, CSR) or self.center is False or self.step_size != "auto":
+            return batch
+        mass, total, _ = batch.after
+        middle = total.sum(axis=0) / mass.sum()
+        moved = batch.after._replace(total=total - mass[:, None] * middle)
+        X = shifted_rows(batch.X, middle)
+        return Batch(X, batch.sign, batch.weight, batch.order, None, moved)
 
-    def _inner(self, n: int) -> int:
+    def steps_for(self, n: int) -> int:
         return n if self.n_inner == "auto" else number(self.n_inner, "n_inner", low=1, whole=True)
 
-    def _step(self, curvature: float, norm2: float) -> float:
+    def _step_size(self, state: dict[str, Any], batch: Batch) -> float:
         if self.step_size != "auto":
             return float(number(self.step_size, "step_size", open_low=True))
-        largest = max(curvature, norm2)
-        return 1.0 / (2.0 * largest) if largest > 0 else 1.0
+        k = state["k"][0]
+        k["largest"] = np.maximum(k["largest"], max(batch.smoothness))
+        return float(1.0 / (2.0 * k["largest"])) if k["largest"] > 0.0 else 1.0
 
     # ---- partial_fit: one stage on the new rows, with running p and μ± ----------------------
 
-    def begin(self, n_features: int, penalty: ElasticNet) -> dict[str, Any]:
-        return {
-            "mass": np.zeros(2),
-            "total": np.zeros((2, n_features)),
-            "curvature": 0.0,
-            "norm2": 0.0,
-            "w": np.zeros(n_features),
-        }
+    def begin(self, d: int, penalty: ElasticNet) -> dict[str, Any]:
+        return {"w": np.zeros(d), "k": numbers("largest")}
 
-    def place(self, state: dict[str, Any], coef: np.ndarray, steps: int) -> None:
-        state["w"] = coef.copy()
-
-    def take(
-        self,
-        state: dict[str, Any],
-        X: Rows,
-        sign: np.ndarray,
-        weight: np.ndarray,
-        penalty: ElasticNet,
-        rng: np.random.RandomState,
+    def place(
+        self, state: dict[str, Any], start: np.ndarray, penalty: ElasticNet, batch: Batch
     ) -> None:
-        mass, total = with_rows(state["mass"], state["total"], X, sign, weight)
-        state["mass"], state["total"] = mass, total
-        if mass.min() == 0.0:
+        state["w"] = start.copy()
+
+    def step(
+        self, state: dict[str, Any], batch: Batch, penalty: ElasticNet, rng: np.random.RandomState
+    ) -> None:
+        if batch.after.mass.min() == 0.0:
             return
-        dots = np.column_stack([products.scores(X, total[0]), products.scores(X, total[1])])
-        samples = Samples(X, sign, weight, mass, total, dots)
-        curvature, norm2 = safe_steps(samples)
-        state["curvature"] = max(state["curvature"], curvature)
-        state["norm2"] = max(state["norm2"], norm2)
-        order = Sampler(n_rows(X), self.order, rng).take(self._inner(n_rows(X)))
-        eta = self._step(state["curvature"], state["norm2"])
-        at = _Snapshot.of(samples, state["w"])
-        state["w"] = _stage(samples, at, penalty, order, eta)
+        eta = self._step_size(state, batch)
+        state["w"] = _stage(batch, _Snapshot.of(batch, state["w"]), penalty, eta)
 
     def current(self, state: dict[str, Any]) -> np.ndarray:
         return state["w"]
@@ -189,21 +172,21 @@ class _Snapshot(NamedTuple):
     gradient: np.ndarray
 
     @classmethod
-    def of(cls, samples: Samples, w: np.ndarray) -> "_Snapshot":
-        z = products.scores(samples.X, w)
-        a, b = means = samples.total @ w / samples.mass
-        p, pos = samples.p, samples.sign > 0
+    def of(cls, batch: Batch, w: np.ndarray) -> "_Snapshot":
+        z = products.scores(batch.X, w)
+        a, b = means = batch.after.total @ w / batch.after.mass
+        p, pos = batch.p, batch.sign > 0
         slope = np.where(pos, 2.0 * (1.0 - p) * (z - b - 1.0), 2.0 * p * (z - a + 1.0))
-        return cls(w, z, means, products.adjoint(samples.X, samples.weight * slope / len(z)))
+        return cls(w, z, means, products.adjoint(batch.X, batch.weight * slope / len(z)))
 
 
-def _value(samples: Samples, z: np.ndarray, penalty: ElasticNet, w: np.ndarray) -> float:
+def _value(batch: Batch, z: np.ndarray, penalty: ElasticNet, w: np.ndarray) -> float:
     """Return J from the scores of a whole training set."""
-    pos = samples.sign > 0
+    pos = batch.sign > 0
     value = penalty.value(w)
     means = []
     for members in (pos, ~pos):
-        s = samples.weight[members]
+        s = batch.weight[members]
         s = s / s.sum()
         mean = float(s @ z[members])
         value += 0.5 * float(s @ (z[members] - mean) ** 2)
@@ -212,28 +195,23 @@ def _value(samples: Samples, z: np.ndarray, penalty: ElasticNet, w: np.ndarray) 
     return value + 0.5 * gap * gap
 
 
-def _stage(
-    samples: Samples, at: _Snapshot, penalty: ElasticNet, order: np.ndarray, eta: float
-) -> np.ndarray:
+def _stage(batch: Batch, at: _Snapshot, penalty: ElasticNet, eta: float) -> np.ndarray:
     """Return w after the steps of one stage from w̃."""
-    X, sign, weight, mass, total, dots = samples
-    p = samples.p
-    beta = theory.beta_from_alpha(penalty.l2, p)
-    w = at.w.copy()
-    arrays = (X, order, sign, weight, p, eta, beta)
-    if penalty.l1 > 0.0:
-        beta1 = theory.beta_from_alpha(penalty.l1, p)
+    (mass, total, _), p, w = batch.after, batch.p, at.w.copy()
+    rows = (batch.X, batch.order, batch.sign, batch.weight, p, eta)
+    if not penalty.shrinks:
         means = total / mass[:, None]
-        _elastic_net_stage(*arrays, beta1, means, at.gradient, at.z, at.means, w)
+        _steps(*rows, penalty.compiled(), means, at.gradient, at.z, at.means, w)
         return w
-    along = products.scores(X, at.gradient)
+    along = products.scores(batch.X, at.gradient)
     fixed = np.stack([total @ at.w, total @ at.gradient]) / mass
-    c, e = _l2_stage(*arrays, dots / mass, fixed, along, at.z, w)
+    beta = theory.beta_from_alpha(penalty.l2, p)
+    c, e = _shrinking_steps(*rows, beta, batch.dots / mass, fixed, along, at.z, w)
     return c * w + e * at.gradient
 
 
 @compiled
-def _l2_stage(X, order, sign, weight, p, eta, beta, dots, fixed, along, z, v):
+def _shrinking_steps(X, order, sign, weight, p, eta, beta, dots, fixed, along, z, v):
     # w = c v + e μ̃;  a = v·μ₊, b = v·μ₋;  ``along`` = X μ̃, z = X w̃
     c, e = 1.0, 0.0
     a, b = fixed[0, 0], fixed[0, 1]
@@ -262,11 +240,8 @@ def _l2_stage(X, order, sign, weight, p, eta, beta, dots, fixed, along, z, v):
 
 
 @compiled
-def _elastic_net_stage(
-    X, order, sign, weight, p, eta, beta, beta1, means, gradient, z, start, w
-):  # fmt: skip
+def _steps(X, order, sign, weight, p, eta, penalty, means, gradient, z, start, w):
     a, b = start[0], start[1]
-    threshold, shrink = eta * beta1, 1.0 / (1.0 + eta * beta)
     for t in range(len(order)):
         i = order[t]
         moved = row_dot(X, i, w) - z[i]
@@ -275,11 +250,9 @@ def _elastic_net_stage(
         else:
             r = 2.0 * p * (moved - (a - start[0]))
         row_add(X, i, -eta * weight[i] * r, w)
-        # w ← soft(w − η μ̃, ηβ₁)/(1 + ηβ)
+        # w ← prox(w − η μ̃)
         a, b = 0.0, 0.0
         for j in range(len(w)):
-            u = w[j] - eta * gradient[j]
-            new = np.sign(u) * max(abs(u) - threshold, 0.0) * shrink
-            w[j] = new
-            a += new * means[0, j]
-            b += new * means[1, j]
+            w[j] = prox1(penalty, j, w[j] - eta * gradient[j], 2.0 * p * (1.0 - p) * eta)
+            a += w[j] * means[0, j]
+            b += w[j] * means[1, j]

@@ -1,0 +1,123 @@
+"""SPAM's steps with an elastic net on rows of few entries.
+
+A coordinate loses the thresholds of all steps since it was last met when it is met again, and a
+heap tells which ones a step brings to 0: their entries of μ± are what a(w) and b(w) need.
+"""
+
+import numpy as np
+
+from aucmax.rows import compiled, row_dot, row_entry, row_size
+from aucmax.solvers.stochastic.core import FOLD
+from aucmax.solvers.stochastic.expiry import heap_move, heap_pop, heap_push, heap_remove
+
+__all__ = ["lazy_steps", "slope"]
+
+
+@compiled
+def slope(q, wx, a, b, mass):
+    """Return G's multiple of x and 2p(1−p), for w·x, a = w·Σ₊x, b = w·Σ₋x and class weights."""
+    p = mass[0] / (mass[0] + mass[1])
+    if q == 0:
+        return 2.0 * (1.0 - p) * (wx - b / mass[1] - 1.0), 2.0 * p * (1.0 - p)
+    return 2.0 * p * (wx - a / mass[0] + 1.0), 2.0 * p * (1.0 - p)
+
+
+@compiled
+def _fold(v, u, total, c, theta, S, B, P):
+    """Set v to the weights and u to minus the sum of the iterates; return a and b, and renew P."""
+    # a heap by |v| stays one: the new |v| grow with the old
+    a, b = 0.0, 0.0
+    P[:] = 0.0
+    for j in range(len(v)):
+        if v[j] == 0.0:
+            continue
+        s = np.sign(v[j])
+        u[j] -= S * v[j] - B * s
+        v[j] = c * (v[j] - s * theta)
+        a += v[j] * total[0, j]
+        b += v[j] * total[1, j]
+        P[0] += s * total[0, j]
+        P[1] += s * total[1, j]
+    return a, b
+
+
+@compiled
+def lazy_steps(
+    X, order, sign, weight, eta, mass, total, dots, running, l2, l1, average, v, u, k, heap, place
+):  # fmt: skip
+    # Thresholds are counted in units of the scale c, θ their sum: w_j = c σ (|v_j| − θ) for
+    # σ = sign v_j, until θ reaches |v_j|; v_j = 0 from then on. P is Σ σ total_j over the others:
+    # what a and b lose as θ grows. The sum of the iterates is S v − B σ − u, S = Σ c and
+    # B = Σ c θ over the steps.
+    c, S, theta, B, P, size = 1.0, 0.0, 0.0, 0.0, np.zeros(2), 0
+    a, b = _fold(v, u, total, c, theta, S, B, P)
+    for j in range(len(v)):
+        if v[j] != 0.0:
+            size = heap_push(v, heap, place, size, j)
+    for t in range(len(order)):
+        i = order[t]
+        q = 0 if sign[i] > 0 else 1
+        vx = 0.0
+        for e in range(row_size(X, i)):
+            j, x = row_entry(X, i, e)
+            vx += x * (v[j] - np.sign(v[j]) * theta)
+        if running:
+            for e in range(row_size(X, i)):
+                j, x = row_entry(X, i, e)
+                total[q, j] += weight[i] * x
+                P[q] += weight[i] * x * np.sign(v[j])
+            a, b = a + (1 - q) * weight[i] * vx, b + q * weight[i] * vx
+            xa, xb = row_dot(X, i, total[0]), row_dot(X, i, total[1])
+        else:
+            xa, xb = dots[i, 0], dots[i, 1]
+        g, pairs = slope(q, c * vx, c * a, c * b, mass[t])
+        # w ← soft(w − ηgx, ηβ₁)/(1 + ηβ): the row's entries move by h x, all lose the threshold
+        h = -eta[t] * weight[i] * g / c
+        scale = pairs * eta[t]
+        threshold = scale * l1 / c
+        a += h * xa
+        b += h * xb
+        for e in range(row_size(X, i)):
+            j, x = row_entry(X, i, e)
+            old, s_old = v[j], np.sign(v[j])
+            now = old - s_old * theta + h * x
+            s_now = np.sign(now)
+            if abs(now) <= threshold:  # ends within this step
+                a -= now * total[0, j]
+                b -= now * total[1, j]
+                now, s_now = 0.0, 0.0
+            now += s_now * theta
+            v[j] = now
+            if average:
+                u[j] += S * (now - old) - B * (s_now - s_old)
+            if s_now != s_old:
+                P[0] += (s_now - s_old) * total[0, j]
+                P[1] += (s_now - s_old) * total[1, j]
+            if s_now != 0.0 and place[j] >= 0:
+                heap_move(v, heap, place, size, j)
+            elif s_now != 0.0:
+                size = heap_push(v, heap, place, size, j)
+            elif place[j] >= 0:
+                size = heap_remove(v, heap, place, size, j)
+        while size > 0 and abs(v[heap[0]]) <= theta + threshold:
+            j, size = heap_pop(v, heap, place, size)
+            s = np.sign(v[j])
+            left = v[j] - s * theta
+            a -= left * total[0, j]
+            b -= left * total[1, j]
+            P[0] -= s * total[0, j]
+            P[1] -= s * total[1, j]
+            if average:
+                u[j] -= S * v[j] - B * s
+            v[j] = 0.0
+        a -= threshold * P[0]
+        b -= threshold * P[1]
+        theta += threshold
+        c /= 1.0 + scale * l2
+        S += c
+        B += c * theta
+        if c < FOLD:
+            a, b = _fold(v, u, total, c, theta, S, B, P)
+            c, S, theta, B = 1.0, 0.0, 0.0, 0.0
+    _fold(v, u, total, c, theta, S, B, P)
+    k["steps"] += len(order)
