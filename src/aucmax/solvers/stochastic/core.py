@@ -225,8 +225,8 @@ class Sampler:
 class StochasticSolver(Solver):
     """Base of the solvers that take one step per row.
 
-    Subclasses hold ``n_epochs`` (or their own name for it), ``order``, ``tol`` and, where they
-    average, ``average`` among their settings. Where the setting named by ``step_setting`` is
+    Subclasses hold ``n_epochs`` (or their own name for it), ``order`` and, where they have them,
+    ``average`` and ``tol`` among their settings. Where the setting named by ``step_setting`` is
     "auto", epochs of a fit that end above J(0) are undone and repeated with a quarter of the step.
     """
 
@@ -244,7 +244,7 @@ class StochasticSolver(Solver):
     drawn: ClassVar[tuple[str, ...]] = ()
     n_epochs: int
     order: str
-    tol: float | None
+    tol: float | None = None
 
     def unfit(self, objective: Objective) -> str | None:
         kinds = ["quadratic"] * (not self.accuracy) + ["kinked"] * ("hinge" in self.losses)
