@@ -334,11 +334,12 @@ def vrspam_moments(here, beta, eta, m, stages, start):
 def runs(here, solver, alpha, stages, count):
     """w after every stage or epoch of many runs: (count, stages, d)."""
     objective = here.objective(alpha)
-    return np.array([
-        [w.copy() for w, _ in solver.epochs(objective, here.problem, None, stages,
-                                            np.random.RandomState(seed))]
-        for seed in range(count)
-    ])  # fmt: skip
+
+    def one(seed):
+        run = Run(Monitor(objective), max_iter=stages, rng=np.random.RandomState(seed))
+        return [w.copy() for w, *_ in solver.epochs(objective, None, run)]
+
+    return np.array([one(seed) for seed in range(count)])
 
 
 def deviation(values, exact):
@@ -473,7 +474,8 @@ def test_erratum_8_the_papers_strong_steps_overflow():
         C = theory.spam_strong_constant(1e-3, 1.0)
         solver = SPAM(C, n_epochs=3, order="cyclic", average=False, schedule="strong", t0=t0)
         path = runs(here, solver, alpha, 3, 1)[0]
-        return solver.step_sizes(1, 1, np.nan, 1.0, 1e-3)[0], np.abs(path).max(), path[-1]
+        offset = 2.0 / C if t0 == "auto" else t0
+        return 1.0 / (C * (1.0 + offset)), np.abs(path).max(), path[-1]
 
     first, size, _ = largest(1)
     assert first == pytest.approx(1 / (2 * theory.spam_strong_constant(1e-3, 1.0)))
