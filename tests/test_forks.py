@@ -2,16 +2,18 @@
 
 import multiprocessing
 import os
+import runpy
 import signal
 import time
 import traceback
 
+import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from aucmax import AUCClassifier, AUCClassifierCV
-from aucmax.rows import as_rows, products
+from aucmax.rows import as_rows, compiled, products
 from aucmax.rows.products import _blocks
 
 pytestmark = [
@@ -123,3 +125,25 @@ def test_children_that_are_killed_leave_their_parent_working(data):
         os.kill(pid, signal.SIGKILL)
         assert ended(pid) == -signal.SIGKILL
     np.testing.assert_array_equal(coefs(*data), expected)
+
+
+# ---- kernels on disk ---------------------------------------------------------------------
+
+
+def test_processes_that_compile_at_once_keep_their_kernels_apart(tmp_path, monkeypatch):
+    """Each has read the index before the other writes it, and the first is slow to write."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    (tmp_path / "twice.py").write_text("def twice(x):\n    return x + x\n")
+    twice = runpy.run_path(str(tmp_path / "twice.py"))["twice"]
+    slow, fast, later = (compiled(twice) for _ in range(3))
+    delayed = []
+    index = slow._cache._cache_file
+    written = index._save_data
+    monkeypatch.setattr(index, "_save_data", lambda *args: delayed.append(args))
+    monkeypatch.setattr(fast._cache._cache_file, "_load_index", dict)
+    assert slow(1.5) == 3.0
+    assert fast(3) == 6
+    for args in delayed:
+        written(*args)
+    assert len(list(tmp_path.rglob("*.nbc"))) == 2
+    assert (later(3), later(1.5)) == (6, 3.0)

@@ -47,12 +47,22 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a kernel, kept on disk between processes.
 
     Numba's cache looks at the kernel's own file only, and a kernel contains the bodies of what it
-    calls: the whole package's digest is made part of what the cache compares.
+    calls: the whole package's digest is made part of what the cache compares. And it numbers the
+    files of a kernel's signatures, so that processes that compile at once may take each other's
+    for their own: here the file's name tells which signature it is.
     """
     dispatcher = njit(cache=True, nogil=True, error_model="numpy")(kernel)
     index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):
         index._source_stamp = (index._source_stamp, _sources_digest())
+
+        def save(key: Any, data: Any) -> None:
+            of = hashlib.sha256(repr((key, index._source_stamp)).encode()).hexdigest()
+            name = f"{index._index_name}.{of[:16]}.nbc"
+            index._save_data(name, data)  # before the index that names it
+            index._save_index(index._load_index() | {key: name})
+
+        index.save = save
     return dispatcher
 
 
