@@ -9,11 +9,11 @@ from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
 from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import (
-    Batch,
     Columns,
     MemoryProblem,
     MomentsProblem,
     Problem,
+    SignedRows,
 )
 from aucmax.rows import as_rows, to_scipy
 from aucmax.solvers import (
@@ -89,7 +89,7 @@ class Partitioned(Problem):
 
     def batches(self):
         for X, sign in self._parts:
-            yield Batch(X, sign, np.ones(len(sign)))
+            yield SignedRows(X, sign, np.ones(len(sign)))
 
 
 def rows(n, d):

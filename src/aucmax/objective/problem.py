@@ -31,18 +31,18 @@ __all__ = [
     "ANY_MOMENTS",
     "ANY_ROWS",
     "ANY_SKETCH",
-    "Batch",
     "Columns",
     "MemoryProblem",
     "MomentsProblem",
     "Problem",
+    "SignedRows",
 ]
 
 
 Offer = Literal["moments", "products", "rows"]
 
 
-class Batch(NamedTuple):
+class SignedRows(NamedTuple):
     """Some rows X (m, d), their signs ±1 and their weights, both (m,)."""
 
     X: Rows
@@ -75,6 +75,8 @@ class Problem:
         Rows; 0 where only statistics of them are known.
     n_pos, n_neg : float
         Weight of each class; only their ratio enters the maths.
+    unit : float
+        The mean of the weights as given, which are normalised to mean 1.
     factor : ndarray of shape (d,), or None
         Solver coordinates are the features multiplied by this.
     offers : frozenset of {"moments", "products", "rows"}
@@ -86,6 +88,7 @@ class Problem:
     n_samples: int = 0
     n_pos: float
     n_neg: float
+    unit: float = 1.0
     factor: np.ndarray | None
     offers: frozenset[Offer]
 
@@ -170,7 +173,7 @@ class Problem:
         """Return the columns S of all rows: for a working set, which is small."""
         self._no_rows()
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[SignedRows]:
         """Yield all rows, batch by batch, for kernels that go row by row."""
         self._no_rows()
 
@@ -472,8 +475,8 @@ class MemoryProblem(Problem):
     def _by_column(self) -> sp.csc_array:
         return sp.csc_array(to_scipy(self.X))
 
-    def batches(self) -> Iterator[Batch]:
-        yield Batch(self.rows(), self.sign, self.weight)
+    def batches(self) -> Iterator[SignedRows]:
+        yield SignedRows(self.rows(), self.sign, self.weight)
 
     def sample(self, per_class: int) -> Problem:
         # evenly spaced rows

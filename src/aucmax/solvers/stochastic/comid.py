@@ -76,7 +76,6 @@ class COMID(HingeSolver):
         self.tol = tol
 
     def check_penalty(self, penalty: ElasticNet) -> None:
-        super().check_penalty(penalty)
         if self.schedule not in ("sqrt", "strong"):
             raise ValueError(f"schedule must be 'sqrt' or 'strong'; got {self.schedule!r}.")
         if self.step_size != "auto":

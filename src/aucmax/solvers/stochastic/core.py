@@ -14,7 +14,7 @@ import numpy as np
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet
-from aucmax.objective.problem import MemoryProblem
+from aucmax.objective.problem import Problem
 from aucmax.rows import Rows, compiled, n_features, n_rows, products, take_rows
 from aucmax.solvers.base import Result, Run, Solver, lacking
 
@@ -95,15 +95,15 @@ class Batch:
         self.after = after
 
     @classmethod
-    def whole(cls, problem: MemoryProblem, d: int) -> "Batch":
+    def whole(cls, problem: Problem, d: int) -> "Batch":
         """Return a whole training set, whose classes are known; d features are summed."""
-        X, order = problem.rows(), np.arange(0)
-        nothing, unit = Classes(*np.zeros((3, 2, 0))), problem.unit
-        out = cls(X, problem.sign, problem.weight, order, None, nothing, unit)
+        ((X, sign, weight),) = problem.batches()
+        nothing = Classes(*np.zeros((3, 2, 0)))
+        out = cls(X, sign, weight, np.arange(0), None, nothing, problem.unit)
         mass = problem.unit * np.array([problem.n_pos, problem.n_neg])
         means = np.stack([problem.mean_pos, problem.mean_neg]) if d else np.zeros((2, 0))
-        each = problem.unit * problem.weight * out.norm2
-        square = np.array([each[problem.sign > 0].sum(), each[problem.sign < 0].sum()])
+        each = problem.unit * weight * out.norm2
+        square = np.array([each[sign > 0].sum(), each[sign < 0].sum()])
         out.after = Classes(mass, mass[:, None] * means, square)
         return out
 
@@ -230,9 +230,6 @@ class StochasticSolver(Solver):
     "auto", epochs of a fit that end above J(0) are undone and repeated with a quarter of the step.
     """
 
-    losses: ClassVar[tuple[str, ...]] = ("square",)
-    takes_l1: ClassVar[bool] = True
-    accuracy: ClassVar[bool] = False
     # how far above J(0), as a share of it, the end may lie before that is called divergence
     slack: ClassVar[float] = 1e-3
     # which setting to lower, or to raise, when it diverges
@@ -247,17 +244,7 @@ class StochasticSolver(Solver):
     tol: float | None = None
 
     def unfit(self, objective: Objective) -> str | None:
-        kinds = ["quadratic"] * (not self.accuracy) + ["kinked"] * ("hinge" in self.losses)
-        reason = lacking(
-            objective,
-            loss=kinds,
-            single=self.accuracy,
-            differentiable=not self.takes_l1 and "alpha" not in self.own,
-            data=("rows",),
-        )
-        if reason is None and self.accuracy and objective.penalty.l1_ratio not in (0, 1):
-            return "takes l1_ratio=0 or 1 only"
-        return reason
+        return lacking(objective, loss=("quadratic",), data=("rows",))
 
     # ---- what a learner gives ----------------------------------------------------------------
 
@@ -319,7 +306,6 @@ class StochasticSolver(Solver):
         """Yield (solution, passes, state) after every epoch; the state changes in place."""
         most = min(number(self.n_epochs, "n_epochs", low=1, whole=True), run.max_iter)
         problem, penalty = objective.problem, objective.penalty
-        assert isinstance(problem, MemoryProblem)
         batch = Batch.whole(problem, problem.n_features * self.sums_rows)
         sampler, passes, slower = Sampler(problem.n_samples, self.order, run.rng), 0.0, 1.0
         state, last = self.fresh(batch, penalty, start, {}), start

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet
 from aucmax.rows import compiled
+from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import StochasticSolver, scaled
 
 __all__ = ["HingeSolver", "last_below", "thresholded_sums"]
@@ -26,9 +28,13 @@ class HingeSolver(StochasticSolver):
     With l1 the state's v is w and its u minus the sum of the iterates.
     """
 
-    losses = ("hinge",)
-    accuracy = True
     sums_rows = False  # there is no intercept
+
+    def unfit(self, objective: Objective) -> str | None:
+        reason = lacking(objective, single=True, loss=("kinked",), data=("rows",))
+        if reason is None and objective.penalty.l1_ratio not in (0, 1):
+            return "takes l1_ratio=0 or 1 only"
+        return reason
 
     def begin(self, d: int, penalty: ElasticNet) -> dict[str, Any]:
         self.check_penalty(penalty)
@@ -36,8 +42,6 @@ class HingeSolver(StochasticSolver):
 
     def check_penalty(self, penalty: ElasticNet) -> None:
         """Raise for a penalty, or settings, that the solver cannot do with."""
-        if penalty.l1 > 0.0 and not self.takes_l1:
-            raise ValueError(f"{type(self).__name__} takes no l1 penalty; use l1_ratio=0.")
 
 
 # ---- thresholds that are caught up with ---------------------------------------------------

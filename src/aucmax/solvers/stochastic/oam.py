@@ -24,6 +24,7 @@ from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import ElasticNet
 from aucmax.rows import compiled, n_rows, products, row_add, row_dot
+from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import Batch, StochasticSolver, numbers
 from aucmax.statistics.reservoir import in_front, kept_rows, slots, whole
 
@@ -81,8 +82,6 @@ class OAM(StochasticSolver):
     """
 
     name = "oam"
-    losses = ("hinge",)
-    takes_l1 = False
     own: ClassVar = {"loss": "the pairwise hinge", "alpha": "C", "l1_ratio": "C"}
     step_setting = "C"
     slack = 0.1
@@ -104,6 +103,9 @@ class OAM(StochasticSolver):
         self.order = order
         self.average = average
         self.tol = tol
+
+    def unfit(self, objective: Objective) -> str | None:
+        return lacking(objective, loss=("quadratic", "kinked"), data=("rows",))
 
     def own_objective(self, objective: Objective) -> Objective:
         return Objective(objective.problem, LOSSES["hinge"], ElasticNet(0.0, 0.0))

@@ -15,8 +15,10 @@ import numpy as np
 from numba import njit
 
 from aucmax.basics.checks import number
+from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet
 from aucmax.rows import compiled, row_add, take_rows
+from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic import gaussian_sketch
 from aucmax.solvers.stochastic.core import Batch, StochasticSolver, numbers
 from aucmax.statistics.projections import (
@@ -106,7 +108,6 @@ class OPAUC(StochasticSolver):
     """
 
     name = "opauc"
-    takes_l1 = False
     drawn = ("basis",)
     max_covariance_bytes: ClassVar[int] = 10**9
 
@@ -129,6 +130,9 @@ class OPAUC(StochasticSolver):
         self.rank = rank
         self.centered = centered
         self.tol = tol
+
+    def unfit(self, objective: Objective) -> str | None:
+        return lacking(objective, loss=("quadratic",), differentiable=True, data=("rows",))
 
     def begin(self, d: int, penalty: ElasticNet) -> dict[str, Any]:
         self._check(d)

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from aucmax.basics.checks import number
+from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet
 from aucmax.rows import compiled, row_add, row_dot
+from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import FOLD, Batch, fold, times
 from aucmax.solvers.stochastic.hinge import HingeSolver
 
@@ -56,7 +58,6 @@ class Pegasos(HingeSolver):
     """
 
     name = "pegasos"
-    takes_l1 = False
     step_setting = "t0"
     step_remedy = "raise"
 
@@ -76,8 +77,12 @@ class Pegasos(HingeSolver):
         self.t0 = t0
         self.tol = tol
 
+    def unfit(self, objective: Objective) -> str | None:
+        return lacking(
+            objective, single=True, loss=("kinked",), differentiable=True, data=("rows",)
+        )
+
     def check_penalty(self, penalty: ElasticNet) -> None:
-        super().check_penalty(penalty)
         if self.t0 != "auto":
             number(self.t0, "t0")
         if not penalty.l2 > 0.0:

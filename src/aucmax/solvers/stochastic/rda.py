@@ -76,7 +76,6 @@ class RDA(HingeSolver):
         self.tol = tol
 
     def check_penalty(self, penalty: ElasticNet) -> None:
-        super().check_penalty(penalty)
         if self.gamma != "auto":
             number(self.gamma, "gamma", open_low=True)
 

@@ -91,7 +91,6 @@ class SADMM(HingeSolver):
         self.tol = tol
 
     def check_penalty(self, penalty: ElasticNet) -> None:
-        super().check_penalty(penalty)
         if self.rho != "auto":
             number(self.rho, "rho", open_low=True)
 

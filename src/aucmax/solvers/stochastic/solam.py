@@ -16,8 +16,9 @@ import numpy as np
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet, L2Ball
-from aucmax.objective.problem import MemoryProblem
+from aucmax.objective.problem import Problem
 from aucmax.rows import compiled, products, row_add, row_dot
+from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import FOLD, Batch, StochasticSolver, fold, scaled, times
 
 __all__ = ["SOLAM"]
@@ -82,7 +83,6 @@ class SOLAM(StochasticSolver):
     """
 
     name = "solam"
-    takes_l1 = False
     slack = 0.1
 
     def __init__(
@@ -101,10 +101,12 @@ class SOLAM(StochasticSolver):
         self.radius = radius
         self.tol = tol
 
+    def unfit(self, objective: Objective) -> str | None:
+        return lacking(objective, loss=("quadratic",), differentiable=True, data=("rows",))
+
     def own_objective(self, objective: Objective) -> Objective:
-        problem = objective.problem
-        assert isinstance(problem, MemoryProblem)
-        return Objective(problem, objective.loss, self._ball(problem, objective.penalty.l2))
+        ball = self._ball(objective.problem, objective.penalty.l2)
+        return Objective(objective.problem, objective.loss, ball)
 
     @property
     def automatic(self) -> bool:
@@ -163,9 +165,9 @@ class SOLAM(StochasticSolver):
             return 5.0 / np.sqrt(p * (1.0 - p)) if 0.0 < p < 1.0 else 10.0
         return float(number(self.step_size, "step_size", open_low=True))
 
-    def _ball(self, problem: MemoryProblem, alpha: float) -> L2Ball:
-        delta = problem.delta
-        kappa2, delta2 = float(products.row_norms2(problem.rows()).max()), float(delta @ delta)
+    def _ball(self, problem: Problem, alpha: float) -> L2Ball:
+        delta, delta2 = problem.delta, float(problem.delta @ problem.delta)
+        kappa2 = float(max(products.row_norms2(rows.X).max() for rows in problem.batches()))
         along = float(delta @ problem.within_product(delta)) / delta2 if delta2 > 0.0 else 0.0
         T = problem.n_samples * number(self.n_epochs, "n_epochs", low=1, whole=True)
         return L2Ball(alpha, self._radius(T, kappa2, delta2, alpha + along))

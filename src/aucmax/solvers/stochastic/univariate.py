@@ -17,8 +17,8 @@ from aucmax.basics.checks import number
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import UNIVARIATE_LOSSES, UnivariateLoss, bend1, derivative1
 from aucmax.objective.penalties import ElasticNet
-from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import compiled, row_add, row_dot
+from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import FOLD, Batch, StochasticSolver, fold, scaled, times
 
 __all__ = ["UnivariateSGD"]
@@ -72,7 +72,6 @@ class UnivariateSGD(StochasticSolver):
     """
 
     name = "univariate"
-    takes_l1 = False
     own: ClassVar = {"loss": "loss"}
     slack = 0.02
 
@@ -92,10 +91,12 @@ class UnivariateSGD(StochasticSolver):
         self.average = average
         self.tol = tol
 
+    def unfit(self, objective: Objective) -> str | None:
+        return lacking(objective, loss=("quadratic",), differentiable=True, data=("rows",))
+
     def own_objective(self, objective: Objective) -> Objective:
-        problem = objective.problem
-        assert isinstance(problem, MemoryProblem)
-        return UnivariateObjective(problem, self._loss(), objective.penalty, balanced=True)
+        loss, penalty = self._loss(), objective.penalty
+        return UnivariateObjective(objective.problem, loss, penalty, balanced=True)
 
     def _loss(self) -> UnivariateLoss:
         if self.loss not in _LOSSES:

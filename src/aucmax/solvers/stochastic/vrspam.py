@@ -21,7 +21,6 @@ from aucmax import theory
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet, prox1
-from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import CSR, compiled, products, row_add, row_dot, shifted_rows
 from aucmax.solvers.base import Run
 from aucmax.solvers.stochastic.core import Batch, Sampler, StochasticSolver, numbers
@@ -95,7 +94,6 @@ class VRSPAM(StochasticSolver):
         if self.init not in ("spam", "zero"):
             raise ValueError(f"init must be 'spam' or 'zero'; got {self.init!r}.")
         problem, penalty = objective.problem, objective.penalty
-        assert isinstance(problem, MemoryProblem)
         whole, m = Batch.whole(problem, problem.n_features), self.steps_for(problem.n_samples)
         state, batch = self.fresh(whole, penalty, start, {}), self._centred(whole)
         eta = self._step_size(state, batch)
