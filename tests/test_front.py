@@ -147,7 +147,7 @@ def test_train_tunes_unless_a_setting_is_given(tmp_path, good):
 
 def test_a_class_of_few_rows_has_fewer_folds(tmp_path, run):
     path = tmp_path / "a.csv"
-    for positives, words in ((2, "in 2 folds"), (1, "one row of a class, one group")):
+    for positives, words in ((2, "in 2 folds"), (1, "too few rows of a class, groups or times")):
         y = np.repeat(["no", "yes"], [40, positives])
         pd.DataFrame({"x": np.arange(40.0 + positives) ** 0.5, "y": y}).to_csv(path, index=False)
         code, out, err = run("train", path, "-o", tmp_path / "m")
@@ -182,7 +182,7 @@ def test_one_pass_names_all_and_the_advice_works(tmp_path, pasted, good, run):
     messy().to_csv(path, index=False)
     err, _ = pasted("train", path, "-o", tmp_path / "m", *FIT)
     head, *body = err.splitlines()
-    assert head.endswith("a b.csv: 9 things stand in the way")
+    assert head.endswith("a b.csv: 9 problems")
     for words in (
         "column 'customer id' has 120 different values in 120 rows, such as 'u00000'",
         "column 'row' looks like an ID column and cannot generalise",
@@ -211,7 +211,7 @@ def test_a_saved_row_index_is_one_of_many_things(tmp_path, pasted):
     path = tmp_path / "a.csv"
     frame().to_csv(path)  # pandas writes its index, without a name
     err, out = pasted("train", path, "-o", tmp_path / "m", *FIT)
-    assert "3 things stand in the way\n  column 1 has no name (a saved row index?)\n" in err
+    assert "3 problems\n  column 1 has no name (a saved row index?)\n" in err
     assert err.splitlines()[-1].endswith("--drop '' --one-hot --dates")
     assert "(from 3 columns)" in out
     pasted("train", path, "--drop", "city", "--drop", "day", "-o", tmp_path / "m", *FIT)
@@ -265,7 +265,7 @@ def test_labels_are_part_of_the_pass(tmp_path, pasted, run):
     rows.loc[5:20, "class"] = "open"
     rows.to_csv(path, index=False)
     err, _ = pasted("train", path, "-o", tmp_path / "m", *FIT)
-    assert "2 things stand in the way" in err
+    assert "2 problems" in err
     assert "3 different labels (fraud, legit, open)" in err
     rows.loc[3, "class"] = None
     rows.to_csv(path, index=False)

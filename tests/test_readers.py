@@ -333,7 +333,7 @@ def test_csv_faults_name_the_line(write, content, message):
         ("a,y\n", "the table has column names but no rows"),
         ("a,y\n,0\n,1\n", "column 'a' is empty in every row; leave the column out (--drop 'a')"),
         ("a,y\n2024-01-31,0\n", "column 'a' holds dates, such as 2024-01-31, not numbers; take"),
-        ('a,note,y\n1,"u\nv",0\n?,w,1\n', "2 things stand in the way\n  line 4: column 'a' has"),
+        ('a,note,y\n1,"u\nv",0\n?,w,1\n', "2 problems\n  line 4: column 'a' has"),
         ("a,y\n1,2024-01-31\n", "the label column 'y' has the type date32[day]"),
         ("a,a,y\n1,2,0\n", "the column name 'a' comes twice"),
         (",a,y\n0,1,1\n", "column 1 has no name (a saved row index?)"),

@@ -274,7 +274,7 @@ def test_they_are_part_of_the_one_pass(tmp_path, bad):
     path = tmp_path / "a.csv"
     put(path, worth=[1] * 239 + [-2], b=[np.nan, *np.arange(239) ** 0.5])
     message = bad("cv", path, "--weight", "worth", "--groups", "patient", *QUICK)
-    assert "3 things stand in the way" in message
+    assert "3 problems" in message
     assert "line 241: column 'worth' holds the weight -2; weights are finite numbers" in message
     assert "column 'patient'" not in message
     assert "--impute" in message.splitlines()[-1]

@@ -42,7 +42,7 @@ app.add_typer(datasets, name="datasets")
 @app.callback()
 def _aucmax(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     """Linear models that rank: trained for the area under the ROC curve.
 

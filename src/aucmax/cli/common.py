@@ -40,10 +40,10 @@ __all__ = [
 
 # ---- options that several commands take
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Html = Annotated[
     Path | None,
-    typer.Option("--html", metavar="FILE", help="Write a report: one .html file, self-contained."),
+    typer.Option("--html", metavar="FILE", help="Write a report: one self-contained .html file."),
 ]
 
 
@@ -139,7 +139,7 @@ def show_page(page: Page, as_json: bool, html: Path | None = None) -> None:
 
 
 def few_positives(count: int, total: int, what: str) -> None:
-    """Warn where so few rows are of a class that no AUC is sure.
+    """Warn where a class has too few rows for a reliable AUC.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def few_positives(count: int, total: int, what: str) -> None:
         tell(
             "warning",
             f"only {rarer} of {counted(total, what)} {'is' if rarer == 1 else 'are'} {kind}: with "
-            f"fewer than {_FEW}, no AUC is sure, nor what is chosen by it",
+            f"fewer than {_FEW}, AUCs are unreliable, and so are settings chosen by them",
         )
 
 

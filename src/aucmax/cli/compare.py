@@ -48,7 +48,7 @@ def compare(
         typer.Option(
             "--solvers",
             metavar="A,B,…",
-            help=f"Which to compare: {', '.join(CONTESTANTS)}. All by default.",
+            help=f"Algorithms to compare: {', '.join(CONTESTANTS)}. All by default.",
         ),
     ] = None,
     against: Annotated[
@@ -56,7 +56,7 @@ def compare(
         typer.Option(
             "--against",
             metavar="NAME",
-            help="The one that the tests compare with; by default the first.",
+            help="Algorithm that the others are tested against; by default the first.",
         ),
     ] = None,
     splits: Annotated[int, typer.Option("--splits", min=1, help="Number of splits.")] = 5,
@@ -68,25 +68,25 @@ def compare(
             "default; with --time it follows from the number of splits.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the splits and the solvers.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed of the splits and the solvers.")
+    ] = 0,
     alpha: Annotated[float, typer.Option(help="Strength of the penalty, 0 or more.")] = 1e-4,
-    l1_ratio: Annotated[
-        float, typer.Option(help="Share of the l1 part of the penalty, from 0 to 1.")
-    ] = 0.0,
+    l1_ratio: Annotated[float, typer.Option(help="Share of the l1 penalty, from 0 to 1.")] = 0.0,
     loss: Annotated[str, typer.Option(help=f"Pairwise loss: {', '.join(LOSSES)}.")] = "square",
     standardize: Annotated[
         float,
         typer.Option(help="From 0 (features as given) to 1 (features of equal spread)."),
     ] = 0.0,
     tol: Annotated[float, typer.Option(help="Optimality at which to stop.")] = 1e-4,
-    max_iter: Annotated[int, typer.Option(help="Most iterations or epochs.")] = 1000,
+    max_iter: Annotated[int, typer.Option(help="Maximum number of iterations or epochs.")] = 1000,
     html: Html = None,
     as_json: Json = False,
 ) -> None:
     """Compare algorithms on the same splits of one data set.
 
-    Splits are random and stratified; with --groups no group is parted, with --time the rows come
-    in its order, each split training on all that is past and testing on what comes next.
+    Splits are random and stratified; --groups keeps each group together; --time
+    trains each split on the past and tests it on what comes next.
 
     Every solver minimises the same objective, at the same alpha; its distance to the true optimum
     is measured on the training rows: optimality (0 at the optimum, 1 at w = 0) and the relative
@@ -95,7 +95,7 @@ def compare(
     are paired: Nadeau and Bengio's corrected resampled t-test over the splits, or DeLong's test
     where there is one split; the verdict is "tie" unless p < 0.05.
 
-    What --impute and --one-hot learn comes from all rows.
+    --impute and --one-hot learn from all rows.
 
     Examples:
 

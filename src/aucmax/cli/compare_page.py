@@ -1,4 +1,4 @@
-"""The page of ``aucmax compare``: its tables in words, its curves, and the way to the optimum."""
+"""The page of ``aucmax compare``: tables, curves, and the convergence of its solvers."""
 
 import contextlib
 from collections.abc import Callable
@@ -216,11 +216,11 @@ def _curves(
 def _convergence(
     solvers: list[Run], rows: LabelledRows, part: Split, task: Task, now: Working
 ) -> Figure:
-    """The way of each solver to the optimum, on one split, from a run of its own."""
+    """How each solver converges on one split, from a separate run."""
     measure = Measure(rows, part, task)
     courses = {}
     for i, run in enumerate(solvers):
-        now.at(i, len(solvers), f"the way of {run.name}")
+        now.at(i, len(solvers), f"convergence of {run.name}")
         with contextlib.suppress(Exception):
             passes, values = course(run.name, rows, part, task)
             measure.lowest = min(measure.lowest, *values, run.objectives[0])

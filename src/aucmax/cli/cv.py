@@ -74,22 +74,22 @@ def cv(
         ),
     ] = None,
     folds: Annotated[int, typer.Option("--folds", min=2, help="Number of folds.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Shuffles the rows into folds.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the folds.")] = 0,
     jobs: Annotated[
-        int | None, typer.Option("--jobs", help="Folds at a time; -1 is one for each core.")
+        int | None, typer.Option("--jobs", help="Folds to fit in parallel; -1 uses all cores.")
     ] = None,
     tol: Annotated[float, typer.Option(help="Optimality at which to stop.")] = 1e-4,
-    max_iter: Annotated[int, typer.Option(help="Most iterations of a fit.")] = 1000,
+    max_iter: Annotated[int, typer.Option(help="Maximum number of iterations of a fit.")] = 1000,
     html: Html = None,
     as_json: Json = False,
 ) -> None:
     """Tune by cross-validated AUC, and save the best model.
 
     Tries every alpha with every loss, standardize and l1-ratio on the same folds (stratified;
-    with --groups no group is parted, with --time the past is trained on), and refits the best to
+    --groups keeps each group together, --time trains on the past), and refits the best to
     all rows; among equals the strongest penalty. Its mean held-out AUC is
     optimistically biased, a maximum over the grid: for an unbiased figure use 'aucmax evaluate' on
-    rows that were not given here. What --impute and --one-hot learn comes from all rows.
+    rows that were not given here. --impute and --one-hot learn from all rows.
 
     Examples:
 
@@ -160,7 +160,7 @@ def folds_of(rows: LabelledRows, folds: int, seed: int) -> Pairs:
 
 
 def _interrupted(reached: list[SearchProgress], rows: LabelledRows, as_json: bool) -> typer.Exit:
-    """Print what the folds that are done have given; return what ends the command."""
+    """Print the results of the finished folds; return an exit with code 130."""
     done = int(reached[-1].finished.sum()) if reached else 0
     if not done:
         return interrupted("no fold is done, and nothing was saved")
@@ -242,7 +242,7 @@ def _is(line: dict[str, Any], chosen: dict[str, Any]) -> bool:
 
 
 def _best(mean: np.ndarray, smoothed: bool) -> int | None:
-    """Which alpha of a line the classifier would choose, were there no other line."""
+    """The position of the best alpha of a line."""
     place = best_cell(mean, smoothed)
     return None if place is None else place[0]
 

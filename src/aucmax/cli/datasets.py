@@ -66,7 +66,7 @@ def _datasets(context: typer.Context, as_json: Json = False) -> None:
 
 def _show(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the data set.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the data set.")],
     as_json: Json = False,
 ) -> None:
     """Show one data set in detail."""
@@ -78,10 +78,10 @@ def _show(
 
 def _fetch(
     context: typer.Context,
-    wanted: Annotated[list[str], typer.Argument(metavar="NAME", help="Of the data sets.")],
+    wanted: Annotated[list[str], typer.Argument(metavar="NAME", help="Names of the data sets.")],
     force: Annotated[
         bool,
-        typer.Option("--force", help="Download again what is here, and record its checksum anew."),
+        typer.Option("--force", help="Download again, and replace the recorded checksum."),
     ] = False,
     base_url: Annotated[
         str | None,

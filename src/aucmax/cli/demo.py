@@ -74,7 +74,9 @@ class Seen(NamedTuple):
 
 
 def demo(
-    seed: Annotated[int, typer.Option(min=0, help="Of the split, the folds and the solvers.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed of the split, the folds and the solvers.")
+    ] = 0,
     html: Html = None,
     as_json: Json = False,
 ) -> None:

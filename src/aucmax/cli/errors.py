@@ -113,7 +113,7 @@ class OneLineErrors(TyperGroup):
         sys.exit(ended.code(code if isinstance(code, int) else 0))
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; after Ctrl-C say that there is nothing of it, unless it says more."""
+        """Run a command; after Ctrl-C say that nothing was saved, unless the command says more."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -121,7 +121,7 @@ class OneLineErrors(TyperGroup):
 
 
 class _Interruptible:
-    """While it is entered, SIGTERM ends a command as Ctrl-C does; both are remembered."""
+    """Context in which SIGTERM stops a command as Ctrl-C does; it remembers which came."""
 
     def __init__(self) -> None:
         self.interrupted = self.terminated = False
@@ -157,7 +157,7 @@ class _Interruptible:
 
 
 def _message(error: Exception) -> str | None:
-    """What to tell about bad input; None for an error that is not the user's."""
+    """The message for bad input; None for an error that is not the user's."""
     if hasattr(error, "format_message"):  # the command line itself was wrong
         context = getattr(error, "ctx", None)
         see = f" (see: {context.command_path} --help)" if context is not None else ""
@@ -173,7 +173,7 @@ def _message(error: Exception) -> str | None:
 
 
 def interrupted(what: str) -> typer.Exit:
-    """Say on stderr what Ctrl-C has left; return what ends the command with exit code 130."""
+    """Say on stderr what was kept after Ctrl-C; return an exit with code 130."""
     tell("interrupted", what)
     return typer.Exit(130)
 
@@ -208,7 +208,7 @@ def _again(number: signal.Signals, seconds: float = 0.01) -> None:
 
 
 def _tell_of_table(error: TableError) -> None:
-    """Print all that stands in the way of reading a table, and a command that solves it."""
+    """Print every problem of a table, and a command that reads it."""
     first, *more = error.report().split("\n")
     tell("error", first)
     print(*map(_visible, more), sep="\n", end="\n" if more else "", file=sys.stderr)
@@ -224,7 +224,7 @@ def tell(kind: str, message: str) -> None:
 
 
 def _visible(text: str) -> str:
-    """Control characters, which a file's labels and names may hold, as their escapes."""
+    """Escape control characters, which labels and names in a file may hold."""
     return "".join(
         c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text
     )
@@ -232,7 +232,7 @@ def _visible(text: str) -> str:
 
 @contextlib.contextmanager
 def _warnings_in_one_line() -> Iterator[None]:
-    """Show each warning once, without the place in the code it came from."""
+    """Show each warning once, without its place in the code."""
     from sklearn.exceptions import ConvergenceWarning
 
     shown: set[str] = set()

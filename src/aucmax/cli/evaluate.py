@@ -74,7 +74,7 @@ def evaluate(
         Path | None,
         typer.Option("--plot", metavar="IMAGE", help="Draw the ROC curves: .png, .svg or .pdf."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the folds that --logistic is tuned on.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of the folds that tune --logistic.")] = 0,
     html: Html = None,
     as_json: Json = False,
 ) -> None:

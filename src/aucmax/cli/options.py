@@ -1,4 +1,4 @@
-"""How a file is read, as options: defined once, and taken whole by every command that reads one.
+"""Options for reading data, defined once for every command that reads.
 
 A command has one parameter for such a group, ``reading: Reading``; `spread` gives the command line
 one option for each of its fields.
@@ -33,7 +33,7 @@ __all__ = [
     "spread",
 ]
 
-_PANEL = "How the file is read"
+_PANEL = "Reading the data"
 
 # The options that stand for arguments of `datasets.read`.
 FLAGS = {
@@ -79,7 +79,7 @@ def _option(*flags: str, help: str, **more: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What every command that reads a file takes."""
+    """Options of every command that reads a file."""
 
     target: Annotated[
         str | None,
@@ -96,13 +96,14 @@ class Reading:
     ] = None
     format: Annotated[
         Format | None,
-        _option("--format", help="What the file is, whatever its name; CSV for standard input."),
+        _option(
+            "--format",
+            help="File format, whatever the name says; standard input is CSV by default.",
+        ),
     ] = None
     sep: Annotated[
         str | None,
-        _option(
-            "--sep", metavar="CHARACTER", help="What separates the values of a CSV file: , or tab."
-        ),
+        _option("--sep", metavar="CHARACTER", help="Separator of a CSV file: a character, or tab."),
     ] = None
     decimal: Annotated[
         str, _option("--decimal", metavar="CHARACTER", help="Decimal point of a CSV file: . or ,")
@@ -126,7 +127,7 @@ class Reading:
 
 @dataclass(frozen=True, kw_only=True)
 class Judging(Reading):
-    """What commands that need the labels take."""
+    """Options of commands that need labels."""
 
     positive: Annotated[
         str | None,
@@ -142,8 +143,7 @@ class Judging(Reading):
         _option(
             "--weight",
             metavar="COLUMN",
-            help="How much each row counts, in fits and in what is measured: numbers, 0 or more, "
-            "of a column that is no feature then.",
+            help="Column of sample weights, 0 or more, for fits and metrics; not a feature then.",
         ),
     ] = None
     binarize: Annotated[
@@ -162,31 +162,31 @@ class Judging(Reading):
 
 @dataclass(frozen=True, kw_only=True)
 class Learning(Judging):
-    """What commands that learn from a file take: a model keeps it for the files to come."""
+    """Options of commands that learn from a file."""
 
     dates: Annotated[
         bool,
         _option(
             "--dates",
-            help="Take dates and times as numbers: days since 1970-01-01, the time of day as a "
-            "fraction (kept in a saved model).",
+            help="Accept dates and times: days since 1970-01-01, the time of day as a fraction "
+            "(saved with the model).",
         ),
     ] = False
     impute: Annotated[
         bool,
         _option(
             "--impute",
-            help="Take missing values: a number becomes the column's median and a 0/1 feature that "
-            "says so, text a category of its own (scikit-learn's SimpleImputer and OneHotEncoder, "
-            "kept in a saved model).",
+            help="Accept missing values: numbers become the column's median, with a 0/1 feature "
+            "that marks them, and missing text is a category of its own (scikit-learn's "
+            "SimpleImputer and OneHotEncoder, saved with the model).",
         ),
     ] = False
     one_hot: Annotated[
         bool,
         _option(
             "--one-hot",
-            help="Take text columns, one 0/1 feature per value; values not seen in training count "
-            "as none (scikit-learn's OneHotEncoder, kept in a saved model).",
+            help="Accept text columns: one 0/1 feature per value; values not seen in training are "
+            "ignored (scikit-learn's OneHotEncoder, saved with the model).",
         ),
     ] = False
     category: Annotated[
@@ -194,8 +194,8 @@ class Learning(Judging):
         _option(
             "--category",
             metavar="COLUMN",
-            help="Take this column as --one-hot takes text, whatever it holds and however many "
-            "values; may be repeated.",
+            help="Treat this column as text, whatever it holds and however many values it has; "
+            "may be repeated.",
         ),
     ] = None
     groups: Annotated[
@@ -203,8 +203,8 @@ class Learning(Judging):
         _option(
             "--groups",
             metavar="COLUMN",
-            help="What rows belong to, such as a patient: rows of one group are never parted by "
-            "folds and splits. The column is no feature then.",
+            help="Column of groups, such as patients: folds and splits keep the rows of a group "
+            "together. Not a feature then.",
         ),
     ] = None
     time: Annotated[
@@ -212,8 +212,8 @@ class Learning(Judging):
         _option(
             "--time",
             metavar="COLUMN",
-            help="When each row was, as numbers or dates: folds and splits train on the past and "
-            "test on what comes next. The column is no feature then.",
+            help="Column of times, numbers or dates: folds and splits train on the past and test "
+            "on what comes next. Not a feature then.",
         ),
     ] = None
     scale: Annotated[
@@ -240,7 +240,7 @@ def given_file(path: Path | str | Piped) -> Any:
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with each option group that it takes replaced by the group's options."""
+    """Replace each option group among a command's parameters by its options."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {}
     parameters: list[inspect.Parameter] = []

@@ -36,7 +36,7 @@ def reproduce(
         bool, typer.Option("--list", help="Show what there is, and which data are here.")
     ] = False,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Where results go.")
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the results.")
     ] = Path("reproduced"),
     protocol: Annotated[
         Protocol,
@@ -53,17 +53,17 @@ def reproduce(
     ] = None,
     tune_rows: Annotated[
         int,
-        typer.Option(
-            "--tune-rows", min=60, help="Most rows of a training part to tune on; of tables."
-        ),
+        typer.Option("--tune-rows", min=60, help="Maximum rows used to tune (tables only)."),
     ] = TUNE_ROWS,
     quick: Annotated[
         bool, typer.Option("--quick", help="A small version of everything, in minutes.")
     ] = False,
     jobs: Annotated[
-        int, typer.Option("--jobs", help="Processes at a time; -1 is one for each core.")
+        int, typer.Option("--jobs", help="Number of processes; -1 uses all cores.")
     ] = -1,
-    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of the splits and the methods.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**31, help="Random seed of the splits and the methods.")
+    ] = 0,
     as_json: Json = False,
 ) -> None:
     """Regenerate a published table or figure from raw data.
@@ -125,7 +125,7 @@ def reproduce(
 
 
 def _check_figure(name: str, protocol: Protocol, tune_rows: int) -> None:
-    """Raise where an option is for tables only."""
+    """Raise ValueError for options that only tables have."""
     from aucmax.experiments.catalogue import CATALOGUE
     from aucmax.experiments.tables import TableSpec
 
@@ -226,7 +226,7 @@ def _find(spec: Any, asked: Asked) -> Sources:
 
 
 def _nothing(spec: Any, found: Sources, skip: bool) -> None:
-    """Say that nothing could be run: an error, unless there are other experiments."""
+    """Say that none of the data sets is here: an error, unless other experiments run."""
     if skip:
         tell("warning", f"{spec.name}: not run, none of its data sets is here or asked for")
         return

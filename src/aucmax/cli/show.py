@@ -32,7 +32,7 @@ def show(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="Saved by 'aucmax train'.")],
     top: Annotated[int, typer.Option("--top", min=0, help="How many weights to list.")] = 20,
     by: Annotated[
-        Order, typer.Option("--by", help="What the list is sorted by, without its sign.")
+        Order, typer.Option("--by", help="What to sort by, largest absolute value first.")
     ] = Order.weight,
     as_json: Json = False,
 ) -> None:

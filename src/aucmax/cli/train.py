@@ -41,28 +41,30 @@ def train(
         Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to save the model.")
     ],
     alpha: Annotated[
-        float | None, typer.Option(help="Strength of the penalty, 0 or more; not tuned then.")
+        float | None, typer.Option(help="Penalty strength, 0 or more; turns tuning off.")
     ] = None,
     l1_ratio: Annotated[
         float | None,
-        typer.Option(help="Share of the l1 part of the penalty, from 0 to 1; not tuned then."),
+        typer.Option(help="Share of the l1 penalty, from 0 to 1; turns tuning off."),
     ] = None,
     loss: Annotated[
-        str | None, typer.Option(help=f"Of {', '.join(LOSSES)}; not tuned then.")
+        str | None, typer.Option(help=f"One of {', '.join(LOSSES)}; turns tuning off.")
     ] = None,
     standardize: Annotated[
         float | None,
         typer.Option(
-            help="From 0 (features as given) to 1 (features of equal spread); not tuned then."
+            help="From 0 (features as given) to 1 (features of equal spread); turns tuning off."
         ),
     ] = None,
     solver: Annotated[
         str | None,
-        typer.Option(help="A solver by name, or auto: the exact optimum; not tuned then."),
+        typer.Option(help="Name of a solver, or auto: the exact optimum; turns tuning off."),
     ] = None,
     tol: Annotated[float, typer.Option(help="Optimality at which to stop.")] = 1e-4,
-    max_iter: Annotated[int, typer.Option(help="Most iterations or epochs.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the folds, and of stochastic solvers.")] = 0,
+    max_iter: Annotated[int, typer.Option(help="Maximum number of iterations or epochs.")] = 1000,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Random seed of the folds and of stochastic solvers.")
+    ] = 0,
     as_json: Json = False,
 ) -> None:
     """Fit a ranking model to a file and save it.
@@ -75,8 +77,8 @@ def train(
     one of these settings, l1-ratio or solver is given: then nothing is tuned, and those that were
     not given have their defaults.
 
-    With --groups no fold parts the rows of a group, with --time folds train on the past; both
-    matter for the tuning only. --weight weighs the rows, in the fit too.
+    --groups keeps the rows of a group in one fold, --time trains folds on the past; both matter for
+    tuning only. --weight weighs the rows, in the fit too.
 
     With --impute and --one-hot scikit-learn's transformers stand in front of the model and are
     saved with it.
@@ -168,7 +170,7 @@ def _page(report: dict[str, Any], given: dict[str, Any]) -> Page:
         why = (
             f"{', '.join('--' + name.replace('_', '-') for name in given)} given"
             if given
-            else "one row of a class, one group or one time cannot be parted"
+            else "too few rows of a class, groups or times for folds"
         )
         tuned = [("not tuned", f"{settings}: {why}")]
     facts = [

@@ -86,7 +86,7 @@ class TableError(DataFileError):
         if len(self.obstacles) == 1:
             one = self.obstacles[0]
             return f"{self.path}{', ' if one.place else ''}{one.place}: {one.sentence()}"
-        lines = [f"{self.path}: {len(self.obstacles)} things stand in the way"]
+        lines = [f"{self.path}: {len(self.obstacles)} problems"]
         for one in self.obstacles:
             text = one.what if one.remedy else one.sentence()
             lines.append(f"  {one.place}{': ' if one.place else ''}{text}")

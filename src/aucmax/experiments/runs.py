@@ -122,7 +122,7 @@ class Run:
             del values[splits:]
 
     def close(self, measure: Measure) -> None:
-        """Turn the objective of the last split into a gap, now that all have run."""
+        """Turn the objective of the last split into a gap, once all have run."""
         if len(self.objectives) > len(self.gaps):
             self.gaps.append(measure.gap(self.objectives[-1]))
 
@@ -159,7 +159,7 @@ def _of(weight: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
 
 
 def warm_up(run: Run, rows: Labelled, task: Task) -> None:
-    """Compile and import what the clock must not count; what fails will fail again later."""
+    """Warm up outside the timed region; what fails here fails again later."""
     kinds = (np.flatnonzero(rows.is_positive), np.flatnonzero(~rows.is_positive))
     few = np.concatenate([kind[:WARM_UP_ROWS] for kind in kinds])
     with contextlib.suppress(Exception):

@@ -1,1 +1,1 @@
-"""Figures of how models rank, charts for a terminal, and the report: one HTML page."""
+"""Figures of how models rank, and the page of a command: terminal, JSON or HTML."""
