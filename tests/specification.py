@@ -55,7 +55,7 @@ class Case(NamedTuple):
 
     @property
     def stochastic(self):
-        return ".stochastic." in self.kind.__module__
+        return any(".stochastic." in base.__module__ for base in self.kind.__mro__)
 
     @property
     def scored(self):

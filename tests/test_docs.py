@@ -23,6 +23,8 @@ from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import PENALTIES, ElasticNet
 from aucmax.objective.problem import Problem
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS, Monitor, Result
+from specification import cases_of
+from test_every_solver import EVERY_CASE, EVERY_LEARNER
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -118,7 +120,14 @@ def run_page(tmp_path, monkeypatch, capsys, registries):
 
 @each_page
 def test_the_blocks_run(page, run_page):
+    known = set(SOLVERS)
     names = run_page(page)
+    if page.stem == "add_a_solver":  # what it adds is held to what every solver must do
+        added = {name: kind for name, kind in SOLVERS.items() if name not in known}
+        assert added
+        for case in cases_of(added):
+            for check in EVERY_CASE + EVERY_LEARNER * case.stochastic:
+                check(case)
     if page.stem == "README":
         assert Path("scores.csv").read_text().count("\n") == 285
         assert Path("roc.png").stat().st_size > 0
