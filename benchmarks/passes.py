@@ -53,7 +53,8 @@ def learners() -> Iterator[tuple[str, str, type, Any]]:
         if not issubclass(kind, StochasticSolver):
             continue
         if kind.own:
-            yield kind.name, "l2", kind, lambda s: AUCClassifier(**SETTINGS, solver=s)
+            settings = {name: value for name, value in SETTINGS.items() if name not in kind.own}
+            yield kind.name, "l2", kind, lambda s, own=settings: AUCClassifier(**own, solver=s)
         else:
             for ratio, penalty in ((0.0, "l2"), (0.5, "elastic net")):
                 if kind().unfit(Objective(ANY_ROWS, LOSSES["square"], ElasticNet(1.0, ratio))):
