@@ -395,6 +395,12 @@ def test_one_page_is_shown_three_ways(tmp_path):
     ):
         assert word in text
     assert "Only on the screen" not in text
+    write_page(page, tmp_path / "a.md")
+    text = (tmp_path / "a.md").read_text(encoding="utf-8")
+    assert text.startswith("# Title\n\nrows.csv: 3 rows\n\n## Results\n\nSettings.\n\n")
+    assert "|  | AUC | verdict |\n| --- | --- | --- |\n| exact | 0.9 | tie |\n\nRead so." in text
+    assert "\n- alpha: 0.001\n" in text
+    assert "Only on the screen" not in text
 
 
 def test_a_figure_goes_into_a_file_too(tmp_path):

@@ -269,8 +269,9 @@ def _table(spec: Any, found: Sources, asked: Asked) -> dict[str, Any]:
     ):
         results = tables.run_table(spec, there, protocol, store, asked.cores, done, found.absent)
     tables.write_runs(results, folder / "runs.csv")
-    table_report.write_markdown(results, folder / "table.md")
-    write_page(table_report.page_of(results, command_line()), folder / "report.html")
+    page = table_report.page_of(results, command_line())
+    for name in ("table.md", "report.html"):
+        write_page(page, folder / name)
     head, rows = table_report.comparison(results)
     if not asked.as_json:
         screen = console()

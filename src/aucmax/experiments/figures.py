@@ -211,17 +211,11 @@ def write_figure(drawn: Drawn, folder: Path, command: str, seed: int) -> list[st
     for panel in drawn.panels:
         for suffix in (".svg", ".png"):
             panel.save(folder / f"{panel.name}{suffix}")
-    lines = [f"# {drawn.spec.title}\n", *(f"- {line}" for line in drawn.findings)]
-    lines += [f"- failed: {line}" for line in drawn.failures]
-    took = ", ".join(f"{data} {seconds:.0f} s" for data, seconds in drawn.seconds.items())
-    lines.append(f"\nSeconds of one core: {took}.")
-    with replacing(folder / "findings.md", text=True) as file:
-        file.write("\n".join(lines) + "\n")
-    sections = []
-    if drawn.findings:
-        told = [tuple(line.partition(": ")[::2]) for line in drawn.findings]
-        table = ResultTable(("", "what the runs show"), told, words=(1,))
-        sections.append(Section("Findings", tables=[table]))
+    sections = [
+        Section(title, tables=[ResultTable.facts(line.partition(": ")[::2] for line in lines)])
+        for title, lines in (("Findings", drawn.findings), ("What did not run", drawn.failures))
+        if lines
+    ]
     if drawn.panels:
         sections.append(Section("Figures", figures=drawn.panels))
     facts: list[tuple[str, Any]] = [
@@ -234,6 +228,7 @@ def write_figure(drawn: Drawn, folder: Path, command: str, seed: int) -> list[st
         sections,
         provenance=provenance(command, facts, seed),
     )
-    write_page(page, folder / "report.html")
     names = ["runs.csv", "findings.md", "report.html"]
+    for name in names[1:]:
+        write_page(page, folder / name)
     return [*names, *(f"{panel.name}.svg and .png" for panel in drawn.panels[:1])]

@@ -1,17 +1,15 @@
-"""A table's results as Markdown and as a page: ours, theirs, and the square loss's optimum."""
+"""A table's results as a page: ours, theirs, and the optimum of the square loss."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from aucmax.basics.replacing import replacing
 from aucmax.experiments.methods import METHODS, REFERENCE
 from aucmax.experiments.tables import Cell, Results
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
 
-__all__ = ["comparison", "failures", "far_cells", "page_of", "write_markdown"]
+__all__ = ["comparison", "failures", "far_cells", "page_of"]
 
 _FAR = 2.0  # published standard deviations
 
@@ -132,32 +130,6 @@ def how(results: Results) -> str:
     )
 
 
-def markdown_table(head: list[str], rows: list[list[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
-def write_markdown(results: Results, path: Path) -> None:
-    """Write the comparison, the win/tie/loss counts and the far cells."""
-    parts = [f"# {results.spec.title}\n", how(results) + "\n", markdown_table(*comparison(results))]
-    if results.spec.tested:
-        parts += ["Paired t-tests over the single runs at 95 %:\n", markdown_table(*tally(results))]
-    for title, lines in (
-        ("More than two published standard deviations away", far_cells(results)),
-        ("What did not run", failures(results)),
-    ):
-        if lines:
-            parts += [f"{title}:\n", "\n".join(f"- {line}" for line in lines) + "\n"]
-    if results.unasked:
-        parts.append(f"In the paper, and not asked for: {', '.join(results.unasked)}.\n")
-    seconds = ", ".join(f"{data} {took:.0f} s" for data, took in results.seconds.items())
-    if seconds:
-        parts.append(f"Seconds of one core, tuning included: {seconds}.\n")
-    with replacing(path, text=True) as file:
-        file.write("\n".join(parts))
-
-
 def page_of(results: Results, command: str) -> Page:
     """Return the page."""
     head, rows = comparison(results)
@@ -167,7 +139,7 @@ def page_of(results: Results, command: str) -> Page:
         counts = ResultTable(*tally(results), "Paired t-tests over the single runs at 95 %.")
         sections.append(Section(f"Win, tie and loss of {results.spec.methods[0]}", tables=[counts]))
     for title, lines in (
-        ("More than two published deviations away", far_cells(results)),
+        ("More than two published standard deviations away", far_cells(results)),
         ("What did not run", failures(results)),
     ):
         if lines:

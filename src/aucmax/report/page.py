@@ -1,7 +1,7 @@
-"""A report: what a command found, as sections that three renderers show.
+"""A report: what a command found, as sections for several renderers.
 
 `terminal` prints a page, `as_json` gives it to machines, `write_page` makes one HTML file of it
-that needs nothing else. Figures are drawn for the HTML file only.
+that needs nothing else, or Markdown. Figures are drawn for the HTML file only.
 """
 
 from __future__ import annotations
@@ -210,10 +210,16 @@ def write_page(page: Page, path: str | PathLike[str]) -> None:
     Parameters
     ----------
     page : Page
-        What it shows. All words are escaped.
+        What it shows. All words are escaped in HTML.
     path : path
-        Where it goes.
+        Where it goes; with the suffix .md as Markdown, else as HTML.
     """
+    text = _markdown(page) if Path(path).suffix == ".md" else _html(page)
+    with replacing(path, text=True) as stream:
+        stream.write(text)
+
+
+def _html(page: Page) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -229,6 +235,23 @@ def write_page(page: Page, path: str | PathLike[str]) -> None:
         files.get_source(environment, name)[0] for name in ("page.css", "tables.js", "page.js")
     )
     template = environment.get_template("page.html")
-    text = template.render(page=page, style=style, tables=tables, script=script)
-    with replacing(path, text=True) as stream:
-        stream.write(text)
+    return template.render(page=page, style=style, tables=tables, script=script)
+
+
+def _markdown(page: Page) -> str:
+    parts = [f"# {page.title}", page.lead]
+    for section in page.sections:
+        if section.on_page:
+            parts += [f"## {section.heading}", section.lead]
+            for table in section.tables:
+                parts += ["\n".join(_markdown_lines(table)), table.caption]
+            parts += [f"![{figure.title}]({figure.name}.svg)" for figure in section.figures]
+    parts += ["## What was run", "\n".join(f"- {name}: {value}" for name, value in page.provenance)]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _markdown_lines(table: ResultTable) -> list[str]:
+    if not any(table.head):
+        return [f"- {': '.join(row)}" for row in table.rows]
+    rows = [table.head, ["---"] * len(table.head), *table.rows]
+    return [f"| {' | '.join(row)} |" for row in rows]
