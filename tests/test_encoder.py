@@ -1,0 +1,73 @@
+"""TableEncoder: the columns of a table as numbers, from whatever frame they come."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import OneHotEncoder
+
+from aucmax import load, save
+from aucmax.estimators import AUCClassifier
+from aucmax.estimators.encoder import TableEncoder
+
+COLUMNS = {
+    "x": [1.0, None, 3.0, 5.0] * 5,
+    "colour": ["red", "blue", None, "red"] * 5,
+    "z": [float(i) for i in range(20)],
+}
+FRAMES = {
+    "arrow": pa.table(COLUMNS),
+    "polars": pl.DataFrame(COLUMNS),
+    "pandas": pd.DataFrame(COLUMNS),
+    "objects": pd.DataFrame({k: np.array(v, object) for k, v in COLUMNS.items()}),
+}
+
+
+@pytest.fixture
+def encoder():
+    return TableEncoder(["colour"], missing=True).fit(FRAMES["arrow"])
+
+
+def test_it_is_scikit_learns_imputer_and_encoder(encoder):
+    numbers = np.array([COLUMNS["x"], COLUMNS["z"]], dtype=float).T
+    imputed = SimpleImputer(strategy="median", add_indicator=True).fit_transform(numbers)
+    words = pd.DataFrame(COLUMNS)[["colour"]].astype(object).fillna(np.nan).to_numpy()
+    codes = OneHotEncoder().fit_transform(words).toarray()
+    found = encoder.transform(FRAMES["arrow"])
+    np.testing.assert_array_equal(found, np.hstack([imputed, codes]))
+    names = ["x", "z", "missingindicator_x", "colour_blue", "colour_red", "colour_nan"]
+    assert encoder.get_feature_names_out().tolist() == names
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_every_frame_gives_the_same(encoder, kind):
+    wanted = encoder.transform(FRAMES["arrow"])
+    np.testing.assert_array_equal(encoder.transform(FRAMES[kind]), wanted)
+    again = TableEncoder(["colour"], missing=True).fit_transform(FRAMES[kind])
+    np.testing.assert_array_equal(again, wanted)
+
+
+def test_columns_go_by_name(encoder):
+    frame = pd.DataFrame(COLUMNS)
+    turned = frame.assign(more=1)[["more", "z", "colour", "x"]]
+    np.testing.assert_array_equal(encoder.transform(turned), encoder.transform(frame))
+    with pytest.raises(ValueError, match="columns are missing: z"):
+        encoder.transform(frame.drop(columns="z"))
+    unseen = encoder.transform(frame.assign(colour="green"))
+    assert not unseen[:, -3:].any()
+
+
+def test_it_is_saved_with_a_model(tmp_path, encoder):
+    from sklearn.pipeline import make_pipeline
+
+    y = np.arange(20) % 2
+    model = make_pipeline(TableEncoder(["colour"], True, {"z": "%Y-%m-%d"}), AUCClassifier())
+    model.fit(FRAMES["pandas"], y)
+    save(model, tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert again[0].dates == {"z": "%Y-%m-%d"}
+    np.testing.assert_array_equal(
+        again.decision_function(FRAMES["polars"]), model.decision_function(FRAMES["arrow"])
+    )
