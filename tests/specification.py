@@ -31,13 +31,17 @@ EXPLICIT = {"step_size": 0.02, "rho": 2.0, "gamma": 3.0, "C": 0.05, "t0": 1.0, "
 
 
 def takes(kind, loss, ratio=0.0):
-    """Whether a solver takes a loss and a share of l1; loss None is the hinge of single rows."""
+    """Whether a solver takes a loss and a share of l1; loss None is the hinge of single rows.
+
+    ``kind`` is a class or an object.
+    """
     penalty = ElasticNet(1e-3, ratio)
     if loss is None:
         goal = UnivariateObjective(ANY_ROWS, UNIVARIATE_LOSSES["hinge"], penalty)
     else:
         goal = Objective(ANY_ROWS, LOSSES[loss], penalty)
-    return kind().unfit(goal) is None
+    solver = kind() if isinstance(kind, type) else kind
+    return solver.unfit(goal) is None
 
 
 def loss_of(kind):
