@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from aucmax import AUCClassifier, AUCClassifierCV, metrics
 from aucmax.cli import main
-from aucmax.cli.demo import FOLDS, LOSSES, NEXT, PASSES, AllPairs, _data
+from aucmax.cli.demo import FOLDS, LOSSES, NEXT, PASSES, AllPairs, data_sets
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_the_verdict_is_that_of_the_test(report):
 
 
 def test_ours_is_the_tuned_classifier(report):
-    for data, result in zip(_data(0), report["comparison"], strict=True):
+    for data, result in zip(data_sets(0), report["comparison"], strict=True):
         folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
         tuned = AUCClassifierCV(losses=LOSSES, cv=folds).fit(data.X, data.y)
         ours = result["aucmax"]

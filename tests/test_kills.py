@@ -302,7 +302,7 @@ class Bench:
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kills")
-    protocol._loaded.cache_clear()
+    protocol.rows_of_source.cache_clear()
     protocol.digest_of.cache_clear()
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -320,7 +320,7 @@ def bench(tmp_path_factory):
         yield Bench(folder, f"http://127.0.0.1:{server.server_port}/binary")
         server.shutdown()
         thread.join()
-    protocol._loaded.cache_clear()
+    protocol.rows_of_source.cache_clear()
     protocol.digest_of.cache_clear()
 
 

@@ -19,7 +19,7 @@ from aucmax.basics.errors import DataFileError
 from aucmax.cli import main
 from aucmax.datasets import registry
 from aucmax.experiments.catalogue import CATALOGUE
-from aucmax.experiments.protocol import Source, _loaded, digest_of
+from aucmax.experiments.protocol import Source, digest_of, rows_of_source
 
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 TWO_CLASSES = ["w8a", "ijcnn1", "covtype", "epsilon", "news20.binary", "astro-physics", "gisette"]
@@ -86,7 +86,7 @@ def test_official_files_load_in_every_compression(folder, name, suffix):
 
 def test_of_classes_1_and_2_the_larger_is_positive(folder):
     put(folder, "covtype", [1, 2, 2, 1, 1])
-    X, positive = _loaded.__wrapped__(Source("covtype", None, ("minmax", "unit-norm")))
+    X, positive = rows_of_source.__wrapped__(Source("covtype", None, ("minmax", "unit-norm")))
     assert positive.mean() == pytest.approx(0.4)
     np.testing.assert_array_equal(positive, datasets.load("covtype").target == 2)
     np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1)
@@ -244,7 +244,7 @@ def test_tables_prepare_every_set_as_their_paper_did(folder, source):
     put_all(folder)
     if source.name == "rcv1v2":
         put(folder, "rcv1v2", ["33,59", "33", "59"], ".bz2")
-    X, positive = _loaded.__wrapped__(source)
+    X, positive = rows_of_source.__wrapped__(source)
     entry = datasets.about(source.name)
     assert X.shape == (len(positive), 9)
     assert len(positive) == sum(SIZES[part.split] for part in entry.select(source.split))
@@ -278,7 +278,7 @@ def test_a_table_and_a_figure_run_on_them(folder, tmp_path, capsys, name, sets):
 
 
 def forget():
-    _loaded.cache_clear()
+    rows_of_source.cache_clear()
     digest_of.cache_clear()
 
 

@@ -50,7 +50,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def forget_data():
-    protocol._loaded.cache_clear()
+    protocol.rows_of_source.cache_clear()
     protocol.digest_of.cache_clear()
 
 

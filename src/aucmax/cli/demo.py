@@ -96,7 +96,7 @@ def demo(
     # matrices as small as these gain nothing from BLAS threads, and lose much on a busy machine
     with threadpool_limits(1), working("starting", as_json) as now:
         now("loading scikit-learn's data")
-        sets = _data(seed)
+        sets = data_sets(seed)
         now("compiling kernels (first run only)")
         _warm_up(sets[0], seed)
         compared, gaps, exact, seen = [], [], [], []
@@ -122,7 +122,7 @@ def demo(
     show_page(_page(report, seen), as_json, html)
 
 
-def _data(seed: int) -> list[Data]:
+def data_sets(seed: int) -> list[Data]:
     from sklearn.datasets import load_breast_cancer, load_digits
     from sklearn.model_selection import train_test_split
 

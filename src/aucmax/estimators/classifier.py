@@ -8,7 +8,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from aucmax.basics.checks import number
-from aucmax.estimators._solved import SolvedScorer
+from aucmax.estimators.solved import SolvedScorer
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import ElasticNet

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from aucmax.basics.checks import number
-from aucmax.estimators._solved import SolvedScorer
+from aucmax.estimators.solved import SolvedScorer
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import UNIVARIATE_LOSSES
 from aucmax.objective.penalties import ElasticNet

@@ -16,8 +16,8 @@ from sklearn.utils.metadata_routing import (
 
 from aucmax.basics.checks import number
 from aucmax.basics.progress import working
-from aucmax.estimators._linear import LinearScorer
 from aucmax.estimators.classifier import AUCClassifier
+from aucmax.estimators.linear import LinearScorer
 from aucmax.estimators.selection import (
     Fold,
     Grid,

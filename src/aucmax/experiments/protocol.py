@@ -24,6 +24,7 @@ __all__ = [
     "digest_of",
     "present",
     "quiet",
+    "rows_of_source",
     "single_runs",
 ]
 
@@ -62,11 +63,12 @@ class Source:
 
     def load(self) -> tuple[Any, np.ndarray]:
         """Return (X, is positive)."""
-        return _loaded(self)
+        return rows_of_source(self)
 
 
 @lru_cache(maxsize=2)
-def _loaded(source: Source) -> tuple[Any, np.ndarray]:
+def rows_of_source(source: Source) -> tuple[Any, np.ndarray]:
+    """Return (X, is positive); the last two sources are kept."""
     data = datasets.load(source.name, source.split, binarize=source.binarize)
     X, y = data.data, np.asarray(data.target)
     for how in (source.scale,) if isinstance(source.scale, str) else source.scale or ():

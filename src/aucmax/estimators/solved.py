@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from aucmax.basics.checks import refuse_nul
-from aucmax.estimators._linear import LinearScorer
+from aucmax.estimators.linear import LinearScorer
 from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import MemoryProblem, Problem
