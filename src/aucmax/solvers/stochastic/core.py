@@ -309,7 +309,7 @@ class StochasticSolver(Solver):
         batch = Batch.whole(problem, problem.n_features * self.sums_rows)
         sampler, passes, slower = Sampler(problem.n_samples, self.order, run.rng), 0.0, 1.0
         state, last = self.fresh(batch, penalty, start, {}), start
-        sound, since, epoch = copy.deepcopy(state), 0, 0  # the last state known to be below J(0)
+        sound, since, epoch = copy.deepcopy(state), 0, 0  # the last state below J(0), and when
         while epoch < most:
             self.step(state, batch.ordered(sampler.take(problem.n_samples)), penalty, run.rng)
             epoch, passes = epoch + 1, passes + 1.0
