@@ -56,8 +56,8 @@ class AUCClassifier(SolvedScorer):
     solver : str or Solver
         "auto", a name in `aucmax.solvers.SOLVERS`, or a solver object with its settings.
     tol : float
-        Optimality at which batch solvers stop; a stochastic one stops on it only while it is
-        watched (``verbose`` or ``callback``), and says nothing where its passes do not reach it.
+        Optimality at which batch solvers stop. A stochastic one stops only at a ``tol`` of its own
+        (``SPAM(tol=1e-3)``), and says nothing where its passes do not reach it.
     max_iter : int
         Most iterations of a batch solver, most epochs of a stochastic one.
     positive : label, optional

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import clone
 
 from aucmax.basics.checks import number
 from aucmax.estimators.solved import SolvedScorer
@@ -33,8 +34,8 @@ class HingeClassifier(SolvedScorer):
     solver : str or Solver
         A name in `aucmax.solvers.ACCURACY_SOLVERS`, or a solver object with its settings.
         "pegasos" takes l2 alone.
-    tol : float
-        Optimality at which a solver stops, where it is recorded (``verbose`` or ``callback``).
+    tol : float, optional
+        Optimality to stop at, measured after each epoch; None never does. The solver's own wins.
     max_iter : int
         Most epochs; the solvers' ``n_epochs`` is the other limit.
     positive : label, optional
@@ -93,7 +94,7 @@ class HingeClassifier(SolvedScorer):
         l1_ratio: float = 1.0,
         *,
         solver: str | Solver = "sadmm",
-        tol: float = 1e-4,
+        tol: float | None = None,
         max_iter: int = 1000,
         positive: Any = None,
         warm_start: bool = False,
@@ -132,9 +133,12 @@ class HingeClassifier(SolvedScorer):
         """Check the settings, and that penalty and solver go together."""
         number(self.alpha, "alpha")
         number(self.l1_ratio, "l1_ratio", high=1.0)
-        number(self.tol, "tol", open_low=True)
         number(self.max_iter, "max_iter", low=1, whole=True)
         solver = get_solver(self.solver, ACCURACY_SOLVERS)
+        if self.tol is not None:
+            number(self.tol, "tol", open_low=True)
+            if solver.get_params().get("tol", self.tol) is None:
+                solver = clone(solver).set_params(tol=self.tol)
         l1, penalty = ElasticNet(self.alpha, 1.0), ElasticNet(self.alpha, self.l1_ratio)
         fits = [
             name

@@ -23,6 +23,7 @@ from aucmax.solvers.stochastic.core import StochasticSolver
 
 __all__ = ["SolvedScorer"]
 
+_TOL = 1e-4  # where none is asked for
 _LOST = 1e-10  # optimality that rounding may hide without a warning, whatever tol
 
 
@@ -35,7 +36,7 @@ class SolvedScorer(LinearScorer):
 
     solver: str | Solver
     standardize: float | str = 0.0
-    tol: float
+    tol: float | None
     max_iter: int
     warm_start: bool
     random_state: Any
@@ -263,7 +264,8 @@ class SolvedScorer(LinearScorer):
         monitor = Monitor(objective, self.verbose, self.callback, certificate.evaluate)
         if rng is None:
             rng = check_random_state(self.random_state)
-        run = Run(monitor, self.tol, self.max_iter, rng)
+        tol = _TOL if self.tol is None else self.tol
+        run = Run(monitor, tol, self.max_iter, rng)
         if start is not None:
             start = problem.from_features(start)
         result = chosen.solve(objective, start, run)
@@ -272,10 +274,10 @@ class SolvedScorer(LinearScorer):
             value = objective.value(result.coef)
             lost = objective.relative(objective.rounding(result.coef), value)
             optimality = max(objective.relative(result.gap, value), lost)
-            if message is None and lost > max(self.tol, _LOST):
+            if message is None and lost > max(tol, _LOST):
                 message = (
                     f"rounding hides how near the optimum is: optimality {lost:.1e} > "
-                    f"tol={self.tol:g}; scale the features (standardize=0.5), or raise alpha."
+                    f"tol={tol:g}; scale the features (standardize=0.5), or raise alpha."
                 )
         else:
             value, optimality = certificate.evaluate(result.coef)
