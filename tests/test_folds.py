@@ -70,8 +70,8 @@ def test_rivals_take_folds_and_weights(kind):
     weight = rng.integers(0, 3, 120)
     parts = time_folds(np.arange(120), 3)
     model = kind(cv=parts).fit(X, y, weight)
-    setting = model._setting
-    again = kind(cv=parts, **{f"{setting}s": [getattr(model, f"{setting}_")]}).fit(X, y, weight)
+    chosen = model.C_ if kind is BalancedLogisticRegression else model.alpha_
+    again = kind(grid=[chosen], cv=parts).fit(X, y, weight)
     assert again.cv_auc_ == pytest.approx(model.cv_auc_)
     plain = kind(cv=parts).fit(X, y)
     assert not np.allclose(plain.decision_function(X), model.decision_function(X))

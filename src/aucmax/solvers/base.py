@@ -188,14 +188,15 @@ class Solver(BaseEstimator):
     def unfit(self, objective: Objective) -> str | None:
         """Return what this solver takes or needs where that is not this objective, else None.
 
-        The answer goes on from "the solver …": "takes l1_ratio=0 only". Most ask `lacking`.
+        The answer goes on from "the solver …": "takes l1_ratio=0 only". Most ask `lacking`; one
+        that does not answer takes everything.
 
         Parameters
         ----------
         objective : Objective
             As the estimator's settings make it; its problem may be `ANY_ROWS`.
         """
-        raise NotImplementedError
+        return None
 
     def own_objective(self, objective: Objective) -> Objective:
         """Return what this solver minimises when the estimator asks for ``objective``.
