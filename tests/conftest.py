@@ -5,6 +5,7 @@ import hashlib
 import importlib.util
 import os
 import shutil
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,10 @@ from covering import covering_array
 # Workers that share the cores must not each ask for all of them; before the first import of NumPy.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# A shell that starts the tests in the background has Ctrl-C ignored; tests of Ctrl-C send it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _KEPT_SECONDS = 24 * 3600
 

@@ -312,9 +312,9 @@ def bench(tmp_path_factory):
         patch.setenv("AUCMAX_CACHE", str(folder / "out"))
         patch.chdir(folder)
         demo = sys.modules["aucmax.cli.demo"]  # of which one small data set is enough
-        small = demo._data(0)[0]
+        small = demo.data_sets(0)[0]
         small = small._replace(X=small.X[:100, :5], y=small.y[:100], X_test=small.X_test[:, :5])
-        patch.setattr(demo, "_data", lambda seed: [small])
+        patch.setattr(demo, "data_sets", lambda seed: [small])
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield Bench(folder, f"http://127.0.0.1:{server.server_port}/binary")
