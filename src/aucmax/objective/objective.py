@@ -81,7 +81,9 @@ class Objective:
     def value(self, w: np.ndarray) -> float:
         """Return J(w)."""
         with np.errstate(over="ignore", invalid="ignore"):  # of a diverging solver
-            return self.data_term(w)[0] + self.penalty.value(w)
+            if self.by_moments:
+                return self.data_term(w)[0] + self.penalty.value(w)
+            return self.at(self.problem.scores(w)).value + self.penalty.value(w)
 
     def data_gradient(self, w: np.ndarray) -> np.ndarray:
         """Return the gradient of the data term at w, shape (d,)."""

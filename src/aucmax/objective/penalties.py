@@ -48,7 +48,7 @@ class _ElasticNet(NamedTuple):
 
 @prox1_of(_ElasticNet)
 def _soft1(penalty, j, u, step):
-    size = max(abs(u) - step * penalty.l1, 0.0) / (1.0 + step * penalty.l2)
+    size = max(abs(u) - step * penalty.l1, 0.0) * (1.0 / (1.0 + step * penalty.l2))
     return size if u > 0.0 else -size
 
 

@@ -179,6 +179,9 @@ class Batch:
 
     def mean_norm2(self) -> np.ndarray:
         """Return the mean of ‖x‖² at each step, over the rows met by then, shape (steps,)."""
+        if self.before is None:
+            mean, steps = self.after.square.sum() / self.after.mass.sum(), len(self.order)
+            return self._once(f"mean by {steps} steps", lambda: np.full(steps, mean))
         square = self.by_step("square", self.weight * self.norm2).sum(axis=1)
         return square / self.by_step("mass").sum(axis=1)
 

@@ -14,12 +14,12 @@ __all__ = ["lazy_steps", "slope"]
 
 
 @compiled
-def slope(q, wx, a, b, mass):
+def slope(q, wx, a, b, pos, neg):
     """Return G's multiple of x and 2p(1−p), for w·x, a = w·Σ₊x, b = w·Σ₋x and class weights."""
-    p = mass[0] / (mass[0] + mass[1])
+    p = pos / (pos + neg)
     if q == 0:
-        return 2.0 * (1.0 - p) * (wx - b / mass[1] - 1.0), 2.0 * p * (1.0 - p)
-    return 2.0 * p * (wx - a / mass[0] + 1.0), 2.0 * p * (1.0 - p)
+        return 2.0 * (1.0 - p) * (wx - b / neg - 1.0), 2.0 * p * (1.0 - p)
+    return 2.0 * p * (wx - a / pos + 1.0), 2.0 * p * (1.0 - p)
 
 
 @compiled
@@ -70,7 +70,7 @@ def lazy_steps(
             xa, xb = row_dot(X, i, total[0]), row_dot(X, i, total[1])
         else:
             xa, xb = dots[i, 0], dots[i, 1]
-        g, pairs = slope(q, c * vx, c * a, c * b, mass[t])
+        g, pairs = slope(q, c * vx, c * a, c * b, mass[t, 0], mass[t, 1])
         # w ← soft(w − ηgx, ηβ₁)/(1 + ηβ): the row's entries move by h x, all lose the threshold
         h = -eta[t] * weight[i] * g / c
         scale = pairs * eta[t]

@@ -176,7 +176,7 @@ def _shrinking_steps(
             xa, xb = row_dot(X, i, total[0]), row_dot(X, i, total[1])
         else:
             xa, xb = dots[i, 0], dots[i, 1]
-        g, pairs = slope(q, c * vx, c * a, c * b, mass[t])
+        g, pairs = slope(q, c * vx, c * a, c * b, mass[t, 0], mass[t, 1])
         # w ← (w − η g x)/(1 + ηβ)
         h = -eta[t] * weight[i] * g / c
         row_add(X, i, h, v)
@@ -205,7 +205,7 @@ def _steps(
         if running:
             row_add(X, i, weight[i], total[q])
             a, b = a + (1 - q) * weight[i] * wx, b + q * weight[i] * wx
-        g, pairs = slope(q, wx, a, b, mass[t])
+        g, pairs = slope(q, wx, a, b, mass[t, 0], mass[t, 1])
         # w ← prox(w − η g x)
         row_add(X, i, -eta[t] * weight[i] * g, w)
         a, b = 0.0, 0.0

@@ -118,34 +118,34 @@ class UnivariateSGD(StochasticSolver):
         mass = batch.by_step("mass")
         if automatic:  # 4/L with the balanced mean of ‖x‖² of the rows met by then
             square = batch.by_step("square", batch.weight * batch.norm2)
-            mean = 0.5 * (square / mass).sum(axis=1)
-            C = np.divide(
-                4.0 / (loss.bend * state["slower"][0]),
-                mean,
-                out=np.zeros(len(mean)),
-                where=mean > 0,
-            )
+            mean = 0.5 * (square[:, 0] / mass[:, 0] + square[:, 1] / mass[:, 1])
+            most = np.full(len(mean), 4.0 / (loss.bend * state["slower"][0]))
+            C = np.divide(most, mean, out=np.zeros(len(mean)), where=mean > 0.0)
         eta = C / np.sqrt(times(state, batch))
-        own = np.where(batch.sign[order] > 0, mass[:, 0], mass[:, 1])
-        balance = batch.weight[order] * mass.sum(axis=1) / (2.0 * own)
-        limit = balance * batch.norm2[order] if automatic else np.zeros(len(order))
-        rows = (batch.X, order, batch.sign, eta, balance, limit)
-        _steps(*rows, loss.compiled(), penalty.l2, bool(self.average), state["v"], state["u"], k)
+        rows = (batch.X, order, batch.sign, batch.weight, batch.norm2, mass, eta)
+        settings = (automatic, loss.compiled(), penalty.l2, bool(self.average))
+        _steps(*rows, *settings, state["v"], state["u"], k)
 
 
 @compiled
-def _steps(X, order, sign, eta, balance, limit, loss, alpha, average, v, u, k):
+def _steps(
+    X, order, sign, weight, norm2, mass, eta, automatic, loss, alpha, average, v, u, k
+):  # fmt: skip
     # w = c v,  Σ w = S v − u
     c, S = k["scale"], k["sum"]
     for t in range(len(order)):
         i, rate = order[t], eta[t]
         y = sign[i]
+        # both classes weigh the same: n/(2 n_y)
+        own = mass[t, 0] if y > 0 else mass[t, 1]
+        balance = weight[i] * (mass[t, 0] + mass[t, 1]) / (2.0 * own)
         margin = y * c * row_dot(X, i, v)
-        bound = limit[t] * bend1(loss, margin)
-        if rate * bound > 1.0:
-            rate = 1.0 / bound
+        if automatic:  # no step is longer than Newton's for its own row
+            bound = balance * norm2[i] * bend1(loss, margin)
+            if rate * bound > 1.0:
+                rate = 1.0 / bound
         # w ← (w − η ℓ′ y x)/(1 + ηα)
-        h = -rate * balance[t] * derivative1(loss, margin) * y / c
+        h = -rate * balance * derivative1(loss, margin) * y / c
         row_add(X, i, h, v)
         if average:
             row_add(X, i, h * S, u)
