@@ -27,7 +27,7 @@ class COMID(HingeSolver):
     ----------
     step_size : float or "auto"
         C of η_t = C/√t. "auto" is 10/(mean of ‖x‖²), and no step moves the margin of its own row
-        by more than 1; while the first epoch of a fit ends above F(0) it begins again with a
+        by more than 1; an epoch of a fit that ends above F(0) is undone and repeated with a
         quarter of the step. With ``schedule="strong"`` it is left at "auto" and means nothing more:
         the steps are as published.
     n_epochs : int

@@ -49,7 +49,7 @@ class OAM(StochasticSolver):
         C, the same at every step. "auto" is c/(κ √t max(|B|, N)) at step t, so that the steps
         become shorter like 1/√t; κ is the mean squared distance of the rows met so far to those
         of the other class met before them, and c is 32, but 16 for the gradient update, which
-        does not stop at a pair's margin. Quartered while the first epoch of a fit ends above J(0).
+        does not stop at a pair's margin. Quartered where an epoch of a fit ends above J(0).
     buffer_size : int
         Rows kept of each class.
     n_epochs : int

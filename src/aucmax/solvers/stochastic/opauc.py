@@ -55,7 +55,7 @@ class OPAUC(StochasticSolver):
         met so far: 1/(κ + √(κ² + 2κtL/B²)) after t steps, κ the largest curvature of one step,
         ‖x − c‖² + tr S + α, with the theorem's L* bounded by L = J(0) = ½ and
         B = ‖δ‖/(‖δ‖² + α), the norm that the optimum would have were each class a point. (The
-        printed η lacks the 2 that its proof needs.) Quartered while the first epoch of a fit ends
+        printed η lacks the 2 that its proof needs.) Quartered where an epoch of a fit ends
         above J(0), as it may on rows that hold little signal.
     n_epochs : int
         Passes over the rows; the means and covariances go on from one to the next.

@@ -37,7 +37,7 @@ class Pegasos(HingeSolver):
     t0 : float or "auto"
         η_t = 1/(α(t + t0)). "auto" is 0, as published; an epoch of a fit that ends above F(0), as
         the first steps, of length ‖x‖/α, may bring about where α is small and the rows are few, is
-        taken back and done again with (mean of ‖x‖²)/α, with which the first step is
+        undone and repeated with (mean of ‖x‖²)/α, with which the first step is
         1/(mean of ‖x‖²), and with four times that while it must.
     tol : float, optional
         Optimality to stop at, measured after each epoch; None never does.

@@ -29,7 +29,7 @@ class RDA(HingeSolver):
     ----------
     gamma : float or "auto"
         γ of β_t = γ√t, the strength of ½‖w‖² after t steps. "auto" is a tenth of the mean
-        of ‖x‖². While the first epoch of a fit ends above F(0) it begins again with four times
+        of ‖x‖². An epoch of a fit that ends above F(0) is undone and repeated with four times
         that.
     n_epochs : int
         Passes over the rows.

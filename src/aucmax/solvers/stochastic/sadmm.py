@@ -36,8 +36,8 @@ class SADMM(HingeSolver):
     rho : float or "auto"
         ρ, the same at every step, as published; the larger, the shorter the steps. "auto" grows:
         ρ_t = 0.1 √t (mean of ‖x‖²), so that the steps become shorter and the iterates settle,
-        which with a constant ρ they do not. While the first epoch of a fit ends above F(0) it
-        begins again with four times that.
+        which with a constant ρ they do not. An epoch of a fit that ends above F(0) is
+        undone and repeated with four times that.
     n_epochs : int
         Passes over the rows.
     order : {"shuffle", "cyclic", "random"}

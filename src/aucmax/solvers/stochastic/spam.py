@@ -43,7 +43,7 @@ class SPAM(StochasticSolver):
     step_size : float or "auto"
         C of the schedules "sqrt" and "power", C̃ of "strong", on the paper's scale. "auto" is 4/L,
         L the largest curvature of one sample, so that "sqrt" steps are below 2/L from the fifth
-        on, and is quartered while the first epoch ends above J(0); for "strong" it is the paper's
+        on, and is quartered where an epoch ends above J(0); for "strong" it is the paper's
         C̃ from β and M = max‖x‖.
     n_epochs : int
         Passes over the rows.

@@ -40,7 +40,7 @@ class UnivariateSGD(StochasticSolver):
         C of η_t = C/√t. "auto" is 4/L, L the balanced mean of ‖x‖²ℓ″(0), the curvature of one
         row at w = 0; and no step is longer than Newton's for its own row, 1/(‖x‖²ℓ″) over the row's
         weight (for "logistic" with the largest ℓ″), which keeps the exponential loss from
-        overshooting. Quartered while the first epoch ends above F(0).
+        overshooting. Quartered where an epoch ends above F(0).
     n_epochs : int
         Passes over the rows.
     order : {"shuffle", "cyclic", "random"}
