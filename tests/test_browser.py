@@ -5,12 +5,13 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from aucmax.cli import main
-from aucmax.report import curves, figures
+from aucmax.report.curves import ranking_figures
 from aucmax.report.operating import operating_points
 from aucmax.report.page import Page, ResultTable, Section, write_page
 
@@ -119,15 +120,14 @@ def page(tmp_path_factory, scored):
     positive, score = scored
     name = "a_name_without_any_space_that_is_longer_than_a_narrow_page_is_wide.aucmax"
     scores = {name: score, "backwards": -score}
-    band = {name: curves.roc(positive, score, 0.95)}
-    drawing = figures.curves_figure("roc", band, name="a", title=name, caption=name)
+    figure = ranking_figures({name: [(positive, score)]}, of=name)[0]
     table = ResultTable(["", *scores, "c", "d", "e"], [[name, *["0.9734 to 0.9953"] * 5]], name)
     path = tmp_path_factory.mktemp("page") / "page.html"
     write_page(
         Page(
             name,
             name,
-            [Section(name, name, [table], [drawing])],
+            [Section(name, name, [table], [replace(figure, caption=name)])],
             [operating_points(n, positive, s) for n, s in scores.items()],
             [("command", name)],
         ),

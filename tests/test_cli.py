@@ -31,8 +31,7 @@ from aucmax import (
 from aucmax.cli import app
 from aucmax.datasets import read
 from aucmax.experiments.rivals import BalancedLogisticRegression
-from aucmax.report import curves
-from aucmax.report.figures import curves_figure
+from aucmax.report.curves import ranking_figures
 from aucmax.report.text import auc_text, difference_text, interval_text, p_text, p_words
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 from specification import loss_of
@@ -358,8 +357,8 @@ def test_names_and_labels_are_drawn_as_they_are(tmp_path):
     rng = np.random.default_rng(0)
     y = np.array([False, True] * 20_000)
     # many points, and what matplotlib would take for mathematics
-    band = curves.roc(y, rng.normal(size=40_000) + y, 0.95)
-    curves_figure("roc", {"a $x_1$": band}, title="$").save(tmp_path / "r.svg")
+    scored = {"a $x_1$": [(y, rng.normal(size=40_000) + y)]}
+    ranking_figures(scored, of="$")[0].save(tmp_path / "r.svg")
     text = (tmp_path / "r.svg").read_text()
     assert "a $x_1$" in text
     assert len(text) < 500_000

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -53,9 +54,9 @@ def test_the_roc_curve_is_the_curve_and_lies_in_its_band(ties):
     fpr, tpr, _ = metrics.roc_curve(positive, score)
     assert np.array_equal(band.x, fpr)
     assert np.array_equal(band.y, tpr)
-    half = len(band.edge_x) // 2
-    upper = np.interp(band.x, band.edge_x[:half], band.edge_y[:half])
-    lower = np.interp(band.x, band.edge_x[half:][::-1], band.edge_y[half:][::-1])
+    half = len(band.edge[0]) // 2
+    upper = np.interp(band.x, band.edge[0][:half], band.edge[1][:half])
+    lower = np.interp(band.x, band.edge[0][half:][::-1], band.edge[1][half:][::-1])
     assert np.all(band.y <= upper + 1e-12)
     assert np.all(band.y >= lower - 1e-12)
 
@@ -80,9 +81,9 @@ def test_precision_and_recall_enclose_the_average_precision():
         assert np.all(np.diff(band.x) >= 0)
         area = np.sum(np.diff(band.x) * band.y[1:])
         assert area == pytest.approx(metrics.average_precision(positive, score), abs=2e-3)
-        half = len(band.edge_y) // 2
-        assert np.all(band.edge_y[:half] <= band.y + 1e-12)
-        assert np.all(band.edge_y[half:][::-1] >= band.y - 1e-12)
+        half = len(band.edge[1]) // 2
+        assert np.all(band.edge[1][:half] <= band.y + 1e-12)
+        assert np.all(band.edge[1][half:][::-1] >= band.y - 1e-12)
         assert len(band.x) <= 1000
 
 
@@ -91,15 +92,18 @@ def test_curves_of_weighted_rows():
     weight = np.random.default_rng(0).exponential(size=len(score))
     for draw in (curves.roc, curves.precision_recall):
         plain, equal = draw(positive, score, 0.95), draw(positive, score, 0.95, 3 + 0 * weight)
-        for one, other in zip(plain, equal, strict=True):
+        for one, other in ((plain.x, equal.x), (plain.y, equal.y)):
             assert one == pytest.approx(other)
+        assert np.array(plain.edge) == pytest.approx(np.array(equal.edge))
     band = curves.roc(positive, score, 0.95, weight)
     assert np.trapezoid(band.y, band.x) == pytest.approx(metrics.roc_auc(positive, score, weight))
     band = curves.precision_recall(positive, score, 0.95, weight)
     area = np.sum(np.diff(band.x) * band.y[1:])
     assert area == pytest.approx(metrics.average_precision(positive, score, weight), abs=2e-3)
     # unequal weights are worth fewer rows, so the band is wider
-    halves = (np.split(b.edge_y, 2) for b in (curves.precision_recall(positive, score, 0.95), band))
+    halves = (
+        np.split(b.edge[1], 2) for b in (curves.precision_recall(positive, score, 0.95), band)
+    )
     plain, weighted = (np.mean(high[::-1] - low) for low, high in halves)
     assert weighted > 1.2 * plain
     mean = curves.mean_roc([(positive, score, weight)])
@@ -118,7 +122,7 @@ def test_mean_curves_over_splits():
     areas = [metrics.average_precision(*part) for part in parts]
     assert np.trapezoid(pr.y, pr.x) == pytest.approx(np.mean(areas), abs=1e-2)
     one = curves.mean_roc(parts[:1])
-    assert np.array_equal(one.edge_y[:201], one.edge_y[201:][::-1])  # one split has no spread
+    assert np.array_equal(one.edge[1][:201], one.edge[1][201:][::-1])  # one split has no spread
 
 
 # ---- operating points
@@ -160,20 +164,38 @@ def test_the_cheapest_threshold_is_never_left_out():
 
 def test_figures_take_the_colours_of_the_page():
     positive, score = scored()
-    bands = {f"<{i}>": curves.roc(positive, score, 0.95) for i in range(9)}
-    drawing = figures.curves_figure("roc", bands, name="a", title="T", caption="C").drawing()
-    assert "#fe00" not in drawing.svg
-    assert "#fd00" not in drawing.svg
-    assert "var(--series-7)" in drawing.svg
-    assert "<metadata" not in drawing.svg
-    assert "DejaVu" not in drawing.svg
-    assert 'aria-label="T: &lt;0&gt;' in drawing.svg
-    ids = re.findall(r'\bid="([^"]*)"', drawing.svg)
+    scored_by = {f"<{i}>": [(positive, score)] for i in range(9)}
+    figure = curves.ranking_figures(scored_by, of="a")[0]
+    svg = figure.svg()
+    assert "#fe00" not in svg
+    assert "#fd00" not in svg
+    assert "var(--series-7)" in svg
+    assert "<metadata" not in svg
+    assert "DejaVu" not in svg
+    assert 'aria-label="A: ROC curve: &lt;0&gt;' in svg
+    ids = re.findall(r'\bid="([^"]*)"', svg)
     assert len(ids) == len(set(ids))
-    assert all(name.startswith("a-") for name in ids)
-    for reference in re.findall(r'href="#([^"]*)"|url\(#([^)]*)\)', drawing.svg):
+    assert all(name.startswith("roca-") for name in ids)
+    for reference in re.findall(r'href="#([^"]*)"|url\(#([^)]*)\)', svg):
         assert "".join(reference) in ids
-    assert len({key.stroke for key in drawing.legend}) == 9
+    assert len({figure.stroke_of(name) for name in scored_by}) == 9
+
+
+def test_one_test_set_gets_a_confidence_band_and_several_their_spread():
+    tests = {name: [scored(seed=seed) for seed in range(3)] for name in ("a", "b")}
+    for figure in curves.ranking_figures(tests, bands=["b"], details=({"a": "best"}, {})):
+        assert figure.caption.startswith("Mean over 3 test sets of the")
+        assert "Band (of b): one standard deviation" in figure.caption
+        assert figure.lines["a"].edge is None
+        assert len(figure.lines["b"].edge) == 2
+        assert figure.lines["a"].detail == ("best" if figure.title == "ROC curve" else "")
+    share = np.mean([positive.mean() for positive, _ in tests["a"]])
+    assert figure.guide[1] == pytest.approx((share, share))
+    one = {name: parts[:1] for name, parts in tests.items()}
+    roc, precision = curves.ranking_figures(one, 0.9)
+    assert "the 90 % region of both rates" in roc.caption
+    assert "the 90 % interval of the precision" in precision.caption
+    assert np.array_equal(roc.lines["b"].y, curves.roc(*one["b"][0], 0.9).y)
 
 
 def test_convergence_takes_what_solvers_give():
@@ -182,9 +204,9 @@ def test_convergence_takes_what_solvers_give():
         "spam": ([1, 2, 300], [0.1, 0.01, np.nan]),
         "none": ([1.0], [np.inf]),
     }
-    drawing = figures.convergence_figure(courses, name="a", title="T", caption="C").drawing()
-    assert [key.label for key in drawing.legend] == ["exact", "spam"]
-    assert drawing.legend[0].detail == "ends at < 1e-14"
+    figure = figures.convergence_figure(courses, name="a", title="T", caption="C")
+    assert list(figure.lines) == ["exact", "spam"]
+    assert figure.lines["exact"].detail == "ends at < 1e-14"
 
 
 def test_strokes_differ():
@@ -219,7 +241,7 @@ class Outline(HTMLParser):
 
 def nasty_page(path):
     positive, score = scored()
-    band = {NASTY: curves.roc(positive, score, 0.95)}
+    figure = curves.ranking_figures({NASTY: [(positive, score)]})[0]
     page = Page(
         NASTY,
         NASTY,
@@ -228,7 +250,7 @@ def nasty_page(path):
                 NASTY,
                 NASTY,
                 [ResultTable((NASTY, "b"), [(NASTY, "1")], NASTY)],
-                [figures.curves_figure("roc", band, name="a", title=NASTY, caption=NASTY)],
+                [replace(figure, title=NASTY, caption=NASTY)],
             )
         ],
         [operating_points(NASTY, positive, score), operating_points("b", positive, score)],
@@ -335,25 +357,13 @@ def test_pages_that_cannot_be_written(files, capsys):
         assert message in err
 
 
-def test_the_band_and_the_axis_of_aucs_end_at_one():
-    line = {
-        "label": "square",
-        "alphas": [0.01, 0.1, 1.0],
-        "mean": [0.97, 0.999, np.nan],
-        "spread": [0.01, 0.02, np.nan],
-        "best": 1,
-        "colour": 0,
-        "dashes": 0,
-    }
-    drawn = {"name": "a", "title": "A", "caption": "C"}
-    figure = figures.alpha_figure([line], (0.1, 0.999), **drawn)
-    assert figure.drawing().legend[0].detail == "best 0.9990"
-    _, edge = figure.lines["square"].edge
-    assert edge == pytest.approx([0.96, 0.979, 1.0, 0.98])
-    floor, top = figure.ylim
+def test_the_axis_of_aucs_ends_at_one_and_holds_the_bands():
+    alphas, spread = np.array([0.01, 0.1, 1.0]), np.array([0.01, 0.02, np.nan])
+    lines = {"square": figures.Line(alphas, np.array([0.97, 0.999, np.nan]), spread)}
+    floor, top = figures.tuning_figure(lines, (0.1, 0.999), "C").ylim
     assert (top, floor <= 0.97) == (1.0, True)
-    lower = figures.alpha_figure([{**line, "mean": [0.96, 0.97, np.nan]}], None, **drawn)
-    floor, top = lower.ylim
+    lines = {"square": figures.Line(alphas, np.array([0.96, 0.97, np.nan]), spread)}
+    floor, top = figures.tuning_figure(lines, (0.1, 0.97), "C").ylim
     assert top == pytest.approx(0.99 + 0.05 * (0.99 - floor))
     assert floor <= 0.96
 
@@ -411,6 +421,6 @@ def test_a_figure_goes_into_a_file_too(tmp_path):
     text = (tmp_path / "a.svg").read_text(encoding="utf-8")
     for word in ("one", "best .7", "passes", "AUC", ">T<"):
         assert word in text
-    assert "#fe00" not in text + figure.drawing().svg
+    assert "#fe00" not in text + figure.svg()
     with pytest.raises(ValueError, match=r"a plot is written as \.png, \.svg, \.pdf"):
         figure.save(tmp_path / "a.gif")

@@ -1,7 +1,6 @@
 """The page of ``aucmax compare``: tables, curves, and the convergence of its solvers."""
 
 import contextlib
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,11 @@ from aucmax.cli.errors import command_line
 from aucmax.cli.front import LabelledRows, rows_described
 from aucmax.experiments.methods import LOGISTIC, RIVALS, Task
 from aucmax.experiments.runs import REFERENCE_TOL, Measure, Run, Split, course
-from aucmax.report import curves
-from aucmax.report.figures import Figure, convergence_figure, curves_figure
+from aucmax.report.curves import ranking_figures
+from aucmax.report.figures import Figure, convergence_figure
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
-from aucmax.report.text import auc_text, difference_text, gap_text, p_text
+from aucmax.report.text import auc_text, gap_text
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 
 __all__ = ["figures", "notes", "page_of"]
@@ -67,24 +66,17 @@ def _tables(report: dict[str, Any]) -> list[ResultTable]:
         )
         for e in done
     ]
-    compared = [
-        (
-            e["name"],
-            *difference_text(e["difference"], e["low"], e["high"]),
-            p_text(e["p_value"]),
-            e["verdict"],
-        )
-        for e in tested
-    ]
     caption = "\n".join([*_left_out(report), *_legend(report)])
     first = ("", "test AUC", "std", "seconds", "optimality", "gap to J*")
     strong = strong if len(strong) < len(done) else []
-    if not compared:
+    if not tested:
         return [ResultTable(first, reached, caption, strong)]
-    second = (f"against {report['against']}", "difference", "95 % interval", "p", "verdict")
+    against = f"against {report['against']}"
     return [
         ResultTable(first, reached, strong=strong),
-        ResultTable(second, compared, caption, words=(4,)),
+        ResultTable.differences(
+            against, ((e["name"], e) for e in tested), "95 % interval", caption
+        ),
     ]
 
 
@@ -162,55 +154,18 @@ def figures(
 ) -> list[Section]:
     """Return the curves, and the convergence of each solver on the first split."""
     ran = [run for run in runs if run.error is None]
-    sections = [Section("Curves", figures=_curves(report, rows, ran, parts))]
+    tests = [part.test for part in parts]
+    scored = {run.name: list(map(rows.scored, tests, run.scores)) for run in ran}
+    areas = {run.name: f"AUC {auc_text(float(np.mean(run.aucs)))}" for run in ran}
+    bands = (report["against"], LOGISTIC)
+    sections = [
+        Section("Curves", figures=ranking_figures(scored, bands=bands, details=(areas, {})))
+    ]
     solvers = [run for run in ran if run.on_objective]
     if solvers:
         drawn = _convergence(solvers, rows, parts[0], task, now)
         sections.append(Section("Convergence", figures=[drawn]))
     return sections
-
-
-def _curves(
-    report: dict[str, Any], rows: LabelledRows, done: list[Run], parts: list[Split]
-) -> list[Figure]:
-    tests = [rows.is_positive[part.test] for part in parts]
-    weights = [None if rows.weight is None else rows.weight[part.test] for part in parts]
-    bands = [name for name in (report["against"], LOGISTIC) if name in {run.name for run in done}]
-    whose = f"for {' and '.join(bands)}."
-
-    def drawn(kind: str, one: Callable[..., Any], mean: Callable[..., Any], caption: str) -> Figure:
-        if len(parts) > 1:
-            found = {
-                run.name: mean(list(zip(tests, run.scores, weights, strict=True))) for run in done
-            }
-        else:
-            found = {run.name: one(tests[0], run.scores[0], 0.95, weights[0]) for run in done}
-        share = float(np.average(rows.is_positive, weights=rows.weight))
-        details = {run.name: f"AUC {auc_text(float(np.mean(run.aucs)))}" for run in done}
-        return curves_figure(
-            kind, found, caption=caption, bands=bands, share=share,
-            details=details if kind == "roc" else None,
-        )  # fmt: skip
-
-    if len(parts) > 1:
-        spread = f"Band: one standard deviation of the splits to either side, {whose}"
-        captions = (
-            f"Mean recall over the splits at each false-positive rate. {spread}",
-            f"Mean precision over the splits at each recall. {spread}",
-        )
-    else:
-        how = f"at each threshold, from Wilson's binomial intervals; pointwise; {whose}"
-        captions = (
-            f"Band: the joint 95 % region of both rates {how}",
-            f"Band: the 95 % interval for the precision {how}",
-        )
-    return [
-        drawn("roc", curves.roc, curves.mean_roc, captions[0]),
-        drawn(
-            "precision-recall", curves.precision_recall, curves.mean_precision_recall,
-            f"{captions[1]} Dotted: the share of positives.",
-        ),
-    ]  # fmt: skip
 
 
 def _convergence(

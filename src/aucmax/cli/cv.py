@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,10 +32,11 @@ from aucmax.estimators.folds import Pairs
 from aucmax.estimators.selection import Grid, SearchProgress, best_cell
 from aucmax.files.models import save
 from aucmax.objective.losses import LOSSES
-from aucmax.report import curves
-from aucmax.report.figures import Figure, alpha_figure, curves_figure
+from aucmax.report.curves import ranking_figures
+from aucmax.report.figures import Figure, Line, tuning_figure
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
+from aucmax.report.style import stroke
 from aucmax.report.text import auc_text
 
 __all__ = ["cv", "folds_of"]
@@ -167,35 +170,66 @@ def _interrupted(reached: list[SearchProgress], rows: LabelledRows, as_json: boo
     at = reached[-1]
     lines = _lines(at.grid, at.aucs[at.finished], smoothed=False)
     best = max(lines, key=_top)
-    chosen = {name: best[name] for name in ("loss", "standardize", "l1_ratio")}
+    chosen = {name: best[name] for name in _AXES}
     report = {**rows.facts(), "interrupted": True, "folds": done, **chosen, "grid": lines}
     show_page(Page("", "", [Section("", tables=[_best_of_each(report)])], data=report), as_json)
     return interrupted(f"{done} of {counted(len(at.finished), 'fold')} done; nothing was saved")
 
 
+# ---- the grid: a line of AUCs over alpha for each of its other settings
+
+_AXES = ("loss", "standardize", "l1_ratio")
+
+
 def _lines(grid: Grid, paths: np.ndarray, smoothed: bool) -> list[dict[str, Any]]:
-    """The AUC over alpha for each loss, standardize and l1-ratio."""
     lines = []
-    for a, loss in enumerate(grid.losses):
-        for b, gamma in enumerate(grid.standardize):
-            for c, rho in enumerate(grid.l1_ratios):
-                aucs = paths[:, a, b, c]
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", RuntimeWarning)  # NaN where no solver fits
-                    mean, spread = np.nanmean(aucs, axis=0), np.nanstd(aucs, axis=0, ddof=1)
-                lines.append(
-                    {
-                        "loss": loss,
-                        "standardize": gamma,
-                        "l1_ratio": rho,
-                        "alphas": grid.alphas[b],
-                        "mean": mean,
-                        "std": spread,
-                        "aucs": aucs,
-                        "best": _best(mean, smoothed),
-                    }
-                )
+    axes = (grid.losses, grid.standardize, grid.l1_ratios)
+    for (a, loss), (b, gamma), (c, rho) in product(*map(enumerate, axes)):
+        aucs = paths[:, a, b, c]
+        mean = _over_folds(np.nanmean, aucs)
+        best = best_cell(mean, smoothed)
+        lines.append({
+            "loss": loss,
+            "standardize": gamma,
+            "l1_ratio": rho,
+            "alphas": grid.alphas[b],
+            "mean": mean,
+            "std": _over_folds(np.nanstd, aucs, ddof=1),
+            "aucs": aucs,
+            "best": None if best is None else best[0],
+        })  # fmt: skip
     return lines
+
+
+def _over_folds(statistic: Callable[..., Any], aucs: np.ndarray, **options: Any) -> np.ndarray:
+    """A statistic over the folds, for each alpha; NaN where no solver fits."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.asarray(statistic(aucs, axis=0, **options))
+
+
+def _is(line: dict[str, Any], chosen: dict[str, Any]) -> bool:
+    return all(line[name] == chosen[name] for name in _AXES)
+
+
+def _top(line: dict[str, Any]) -> float:
+    return -np.inf if line["best"] is None else float(line["mean"][line["best"]])
+
+
+def _shown(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """By name, one line for each loss and standardize: the chosen one, or that of the best l1."""
+    several = len({line["l1_ratio"] for line in report["grid"]}) > 1
+    alike: dict[tuple[str, float], list[dict[str, Any]]] = {}
+    for line in report["grid"]:
+        alike.setdefault((line["loss"], line["standardize"]), []).append(line)
+    best = [
+        max(lines, key=lambda line: (_is(line, report), _top(line))) for lines in alike.values()
+    ]
+    return {
+        f"{line['loss']}, standardize {line['standardize']:g}"
+        + f", l1 {line['l1_ratio']:g}" * several: line
+        for line in best
+    }
 
 
 def _report(
@@ -237,57 +271,24 @@ def _report(
     }
 
 
-def _is(line: dict[str, Any], chosen: dict[str, Any]) -> bool:
-    return all(line[name] == chosen[name] for name in ("loss", "standardize", "l1_ratio"))
-
-
-def _best(mean: np.ndarray, smoothed: bool) -> int | None:
-    """The position of the best alpha of a line."""
-    place = best_cell(mean, smoothed)
-    return None if place is None else place[0]
-
-
 # ---- the page
-
-
-def _shown(report: dict[str, Any]) -> list[dict[str, Any]]:
-    """One line of the grid for each loss and standardize: that of its best l1_ratio."""
-    best: dict[tuple[str, float], dict[str, Any]] = {}
-    for line in report["grid"]:
-        key = (line["loss"], line["standardize"])
-        known = best.get(key)
-        chosen = known is not None and _is(known, report)
-        if known is None or _is(line, report) or (not chosen and _top(line) > _top(known)):
-            best[key] = line
-    return list(best.values())
-
-
-def _top(line: dict[str, Any]) -> float:
-    return -np.inf if line["best"] is None else float(line["mean"][line["best"]])
-
-
-def _line_name(line: dict[str, Any], report: dict[str, Any]) -> str:
-    """What a line of the grid is called."""
-    several = len({other["l1_ratio"] for other in report["grid"]}) > 1
-    l1 = f", l1 {line['l1_ratio']:g}" if several else ""
-    return f"{line['loss']}, standardize {line['standardize']:g}{l1}"
 
 
 def _best_of_each(report: dict[str, Any]) -> ResultTable:
     """The best alpha of each line."""
-    lines, rows = _shown(report), []
-    for line in lines:
+    shown, rows = _shown(report), []
+    for name, line in shown.items():
         k, cells = line["best"], ("–", "no solver", "–")
         if k is not None:
             spread = line["std"][k]
             deviation = f"{spread:.4f}" if np.isfinite(spread) else "–"
             cells = (f"{line['alphas'][k]:.1e}", auc_text(line["mean"][k]), deviation)
-        rows.append((_line_name(line, report), *cells))
+        rows.append((name, *cells))
     return ResultTable(
         ("best of each", "alpha", "AUC", "std"),
         rows,
         "std: the standard deviation over the folds.",
-        strong=[i for i, line in enumerate(lines) if _is(line, report)],
+        strong=[i for i, line in enumerate(shown.values()) if _is(line, report)],
     )
 
 
@@ -333,61 +334,42 @@ def _how_chosen(report: dict[str, Any]) -> str:
 
 
 def _figure(report: dict[str, Any]) -> Figure:
-    lines = _shown(report)
+    shown = _shown(report)
     losses, gammas = (
-        list(dict.fromkeys(line[name] for line in lines)) for name in ("loss", "standardize")
+        list(dict.fromkeys(line[name] for line in shown.values())) for name in _AXES[:2]
     )
-    line = next(line for line in report["grid"] if _is(line, report))
-    at_choice = line["aucs"][:, line["best"]]
-    return alpha_figure(
-        [
-            {
-                **line,
-                "label": _line_name(line, report),
-                "spread": _paired_spread(line["aucs"], at_choice),
-                "colour": gammas.index(line["standardize"]),
-                "dashes": losses.index(line["loss"]),
-            }
-            for line in lines
-        ],
+    line = next(line for line in shown.values() if _is(line, report))
+    at_choice = line["aucs"][:, [line["best"]]]
+    lines = {
+        name: Line(
+            line["alphas"],
+            line["mean"],
+            _over_folds(np.nanstd, line["aucs"] - at_choice, ddof=1),
+            detail=f"best {_top(line):.4f}",
+            stroke=stroke(gammas.index(line["standardize"]), losses.index(line["loss"])),
+        )
+        for name, line in shown.items()
+        if line["best"] is not None
+    }
+    return tuning_figure(
+        lines,
         (report["alpha"], report["auc"]),
-        name="alpha",
-        title="Held-out AUC over alpha",
-        caption=f"Mean of {report['folds']} folds. Ring: the choice. Band: one standard deviation, "
-        "over the folds, of the difference from the choice in the same fold, to either side; the "
-        "spread of the AUC itself is in the table. The AUC axis does not start at 0.",
+        f"Mean of {report['folds']} folds. Ring: the choice. Band: one standard deviation over the "
+        "folds, to either side, of the difference from the choice in the same fold; the table has "
+        "the standard deviation of the AUC itself. The AUC axis does not start at 0.",
     )
-
-
-def _paired_spread(aucs: np.ndarray, at_choice: np.ndarray) -> np.ndarray:
-    """Standard deviation over the folds of the difference from the choice, per alpha."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # NaN where no solver fits
-        return np.asarray(np.nanstd(aucs - at_choice[:, None], axis=0, ddof=1))
 
 
 def _curves(rows: LabelledRows, parts: Pairs, held_out: list[np.ndarray]) -> Section:
     """Curves of the held-out rows, from the chosen settings fitted to each training part."""
-    pairs = []
-    for (_, test), scores in zip(parts, held_out, strict=True):
-        if len(np.unique(rows.y[test])) == 2:
-            weight = None if rows.weight is None else rows.weight[test]
-            pairs.append((rows.is_positive[test], scores, weight))
-    band = "Band: one standard deviation of the folds to either side."
+    tests = [
+        rows.scored(test, scores)
+        for (_, test), scores in zip(parts, held_out, strict=True)
+        if len(np.unique(rows.y[test])) == 2
+    ]
     return Section(
         "Curves on held-out rows",
         "The chosen settings, fitted to the training part of each fold.",
-        figures=[
-            curves_figure(
-                "roc", {"chosen": curves.mean_roc(pairs)},
-                caption=f"Mean recall over the folds at each false-positive rate. {band}",
-            ),
-            curves_figure(
-                "precision-recall", {"chosen": curves.mean_precision_recall(pairs)},
-                caption=f"Mean precision over the folds at each recall. {band} Dotted: the share "
-                "of positives.",
-                share=float(np.average(rows.is_positive, weights=rows.weight)),
-            ),
-        ],
+        figures=ranking_figures({"chosen": tests}),
         on_terminal=False,
-    )  # fmt: skip
+    )

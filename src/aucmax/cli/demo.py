@@ -17,8 +17,8 @@ from aucmax.cli.common import Html, Json, check_html, show_page, working
 from aucmax.cli.errors import command_line
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.objective.scaling import feature_factors
-from aucmax.report import curves
-from aucmax.report.figures import Figure, convergence_figure, curves_figure
+from aucmax.report.curves import ranking_figures
+from aucmax.report.figures import convergence_figure
 from aucmax.report.operating import operating_points
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
@@ -363,7 +363,7 @@ def _page(report: dict[str, Any], seen: list[Seen]) -> Page:
 def _comparison(compared: list[dict[str, Any]], seen: list[Seen]) -> Section:
     rows: list[tuple[str, ...]] = []
     heads, figures = [], []
-    for i, (result, shown) in enumerate(zip(compared, seen, strict=True)):
+    for result, shown in zip(compared, seen, strict=True):
         heads.append(len(rows))
         share = f"{result['test_positives']} of {result['test_rows']} rows positive"
         rows.append((result["data"], "", share, ""))
@@ -379,7 +379,9 @@ def _comparison(compared: list[dict[str, Any]], seen: list[Seen]) -> Section:
         )
         said = f"  {result['verdict']}, {p_words(result['p_value'])}"
         rows.append((said, difference, interval, ""))
-        figures += _curves(i, result, shown)
+        scored = {name: [(shown.is_positive, score)] for name, score in shown.scores.items()}
+        areas = {name: f"AUC {auc_text(result[name.replace(' ', '_')]['auc'])}" for name in scored}
+        figures += ranking_figures(scored, of=result["data"], details=(areas, {}))
     ours, theirs = (compared[0][s]["settings_tried"] for s in ("aucmax", "logistic_regression"))
     caption = (
         f"{HELD_OUT:.0%} of the rows held out; p by DeLong's paired test; a tie unless p < 0.05.\n"
@@ -390,31 +392,6 @@ def _comparison(compared: list[dict[str, Any]], seen: list[Seen]) -> Section:
     return Section(
         "1  Test AUC beside tuned, class-balanced logistic regression", "", [table], figures
     )
-
-
-def _curves(i: int, result: dict[str, Any], shown: Seen) -> list[Figure]:
-    scores, y = shown.scores, shown.is_positive
-    sides = {name: result[name.replace(" ", "_")] for name in scores}
-    return [
-        curves_figure(
-            "roc",
-            {name: curves.roc(y, score, 0.95) for name, score in scores.items()},
-            name=f"roc{i}",
-            title=f"{result['data'].capitalize()}: ROC curve",
-            caption="Band: around each threshold the joint 95 % region of both rates, from "
-            "Wilson's binomial intervals; pointwise, not for the whole curve at once.",
-            details={name: f"AUC {auc_text(side['auc'])}" for name, side in sides.items()},
-        ),
-        curves_figure(
-            "precision-recall",
-            {name: curves.precision_recall(y, score, 0.95) for name, score in scores.items()},
-            name=f"pr{i}",
-            title=f"{result['data'].capitalize()}: precision and recall",
-            caption="Band: Wilson's 95 % interval for the precision at each threshold; "
-            "pointwise. Dotted: the share of positives.",
-            share=float(y.mean()),
-        ),
-    ]
 
 
 def _distances(gaps: list[dict[str, Any]], seen: list[Seen]) -> Section:
@@ -441,11 +418,11 @@ def _distances(gaps: list[dict[str, Any]], seen: list[Seen]) -> Section:
         [
             convergence_figure(
                 shown.courses,
-                name=f"gap{i}",
+                name=f"gap {result['data']}",
                 title=f"{result['data'].capitalize()}: distance to the true optimum",
                 caption=f"J* from all {result['pairs']:,} pairs; below about 1e-14 is rounding.",
             )
-            for i, (result, shown) in enumerate(zip(gaps, seen, strict=True))
+            for result, shown in zip(gaps, seen, strict=True)
         ],
     )
 

@@ -26,12 +26,12 @@ from aucmax.cli.common import (
 from aucmax.cli.errors import command_line
 from aucmax.cli.front import encoding_of, rows_for, two_labels_for
 from aucmax.cli.options import Judging, given_file
-from aucmax.report import curves
-from aucmax.report.figures import Figure, check_image, curves_figure
+from aucmax.report.curves import ranking_figures
+from aucmax.report.figures import check_image
 from aucmax.report.operating import operating_points
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
-from aucmax.report.text import auc_text, difference_text, interval_text, p_text, verdict
+from aucmax.report.text import auc_text, interval_text, verdict
 
 __all__ = ["evaluate"]
 
@@ -213,23 +213,10 @@ def _page(report: dict[str, Any]) -> Page:
         )
     ]
     if report["tests"]:
-        against = f"{scorers[0]['name']} against"
-        tables.append(
-            ResultTable(
-                (against, "AUC difference", f"{percent} interval", "p", "verdict"),
-                [
-                    (
-                        test["against"],
-                        *difference_text(test["difference"], test["low"], test["high"]),
-                        p_text(test["p_value"]),
-                        test["verdict"],
-                    )
-                    for test in report["tests"]
-                ],
-                "DeLong's paired test on the same rows; a tie unless p < 0.05.",
-                words=(4,),
-            )
-        )
+        tests = [(test["against"], test) for test in report["tests"]]
+        caption = "DeLong's paired test on the same rows; a tie unless p < 0.05."
+        head = f"{scorers[0]['name']} against"
+        tables.append(ResultTable.differences(head, tests, f"{percent} interval", caption))
     name, weighted = Path(report["file"]).name, report["weight"]
     return Page(
         f"How well {scorers[0]['name']} ranks {name}",
@@ -254,34 +241,19 @@ def _curves(
     scores: dict[str, np.ndarray],
     weight: np.ndarray | None,
 ) -> Section:
-    confidence, bands = report["confidence"], list(scores)[:2]  # a third would hide them
-
-    def drawn(kind: str, curve: Callable[..., Any], caption: str, details: Any) -> Figure:
-        found = {
-            name: curve(is_positive, score, confidence, weight) for name, score in scores.items()
-        }
-        named = {s["name"]: details(s) for s in report["scorers"]}
-        share = float(np.average(is_positive, weights=weight))
-        return curves_figure(kind, found, caption=caption, details=named, bands=bands, share=share)
-
-    percent = f"{100 * confidence:g} %"
-    return Section(
-        "Curves",
-        "The counts below are of rows, each as one." * (weight is not None),
-        figures=[
-            drawn(
-                "roc", curves.roc,
-                f"Band: around each threshold the joint {percent} region of both rates, from "
-                "Wilson's binomial intervals; pointwise, not for the whole curve at once. Dotted: "
-                "random scores.",
-                lambda s: f"AUC {auc_text(s['auc'])} ({interval_text(s['low'], s['high'])})",
-            ),
-            drawn(
-                "precision-recall", curves.precision_recall,
-                f"Band: Wilson's {percent} interval for the precision at each threshold; "
-                "pointwise. Dotted: the share of positives.",
-                lambda s: f"average precision {auc_text(s['average_precision'])}",
-            ),
-        ],
-        on_terminal=False,
-    )  # fmt: skip
+    areas = {
+        s["name"]: f"AUC {auc_text(s['auc'])} ({interval_text(s['low'], s['high'])})"
+        for s in report["scorers"]
+    }
+    precisions = {
+        s["name"]: f"average precision {auc_text(s['average_precision'])}"
+        for s in report["scorers"]
+    }
+    drawn = ranking_figures(
+        {name: [(is_positive, score, weight)] for name, score in scores.items()},
+        report["confidence"],
+        bands=list(scores)[:2],  # a third would hide them
+        details=(areas, precisions),
+    )
+    lead = "The counts below are of rows, each as one." * (weight is not None)
+    return Section("Curves", lead, figures=drawn, on_terminal=False)

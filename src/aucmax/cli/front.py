@@ -22,6 +22,7 @@ from aucmax.cli.options import FLAGS, Judging, Learning, Reading, Scale, given_f
 from aucmax.datasets.bunch import Labels, frame
 from aucmax.datasets.obstacles import Obstacle, TableError
 from aucmax.estimators.folds import Folding
+from aucmax.report.curves import Scored
 
 __all__ = [
     "LabelledRows",
@@ -96,6 +97,10 @@ class LabelledRows:
     def rarest(self) -> int:
         """Rows of the rarer class."""
         return int(min(self.is_positive.sum(), (~self.is_positive).sum()))
+
+    def scored(self, rows: np.ndarray, score: np.ndarray) -> Scored:
+        """Some of the rows as a test set: which are positive, their scores and their weights."""
+        return self.is_positive[rows], score, None if self.weight is None else self.weight[rows]
 
     def named(self) -> Any:
         """The rows for ``fit``: with their names where the model takes the columns themselves."""

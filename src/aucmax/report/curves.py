@@ -1,9 +1,9 @@
-"""ROC and precision-recall curves with their bands, thinned to what an image can show."""
+"""ROC and precision-recall curves: the two figures, their bands, few enough points to draw."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,46 +11,154 @@ from scipy.special import ndtri
 
 from aucmax import metrics
 from aucmax.metrics.delong import effective_rows
+from aucmax.report.figures import Figure, Line
 
-__all__ = ["Band", "mean_precision_recall", "mean_roc", "precision_recall", "roc", "wilson"]
+__all__ = [
+    "Scored",
+    "mean_precision_recall",
+    "mean_roc",
+    "precision_recall",
+    "ranking_figures",
+    "roc",
+    "wilson",
+]
 
 Floats = NDArray[np.float64]
+# a test set: which rows are positive, their scores and, where they have any, their weights
+Scored = tuple[NDArray[np.bool_], ArrayLike] | tuple[NDArray[np.bool_], ArrayLike, Floats | None]
 
 _MOST_POINTS = 500
 _GRID = np.linspace(0.0, 1.0, 201)
+_AXIS = (-0.01, 1.01)
 
 
-class Band(NamedTuple):
-    """A curve and the area around it.
+def ranking_figures(
+    scored: Mapping[str, Sequence[Scored]],
+    confidence: float = 0.95,
+    *,
+    of: str = "",
+    bands: Collection[str] = (),
+    details: Sequence[Mapping[str, str]] = ({}, {}),
+) -> list[Figure]:
+    """Make the ROC curve and the precision-recall curve of several scorers.
 
     Parameters
     ----------
-    x, y : ndarray of shape (m,)
-        The curve.
-    edge_x, edge_y : ndarray
-        The outline of the band, a closed polygon.
+    scored : mapping of str to sequence of (positive, score) or (positive, score, weight)
+        The test sets of each scorer. One gives its curve with a confidence band, several give
+        the mean curve and the spread.
+    confidence : float
+        Of the band of one test set.
+    of : str
+        What is scored, where a page has several pairs of figures.
+    bands : collection of str
+        The scorers that get a band; all if empty.
+    details : two mappings of str to str
+        Further words for the legend of each figure, by scorer.
     """
+    tests = next(iter(scored.values()))
+    several = len(tests) > 1
+    banded = [name for name in scored if not bands or name in bands]
+    band = "Band" if len(banded) == len(scored) else f"Band (of {' and '.join(banded)})"
+    if several:
+        mean = f"Mean over {len(tests)} test sets of the"
+        spread = f"{band}: one standard deviation to either side."
+        captions = (
+            f"{mean} recall at each false-positive rate. {spread}",
+            f"{mean} precision at each recall. {spread}",
+        )
+    else:
+        region = f"{band}: at each threshold the {100 * confidence:g} %"
+        captions = (
+            f"{region} region of both rates jointly, from Wilson's binomial intervals; "
+            "pointwise, not for the whole curve at once.",
+            f"{region} interval of the precision, Wilson's; pointwise.",
+        )
 
-    x: Floats
-    y: Floats
-    edge_x: Floats
-    edge_y: Floats
+    def drawn(curve: Callable[..., Line], mean: Callable[..., Line], i: int) -> dict[str, Line]:
+        lines = {}
+        for name, (first, *rest) in scored.items():
+            line = mean([first, *rest]) if rest else curve(*first[:2], confidence, *first[2:])
+            edge = line.edge if name in banded else None
+            lines[name] = replace(line, edge=edge, detail=details[i].get(name, ""))
+        return lines
+
+    share = float(np.mean([np.average(test[0], weights=_weights(*test)) for test in tests]))
+    title, recall = f"{of[:1].upper()}{of[1:]}: " * bool(of), "recall (true-positive rate)"
+    return [
+        Figure(
+            f"roc {of}", f"{title}ROC curve", "false-positive rate", recall,
+            drawn(roc, mean_roc, 0), f"{captions[0]} Dotted: random scores.",
+            xlim=_AXIS, ylim=_AXIS, guide=((0.0, 1.0), (0.0, 1.0)),
+        ),
+        Figure(
+            f"precision {of}", f"{title}precision and recall", recall, "precision",
+            drawn(precision_recall, mean_precision_recall, 1),
+            f"{captions[1]} Dotted: the share of positives.",
+            xlim=_AXIS, ylim=_AXIS, guide=((0.0, 1.0), (share, share)),
+        ),
+    ]  # fmt: skip
+
+
+def roc(
+    positive: NDArray[np.bool_], score: ArrayLike, confidence: float, weight: Floats | None = None
+) -> Line:
+    """Recall over the false-positive rate, with a band that holds each threshold's true point.
+
+    Parameters
+    ----------
+    positive : ndarray of bool, shape (n,)
+        Which rows are positive; both kinds must occur.
+    score : array-like of shape (n,)
+        The scores.
+    confidence : float
+        Of the joint region of both rates at any one threshold.
+    weight : ndarray of shape (n,), optional
+        Of the rows; the band counts as many rows as Kish's effective number of a class.
+
+    Notes
+    -----
+    At a threshold the two rates are binomial shares of independent classes, so the product of
+    their Wilson intervals, each of level √confidence, is a joint region of that confidence. The
+    band is swept by these rectangles: pointwise in the threshold, not for the whole curve at once.
+    """
+    fpr, tpr, _ = metrics.roc_curve(positive, score, weight)
+    kept = _thinned(fpr + tpr)
+    fpr, tpr = fpr[kept], tpr[kept]
+    weight, level = _weights(positive, score, weight), float(np.sqrt(confidence))
+    n_positive, n_negative = (effective_rows(weight[positive == kind]) for kind in (True, False))
+    x_low, x_high = wilson(fpr * n_negative, np.full(len(fpr), n_negative), level)
+    y_low, y_high = wilson(tpr * n_positive, np.full(len(tpr), n_positive), level)
+    upper_x, upper_y = np.r_[0.0, x_low, 1.0], np.r_[0.0, y_high, 1.0]
+    lower_x, lower_y = np.r_[0.0, x_high, 1.0], np.r_[0.0, y_low, 1.0]
+    edge = np.r_[upper_x, lower_x[::-1]], np.r_[upper_y, lower_y[::-1]]
+    return Line(fpr, tpr, edge=edge)
+
+
+def precision_recall(
+    positive: NDArray[np.bool_], score: ArrayLike, confidence: float, weight: Floats | None = None
+) -> Line:
+    """Precision over recall, in steps, with Wilson's interval at each threshold.
+
+    Parameters are those of `roc`; the effective number is that of all rows.
+    """
+    fpr, tpr, _ = metrics.roc_curve(positive, score, weight)
+    weight = _weights(positive, score, weight)
+    share, total = np.average(positive, weights=weight), effective_rows(weight)
+    recall, found = tpr[1:], tpr[1:] * share * total
+    taken = found + fpr[1:] * (1 - share) * total
+    rises = recall > np.r_[0.0, recall[:-1]]  # the steps between change neither curve nor area
+    recall, found, taken = recall[rises], found[rises], taken[rises]
+    moved = np.abs(np.diff(recall, prepend=0.0)) + np.abs(np.diff(found / taken, prepend=1.0))
+    kept = _thinned(np.cumsum(moved))
+    recall, found, taken = recall[kept], found[kept], taken[kept]
+    x = np.repeat(np.r_[0.0, recall], 2)[1:-1]  # the corners of steps from each recall to the next
+    y, low, high = (np.repeat(v, 2) for v in (found / taken, *wilson(found, taken, confidence)))
+    return Line(x, y, edge=(np.r_[x, x[::-1]], np.r_[low, high[::-1]]))
 
 
 def wilson(hits: ArrayLike, trials: ArrayLike, confidence: float) -> tuple[Floats, Floats]:
-    """Wilson's interval for a share.
-
-    Parameters
-    ----------
-    hits, trials : array-like of int
-        How often it happened, out of how many; trials of 0 give (0, 1).
-    confidence : float
-        Coverage, above 0 and below 1.
-
-    Returns
-    -------
-    low, high : ndarray
-        The ends, from 0 to 1.
+    """Wilson's interval for a share: how often it happened, out of how many (0 give 0 to 1).
 
     References
     ----------
@@ -66,164 +174,37 @@ def wilson(hits: ArrayLike, trials: ArrayLike, confidence: float) -> tuple[Float
     return low, high
 
 
-def roc(
-    positive: NDArray[np.bool_],
-    score: ArrayLike,
-    confidence: float,
-    weight: Floats | None = None,
-) -> Band:
-    """ROC curve with a band that holds each threshold's true point with a given confidence.
-
-    Parameters
-    ----------
-    positive : ndarray of bool, shape (n,)
-        Which rows are positive; both kinds must occur.
-    score : array-like of shape (n,)
-        The scores.
-    confidence : float
-        Of the joint region of false-positive rate and recall at any one threshold.
-    weight : ndarray of shape (n,), optional
-        Of the rows; the band counts as many rows as Kish's effective number of a class.
-
-    Returns
-    -------
-    Band
-        False-positive rate and recall, from (0, 0) to (1, 1).
-
-    Notes
-    -----
-    At a threshold the two rates are binomial shares of independent classes, so the product of
-    their Wilson intervals, each of level √confidence, is a joint region of that confidence. The
-    band is swept by these rectangles: pointwise in the threshold, not for the whole curve at once.
-    """
-    fpr, tpr, _ = metrics.roc_curve(positive, score, weight)
-    kept = _thinned(fpr + tpr)
-    fpr, tpr = fpr[kept], tpr[kept]
-    n_positive, n_negative = (_effective(positive == kind, weight) for kind in (True, False))
-    level = float(np.sqrt(confidence))
-    x_low, x_high = wilson(fpr * n_negative, np.full(len(fpr), n_negative), level)
-    y_low, y_high = wilson(tpr * n_positive, np.full(len(tpr), n_positive), level)
-    upper_x, upper_y = np.r_[0.0, x_low, 1.0], np.r_[0.0, y_high, 1.0]
-    lower_x, lower_y = np.r_[0.0, x_high, 1.0], np.r_[0.0, y_low, 1.0]
-    return Band(fpr, tpr, np.r_[upper_x, lower_x[::-1]], np.r_[upper_y, lower_y[::-1]])
-
-
-def precision_recall(
-    positive: NDArray[np.bool_],
-    score: ArrayLike,
-    confidence: float,
-    weight: Floats | None = None,
-) -> Band:
-    """Precision against recall, in steps, with a band for the precision at each threshold.
-
-    Parameters
-    ----------
-    positive : ndarray of bool, shape (n,)
-        Which rows are positive; both kinds must occur.
-    score : array-like of shape (n,)
-        The scores.
-    confidence : float
-        Of Wilson's interval for the precision at any one threshold.
-    weight : ndarray of shape (n,), optional
-        Of the rows; the band counts them by Kish's effective number.
-
-    Returns
-    -------
-    Band
-        Recall and precision, the recall rising from 0.
-    """
-    fpr, tpr, _ = metrics.roc_curve(positive, score, weight)
-    share = _shares(positive, weight)
-    total = _effective(np.ones(len(positive), dtype=bool), weight)
-    found = _whole(tpr[1:] * share * total, weight)
-    taken = found + _whole(fpr[1:] * (1 - share) * total, weight)
-    recall = tpr[1:]
-    rises = recall > np.r_[0.0, recall[:-1]]  # the steps between change neither curve nor area
-    recall, found, taken = recall[rises], found[rises], taken[rises]
-    kept = _thinned(
-        np.cumsum(
-            np.abs(np.diff(recall, prepend=0.0)) + np.abs(np.diff(found / taken, prepend=1.0))
-        )
-    )
-    recall, found, taken = recall[kept], found[kept], taken[kept]
-    low, high = wilson(found, taken, confidence)
-    x, y = _steps(recall, found / taken)
-    _, y_low = _steps(recall, low)
-    _, y_high = _steps(recall, high)
-    return Band(x, y, np.r_[x, x[::-1]], np.r_[y_low, y_high[::-1]])
-
-
-def _effective(rows: NDArray[np.bool_], weight: Floats | None) -> float:
-    """How many rows these are; of unequal weights, Kish's effective number."""
-    return float(rows.sum()) if weight is None else effective_rows(weight[rows])
-
-
-def _shares(positive: NDArray[np.bool_], weight: Floats | None) -> float:
-    """The share of the positives."""
-    return float(np.average(positive, weights=weight))
-
-
-def _whole(counts: Floats, weight: Floats | None) -> Floats:
-    """Counts of rows, without their rounding errors."""
-    return np.rint(counts) if weight is None else counts
-
-
-Part = tuple[NDArray[np.bool_], ArrayLike] | tuple[NDArray[np.bool_], ArrayLike, Floats | None]
-
-
-def mean_roc(parts: Sequence[Part]) -> Band:
-    """Mean recall at each false-positive rate over several test sets, ± one standard deviation.
-
-    Parameters
-    ----------
-    parts : sequence of (positive, score) or (positive, score, weight)
-        One for each test set.
-
-    Returns
-    -------
-    Band
-        On a fixed grid of false-positive rates.
-    """
+def mean_roc(tests: Sequence[Scored]) -> Line:
+    """Mean recall at each false-positive rate over several test sets, ± one standard deviation."""
     curves = []
-    for part in parts:
-        fpr, tpr, _ = metrics.roc_curve(*part)
+    for test in tests:
+        fpr, tpr, _ = metrics.roc_curve(*test)
         last = np.r_[np.flatnonzero(np.diff(fpr)), len(fpr) - 1]  # the top of each vertical piece
         curves.append(np.interp(_GRID, fpr[last], tpr[last]))
-    return _around(np.stack(curves))
+    return _mean(curves)
 
 
-def mean_precision_recall(parts: Sequence[Part]) -> Band:
-    """Mean precision at each recall over several test sets, ± one standard deviation.
-
-    Parameters
-    ----------
-    parts : sequence of (positive, score) or (positive, score, weight)
-        One for each test set.
-
-    Returns
-    -------
-    Band
-        On a fixed grid of recalls.
-    """
+def mean_precision_recall(tests: Sequence[Scored]) -> Line:
+    """Mean precision at each recall over several test sets, ± one standard deviation."""
     curves = []
-    for part in parts:
-        precision, recall, _ = metrics.precision_recall_curve(*part)
+    for test in tests:
+        precision, recall, _ = metrics.precision_recall_curve(*test)
         precision, recall = precision[:-1][::-1], recall[:-1][::-1]  # recall rising
         first = np.searchsorted(recall, _GRID - 1e-12)
         curves.append(precision[np.minimum(first, len(recall) - 1)])
-    return _around(np.stack(curves))
+    return _mean(curves)
 
 
-def _around(curves: Floats) -> Band:
-    mean = curves.mean(axis=0)
-    spread = curves.std(axis=0, ddof=1) if len(curves) > 1 else np.zeros(len(mean))
-    low, high = np.clip(mean - spread, 0, 1), np.clip(mean + spread, 0, 1)
-    return Band(_GRID, mean, np.r_[_GRID, _GRID[::-1]], np.r_[low, high[::-1]])
+def _mean(curves: list[Floats]) -> Line:
+    mean = np.mean(curves, axis=0)
+    spread = np.std(curves, axis=0, ddof=1) if len(curves) > 1 else np.zeros(len(mean))
+    low, high = np.clip([mean - spread, mean + spread], 0, 1)
+    return Line(_GRID, mean, edge=(np.r_[_GRID, _GRID[::-1]], np.r_[low, high[::-1]]))
 
 
-def _steps(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """The corners of a step function that has the value y[i] on (x[i−1], x[i]]."""
-    return np.repeat(np.r_[0.0, x], 2)[1:-1], np.repeat(y, 2)
+def _weights(positive: NDArray[np.bool_], _: ArrayLike, weight: Floats | None = None) -> Floats:
+    """The weights of a test set's rows."""
+    return np.ones(len(positive)) if weight is None else weight
 
 
 def _thinned(along: Floats) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,20 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucmax.basics.replacing import replacing
-from aucmax.report.curves import Band
 from aucmax.report.style import INK, MUTED, PAPER_RC, RC, Stroke, on_paper, stroke, to_svg
 from aucmax.report.text import gap_text
 
-__all__ = [
-    "Drawing",
-    "Figure",
-    "Key",
-    "Line",
-    "alpha_figure",
-    "check_image",
-    "convergence_figure",
-    "curves_figure",
-]
+__all__ = ["Figure", "Line", "check_image", "convergence_figure", "tuning_figure"]
 
 GAP_FLOOR = 1e-16
 _SIZE = (5.3, 4.3)
@@ -36,47 +26,6 @@ def check_image(path: Path) -> None:
     """Raise ValueError unless the file's suffix is one that `Figure.save` can write."""
     if path.suffix.lower() not in _IMAGES:
         raise ValueError(f"{path}: a plot is written as {', '.join(_IMAGES)}; end the name so.")
-
-
-@dataclass(frozen=True)
-class Key:
-    """A line of a legend.
-
-    Parameters
-    ----------
-    label : str
-        What the line is.
-    stroke : Stroke
-        How it is drawn.
-    detail : str
-        A number that belongs to it.
-    """
-
-    label: str
-    stroke: Stroke
-    detail: str = ""
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """A figure as a page has it.
-
-    Parameters
-    ----------
-    title : str
-        Stands above.
-    svg : str
-        The SVG element.
-    legend : tuple of Key
-        What the lines are.
-    caption : str
-        How to read it, and what the bands are.
-    """
-
-    title: str
-    svg: str
-    legend: tuple[Key, ...]
-    caption: str
 
 
 @dataclass(frozen=True)
@@ -148,16 +97,14 @@ class Figure:
     ring: tuple[float, float] | None = None
     ends: bool = False
 
-    def drawing(self) -> Drawing:
+    def svg(self) -> str:
         """Draw it for a page, whose colours it takes."""
         from matplotlib import rc_context
 
         with rc_context(RC):
             figure, _ = self._drawn(lambda colour: colour)
             name = "".join(c for c in self.name if c.isalnum())
-            svg = to_svg(figure, name, f"{self.title}: {', '.join(self.lines)}")
-        legend = (Key(label, self._stroke(label), self.lines[label].detail) for label in self.lines)
-        return Drawing(self.title, svg, tuple(legend), self.caption)
+            return to_svg(figure, name, f"{self.title}: {', '.join(self.lines)}")
 
     def save(self, path: Path) -> None:
         """Draw it into a file, by its suffix .png, .svg or .pdf, with the legend beside it."""
@@ -180,7 +127,8 @@ class Figure:
                     format=path.suffix[1:].lower(),
                 )
 
-    def _stroke(self, label: str) -> Stroke:
+    def stroke_of(self, label: str) -> Stroke:
+        """How a line is drawn."""
         return self.lines[label].stroke or stroke(list(self.lines).index(label))
 
     def _drawn(self, paint: Any) -> tuple[Any, Any]:
@@ -192,7 +140,7 @@ class Figure:
         if self.guide is not None:
             axes.plot(*self.guide, color=paint(MUTED), linewidth=0.9, linestyle=(0, (3, 3)))
         for i, (label, line) in enumerate(self.lines.items()):
-            how = self._stroke(label)
+            how = self.stroke_of(label)
             colour = paint(how.colour)
             known = np.isfinite(line.x) & np.isfinite(line.y)
             if self.ylog:
@@ -249,79 +197,12 @@ def _power(value: float, _: Any = None) -> str:
     return f"10{str(exponent).translate(_SUPERSCRIPT)}"
 
 
-def curves_figure(
-    kind: str,
-    curves: Mapping[str, Band],
-    *,
-    name: str = "",
-    title: str = "",
-    caption: str = "",
-    details: Mapping[str, str] | None = None,
-    bands: Collection[str] | None = None,
-    share: float | None = None,
-) -> Figure:
-    """Make a figure of ROC or precision-recall curves.
-
-    Parameters
-    ----------
-    kind : {"roc", "precision-recall"}
-        What the axes are.
-    curves : mapping of str to Band
-        The curves, by their names in the legend.
-    name, title, caption : str
-        Of the figure; by default those of its kind.
-    details : mapping of str to str, optional
-        Further words for the legend, by the curves' names.
-    bands : collection of str, optional
-        The curves that get their band; by default all.
-    share : float, optional
-        The share of positives, for the line of random scores.
-
-    Returns
-    -------
-    Figure
-        From 0 to 1 on both axes.
-    """
-    lines = {
-        label: Line(
-            curve.x,
-            curve.y,
-            edge=(curve.edge_x, curve.edge_y) if bands is None or label in bands else None,
-            detail=(details or {}).get(label, ""),
-        )
-        for label, curve in curves.items()
-    }
-    recall, roc = "recall (true-positive rate)", kind == "roc"
-    level = None if share is None else ((0.0, 1.0), (share, share))
-    return Figure(
-        name or kind,
-        title or ("ROC curve" if roc else "Precision and recall"),
-        "false-positive rate" if roc else recall,
-        recall if roc else "precision",
-        lines,
-        caption,
-        xlim=(-0.01, 1.01),
-        ylim=(-0.01, 1.01),
-        guide=((0.0, 1.0), (0.0, 1.0)) if roc else level,
-    )
-
-
 def convergence_figure(
     courses: Mapping[str, tuple[ArrayLike, ArrayLike]], *, name: str, title: str, caption: str
 ) -> Figure:
-    """Make a figure of the relative gap to the optimum against passes over the data.
+    """Make a figure of each solver's (passes over the data, relative gap to the optimum).
 
-    Parameters
-    ----------
-    courses : mapping of str to (passes, gap)
-        By the solvers' names in the legend.
-    name, title, caption : str
-        Of the figure.
-
-    Returns
-    -------
-    Figure
-        On a log scale; gaps below 1e-16 are drawn there.
+    Gaps below 1e-16 are drawn there.
     """
     lines = {}
     for i, (label, (passes, gap)) in enumerate(courses.items()):
@@ -339,56 +220,17 @@ def convergence_figure(
     )  # fmt: skip
 
 
-def alpha_figure(
-    lines: Sequence[dict[str, Any]],
-    best: tuple[float, float] | None,
-    *,
-    name: str,
-    title: str,
-    caption: str,
-) -> Figure:
-    """Make a figure of the held-out AUC over alpha, one line per loss and standardize.
+def tuning_figure(lines: Mapping[str, Line], best: tuple[float, float], caption: str) -> Figure:
+    """Make a figure of the held-out AUC over alpha, with a ring around the best (alpha, AUC).
 
-    Parameters
-    ----------
-    lines : sequence of dict
-        ``label``, ``alphas`` (m,), ``mean`` (m,), ``spread`` (m,), the number ``best`` of the
-        alpha that the legend speaks of, and the numbers ``colour`` and ``dashes`` that say how it
-        is drawn. A line of NaN is left out.
-    best : (alpha, auc), optional
-        Where to put a ring.
-    name, title, caption : str
-        Of the figure.
-
-    Returns
-    -------
-    Figure
-        Its AUC axis starts where the AUCs near the highest can be told apart.
+    The axis of the AUC starts where the AUCs near the highest can be told apart, and ends at 1.
     """
-    drawn, top = {}, 0.0
-    for line in lines:
-        x, mean, spread = (np.asarray(line[k], float) for k in ("alphas", "mean", "spread"))
-        known = np.isfinite(mean)
-        if not known.any():
-            continue
-        x, mean, spread = x[known], mean[known], np.nan_to_num(spread[known])
-        low, high = np.clip([mean - spread, mean + spread], 0.0, 1.0)  # no AUC is beyond
-        drawn[line["label"]] = Line(
-            x,
-            mean,
-            edge=(np.r_[x, x[::-1]], np.r_[low, high[::-1]]),
-            detail=f"best {line['mean'][line['best']]:.4f}",
-            stroke=stroke(line["colour"], line["dashes"]),
-        )
-        top = max(top, float(high.max()))
-    floor = _auc_floor(np.concatenate([line.y for line in drawn.values()]))
-    return Figure(
-        name, title, "alpha", "held-out AUC", drawn, caption, xlog=True, ring=best,
-        ylim=(floor, min(top + 0.05 * (top - floor), 1.0)),
-    )  # fmt: skip
-
-
-def _auc_floor(aucs: np.ndarray) -> float:
-    """Where an axis starts so that the AUCs near the highest can be told apart."""
+    aucs = np.concatenate([line.y[np.isfinite(line.y)] for line in lines.values()])
     low, middle, high = aucs.min(), float(np.median(aucs)), aucs.max()
-    return float(min(max(low, high - max(0.01, 4 * (high - middle))), high - 1e-3))
+    floor = float(min(max(low, high - max(0.01, 4 * (high - middle))), high - 1e-3))
+    tops = [line.y if line.spread is None else line.y + line.spread for line in lines.values()]
+    top = min(float(np.nanmax(np.concatenate(tops))), 1.0)
+    return Figure(
+        "alpha", "Held-out AUC over alpha", "alpha", "held-out AUC", lines, caption, xlog=True,
+        ring=best, ylim=(floor, min(top + 0.05 * (top - floor), 1.0)),
+    )  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -21,6 +21,7 @@ from rich.text import Text
 
 from aucmax.basics.replacing import replacing
 from aucmax.report.figures import Figure
+from aucmax.report.text import difference_text, p_text
 
 __all__ = ["Page", "ResultTable", "Section", "as_json", "check_page", "terminal", "write_page"]
 
@@ -55,6 +56,26 @@ class ResultTable:
     def facts(cls, pairs: Iterable[tuple[str, Any]], caption: str = "") -> ResultTable:
         """Make a table of names and values."""
         return cls(("", ""), [(name, str(value)) for name, value in pairs], caption, words=(1,))
+
+    @classmethod
+    def differences(
+        cls,
+        head: str,
+        tests: Iterable[tuple[str, Mapping[str, Any]]],
+        interval: str,
+        caption: str,
+    ) -> ResultTable:
+        """Make a table of paired tests: the difference, its interval, p and the verdict."""
+        rows = [
+            (
+                name,
+                *difference_text(test["difference"], test["low"], test["high"]),
+                p_text(test["p_value"]),
+                test["verdict"],
+            )
+            for name, test in tests
+        ]
+        return cls((head, "AUC difference", interval, "p", "verdict"), rows, caption, words=(4,))
 
     def rich(self) -> Table:
         """Return it for a terminal, without lines."""
