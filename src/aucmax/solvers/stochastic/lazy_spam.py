@@ -10,16 +10,23 @@ from aucmax.rows import compiled, row_dot, row_entry, row_size
 from aucmax.solvers.stochastic.core import FOLD
 from aucmax.solvers.stochastic.expiry import heap_move, heap_pop, heap_push, heap_remove
 
-__all__ = ["lazy_steps", "slope"]
+__all__ = ["lazy_steps", "pairs", "slope"]
 
 
 @compiled
 def slope(q, wx, a, b, pos, neg):
-    """Return G's multiple of x and 2p(1−p), for w·x, a = w·Σ₊x, b = w·Σ₋x and class weights."""
+    """Return G's multiple of x, for w·x, a = w·Σ₊x, b = w·Σ₋x and class weights."""
     p = pos / (pos + neg)
     if q == 0:
-        return 2.0 * (1.0 - p) * (wx - b / neg - 1.0), 2.0 * p * (1.0 - p)
-    return 2.0 * p * (wx - a / pos + 1.0), 2.0 * p * (1.0 - p)
+        return 2.0 * (1.0 - p) * (wx - b / neg - 1.0)
+    return 2.0 * p * (wx - a / pos + 1.0)
+
+
+@compiled
+def pairs(pos, neg):
+    """Return 2p(1−p), which takes J's penalty to the paper's scale."""
+    p = pos / (pos + neg)
+    return 2.0 * p * (1.0 - p)
 
 
 @compiled
@@ -70,10 +77,10 @@ def lazy_steps(
             xa, xb = row_dot(X, i, total[0]), row_dot(X, i, total[1])
         else:
             xa, xb = dots[i, 0], dots[i, 1]
-        g, pairs = slope(q, c * vx, c * a, c * b, mass[t, 0], mass[t, 1])
+        g = slope(q, c * vx, c * a, c * b, mass[t, 0], mass[t, 1])
         # w ← soft(w − ηgx, ηβ₁)/(1 + ηβ): the row's entries move by h x, all lose the threshold
         h = -eta[t] * weight[i] * g / c
-        scale = pairs * eta[t]
+        scale = eta[t] * pairs(mass[t, 0], mass[t, 1])
         threshold = scale * l1 / c
         a += h * xa
         b += h * xb

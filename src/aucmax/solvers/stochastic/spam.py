@@ -28,7 +28,7 @@ from aucmax.solvers.stochastic.core import (
     unscaled,
 )
 from aucmax.solvers.stochastic.expiry import heap_of
-from aucmax.solvers.stochastic.lazy_spam import lazy_steps, slope
+from aucmax.solvers.stochastic.lazy_spam import lazy_steps, pairs, slope
 
 __all__ = ["SPAM"]
 
@@ -176,7 +176,7 @@ def _shrinking_steps(
             xa, xb = row_dot(X, i, total[0]), row_dot(X, i, total[1])
         else:
             xa, xb = dots[i, 0], dots[i, 1]
-        g, pairs = slope(q, c * vx, c * a, c * b, mass[t, 0], mass[t, 1])
+        g = slope(q, c * vx, c * a, c * b, mass[t, 0], mass[t, 1])
         # w ← (w − η g x)/(1 + ηβ)
         h = -eta[t] * weight[i] * g / c
         row_add(X, i, h, v)
@@ -184,7 +184,7 @@ def _shrinking_steps(
         b += h * xb
         if average:
             row_add(X, i, h * S, u)
-        c /= 1.0 + eta[t] * pairs * l2
+        c /= 1.0 + eta[t] * pairs(mass[t, 0], mass[t, 1]) * l2
         S += c
         if c < FOLD:
             fold(c, S, v, u)
@@ -205,12 +205,12 @@ def _steps(
         if running:
             row_add(X, i, weight[i], total[q])
             a, b = a + (1 - q) * weight[i] * wx, b + q * weight[i] * wx
-        g, pairs = slope(q, wx, a, b, mass[t, 0], mass[t, 1])
+        g = slope(q, wx, a, b, mass[t, 0], mass[t, 1])
         # w ← prox(w − η g x)
         row_add(X, i, -eta[t] * weight[i] * g, w)
-        a, b = 0.0, 0.0
+        a, b, scale = 0.0, 0.0, eta[t] * pairs(mass[t, 0], mass[t, 1])
         for j in range(len(w)):
-            w[j] = prox1(penalty, j, w[j], eta[t] * pairs)
+            w[j] = prox1(penalty, j, w[j], scale)
             a += w[j] * total[0, j]
             b += w[j] * total[1, j]
         if average:
