@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import signal
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -453,7 +454,7 @@ def test_a_broken_file_is_told_and_left_out(run, folder, tmp_path):
 
 def test_all_goes_on_after_what_fails(run, tmp_path, monkeypatch):
     few = {name: CATALOGUE[name] for name in ("opauc-online", "opauc-iterations")}
-    monkeypatch.setattr("aucmax.experiments.catalogue.CATALOGUE", few)
+    monkeypatch.setattr(sys.modules["aucmax.cli.reproduce"], "CATALOGUE", few)
     out = tmp_path / "out"
     (out / "opauc-online" / "runs.csv").mkdir(parents=True)
     code, text, err = run("all", "--data", "fourclass", "--quick", "--jobs", 1, "-o", out)

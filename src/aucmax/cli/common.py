@@ -1,14 +1,13 @@
-"""What the commands share: options, checks of paths, pages and models."""
+"""What the commands share: checks of paths, pages and models."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import typer
 from rich.console import Console
 
 from aucmax.basics.errors import ModelFileError
@@ -20,14 +19,13 @@ if TYPE_CHECKING:
     from aucmax.report.page import Page
 
 __all__ = [
-    "Html",
-    "Json",
     "check_folder",
     "check_html",
     "console",
     "counted",
     "feature_names",
     "few_positives",
+    "fit_facts",
     "help_of",
     "listed",
     "listed_numbers",
@@ -36,14 +34,6 @@ __all__ = [
     "scores_of",
     "show_page",
     "working",
-]
-
-# ---- options that several commands take
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Html = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", help="Write a report: one self-contained .html file."),
 ]
 
 
@@ -138,16 +128,9 @@ def show_page(page: Page, as_json: bool, html: Path | None = None) -> None:
             screen.print(f"\n{what} to {page.data[name]}", soft_wrap=True)
 
 
-def few_positives(count: int, total: int, what: str) -> None:
-    """Warn where a class has too few rows for a reliable AUC.
-
-    Parameters
-    ----------
-    count, total : int
-        Positive rows, and all.
-    what : str
-        Which rows.
-    """
+def few_positives(is_positive: np.ndarray, what: str) -> None:
+    """Warn where a class has too few of these rows for a reliable AUC."""
+    count, total = int(is_positive.sum()), len(is_positive)
     rarer, kind = min((count, "positive"), (total - count, "negative"))
     if rarer < _FEW:
         tell(
@@ -155,6 +138,19 @@ def few_positives(count: int, total: int, what: str) -> None:
             f"only {rarer} of {counted(total, what)} {'is' if rarer == 1 else 'are'} {kind}: with "
             f"fewer than {_FEW}, AUCs are unreliable, and so are settings chosen by them",
         )
+
+
+def fit_facts(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """What a report says of a fit: its solver, objective and optimality, as far as it has them."""
+    facts = []
+    if report["solver"] is not None:
+        facts.append(
+            ("solver", f"{report['solver']}, {counted(report['iterations'], 'iteration')}")
+        )
+    if report["objective"] is not None:
+        facts.append(("objective", f"{report['objective']:.6g}"))
+        facts.append(("optimality", f"{report['optimality']:.1e}  (0 at the optimum, 1 at w = 0)"))
+    return facts
 
 
 # ---- models

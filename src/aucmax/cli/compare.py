@@ -9,19 +9,10 @@ import typer
 
 from aucmax.basics.progress import Working
 from aucmax.cli import compare_page
-from aucmax.cli.common import (
-    Html,
-    Json,
-    check_html,
-    counted,
-    few_positives,
-    listed,
-    show_page,
-    working,
-)
+from aucmax.cli.common import check_html, counted, few_positives, listed, show_page, working
 from aucmax.cli.errors import interrupted, tell
 from aucmax.cli.front import LabelledRows, labelled_rows
-from aucmax.cli.options import DataArgument, Learning, given_file
+from aucmax.cli.options import DataArgument, Html, Json, Learning, MaxIter, Tol
 from aucmax.experiments.methods import CONTESTANTS, Task, contestants_named
 from aucmax.experiments.runs import (
     Measure,
@@ -78,8 +69,8 @@ def compare(
         float,
         typer.Option(help="From 0 (features as given) to 1 (features of equal spread)."),
     ] = 0.0,
-    tol: Annotated[float, typer.Option(help="Optimality at which to stop.")] = 1e-4,
-    max_iter: Annotated[int, typer.Option(help="Maximum number of iterations or epochs.")] = 1000,
+    tol: Tol = 1e-4,
+    max_iter: MaxIter = 1000,
     html: Html = None,
     as_json: Json = False,
 ) -> None:
@@ -115,10 +106,9 @@ def compare(
         raise ValueError(f"--test-size must lie between 0 and 1; got {test_size:g}.")
     task = Task(alpha, l1_ratio, loss, standardize, tol, max_iter, seed)
     task.check()
-    with working(f"reading {given_file(data).name}", as_json):
-        rows = labelled_rows(data, reading)
-        parts = repeated_splits(rows, splits, test_size, seed)
-    _warn_of_few(rows, parts[0])
+    rows = labelled_rows(data, reading, as_json)
+    parts = repeated_splits(rows, splits, test_size, seed)
+    few_positives(rows.is_positive[parts[0].test], "test row")
     runs = [_run(name, task) for name in names]
     finished = 0
     try:
@@ -183,11 +173,6 @@ def _splits_run(
             for run in able:
                 run.close(measure)
         yield part.number
-
-
-def _warn_of_few(rows: LabelledRows, part: Split) -> None:
-    test = rows.is_positive[part.test]
-    few_positives(int(test.sum()), len(test), "test row")
 
 
 def _best(runs: list[Run]) -> str:

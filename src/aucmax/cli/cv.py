@@ -13,8 +13,6 @@ import numpy as np
 import typer
 
 from aucmax.cli.common import (
-    Html,
-    Json,
     check_folder,
     check_html,
     counted,
@@ -22,11 +20,10 @@ from aucmax.cli.common import (
     listed,
     listed_numbers,
     show_page,
-    working,
 )
 from aucmax.cli.errors import command_line, interrupted
 from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
-from aucmax.cli.options import DataArgument, Learning, given_file
+from aucmax.cli.options import DataArgument, Html, Json, Learning, MaxIter, Tol
 from aucmax.estimators import AUCClassifierCV
 from aucmax.estimators.folds import Pairs
 from aucmax.estimators.selection import Grid, SearchProgress, best_cell
@@ -39,7 +36,7 @@ from aucmax.report.provenance import provenance
 from aucmax.report.style import stroke
 from aucmax.report.text import auc_text
 
-__all__ = ["cv", "folds_of"]
+__all__ = ["cv"]
 
 DEFAULT_LOSSES: tuple[str, ...] = tuple(AUCClassifierCV().losses)
 
@@ -81,8 +78,8 @@ def cv(
     jobs: Annotated[
         int | None, typer.Option("--jobs", help="Folds to fit in parallel; -1 uses all cores.")
     ] = None,
-    tol: Annotated[float, typer.Option(help="Optimality at which to stop.")] = 1e-4,
-    max_iter: Annotated[int, typer.Option(help="Maximum number of iterations of a fit.")] = 1000,
+    tol: Tol = 1e-4,
+    max_iter: MaxIter = 1000,
     html: Html = None,
     as_json: Json = False,
 ) -> None:
@@ -110,16 +107,15 @@ def cv(
         "standardize": listed_numbers(standardize, "--standardize"),
         "losses": list(DEFAULT_LOSSES) if losses is None else listed(losses),
     }
-    with working(f"reading {given_file(data).name}", as_json):
-        rows = labelled_rows(data, reading)
+    rows = labelled_rows(data, reading, as_json)
     if rows.rarest < folds:
         raise ValueError(
             f"{data}: the rarer class has {counted(rows.rarest, 'row')}, fewer than the "
             f"{folds} folds; use --folds."
         )
-    few_positives(int(rows.is_positive.sum()), len(rows.y), "row")
+    few_positives(rows.is_positive, "row")
     reached: list[SearchProgress] = []
-    parts = folds_of(rows, folds, seed)
+    parts = rows.folds(folds, seed)
     model = AUCClassifierCV(
         **settings, cv=parts, n_jobs=jobs, tol=tol, max_iter=max_iter, verbose=not as_json,
         callback=reached.append, positive=rows.positive_label,
@@ -139,27 +135,6 @@ def cv(
     if html is not None:
         page.sections.append(_curves(rows, parts, tuned.held_out_))
     show_page(page, as_json, html)
-
-
-def folds_of(rows: LabelledRows, folds: int, seed: int) -> Pairs:
-    """Row numbers of the folds, both classes in every training part.
-
-    Raises
-    ------
-    ValueError
-        There are too few groups, or too few rows of a class in one of them.
-    """
-    try:
-        parts = rows.folding.folds(rows.is_positive, folds, seed)
-    except ValueError as error:
-        raise ValueError(f"{rows.name}: {error}") from None
-    for k, (train, _) in enumerate(parts, 1):
-        if len(np.unique(rows.y[train])) < 2:
-            raise ValueError(
-                f"{rows.name}: the rows to train on in fold {k} of {folds} are of one class only, "
-                f"with folds {rows.folding.words}."
-            )
-    return parts
 
 
 def _interrupted(reached: list[SearchProgress], rows: LabelledRows, as_json: bool) -> typer.Exit:

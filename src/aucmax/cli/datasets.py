@@ -21,8 +21,9 @@ from rich.progress import (
 from typer.core import TyperGroup
 
 from aucmax.basics.errors import DataFileError
-from aucmax.cli.common import Json, counted, help_of, print_json, show_page, working
+from aucmax.cli.common import counted, help_of, print_json, show_page, working
 from aucmax.cli.errors import interrupted, tell
+from aucmax.cli.options import Json
 from aucmax.datasets import DataSet, about, fetch, load, locate, names
 from aucmax.report.page import Page, ResultTable, Section
 

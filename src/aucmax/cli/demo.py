@@ -13,8 +13,9 @@ import numpy as np
 import typer
 
 from aucmax import metrics
-from aucmax.cli.common import Html, Json, check_html, show_page, working
+from aucmax.cli.common import check_html, show_page, working
 from aucmax.cli.errors import command_line
+from aucmax.cli.options import Html, Json
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.objective.scaling import feature_factors
 from aucmax.report.curves import ranking_figures

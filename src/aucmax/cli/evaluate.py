@@ -12,8 +12,6 @@ import typer
 
 from aucmax import metrics
 from aucmax.cli.common import (
-    Html,
-    Json,
     check_folder,
     check_html,
     counted,
@@ -25,7 +23,7 @@ from aucmax.cli.common import (
 )
 from aucmax.cli.errors import command_line
 from aucmax.cli.front import encoding_of, rows_for, two_labels_for
-from aucmax.cli.options import Judging, given_file
+from aucmax.cli.options import Html, Json, Judging, Model, given_file
 from aucmax.report.curves import ranking_figures
 from aucmax.report.figures import check_image
 from aucmax.report.operating import operating_points
@@ -37,7 +35,7 @@ __all__ = ["evaluate"]
 
 
 def evaluate(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Saved by 'aucmax train'.")],
+    model: Model,
     file: Annotated[
         Path,
         typer.Argument(
@@ -104,7 +102,7 @@ def evaluate(
         # read per model: each finds its own features, by name
         table = rows_for(fitted, source, reading, labels="required")
         is_positive, label = two_labels_for(fitted, source, table, reading)
-        few_positives(int(is_positive.sum()), len(is_positive), "row")
+        few_positives(is_positive, "row")
         scores = {_title(model, other): scores_of(fitted, table.data)}
         if other is not None:
             second = load_model(other)

@@ -6,7 +6,7 @@ every column a number. `rows_for` opens one for a model, which knows its columns
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,13 @@ from sklearn.utils import Bunch
 
 from aucmax import datasets
 from aucmax.basics.checks import LARGEST
-from aucmax.cli.common import counted
+from aucmax.cli.common import counted, working
 from aucmax.cli.errors import tell
 from aucmax.cli.inputs import inputs_of
 from aucmax.cli.options import FLAGS, Judging, Learning, Reading, Scale, given_file
 from aucmax.datasets.bunch import Labels, frame
 from aucmax.datasets.obstacles import Obstacle, TableError
-from aucmax.estimators.folds import Folding
+from aucmax.estimators.folds import Folding, Pairs
 from aucmax.report.curves import Scored
 
 __all__ = [
@@ -98,6 +98,20 @@ class LabelledRows:
         """Rows of the rarer class."""
         return int(min(self.is_positive.sum(), (~self.is_positive).sum()))
 
+    def folds(self, folds: int, seed: int) -> Pairs:
+        """Row numbers of the folds; ValueError unless both classes are in every training part."""
+        try:
+            parts = self.folding.folds(self.is_positive, folds, seed)
+        except ValueError as error:
+            raise ValueError(f"{self.name}: {error}") from None
+        for k, (train, _) in enumerate(parts, 1):
+            if len(np.unique(self.y[train])) < 2:
+                raise ValueError(
+                    f"{self.name}: the rows to train on in fold {k} of {folds} are of one class "
+                    f"only, with folds {self.folding.words}."
+                )
+        return parts
+
     def scored(self, rows: np.ndarray, score: np.ndarray) -> Scored:
         """Some of the rows as a test set: which are positive, their scores and their weights."""
         return self.is_positive[rows], score, None if self.weight is None else self.weight[rows]
@@ -150,7 +164,7 @@ def rows_described(facts: dict[str, Any]) -> str:
 # ---- for a command that learns
 
 
-def labelled_rows(data: str, reading: Learning) -> LabelledRows:
+def labelled_rows(data: str, reading: Learning, quiet: bool = False) -> LabelledRows:
     """Open a file, or a data set by name, as two classes of rows of numbers.
 
     Parameters
@@ -160,6 +174,8 @@ def labelled_rows(data: str, reading: Learning) -> LabelledRows:
         goes first.
     reading : Learning
         What the options say.
+    quiet : bool
+        Do not show that a file is read.
 
     Raises
     ------
@@ -170,16 +186,17 @@ def labelled_rows(data: str, reading: Learning) -> LabelledRows:
         raise ValueError("--binarize makes the two classes itself; leave out --positive.")
     if reading.groups is not None and reading.time is not None:
         raise ValueError("--groups and --time part the rows in different ways; give one of them.")
-    source = _opened(data, reading)
-    try:
-        y, negative, positive, rarer = _two_labels(source, reading)
-    except TableError as error:
-        error.obstacles[0].hint += " (or take halves of the labels with --binarize even-odd)"
-        raise
-    rows = LabelledRows(source, y, negative, positive, rarer, reading.weight)
-    _check_weights(rows.weight, rows.is_positive, data)
-    steps, X = _steps(source, reading)
-    return LabelledRows(source, y, negative, positive, rarer, reading.weight, steps, X)
+    with working(f"reading {given_file(data).name}", quiet):
+        source = _opened(data, reading)
+        try:
+            y, negative, positive, rarer = _two_labels(source, reading)
+        except TableError as error:
+            error.obstacles[0].hint += " (or take halves of the labels with --binarize even-odd)"
+            raise
+        rows = LabelledRows(source, y, negative, positive, rarer, reading.weight)
+        _check_weights(rows.weight, rows.is_positive, data)
+        steps, X = _steps(source, reading)
+        return replace(rows, steps=steps, X=X)
 
 
 def _opened(data: Any, reading: Reading, **more: Any) -> Bunch:

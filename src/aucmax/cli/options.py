@@ -1,7 +1,7 @@
-"""Options for reading data, defined once for every command that reads.
+"""Options that several commands take, each defined once.
 
-A command has one parameter for such a group, ``reading: Reading``; `spread` gives the command line
-one option for each of its fields.
+Those for reading data are groups: a command has one parameter, ``reading: Reading``, and `spread`
+gives the command line one option for each of its fields.
 """
 
 from __future__ import annotations
@@ -25,10 +25,15 @@ __all__ = [
     "FLAGS",
     "DataArgument",
     "Format",
+    "Html",
+    "Json",
     "Judging",
     "Learning",
+    "MaxIter",
+    "Model",
     "Reading",
     "Scale",
+    "Tol",
     "given_file",
     "spread",
 ]
@@ -71,10 +76,22 @@ DataArgument = Annotated[
         "standard input, or a name that 'aucmax datasets' lists.",
     ),
 ]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Saved by 'aucmax train'.")]
+Tol = Annotated[float, typer.Option(help="Optimality at which to stop.")]
+MaxIter = Annotated[int, typer.Option(help="Maximum number of iterations or epochs.")]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write a report: one self-contained .html file."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def _option(*flags: str, help: str, **more: Any) -> Any:
-    return typer.Option(*flags, help=help, rich_help_panel=_PANEL, **more)
+def _option(*flags: str, help: str, metavar: str | None = None) -> Any:
+    return typer.Option(*flags, help=help, metavar=metavar, rich_help_panel=_PANEL)
+
+
+def _column(help: str) -> Any:
+    return _option(help=help, metavar="COLUMN")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,30 +100,22 @@ class Reading:
 
     target: Annotated[
         str | None,
-        _option(
-            "--target",
-            metavar="COLUMN",
-            help="Label column of a CSV or Parquet file; else the one called target, label, y or "
-            "class (or, with a model, the column it was trained on).",
+        _column(
+            "Label column of a CSV or Parquet file; else the one called target, label, y or class "
+            "(or, with a model, the column it was trained on)."
         ),
     ] = None
-    drop: Annotated[
-        list[str] | None,
-        _option("--drop", metavar="COLUMN", help="Column to leave out; may be repeated."),
-    ] = None
+    drop: Annotated[list[str] | None, _column("Column to leave out; may be repeated.")] = None
     format: Annotated[
         Format | None,
-        _option(
-            "--format",
-            help="File format, whatever the name says; standard input is CSV by default.",
-        ),
+        _option(help="File format, whatever the name says; standard input is CSV by default."),
     ] = None
     sep: Annotated[
         str | None,
-        _option("--sep", metavar="CHARACTER", help="Separator of a CSV file: a character, or tab."),
+        _option(metavar="CHARACTER", help="Separator of a CSV file: a character, or tab."),
     ] = None
     decimal: Annotated[
-        str, _option("--decimal", metavar="CHARACTER", help="Decimal point of a CSV file: . or ,")
+        str, _option(metavar="CHARACTER", help="Decimal point of a CSV file: . or ,")
     ] = "."
 
     def arguments(self) -> dict[str, Any]:
@@ -132,7 +141,6 @@ class Judging(Reading):
     positive: Annotated[
         str | None,
         _option(
-            "--positive",
             metavar="LABEL",
             help="The label to rank first, against all others; else the larger of two numbers, "
             "the rarer of two words (or, with a model, the one it was trained for).",
@@ -140,23 +148,19 @@ class Judging(Reading):
     ] = None
     weight: Annotated[
         str | None,
-        _option(
-            "--weight",
-            metavar="COLUMN",
-            help="Column of sample weights, 0 or more, for fits and metrics; not a feature then.",
+        _column(
+            "Column of sample weights, 0 or more, for fits and metrics; not used as a feature."
         ),
     ] = None
     binarize: Annotated[
         str | None,
         _option(
-            "--binarize",
             metavar="HOW",
             help="Two classes out of many: even-odd, first-half, or random-halves:SEED.",
         ),
     ] = None
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of `datasets.read` that say the same."""
         return super().arguments() | {"weight": self.weight}
 
 
@@ -191,37 +195,28 @@ class Learning(Judging):
     ] = False
     category: Annotated[
         list[str] | None,
-        _option(
-            "--category",
-            metavar="COLUMN",
-            help="Treat this column as text, whatever it holds and however many values it has; "
-            "may be repeated.",
+        _column(
+            "Treat this column as text, whatever it holds and however many values it has; may be "
+            "repeated."
         ),
     ] = None
     groups: Annotated[
         str | None,
-        _option(
-            "--groups",
-            metavar="COLUMN",
-            help="Column of groups, such as patients: folds and splits keep the rows of a group "
-            "together. Not a feature then.",
+        _column(
+            "Column of groups, such as patients: folds and splits keep the rows of a group "
+            "together. Not used as a feature."
         ),
     ] = None
     time: Annotated[
         str | None,
-        _option(
-            "--time",
-            metavar="COLUMN",
-            help="Column of times, numbers or dates: folds and splits train on the past and test "
-            "on what comes next. Not a feature then.",
+        _column(
+            "Column of times, numbers or dates: folds and splits train on the past and test on "
+            "what comes next. Not used as a feature."
         ),
     ] = None
-    scale: Annotated[
-        Scale, _option("--scale", help="unit-norm divides each row by its length.")
-    ] = Scale.none
+    scale: Annotated[Scale, _option(help="unit-norm divides each row by its length.")] = Scale.none
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of `datasets.read` that say the same."""
         return super().arguments() | {
             "text": self.one_hot,
             "missing": self.impute,
@@ -242,37 +237,31 @@ def given_file(path: Path | str | Piped) -> Any:
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """Replace each option group among a command's parameters by its options."""
     hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {}
-    parameters: list[inspect.Parameter] = []
-    for parameter in inspect.signature(command).parameters.values():
-        kind = hints[parameter.name]
-        if not dataclasses.is_dataclass(kind):
-            parameters.append(
-                parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=kind)
-            )
-            continue
-        groups[parameter.name] = kind
-        options = get_type_hints(kind, include_extras=True)
-        parameters += [
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=field.default,
-                annotation=options[field.name],
-            )
-            for field in dataclasses.fields(kind)
-        ]
+    groups = {name: kind for name, kind in hints.items() if dataclasses.is_dataclass(kind)}
     if not groups:
         return command
+    names: dict[str, list[str]] = {}
+    options: dict[str, tuple[Any, Any]] = {}  # by name, default and annotation
+    for parameter in inspect.signature(command).parameters.values():
+        kind = groups.get(parameter.name)
+        if kind is None:
+            options[parameter.name] = parameter.default, hints[parameter.name]
+            continue
+        annotations = get_type_hints(kind, include_extras=True)
+        names[parameter.name] = [field.name for field in dataclasses.fields(kind)]
+        for field in dataclasses.fields(kind):
+            options[field.name] = field.default, annotations[field.name]
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        built = {
-            name: kind(**{field.name: given.pop(field.name) for field in dataclasses.fields(kind)})
-            for name, kind in groups.items()
-        }
-        command(**given, **built)
+        for group, fields in names.items():
+            given[group] = hints[group](**{name: given.pop(name) for name in fields})
+        command(**given)
 
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, (default, kind) in options.items()
+    ]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__annotations__ = {name: kind for name, (_, kind) in options.items()}
     return run

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from aucmax.cli.common import Json, console, listed, print_json, working
+from aucmax.cli.common import console, counted, listed, print_json, working
 from aucmax.cli.errors import command_line, interrupted, tell
+from aucmax.cli.options import Json
+from aucmax.cli.reproduce_table import plain_table
+from aucmax.experiments import figures, table_report, tables
+from aucmax.experiments.catalogue import CATALOGUE
+from aucmax.experiments.figures import FigureSpec
+from aucmax.experiments.methods import REFERENCE
+from aucmax.experiments.protocol import present
+from aucmax.experiments.store import Store, locked_store
+from aucmax.experiments.tables import TableSpec
+from aucmax.report.page import write_page
 
 __all__ = ["reproduce"]
 
@@ -27,6 +37,41 @@ class Protocol(StrEnum):
     authors = "authors"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """Options of a run."""
+
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the results.")
+    ] = Path("reproduced")
+    protocol: Annotated[
+        Protocol,
+        typer.Option(
+            help="nested: tune on every training part. authors: once, on the first, as the papers "
+            "did, which leaks test rows of later parts into the tuning."
+        ),
+    ] = Protocol.nested
+    data: Annotated[str | None, typer.Option(metavar="A,B,…", help="Only these data sets.")] = None
+    runs: Annotated[int | None, typer.Option(min=1, help="Repetitions of the folds or splits.")] = (
+        None
+    )
+    tune_rows: Annotated[
+        int, typer.Option(min=60, help="Maximum rows used to tune (tables only).")
+    ] = TUNE_ROWS
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small version of everything, in minutes.")
+    ] = False
+    jobs: Annotated[int, typer.Option(help="Number of processes; -1 uses all cores.")] = -1
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**31, help="Random seed of the splits and the methods.")
+    ] = 0
+    as_json: Json = False
+
+    @property
+    def cores(self) -> int:
+        return (os.cpu_count() or 1) if self.jobs < 1 else self.jobs
+
+
 def reproduce(
     name: Annotated[
         str | None,
@@ -35,36 +80,8 @@ def reproduce(
     show_list: Annotated[
         bool, typer.Option("--list", help="Show what there is, and which data are here.")
     ] = False,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the results.")
-    ] = Path("reproduced"),
-    protocol: Annotated[
-        Protocol,
-        typer.Option(
-            help="nested: tune on every training part. authors: once, on the first, as the papers "
-            "did, which leaks test rows of later parts into the tuning."
-        ),
-    ] = Protocol.nested,
-    data: Annotated[
-        str | None, typer.Option("--data", metavar="A,B,…", help="Only these data sets.")
-    ] = None,
-    runs: Annotated[
-        int | None, typer.Option("--runs", min=1, help="Repetitions of the folds or splits.")
-    ] = None,
-    tune_rows: Annotated[
-        int,
-        typer.Option("--tune-rows", min=60, help="Maximum rows used to tune (tables only)."),
-    ] = TUNE_ROWS,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A small version of everything, in minutes.")
-    ] = False,
-    jobs: Annotated[
-        int, typer.Option("--jobs", help="Number of processes; -1 uses all cores.")
-    ] = -1,
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**31, help="Random seed of the splits and the methods.")
-    ] = 0,
-    as_json: Json = False,
+    *,
+    asked: Asked,
 ) -> None:
     """Regenerate a published table or figure from raw data.
 
@@ -81,36 +98,24 @@ def reproduce(
 
         aucmax reproduce all --quick
     """
-    from aucmax.experiments.catalogue import CATALOGUE
-    from aucmax.experiments.tables import TableSpec
-
     if show_list:
-        _list(as_json)
+        _list(asked.as_json)
         return
     if name is None:
         raise ValueError("name what to regenerate, or use --list to see what there is.")
     if name != "all" and name not in CATALOGUE:
         raise ValueError(f"there is no {name!r}; there are {', '.join(CATALOGUE)} and all.")
-    _check_figure(name, protocol, tune_rows)
+    _check_figure(name, asked)
     chosen = list(CATALOGUE.values()) if name == "all" else [CATALOGUE[name]]
-    asked = Asked(
-        output,
-        protocol.value,
-        _names(data, chosen),
-        runs,
-        tune_rows,
-        quick,
-        jobs,
-        seed,
-        as_json,
-    )
+    only = _names(asked.data, chosen)
     reports, failed = [], False
     for spec in chosen:
         try:
-            run = _table if isinstance(spec, TableSpec) else _figure
-            found = _find(spec, asked)
-            if found.there or (found.absent and run is _table):
-                reports.append(run(spec, found, asked))
+            found = _find(spec, only, asked)
+            if isinstance(spec, TableSpec) and (found.there or found.absent):
+                reports.append(_table(spec, found, asked))
+            elif isinstance(spec, FigureSpec) and found.there:
+                reports.append(_figure(spec, found, asked))
             if not found.there:
                 _nothing(spec, found, skip=name == "all")
         except (ValueError, OSError) as error:
@@ -118,25 +123,22 @@ def reproduce(
                 raise
             tell("error", f"{spec.name}: {error}")
             failed = True
-    if as_json:
+    if asked.as_json:
         print_json(reports)
     if failed:
         raise typer.Exit(1)
 
 
-def _check_figure(name: str, protocol: Protocol, tune_rows: int) -> None:
+def _check_figure(name: str, asked: Asked) -> None:
     """Raise ValueError for options that only tables have."""
-    from aucmax.experiments.catalogue import CATALOGUE
-    from aucmax.experiments.tables import TableSpec
-
     if name == "all" or isinstance(CATALOGUE[name], TableSpec):
         return
-    for option, given in (
-        ("--protocol", protocol != Protocol.nested),
-        ("--tune-rows", tune_rows != TUNE_ROWS),
-    ):
-        if given:
-            raise ValueError(f"{option} is for tables; {name} is a figure, and does not use it.")
+    for option in ("protocol", "tune_rows"):
+        if getattr(asked, option) != getattr(Asked(), option):
+            raise ValueError(
+                f"--{option.replace('_', '-')} is for tables; {name} is a figure, and does not "
+                "use it."
+            )
 
 
 def _names(data: str | None, chosen: list[Any]) -> list[str]:
@@ -152,28 +154,7 @@ def _names(data: str | None, chosen: list[Any]) -> list[str]:
     return given
 
 
-class Asked(NamedTuple):
-    """The options."""
-
-    output: Path
-    tuning: str
-    data: list[str]
-    runs: int | None
-    tune_rows: int
-    quick: bool
-    jobs: int
-    seed: int
-    as_json: bool
-
-    @property
-    def cores(self) -> int:
-        return (os.cpu_count() or 1) if self.jobs < 1 else self.jobs
-
-
 def _list(as_json: bool) -> None:
-    from aucmax.experiments.catalogue import CATALOGUE
-    from aucmax.experiments.protocol import present
-
     entries: list[dict[str, Any]] = []
     for spec in CATALOGUE.values():
         found = present(spec.sources)
@@ -206,21 +187,16 @@ class Sources(NamedTuple):
     absent: dict[str, str]
 
 
-def _find(spec: Any, asked: Asked) -> Sources:
+def _find(spec: Any, only: list[str], asked: Asked) -> Sources:
     """Find the data sets to run on."""
-    from aucmax.experiments.protocol import present
-
-    sources = [s for s in spec.sources if s.made or not asked.data or s.name in asked.data]
+    sources = [s for s in spec.sources if s.made or not only or s.name in only]
     with working(f"reading the data of {spec.name}", asked.as_json):
         found = present(sources)
     for why in found.broken.values():
         tell("warning", f"{spec.name}: left out: {why}")
     for name in found.altered:
-        tell(
-            "warning",
-            f"{name}: its files are not the published ones; figures may not compare",
-        )
-    there = found.there[:2] if asked.quick and not asked.data else found.there
+        tell("warning", f"{name}: its files are not the published ones; figures may not compare")
+    there = found.there[:2] if asked.quick and not only else found.there
     left = dict.fromkeys((s.name for s in found.there[len(there) :]), "left out of a quick run")
     return Sources(there, found.absent | left)
 
@@ -236,130 +212,76 @@ def _nothing(spec: Any, found: Sources, skip: bool) -> None:
     )
 
 
-def _announce(spec: Any, what: str, cores: int, asked: Asked) -> None:
-    if not asked.as_json:
-        screen = console()
-        screen.print(spec.title)
-        screen.print(f"{what}, on {_count(cores, 'core')}", style="dim")
-
-
-def _table(spec: Any, found: Sources, asked: Asked) -> dict[str, Any]:
-    from aucmax.cli.reproduce_table import plain_table
-    from aucmax.experiments import table_report, tables
-    from aucmax.experiments.catalogue import CATALOGUE
-    from aucmax.experiments.store import locked_store
-    from aucmax.report.page import write_page
-
+def _table(spec: TableSpec, found: Sources, asked: Asked) -> dict[str, Any]:
     protocol = replace(
-        spec.protocol, tuning=asked.tuning, tune_rows=asked.tune_rows, seed=asked.seed
+        spec.protocol, tuning=asked.protocol.value, tune_rows=asked.tune_rows, seed=asked.seed
     )
     if asked.quick:
         protocol = tables.quick(protocol)
     if asked.runs is not None:
         protocol = replace(protocol, runs=asked.runs)
-    there = found.there
-    what = f"{_count(len(there), 'data set')}, {_count(protocol.parts, 'run')} of each method"
-    _announce(spec, what, asked.cores, asked)
-    folder = _folder(asked, spec)
+    tunings = protocol.parts if asked.protocol is Protocol.nested else 1
+    jobs = len(found.there) * len({*spec.methods, REFERENCE}) * (tunings + protocol.parts)
+    runs = f"{counted(protocol.parts, 'run')} of each method"
     # tables share cells: OPAUC's are the same in two of them
     beside = [asked.output / other / "jobs.jsonl" for other in CATALOGUE if other != spec.name]
-    with (
-        locked_store(folder / "jobs.jsonl", beside) as store,
-        _counting(spec, _jobs(spec, there, protocol), folder, asked) as done,
-    ):
-        results = tables.run_table(spec, there, protocol, store, asked.cores, done, found.absent)
+    with _running(spec, found, runs, asked.cores, jobs, asked, beside) as (folder, store, done):
+        results = tables.run_table(
+            spec, found.there, protocol, store, asked.cores, done, found.absent
+        )
     tables.write_runs(results, folder / "runs.csv")
     page = table_report.page_of(results, command_line())
     for name in ("table.md", "report.html"):
         write_page(page, folder / name)
     head, rows = table_report.comparison(results)
+    far, failures = table_report.far_cells(results), table_report.failures(results)
     if not asked.as_json:
         screen = console()
         plain_table(screen, head, rows, found.absent)
-        for line in table_report.far_cells(results):
+        for line in far:
             screen.print(f"far: {line}", style="dim")
-        screen.print(f"written to {folder}: runs.csv, table.md, report.html\n", soft_wrap=True)
-    for line in table_report.failures(results):
-        tell("warning", line)
-    return {
-        "name": spec.name,
-        "folder": str(folder),
+    more = {
         "rows": [dict(zip(head, row, strict=True)) for row in rows],
-        "far": table_report.far_cells(results),
-        "failures": table_report.failures(results),
+        "far": far,
         "seconds": results.seconds,
-        "absent": found.absent,
     }
+    names = ["runs.csv", "table.md", "report.html"]
+    return _report(spec, found, folder, names, failures, asked) | more
 
 
-def _figure(spec: Any, found: Sources, asked: Asked) -> dict[str, Any]:
-    from aucmax.experiments import figures
-    from aucmax.experiments.store import locked_store
-
-    there = found.there
+def _figure(spec: FigureSpec, found: Sources, asked: Asked) -> dict[str, Any]:
     runs = asked.runs if asked.runs is not None else 1 if asked.quick else spec.runs
     effort = figures.Effort(runs, asked.seed, asked.quick)
-    # what is timed runs alone
-    cores = 1 if spec.timed else asked.cores
-    _announce(spec, f"{_count(len(there), 'data set')}, {_count(runs, 'run')}", cores, asked)
-    folder = _folder(asked, spec)
-    pieces = len(figures.pieces_of(spec, there, effort))
-    with (
-        locked_store(folder / "jobs.jsonl") as store,
-        _counting(spec, pieces, folder, asked) as done,
-    ):
-        drawn = figures.run_figure(spec, there, effort, store, cores, done, found.absent)
+    cores = 1 if spec.timed else asked.cores  # what is timed runs alone
+    jobs = len(figures.pieces_of(spec, found.there, effort))
+    with _running(spec, found, counted(runs, "run"), cores, jobs, asked) as (folder, store, done):
+        drawn = figures.run_figure(spec, found.there, effort, store, cores, done, found.absent)
     names = figures.write_figure(drawn, folder, command_line(), asked.seed)
     if not asked.as_json:
-        screen = console()
         for line in drawn.findings:
-            screen.print(line, soft_wrap=False)
-        screen.print(f"written to {folder}: {', '.join(names)}\n", soft_wrap=True)
-    for line in drawn.failures:
-        tell("warning", line)
-    return {
-        "name": spec.name,
-        "folder": str(folder),
-        "findings": drawn.findings,
-        "failures": drawn.failures,
-        "absent": found.absent,
-    }
+            console().print(line)
+    more = {"findings": drawn.findings}
+    return _report(spec, found, folder, names, drawn.failures, asked) | more
 
 
 @contextlib.contextmanager
-def _counting(
-    spec: Any, total: int, folder: Path, asked: Asked
-) -> Iterator[Callable[[str, float], None]]:
-    """Show how many jobs are done; yield what to call after each. Say what Ctrl-C has left."""
-    done = ran = 0
+def _running(
+    spec: Any,
+    found: Sources,
+    runs: str,
+    cores: int,
+    jobs: int,
+    asked: Asked,
+    beside: Sequence[Path] = (),
+) -> Iterator[tuple[Path, Store, Callable[[str, float], None]]]:
+    """Say what runs, and how many jobs are done of all; on Ctrl-C, what is kept.
 
-    def one_more(words: str, seconds: float) -> None:
-        nonlocal done, ran
-        done += 1
-        ran += seconds > 0  # the others were kept before, or are the same as another
-        now.at(done, total, f"{spec.name}: {words}")
-
-    try:
-        with working(spec.name, asked.as_json) as now:
-            now.at(done, total, spec.name)
-            yield one_more
-    except KeyboardInterrupt:
-        raise interrupted(
-            f"{spec.name}: {_count(ran, 'job')} done by this run and kept in {folder}; to go on: "
-            f"{command_line()}"
-        ) from None
-
-
-def _jobs(spec: Any, there: list[Any], protocol: Any) -> int:
-    from aucmax.experiments.methods import REFERENCE
-
-    methods = len({*spec.methods, REFERENCE})
-    tunings = protocol.parts if protocol.tuning == "nested" else 1
-    return len(there) * methods * (tunings + protocol.parts)
-
-
-def _folder(asked: Asked, spec: Any) -> Path:
-    """Make the folder of an experiment."""
+    Yields the folder, the store of finished jobs, and what to call after each job.
+    """
+    if not asked.as_json:
+        console().print(spec.title)
+        what = f"{counted(len(found.there), 'data set')}, {runs}, on {counted(cores, 'core')}"
+        console().print(what, style="dim")
     folder = asked.output / spec.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -368,8 +290,37 @@ def _folder(asked: Asked, spec: Any) -> Path:
             f"--output: the folder {folder} cannot be made ({error.strerror or error}); name "
             "another."
         ) from None
-    return folder
+    done = ran = 0
+
+    def one_more(words: str, seconds: float) -> None:
+        nonlocal done, ran
+        done += 1
+        ran += seconds > 0  # the others were kept before, or are the same as another
+        now.at(done, jobs, f"{spec.name}: {words}")
+
+    with locked_store(folder / "jobs.jsonl", beside) as store:
+        try:
+            with working(spec.name, asked.as_json) as now:
+                now.at(done, jobs, spec.name)
+                yield folder, store, one_more
+        except KeyboardInterrupt:
+            raise interrupted(
+                f"{spec.name}: {counted(ran, 'job')} done by this run and kept in {folder}; to go "
+                f"on: {command_line()}"
+            ) from None
 
 
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+def _report(
+    spec: Any, found: Sources, folder: Path, names: list[str], failures: list[str], asked: Asked
+) -> dict[str, Any]:
+    """Say what was written, and what failed; return what JSON says of it."""
+    if not asked.as_json:
+        console().print(f"written to {folder}: {', '.join(names)}\n", soft_wrap=True)
+    for line in failures:
+        tell("warning", line)
+    return {
+        "name": spec.name,
+        "folder": str(folder),
+        "failures": failures,
+        "absent": found.absent,
+    }

@@ -14,13 +14,13 @@ import typer
 from aucmax.basics.replacing import replacing
 from aucmax.cli.common import check_folder, counted, load_model, scores_of, working
 from aucmax.cli.front import rows_for
-from aucmax.cli.options import Reading, given_file
+from aucmax.cli.options import Model, Reading, given_file
 
 __all__ = ["score"]
 
 
 def score(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Saved by 'aucmax train'.")],
+    model: Model,
     file: Annotated[
         Path,
         typer.Argument(

@@ -13,7 +13,8 @@ import typer
 
 from aucmax.basics.container import unpack
 from aucmax.basics.errors import ModelFileError
-from aucmax.cli.common import Json, counted, feature_names, load_model, show_page
+from aucmax.cli.common import feature_names, fit_facts, load_model, show_page
+from aucmax.cli.options import Json, Model
 from aucmax.report.page import Page, ResultTable, Section
 
 __all__ = ["show"]
@@ -29,7 +30,7 @@ class Order(StrEnum):
 
 
 def show(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Saved by 'aucmax train'.")],
+    model: Model,
     top: Annotated[int, typer.Option("--top", min=0, help="How many weights to list.")] = 20,
     by: Annotated[
         Order, typer.Option("--by", help="What to sort by, largest absolute value first.")
@@ -129,13 +130,7 @@ def _page(report: dict[str, Any]) -> Page:
         ("settings", settings),
         ("intercept", f"{report['intercept']:.6g}"),
     ]
-    if report["solver"] is not None:
-        facts.append(
-            ("solver", f"{report['solver']}, {counted(report['iterations'], 'iteration')}")
-        )
-    if report["objective"] is not None:
-        facts.append(("objective", f"{report['objective']:.6g}"))
-        facts.append(("optimality", f"{report['optimality']:.1e}  (0 at the optimum, 1 at w = 0)"))
+    facts += fit_facts(report)
     facts.append(("saved by", f"aucmax {versions['aucmax']}, scikit-learn {versions['sklearn']}"))
     sections = [Section("", tables=[ResultTable.facts(facts)])]
     if report["weights"]:

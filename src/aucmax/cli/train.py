@@ -10,17 +10,16 @@ import numpy as np
 import typer
 
 from aucmax.cli.common import (
-    Json,
     check_folder,
     counted,
     few_positives,
+    fit_facts,
     scores_of,
     show_page,
     working,
 )
-from aucmax.cli.cv import folds_of
 from aucmax.cli.front import labelled_rows, rows_described
-from aucmax.cli.options import DataArgument, Learning, given_file
+from aucmax.cli.options import DataArgument, Json, Learning, MaxIter, Tol
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.estimators.folds import Folding
 from aucmax.files.models import save
@@ -60,8 +59,8 @@ def train(
         str | None,
         typer.Option(help="Name of a solver, or auto: the exact optimum; turns tuning off."),
     ] = None,
-    tol: Annotated[float, typer.Option(help="Optimality at which to stop.")] = 1e-4,
-    max_iter: Annotated[int, typer.Option(help="Maximum number of iterations or epochs.")] = 1000,
+    tol: Tol = 1e-4,
+    max_iter: MaxIter = 1000,
     seed: Annotated[
         int, typer.Option(min=0, help="Random seed of the folds and of stochastic solvers.")
     ] = 0,
@@ -94,21 +93,20 @@ def train(
         aucmax train visits.csv --loss square --alpha 0.01 -o booked.aucmax
     """
     check_folder(output, Path(data))
-    settings: dict[str, Any] = {
+    settings = {
         "alpha": alpha,
         "l1_ratio": l1_ratio,
         "loss": loss,
         "standardize": standardize,
         "solver": solver,
     }
-    given = {name: value for name, value in settings.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
     common: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
     fixed = AUCClassifier(**given, **common, random_state=seed)
-    with working(f"reading {given_file(data).name}", as_json):
-        rows = labelled_rows(data, reading)
+    rows = labelled_rows(data, reading, as_json)
     facts, X, y = rows.facts(), rows.named(), rows.y
     common["positive"] = rows.positive_label
-    few_positives(facts["positives"], facts["rows"], "row")
+    few_positives(rows.is_positive, "row")
     folds = rows.folding.most(min(FOLDS, rows.rarest))
     started = time.perf_counter()
     how: dict[str, Any] = {"tuned": False}
@@ -116,8 +114,7 @@ def train(
         with working(f"fitting {rows_described(facts)}", as_json):
             model = fixed.set_params(**common).fit(X, y, rows.weight)
     else:
-        parts = folds_of(rows, folds, seed)
-        search = AUCClassifierCV(cv=parts, **common, verbose=not as_json)
+        search = AUCClassifierCV(cv=rows.folds(folds, seed), **common, verbose=not as_json)
         search.fit(X, y, rows.weight)
         model = search.best_estimator_
         how = {
@@ -127,6 +124,7 @@ def train(
             "settings_tried": int(np.isfinite(search.auc_path_).any(axis=0).sum()),
             "held_out_auc": float(search.best_score_),
         }
+    auc = auc_interval(rows.is_positive, scores_of(model, X), sample_weight=rows.weight)
     report = {
         "model": str(output),
         **facts,
@@ -138,9 +136,7 @@ def train(
         "iterations": int(model.n_iter_),
         "objective": model.objective_,
         "optimality": model.optimality_,
-        "training_auc": auc_interval(
-            rows.is_positive, scores_of(model, X), sample_weight=rows.weight
-        )._asdict(),
+        "training_auc": auc._asdict(),
         "seconds": time.perf_counter() - started,
     }
     save(rows.whole(model), output)  # last, so that Ctrl-C leaves no model behind
@@ -149,40 +145,29 @@ def train(
 
 def _page(report: dict[str, Any], given: dict[str, Any]) -> Page:
     auc, columns = report["training_auc"], counted(report["columns"], "column")
-    made = [("features", f"{report['features']:,}  (from {columns})")]
     settings = (
         f"loss {report['loss']}, standardize {report['standardize']:g}, l1 ratio "
         f"{report['l1_ratio']:g}, alpha {report['alpha']:.3g}"
     )
+    facts = []
+    if report["columns"] != report["features"]:
+        facts.append(("features", f"{report['features']:,}  (from {columns})"))
     if report["tuned"]:
-        how = (
-            f"the best of {counted(report['settings_tried'], 'setting')} in {report['folds']} folds"
-            + f", {report['folding']}" * (report["folding"] != Folding().words)
-        )
-        tuned = [
-            ("tuned", f"{settings}: {how}"),
-            (
-                "held-out AUC",
-                f"{auc_text(report['held_out_auc'])}  (a maximum over the grid: biased upwards)",
-            ),
+        tried = counted(report["settings_tried"], "setting")
+        how = f", {report['folding']}" * (report["folding"] != Folding().words)
+        held_out = auc_text(report["held_out_auc"])
+        facts += [
+            ("tuned", f"{settings}: the best of {tried} in {report['folds']} folds{how}"),
+            ("held-out AUC", f"{held_out}  (a maximum over the grid: biased upwards)"),
         ]
     else:
-        why = (
-            f"{', '.join('--' + name.replace('_', '-') for name in given)} given"
-            if given
-            else "too few rows of a class, groups or times for folds"
-        )
-        tuned = [("not tuned", f"{settings}: {why}")]
-    facts = [
-        *made * (report["columns"] != report["features"]),
-        *tuned,
-        ("solver", f"{report['solver']}, {counted(report['iterations'], 'iteration')}"),
-        ("objective", f"{report['objective']:.6g}"),
-        ("optimality", f"{report['optimality']:.1e}  (0 at the optimum, 1 at w = 0)"),
-        (
-            "training AUC",
-            f"{auc_text(auc['auc'])}  (95 % interval {interval_text(auc['low'], auc['high'])})",
-        ),
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        few = "too few rows of a class, groups or times for folds"
+        facts.append(("not tuned", f"{settings}: {f'{options} given' if given else few}"))
+    interval = interval_text(auc["low"], auc["high"])
+    facts += [
+        *fit_facts(report),
+        ("training AUC", f"{auc_text(auc['auc'])}  (95 % interval {interval})"),
         ("seconds", f"{report['seconds']:.2f}"),
         ("saved", report["model"]),
     ]
