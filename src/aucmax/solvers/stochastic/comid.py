@@ -12,8 +12,9 @@ import numpy as np
 from aucmax.basics.checks import number
 from aucmax.objective.penalties import ElasticNet, soft
 from aucmax.rows import compiled, row_add, row_dot, row_entry, row_size
-from aucmax.solvers.stochastic.core import FOLD, Batch, fold, times, unscaled
 from aucmax.solvers.stochastic.hinge import HingeSolver, last_below, thresholded_sums
+from aucmax.solvers.stochastic.samples import Batch
+from aucmax.solvers.stochastic.scaled import FOLD, fold, times, unscaled
 
 __all__ = ["COMID"]
 

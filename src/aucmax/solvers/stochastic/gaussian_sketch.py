@@ -30,7 +30,7 @@ from aucmax.rows import (
     take_rows,
     to_scipy,
 )
-from aucmax.solvers.stochastic.core import numbers
+from aucmax.solvers.stochastic.scaled import numbers
 
 __all__ = ["begin", "run", "solution"]
 

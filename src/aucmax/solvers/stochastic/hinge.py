@@ -17,7 +17,8 @@ from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet
 from aucmax.rows import compiled
 from aucmax.solvers.base import lacking
-from aucmax.solvers.stochastic.core import StochasticSolver, scaled
+from aucmax.solvers.stochastic.core import StochasticSolver
+from aucmax.solvers.stochastic.scaled import scaled
 
 __all__ = ["HingeSolver", "last_below", "thresholded_sums"]
 

@@ -7,8 +7,8 @@ heap tells which ones a step brings to 0: their entries of μ± are what a(w) an
 import numpy as np
 
 from aucmax.rows import compiled, row_dot, row_entry, row_size
-from aucmax.solvers.stochastic.core import FOLD
 from aucmax.solvers.stochastic.expiry import heap_move, heap_pop, heap_push, heap_remove
+from aucmax.solvers.stochastic.scaled import FOLD
 
 __all__ = ["lazy_steps", "pairs", "slope"]
 

@@ -25,7 +25,9 @@ from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import ElasticNet
 from aucmax.rows import compiled, n_rows, products, row_add, row_dot
 from aucmax.solvers.base import lacking
-from aucmax.solvers.stochastic.core import Batch, StochasticSolver, numbers
+from aucmax.solvers.stochastic.core import StochasticSolver
+from aucmax.solvers.stochastic.samples import Batch
+from aucmax.solvers.stochastic.scaled import numbers
 from aucmax.statistics.reservoir import in_front, kept_rows, slots, whole
 
 __all__ = ["OAM"]

@@ -20,7 +20,9 @@ from aucmax.objective.penalties import ElasticNet
 from aucmax.rows import compiled, row_add, take_rows
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic import gaussian_sketch
-from aucmax.solvers.stochastic.core import Batch, StochasticSolver, numbers
+from aucmax.solvers.stochastic.core import StochasticSolver
+from aucmax.solvers.stochastic.samples import Batch
+from aucmax.solvers.stochastic.scaled import numbers
 from aucmax.statistics.projections import (
     gaussian_projection,
     lifted,

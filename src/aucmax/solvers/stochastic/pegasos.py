@@ -15,8 +15,9 @@ from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet
 from aucmax.rows import compiled, row_add, row_dot
 from aucmax.solvers.base import lacking
-from aucmax.solvers.stochastic.core import FOLD, Batch, fold, times
 from aucmax.solvers.stochastic.hinge import HingeSolver
+from aucmax.solvers.stochastic.samples import Batch
+from aucmax.solvers.stochastic.scaled import FOLD, fold, times
 
 __all__ = ["Pegasos"]
 

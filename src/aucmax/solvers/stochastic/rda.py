@@ -14,8 +14,8 @@ import numpy as np
 from aucmax.basics.checks import number
 from aucmax.objective.penalties import ElasticNet, soft
 from aucmax.rows import compiled, row_entry, row_size
-from aucmax.solvers.stochastic.core import Batch
 from aucmax.solvers.stochastic.hinge import HingeSolver
+from aucmax.solvers.stochastic.samples import Batch
 
 __all__ = ["RDA"]
 

@@ -19,7 +19,9 @@ from aucmax.objective.penalties import ElasticNet, L2Ball
 from aucmax.objective.problem import Problem
 from aucmax.rows import compiled, products, row_add, row_dot
 from aucmax.solvers.base import lacking
-from aucmax.solvers.stochastic.core import FOLD, Batch, StochasticSolver, fold, scaled, times
+from aucmax.solvers.stochastic.core import StochasticSolver
+from aucmax.solvers.stochastic.samples import Batch
+from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled, times
 
 __all__ = ["SOLAM"]
 

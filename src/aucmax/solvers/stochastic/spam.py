@@ -18,17 +18,11 @@ from aucmax import theory
 from aucmax.basics.checks import number
 from aucmax.objective.penalties import ElasticNet, prox1
 from aucmax.rows import compiled, n_features, n_rows, n_stored, row_add, row_dot
-from aucmax.solvers.stochastic.core import (
-    FOLD,
-    Batch,
-    StochasticSolver,
-    fold,
-    scaled,
-    times,
-    unscaled,
-)
+from aucmax.solvers.stochastic.core import StochasticSolver
 from aucmax.solvers.stochastic.expiry import heap_of
 from aucmax.solvers.stochastic.lazy_spam import lazy_steps, pairs, slope
+from aucmax.solvers.stochastic.samples import Batch
+from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled, times, unscaled
 
 __all__ = ["SPAM"]
 

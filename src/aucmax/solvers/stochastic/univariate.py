@@ -19,7 +19,9 @@ from aucmax.objective.losses import UNIVARIATE_LOSSES, UnivariateLoss, bend1, de
 from aucmax.objective.penalties import ElasticNet
 from aucmax.rows import compiled, row_add, row_dot
 from aucmax.solvers.base import lacking
-from aucmax.solvers.stochastic.core import FOLD, Batch, StochasticSolver, fold, scaled, times
+from aucmax.solvers.stochastic.core import StochasticSolver
+from aucmax.solvers.stochastic.samples import Batch
+from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled, times
 
 __all__ = ["UnivariateSGD"]
 

@@ -23,7 +23,9 @@ from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet, prox1
 from aucmax.rows import CSR, compiled, products, row_add, row_dot, shifted_rows
 from aucmax.solvers.base import Run
-from aucmax.solvers.stochastic.core import Batch, Sampler, StochasticSolver, numbers
+from aucmax.solvers.stochastic.core import StochasticSolver
+from aucmax.solvers.stochastic.samples import Batch, Sampler
+from aucmax.solvers.stochastic.scaled import numbers
 from aucmax.solvers.stochastic.spam import SPAM
 
 __all__ = ["VRSPAM"]
