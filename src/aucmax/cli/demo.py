@@ -6,14 +6,13 @@ Real data that come with scikit-learn; no network, no files, no number written i
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
 
 from aucmax import metrics
-from aucmax.cli.common import check_html, show_page, working
+from aucmax.cli.common import check_html, paired_test, show_page, working
 from aucmax.cli.errors import command_line
 from aucmax.cli.options import Html, Json
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
@@ -29,7 +28,6 @@ from aucmax.report.text import (
     gap_text,
     interval_text,
     p_words,
-    verdict,
 )
 from aucmax.solvers import SPAM, VRSPAM
 from aucmax.statistics.moments import ClassMoments
@@ -66,12 +64,15 @@ class Data(NamedTuple):
     y_test: np.ndarray
 
 
+Courses = dict[str, tuple[list[float], list[float]]]  # by solver, passes and gaps
+
+
 class Seen(NamedTuple):
     """What the page draws of one data set: test scores by scorer, gaps over passes by solver."""
 
     is_positive: np.ndarray
     scores: dict[str, np.ndarray]
-    courses: dict[str, tuple[list[float], list[float]]]
+    courses: Courses
 
 
 def demo(
@@ -162,51 +163,39 @@ def _compared(data: Data, seed: int) -> tuple[AUCClassifier, dict[str, np.ndarra
 
     from aucmax.experiments.rivals import BalancedLogisticRegression
 
-    started = time.perf_counter()
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
-    ours = AUCClassifierCV(losses=LOSSES, cv=folds).fit(data.X, data.y)
-    our_seconds = time.perf_counter() - started
-    started = time.perf_counter()
-    theirs = BalancedLogisticRegression(cv=FOLDS, random_state=seed).fit(data.X, data.y)
-    their_seconds = time.perf_counter() - started
-
-    y, a, b = (
-        data.y_test,
-        ours.decision_function(data.X_test),
-        theirs.decision_function(data.X_test),
+    ours = AUCClassifierCV(
+        losses=LOSSES, cv=StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
     )
-    test = metrics.auc_test(y, a, b)
-    _, low, high = metrics.auc_difference(y, a, b)
-    scores = {"aucmax": a, "logistic regression": b}
-    return (
-        ours.best_estimator_,
-        scores,
-        {
-            "data": data.name,
-            "training_rows": len(data.y),
-            "test_rows": len(y),
-            "test_positives": int(y.sum()),
-            "features": data.X.shape[1],
-            "aucmax": {
-                **metrics.auc_interval(y, a)._asdict(),
-                "seconds": our_seconds,
-                "alpha": ours.alpha_,
-                "standardize": ours.standardize_,
-                "settings_tried": int(ours.auc_path_[0].size),
-            },
-            "logistic_regression": {
-                **metrics.auc_interval(y, b)._asdict(),
-                "seconds": their_seconds,
-                "C": theirs.C_,
-                "standardized": theirs.standardized_,
-                "settings_tried": theirs.n_settings_,
-            },
-            **test._asdict(),
-            "difference_low": low,
-            "difference_high": high,
-            "verdict": verdict(test.difference, test.p_value),
-        },
-    )
+    theirs = BalancedLogisticRegression(cv=FOLDS, random_state=seed)
+    scores, sides = {}, {}
+    for name, model in (("aucmax", ours), ("logistic regression", theirs)):
+        started = time.perf_counter()
+        model.fit(data.X, data.y)
+        seconds = time.perf_counter() - started
+        scores[name] = model.decision_function(data.X_test)
+        interval = metrics.auc_interval(data.y_test, scores[name])
+        sides[name.replace(" ", "_")] = {**interval._asdict(), "seconds": seconds}
+    sides["aucmax"] |= {
+        "alpha": ours.alpha_,
+        "standardize": ours.standardize_,
+        "settings_tried": int(ours.auc_path_[0].size),
+    }
+    sides["logistic_regression"] |= {
+        "C": theirs.C_,
+        "standardized": theirs.standardized_,
+        "settings_tried": theirs.n_settings_,
+    }
+    first, second = scores.values()
+    result = {
+        "data": data.name,
+        "training_rows": len(data.y),
+        "test_rows": len(data.y_test),
+        "test_positives": int(data.y_test.sum()),
+        "features": data.X.shape[1],
+        **sides,
+        **paired_test(data.y_test, first, second),
+    }
+    return ours.best_estimator_, scores, result
 
 
 # ---- 2: the distance to the optimum
@@ -247,44 +236,34 @@ class AllPairs:
         return (self.objective(coef) - self.optimum) / self.optimum
 
 
-def _gaps(
-    data: Data, seed: int
-) -> tuple[dict[str, Any], dict[str, tuple[list[float], list[float]]]]:
+def _gaps(data: Data, seed: int) -> tuple[dict[str, Any], Courses]:
     # J is the same wherever the rows are; SPAM is faster around the origin
     X = data.X - data.X.mean(axis=0)
     pairs = AllPairs(X, data.y, GAP_ALPHA, GAP_GAMMA)
+    courses: Courses = {}
 
-    def fit(solver: Any, callback: Callable[..., Any] | None = None) -> AUCClassifier:
-        model = AUCClassifier(
-            GAP_ALPHA,
-            standardize=GAP_GAMMA,
-            solver=solver,
-            tol=1e-10,
-            random_state=seed,
-            callback=callback,
-        )
-        return model.fit(X, data.y)
-
-    courses: dict[str, tuple[list[float], list[float]]] = {}
-
-    def course(name: str, solver: Any) -> AUCClassifier:
-        """Fit, and keep the gap after each pass over the rows."""
-        passes, seen = courses[name] = [], []
+    def fitted(name: str, solver: Any) -> float:
+        """Keep the gap after each pass over the rows; return the last."""
+        passes, gaps = courses[name] = [], []
 
         def record(at: Any) -> None:
             passes.append(at.passes)
-            seen.append(pairs.gap(at.coef))
+            gaps.append(pairs.gap(at.coef))
 
-        return fit(solver, record)
+        model = AUCClassifier(
+            GAP_ALPHA, standardize=GAP_GAMMA, solver=solver, tol=1e-10, random_state=seed,
+            callback=record,
+        )  # fmt: skip
+        return pairs.gap(model.fit(X, data.y).coef_[0])
 
     def after(name: str) -> dict[int, float]:
         """The gap after at most so many passes."""
         steps = list(zip(*courses[name], strict=True))
         return {n: [gap for passes, gap in steps if passes <= n][-1] for n in PASSES}
 
-    batch = {name: pairs.gap(course(name, solver).coef_[0]) for name, solver in BATCH.items()}
-    course("SPAM", SPAM(n_epochs=max(PASSES)))
-    course("VRSPAM", VRSPAM(n_stages=(max(PASSES) - 1) // 2))
+    batch = {name: fitted(name, solver) for name, solver in BATCH.items()}
+    fitted("SPAM", SPAM(n_epochs=max(PASSES)))
+    fitted("VRSPAM", VRSPAM(n_stages=(max(PASSES) - 1) // 2))
     return {
         "data": data.name,
         "pairs": pairs.n_pairs,
@@ -329,31 +308,29 @@ def _difference(a: AUCClassifier, b: AUCClassifier) -> float:
 
 
 def _page(report: dict[str, Any], seen: list[Seen]) -> Page:
-    names = [result["data"] for result in report["comparison"]]
+    compared = report["comparison"]
     data = [
         (
             "data",
             f"{result['data']} (scikit-learn): {result['training_rows']} training rows, "
             f"{result['test_rows']} test rows, {result['features']} features",
         )
-        for result in report["comparison"]
+        for result in compared
     ]
+    commands = "\n".join(f"  {command}" for command in NEXT)
+    took = f"seed {report['seed']}, {report['seconds']:.1f} seconds in all"
     return Page(
         "What is different about aucmax",
         "Real data that come with scikit-learn; every number was computed by this run.",
         [
-            _comparison(report["comparison"], seen),
+            _comparison(compared, seen),
             _distances(report["gaps"], seen),
-            _algebra(names, report["algebra"]),
-            Section(
-                "4  Next",
-                "\n".join(f"  {command}" for command in NEXT)
-                + f"\n\nseed {report['seed']}, {report['seconds']:.1f} seconds in all",
-            ),
+            _algebra(report["algebra"]),
+            Section("4  Next", f"{commands}\n\n{took}"),
         ],
         [
-            operating_points(f"{name}: {scorer}", shown.is_positive, score)
-            for name, shown in zip(names, seen, strict=True)
+            operating_points(f"{result['data']}: {scorer}", shown.is_positive, score)
+            for result, shown in zip(compared, seen, strict=True)
             for scorer, score in shown.scores.items()
         ],
         provenance(command_line(), data, report["seed"]),
@@ -368,20 +345,16 @@ def _comparison(compared: list[dict[str, Any]], seen: list[Seen]) -> Section:
         heads.append(len(rows))
         share = f"{result['test_positives']} of {result['test_rows']} rows positive"
         rows.append((result["data"], "", share, ""))
-        for side in ("aucmax", "logistic_regression"):
-            numbers = result[side]
-            interval = interval_text(numbers["low"], numbers["high"])
-            seconds = f"{numbers['seconds']:.2f}"
-            rows.append(
-                (f"  {side.replace('_', ' ')}", auc_text(numbers["auc"]), interval, seconds)
-            )
-        difference, interval = difference_text(
-            result["difference"], result["difference_low"], result["difference_high"]
-        )
+        areas = {}
+        for name in shown.scores:
+            side = result[name.replace(" ", "_")]
+            areas[name] = f"AUC {auc_text(side['auc'])}"
+            interval, seconds = interval_text(side["low"], side["high"]), f"{side['seconds']:.2f}"
+            rows.append((f"  {name}", auc_text(side["auc"]), interval, seconds))
         said = f"  {result['verdict']}, {p_words(result['p_value'])}"
-        rows.append((said, difference, interval, ""))
+        ends = (result["difference"], result["low"], result["high"])
+        rows.append((said, *difference_text(*ends), ""))
         scored = {name: [(shown.is_positive, score)] for name, score in shown.scores.items()}
-        areas = {name: f"AUC {auc_text(result[name.replace(' ', '_')]['auc'])}" for name in scored}
         figures += ranking_figures(scored, of=result["data"], details=(areas, {}))
     ours, theirs = (compared[0][s]["settings_tried"] for s in ("aucmax", "logistic_regression"))
     caption = (
@@ -389,10 +362,9 @@ def _comparison(compared: list[dict[str, Any]], seen: list[Seen]) -> Section:
         f"Seconds, on one thread: choosing among {ours} (logistic: {theirs}) settings by "
         f"{FOLDS} folds;\naucmax by AUCClassifierCV, with the square loss."
     )
+    title = "1  Test AUC beside tuned, class-balanced logistic regression"
     table = ResultTable(("", "AUC", "95 % interval", "seconds"), rows, caption, heads)
-    return Section(
-        "1  Test AUC beside tuned, class-balanced logistic regression", "", [table], figures
-    )
+    return Section(title, tables=[table], figures=figures)
 
 
 def _distances(gaps: list[dict[str, Any]], seen: list[Seen]) -> Section:
@@ -403,20 +375,13 @@ def _distances(gaps: list[dict[str, Any]], seen: list[Seen]) -> Section:
         (f"after {n} passes", *(gap_text(result[name][n]) for result in gaps for name in both))
         for n in PASSES
     ]
-    caption = (
-        f"J* from all pairs one by one and a linear solve; alpha {GAP_ALPHA}, standardize "
-        f"{GAP_GAMMA}."
-    )
+    head = ("", *(f"{name}\n{solver}" for name in names for solver in both))
+    setting = f"alpha {GAP_ALPHA}, standardize {GAP_GAMMA}"
+    caption = f"J* from all pairs one by one and a linear solve; {setting}."
     return Section(
         "2  Distance to the true optimum J*: (J − J*) / J*",
-        "",
-        [
-            ResultTable(("", *names), batch),
-            ResultTable(
-                ("", *(f"{name}\n{solver}" for name in names for solver in both)), passes, caption
-            ),
-        ],
-        [
+        tables=[ResultTable(("", *names), batch), ResultTable(head, passes, caption)],
+        figures=[
             convergence_figure(
                 shown.courses,
                 name=f"gap {result['data']}",
@@ -428,14 +393,15 @@ def _distances(gaps: list[dict[str, Any]], seen: list[Seen]) -> Section:
     )
 
 
-def _algebra(names: list[str], algebra: list[dict[str, Any]]) -> Section:
+def _algebra(algebra: list[dict[str, Any]]) -> Section:
     rows = [
         (f"{SHARDS} shards merged, against the pooled fit", "merge_difference"),
         (f"{FORGOTTEN} rows forgotten, against a refit", "forget_difference"),
         ("  how far these rows had moved the fit", "moved_by_forgetting"),
     ]
+    names = [result["data"] for result in algebra]
     table = ResultTable(
         ("largest relative difference of coefficients", *names),
         [(text, *(gap_text(result[key]) for result in algebra)) for text, key in rows],
     )
-    return Section("3  What logistic regression cannot do", "", [table])
+    return Section("3  What logistic regression cannot do", tables=[table])

@@ -14,22 +14,22 @@ from aucmax import metrics
 from aucmax.cli.common import (
     check_folder,
     check_html,
-    counted,
     few_positives,
     load_model,
+    paired_test,
     scores_of,
     show_page,
     working,
 )
 from aucmax.cli.errors import command_line
-from aucmax.cli.front import encoding_of, rows_for, two_labels_for
+from aucmax.cli.front import encoding_of, rows_described, rows_for, two_labels_for
 from aucmax.cli.options import Html, Json, Judging, Model, given_file
 from aucmax.report.curves import ranking_figures
 from aucmax.report.figures import check_image
 from aucmax.report.operating import operating_points
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
-from aucmax.report.text import auc_text, interval_text, verdict
+from aucmax.report.text import auc_text, interval_text
 
 __all__ = ["evaluate"]
 
@@ -103,6 +103,7 @@ def evaluate(
         table = rows_for(fitted, source, reading, labels="required")
         is_positive, label = two_labels_for(fitted, source, table, reading)
         few_positives(is_positive, "row")
+        encode = encoding_of(fitted)
         scores = {_title(model, other): scores_of(fitted, table.data)}
         if other is not None:
             second = load_model(other)
@@ -116,27 +117,26 @@ def evaluate(
             rows = rows_for(fitted, logistic, reading, labels="required")
             y, _ = two_labels_for(fitted, logistic, rows, reading)
             # text and missing values reach the rival as they reach the model
-            encode = encoding_of(fitted)
             rival = BalancedLogisticRegression(random_state=seed)
             rival.fit(encode(rows.data), y, rows.weight)
             scores["logistic regression"] = rival.decision_function(encode(table.data))
         now("measuring")
-        report = {"file": str(source), "positive": label, "weight": reading.weight}
+        report = {
+            "file": str(source),
+            "data": source.name,
+            "rows": len(is_positive),
+            "features": encode(table.data[:1]).shape[1],
+            "positives": int(is_positive.sum()),
+            "positive": label,
+            "weight": reading.weight,
+        }
         report |= _measured(is_positive, scores, k, fpr, confidence, table.weight)
-        page = _page(report)
+        page = _page(report, None if logistic is None else seed)
         if html is not None or plot is not None:
             page.sections.append(_curves(report, is_positive, scores, table.weight))
         if html is not None:
-            # as the fit saw them, each value of a text column one
-            width = encoding_of(fitted)(table.data[:1]).shape[1]
-            page = replace(
-                page,
-                points=[operating_points(name, is_positive, s) for name, s in scores.items()],
-                provenance=provenance(
-                    command_line(), [("data", _described(report, width))],
-                    None if logistic is None else seed,
-                ),
-            )  # fmt: skip
+            points = [operating_points(name, is_positive, score) for name, score in scores.items()]
+            page = replace(page, points=points)
         if plot is not None:
             now("drawing the curves")
             replace(page.sections[-1].figures[0], title=source.name).save(plot)
@@ -158,9 +158,8 @@ def _measured(
     weight: np.ndarray | None,
 ) -> dict[str, Any]:
     """Measure every scorer, and test the first against the others."""
-    n_positive = int(is_positive.sum())
     by = {"sample_weight": weight}
-    k = n_positive if k is None else k
+    k = int(is_positive.sum()) if k is None else k
     scorers = [
         {
             "name": name,
@@ -172,30 +171,22 @@ def _measured(
         for name, score in scores.items()
     ]
     (name, first), *rest = scores.items()
-    tests = []
-    for against, score in rest:
-        test = metrics.auc_test(is_positive, first, score, **by)
-        _, low, high = metrics.auc_difference(is_positive, first, score, confidence, **by)
-        said = verdict(test.difference, test.p_value)
-        ends = {"low": low, "high": high, "verdict": said}
-        tests.append({"model": name, "against": against, **test._asdict(), **ends})
-    return {
-        "rows": len(is_positive),
-        "positives": n_positive,
-        "confidence": confidence,
-        "k": k,
-        "fpr": fpr,
-        "scorers": scorers,
-        "tests": tests,
-    }
+    tests = [
+        {
+            "model": name,
+            "against": against,
+            **paired_test(is_positive, first, score, confidence, weight),
+        }
+        for against, score in rest
+    ]
+    return {"confidence": confidence, "k": k, "fpr": fpr, "scorers": scorers, "tests": tests}
 
 
 # ---- the page
 
 
-def _page(report: dict[str, Any]) -> Page:
-    percent, share = f"{100 * report['confidence']:g} %", report["positives"] / report["rows"]
-    scorers = report["scorers"]
+def _page(report: dict[str, Any], seed: int | None) -> Page:
+    percent, scorers = f"{100 * report['confidence']:g} %", report["scorers"]
     measures: dict[str, Callable[[dict[str, Any]], str]] = {
         "AUC": lambda s: auc_text(s["auc"]),
         f"{percent} interval": lambda s: interval_text(s["low"], s["high"]),
@@ -215,21 +206,13 @@ def _page(report: dict[str, Any]) -> Page:
         caption = "DeLong's paired test on the same rows; a tie unless p < 0.05."
         head = f"{scorers[0]['name']} against"
         tables.append(ResultTable.differences(head, tests, f"{percent} interval", caption))
-    name, weighted = Path(report["file"]).name, report["weight"]
+    described = rows_described(report)
     return Page(
-        f"How well {scorers[0]['name']} ranks {name}",
-        f"{counted(report['rows'], 'row')}, {report['positives']:,} of them positive "
-        f"({100 * share:.3g} %; label {report['positive']})"
-        + (f", weighted by {weighted}" if weighted else ""),
+        f"How well {scorers[0]['name']} ranks {report['data']}",
+        described,
         [Section("Results", tables=tables)],
+        provenance=provenance(command_line(), [("data", described)], seed),
         data=report,
-    )
-
-
-def _described(report: dict[str, Any], n_features: int) -> str:
-    return (
-        f"{Path(report['file']).name}: {counted(report['rows'], 'row')}, "
-        f"{counted(n_features, 'feature')}"
     )
 
 

@@ -152,7 +152,7 @@ def rows_described(facts: dict[str, Any]) -> str:
         Those of `LabelledRows.facts`, or a report that holds them.
     """
     share = facts["positives"] / facts["rows"]
-    rarer = ", the rarer" if facts["positive_is"] == "rarer" else ""
+    rarer = ", the rarer" if facts.get("positive_is") == "rarer" else ""
     weighted = f", weighted by {facts['weight']}" if facts["weight"] else ""
     return (
         f"{facts['data']}: {counted(facts['rows'], 'row')}, "
