@@ -118,7 +118,7 @@ def cv(
     parts = rows.folds(folds, seed)
     model = AUCClassifierCV(
         **settings, cv=parts, n_jobs=jobs, tol=tol, max_iter=max_iter, verbose=not as_json,
-        callback=reached.append, positive=rows.positive_label,
+        callback=reached.append, positive=rows.classes.positive_label,
     )  # fmt: skip
     started = time.perf_counter()
     try:

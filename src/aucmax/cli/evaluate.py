@@ -22,7 +22,8 @@ from aucmax.cli.common import (
     working,
 )
 from aucmax.cli.errors import command_line
-from aucmax.cli.front import encoding_of, rows_described, rows_for, two_labels_for
+from aucmax.cli.front import encoding_of, rows_described, rows_for
+from aucmax.cli.labels import positives_for
 from aucmax.cli.options import Html, Json, Judging, Model, given_file
 from aucmax.report.curves import ranking_figures
 from aucmax.report.figures import check_image
@@ -101,7 +102,7 @@ def evaluate(
         fitted = load_model(model)
         # read per model: each finds its own features, by name
         table = rows_for(fitted, source, reading, labels="required")
-        is_positive, label = two_labels_for(fitted, source, table, reading)
+        is_positive, label = positives_for(fitted, source, table, reading)
         few_positives(is_positive, "row")
         encode = encoding_of(fitted)
         scores = {_title(model, other): scores_of(fitted, table.data)}
@@ -115,7 +116,7 @@ def evaluate(
 
             now(f"tuning logistic regression on {logistic.name}")
             rows = rows_for(fitted, logistic, reading, labels="required")
-            y, _ = two_labels_for(fitted, logistic, rows, reading)
+            y, _ = positives_for(fitted, logistic, rows, reading)
             # text and missing values reach the rival as they reach the model
             rival = BalancedLogisticRegression(random_state=seed)
             rival.fit(encode(rows.data), y, rows.weight)

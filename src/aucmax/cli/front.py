@@ -6,11 +6,12 @@ every column a number. `rows_for` opens one for a model, which knows its columns
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.preprocessing import Normalizer
 from sklearn.utils import Bunch
 
 from aucmax import datasets
@@ -18,9 +19,11 @@ from aucmax.basics.checks import LARGEST
 from aucmax.cli.common import counted, working
 from aucmax.cli.errors import tell
 from aucmax.cli.inputs import inputs_of
-from aucmax.cli.options import FLAGS, Judging, Learning, Reading, Scale, given_file
+from aucmax.cli.labels import Classes, check_weights, classes_of
+from aucmax.cli.options import Learning, Reading, Scale, given_file
 from aucmax.datasets.bunch import Labels, frame
-from aucmax.datasets.obstacles import Obstacle, TableError
+from aucmax.datasets.obstacles import TableError
+from aucmax.estimators.encoder import TableEncoder
 from aucmax.estimators.folds import Folding, Pairs
 from aucmax.report.curves import Scored
 
@@ -30,10 +33,8 @@ __all__ = [
     "labelled_rows",
     "rows_described",
     "rows_for",
-    "two_labels_for",
 ]
 
-_MANY_LABELS = 20  # of which one may be meant to be positive
 _MANY_CATEGORIES = 1000  # of one column, that are worth a word
 
 
@@ -45,13 +46,9 @@ class LabelledRows:
     ----------
     source : Bunch
         What was read.
-    y : Labels, shape (n,)
-        Two labels, named by their column.
-    negative, positive : label
-        What the classes are called in the file.
-    rarer : bool
-        Whether the positive label was chosen as the rarer of the two.
-    weight_name : str, optional
+    classes : Classes
+        Their labels.
+    weight_name : str or None
         The column of the rows' weights.
     steps : list of (str, transformer)
         Fitted: what turns the columns into the numbers of ``X``.
@@ -60,13 +57,10 @@ class LabelledRows:
     """
 
     source: Bunch
-    y: Labels
-    negative: Any
-    positive: Any
-    rarer: bool = False
-    weight_name: str | None = None
-    steps: list[tuple[str, Any]] = field(default_factory=list)
-    X: Any = None
+    classes: Classes
+    weight_name: str | None
+    steps: list[tuple[str, Any]]
+    X: Any
 
     @property
     def name(self) -> str:
@@ -84,14 +78,14 @@ class LabelledRows:
         return Folding(self.source.groups, self.source.time)
 
     @property
-    def positive_label(self) -> Any:
-        """The positive label as ``y`` has it."""
-        return self.positive if self.positive in self.y else str(self.positive)
+    def y(self) -> Labels:
+        """Two labels, named by their column, shape (n,)."""
+        return self.classes.y
 
     @property
     def is_positive(self) -> np.ndarray:
         """Which rows are positive, shape (n,)."""
-        return np.asarray(self.y == self.positive_label)
+        return self.classes.is_positive
 
     @property
     def rarest(self) -> int:
@@ -136,9 +130,9 @@ class LabelledRows:
             "features": int(self.X.shape[1]),
             "columns": int(self.source.data.shape[1]),
             "positives": int(self.is_positive.sum()),
-            "positive": self.positive,
-            "positive_is": "rarer" if self.rarer else None,
-            "negative": self.negative,
+            "positive": self.classes.positive,
+            "positive_is": "rarer" if self.classes.rarer else None,
+            "negative": self.classes.negative,
             "weight": self.weight_name,
         }
 
@@ -188,15 +182,9 @@ def labelled_rows(data: str, reading: Learning, quiet: bool = False) -> Labelled
         raise ValueError("--groups and --time part the rows in different ways; give one of them.")
     with working(f"reading {given_file(data).name}", quiet):
         source = _opened(data, reading)
-        try:
-            y, negative, positive, rarer = _two_labels(source, reading)
-        except TableError as error:
-            error.obstacles[0].hint += " (or take halves of the labels with --binarize even-odd)"
-            raise
-        rows = LabelledRows(source, y, negative, positive, rarer, reading.weight)
-        _check_weights(rows.weight, rows.is_positive, data)
-        steps, X = _steps(source, reading)
-        return replace(rows, steps=steps, X=X)
+        classes = classes_of(source, reading)
+        check_weights(source.weight, classes.is_positive, data)
+        return LabelledRows(source, classes, reading.weight, *_steps(source, reading))
 
 
 def _opened(data: Any, reading: Reading, **more: Any) -> Bunch:
@@ -209,9 +197,8 @@ def _opened(data: Any, reading: Reading, **more: Any) -> Bunch:
             if not path.suffix and len(path.parts) == 1:
                 raise ValueError(f"{data}: there is no such file, and {error}") from None
         else:
-            given = [flag for flag in reading.given() if flag != FLAGS["positive"]]
-            if given:
-                raise ValueError(f"{given[0]} is for files; {data} is a data set known by name.")
+            for flag in reading.given():
+                raise ValueError(f"{flag} is for files; {data} is a data set known by name.")
             return datasets.load(str(data))
     try:
         return datasets.read(path, **{**reading.arguments(), **more})
@@ -226,7 +213,7 @@ def _with_labels(error: TableError, reading: Learning) -> TableError:
     if error.found is None or error.found.target is None:
         return error
     try:
-        _two_labels(error.found, reading)
+        classes_of(error.found, reading)
     except TableError as other:
         remedy = {**(error.remedy or {}), **(other.remedy or {})}
         return TableError(error.path, [*error.obstacles, *other.obstacles], remedy, error.found)
@@ -235,81 +222,11 @@ def _with_labels(error: TableError, reading: Learning) -> TableError:
     return error
 
 
-def _two_labels(source: Bunch, reading: Judging) -> tuple[Labels, Any, Any, bool]:
-    """Two labels, the negative and the positive one, and whether it is so as the rarer.
-
-    Of more than two labels one is against the rest, which is called "not" that one. Without
-    ``--positive`` the larger of two numbers is positive, and the rarer of two words.
-    """
-    if reading.binarize is not None:
-        return _halves(source, reading.binarize)
-    y, positive = np.asarray(source.target), reading.positive
-    path = source.files[0] if len(source.files) == 1 else source.name
-    found, counts = np.unique(y, return_counts=True)
-    labels = found.tolist()
-    listed = ", ".join(map(str, labels[:5])) + (", …" if len(labels) > 5 else "")
-    if len(labels) < 2:
-        raise ValueError(
-            f"{path}: all rows have the label {listed}; ranking needs rows of two classes."
-        )
-    if positive is None and len(labels) > 2:
-        what = f"{len(labels):,} different labels ({listed})"
-        hint = "name the one to rank first with --positive LABEL, against all others"
-        few = len(labels) <= _MANY_LABELS
-        some = {"positive": str(labels[int(np.argmin(counts))])} if few else None
-        raise TableError(path, [Obstacle("labels", what, hint, remedy=some)], some)
-    rarer = positive is None and y.dtype.kind not in "iufb"
-    if positive is None:
-        # of two that are equally frequent the larger
-        label = labels[int(counts[1] <= counts[0]) if rarer else 1]
-    else:
-        try:
-            label = datasets.find_label(y, positive)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
-    others = [other for other in labels if other != label]
-    negative = others[0] if len(others) == 1 else f"not {label}"
-    if len(others) > 1:
-        y = np.where(y == label, str(label), negative)
-    rarer = rarer and bool(counts[0] != counts[1])
-    return Labels(y, source.target_name), negative, label, rarer
-
-
-def _halves(source: Bunch, binarize: str) -> tuple[Labels, str, str, bool]:
-    """Two groups of labels, as --binarize says it."""
-    word, _, seed = binarize.partition(":")
-    named: dict[str, tuple[Any, str, str]] = {
-        "even-odd": (binarize, "odd", "even"),
-        "first-half": (binarize, "second half", "first half"),
-    }
-    if word == "random-halves" and seed.isdigit():
-        named[binarize] = ((word, int(seed)), "other half", "random half")
-    if binarize not in named:
-        raise ValueError(
-            f"--binarize {binarize}: must be even-odd, first-half or random-halves:SEED; for one "
-            "label against the rest use --positive LABEL."
-        )
-    how, negative, positive = named[binarize]
-    y = np.where(datasets.binarize(source.target, how) > 0, positive, negative)
-    return Labels(y, source.target_name), negative, positive, False
-
-
-def _check_weights(weight: np.ndarray | None, is_positive: np.ndarray, data: Any) -> None:
-    """Raise ValueError where all rows of a class weigh nothing."""
-    if weight is None:
-        return
-    for rows, kind in ((is_positive, "positive"), (~is_positive, "negative")):
-        if not weight[rows].any():
-            raise ValueError(f"{data}: all {kind} rows have the weight 0.")
-
-
 def _steps(source: Bunch, reading: Learning) -> tuple[list[tuple[str, Any]], Any]:
     """Fit the transformers that a model needs in front, and apply them."""
     steps: list[tuple[str, Any]] = []
     X, names = source.data, source.feature_names
     if reading.impute or source.text or source.dates:
-        from aucmax.estimators.encoder import TableEncoder
-
         for name in source.text:
             if name not in (reading.category or ()):
                 _tell_of_many(X[:, source.feature_names.index(name)], name)
@@ -319,8 +236,6 @@ def _steps(source: Bunch, reading: Learning) -> tuple[list[tuple[str, Any]], Any
         steps.append(("columns", encoder))
     _check_sizes(X, names, source.name)
     if reading.scale is not Scale.none:
-        from sklearn.preprocessing import Normalizer
-
         norm = Normalizer().fit(X if steps else frame(source))
         X = datasets.scale(X, reading.scale.value)
         steps.append(("unit_norm", norm))
@@ -388,53 +303,6 @@ def rows_for(model: Any, data: Any, reading: Reading, *, labels: str) -> Bunch:
     return rows
 
 
-def two_labels_for(model: Any, data: Any, rows: Bunch, reading: Judging) -> tuple[np.ndarray, Any]:
-    """Tell which rows are positive for a model, and the label that says so in the file.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    data : path or str
-        What the rows are called in messages.
-    rows : Bunch
-        What `rows_for` gives, with labels.
-    reading : Judging
-        What the options say.
-
-    Raises
-    ------
-    ValueError
-        The labels are not those of the model, or all rows of a class weigh nothing.
-    """
-    negative, positive = np.asarray(model.classes_).tolist()
-    y = np.asarray(rows.target)
-    if reading.binarize is not None:
-        y = np.asarray(_halves(rows, reading.binarize)[0])
-    labels = np.unique(y).tolist()
-    try:
-        wanted = positive if reading.positive is None else reading.positive
-        label = datasets.find_label(y, wanted)
-    except ValueError as error:
-        raise ValueError(f"{data}: {error}; choose the positive one with --positive.") from None
-    others = [other for other in labels if other != label]
-    if not others:
-        raise ValueError(
-            f"{data}: all rows have the label {label}; an AUC needs rows of two classes."
-        )
-    if reading.positive is not None and label == negative:
-        tell("warning", f"the model ranks {positive} first, and is now measured for {label}")
-    rest = negative == f"not {positive}"
-    if reading.positive is None and not rest and others != [negative]:
-        strange = next(other for other in others if other != negative)
-        raise ValueError(
-            f"{data}: the label {strange} is none of the model's ({negative} and {positive}); "
-            "say which label is positive with --positive LABEL."
-        )
-    _check_weights(rows.weight, y == label, data)
-    return y == label, label
-
-
 def encoding_of(model: Any) -> Any:
     """Return what turns the rows that a model takes into numbers, for another model to learn from.
 
@@ -443,10 +311,6 @@ def encoding_of(model: Any) -> Any:
     model : estimator
         Fitted; of its steps only those are wanted that encode columns, or scale rows to unit norm.
     """
-    from sklearn.preprocessing import Normalizer
-
-    from aucmax.estimators.encoder import TableEncoder
-
     first = model[0] if hasattr(model, "steps") else None
     if isinstance(first, (TableEncoder, Normalizer)) or inputs_of(model).frame:
         return model[:-1].transform

@@ -105,7 +105,7 @@ def train(
     fixed = AUCClassifier(**given, **common, random_state=seed)
     rows = labelled_rows(data, reading, as_json)
     facts, X, y = rows.facts(), rows.named(), rows.y
-    common["positive"] = rows.positive_label
+    common["positive"] = rows.classes.positive_label
     few_positives(rows.is_positive, "row")
     folds = rows.folding.most(min(FOLDS, rows.rarest))
     started = time.perf_counter()
