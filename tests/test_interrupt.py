@@ -1,5 +1,7 @@
 """The progress bar on a terminal, and what Ctrl-C leaves, with real terminals and signals."""
 
+import _thread
+import ctypes
 import json
 import os
 import queue
@@ -7,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -16,6 +19,7 @@ import pytest
 
 from aucmax import AUCClassifier, save
 from aucmax.cli import main
+from aucmax.cli.errors import repeated_interrupt
 from aucmax.files import models as persist
 from processes import Child
 
@@ -97,6 +101,16 @@ class Command:
         return code, self.out, kept.split("\r\n")[:-1]
 
 
+def piped(*words, prepare=lambda: None):
+    """Run a command in a child without a terminal; return its exit code, stdout and stderr."""
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        ends = os.dup(out.fileno()), os.dup(err.fileno())
+        code = Child(words, *ends, prepare).wait(SECONDS)
+        for end in ends:
+            os.close(end)
+        return code, *(file.seek(0) or file.read() for file in (out, err))
+
+
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory):
     """A file on which nothing is done at once."""
@@ -125,11 +139,11 @@ def test_the_bar_says_what_runs_and_how_far_it_is(rows):
 
 
 def test_no_bar_but_on_a_terminal(rows):
-    command = [sys.executable, "-m", "aucmax", "cv", rows, "--losses", "square"]
-    done = subprocess.run([*map(str, command), "--alphas", "0.1,1"], capture_output=True)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert b"\x1b" not in done.stdout
-    assert b"folds" in done.stdout
+    words = ("cv", rows, "--losses", "square", "--alphas", "0.1,1")
+    code, out, err = piped(*words)
+    assert (code, err) == (0, "")
+    assert "\x1b" not in out
+    assert "folds" in out
 
 
 def test_compare_gives_the_splits_that_are_done(rows, tmp_path):
@@ -211,25 +225,23 @@ def test_scores_on_the_screen_come_after_the_bar(rows, model):
 
 
 def test_an_interrupt_that_python_ignores_comes_again():
-    code = """
-import ctypes, sys, time, _thread
-from aucmax.cli.errors import (repeated_interrupt)
-sys.unraisablehook = repeated_interrupt(sys.unraisablehook)
+    def lost():
+        sys.unraisablehook = repeated_interrupt(lambda _: None)
 
-@ctypes.CFUNCTYPE(None)
-def called_from_c():
-    _thread.interrupt_main()
-    time.sleep(0)
+        @ctypes.CFUNCTYPE(None)
+        def called_from_c():
+            _thread.interrupt_main()
+            time.sleep(0)
 
-try:
-    called_from_c()
-    print("lost")
-    time.sleep(60)
-except KeyboardInterrupt:
-    print("and found")
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("lost\nand found\n", "")
+        try:
+            called_from_c()
+            print("lost")
+            time.sleep(SECONDS / 2)
+        except KeyboardInterrupt:
+            print("and found")
+        raise SystemExit(0)
+
+    assert piped(prepare=lost) == (0, "lost\nand found\n", "")
 
 
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -306,8 +318,8 @@ def test_an_interrupt_that_is_ignored_stays_so(monkeypatch, capsys):
 
 @pytest.mark.data
 def test_reproduce_keeps_what_is_done(tmp_path):
-    command = Command("reproduce", "opauc-iterations", "--data", "diabetes,fourclass", "--runs", 50,
-                      "--jobs", 2, "-o", tmp_path, fresh=True)  # fmt: skip
+    command = Command("reproduce", "opauc-iterations", "--data", "diabetes,fourclass", "--quick",
+                      "--runs", 50, "--jobs", 2, "-o", tmp_path)  # fmt: skip
     code, _, kept = command.wait_for(r"\b[1-9]\d* of \d+").interrupt().end()
     assert code == 130
     ran = int(re.search(r"(\d+) jobs? done by this run and kept in ", kept[-1])[1])
