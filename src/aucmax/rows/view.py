@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numba import njit, types
-from numba.extending import overload
+from numba.extending import overload, register_jitable
 
 __all__ = [
     "CSR",
     "Rows",
     "as_rows",
     "compiled",
+    "inlined",
     "n_features",
     "n_rows",
     "n_stored",
@@ -64,6 +65,11 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
         index.save = save
     return dispatcher
+
+
+def inlined(helper: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a helper part of the kernels that call it: a call costs as much as a short row."""
+    return register_jitable(error_model="numpy", **_INLINE)(helper)
 
 
 @lru_cache(maxsize=1)

@@ -1,20 +1,20 @@
 """COMID: composite objective mirror descent, for the hinge loss.
 
-    w ← prox_{ηΩ}(w − η g),    g = −y x where y w·x < 1, else 0,
+    w ← prox_{ηΩ}(w − η g),    g = −y x where y w·x < 1, else 0
 
-the penalty kept whole and the loss linearised: soft(w − ηg, ηα) for l1, (w − ηg)/(1 + ηα) for l2.
+linearises the loss and keeps the penalty whole: soft(w − ηg, ηα) for l1, (w − ηg)/(1 + ηα) for l2.
 """
 
-from typing import Any
-
 import numpy as np
+from numpy.random import RandomState
 
 from aucmax.basics.checks import number
-from aucmax.objective.penalties import ElasticNet, soft
-from aucmax.rows import compiled, row_add, row_dot, row_entry, row_size
-from aucmax.solvers.stochastic.hinge import HingeSolver, last_below, thresholded_sums
+from aucmax.objective.penalties import ElasticNet
+from aucmax.rows import compiled, row_dot, row_entry, row_size
+from aucmax.solvers.stochastic.core import State
+from aucmax.solvers.stochastic.hinge import HingeSolver, Missed, left, missed_sum
 from aucmax.solvers.stochastic.samples import Batch
-from aucmax.solvers.stochastic.scaled import FOLD, fold, times, unscaled
+from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled_add, times, unscaled
 
 __all__ = ["COMID"]
 
@@ -22,34 +22,22 @@ _FIRST = 10.0  # the automatic C, times the mean of ‖x‖²
 
 
 class COMID(HingeSolver):
-    """Composite objective mirror descent: one gradient step on a row, then the penalty's prox.
+    """Composite objective mirror descent: a gradient step on one row, then the penalty's prox.
 
     Parameters
     ----------
     step_size : float or "auto"
         C of η_t = C/√t. "auto" is 10/(mean of ‖x‖²), and no step moves the margin of its own row
-        by more than 1; an epoch of a fit that ends above F(0) is undone and repeated with a
-        quarter of the step. With ``schedule="strong"`` it is left at "auto" and means nothing more:
-        the steps are as published.
-    n_epochs : int
-        Passes over the rows.
-    order : {"shuffle", "cyclic", "random"}
-        Rows shuffled each epoch, in file order, or drawn with replacement as published.
-    average : bool
-        Return the mean of all iterates; else the last.
+        by more than 1. With ``schedule="strong"`` leave it at "auto".
+    n_epochs, order, average, tol
+        Those of every learner: see `StochasticSolver`. As published, ``order="random"``.
     schedule : {"sqrt", "strong"}
         η_t = C/√t, or for l2 alone 1/(αt), which is the paper's 1/(2λt).
-    tol : float, optional
-        Optimality to stop at, measured after each epoch; None never does.
 
     Notes
     -----
-    A step touches only the row's stored entries. For l2, w is kept as a scale times a vector. For
-    l1, the thresholds that a coordinate has missed since it was last met add up:
+    With l1 the thresholds that a coordinate has missed since it was last met add up, as
     soft(soft(w, a), b) = soft(w, a + b).
-
-    Sample weights multiply the gradient. ``partial_fit`` takes the steps of ``fit``: any division
-    of the rows gives one cyclic pass, where the step is given.
 
     References
     ----------
@@ -97,35 +85,29 @@ class COMID(HingeSolver):
     def automatic(self) -> bool:
         return self.schedule != "strong" and self.step_size == "auto"
 
-    def step(
-        self, state: dict[str, Any], batch: Batch, penalty: ElasticNet, rng: np.random.RandomState
-    ) -> None:
+    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
         self.check_penalty(penalty)
         v, u, k = state["v"], state["u"], state["k"][0]
         eta = self._step_sizes(state, batch, penalty.l2)
         rows, average = (batch.X, batch.order, batch.sign, batch.weight, eta), bool(self.average)
         if penalty.shrinks:
             _l2_steps(*rows, penalty.l2, average, v, u, k)
-            return
-        unscaled(state)
-        A = np.concatenate([[0.0], np.cumsum(eta * penalty.l1)])
-        B, met, gone = np.cumsum(A), np.zeros(len(v), dtype=np.int64), np.zeros(len(v))
-        _l1_steps(*rows, A, B, average, v, u, met, gone)
-        if average:
-            u -= np.sign(v) * thresholded_sums(np.abs(v), met, A, B)
-        v[:] = soft(v, A[-1] - gone)
+        else:
+            unscaled(state)
+            missed = Missed.of(eta * penalty.l1, len(v))
+            _l1_steps(*rows, average, v, u, *missed)
+            missed.catch_up(v, u, average)
         k["steps"] += len(eta)
 
-    def _step_sizes(self, state: dict[str, Any], batch: Batch, alpha: float) -> np.ndarray:
+    def _step_sizes(self, state: State, batch: Batch, alpha: float) -> np.ndarray:
         """Return η_t for the steps of a batch."""
         t = times(state, batch)
         if self.schedule == "strong":
             return 1.0 / (alpha * t)
         if self.step_size != "auto":
             return self.step_size / np.sqrt(t)
-        scale = batch.mean_norm2()
-        eta = _FIRST / (state["slower"] * np.where(scale > 0.0, scale, 1.0) * np.sqrt(t))
-        own = (batch.weight * batch.norm2)[batch.order]
+        eta = _FIRST / (state["slower"] * batch.mean_norm2() * np.sqrt(t))
+        own = batch.weighted_norm2[batch.order]
         return np.minimum(eta, np.divide(1.0, own, out=np.full(len(own), np.inf), where=own > 0.0))
 
 
@@ -137,40 +119,30 @@ def _l2_steps(X, order, sign, weight, eta, alpha, average, v, u, k):
         i = order[t]
         if sign[i] * c * row_dot(X, i, v) < 1.0:
             # w ← (w + η y x)/(1 + ηα)
-            h = eta[t] * weight[i] * sign[i] / c
-            row_add(X, i, h, v)
-            if average:
-                row_add(X, i, h * S, u)
+            scaled_add(X, i, eta[t] * weight[i] * sign[i] / c, S, average, v, u)
         c /= 1.0 + eta[t] * alpha
         S += c
         if c < FOLD:
             fold(c, S, v, u)
             c, S = 1.0, 0.0
     k["scale"], k["sum"] = c, S
-    k["steps"] += len(order)
 
 
 @compiled
-def _l1_steps(X, order, sign, weight, eta, A, B, average, w, u, met, gone):
-    # w_j is that of after met_j steps, but for its thresholds since: A_t − gone_j by step t, with
-    # gone_j = A_{met_j}. Only a step along the row makes it anew.
+def _l1_steps(X, order, sign, weight, eta, average, w, u, A, B, met, gone):
+    # w_j misses thresholds until a step along a row that has it
     for t in range(len(order)):
         i, m = order[t], 0.0
         for k in range(row_size(X, i)):
             j, x = row_entry(X, i, k)
-            missed = A[t] - gone[j]
-            m += x * (max(w[j] - missed, 0.0) + min(w[j] + missed, 0.0))
+            m += x * left(w[j], A[t] - gone[j])
         if sign[i] * m < 1.0:
             # w ← soft(w + η y x, ηα)
             h = eta[t] * weight[i] * sign[i]
             for k in range(row_size(X, i)):
                 j, x = row_entry(X, i, k)
-                size, a, last, missed = abs(w[j]), met[j], t, A[t] - gone[j]
-                if average and size > 0.0 and a < t:
-                    level = size + gone[j]
-                    if level <= A[t]:  # it reached 0 on the way
-                        last = last_below(level, a, t, A)
-                    u[j] -= np.sign(w[j]) * ((last - a) * level - (B[last] - B[a]))
-                w[j] = max(w[j] - missed, 0.0) + min(w[j] + missed, 0.0) + h * x
+                if average and w[j] != 0.0 and met[j] < t:
+                    u[j] -= missed_sum(w[j], met[j], gone[j], t, A, B)
+                w[j] = left(w[j], A[t] - gone[j]) + h * x
                 met[j] = t
                 gone[j] = A[t]

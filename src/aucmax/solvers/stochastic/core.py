@@ -1,15 +1,16 @@
 """What the stochastic learners share: epochs, streams, restarts, averages.
 
 A learner is three verbs on one state, a dict of arrays that can be saved: `begin` makes it, `step`
-takes a pass of steps over a batch of rows, in one compiled kernel, and `current` reads the
-solution. `fit` is epochs of what `partial_fit` does once; the state goes on from one to the other.
+takes the steps over a batch of rows in one compiled kernel, and `current` reads the solution. `fit`
+is epochs of what `partial_fit` does once; the state goes on from one to the other.
 """
 
 import copy
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.random import RandomState
 
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
@@ -19,25 +20,49 @@ from aucmax.solvers.base import Result, Run, Solver, lacking
 from aucmax.solvers.stochastic.samples import Batch, Classes, Sampler
 from aucmax.solvers.stochastic.scaled import solution
 
-__all__ = ["StochasticSolver"]
+__all__ = ["Epoch", "State", "StochasticSolver"]
 
+State = dict[str, Any]
 _RETRIES = 8  # times the automatic step may be quartered
+
+
+class Epoch(NamedTuple):
+    """The solution after an epoch, ``passes`` over the data so far, the state, J(w) if known.
+
+    The state, ``state``, changes in place; ``coef`` (d,) and ``value`` do not.
+    """
+
+    coef: np.ndarray
+    passes: float
+    state: State
+    value: float | None = None
 
 
 class StochasticSolver(Solver):
     """Base of the solvers that take one step per row.
 
-    Subclasses hold ``n_epochs`` (or their own name for it), ``order`` and, where they have them,
-    ``average`` and ``tol`` among their settings. Where the setting named by ``step_setting`` is
-    "auto", epochs of a fit that end above J(0) are undone and repeated with a quarter of the step.
+    If the step is automatic, epochs of a fit that end above J(0) are undone and repeated with a
+    quarter of the step. Sample weights multiply the gradient of their row. ``partial_fit`` takes
+    the steps of ``fit``: with a given step, a stream in any pieces is one pass in file order.
+
+    Parameters
+    ----------
+    n_epochs : int
+        Passes over the rows.
+    order : {"shuffle", "cyclic", "random"}
+        Shuffle the rows each epoch, take them in file order, or draw them with replacement.
+    average : bool
+        Return the mean of all iterates; else the last.
+    tol : float, optional
+        Optimality to stop at, measured after each epoch; None never does.
     """
 
-    # how far above J(0), as a share of it, the end may lie before that is called divergence
+    # the share of J(0) by which J may end above J(0) before that is called divergence
     slack: ClassVar[float] = 1e-3
-    # which setting to lower, or to raise, when it diverges
+    # which setting holds the step, and whether to lower or to raise it after divergence
     step_setting: ClassVar[str] = "step_size"
     step_remedy: ClassVar[str] = "lower"
-    # whether it sums the rows of each class, as an intercept needs
+    # whether the base sums the rows of each class, as an intercept needs
     sums_rows: ClassVar[bool] = True
     # parts of the state that are drawn once and kept when a fit begins again
     drawn: ClassVar[tuple[str, ...]] = ()
@@ -50,27 +75,19 @@ class StochasticSolver(Solver):
 
     # ---- what a learner gives ----------------------------------------------------------------
 
-    def begin(self, d: int, penalty: ElasticNet) -> dict[str, Any]:
-        """Return the state before the first row, checking the settings."""
+    def begin(self, d: int, penalty: ElasticNet) -> State:
+        """Check the settings; return the state before the first row."""
         raise NotImplementedError
 
-    def step(
-        self,
-        state: dict[str, Any],
-        batch: Batch,
-        penalty: ElasticNet,
-        rng: np.random.RandomState,
-    ) -> None:
+    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
         """Take the steps of a batch, in place; ``state["slower"]`` divides an automatic step."""
         raise NotImplementedError
 
-    def current(self, state: dict[str, Any]) -> np.ndarray:
-        """Return the solution the state stands for, shape (d,)."""
+    def current(self, state: State) -> np.ndarray:
+        """Return the solution that the state stands for, shape (d,)."""
         return solution(state, getattr(self, "average", False))
 
-    def place(
-        self, state: dict[str, Any], start: np.ndarray, penalty: ElasticNet, batch: Batch
-    ) -> None:
+    def place(self, state: State, start: np.ndarray, penalty: ElasticNet, batch: Batch) -> None:
         """Put a fresh state at ``start``, before the steps of a batch."""
         state["v"][:] = start
 
@@ -80,7 +97,7 @@ class StochasticSolver(Solver):
 
     @property
     def automatic(self) -> bool:
-        """Whether the step is this library's own, to be shortened where it is too long."""
+        """Whether this library chooses the step, and shortens it if it is too long."""
         return bool(getattr(self, self.step_setting) == "auto")
 
     # ---- fit: epochs -------------------------------------------------------------------------
@@ -88,24 +105,23 @@ class StochasticSolver(Solver):
     def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
         tol = 0.0 if self.tol is None else self.settled(run).tol
         w = np.zeros(objective.problem.n_features) if start is None else start
-        count, message, state = 0, None, None
-        for new, passes, then in self.epochs(objective, start, run):
-            count += 1
-            state = then
-            if not np.all(np.isfinite(new)):
+        count, message, state, value = 0, None, None, None
+        for epoch in self.epochs(objective, start, run):
+            count, state = count + 1, epoch.state
+            if not np.all(np.isfinite(epoch.coef)):
                 message = self._diverged(f"its weights were not finite after epoch {count}")
                 break
-            w = new
-            if run.monitor(w, passes) or (tol > 0.0 and run.monitor.measure(w) <= tol):
+            w, value = epoch.coef, epoch.value
+            if run.monitor(w, epoch.passes) or (tol > 0.0 and run.monitor.measure(w) <= tol):
                 break
-        if message is None and not objective.value(w) <= (1 + self.slack) * objective.at_zero:
-            message = self._diverged("the objective at the end is above its value at w = 0")
+        if message is None:
+            value = objective.value(w) if value is None else value
+            if not value <= (1 + self.slack) * objective.at_zero:
+                message = self._diverged("the objective at the end is above its value at w = 0")
         return Result(w, max(count, 1), message, state=state)
 
-    def epochs(
-        self, objective: Objective, start: np.ndarray | None, run: Run
-    ) -> Iterator[tuple[np.ndarray, float, dict[str, Any]]]:
-        """Yield (solution, passes, state) after every epoch; the state changes in place."""
+    def epochs(self, objective: Objective, start: np.ndarray | None, run: Run) -> Iterator[Epoch]:
+        """Yield the solution after every epoch."""
         most = min(number(self.n_epochs, "n_epochs", low=1, whole=True), run.max_iter)
         problem, penalty = objective.problem, objective.penalty
         batch = Batch.whole(problem, problem.n_features * self.sums_rows)
@@ -115,10 +131,11 @@ class StochasticSolver(Solver):
         while epoch < most:
             self.step(state, batch.ordered(sampler.take(problem.n_samples)), penalty, run.rng)
             epoch, passes = epoch + 1, passes + 1.0
-            w = self.current(state).copy()
-            # a look costs a pass over the data: after 1, 2, 4, 8, … epochs and the last
+            w, value = self.current(state).copy(), None
+            # J costs a pass over the data: ask after 1, 2, 4, 8, … epochs and the last
             if self.automatic and (epoch & (epoch - 1) == 0 or epoch == most):
-                if objective.value(w) <= objective.at_zero:
+                value = objective.value(w)
+                if value <= objective.at_zero:
                     sound, since = copy.deepcopy(state), epoch
                 elif slower < 4.0**_RETRIES:
                     epoch, slower = since, 4.0 * slower
@@ -128,11 +145,11 @@ class StochasticSolver(Solver):
                     state["slower"][0] = slower
                     continue
                 else:
-                    state, epoch = sound, most
+                    state, epoch, value = sound, most, None
                     w = self.current(state).copy()
             if not np.all(np.isfinite(w)):  # a stream goes on from where it was finite
                 state = self.fresh(batch, penalty, last, state, slower)
-            yield w, passes, state
+            yield Epoch(w, passes, state, value)
             last = w
 
     def fresh(
@@ -140,10 +157,10 @@ class StochasticSolver(Solver):
         batch: Batch,
         penalty: ElasticNet,
         start: np.ndarray | None,
-        old: dict[str, Any],
+        old: State,
         slower: float = 1.0,
-    ) -> dict[str, Any]:
-        """Return the state before the first step of a fit; ``old`` is what it began with before."""
+    ) -> State:
+        """Return the state before the first step of a fit; ``old`` is that of a former try."""
         state = self.blank(batch.n_features, penalty) | batch.after._asdict()
         state |= {name: old[name] for name in self.drawn if name in old}
         state["slower"][0] = slower
@@ -151,7 +168,7 @@ class StochasticSolver(Solver):
             self.place(state, start, penalty, batch)
         return state
 
-    def blank(self, d: int, penalty: ElasticNet) -> dict[str, Any]:
+    def blank(self, d: int, penalty: ElasticNet) -> State:
         """Return the state before the first row, with what the base keeps of the classes."""
         classes = Classes(np.zeros(2), np.zeros((2, d * self.sums_rows)), np.zeros(2))
         return classes._asdict() | {"slower": np.ones(1)} | self.begin(d, penalty)
@@ -167,12 +184,12 @@ class StochasticSolver(Solver):
 
     def take(
         self,
-        state: dict[str, Any],
+        state: State,
         X: Rows,
         sign: np.ndarray,
         weight: np.ndarray,
         penalty: ElasticNet,
-        rng: np.random.RandomState,
+        rng: RandomState,
     ) -> None:
         """Take one pass of steps over new rows, in place."""
         order = Sampler(n_rows(X), self.order, rng).take(self.steps_for(n_rows(X)))
@@ -181,7 +198,7 @@ class StochasticSolver(Solver):
         self.step(state, batch, penalty, rng)
         state.update(batch.after._asdict())
 
-    def check_steps(self, state: dict[str, Any], d: int, penalty: ElasticNet) -> None:
+    def check_steps(self, state: State, d: int, penalty: ElasticNet) -> None:
         """Raise ValueError unless steps that `begin` began can go on from this state.
 
         Kernels do not look at the bounds of arrays.

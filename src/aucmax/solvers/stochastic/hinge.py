@@ -2,25 +2,25 @@
 
     F(w) = mean over rows of max(0, 1 − y w·x) + α [ (1−ρ)/2 ‖w‖₂² + ρ ‖w‖₁ ],    ρ = 0 or 1,
 
-without a bias. The papers write λ‖w‖₂², so that their λ is α/2 for l2, and α for l1.
+without a bias. The papers write λ‖w‖₂² for l2, so that their λ is α/2, and λ‖w‖₁ for l1.
 
-No step touches more than the row's stored entries. With l2 that is a scale in front of a vector;
-with l1 the other coordinates only move towards zero, by amounts that do not depend on them, and
-catch up when they are next met (`last_below`).
+A step touches only the stored entries of its row. With l2 the other coordinates are multiplied by
+a number, and so w is a scale times a vector. With l1 they move towards 0 by a threshold that is the
+same for all, and catch up when they are next met (`Missed`).
 """
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from aucmax.objective import Objective
-from aucmax.objective.penalties import ElasticNet
-from aucmax.rows import compiled
+from aucmax.objective.penalties import ElasticNet, soft
+from aucmax.rows import compiled, inlined
 from aucmax.solvers.base import lacking
-from aucmax.solvers.stochastic.core import StochasticSolver
+from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.scaled import scaled
 
-__all__ = ["HingeSolver", "last_below", "thresholded_sums"]
+__all__ = ["HingeSolver", "Missed", "left", "missed_sum"]
 
 
 class HingeSolver(StochasticSolver):
@@ -37,7 +37,7 @@ class HingeSolver(StochasticSolver):
             return "takes l1_ratio=0 or 1 only"
         return reason
 
-    def begin(self, d: int, penalty: ElasticNet) -> dict[str, Any]:
+    def begin(self, d: int, penalty: ElasticNet) -> State:
         self.check_penalty(penalty)
         return scaled(d)
 
@@ -45,21 +45,52 @@ class HingeSolver(StochasticSolver):
         """Raise for a penalty, or settings, that the solver cannot do with."""
 
 
-# ---- thresholds that are caught up with ---------------------------------------------------
-#
-# After step s the thresholds sum to A_s, and B_s is the sum of the A up to there. A coordinate of
-# absolute value u after step a, met no more, is max(u + A_a − A_s, 0) after step s.
+class Missed(NamedTuple):
+    """Thresholds that coordinates have missed since they were last met.
+
+    The thresholds of steps 1, …, s sum to A_s, and A_0, …, A_s to B_s. Coordinate j was last met
+    by step met_j, and gone_j = A_{met_j}: if its absolute value was u then, it is
+    max(u + gone_j − A_s, 0) after step s.
+    """
+
+    A: np.ndarray
+    B: np.ndarray
+    met: np.ndarray
+    gone: np.ndarray
+
+    @classmethod
+    def of(cls, thresholds: np.ndarray, d: int) -> "Missed":
+        """Return that of d coordinates before the first step."""
+        A = np.concatenate([[0.0], np.cumsum(thresholds)])
+        return cls(A, np.cumsum(A), np.zeros(d, dtype=np.int64), np.zeros(d))
+
+    def catch_up(self, w: np.ndarray, u: np.ndarray, average: bool) -> None:
+        """Bring w, and with ``average`` u, to after the last step."""
+        A, B, a, gone = self
+        if average:
+            level = np.abs(w) + gone
+            last = np.clip(np.searchsorted(A, level) - 1, a, len(A) - 1)
+            u -= np.sign(w) * ((last - a) * level - (B[last] - B[a]))
+        w[:] = soft(w, A[-1] - gone)
 
 
-def thresholded_sums(u: np.ndarray, a: np.ndarray, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Return Σ max(u + A_a − A_s, 0) over s = a+1, … to the end of A, for each coordinate."""
-    level = u + A[a]
-    last = np.clip(np.searchsorted(A, level) - 1, a, len(A) - 1)
-    return (last - a) * level - (B[last] - B[a])
+@inlined
+def left(w, missed):
+    """Return soft(w, missed)."""
+    return max(w - missed, 0.0) + min(w + missed, 0.0)
+
+
+@inlined
+def missed_sum(w, a, gone, t, A, B):
+    """Return the sum of the coordinate over steps a+1, …, t, of w after step a."""
+    level, last = abs(w) + gone, t
+    if level <= A[t]:  # it reached 0 on the way
+        last = _last_below(level, a, t, A)
+    return np.sign(w) * ((last - a) * level - (B[last] - B[a]))
 
 
 @compiled
-def last_below(level, a, t, A):
+def _last_below(level, a, t, A):
     """Return the largest s in a, …, t with A_s < level, where A_a < level ≤ A_t."""
     while t - a > 1:
         middle = (a + t) // 2

@@ -6,14 +6,14 @@ heap tells which ones a step brings to 0: their entries of μ± are what a(w) an
 
 import numpy as np
 
-from aucmax.rows import compiled, row_dot, row_entry, row_size
+from aucmax.rows import compiled, inlined, row_dot, row_entry, row_size
 from aucmax.solvers.stochastic.expiry import heap_move, heap_pop, heap_push, heap_remove
 from aucmax.solvers.stochastic.scaled import FOLD
 
 __all__ = ["lazy_steps", "pairs", "slope"]
 
 
-@compiled
+@inlined
 def slope(q, wx, a, b, pos, neg):
     """Return G's multiple of x, for w·x, a = w·Σ₊x, b = w·Σ₋x and class weights."""
     p = pos / (pos + neg)
@@ -22,7 +22,7 @@ def slope(q, wx, a, b, pos, neg):
     return 2.0 * p * (wx - a / pos + 1.0)
 
 
-@compiled
+@inlined
 def pairs(pos, neg):
     """Return 2p(1−p), which takes J's penalty to the paper's scale."""
     p = pos / (pos + neg)

@@ -15,9 +15,10 @@ in the gradient update all pairs are taken at the same w,
     w ← w + ½ C_t Σ_i 1[y w·(x_t − x_i) ≤ 1] y (x_t − x_i).
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.random import RandomState
 
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
@@ -25,7 +26,7 @@ from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import ElasticNet
 from aucmax.rows import compiled, n_rows, products, row_add, row_dot
 from aucmax.solvers.base import lacking
-from aucmax.solvers.stochastic.core import StochasticSolver
+from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.samples import Batch
 from aucmax.solvers.stochastic.scaled import numbers
 from aucmax.statistics.reservoir import in_front, kept_rows, slots, whole
@@ -51,32 +52,25 @@ class OAM(StochasticSolver):
         C, the same at every step. "auto" is c/(κ √t max(|B|, N)) at step t, so that the steps
         become shorter like 1/√t; κ is the mean squared distance of the rows met so far to those
         of the other class met before them, and c is 32, but 16 for the gradient update, which
-        does not stop at a pair's margin. Quartered where an epoch of a fit ends above J(0).
+        does not stop at a pair's margin.
     buffer_size : int
         Rows kept of each class.
-    n_epochs : int
-        Passes over the rows; N and the reservoirs go on from one to the next.
-    order : {"shuffle", "cyclic", "random"}
-        Rows shuffled each epoch, in file order, or drawn with replacement.
-    average : bool
-        Return the mean of all iterates; else the last, as published.
-    tol : float, optional
-        Optimality to stop at, measured after each epoch; None never does.
+    n_epochs, order, average, tol
+        Those of every learner: see `StochasticSolver`. N and the reservoirs go on from one epoch to
+        the next. As published, the last iterate is returned.
 
     Notes
     -----
-    A step costs two or three products with each row of the reservoir, and touches the non-zeros
-    of these rows only. Sparse rows are kept sparse.
+    A step costs two or three products with each row of the reservoir, and touches the stored
+    entries of these rows only.
 
     With sample weights a pair's C_t is multiplied by the weights of both rows; N counts rows.
 
-    On rows that hold no signal the last iterate may lie a little above J(0) after several epochs:
-    only 10 % above counts as divergence.
+    On rows without signal the last iterate may lie a little above J(0) after several epochs: only
+    10 % above counts as divergence.
 
-    The estimator's ``alpha`` and ``l1_ratio`` stay at their defaults, and its ``loss`` is "square"
-    (the default) or "hinge"; none of them enters.
-
-    ``partial_fit`` takes the steps of ``fit``: any division of the rows gives one cyclic pass.
+    Leave the estimator's ``alpha`` and ``l1_ratio`` at their defaults, and its ``loss`` at "square"
+    or "hinge": none of them enters.
 
     References
     ----------
@@ -112,7 +106,7 @@ class OAM(StochasticSolver):
     def own_objective(self, objective: Objective) -> Objective:
         return Objective(objective.problem, LOSSES["hinge"], ElasticNet(0.0, 0.0))
 
-    def begin(self, d: int, penalty: ElasticNet) -> dict[str, Any]:
+    def begin(self, d: int, penalty: ElasticNet) -> State:
         number(self.buffer_size, "buffer_size", low=1, whole=True)
         return {
             "met": np.zeros(2),
@@ -127,14 +121,10 @@ class OAM(StochasticSolver):
             "k": numbers("kappa", "steps"),
         }
 
-    def place(
-        self, state: dict[str, Any], start: np.ndarray, penalty: ElasticNet, batch: Batch
-    ) -> None:
+    def place(self, state: State, start: np.ndarray, penalty: ElasticNet, batch: Batch) -> None:
         state["w"][:] = start
 
-    def step(
-        self, state: dict[str, Any], batch: Batch, penalty: ElasticNet, rng: np.random.RandomState
-    ) -> None:
+    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
         if self.update not in _UPDATES:
             raise ValueError(f"update must be 'sequential' or 'gradient'; got {self.update!r}.")
         # the reservoirs' rows and then the new ones are one matrix; the reservoirs are row numbers
@@ -164,16 +154,16 @@ class OAM(StochasticSolver):
         where = np.concatenate([buffer[0, : filled[0]], buffer[1, : filled[1]]])
         state["kept"], state["kept_weight"] = kept_rows(X, where), unit * weight[where]
 
-    def _filled(self, state: dict[str, Any]) -> np.ndarray:
+    def _filled(self, state: State) -> np.ndarray:
         """Return how many rows of each class are in the reservoirs."""
         return np.minimum(state["met"], float(self.buffer_size)).astype(np.int64)
 
-    def current(self, state: dict[str, Any]) -> np.ndarray:
+    def current(self, state: State) -> np.ndarray:
         if self.average and state["k"][0]["steps"] > 0.0:
             return state["w"] - state["u"] / state["k"][0]["steps"]
         return state["w"]
 
-    def check_steps(self, state: dict[str, Any], d: int, penalty: ElasticNet) -> None:
+    def check_steps(self, state: State, d: int, penalty: ElasticNet) -> None:
         super().check_steps(state, d, penalty)
         if not whole(state["kept"], len(state["kept_weight"]), d):
             raise ValueError("the rows that OAM keeps do not fit together.")

@@ -9,10 +9,11 @@ the paper's Equations (4) and (5). Its λ is J's α. For many features S is kept
 random sketch (OPAUCr), or in a space of fewer dimensions (OPAUCf, OPAUCrp, OPAUCpca).
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numba import njit
+from numpy.random import RandomState
 
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
@@ -20,7 +21,7 @@ from aucmax.objective.penalties import ElasticNet
 from aucmax.rows import compiled, row_add, take_rows
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic import gaussian_sketch
-from aucmax.solvers.stochastic.core import StochasticSolver
+from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.samples import Batch
 from aucmax.solvers.stochastic.scaled import numbers
 from aucmax.statistics.projections import (
@@ -136,7 +137,7 @@ class OPAUC(StochasticSolver):
     def unfit(self, objective: Objective) -> str | None:
         return lacking(objective, loss=("quadratic",), differentiable=True, data=("rows",))
 
-    def begin(self, d: int, penalty: ElasticNet) -> dict[str, Any]:
+    def begin(self, d: int, penalty: ElasticNet) -> State:
         self._check(d)
         k = self._rank(d)
         if self.covariance == "gaussian":
@@ -152,17 +153,13 @@ class OPAUC(StochasticSolver):
             "trace": np.zeros(2),
         }
 
-    def place(
-        self, state: dict[str, Any], start: np.ndarray, penalty: ElasticNet, batch: Batch
-    ) -> None:
+    def place(self, state: State, start: np.ndarray, penalty: ElasticNet, batch: Batch) -> None:
         if self.covariance in _REDUCED:
             state["start"] = start  # until there are coordinates for it
         else:
             state["w"][:] = start
 
-    def step(
-        self, state: dict[str, Any], batch: Batch, penalty: ElasticNet, rng: np.random.RandomState
-    ) -> None:
+    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
         self._same_settings(state, batch.n_features)
         self._draw_basis(state, batch, rng)
         eta = 0.0  # automatic
@@ -184,7 +181,7 @@ class OPAUC(StochasticSolver):
             moments = (state["scatter"], state["trace"], state["T"], state["mean"])
             _steps(*rows, *settings, *moments, state["w"], state["sum"], state["k"][0])
 
-    def current(self, state: dict[str, Any]) -> np.ndarray:
+    def current(self, state: State) -> np.ndarray:
         if self.covariance == "gaussian":
             return gaussian_sketch.solution(state, self.average)
         w, d = state["w"], state["total"].shape[1]
@@ -196,7 +193,7 @@ class OPAUC(StochasticSolver):
 
     # ---- the covariance and its settings -----------------------------------------------------
 
-    def _draw_basis(self, state: dict[str, Any], batch: Batch, rng: np.random.RandomState) -> None:
+    def _draw_basis(self, state: State, batch: Batch, rng: RandomState) -> None:
         """Draw the coordinates in which the steps are taken, where they are not all features."""
         if self.covariance not in _REDUCED or "basis" in state:
             return
@@ -256,7 +253,7 @@ class OPAUC(StochasticSolver):
                 f"{instead}"
             )
 
-    def _same_settings(self, state: dict[str, Any], d: int) -> None:
+    def _same_settings(self, state: State, d: int) -> None:
         """Raise where a stream was begun with other settings of the covariance."""
         self._check(d)
         tau, begun = self._rank(d), state["k"][0]["steps"] > 0.0

@@ -6,18 +6,18 @@ and then, if asked, the projection of w onto the ball of radius 1/√α, in whic
 F(w) = mean hinge + (α/2)‖w‖² lies. The papers' λ is α, or α/2 where the penalty is λ‖w‖².
 """
 
-from typing import Any
-
 import numpy as np
+from numpy.random import RandomState
 
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet
-from aucmax.rows import compiled, row_add, row_dot
+from aucmax.rows import compiled, row_dot
 from aucmax.solvers.base import lacking
+from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.hinge import HingeSolver
 from aucmax.solvers.stochastic.samples import Batch
-from aucmax.solvers.stochastic.scaled import FOLD, fold, times
+from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled_add, squared, times
 
 __all__ = ["Pegasos"]
 
@@ -25,32 +25,23 @@ __all__ = ["Pegasos"]
 class Pegasos(HingeSolver):
     """Stochastic sub-gradient steps of size 1/(αt) on the l2-regularised hinge loss.
 
+    It needs ``alpha`` > 0 and ``l1_ratio=0``.
+
     Parameters
     ----------
-    n_epochs : int
-        Passes over the rows.
-    order : {"shuffle", "cyclic", "random"}
-        Rows shuffled each epoch, in file order, or drawn with replacement as published.
-    average : bool
-        Return the mean of all iterates; else the last.
+    n_epochs, order, average, tol
+        Those of every learner: see `StochasticSolver`. As published, ``order="random"``.
     project : bool
         Keep w in the ball ‖w‖ ≤ 1/√α.
     t0 : float or "auto"
-        η_t = 1/(α(t + t0)). "auto" is 0, as published; an epoch of a fit that ends above F(0), as
-        the first steps, of length ‖x‖/α, may bring about where α is small and the rows are few, is
-        undone and repeated with (mean of ‖x‖²)/α, with which the first step is
-        1/(mean of ‖x‖²), and with four times that while it must.
-    tol : float, optional
-        Optimality to stop at, measured after each epoch; None never does.
+        η_t = 1/(α(t + t0)). "auto" is 0, as published: the first steps, of length ‖x‖/α, forget the
+        start, and with a small α and few rows a fit may end above F(0). It then begins again
+        with (mean of ‖x‖²)/α, so that the first step is 1/(mean of ‖x‖²), and with four times
+        that while it must.
 
     Notes
     -----
-    A step touches only the row's stored entries: w is kept as a scale times a vector, its norm as
-    one number, and the average by one more sparse vector.
-
-    Takes l2 alone (``l1_ratio=0``) and ``alpha`` > 0. Sample weights multiply the gradient. With
-    t0 = 0 the first step forgets where it started. ``partial_fit`` takes the steps of ``fit``: any
-    division of the rows gives one cyclic pass with the same t0.
+    ‖w‖ is carried along as one number.
 
     References
     ----------
@@ -89,9 +80,7 @@ class Pegasos(HingeSolver):
         if not penalty.l2 > 0.0:
             raise ValueError("Pegasos has steps 1/(αt) and needs alpha > 0.")
 
-    def step(
-        self, state: dict[str, Any], batch: Batch, penalty: ElasticNet, rng: np.random.RandomState
-    ) -> None:
+    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
         self.check_penalty(penalty)
         alpha, k = penalty.l2, state["k"][0]
         t = times(state, batch)
@@ -106,10 +95,8 @@ class Pegasos(HingeSolver):
 
 @compiled
 def _steps(X, order, sign, weight, norm2, times, alpha, R, average, v, u, k):
-    # w = c v,  Σ w = S v − u;  vv = ‖v‖² is carried along, and made anew with the fold
-    c, S, vv = k["scale"], k["sum"], 0.0
-    for j in range(len(v)):
-        vv += v[j] * v[j]
+    # w = c v,  Σ w = S v − u,  vv = ‖v‖²
+    c, S, vv = k["scale"], k["sum"], squared(v)
     for t in range(len(order)):
         i = order[t]
         vx = row_dot(X, i, v)
@@ -118,16 +105,12 @@ def _steps(X, order, sign, weight, norm2, times, alpha, R, average, v, u, k):
         c *= 1.0 - 1.0 / times[t]
         if c < FOLD:
             fold(c, S, v, u)
-            vx, c, S, vv = c * vx, 1.0, 0.0, 0.0
-            for j in range(len(v)):
-                vv += v[j] * v[j]
+            vx, c, S, vv = c * vx, 1.0, 0.0, squared(v)
         if short:
             # w ← w + η y x
             h = weight[i] * sign[i] / (alpha * times[t] * c)
-            row_add(X, i, h, v)
+            scaled_add(X, i, h, S, average, v, u)
             vv += h * (2.0 * vx + h * norm2[i])
-            if average:
-                row_add(X, i, h * S, u)
         if c * c * vv > R * R:
             c = R / np.sqrt(vv)
         S += c

@@ -10,12 +10,15 @@ which is −(√t/γ) soft(ḡ, α) for l1 and −ḡ/(α + γ/√t) for l2.
 from typing import Any
 
 import numpy as np
+from numpy.random import RandomState
 
 from aucmax.basics.checks import number
 from aucmax.objective.penalties import ElasticNet, soft
 from aucmax.rows import compiled, row_entry, row_size
-from aucmax.solvers.stochastic.hinge import HingeSolver
+from aucmax.solvers.stochastic.core import State
+from aucmax.solvers.stochastic.hinge import HingeSolver, left
 from aucmax.solvers.stochastic.samples import Batch
+from aucmax.solvers.stochastic.scaled import times
 
 __all__ = ["RDA"]
 
@@ -28,27 +31,15 @@ class RDA(HingeSolver):
     Parameters
     ----------
     gamma : float or "auto"
-        γ of β_t = γ√t, the strength of ½‖w‖² after t steps. "auto" is a tenth of the mean
-        of ‖x‖². An epoch of a fit that ends above F(0) is undone and repeated with four times
-        that.
-    n_epochs : int
-        Passes over the rows.
-    order : {"shuffle", "cyclic", "random"}
-        Rows shuffled each epoch, in file order, or drawn with replacement as published.
-    average : bool
-        Return the mean of all iterates; else the last, which with l1 is sparse: the threshold on
-        the mean gradient is the whole α, not η_t α as in a proximal step.
-    tol : float, optional
-        Optimality to stop at, measured after each epoch; None never does.
+        γ of β_t = γ√t, the strength of ½‖w‖² after t steps. "auto" is a tenth of the mean of ‖x‖².
+    n_epochs, order, average, tol
+        Those of every learner: see `StochasticSolver`. As published, ``order="random"``.
 
     Notes
     -----
-    A step touches only the row's stored entries: with G the sum of the gradients,
-    w_j = −soft(G_j, tα)/β_t for l1 and −G_j/(tα + β_t) for l2, functions of G_j and t.
-
-    ``warm_start`` takes for G what would have led to the start in one step. Sample weights
-    multiply the gradient. ``partial_fit`` takes the steps of ``fit``: any division of the rows
-    gives one cyclic pass, where γ is given.
+    With G the sum of the gradients, w_j = −soft(G_j, tα)/β_t for l1 and −G_j/(tα + β_t) for l2.
+    With l1 the last iterate is sparse: the threshold on the mean gradient is the whole α, not η_t α
+    as in a proximal step. ``warm_start`` begins with the G that leads to the start in one step.
 
     References
     ----------
@@ -79,34 +70,24 @@ class RDA(HingeSolver):
         if self.gamma != "auto":
             number(self.gamma, "gamma", open_low=True)
 
-    def begin(self, d: int, penalty: ElasticNet) -> dict[str, Any]:
+    def begin(self, d: int, penalty: ElasticNet) -> State:
         # the sum of the gradients, and β_t + tα
         return super().begin(d, penalty) | {"G": np.zeros(d), "beta": np.zeros(1)}
 
-    def place(
-        self, state: dict[str, Any], start: np.ndarray, penalty: ElasticNet, batch: Batch
-    ) -> None:
+    def place(self, state: State, start: np.ndarray, penalty: ElasticNet, batch: Batch) -> None:
         scale = batch.after.square.sum() / batch.after.mass.sum()
-        beta = self._betas(state, np.ones(1), np.array([scale]), penalty.l2)
+        beta = self._betas(state, np.ones(1), scale if scale > 0.0 else 1.0, penalty.l2)
         state["G"][:] = -(beta * start + penalty.l1 * np.sign(start))
         state["v"][:], state["beta"][:] = start, beta
 
-    def _betas(
-        self, state: dict[str, Any], t: np.ndarray, scale: np.ndarray, alpha: float
-    ) -> np.ndarray:
-        """Return β_t + tα for the steps numbered t."""
-        if self.gamma == "auto":
-            gamma = _FIRST * state["slower"] * np.where(scale > 0.0, scale, 1.0)
-        else:
-            gamma = np.full(len(t), float(self.gamma))
+    def _betas(self, state: State, t: np.ndarray, scale: Any, alpha: float) -> np.ndarray:
+        """Return β_t + tα for the steps numbered t; ``scale`` is the mean of ‖x‖² by then."""
+        gamma = _FIRST * state["slower"] * scale if self.gamma == "auto" else float(self.gamma)
         return gamma * np.sqrt(t) + alpha * t
 
-    def step(
-        self, state: dict[str, Any], batch: Batch, penalty: ElasticNet, rng: np.random.RandomState
-    ) -> None:
+    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
         self.check_penalty(penalty)
-        G, u, first = state["G"], state["u"], float(state["k"][0]["steps"])
-        t = first + np.arange(1.0, len(batch.order) + 1.0)
+        G, u, first, t = state["G"], state["u"], float(state["k"][0]["steps"]), times(state, batch)
         beta = self._betas(state, t, batch.mean_norm2(), penalty.l2)
         before = state["beta"] if first > 0.0 else beta[:1]
         beta = np.maximum.accumulate(np.concatenate([before, beta]))
@@ -140,7 +121,7 @@ def _steps(X, order, sign, weight, beta, P, Q, first, alpha, average, G, u, met)
         i, m, threshold = order[t], 0.0, alpha * max(first + t, 1.0)
         for k in range(row_size(X, i)):
             j, x = row_entry(X, i, k)
-            m -= x * (max(G[j] - threshold, 0.0) + min(G[j] + threshold, 0.0))
+            m -= x * left(G[j], threshold)
         if sign[i] * m < beta[t]:
             h = weight[i] * sign[i]
             for k in range(row_size(X, i)):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import RandomState
 
 from aucmax.objective.problem import Problem
 from aucmax.rows import Rows, n_features, products, take_rows
@@ -15,9 +16,10 @@ ORDERS = ("shuffle", "cyclic", "random")
 
 
 class Classes(NamedTuple):
-    """Of each class, the positive one first: weight (2,), Σ weight · x (2, d), Σ weight ‖x‖² (2,).
+    """Sums over each class, the positive one first: of weight, of weight · x, of weight · ‖x‖².
 
-    ``total`` is (2, 0) where a learner has no use for it.
+    ``mass`` (2,), ``total`` (2, d) or, for a learner that has no use for it, (2, 0), and
+    ``square`` (2,).
     """
 
     mass: np.ndarray
@@ -25,7 +27,7 @@ class Classes(NamedTuple):
     square: np.ndarray
 
     def joined(self, X: Rows, sign: np.ndarray, weight: np.ndarray, norm2: np.ndarray) -> "Classes":
-        """Return those of these rows and the ones before."""
+        """Return the sums with these rows added."""
         parts = [np.where(sign > 0, weight, 0.0), np.where(sign > 0, 0.0, weight)]
         total = self.total
         if total.shape[1]:
@@ -38,21 +40,21 @@ class Classes(NamedTuple):
 
 
 class Batch:
-    """Rows that take a step each, in an order.
+    """Rows, and the order of the steps over them.
 
     Parameters
     ----------
     X : ndarray or CSR, shape (n, d)
     sign, weight : ndarray, shape (n,)
-        ±1, and what multiplies a row's gradient.
+        ±1, and the factor of a row's gradient.
     order : ndarray
-        The rows' positions, step by step.
+        The position of the row of each step.
     before : Classes
         Of the rows met before; None where the classes are known from the start.
     after : Classes
-        Of all rows met in the end.
+        With these rows.
     unit : float
-        A row counts in the classes with so many times its weight.
+        A row adds ``unit`` times its weight to the classes.
     """
 
     def __init__(
@@ -75,7 +77,7 @@ class Batch:
 
     @classmethod
     def whole(cls, problem: Problem, d: int) -> "Batch":
-        """Return a whole training set, whose classes are known; d features are summed."""
+        """Return a whole training set, its classes known; d is the width of ``total``."""
         ((X, sign, weight),) = problem.batches()
         nothing = Classes(*np.zeros((3, 2, 0)))
         out = cls(X, sign, weight, np.arange(0), None, nothing, problem.unit)
@@ -93,7 +95,7 @@ class Batch:
         return out
 
     def _once(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return what does not depend on the order, made once for all orders of these rows."""
+        """Return what is the same for all orders of these rows, made only once."""
         if name not in self._made:
             self._made[name] = make()
         return self._made[name]
@@ -104,8 +106,13 @@ class Batch:
         return self._once("norm2", lambda: products.row_norms2(self.X))
 
     @property
+    def weighted_norm2(self) -> np.ndarray:
+        """weight · ‖x‖² of each row, shape (n,)."""
+        return self._once("weighted norm2", lambda: self.weight * self.norm2)
+
+    @property
     def dots(self) -> np.ndarray:
-        """The rows' products with both class sums, shape (n, 2)."""
+        """The rows' products with the sum of each class, shape (n, 2)."""
 
         def make() -> np.ndarray:
             return np.column_stack([products.scores(self.X, total) for total in self.after.total])
@@ -126,7 +133,7 @@ class Batch:
             along = self.dots[np.arange(len(other)), other] / mass[other]
             away2 = np.maximum(self.norm2 - 2.0 * along + mean2[other], 0.0)
             curvature = 2.0 * np.where(positive, 1.0 - p, p) * np.sqrt(self.norm2 * away2)
-            return float(np.max(self.weight * curvature)), float(np.max(self.weight * self.norm2))
+            return float(np.max(self.weight * curvature)), float(np.max(self.weighted_norm2))
 
         return self._once("smoothness", make)
 
@@ -137,18 +144,16 @@ class Batch:
 
     @property
     def p(self) -> float:
-        """The share of positives in the end."""
+        """The share of positives, with these rows."""
         return float(self.after.mass[0] / self.after.mass.sum())
 
-    def by_step(self, name: str, each: np.ndarray | None = None) -> np.ndarray:
-        """Return ``mass`` or ``square`` of both classes at each step, the row included: (steps, 2).
-
-        ``each`` (n,) is what a row adds to it.
-        """
+    def by_step(self, name: str) -> np.ndarray:
+        """Return ``mass`` or ``square`` of the classes by each step, shape (steps, 2)."""
         if self.before is None:
             known, steps = getattr(self.after, name), len(self.order)
             return self._once(f"{name} by {steps} steps", lambda: np.tile(known, (steps, 1)))
-        return self.running(getattr(self.before, name), self.weight if each is None else each)
+        added = self.weight if name == "mass" else self.weighted_norm2
+        return self.running(getattr(self.before, name), added)
 
     def running(self, first: np.ndarray, each: np.ndarray) -> np.ndarray:
         """Return sums over the rows of each class, (2,) before the first step: (steps, 2)."""
@@ -156,16 +161,26 @@ class Batch:
         added = np.column_stack([np.where(positive, added, 0.0), np.where(positive, 0.0, added)])
         return first + np.cumsum(added, axis=0)
 
-    def mean_norm2(self) -> np.ndarray:
-        """Return the mean of ‖x‖² at each step, over the rows met by then, shape (steps,)."""
-        if self.before is None:
-            mean, steps = self.after.square.sum() / self.after.mass.sum(), len(self.order)
-            return self._once(f"mean by {steps} steps", lambda: np.full(steps, mean))
-        square = self.by_step("square", self.weight * self.norm2).sum(axis=1)
-        return square / self.by_step("mass").sum(axis=1)
+    def mean_norm2(self, balanced: bool = False) -> np.ndarray:
+        """Return the mean of ‖x‖² over the rows met by each step, 1 where it is 0: (steps,).
+
+        ``balanced`` gives both classes half of the weight.
+        """
+
+        def make() -> np.ndarray:
+            square, mass = self.by_step("square"), self.by_step("mass")
+            if balanced:
+                mean = 0.5 * (square[:, 0] / mass[:, 0] + square[:, 1] / mass[:, 1])
+            else:
+                mean = square.sum(axis=1) / mass.sum(axis=1)
+            return np.where(mean > 0.0, mean, 1.0)
+
+        if self.before is not None:
+            return make()
+        return self._once(f"mean ({balanced}) by {len(self.order)} steps", make)
 
     def both_met(self) -> "Batch":
-        """Return the steps from that on before which, or with which, both classes were met."""
+        """Return the steps from the first one by which both classes were met."""
         if self.before is None or self.before.mass.min() > 0.0:
             return self
         met = self.by_step("mass").min(axis=1) > 0.0
@@ -177,7 +192,7 @@ class Batch:
 
 
 class Sampler:
-    """Gives the rows' order: each epoch shuffled, as they are, or with replacement.
+    """Draws the order of the rows: shuffled each epoch, as they are, or with replacement.
 
     Parameters
     ----------
@@ -187,14 +202,14 @@ class Sampler:
     rng : RandomState
     """
 
-    def __init__(self, n: int, order: str, rng: np.random.RandomState) -> None:
+    def __init__(self, n: int, order: str, rng: RandomState) -> None:
         if order not in ORDERS:
             raise ValueError(f"order must be one of {', '.join(ORDERS)}; got {order!r}.")
         self.n, self.order, self.rng = n, order, rng
         self._left = np.empty(0, dtype=np.int64)
 
     def take(self, count: int) -> np.ndarray:
-        """Return the next ``count`` positions; an epoch goes on where the last take ended."""
+        """Return the next ``count`` positions, going on where the last call ended."""
         if self.order == "random":
             return self.rng.randint(0, self.n, size=count).astype(np.int64)
         while len(self._left) < count:

@@ -1,18 +1,27 @@
-"""w = scale · v: the vector of a learner whose penalty multiplies all of w by a number.
+"""w = scale · v, so that an l2 penalty, which multiplies all of w, changes one number only.
 
-A step of an l2 penalty is then one multiplication of the scale, and touches no entry. The sum of
-the iterates is kept as sum · v − u, since Σ_t c_t v_t = S_T v_T − Σ_t S_{t−1}(v_t − v_{t−1}), S
-being the sum of the scales c: a kernel that adds h x to v adds S h x to u.
+The sum of the iterates is kept as sum · v − u. With c the scale and S its sum over the steps,
+Σ_t c_t v_t = S_T v_T − Σ_t S_{t−1}(v_t − v_{t−1}): what is added to v is added S times to u.
 """
 
 from typing import Any
 
 import numpy as np
 
-from aucmax.rows import compiled
+from aucmax.rows import compiled, inlined, row_add
 from aucmax.solvers.stochastic.samples import Batch
 
-__all__ = ["FOLD", "fold", "numbers", "scaled", "solution", "times", "unscaled"]
+__all__ = [
+    "FOLD",
+    "fold",
+    "numbers",
+    "scaled",
+    "scaled_add",
+    "solution",
+    "squared",
+    "times",
+    "unscaled",
+]
 
 
 def numbers(*names: str) -> np.ndarray:
@@ -20,17 +29,13 @@ def numbers(*names: str) -> np.ndarray:
     return np.zeros(1, dtype=[(name, np.float64) for name in names])
 
 
-FOLD = 1e-4  # the average loses this factor of its digits before the scale is folded into v
+FOLD = 1e-4  # below this the scale is folded into v: the average has lost so many of its digits
 
 
 def scaled(d: int, *names: str) -> dict[str, np.ndarray]:
-    """Return the state of w = scale · v, with Σ iterates = sum · v − u: ``v``, ``u`` and ``k``.
+    """Return the state of w = 0: ``v``, ``u`` and the record ``k``.
 
-    A step of an l2 penalty multiplies w by a number, which is then one multiplication of the
-    scale. The sum holds because Σ_t c_t v_t = S_T v_T − Σ_t S_{t−1}(v_t − v_{t−1}), S being the
-    sum of the scales c: a kernel that adds h x to v adds S h x to u.
-
-    ``k`` holds scale, sum, steps (so many iterates are in the sum), and ``names``.
+    ``k`` holds scale, sum, steps (how many iterates are in the sum), and ``names``.
     """
     k = numbers("scale", "sum", "steps", *names)
     k["scale"] = 1.0
@@ -38,7 +43,7 @@ def scaled(d: int, *names: str) -> dict[str, np.ndarray]:
 
 
 def solution(state: dict[str, Any], average: bool) -> np.ndarray:
-    """Return w, or the mean of the iterates, of a state that `scaled` began."""
+    """Return w, or the mean of the iterates."""
     k = state["k"][0]
     if average and k["steps"] > 0.0:
         return (k["sum"] * state["v"] - state["u"]) / k["steps"]
@@ -46,12 +51,12 @@ def solution(state: dict[str, Any], average: bool) -> np.ndarray:
 
 
 def times(state: dict[str, Any], batch: Batch) -> np.ndarray:
-    """Return the numbers t of a batch's steps, after those the state has taken."""
+    """Return the numbers t of the steps of a batch, counted from the first of all."""
     return state["k"][0]["steps"] + np.arange(1.0, len(batch.order) + 1.0)
 
 
 def unscaled(state: dict[str, Any]) -> None:
-    """Take the scale of a state into its vectors: v is then w, and u minus the sum of iterates."""
+    """Fold the scale into the vectors: v is then w, and u minus the sum of the iterates."""
     k = state["k"][0]
     fold(k["scale"], k["sum"], state["v"], state["u"])
     k["scale"], k["sum"] = 1.0, 0.0
@@ -59,7 +64,24 @@ def unscaled(state: dict[str, Any]) -> None:
 
 @compiled
 def fold(c, S, v, u):
-    """Take scale and sum into the vectors: they mean the same with c = 1 and S = 0."""
+    """Fold scale and sum into the vectors, which mean the same with c = 1 and S = 0."""
     for j in range(len(v)):
         u[j] -= S * v[j]
         v[j] *= c
+
+
+@inlined
+def scaled_add(X, i, h, S, average, v, u):
+    """Add h x_i to v, and what keeps the sum of the iterates to u."""
+    row_add(X, i, h, v)
+    if average:
+        row_add(X, i, h * S, u)
+
+
+@compiled
+def squared(v):
+    """Return ‖v‖²."""
+    s = 0.0
+    for j in range(len(v)):
+        s += v[j] * v[j]
+    return s

@@ -9,19 +9,18 @@ samples z = (x, y) of
 and a step goes down in w, a, b and up in α, p being estimated as the rows come.
 """
 
-from typing import Any
-
 import numpy as np
+from numpy.random import RandomState
 
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet, L2Ball
 from aucmax.objective.problem import Problem
-from aucmax.rows import compiled, products, row_add, row_dot
+from aucmax.rows import compiled, products, row_dot
 from aucmax.solvers.base import lacking
-from aucmax.solvers.stochastic.core import StochasticSolver
+from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.samples import Batch
-from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled, times
+from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled, scaled_add, squared, times
 
 __all__ = ["SOLAM"]
 
@@ -49,34 +48,28 @@ class SOLAM(StochasticSolver):
     step_size : float or "auto"
         C, on the paper's scale. "auto" is the paper's algorithm on rows divided by κ, so that the
         longest has unit norm, with C = 5/√(p(1−p)): 10 for balanced classes.
-    n_epochs : int
-        Passes over the rows.
-    order : {"shuffle", "cyclic", "random"}
-        Rows shuffled each epoch, in file order (the authors'), or drawn with replacement.
-    average : bool
-        Return the weighted mean of the iterates; else the last one.
+    n_epochs, order, average, tol
+        Those of every learner: see `StochasticSolver`. The authors took file order; the mean of
+        the iterates is weighted by γ_t.
     radius : float or "auto"
         R, in the solver's (scaled) coordinates. "auto" is twice the norm of the best multiple of
         δ, ‖δ‖/(‖δ‖² + α + s) with s the variance Σ₊ + Σ₋ along δ, but at most 0.4 T^¼/κ for T
         steps, so that κ²R²/√T, the order of the published bound, stays small: about 10, the
         authors' R, for their a9a. A stream does not know s and takes 0, and T is what it has met.
-    tol : float, optional
-        Optimality to stop at, measured after each epoch; None never does.
 
     Notes
     -----
-    The published algorithm is ``alpha=0``. With ``alpha > 0`` it is the L2-regularised variant
-    that the SPAM and VRSPAM papers compare with, "modified to have the Frobenius norm
-    regularizer" (β/2)‖w‖² on SPAM's scale, β = 2p(1−p)α: after the gradient step and before the
-    projection w is divided by 1 + γ_t β. The two together are the proximal map of
-    (β/2)‖w‖² on the ball.
+    The published algorithm is ``alpha=0``. With ``alpha > 0`` it is the variant that the SPAM and
+    VRSPAM papers compare with, "modified to have the Frobenius norm regularizer" (β/2)‖w‖² on
+    SPAM's scale, β = 2p(1−p)α: after the gradient step w is divided by 1 + γ_t β and then
+    projected, which together is the proximal map of (β/2)‖w‖² on the ball.
 
-    The optimality reported is that of the problem on the ball. The iterates are bounded by the
-    projections, so that too long a step shows in J, not in numbers that overflow. On rows that
-    hold no signal J may end a little above J(0): only 10 % above counts as divergence.
+    The optimality reported is that of the problem on the ball. The projections bound the iterates,
+    so that too long a step shows in J and not as an overflow. On rows without signal J may end a
+    little above J(0): only 10 % above counts as divergence.
 
-    ``partial_fit`` takes the same steps; κ is then the largest norm so far, β follows p̂, and
-    the coefficients stay 0 until both classes have been seen.
+    In ``partial_fit`` κ is the largest norm so far, β follows p̂, and the coefficients stay 0 until
+    both classes have been met.
 
     References
     ----------
@@ -114,21 +107,17 @@ class SOLAM(StochasticSolver):
     def automatic(self) -> bool:
         return False  # the ball keeps any step from diverging
 
-    def begin(self, d: int, penalty: ElasticNet) -> dict[str, Any]:
+    def begin(self, d: int, penalty: ElasticNet) -> State:
         return scaled(d, "gammas", "a", "b", "alpha", "kappa2", "begun") | {"met": np.zeros(2)}
 
-    def place(
-        self, state: dict[str, Any], start: np.ndarray, penalty: ElasticNet, batch: Batch
-    ) -> None:
+    def place(self, state: State, start: np.ndarray, penalty: ElasticNet, batch: Batch) -> None:
         mean_pos, mean_neg = batch.after.total / batch.after.mass[:, None]
         w, k = penalty.prox(start, 0.0), state["k"][0]
         a, b = float(w @ mean_pos), float(w @ mean_neg)
         state["v"][:] = w
         k["a"], k["b"], k["alpha"], k["begun"] = a, b, b - a, 1.0
 
-    def step(
-        self, state: dict[str, Any], batch: Batch, penalty: ElasticNet, rng: np.random.RandomState
-    ) -> None:
+    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
         v, u, k, own = state["v"], state["u"], state["k"][0], self.step_size == "auto"
         known, norm2 = batch.before is None, batch.norm2[batch.order]
         met = batch.running(state["met"], batch.weight)
@@ -152,7 +141,7 @@ class SOLAM(StochasticSolver):
         state["met"], k["kappa2"] = met[-1], kappa2[-1]
         k["gammas"] += gamma.sum()
 
-    def _streamed(self, state: dict[str, Any], batch: Batch, penalty: ElasticNet) -> float:
+    def _streamed(self, state: State, batch: Batch, penalty: ElasticNet) -> float:
         """Return R for what a stream has met."""
         (mass, total, _), k, delta2 = batch.after, state["k"][0], 0.0
         if mass.min() > 0.0:
@@ -181,7 +170,7 @@ class SOLAM(StochasticSolver):
         most = 0.4 * T**0.25 / np.sqrt(kappa2 if kappa2 > 0.0 else 1.0)
         return min(most, 2.0 * np.sqrt(delta2) / (delta2 + more)) if delta2 > 0.0 else most
 
-    def current(self, state: dict[str, Any]) -> np.ndarray:
+    def current(self, state: State) -> np.ndarray:
         k, v = state["k"][0], state["v"]
         if state["mass"].min() == 0.0:
             return np.zeros(len(v))
@@ -192,11 +181,9 @@ class SOLAM(StochasticSolver):
 
 @compiled
 def _steps(X, order, sign, weight, norm2, gamma, eta, shrink, p, bound, R, v, u, k):
-    # w = c v;   Σ γ_t w_t = S v − u, since Σ_t γ_t c_t v_t = S_T v_T − Σ_t S_t (v_{t+1} − v_t)
-    c, S, N = k["scale"], k["sum"], 0.0
+    # w = c v,  Σ γ_t w_t = S v − u with S = Σ γ_t c_t,  N = ‖v‖²
+    c, S, N = k["scale"], k["sum"], squared(v)
     a, b, alpha = k["a"], k["b"], k["alpha"]
-    for j in range(len(v)):  # ‖v‖² is carried along
-        N += v[j] * v[j]
     for t in range(len(order)):
         i, p_t = order[t], p[t]
         S += gamma[t] * c
@@ -223,8 +210,7 @@ def _steps(X, order, sign, weight, norm2, gamma, eta, shrink, p, bound, R, v, u,
         length = c * np.sqrt(max(N, 0.0))
         if length > R:
             c *= R / length
-        row_add(X, i, h, v)
-        row_add(X, i, h * S, u)
+        scaled_add(X, i, h, S, True, v, u)
         if c < FOLD:
             fold(c, S, v, u)
             N, c, S = c * c * N, 1.0, 0.0

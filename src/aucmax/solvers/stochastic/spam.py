@@ -10,19 +10,18 @@ is an unbiased gradient of f(w) = p(1−p) · mean over pairs of (1 − w·(x−
     w ← prox_{ηΩ}(w − η G),    Ω(w) = (β/2)‖w‖² + β₁‖w‖₁.
 """
 
-from typing import Any
-
 import numpy as np
+from numpy.random import RandomState
 
 from aucmax import theory
 from aucmax.basics.checks import number
 from aucmax.objective.penalties import ElasticNet, prox1
 from aucmax.rows import compiled, n_features, n_rows, n_stored, row_add, row_dot
-from aucmax.solvers.stochastic.core import StochasticSolver
+from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.expiry import heap_of
 from aucmax.solvers.stochastic.lazy_spam import lazy_steps, pairs, slope
 from aucmax.solvers.stochastic.samples import Batch
-from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled, times, unscaled
+from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled, scaled_add, times, unscaled
 
 __all__ = ["SPAM"]
 
@@ -37,14 +36,9 @@ class SPAM(StochasticSolver):
     step_size : float or "auto"
         C of the schedules "sqrt" and "power", C̃ of "strong", on the paper's scale. "auto" is 4/L,
         L the largest curvature of one sample, so that "sqrt" steps are below 2/L from the fifth
-        on, and is quartered where an epoch ends above J(0); for "strong" it is the paper's
-        C̃ from β and M = max‖x‖.
-    n_epochs : int
-        Passes over the rows.
-    order : {"shuffle", "cyclic", "random"}
-        Rows shuffled each epoch, in file order, or drawn with replacement.
-    average : bool
-        Return the mean of all iterates, as the paper's experiments did; else the last.
+        on; for "strong" it is the paper's C̃ from β and M = max‖x‖.
+    n_epochs, order, average, tol
+        Those of every learner: see `StochasticSolver`. The paper's experiments averaged.
     schedule : {"sqrt", "power", "strong"}
         η_t = C/√t, C/t^θ, or 1/(C̃(t + t0)).
     theta : float
@@ -52,16 +46,12 @@ class SPAM(StochasticSolver):
     t0 : float or "auto"
         Of "strong": "auto" is 2M²/C̃, so that no step exceeds 1/(2M²); 1 is the paper's, which
         overflows for small β.
-    tol : float, optional
-        Optimality to stop at, measured after each epoch; None never does.
 
     Notes
     -----
-    The l2 step touches only the row's stored entries: w is kept as a scale times a vector, a(w)
-    and b(w) as two scalars, and the average by one more sparse vector. An l1 part costs O(d) on
-    dense rows. On rows of few entries a coordinate loses the thresholds of all steps since it was
-    last met when it is met again, and a heap tells which ones a step brings to 0: their entries of
-    μ± are what a(w) and b(w) need.
+    A step touches only the stored entries of its row. With l2, w is kept as a scale times a vector,
+    and a(w) and b(w) as two scalars. With l1 that is so where the rows have few entries
+    (`lazy_spam`); else a step costs O(d).
 
     References
     ----------
@@ -94,12 +84,10 @@ class SPAM(StochasticSolver):
     def automatic(self) -> bool:
         return (self.t0 if self.schedule == "strong" else self.step_size) == "auto"
 
-    def begin(self, d: int, penalty: ElasticNet) -> dict[str, Any]:
+    def begin(self, d: int, penalty: ElasticNet) -> State:
         return scaled(d, "curvature", "norm2")
 
-    def step(
-        self, state: dict[str, Any], batch: Batch, penalty: ElasticNet, rng: np.random.RandomState
-    ) -> None:
+    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
         v, u, k = state["v"], state["u"], state["k"][0]
         batch = batch.both_met()
         if len(batch.order) == 0:  # without both classes the rows are only counted
@@ -123,7 +111,7 @@ class SPAM(StochasticSolver):
         else:
             _steps(*rows, eta, *classes, penalty.compiled(), average, *inner, v, u, k)
 
-    def _step_sizes(self, state: dict[str, Any], batch: Batch, penalty: ElasticNet) -> np.ndarray:
+    def _step_sizes(self, state: State, batch: Batch, penalty: ElasticNet) -> np.ndarray:
         """Return η_t for the steps of a batch."""
         k = state["k"][0]
         t = times(state, batch)
@@ -173,11 +161,9 @@ def _shrinking_steps(
         g = slope(q, c * vx, c * a, c * b, mass[t, 0], mass[t, 1])
         # w ← (w − η g x)/(1 + ηβ)
         h = -eta[t] * weight[i] * g / c
-        row_add(X, i, h, v)
+        scaled_add(X, i, h, S, average, v, u)
         a += h * xa
         b += h * xb
-        if average:
-            row_add(X, i, h * S, u)
         c /= 1.0 + eta[t] * pairs(mass[t, 0], mass[t, 1]) * l2
         S += c
         if c < FOLD:

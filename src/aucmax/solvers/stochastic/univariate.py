@@ -9,19 +9,20 @@ a stochastic proximal step on F(w) = balanced mean of ℓ(y w·x) + (α/2)‖w�
 exp(−t), (1 − t)² or log(1 + exp(−t)).
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+from numpy.random import RandomState
 
 from aucmax.basics.checks import number
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import UNIVARIATE_LOSSES, UnivariateLoss, bend1, derivative1
 from aucmax.objective.penalties import ElasticNet
-from aucmax.rows import compiled, row_add, row_dot
+from aucmax.rows import compiled, row_dot
 from aucmax.solvers.base import lacking
-from aucmax.solvers.stochastic.core import StochasticSolver
+from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.samples import Batch
-from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled, times
+from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled, scaled_add, times
 
 __all__ = ["UnivariateSGD"]
 
@@ -31,8 +32,8 @@ _LOSSES = ("exp", "square", "logistic")
 class UnivariateSGD(StochasticSolver):
     """Stochastic proximal gradient on a class-balanced loss of single rows.
 
-    It does not minimise J but F(w) = balanced mean of ℓ(y w·x) + (α/2)‖w‖², and ``objective_`` is
-    F. Minimising the exponential or the logistic one also ranks, as the paper shows.
+    It minimises F(w) = balanced mean of ℓ(y w·x) + (α/2)‖w‖² instead of J, and ``objective_`` is F.
+    Minimising the exponential or the logistic F also ranks, as the paper shows.
 
     Parameters
     ----------
@@ -42,30 +43,20 @@ class UnivariateSGD(StochasticSolver):
         C of η_t = C/√t. "auto" is 4/L, L the balanced mean of ‖x‖²ℓ″(0), the curvature of one
         row at w = 0; and no step is longer than Newton's for its own row, 1/(‖x‖²ℓ″) over the row's
         weight (for "logistic" with the largest ℓ″), which keeps the exponential loss from
-        overshooting. Quartered where an epoch ends above F(0).
-    n_epochs : int
-        Passes over the rows.
-    order : {"shuffle", "cyclic", "random"}
-        Rows shuffled each epoch, in file order, or drawn with replacement.
-    average : bool
-        Return the mean of all iterates; else the last.
-    tol : float, optional
-        Optimality to stop at, measured after each epoch; None never does.
+        overshooting.
+    n_epochs, order, average, tol
+        Those of every learner: see `StochasticSolver`.
 
     Notes
     -----
-    A step touches only the row's stored entries: w is kept as a scale times a vector, and the
-    average by one more sparse vector.
+    The loss has no intercept; that of the estimator comes afterwards, as always. On features that
+    are all positive (neither centred nor sparse) the margins of one class therefore start on the
+    wrong side, and a pairwise loss, which sees only differences, learns faster.
 
-    There is no intercept in the loss: that of the estimator comes afterwards, as always. On
-    features that are all positive (neither centred nor sparse) the margins of one class then start
-    on the wrong side, and a pairwise loss, which sees differences alone, learns faster.
+    On rows without signal F may end a little above F(0): only 2 % above counts as divergence.
 
-    On rows that hold no signal F may end a little above F(0): only 2 % above counts as divergence.
-
-    The estimator's ``loss`` stays at its default; that of this solver is its own setting.
-
-    ``partial_fit`` weighs with the counts of the rows met so far, the row itself among them.
+    Leave the estimator's ``loss`` at its default. ``partial_fit`` counts the rows of each class met
+    so far, the row of the step included.
 
     References
     ----------
@@ -108,25 +99,20 @@ class UnivariateSGD(StochasticSolver):
             )
         return UNIVARIATE_LOSSES[self.loss]
 
-    def begin(self, d: int, penalty: ElasticNet) -> dict[str, Any]:
+    def begin(self, d: int, penalty: ElasticNet) -> State:
         return scaled(d)
 
-    def step(
-        self, state: dict[str, Any], batch: Batch, penalty: ElasticNet, rng: np.random.RandomState
-    ) -> None:
+    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
         batch, loss, k = batch.both_met(), self._loss(), state["k"][0]
-        order, automatic = batch.order, self.step_size == "auto"
-        C = 1.0 if automatic else float(number(self.step_size, "step_size", open_low=True))
-        mass = batch.by_step("mass")
-        if automatic:  # 4/L with the balanced mean of ‖x‖² of the rows met by then
-            square = batch.by_step("square", batch.weight * batch.norm2)
-            mean = 0.5 * (square[:, 0] / mass[:, 0] + square[:, 1] / mass[:, 1])
-            most = np.full(len(mean), 4.0 / (loss.bend * state["slower"][0]))
-            C = np.divide(most, mean, out=np.zeros(len(mean)), where=mean > 0.0)
-        eta = C / np.sqrt(times(state, batch))
-        rows = (batch.X, order, batch.sign, batch.weight, batch.norm2, mass, eta)
+        automatic = self.step_size == "auto"
+        if automatic:  # 4/L
+            C = 4.0 / (loss.bend * state["slower"][0]) / batch.mean_norm2(balanced=True)
+        else:
+            C = float(number(self.step_size, "step_size", open_low=True))
+        rows = (batch.X, batch.order, batch.sign, batch.weight, batch.norm2)
         settings = (automatic, loss.compiled(), penalty.l2, bool(self.average))
-        _steps(*rows, *settings, state["v"], state["u"], k)
+        eta = C / np.sqrt(times(state, batch))
+        _steps(*rows, batch.by_step("mass"), eta, *settings, state["v"], state["u"], k)
 
 
 @compiled
@@ -148,9 +134,7 @@ def _steps(
                 rate = 1.0 / bound
         # w ← (w − η ℓ′ y x)/(1 + ηα)
         h = -rate * balance * derivative1(loss, margin) * y / c
-        row_add(X, i, h, v)
-        if average:
-            row_add(X, i, h * S, u)
+        scaled_add(X, i, h, S, average, v, u)
         c /= 1.0 + rate * alpha
         S += c
         if c < FOLD:

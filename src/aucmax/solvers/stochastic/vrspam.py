@@ -13,9 +13,10 @@ with a constant η: v is unbiased and its variance goes to 0 as w and w̃ reach 
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.random import RandomState
 
 from aucmax import theory
 from aucmax.basics.checks import number
@@ -23,7 +24,7 @@ from aucmax.objective import Objective
 from aucmax.objective.penalties import ElasticNet, prox1
 from aucmax.rows import CSR, compiled, products, row_add, row_dot, shifted_rows
 from aucmax.solvers.base import Run
-from aucmax.solvers.stochastic.core import StochasticSolver
+from aucmax.solvers.stochastic.core import Epoch, State, StochasticSolver
 from aucmax.solvers.stochastic.samples import Batch, Sampler
 from aucmax.solvers.stochastic.scaled import numbers
 from aucmax.solvers.stochastic.spam import SPAM
@@ -43,8 +44,9 @@ class VRSPAM(StochasticSolver):
         Stages; each takes one pass for the full gradient and ``n_inner`` steps.
     n_inner : int or "auto"
         m, the steps in a stage; "auto" is the number of rows.
-    order : {"shuffle", "cyclic", "random"}
-        Rows shuffled each epoch, in file order, or drawn with replacement (the paper's).
+    order, tol
+        Those of every learner: see `StochasticSolver`. The paper draws with replacement; ``tol`` is
+        looked at after each stage.
     init : {"spam", "zero"}
         Start from one averaged epoch of `SPAM` with its automatic step, or from 0.
     center : "auto" or False
@@ -52,8 +54,6 @@ class VRSPAM(StochasticSolver):
         M falls. False is the paper's. Costs a copy of the rows.
     safeguard : bool
         Undo a stage that raises J and halve the step.
-    tol : float, optional
-        Optimality to stop at, measured after each stage; None never does.
 
     Notes
     -----
@@ -89,9 +89,7 @@ class VRSPAM(StochasticSolver):
         self.safeguard = safeguard
         self.tol = tol
 
-    def epochs(
-        self, objective: Objective, start: np.ndarray | None, run: Run
-    ) -> Iterator[tuple[np.ndarray, float, dict[str, Any]]]:
+    def epochs(self, objective: Objective, start: np.ndarray | None, run: Run) -> Iterator[Epoch]:
         most = min(number(self.n_stages, "n_stages", low=1, whole=True), run.max_iter)
         if self.init not in ("spam", "zero"):
             raise ValueError(f"init must be 'spam' or 'zero'; got {self.init!r}.")
@@ -102,7 +100,7 @@ class VRSPAM(StochasticSolver):
         sampler, passes = Sampler(problem.n_samples, self.order, run.rng), 0.0
         if start is None and self.init == "spam":
             first = SPAM(n_epochs=1, order=self.order)
-            state["w"], passes, _ = next(first.epochs(objective, None, replace(run, max_iter=1)))
+            state["w"], passes, *_ = next(first.epochs(objective, None, replace(run, max_iter=1)))
         at = _Snapshot.of(batch, state["w"])
         value = _value(batch, at.z, penalty, at.w)
         for _ in range(most):
@@ -117,7 +115,7 @@ class VRSPAM(StochasticSolver):
                 at, value = there, reached
                 if np.all(np.isfinite(new)):
                     state["w"] = new
-            yield at.w, passes, state
+            yield Epoch(at.w, passes, state)
 
     def _centred(self, batch: Batch) -> Batch:
         """Return the rows shifted by one vector where that helps."""
@@ -134,7 +132,7 @@ class VRSPAM(StochasticSolver):
     def steps_for(self, n: int) -> int:
         return n if self.n_inner == "auto" else number(self.n_inner, "n_inner", low=1, whole=True)
 
-    def _step_size(self, state: dict[str, Any], batch: Batch) -> float:
+    def _step_size(self, state: State, batch: Batch) -> float:
         if self.step_size != "auto":
             return float(number(self.step_size, "step_size", open_low=True))
         k = state["k"][0]
@@ -143,23 +141,19 @@ class VRSPAM(StochasticSolver):
 
     # ---- partial_fit: one stage on the new rows, with running p and μ± ----------------------
 
-    def begin(self, d: int, penalty: ElasticNet) -> dict[str, Any]:
+    def begin(self, d: int, penalty: ElasticNet) -> State:
         return {"w": np.zeros(d), "k": numbers("largest")}
 
-    def place(
-        self, state: dict[str, Any], start: np.ndarray, penalty: ElasticNet, batch: Batch
-    ) -> None:
+    def place(self, state: State, start: np.ndarray, penalty: ElasticNet, batch: Batch) -> None:
         state["w"] = start.copy()
 
-    def step(
-        self, state: dict[str, Any], batch: Batch, penalty: ElasticNet, rng: np.random.RandomState
-    ) -> None:
+    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
         if batch.after.mass.min() == 0.0:
             return
         eta = self._step_size(state, batch)
         state["w"] = _stage(batch, _Snapshot.of(batch, state["w"]), penalty, eta)
 
-    def current(self, state: dict[str, Any]) -> np.ndarray:
+    def current(self, state: State) -> np.ndarray:
         return state["w"]
 
 
