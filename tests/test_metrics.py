@@ -784,10 +784,10 @@ def test_the_row_of_a_nan_is_counted_before_rows_are_dropped():
 
 @pytest.mark.parametrize("max_fpr", [0, -0.1, 1.01, np.nan, "0.1x", None])
 def test_bad_max_fpr(max_fpr):
-    with pytest.raises(ValueError, match="max_fpr must be a number above 0 and at most 1; got"):
+    with pytest.raises(ValueError, match=r"max_fpr must be a number in \(0, 1\]; got"):
         metrics.partial_auc(Y, SCORE, max_fpr)
     if max_fpr != 0:
-        with pytest.raises(ValueError, match="max_fpr must be a number from 0 to 1; got"):
+        with pytest.raises(ValueError, match=r"max_fpr must be a number in \[0, 1\]; got"):
             metrics.recall_at_fpr(Y, SCORE, max_fpr)
 
 
@@ -812,9 +812,9 @@ def test_k_counts_rows_of_non_zero_weight():
 
 @pytest.mark.parametrize("confidence", [0, 1, 95, -0.5, np.nan, "high"])
 def test_bad_confidence(confidence):
-    with pytest.raises(ValueError, match=r"confidence must be a number above 0 and below 1.*got"):
+    with pytest.raises(ValueError, match=r"confidence must be a number in \(0, 1\); got"):
         metrics.auc_interval(Y, SCORE, confidence)
-    with pytest.raises(ValueError, match=r"confidence must be a number above 0 and below 1.*got"):
+    with pytest.raises(ValueError, match=r"confidence must be a number in \(0, 1\); got"):
         metrics.auc_difference(Y, SCORE, -SCORE, confidence)
 
 

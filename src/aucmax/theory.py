@@ -1,12 +1,13 @@
 """The papers' constants, rates and conversions as functions.
 
-Symbols: p the positive share, M ≥ max‖x‖, β the strong convexity of the penalty (β/2)‖w‖² on the
-papers' scale, η a step size, m the inner steps of a VRSPAM stage. For OPAUC T is the number of
-steps, λ the strength of the penalty (our α), B ≥ ‖w*‖, and L at least the mean loss at w*.
-For SADMM v = (w, z, μ) and ρ is its penalty parameter.
+Symbols: p is the share of positives, M ≥ max‖x‖, β the strong convexity of the penalty (β/2)‖w‖²
+on the papers' scale, η a step size, m the number of inner steps of a VRSPAM stage. For OPAUC, T is
+the number of steps, λ the strength of the penalty (our α), B ≥ ‖w*‖, and L at least the mean loss
+at w*. For SADMM, v = (w, z, μ) and ρ is the penalty parameter.
+
 Sources: SPAM, Natole, Ying & Lyu (ICML 2018); VRSPAM, Dan & Sahoo; OPAUC, Gao, Jin, Zhu & Zhou
-(ICML 2013); SADMM, Tao, Gao, Chu & Wu (TNNLS 2014); with the corrections that
-docs/notes_on_the_papers.md explains.
+(ICML 2013); SADMM, Tao, Gao, Chu & Wu (TNNLS 2014). docs/notes_on_the_papers.md explains where we
+correct them.
 """
 
 import math
@@ -39,46 +40,41 @@ __all__ = [
 
 
 def _share(p: float) -> float:
-    if not 0.0 < p < 1.0:
-        raise ValueError(
-            f"p, the share of positives, must lie strictly between 0 and 1; got {p!r}."
-        )
-    return p
+    return number(p, "p, the share of positives,", high=1.0, open_low=True, open_high=True)
 
 
 def alpha_from_beta(beta: float, p: float) -> float:
     """Return the library's α for the papers' β (or β₁): α(1−ρ) = β / (2p(1−p)).
 
-    The papers' f is p(1−p) times the mean over pairs of (1 − t)², which is 2p(1−p) times J's data
-    term.
+    The papers' f is p(1−p) times the mean of (1 − t)² over pairs: 2p(1−p) times J's data term.
     """
     return number(beta, "beta") / (2.0 * _share(p) * (1.0 - p))
 
 
 def beta_from_alpha(alpha: float, p: float) -> float:
-    """Return the papers' β (or β₁) for the library's α(1−ρ) (or αρ): the inverse."""
+    """Return the papers' β (or β₁) for the library's α(1−ρ) (or αρ), the inverse."""
     return number(alpha, "alpha") * 2.0 * _share(p) * (1.0 - p)
 
 
 def spam_constant(beta: float, M: float) -> float:
-    """Return C_{β,M} = β/(128 M⁴), the constant of the steps C_{β,M}/t^θ (SPAM's theorem)."""
+    """Return C_{β,M} = β/(128 M⁴), for the steps C_{β,M}/t^θ of SPAM's theorem."""
     number(beta, "beta", open_low=True)
     number(M, "M", open_low=True)
     return beta / (128.0 * M**4)
 
 
 def spam_strong_constant(beta: float, M: float) -> float:
-    """Return C̃_{β,M} = β / (1 + β²/(128 M⁴))², of the steps 1/(C̃(t + t0)) (SPAM's theorem)."""
+    """Return C̃_{β,M} = β / (1 + β²/(128 M⁴))², for the steps 1/(C̃(t + t0)) of SPAM's theorem."""
     number(beta, "beta", open_low=True)
     number(M, "M", open_low=True)
     return beta / (1.0 + beta**2 / (128.0 * M**4)) ** 2
 
 
 def spam_t0(beta: float, M: float) -> int:
-    """Return t0, the step from which SPAM's theorem for the steps 1/(C̃(t + 1)) begins to count.
+    """Return t0, the first step to which SPAM's theorem for the steps 1/(C̃(t + 1)) applies.
 
-    t0 = max(2, ⌈1 + (128M⁴ + β²)²/(128M⁴β²)⌉, Theorem 3 of SPAM as VRSPAM quotes it: from there
-    on 1/(C̃(t + 1)) ≤ β/(128M⁴). It grows like 128M⁴/β².
+    t0 = max(2, ⌈1 + (128M⁴ + β²)²/(128M⁴β²)⌉), Theorem 3 of SPAM as VRSPAM quotes it. From there
+    on, 1/(C̃(t + 1)) ≤ β/(128M⁴). It grows like 128M⁴/β².
     """
     number(beta, "beta", open_low=True)
     number(M, "M", open_low=True)
@@ -89,13 +85,13 @@ def spam_t0(beta: float, M: float) -> int:
 def spam_bound(
     step_sizes: np.ndarray, beta: float, M: float, noise: float, start: float
 ) -> np.ndarray:
-    """Return a bound of E‖w_{t+1} − w*‖² after each step of SPAM, with its constants.
+    """Return a bound on E‖w_{t+1} − w*‖² after each step of SPAM, with its constants.
 
-    Unrolled from the recursion on which SPAM's theorem rests, for rows drawn with replacement:
+    It unrolls the recursion behind SPAM's theorem, for rows drawn with replacement:
 
         e_{t+1} = [(1 + 128M⁴η_t²) e_t + 2η_t² σ²] / (1 + η_tβ)².
 
-    The theorem states only the order of its solution (`spam_rate`).
+    The theorem states only the order of the solution (`spam_rate`).
 
     Parameters
     ----------
@@ -125,22 +121,21 @@ def spam_bound(
 
 
 def spam_rate(T: int, theta: float | None = None) -> float:
-    """Return the order of E‖w_{T+1} − w*‖² after T steps, up to SPAM's constant.
+    """Return the order of E‖w_{T+1} − w*‖² after T steps of SPAM, up to a constant.
 
-    T^{−θ} for the steps C/t^θ; log(T)/T (``theta=None``) for the steps 1/(C̃(t + t0)).
+    It is T^{−θ} for the steps C/t^θ, and log(T)/T (``theta=None``) for the steps 1/(C̃(t + t0)).
     """
     number(T, "T", low=1, whole=True)
     if theta is None:
         return math.log(T) / T
-    if not 0.0 < theta < 1.0:
-        raise ValueError(f"theta must lie strictly between 0 and 1; got {theta!r}.")
+    number(theta, "theta", high=1.0, open_low=True, open_high=True)
     return float(T) ** -theta
 
 
 def gradient_lipschitz(p: float, M: float, as_printed: bool = False) -> float:
-    """Return 4 max(p, 1−p) M², the sharp Lipschitz constant of w ↦ G(w; z).
+    """Return 4 max(p, 1−p) M², the smallest Lipschitz constant of w ↦ G(w; z).
 
-    ``as_printed`` gives the 8M² of VRSPAM's Lemma 2, which is true but loose.
+    ``as_printed`` gives the 8M² of VRSPAM's Lemma 2, which is correct but loose.
     """
     number(M, "M", open_low=True)
     share = max(_share(p), 1.0 - p)
@@ -174,12 +169,12 @@ def vrspam_contraction(
     m : int
         Inner steps in a stage.
     as_printed : bool
-        The theorem prints C^m + DC(C^m − 1)/(C − 1); summing its own recursion
-        e_{t+1} ≤ C e_t + D e_0 gives C^m + D(C^m − 1)/(C − 1), which is the default.
+        Use the printed C^m + DC(C^m − 1)/(C − 1). The default sums the theorem's own recursion
+        e_{t+1} ≤ C e_t + D e_0, which gives C^m + D(C^m − 1)/(C − 1).
     """
     number(m, "m", low=1, whole=True)
     _, D = vrspam_constants(eta, beta, M)
-    # C − 1 without the digits that C itself loses when η is small
+    # C − 1 without the cancellation that a small η would cause
     noise, shrink = 128.0 * M**4 * eta**2, eta * beta
     excess = (noise - shrink * (2.0 + shrink)) / (1.0 + shrink) ** 2
     exponent = int(m) * math.log1p(excess)
@@ -190,15 +185,14 @@ def vrspam_contraction(
 
 
 def vrspam_stages(contraction: float, reduction: float) -> int:
-    """Return the stages after which E‖w̃_s − w*‖² is at most ``reduction`` times the first one.
+    """Return how many stages reduce E‖w̃_s − w*‖² to ``reduction`` times its first value.
 
-    The least whole s with α^s ≤ reduction, α the ``contraction`` of VRSPAM's Theorem 1. (The later
-    version has s ≥ log(1/reduction)/log(1/α); v1 prints the product of two logarithms.)
+    This is the smallest integer s with α^s ≤ reduction, where α is the ``contraction`` of VRSPAM's
+    Theorem 1. (The later version has s ≥ log(1/reduction)/log(1/α); v1 prints the product of the
+    logarithms.)
     """
     for name, value in (("contraction", contraction), ("reduction", reduction)):
-        number(value, name, open_low=True)
-        if value >= 1.0:
-            raise ValueError(f"{name} must be below 1; got {value!r}.")
+        number(value, name, high=1.0, open_low=True, open_high=True)
     return math.ceil(math.log(reduction) / math.log(contraction))
 
 
@@ -212,23 +206,23 @@ def opauc_step(
 ) -> float:
     """Return the constant η of OPAUC's Theorem 2: η = 1/(κ + √(κ² + 2κTL/B²)).
 
-    It makes `opauc_regret` with this η smallest, which is then B²(κ + √(κ² + 2κTL/B²)).
+    It minimises `opauc_regret` over η; the minimum is B²(κ + √(κ² + 2κTL/B²)).
 
     Parameters
     ----------
     T : int
-        Steps.
+        Number of steps.
     L : float
-        Bound of the mean of L_t(w*), where w* minimises their sum; ½ always holds.
+        Bound on the mean of L_t(w*), where w* minimises their sum; ½ always is one.
     B : float
-        Bound of ‖w*‖.
+        Bound on ‖w*‖.
     lam : float
         λ.
     M : float
-        Bound of ‖x‖, 1 in the paper.
+        Bound on ‖x‖, 1 in the paper.
     as_printed : bool
-        The theorem prints κTL/B² under the root, without the 2. With that step the theorem's
-        bound does not follow from its proof once TL is large: √T's factor is 1.5 instead of √2.
+        Use the printed κTL/B² under the root, without the 2. For large TL the proof does not give
+        the theorem's bound at that step: the factor of √T is 1.5 instead of √2.
     """
     number(T, "T", low=1, whole=True)
     number(L, "L")
@@ -241,10 +235,10 @@ def opauc_step(
 def opauc_regret(
     T: int, L: float, B: float, lam: float, M: float = 1.0, eta: float | None = None
 ) -> float:
-    """Return OPAUC's bound of Σ L_t(w_t) − Σ L_t(w*): 2κB² + B√(2κTL), its Theorem 2.
+    """Return OPAUC's bound on Σ L_t(w_t) − Σ L_t(w*): 2κB² + B√(2κTL), its Theorem 2.
 
-    With ``eta``, the bound that its proof gives for that constant step,
-    [B²/(2η) + κηTL]/(1 − κη), infinite where κη ≥ 1.
+    With ``eta``, return what the proof gives for that constant step: [B²/(2η) + κηTL]/(1 − κη),
+    infinite if κη ≥ 1.
 
     Parameters
     ----------
@@ -267,12 +261,12 @@ def opauc_regret(
 def effective_rank(S: np.ndarray, mu: float) -> float:
     """Return OPAUC's effective numerical rank r(S, μ) = Σ ν_i/(μ + ν_i) (Definition 3).
 
-    ν_i are the eigenvalues. It lies between 0 and the rank, and falls as μ grows.
+    The ν_i are the eigenvalues. It lies between 0 and the rank, and falls as μ grows.
 
     Parameters
     ----------
     S : ndarray of shape (d, d) or (T, d, d)
-        A positive semi-definite matrix, or several, of which the largest rank counts.
+        A positive semi-definite matrix, or several; the largest of their ranks is returned.
     mu : float
 
     Raises
@@ -303,29 +297,28 @@ def opauc_rank(
 ) -> int:
     """Return the rank τ that OPAUC's Theorem 4 asks of its Gaussian sketch: 32r/ε² log(2dT/δ).
 
-    With r = r(S, μ) and R of shape (d, τ), of N(0, 1/τ), Lemma 6 (T = 1) says that with
-    probability 1 − δ ‖I − K^{−½} K̂ K^{−½}‖₂ ≤ ε, where K = μI + S and K̂ = μI + S^{½}RRᵀS^{½}.
-    Rounded up.
+    Let r = r(S, μ), K = μI + S and K̂ = μI + S^{½}RRᵀS^{½}, where R of shape (d, τ) has entries from
+    N(0, 1/τ). Lemma 6 (T = 1) says that ‖I − K^{−½} K̂ K^{−½}‖₂ ≤ ε with probability 1 − δ. The
+    result is rounded up.
 
     Parameters
     ----------
     rank : float
         r, from `effective_rank` with μ = λ.
     d : int
-        Features.
+        Number of features.
     epsilon, delta : float
         In (0, ½] and (0, 1).
     T : int
-        How many covariance matrices it is to hold for: the steps.
+        Number of covariance matrices that it must hold for: the number of steps.
     printed_lam : float, optional
-        λ, for the 32rλ/ε² that Theorem 4 prints; its proof has no λ, and small ones break it.
+        λ, to use the 32rλ/ε² that Theorem 4 prints. Its proof has no λ, and a small λ breaks it.
     """
     number(rank, "rank", open_low=True)
     number(epsilon, "epsilon", open_low=True, high=0.5)
     for name, value in (("d", d), ("T", T)):
         number(value, name, low=1, whole=True)
-    if number(delta, "delta", open_low=True) >= 1.0:
-        raise ValueError(f"delta must be below 1; got {delta!r}.")
+    number(delta, "delta", high=1.0, open_low=True, open_high=True)
     factor = 1.0 if printed_lam is None else number(printed_lam, "printed_lam", open_low=True)
     return math.ceil(32.0 * rank * factor / epsilon**2 * math.log(2.0 * d * T / delta))
 
@@ -336,9 +329,9 @@ _Triple = tuple[np.ndarray, np.ndarray, np.ndarray]
 def vi_gap(value: float, reference: float, at: _Triple, v: _Triple) -> float:
     """Return the gap of SADMM's variational inequality at v_t, measured from v.
 
-    F(u_t) − F(u) + ⟨v_t − v, Q(v)⟩ with u = (w, z), F(u) = l(w) + R(z), Q(v) = (μ, −μ, z − w):
-    minus what Definition 4.2 takes the expectation of. v_t solves the problem where it is at most
-    0 for every v.
+    The gap is F(u_t) − F(u) + ⟨v_t − v, Q(v)⟩ with u = (w, z), F(u) = l(w) + R(z) and
+    Q(v) = (μ, −μ, z − w). Definition 4.2 takes the expectation of its negative. v_t solves the
+    problem if the gap is at most 0 for every v.
 
     Parameters
     ----------
@@ -354,9 +347,9 @@ def vi_gap(value: float, reference: float, at: _Triple, v: _Triple) -> float:
 def sadmm_bound(rho: float, v: _Triple, start: _Triple) -> float:
     """Return ρ/2 ‖z − z_0‖² + ‖μ − μ_0‖²/(2ρ), the bound of SADMM's Theorem 4.1.
 
-    At every t it is at least the sum over the steps so far of `vi_gap`, each with the loss of the
-    step's own row, at v_t = (w_{t+1}, z_{t+1}, μ_t + ρ(w_{t+1} − z_t)). (Theorem 4.2 divides it by
-    the number of steps, with the mean loss in place of each row's; that does not follow.)
+    It bounds the sum of `vi_gap` over the steps so far, each with the loss of the step's own row
+    and at v_t = (w_{t+1}, z_{t+1}, μ_t + ρ(w_{t+1} − z_t)). (Theorem 4.2 divides it by the number
+    of steps and replaces each row's loss by the mean loss; that does not follow.)
 
     Parameters
     ----------

@@ -31,17 +31,19 @@ def number(
     low: float = 0.0,
     high: float = np.inf,
     open_low: bool = False,
+    open_high: bool = False,
     whole: bool = False,
 ) -> Any:
     """Return the value if it is a number within bounds; raise ValueError naming it if not."""
     kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
     good = isinstance(value, kinds) and not isinstance(value, bool)
     if good:
-        good = (low < value if open_low else low <= value) and value <= high and value < np.inf
+        good = low < value if open_low else low <= value
+        good = good and (value < high if open_high else value <= high) and value < np.inf
     if not good:
         kind = "a whole number" if whole else "a number"
         left = "(" if open_low else "["
-        right = ")" if high == np.inf else "]"
+        right = ")" if open_high or high == np.inf else "]"
         raise ValueError(f"{name} must be {kind} in {left}{low:g}, {high:g}{right}; got {value!r}.")
     return value
 

@@ -310,7 +310,7 @@ class _Fold:
         if np.all(positive) or not np.any(positive):
             return np.full(W.shape[1], np.nan), kept
         columns = np.ascontiguousarray(Z.T)
-        return np.array([area(levels_of(positive, z, weight)) for z in columns]), kept
+        return np.array([area(levels_of(positive, weight, z)) for z in columns]), kept
 
     def held_out(self, place: tuple[int, ...]) -> np.ndarray:
         """Return the held-out scores of a cell that was solved."""

@@ -1,7 +1,6 @@
 """The ROC curve and the curve of precision against recall: scikit-learn's, for any scores.
 
-scikit-learn takes no infinite scores and compares the others as float64. It is given their ranks
-instead.
+scikit-learn refuses infinite scores and compares the others as float64, so it gets their ranks.
 """
 
 from typing import Any
@@ -19,7 +18,7 @@ def ranked(
     y: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None, pos_label: Any
 ) -> tuple[Bools, NDArray[np.int64], Floats | None, Floats]:
     """Return which rows are positive, the ranks of their scores, weights, and distinct scores."""
-    positive, scores, weight = read(y, score, sample_weight, pos_label)
+    positive, weight, scores = read(y, sample_weight, pos_label, score=score)
     distinct, rank = np.unique(scores, return_inverse=True)
     return positive, rank, weight, distinct.astype(np.float64)
 

@@ -1,4 +1,4 @@
-"""DeLong's variance of the area under the ROC curve, and Hoeffding's bounds where it says nothing.
+"""DeLong's variance of the area under the ROC curve, and Hoeffding's bounds where it fails.
 
 The references are those of `aucmax.metrics.intervals`.
 """
@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import rel_entr
 
 from aucmax.metrics.levels import area, levels_of, rivals_above
-from aucmax.metrics.reading import Bools, Floats, read, scores_of, weights_of
+from aucmax.metrics.reading import Bools, Floats, read
 
 __all__ = [
     "Pair",
@@ -42,11 +42,9 @@ def paired(
     pos_label: Any,
     sample_weight: ArrayLike | None,
 ) -> Pair:
-    positive, a, weight = read(y, score_a, sample_weight, pos_label, score_name="score_a")
-    n = positive.size if sample_weight is None else np.size(sample_weight)
-    kept = slice(None) if sample_weight is None else weights_of(sample_weight, n) > 0
-    b = scores_of(score_b, "score_b", n, kept)
-    levels_a, levels_b = levels_of(positive, a, weight), levels_of(positive, b, weight)
+    """Return the difference of two areas, its variance, and what the bounds need."""
+    positive, weight, a, b = read(y, sample_weight, pos_label, score_a=score_a, score_b=score_b)
+    levels_a, levels_b = levels_of(positive, weight, a), levels_of(positive, weight, b)
     difference = area(levels_a) - area(levels_b)
     rise = rivals_above(levels_a, positive) - rivals_above(levels_b, positive)
     if weight is not None:  # sums in different orders differ by rounding
@@ -57,7 +55,7 @@ def paired(
 
 
 def smaller_class(positive: Bools, weight: Floats | None) -> float:
-    """Rows of the smaller class; of unequal weights, Kish's effective number."""
+    """Return the rows of the smaller class; with weights, Kish's effective number of rows."""
     if weight is None:
         m = int(positive.sum())
         return min(m, positive.size - m)
@@ -65,18 +63,18 @@ def smaller_class(positive: Bools, weight: Floats | None) -> float:
 
 
 def effective_rows(weight: Floats) -> float:
-    """Kish's effective number of rows, (Σ w)² / Σ w²: their number where all weigh the same."""
+    """Return Kish's effective number of rows, (Σ w)² / Σ w²: their number if all weigh the same."""
     share = weight / weight.max()
     return float(share.sum() ** 2 / (share @ share))
 
 
 def delong_variances(positive: Bools, above: Floats, weight: Floats | None) -> tuple[float, float]:
-    """var(V10)/m and var(V01)/n from `rivals_above`; zeros where a class has not two rows."""
+    """Return var(V10)/m and var(V01)/n from `rivals_above`; zeros if a class has one row only."""
     if smaller_class(positive, weight) < 2 - _ROUNDING:
         return 0.0, 0.0
-    # Those above a positive are n (1 - V10), of the same variance; those above a negative m V01.
+    # n (1 - V10) rivals lie above a positive, with the same variance; m V01 above a negative.
     of_positives, of_negatives = above[positive], above[~positive]
-    # Whole halves less the first of them: equal shares have variance zero exactly.
+    # Multiples of ½, less the first of them: equal shares have variance zero exactly.
     of_positives, of_negatives = of_positives - of_positives[0], of_negatives - of_negatives[0]
     if weight is None:
         m, n = of_positives.size, of_negatives.size
@@ -89,7 +87,7 @@ def delong_variances(positive: Bools, above: Floats, weight: Floats | None) -> t
 
 
 def _variance_of_mean(values: Floats, share: Floats) -> float:
-    """Σ share² (v − mean)² k/(k − 1) for shares that sum to 1; var/n where they are equal."""
+    """Return Σ share² (v − mean)² k/(k − 1) for shares that sum to 1: var/n if they are equal."""
     k = effective_rows(share)
     if np.abs(values).max() <= _ROUNDING:
         return 0.0
@@ -97,7 +95,7 @@ def _variance_of_mean(values: Floats, share: Floats) -> float:
 
 
 def hoeffding_interval(mean: float, k: float, confidence: float) -> tuple[float, float]:
-    """All θ with k KL(mean ‖ θ) ≤ log(2 / (1 - confidence)), for a mean in [0, 1]."""
+    """Return all θ with k KL(mean ‖ θ) ≤ log(2 / (1 - confidence)), for a mean in [0, 1]."""
     bound = np.log(2 / (1 - confidence)) / k
 
     def lower(mean: float) -> float:
@@ -115,7 +113,7 @@ def hoeffding_interval(mean: float, k: float, confidence: float) -> tuple[float,
 
 
 def hoeffding_log_p(difference: float, k: float) -> float:
-    """Log of the bound on P(|A - B| ≥ difference) for two AUCs of equal expectation."""
+    """Return the log of a bound on P(|A - B| ≥ difference), for AUCs of equal expectation."""
     half_up = (1 + difference) / 2
     divergence = rel_entr(half_up, 0.5) + rel_entr(1 - half_up, 0.5)
     return min(0.0, float(np.log(2) - k * divergence))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, ndtr, ndtri, ndtri_exp, stdtrit
 
+from aucmax.basics.checks import number
 from aucmax.metrics.delong import (
     delong_variances,
     hoeffding_interval,
@@ -14,7 +15,7 @@ from aucmax.metrics.delong import (
     smaller_class,
 )
 from aucmax.metrics.levels import levels_of, pairs_won_and_lost, rivals_above
-from aucmax.metrics.reading import number, read
+from aucmax.metrics.reading import read
 
 __all__ = [
     "AUCDifference",
@@ -183,9 +184,9 @@ def auc_interval(
     >>> print("{:.3f} ({:.3f} to {:.3f})".format(*interval[:3]))
     0.940 (0.900 to 0.964)
     """
-    confidence = _confidence(confidence)
-    positive, scores, weight = read(y, score, sample_weight, pos_label)
-    levels = levels_of(positive, scores, weight)
+    number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
+    positive, weight, scores = read(y, sample_weight, pos_label, score=score)
+    levels = levels_of(positive, weight, scores)
     won, lost = pairs_won_and_lost(levels)
     auc = won / (won + lost)
     above = rivals_above(levels, positive)
@@ -328,7 +329,7 @@ def auc_difference(
     >>> print("{:.3f} ({:.3f} to {:.3f})".format(*found))
     0.000 (-0.377 to 0.377)
     """
-    confidence = _confidence(confidence)
+    number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
     pair = paired(y, score_a, score_b, pos_label, sample_weight)
     difference = pair.difference
     if pair.variance > 0.0:
@@ -340,7 +341,3 @@ def auc_difference(
         return AUCDifference(0.0, 0.0, 0.0)
     low, high = hoeffding_interval((1 + difference) / 2, pair.smaller, confidence)
     return AUCDifference(difference, 2 * low - 1, 2 * high - 1)
-
-
-def _confidence(value: Any) -> float:
-    return number(value, "confidence", "above 0 and below 1, such as 0.95", lambda v: 0 < v < 1)

@@ -1,20 +1,20 @@
-"""The table behind the metrics: the weight of both classes at each distinct score.
+"""The table behind the metrics: the weight of each class at each distinct score.
 
-One sort makes it. Counts are summed in float64, which is exact up to 2**53 and cannot overflow.
+It takes one sort. Counts are summed in float64, which is exact up to 2**53 and cannot overflow.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from aucmax.metrics.reading import Bools, Floats, read
+from aucmax.metrics.reading import Bools, Floats
 
-__all__ = ["Levels", "area", "levels_of", "pairs_won_and_lost", "rivals_above", "table"]
+__all__ = ["Levels", "area", "levels_of", "pairs_won_and_lost", "rivals_above"]
 
 
 class Levels(NamedTuple):
-    """The distinct scores, falling, and what lies at each."""
+    """The distinct scores, falling, and the rows at each."""
 
     score: NDArray[Any]  # (t,)
     rows: NDArray[np.int64]  # (t,) number of rows
@@ -23,8 +23,8 @@ class Levels(NamedTuple):
     order: NDArray[np.intp]  # (n,) rows, from the highest score to the lowest
 
 
-def levels_of(positive: Bools, score: NDArray[Any], weight: Floats | None) -> Levels:
-    """The table of rows with these scores; weights, if any, above 0."""
+def levels_of(positive: Bools, weight: Floats | None, score: NDArray[Any]) -> Levels:
+    """Return the table of rows with these scores; weights, if any, are above 0."""
     order = np.argsort(score)[::-1]
     ranked = score[order]
     # Compared, not subtracted: infinite and unsigned scores have no usable difference.
@@ -41,28 +41,21 @@ def levels_of(positive: Bools, score: NDArray[Any], weight: Floats | None) -> Le
     return Levels(ranked[starts], rows, pos, neg, order)
 
 
-def table(
-    y: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None, pos_label: Any
-) -> Levels:
-    """The table of a metric's arguments, checked."""
-    return levels_of(*read(y, score, sample_weight, pos_label))
-
-
 def pairs_won_and_lost(levels: Levels) -> tuple[float, float]:
-    """Weight of the pairs ranked rightly and wrongly, ties half to each."""
+    """Return the weight of the pairs ranked correctly and wrongly, ties half to each."""
     pos_above, neg_above = _above(levels)
     return float(levels.neg @ pos_above), float(levels.pos @ neg_above)
 
 
 def area(levels: Levels) -> float:
-    """The area under the ROC curve."""
+    """Return the area under the ROC curve."""
     won, lost = pairs_won_and_lost(levels)
-    # Not divided by the product of the totals: so no rounding can carry it above 1.
+    # Not divided by the product of the totals: rounding could carry it above 1.
     return won / (won + lost)
 
 
 def rivals_above(levels: Levels, positive: Bools) -> Floats:
-    """(n,) number of rows of the other class above each row, ties half."""
+    """Return the number of rows of the other class above each row, ties half, shape (n,)."""
     pos_above, neg_above = _above(levels)
     ranked = np.repeat([neg_above, pos_above], levels.rows, axis=1)
     above = np.empty(positive.size)
@@ -71,5 +64,5 @@ def rivals_above(levels: Levels, positive: Bools) -> Floats:
 
 
 def _above(levels: Levels) -> tuple[Floats, Floats]:
-    """(t,) weight of the positives and of the negatives above each score, ties half."""
+    """Return the weights of both classes above each score, ties half, shapes (t,)."""
     return np.cumsum(levels.pos) - levels.pos / 2, np.cumsum(levels.neg) - levels.neg / 2

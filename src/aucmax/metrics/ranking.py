@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.metrics import average_precision_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 
+from aucmax.basics.checks import number
 from aucmax.metrics.curves import ranked, roc_curve
-from aucmax.metrics.levels import area, table
-from aucmax.metrics.reading import number, row_count
+from aucmax.metrics.levels import area, levels_of
+from aucmax.metrics.reading import read, row_count
 
 __all__ = ["average_precision", "partial_auc", "precision_at_k", "recall_at_fpr", "roc_auc"]
 
@@ -24,7 +25,7 @@ def roc_auc(
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
 ) -> float:
-    """Area under the ROC curve: the share of pairs ranked rightly, ties counted half.
+    """Area under the ROC curve: the share of pairs ranked correctly, ties counted half.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ def roc_auc(
     >>> roc_auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.75
     """
-    return area(table(y, score, sample_weight, pos_label))
+    return area(levels_of(*read(y, sample_weight, pos_label, score=score)))
 
 
 def partial_auc(
@@ -106,7 +107,7 @@ def partial_auc(
 
     Notes
     -----
-    Equal to ``sklearn.metrics.roc_auc_score(y, score, max_fpr=max_fpr)``.
+    That of ``sklearn.metrics.roc_auc_score(y, score, max_fpr=max_fpr)``.
 
     References
     ----------
@@ -118,18 +119,10 @@ def partial_auc(
     >>> partial_auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], 0.5)
     0.6666666666666666
     """
-    max_fpr = number(max_fpr, "max_fpr", "above 0 and at most 1", lambda v: 0 < v <= 1)
-    fpr, tpr, _ = roc_curve(y, score, sample_weight, pos_label)
-    inside = int(np.searchsorted(fpr, max_fpr, side="right"))
-    if inside < fpr.size:
-        # Cut the segment that crosses max_fpr by linear interpolation.
-        step = (max_fpr - fpr[inside - 1]) / (fpr[inside] - fpr[inside - 1])
-        height = tpr[inside - 1] + step * (tpr[inside] - tpr[inside - 1])
-        fpr, tpr = np.append(fpr[:inside], max_fpr), np.append(tpr[:inside], height)
-    mean_recall = np.trapezoid(tpr, fpr) / max_fpr
-    chance = max_fpr / 2
-    standardised = (1 + (mean_recall - chance) / (1 - chance)) / 2
-    return float(np.clip(standardised, 0.0, 1.0))
+    number(max_fpr, "max_fpr", high=1.0, open_low=True)
+    positive, rank, weight, _ = ranked(y, score, sample_weight, pos_label)
+    area = roc_auc_score(positive, rank, sample_weight=weight, max_fpr=max_fpr)
+    return float(np.clip(area, 0.0, 1.0))
 
 
 def average_precision(
@@ -221,7 +214,7 @@ def precision_at_k(
     >>> precision_at_k([1, 0, 1, 0], [0.9, 0.5, 0.5, 0.1], 2)
     0.75
     """
-    levels = table(y, score, sample_weight, pos_label)
+    levels = levels_of(*read(y, sample_weight, pos_label, score=score))
     n = int(levels.rows.sum())
     k = row_count(k, n)
     reached = np.cumsum(levels.rows)
@@ -272,7 +265,7 @@ def recall_at_fpr(
     >>> recall_at_fpr([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], 0.25)
     0.5
     """
-    max_fpr = number(max_fpr, "max_fpr", "from 0 to 1", lambda v: 0 <= v <= 1)
+    number(max_fpr, "max_fpr", high=1.0)
     fpr, tpr, _ = roc_curve(y, score, sample_weight, pos_label)
     # Ten weights of 0.1 must count as ten of 1, though their sums are rounded.
     max_fpr *= 1 + 1e-12

@@ -1,4 +1,4 @@
-"""Labels, scores and weights as arrays, checked, with one wording for all metrics."""
+"""Checks of labels, scores and weights, with the same messages in all metrics."""
 
 import operator
 from typing import Any
@@ -8,31 +8,31 @@ from numpy.typing import ArrayLike, NDArray
 
 from aucmax.basics.checks import refuse_nul
 
-__all__ = ["Bools", "Floats", "number", "read", "row_count", "scores_of", "weights_of"]
+__all__ = ["Bools", "Floats", "read", "row_count"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
 def read(
-    y: ArrayLike,
-    score: ArrayLike,
-    sample_weight: ArrayLike | None,
-    pos_label: Any,
-    score_name: str = "score",
-) -> tuple[Bools, NDArray[Any], Floats | None]:
-    """Which rows are positive, their scores, and their weights; rows of weight zero dropped."""
+    y: ArrayLike, sample_weight: ArrayLike | None, pos_label: Any, **scores: ArrayLike
+) -> tuple[Any, ...]:
+    """Return which rows are positive, their weights and each of the scores.
+
+    Rows of weight zero are dropped; without weights there is None.
+    """
     refuse_nul(y)
     labels = _vector(y, "y")
     if labels.size == 0:
         raise ValueError("y is empty; it needs at least one positive and one negative row.")
-    if sample_weight is None:
-        return _positive(labels, pos_label), scores_of(score, score_name, labels.size), None
-    weight = weights_of(sample_weight, labels.size)
-    kept = weight > 0
-    where = "" if kept.all() else " in the rows of non-zero sample_weight"
+    weight, kept, where = None, np.ones(labels.size, dtype=bool), ""
+    if sample_weight is not None:
+        weight = _weights(sample_weight, labels.size)
+        kept = weight > 0
+        weight = weight[kept]
+        where = "" if kept.all() else " in the rows of non-zero sample_weight"
     positive = _positive(labels[kept], pos_label, where)
-    return positive, scores_of(score, score_name, labels.size, kept), weight[kept]
+    return positive, weight, *(_scores(score, name, kept) for name, score in scores.items())
 
 
 def _vector(values: ArrayLike, name: str, n: int | None = None) -> NDArray[Any]:
@@ -63,13 +63,10 @@ def _numeric(values: ArrayLike, name: str, n: int) -> NDArray[Any]:
     return array
 
 
-def scores_of(
-    values: ArrayLike, name: str, n: int, kept: Bools | slice = slice(None)
-) -> NDArray[Any]:
+def _scores(values: ArrayLike, name: str, kept: Bools) -> NDArray[Any]:
     # Kept in their own type: int64 scores above 2**53 would gain ties as float64.
-    array = _numeric(values, name, n)
-    missing = np.zeros(n, dtype=bool)
-    missing[kept] = np.isnan(array[kept])
+    array = _numeric(values, name, kept.size)
+    missing = np.isnan(array) & kept
     if missing.any():
         raise ValueError(
             f"{name} has {missing.sum()} NaN, the first in row {missing.argmax()}; "
@@ -78,7 +75,7 @@ def scores_of(
     return np.asarray(array[kept])
 
 
-def weights_of(values: ArrayLike, n: int) -> Floats:
+def _weights(values: ArrayLike, n: int) -> Floats:
     weight = _numeric(values, "sample_weight", n).astype(np.float64)
     bad = ~(np.isfinite(weight) & (weight >= 0))
     if bad.any():
@@ -127,17 +124,8 @@ def _positive(labels: NDArray[Any], pos_label: Any, where: str = "") -> Bools:
     return np.asarray(labels == found[chosen[0]])
 
 
-def number(value: Any, name: str, expected: str, valid: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number {expected}; got {value!r}.") from None
-    if not valid(number):
-        raise ValueError(f"{name} must be a number {expected}; got {value!r}.")
-    return number
-
-
 def row_count(k: Any, n: int) -> int:
+    """Return k if it is a whole number from 1 to n."""
     try:
         count = operator.index(k)
     except TypeError:
