@@ -24,7 +24,7 @@ import pytest
 from aucmax import load
 from aucmax.basics import replacing
 from aucmax.cli import main
-from aucmax.experiments import protocol
+from aucmax.experiments import sources
 from processes import Child
 
 pytestmark = [
@@ -299,8 +299,8 @@ class Bench:
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kills")
-    protocol.rows_of_source.cache_clear()
-    protocol.digest_of.cache_clear()
+    sources.rows_of_source.cache_clear()
+    sources.digest_of.cache_clear()
     with (
         pytest.MonkeyPatch.context() as patch,
         http.server.ThreadingHTTPServer(("127.0.0.1", 0), Publisher) as server,
@@ -317,8 +317,8 @@ def bench(tmp_path_factory):
         yield Bench(folder, f"http://127.0.0.1:{server.server_port}/binary")
         server.shutdown()
         thread.join()
-    protocol.rows_of_source.cache_clear()
-    protocol.digest_of.cache_clear()
+    sources.rows_of_source.cache_clear()
+    sources.digest_of.cache_clear()
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -19,7 +19,7 @@ from aucmax.basics.errors import DataFileError
 from aucmax.cli import main
 from aucmax.datasets import registry
 from aucmax.experiments.catalogue import CATALOGUE
-from aucmax.experiments.protocol import Source, digest_of, rows_of_source
+from aucmax.experiments.sources import Source, digest_of, rows_of_source
 
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 TWO_CLASSES = ["w8a", "ijcnn1", "covtype", "epsilon", "news20.binary", "astro-physics", "gisette"]

@@ -16,12 +16,14 @@ from sklearn.datasets import dump_svmlight_file
 
 from aucmax import AUCClassifier, metrics, theory
 from aucmax.cli import main
-from aucmax.experiments import crossing, figures, protocol, table_report, tables
+from aucmax.experiments import crossing, figures, sources, table_report, tables
 from aucmax.experiments.catalogue import CATALOGUE
+from aucmax.experiments.jobs import Store, attempt, key_of, locked_store
 from aucmax.experiments.methods import METHODS, REFERENCE, Facts, facts_of, first_name
-from aucmax.experiments.protocol import Job, Protocol, Source, single_runs
-from aucmax.experiments.store import Store, key_of, locked_store
+from aucmax.experiments.protocol import Protocol, TableJob, single_runs
+from aucmax.experiments.sources import Source
 from aucmax.experiments.tables import Cell, Published, TableSpec
+from aucmax.experiments.trial import quiet
 from aucmax.experiments.tuning import coarse_to_fine, whole_grid
 from aucmax.metrics import roc_auc
 from aucmax.solvers import SPAM
@@ -51,8 +53,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def forget_data():
-    protocol.rows_of_source.cache_clear()
-    protocol.digest_of.cache_clear()
+    sources.rows_of_source.cache_clear()
+    sources.digest_of.cache_clear()
 
 
 @pytest.fixture
@@ -120,22 +122,22 @@ def test_a_line_that_a_kill_cut_short_is_dropped(tmp_path):
 def test_a_key_holds_all_that_determines_a_result():
     first = Protocol(2, 5, "nested", 500, False, 0)
     source = Source("diabetes", None, "minmax")
-    job = Job(source, "SPAM-L2", first, 3)
+    job = TableJob(source, "SPAM-L2", first, 3)
     others = [
-        Job(Source("diabetes", None, "maxabs"), "SPAM-L2", first, 3),
-        Job(Source("fourclass", None, "minmax"), "SPAM-L2", first, 3),
-        Job(source, "SOLAM", first, 3),
-        Job(source, "SPAM-L2", Protocol(2, 5, "nested", 600, False, 0), 3),
-        Job(source, "SPAM-L2", Protocol(2, 5, "nested", 500, True, 0), 3),
-        Job(source, "SPAM-L2", Protocol(2, 5, "nested", 500, False, 1), 3),
-        Job(source, "SPAM-L2", Protocol(2, 4, "nested", 500, False, 0), 3),
-        Job(source, "SPAM-L2", first, 4),
-        Job(source, "SPAM-L2", first, 3, (("C", 1.0), ("beta", 0.1))),
-        Job(source, "SPAM-L2", first, 3, (("C", 1.0), ("beta", 0.2))),
+        TableJob(Source("diabetes", None, "maxabs"), "SPAM-L2", first, 3),
+        TableJob(Source("fourclass", None, "minmax"), "SPAM-L2", first, 3),
+        TableJob(source, "SOLAM", first, 3),
+        TableJob(source, "SPAM-L2", Protocol(2, 5, "nested", 600, False, 0), 3),
+        TableJob(source, "SPAM-L2", Protocol(2, 5, "nested", 500, True, 0), 3),
+        TableJob(source, "SPAM-L2", Protocol(2, 5, "nested", 500, False, 1), 3),
+        TableJob(source, "SPAM-L2", Protocol(2, 4, "nested", 500, False, 0), 3),
+        TableJob(source, "SPAM-L2", first, 4),
+        TableJob(source, "SPAM-L2", first, 3, (("C", 1.0), ("beta", 0.1))),
+        TableJob(source, "SPAM-L2", first, 3, (("C", 1.0), ("beta", 0.2))),
     ]
     assert len({job.key, *(other.key for other in others)}) == 1 + len(others)
     # more repetitions keep what is there
-    assert Job(source, "SPAM-L2", Protocol(4, 5, "nested", 500, False, 0), 3).key == job.key
+    assert TableJob(source, "SPAM-L2", Protocol(4, 5, "nested", 500, False, 0), 3).key == job.key
 
 
 def test_splits_are_stratified_and_disjoint():
@@ -171,7 +173,7 @@ def test_every_method_fits_at_the_middle_of_its_grid(name):
     X = rng.normal(size=(120, 4)) + y[:, None]
     facts = Facts(120, 4, 1 / 3)
     at = {axis: values[len(values) // 2] for axis, values in METHODS[name].axes.items()}
-    with protocol.quiet():
+    with quiet():
         model = METHODS[name].build(at, facts, 0).fit(X, y)
         auc = metrics.roc_auc(y, model.decision_function(X))
     assert np.isfinite(auc)
@@ -182,8 +184,8 @@ def test_every_method_fits_at_the_middle_of_its_grid(name):
 def test_every_method_gives_a_row(name):
     at = {axis: values[len(values) // 2] for axis, values in METHODS[name].axes.items()}
     plan = Protocol(1, 3, "nested", 300, True, 0)
-    job = Job(Source("fourclass", None, "minmax"), name, plan, 1, tuple(sorted(at.items())))
-    row = job.run()
+    job = TableJob(Source("fourclass", None, "minmax"), name, plan, 1, tuple(sorted(at.items())))
+    row = attempt(job)
     assert "error" not in row
     assert 0.4 < row["auc"] <= 1
     assert row["settings"] == at
@@ -195,7 +197,7 @@ def test_verdicts_are_paired_t_tests():
     a = 0.8 + 0.02 * rng.normal(size=25)
 
     def cell(aucs):
-        return Cell("x", "m", tuple(aucs), 1.0, 0.0, Published(0.79, 0.02), ())
+        return Cell("x", "m", Published(0.79, 0.02), tuple(aucs))
 
     for shift in (0.0, 0.001, 0.02, -0.02):
         b = a - shift + 0.005 * rng.normal(size=25)
@@ -372,7 +374,7 @@ def test_tuning_in_coordinates_is_tuning():
     """With as many coordinates as features the reduced OPAUC is OPAUC, and tunes like it."""
     source = next(s for s in CATALOGUE["opauc-online"].sources if s.name == "diabetes")
     how = Protocol(1, 3, "nested", 200, True, 0)
-    full, subset = (Job(source, m, how, 0).run() for m in ("OPAUC", "OPAUC_f"))
+    full, subset = (attempt(TableJob(source, m, how, 0)) for m in ("OPAUC", "OPAUC_f"))
     assert full["settings"] == subset["settings"]
     assert full["tuning_auc"] == pytest.approx(subset["tuning_auc"], abs=1e-9)
     X, _ = source.load()
@@ -468,7 +470,7 @@ def test_all_goes_on_after_what_fails(run, tmp_path, monkeypatch):
 def test_tuning_takes_at_most_so_many_rows(count):
     rng = np.random.default_rng(0)
     y = np.arange(count) % 3 == 0
-    job = Job(Source("made"), REFERENCE, Protocol(1, 5, "nested", 62, True, 0), 0)
+    job = TableJob(Source("made"), REFERENCE, Protocol(1, 5, "nested", 62, True, 0), 0)
     found = job._tune(rng.normal(size=(count, 2)) + y[:, None], y)
     assert found["rows"] == min(count, 62)
 
@@ -544,19 +546,19 @@ def test_figures_of_one_paper_stand_in_another():
 
 def test_far_cells_get_their_reason():
     spec = CATALOGUE["spam-table"]
-    best = Cell("usps", REFERENCE, (0.9, 0.9), 1.0, 0.0, None, ())
+    best = Cell("usps", REFERENCE, None, (0.9, 0.9))
 
     def results(cell):
         cells = {(c.data, c.method): c for c in (cell, best)}
         return tables.Results(spec, spec.protocol, cells, [], {}, [], {"usps": 1.0})
 
     (line,) = table_report.far_cells(
-        results(Cell("usps", "OPAUC", (0.9, 0.91), 1.0, 0.0, Published(0.965, 0.004), ()))
+        results(Cell("usps", "OPAUC", Published(0.965, 0.004), (0.9, 0.91)))
     )
     assert "usps, OPAUC: ours 0.9050, published 0.9650 (-15.0)" in line
     assert "erratum 9" in line
     assert not table_report.far_cells(
-        results(Cell("usps", "OPAUC", (0.9, 0.91), 1.0, 0.0, Published(0.91, 0.004), ()))
+        results(Cell("usps", "OPAUC", Published(0.91, 0.004), (0.9, 0.91)))
     )
 
 

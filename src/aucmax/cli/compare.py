@@ -15,8 +15,8 @@ from aucmax.cli.front import LabelledRows, labelled_rows
 from aucmax.cli.options import DataArgument, Html, Json, Learning, MaxIter, Tol
 from aucmax.experiments.methods import CONTESTANTS, Task, contestants_named
 from aucmax.experiments.runs import (
+    Contestant,
     Measure,
-    Run,
     Split,
     repeated_splits,
     run_split,
@@ -139,15 +139,15 @@ def compare(
         raise interrupted(f"{finished} of {counted(splits, 'split')} done{unwritten}")
 
 
-def _run(name: str, task: Task) -> Run:
+def _run(name: str, task: Task) -> Contestant:
     unfit = task.unfit(name)
-    run = Run(name, error=unfit, on_objective=task.on_objective(name))
+    run = Contestant(name, error=unfit, on_objective=task.on_objective(name))
     run.status = "done" if unfit is None else "unfit"
     return run
 
 
 def _splits_run(
-    runs: list[Run], rows: LabelledRows, parts: list[Split], task: Task, now: Working
+    runs: list[Contestant], rows: LabelledRows, parts: list[Split], task: Task, now: Working
 ) -> Iterator[int]:
     """Run all algorithms on one split after the other; yield its number after each."""
     able = [run for run in runs if run.status == "done"]
@@ -175,7 +175,7 @@ def _splits_run(
         yield part.number
 
 
-def _best(runs: list[Run]) -> str:
+def _best(runs: list[Contestant]) -> str:
     means = {run.name: float(np.mean(run.aucs)) for run in runs if run.aucs}
     if not means:
         return ""
@@ -214,7 +214,7 @@ def _reference(against: str | None, names: list[str]) -> str | None:
 
 def _report(
     rows: LabelledRows,
-    runs: list[Run],
+    runs: list[Contestant],
     reference: str | None,
     parts: list[Split],
     task: Task,

@@ -10,7 +10,7 @@ from aucmax.cli.common import counted
 from aucmax.cli.errors import command_line
 from aucmax.cli.front import LabelledRows, rows_described
 from aucmax.experiments.methods import LOGISTIC, RIVALS, Task
-from aucmax.experiments.runs import REFERENCE_TOL, Measure, Run, Split, course
+from aucmax.experiments.runs import REFERENCE_TOL, Contestant, Measure, Split, course
 from aucmax.report.curves import ranking_figures
 from aucmax.report.figures import Figure, convergence_figure
 from aucmax.report.page import Page, ResultTable, Section
@@ -147,7 +147,7 @@ def _left_out(report: dict[str, Any]) -> list[str]:
 def figures(
     report: dict[str, Any],
     rows: LabelledRows,
-    runs: list[Run],
+    runs: list[Contestant],
     parts: list[Split],
     task: Task,
     now: Working,
@@ -169,7 +169,7 @@ def figures(
 
 
 def _convergence(
-    solvers: list[Run], rows: LabelledRows, part: Split, task: Task, now: Working
+    solvers: list[Contestant], rows: LabelledRows, part: Split, task: Task, now: Working
 ) -> Figure:
     """How each solver converges on one split, from a separate run."""
     measure = Measure(rows, part, task)

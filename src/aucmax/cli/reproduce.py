@@ -19,9 +19,8 @@ from aucmax.cli.reproduce_table import plain_table
 from aucmax.experiments import figures, table_report, tables
 from aucmax.experiments.catalogue import CATALOGUE
 from aucmax.experiments.figures import FigureSpec
-from aucmax.experiments.methods import REFERENCE
-from aucmax.experiments.protocol import present
-from aucmax.experiments.store import Store, locked_store
+from aucmax.experiments.jobs import Store, locked_store
+from aucmax.experiments.sources import present
 from aucmax.experiments.tables import TableSpec
 from aucmax.report.page import write_page
 
@@ -217,11 +216,10 @@ def _table(spec: TableSpec, found: Sources, asked: Asked) -> dict[str, Any]:
         spec.protocol, tuning=asked.protocol.value, tune_rows=asked.tune_rows, seed=asked.seed
     )
     if asked.quick:
-        protocol = tables.quick(protocol)
+        protocol = protocol.quick()
     if asked.runs is not None:
         protocol = replace(protocol, runs=asked.runs)
-    tunings = protocol.parts if asked.protocol is Protocol.nested else 1
-    jobs = len(found.there) * len({*spec.methods, REFERENCE}) * (tunings + protocol.parts)
+    jobs = len(found.there) * len(spec.all_methods) * (protocol.tuned_parts + protocol.parts)
     runs = f"{counted(protocol.parts, 'run')} of each method"
     # tables share cells: OPAUC's are the same in two of them
     beside = [asked.output / other / "jobs.jsonl" for other in CATALOGUE if other != spec.name]

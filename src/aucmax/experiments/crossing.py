@@ -1,15 +1,15 @@
 """Where one method overtakes another: time to a good AUC as n, d and density grow."""
 
-import time
-import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from aucmax.estimators import AUCClassifier
-from aucmax.experiments.figures import Effort, FigureSpec, Piece, Row, mean_lines
-from aucmax.experiments.protocol import Source
+from aucmax.experiments.figures import Effort, FigureSpec, Piece, grouped, mean_lines
+from aucmax.experiments.jobs import Row
+from aucmax.experiments.sources import Source
+from aucmax.experiments.trial import few_of_each, timed_fit
 from aucmax.metrics import roc_auc
 from aucmax.report.figures import Figure
 from aucmax.solvers import SPAM, VRSPAM
@@ -54,7 +54,7 @@ def _models(n: int, d: int, dense: bool) -> dict[str, list[Any]]:
     return out
 
 
-def made(n: int, d: int, density: float, seed: int) -> tuple[Any, np.ndarray]:
+def _made(n: int, d: int, density: float, seed: int) -> tuple[Any, np.ndarray]:
     """Return rows with a weak linear signal, correlated features of unequal size, 10 % positive."""
     rng = np.random.RandomState(seed)
     y = rng.rand(n) < 0.1
@@ -72,7 +72,7 @@ def made(n: int, d: int, density: float, seed: int) -> tuple[Any, np.ndarray]:
     return X, z > np.quantile(z, 0.9)
 
 
-def pieces(source: Source, effort: Effort) -> list[Piece]:
+def _pieces(source: Source, effort: Effort) -> list[Piece]:
     return [
         Piece(source, (("axis", axis), ("rows", n), ("features", d), ("density", density),
                        ("run", run_), ("seed", effort.seed)))
@@ -82,23 +82,18 @@ def pieces(source: Source, effort: Effort) -> list[Piece]:
     ]  # fmt: skip
 
 
-def run(piece: Piece) -> list[Row]:
+def _run(piece: Piece) -> list[Row]:
     n, d = piece["rows"], piece["features"]
-    X, y = made(n + n // 2, d, piece["density"], piece["seed"] + piece["run"])
+    X, y = _made(n + n // 2, d, piece["density"], piece.seed)
     train, test = slice(0, n), slice(n, None)
-    some = np.concatenate([np.flatnonzero(y[train])[:40], np.flatnonzero(~y[train])[:40]])
+    some = few_of_each(y[train])
     tried: dict[str, list[tuple[float, float]]] = {}
     for name, models in _models(n, d, piece["density"] == 1.0).items():
         spent, tried[name] = 0.0, []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            models[0].fit(X[some], y[some])  # compiles
-            for model in models:
-                started = time.perf_counter()
-                model.fit(X[train], y[train])
-                spent += time.perf_counter() - started
-                auc = roc_auc(y[test], np.asarray(model.decision_function(X[test])))
-                tried[name].append((spent, auc))
+        models[0].fit(X[some], y[some])  # compiles
+        for model in models:
+            spent += timed_fit(model, X[train], y[train])
+            tried[name].append((spent, roc_auc(y[test], model.decision_function(X[test]))))
     best = max(auc for found in tried.values() for _, auc in found)
     rows = []
     for name, found in tried.items():
@@ -112,32 +107,28 @@ def run(piece: Piece) -> list[Row]:
     return rows
 
 
-def panels(rows: list[Row]) -> list[Figure]:
-    out = []
-    for axis in dict.fromkeys(row["axis"] for row in rows):
-        mine = [r for r in rows if r["axis"] == axis and r["seconds"] is not None]
-        out.append(Figure(
+def _panels(rows: list[Row]) -> list[Figure]:
+    return [
+        Figure(
             f"crossing-{axis}", f"Time to a good AUC against {axis}", axis, "seconds",
-            mean_lines(mine, "size", "seconds", "method", spread=False),
+            mean_lines([row for row in mine if row["seconds"] is not None], "size", "seconds",
+                       "method", spread=False),
             "Seconds until the test AUC is within .001 of the best that any method reaches, trying "
             "five penalties in turn, from strong to weak; mean of the runs that get there. A "
             "method without a point did not.", xlog=True, ylog=True,
-        ))  # fmt: skip
-    return out
+        )
+        for axis, mine in grouped(rows, "axis").items()
+    ]  # fmt: skip
 
 
-def findings(rows: list[Row]) -> list[str]:
+def _findings(rows: list[Row]) -> list[str]:
     out = []
-    for axis in dict.fromkeys(row["axis"] for row in rows):
-        for size in sorted({r["size"] for r in rows if r["axis"] == axis}):
-            mine = [r for r in rows if (r["axis"], r["size"]) == (axis, size)]
-            there: dict[str, list[float]] = {}
-            for r in mine:
-                if r["seconds"] is not None:
-                    there.setdefault(r["method"], []).append(r["seconds"])
-            first = sorted(there, key=lambda name: np.median(there[name]))[:3]
-            words = ", ".join(f"{name} {np.median(there[name]):.3g} s" for name in first)
-            out.append(f"{axis} {size:g}: first there {words}")
+    for (axis, size), mine in grouped(rows, "axis", "size").items():
+        there = grouped((row for row in mine if row["seconds"] is not None), "method")
+        took = {name: np.median([r["seconds"] for r in of]) for name, of in there.items()}
+        fastest = sorted(took, key=lambda name: took[name])[:3]
+        first = ", ".join(f"{name} {took[name]:.3g} s" for name in fastest)
+        out.append(f"{axis} {size:g}: first there {first}")
     return out
 
 
@@ -145,10 +136,10 @@ FIGURE = FigureSpec(
     name="crossing",
     title="Time to within .001 of the best test AUC as rows, features and density grow",
     sources=[Source("made", made=True)],
-    pieces=pieces,
-    run=run,
-    panels=panels,
-    findings=findings,
+    pieces=_pieces,
+    run=_run,
+    panels=_panels,
+    findings=_findings,
     runs=3,
     timed=True,
     fixed=(ALPHAS, CS, APART, "unequal covariances"),

@@ -1,8 +1,6 @@
 """A published figure again: run its pieces, keep them, draw the panels."""
 
-import csv
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -10,105 +8,118 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.basics.replacing import replacing
-from aucmax.experiments.protocol import Source, present, quiet
-from aucmax.experiments.store import Store, key_of
-from aucmax.experiments.workers import shared_out
+from aucmax.experiments.jobs import Row, Store, core_seconds, finish, key_of
+from aucmax.experiments.sources import Source
+from aucmax.experiments.trial import Halves, halves
+from aucmax.experiments.writing import sections_of, spent, write_rows
 from aucmax.report.figures import Figure, Line
-from aucmax.report.page import Page, ResultTable, Section, write_page
+from aucmax.report.page import Page, Section, write_page
 from aucmax.report.provenance import provenance
 
-__all__ = ["Effort", "FigureSpec", "Piece", "mean_lines", "present", "run_figure"]
+__all__ = [
+    "Effort",
+    "FigureSpec",
+    "Piece",
+    "grouped",
+    "mean_lines",
+    "pieces_of",
+    "repeated",
+    "run_figure",
+    "write_figure",
+]
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much of a figure is run.
+    """How much of a figure is run."""
 
-    Parameters
-    ----------
-    runs : int
-        Repetitions.
-    seed : int
-        Of splits and methods.
-    quick : bool
-        A small version.
-    """
-
-    runs: int
-    seed: int
-    quick: bool
+    runs: int  # repetitions
+    seed: int  # of splits and methods
+    quick: bool  # a small version
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a figure that is run and kept by itself.
-
-    Parameters
-    ----------
-    source : Source
-    what : tuple of (str, value)
-        All that determines it beside the data: the method, its settings, the seed.
-    """
+    """A part of a figure that is run and kept by itself."""
 
     source: Source
-    what: tuple[tuple[str, Any], ...]
+    what: tuple[tuple[str, Any], ...]  # what determines it beside the data, by name
 
     def __getitem__(self, name: str) -> Any:
         return dict(self.what)[name]
 
+    @property
+    def seed(self) -> int:
+        """The seed of its repetition."""
+        return self["seed"] + self["run"]
 
-Row = dict[str, Any]
+    def halves(self, test_size: float = 0.2) -> Halves:
+        """Return the training and the test rows of its repetition."""
+        return halves(*self.source.load(), test_size, self.seed)
+
+
+def repeated(source: Source, effort: Effort, settings: Sequence[Mapping[str, Any]]) -> list[Piece]:
+    """Return a piece for each of the settings in each repetition."""
+    return [
+        Piece(source, tuple({**some, "run": run, "seed": effort.seed}.items()))
+        for run in range(effort.runs)
+        for some in settings
+    ]
 
 
 @dataclass(frozen=True)
 class FigureSpec:
-    """A published figure, or one of ours.
+    """A published figure, or one of ours."""
 
-    Parameters
-    ----------
-    name, title : str
-        As ``aucmax reproduce`` calls it; what it is, and whose.
-    sources : sequence of Source
-        Data sets it can be run on.
-    pieces : callable
-        (source, effort) to what has to be run.
-    run : callable
-        A piece to rows, each a flat dict.
-    panels : callable
-        All rows to the panels.
-    findings : callable
-        All rows to sentences that say what they show.
-    runs : int
-        Repetitions when none are asked for.
-    timed : bool
-        Whether it shows seconds: its pieces then run one after the other.
-    fixed : tuple
-        Constants that determine the rows beside what a piece names.
-    """
-
-    name: str
-    title: str
-    sources: Sequence[Source]
-    pieces: Callable[[Source, Effort], list[Piece]]
-    run: Callable[[Piece], list[Row]]
-    panels: Callable[[list[Row]], list[Figure]]
-    findings: Callable[[list[Row]], list[str]]
-    runs: int
-    timed: bool = False
-    fixed: tuple[Any, ...] = ()
+    name: str  # as ``aucmax reproduce`` calls it
+    title: str  # what it is, and whose
+    sources: Sequence[Source]  # data sets it can be run on
+    pieces: Callable[[Source, Effort], list[Piece]]  # what has to be run
+    run: Callable[[Piece], list[Row]]  # a piece to rows, each a flat dict
+    panels: Callable[[list[Row]], list[Figure]]  # all rows to panels
+    findings: Callable[[list[Row]], list[str]]  # all rows to sentences that say what they show
+    runs: int  # repetitions by default
+    timed: bool = False  # whether it shows seconds: its pieces then run one after the other
+    fixed: tuple[Any, ...] = ()  # constants that determine the rows beside what a piece names
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a figure gave: all rows, the panels, the findings, what failed, seconds by data set."""
+    """What a figure gave."""
 
     spec: FigureSpec
     rows: list[Row]
     panels: list[Figure]
     findings: list[str]
     failures: list[str]
-    seconds: dict[str, float]
+    seconds: dict[str, float]  # of one core, by data set
+
+
+@dataclass(frozen=True)
+class _FigureJob:
+    spec: FigureSpec
+    piece: Piece
+
+    @property
+    def source(self) -> Source:
+        return self.piece.source
+
+    @property
+    def title(self) -> str:
+        return self.source.name
+
+    @property
+    def key(self) -> str:
+        facts = {"figure": self.spec.name, "source": self.source.facts}
+        return key_of({**facts, "what": self.piece.what, "fixed": self.spec.fixed})
+
+    @property
+    def about(self) -> Row:
+        return {}
+
+    def run(self) -> Row:
+        about = {"data": self.source.name, "seed": self.piece["seed"]}
+        return {"rows": [{**about, **row} for row in self.spec.run(self.piece)]}
 
 
 def pieces_of(spec: FigureSpec, sources: Sequence[Source], effort: Effort) -> list[Piece]:
@@ -129,25 +140,14 @@ def run_figure(
 
     `absent` says of other data sets why they are not run; so do the findings.
     """
-    keys = {piece: _key(spec, piece) for piece in pieces_of(spec, sources, effort)}
-    todo = [piece for piece, key in keys.items() if key not in store]
-    for _ in range(len(keys) - len(todo)):
-        done(spec.name, 0.0)
-    failures = []
-    parts = ((spec.run, piece, i) for i, piece in enumerate(todo))
-    for i, rows, error, took in shared_out(_one, parts, n_jobs if len(todo) > 1 else 1):
-        piece = todo[i]
-        if error is None:
-            store.add(keys[piece], {"rows": rows, "job_seconds": took})
-        else:
+    jobs = {piece: _FigureJob(spec, piece) for piece in pieces_of(spec, sources, effort)}
+    found = finish(jobs, store, n_jobs, done)
+    rows, failures = [], []
+    for piece, row in found.items():
+        rows += row.get("rows", [])
+        if "error" in row:
             words = ", ".join(f"{name} {value}" for name, value in piece.what)
-            failures.append(f"{piece.source.name}, {words}: {error}")
-        done(f"{spec.name}, {piece.source.name}", took)
-    seconds = dict.fromkeys((source.name for source in sources), 0.0)
-    for piece, key in keys.items():
-        if key in store:
-            seconds[piece.source.name] += store[key]["job_seconds"]
-    rows = [row for key in keys.values() if key in store for row in store[key]["rows"]]
+            failures.append(f"{piece.source.name}, {words}: {row['error']}")
     panels, findings = [], []
     try:
         panels = spec.panels(rows) if rows else []
@@ -155,31 +155,16 @@ def run_figure(
     except Exception as error:  # where pieces are missing; the rows are written all the same
         failures.append(f"drawing: {type(error).__name__}: {error}")
     findings += [f"{name}: {why}" for name, why in absent.items()]
-    return Drawn(spec, rows, panels, findings, failures, seconds)
+    return Drawn(spec, rows, panels, findings, failures, core_seconds(jobs, found))
 
 
-def _key(spec: FigureSpec, piece: Piece) -> str:
-    facts = {
-        "figure": spec.name,
-        "source": piece.source.facts,
-        "what": piece.what,
-        "fixed": spec.fixed,
-    }
-    return key_of(facts)
-
-
-def _one(
-    run: Callable[[Piece], list[Row]], piece: Piece, i: int
-) -> tuple[int, list[Row], str | None, float]:
-    started, error = time.perf_counter(), None
-    rows: list[Row] = []
-    try:
-        with quiet():
-            about = {"data": piece.source.name, "seed": piece["seed"]}
-            rows = [{**about, **row} for row in run(piece)]
-    except Exception as failed:
-        error = " ".join(f"{type(failed).__name__}: {failed}".split())
-    return i, rows, error, time.perf_counter() - started
+def grouped(rows: Iterable[Row], *names: str) -> dict[Any, list[Row]]:
+    """Return the rows by their value of a name, or by their values of several, as first met."""
+    groups: dict[Any, list[Row]] = {}
+    for row in rows:
+        value = row[names[0]] if len(names) == 1 else tuple(row[name] for name in names)
+        groups.setdefault(value, []).append(row)
+    return groups
 
 
 def mean_lines(
@@ -190,43 +175,31 @@ def mean_lines(
     With its standard deviation where there are several and ``spread`` asks for it.
     """
     lines = {}
-    for name in dict.fromkeys(row[by] for row in rows):
-        mine = [row for row in rows if row[by] == name and row[y] is not None]
-        at = sorted({row[x] for row in mine})
-        values = [[row[y] for row in mine if row[x] == here] for here in at]
+    for name, mine in grouped(rows, by).items():
+        at = grouped((row for row in mine if row[y] is not None), x)
+        values = [[row[y] for row in at[here]] for here in sorted(at)]
         mean = np.array([np.mean(v) for v in values])
         several = spread and max(map(len, values), default=0) > 1
         deviation = np.array([np.std(v) for v in values]) if several else None
-        lines[str(name)] = Line(np.array(at, dtype=float), mean, deviation)
+        lines[str(name)] = Line(np.array(sorted(at), dtype=float), mean, deviation)
     return lines
 
 
 def write_figure(drawn: Drawn, folder: Path, command: str, seed: int) -> list[str]:
     """Write rows, panels as SVG and PNG, findings as Markdown, and the page; return the names."""
     head = list(dict.fromkeys(name for row in drawn.rows for name in row))
-    with replacing(folder / "runs.csv", text=True) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(head)
-        writer.writerows([[row.get(name, "") for name in head] for row in drawn.rows])
+    write_rows(folder / "runs.csv", head, drawn.rows)
     for panel in drawn.panels:
         for suffix in (".svg", ".png"):
             panel.save(folder / f"{panel.name}{suffix}")
-    sections = [
-        Section(title, tables=[ResultTable.facts(line.partition(": ")[::2] for line in lines)])
-        for title, lines in (("Findings", drawn.findings), ("What did not run", drawn.failures))
-        if lines
-    ]
+    sections = sections_of({"Findings": drawn.findings, "What did not run": drawn.failures})
     if drawn.panels:
         sections.append(Section("Figures", figures=drawn.panels))
-    facts: list[tuple[str, Any]] = [
-        (data, f"{seconds:.0f} seconds of one core") for data, seconds in drawn.seconds.items()
-    ]
     page = Page(
         drawn.spec.title,
-        f"{len(drawn.rows):,} points on "
-        f"{', '.join(dict.fromkeys(row['data'] for row in drawn.rows))}.",
+        f"{len(drawn.rows):,} points on {', '.join(grouped(drawn.rows, 'data'))}.",
         sections,
-        provenance=provenance(command, facts, seed),
+        provenance=provenance(command, spent(drawn.seconds), seed),
     )
     names = ["runs.csv", "findings.md", "report.html"]
     for name in names[1:]:

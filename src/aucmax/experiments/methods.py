@@ -47,157 +47,160 @@ REFERENCE = "square-loss optimum"
 
 
 class Facts(NamedTuple):
-    """What a method may know of its training rows.
+    """What a method may know of its training rows."""
 
-    Parameters
-    ----------
-    n, d : int
-        Rows and features.
-    p : float
-        Share of the positive class.
-    """
-
-    n: int
-    d: int
-    p: float
+    n: int  # rows
+    d: int  # features
+    p: float  # share of the positive class
 
 
-Build = Callable[[Mapping[str, Any], Facts, int], Any]
+Settings = Mapping[str, Any]
+Axes = Mapping[str, tuple[float, ...]]
+Build = Callable[[Settings, Facts, int], Any]  # settings, facts and a seed to an estimator
 Coordinates = Callable[[Any, int], Callable[[Any], Any]]
-Search = Callable[
-    [Callable[[dict[str, float]], float], Mapping[str, tuple[float, ...]], bool], Found
-]
+Search = Callable[[Callable[[dict[str, float]], float], Axes, bool], Found]
 
 
 @dataclass(frozen=True)
 class Method:
     """A method of a table.
 
-    Parameters
-    ----------
-    axes : mapping of str to tuple of float
-        The grid, one ascending axis for each setting that is tuned.
-    build : callable
-        Settings, facts and a seed to an unfitted estimator.
-    note : str
-        How it is run, in a few words.
-    coordinates : callable or None
-        (X, seed) to a function of rows: the coordinates in which it runs, where they are not the
-        features. They do not depend on the settings, so tuning makes them once.
-    inside : str
-        The method that runs in them.
-    search : callable
-        How the grid is searched.
+    Where ``coordinates`` is given it turns (X, seed) into a function of rows: the method runs as
+    ``inside`` in what that function returns. Coordinates do not depend on the settings, so tuning
+    computes them once.
     """
 
-    axes: Mapping[str, tuple[float, ...]]
+    axes: Axes  # the grid: an ascending axis for each setting that is tuned
     build: Build
-    note: str
+    note: str  # how it is run, in a few words
     coordinates: Coordinates | None = None
     inside: str = ""
     search: Search = coarse_to_fine
 
 
 _WIDE = 5000  # features above which two d×d matrices are not kept
-
-TENS = tuple(float(10.0**k) for k in range(-5, 6))
-SPAM_STEPS = tuple(float(c) for c in range(1, 101, 9))
-RADII = tuple(float(10.0**k) for k in range(-1, 6))
-RATES = tuple(float(2.0**k) for k in range(-12, 11))
-OPAUC_PENALTIES = tuple(float(2.0**k) for k in range(-10, 3))
-BATCH_PENALTIES = tuple(float(2.0**k) for k in range(-10, 11))
-# the papers' penalties and weaker ones, which text wants
-SQUARE_PENALTIES = tuple(float(2.0**k) for k in range(-20, 11))
+_REDUCED = 1000  # coordinates of the reduced OPAUC
 
 
-def _elastic_net(at: Mapping[str, float], facts: Facts) -> tuple[float, float]:
+def _powers(base: float, first: int, last: int) -> tuple[float, ...]:
+    return tuple(float(base**k) for k in range(first, last + 1))
+
+
+TENS = _powers(10.0, -5, 5)
+STEPS = tuple(float(c) for c in range(1, 101, 9))
+RATES = _powers(2.0, -12, 10)
+BATCH_PENALTIES = _powers(2.0, -10, 10)
+_eta_lambda = {"eta": RATES, "lambda": _powers(2.0, -10, 2)}
+
+Penalty = Callable[[Settings, Facts], tuple[float, ...]]  # alpha and l1_ratio, or the first
+
+
+def _elastic_net(at: Settings, facts: Facts) -> tuple[float, float]:
     """Return (alpha, l1_ratio) of β and β₁ on the papers' scale."""
     l2 = theory.alpha_from_beta(at["beta"], facts.p)
     l1 = theory.alpha_from_beta(at.get("beta1", 0.0), facts.p)
     return l2 + l1, l1 / (l2 + l1)
 
 
-def _spam(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
-    solver = SPAM(at["C"], n_epochs=15, order="cyclic")
-    return AUCClassifier(*_elastic_net(at, facts), solver=solver, random_state=seed)
+def _ridge(at: Settings, facts: Facts) -> tuple[float]:
+    return (at["lambda"],)
 
 
-def _vrspam(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
-    solver = VRSPAM(n_stages=15)
-    return AUCClassifier(*_elastic_net(at, facts), solver=solver, random_state=seed)
+def _no_penalty(at: Settings, facts: Facts) -> tuple[float]:
+    return (0.0,)
 
 
-def _solam(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
-    solver = SOLAM(at["C"], n_epochs=15, order="cyclic", radius=at["R"])
-    return AUCClassifier(0.0, solver=solver, random_state=seed)
+def _own_penalty(at: Settings, facts: Facts) -> tuple[()]:
+    return ()
 
 
-def _opauc(covariance: str = "full", rank: int | None = None) -> Build:
-    def build(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
-        solver = OPAUC(at["eta"], covariance=covariance, rank=rank)
-        return AUCClassifier(at["lambda"], solver=solver, random_state=seed)
+def _learner(solver: Callable[[Settings, Facts], Any], penalty: Penalty) -> Build:
+    """Return what builds the estimator of a solver and a penalty."""
+
+    def build(at: Settings, facts: Facts, seed: int) -> Any:
+        return AUCClassifier(*penalty(at, facts), solver=solver(at, facts), random_state=seed)
 
     return build
 
 
-def _opauc_of_any_width(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
-    build = _opauc() if facts.d <= _WIDE else _opauc("gaussian", 50)
-    return build(at, facts, seed)
+_spam = _learner(lambda at, _: SPAM(at["C"], n_epochs=15, order="cyclic"), _elastic_net)
+_vrspam = _learner(lambda at, _: VRSPAM(n_stages=15), _elastic_net)
+_solam = _learner(
+    lambda at, _: SOLAM(at["C"], n_epochs=15, order="cyclic", radius=at["R"]), _no_penalty
+)
 
 
-def _coordinates(covariance: str, rank: int) -> Coordinates:
-    def make(X: Any, seed: int) -> Callable[[Any], Any]:
-        rng, d = np.random.RandomState(seed), X.shape[1]
-        if covariance == "subset":
-            basis = projections.random_features(d, min(rank, d), rng)
-        elif covariance == "projection":
-            basis = projections.gaussian_projection(d, min(rank, d), rng)
-        else:
-            basis = projections.principal_axes(as_rows(X), np.ones(X.shape[0]), min(rank, d), rng)
-        return lambda rows: to_scipy(projections.reduced(as_rows(rows), basis))
+def _opauc(covariance: str = "full", rank: int | None = None, up_to: float = np.inf) -> Build:
+    """OPAUC; with more than ``up_to`` features a Gaussian sketch of rank 50."""
 
-    return make
+    def solver(at: Settings, facts: Facts) -> OPAUC:
+        kept = (covariance, rank) if facts.d <= up_to else ("gaussian", 50)
+        return OPAUC(at["eta"], covariance=kept[0], rank=kept[1])
+
+    return _learner(solver, _ridge)
 
 
 def _reduced(covariance: str, note: str) -> Method:
-    """Return OPAUC in 1000 coordinates."""
+    """Return OPAUC in fewer coordinates."""
+
+    def coordinates(X: Any, seed: int) -> Callable[[Any], Any]:
+        rng, d = np.random.RandomState(seed), X.shape[1]
+        rank = min(_REDUCED, d)
+        if covariance == "subset":
+            basis = projections.random_features(d, rank, rng)
+        elif covariance == "projection":
+            basis = projections.gaussian_projection(d, rank, rng)
+        else:
+            basis = projections.principal_axes(as_rows(X), np.ones(X.shape[0]), rank, rng)
+        return lambda rows: to_scipy(projections.reduced(as_rows(rows), basis))
+
+    return Method(_eta_lambda, _opauc(covariance, _REDUCED), note, coordinates, "OPAUC")
+
+
+def _oam(update: str, size: int) -> Method:
+    build = _learner(lambda at, _: OAM(update=update, C=at["C"], buffer_size=size), _own_penalty)
+    return Method({"C": RATES}, build, f"buffers of {size}, one pass")
+
+
+def _univariate(loss: str) -> Method:
+    build = _learner(
+        lambda at, _: UnivariateSGD(loss=loss, step_size=at["eta"], n_epochs=1), _no_penalty
+    )
+    return Method({"eta": RATES}, build, "class-balanced, one pass")
+
+
+def _batch_univariate(model: Callable[[float], Any]) -> Method:
+    """Return a class-balanced model of scikit-learn, made from λ times the number of rows."""
     return Method(
-        _eta_lambda,
-        _opauc(covariance, 1000),
-        note,
-        coordinates=_coordinates(covariance, 1000),
-        inside="OPAUC",
+        {"lambda": BATCH_PENALTIES},
+        lambda at, facts, seed: model(at["lambda"] * facts.n).set_params(class_weight="balanced"),
+        "scikit-learn, class-balanced",
     )
 
 
-def _oam(update: str, buffer_size: int) -> Build:
-    def build(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
-        solver = OAM(update=update, C=at["C"], buffer_size=buffer_size)
-        return AUCClassifier(solver=solver, random_state=seed)
+def _logistic_regression(penalty: float) -> Any:
+    from sklearn.linear_model import LogisticRegression
 
-    return build
+    return LogisticRegression(C=1.0 / penalty, max_iter=2000)
 
 
-def _univariate(loss: str) -> Build:
-    def build(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
-        solver = UnivariateSGD(loss=loss, step_size=at["eta"], n_epochs=1)
-        return AUCClassifier(0.0, solver=solver, random_state=seed)
+def _ridge_classifier(penalty: float) -> Any:
+    from sklearn.linear_model import RidgeClassifier
 
-    return build
+    return RidgeClassifier(penalty)
 
 
-def _svm_perf(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
-    return AUCClassifier(
-        1.0 / (2.0 * at["C"]), loss="hinge", standardize=0.0, tol=1e-3, max_iter=2000
-    )
+def _svm_perf(at: Settings, facts: Facts, seed: int) -> Any:
+    alpha = 1.0 / (2.0 * at["C"])
+    return AUCClassifier(alpha, loss="hinge", standardize=0.0, tol=1e-3, max_iter=2000)
 
 
-def _square_loss(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
+def _square_loss(at: Settings, facts: Facts, seed: int) -> Any:
     return AUCClassifier(at["alpha"], loss="square", standardize=0.0, max_iter=2000)
 
 
 class _ClassMeans:
-    """Scores by the difference of the class means δ: what the optimum turns to as α grows."""
+    """Scores by the difference of the class means: the optimum's direction as α grows."""
 
     def fit(self, X: Any, y: np.ndarray) -> "_ClassMeans":
         means = [np.asarray(X[part].mean(axis=0)).ravel() for part in (y, ~y)]
@@ -208,69 +211,41 @@ class _ClassMeans:
         return np.asarray(X @ self.coef_)
 
 
-def _class_means(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
-    return _ClassMeans()
-
-
-def _batch_univariate(kind: str) -> Build:
-    def build(at: Mapping[str, float], facts: Facts, seed: int) -> Any:
-        from sklearn.linear_model import LogisticRegression, RidgeClassifier
-
-        if kind == "logistic":
-            C = 1.0 / (at["lambda"] * facts.n)
-            return LogisticRegression(C=C, class_weight="balanced", max_iter=2000)
-        return RidgeClassifier(at["lambda"] * facts.n, class_weight="balanced")
-
-    return build
-
-
-_two = {"C": SPAM_STEPS, "beta": TENS}
-_eta_lambda = {"eta": RATES, "lambda": OPAUC_PENALTIES}
-
+_spam_axes = {"C": STEPS, "beta": TENS}
+_SPAM_NOTE, _VRSPAM_NOTE = "C/√t, 15 passes, averaged", "constant step, 15 stages, from SPAM"
 
 METHODS: dict[str, Method] = {
-    "SPAM-L2": Method(_two, _spam, "C/√t, 15 passes, averaged"),
-    "SPAM-NET": Method(
-        {**_two, "beta1": TENS},
-        _spam,
-        "C/√t, 15 passes, averaged",
-    ),
-    "VRSPAM-L2": Method({"beta": TENS}, _vrspam, "constant step, 15 stages, from SPAM"),
-    "VRSPAM-NET": Method(
-        {"beta": TENS, "beta1": TENS},
-        _vrspam,
-        "constant step, 15 stages, from SPAM",
-    ),
-    "SOLAM": Method({"C": SPAM_STEPS, "R": RADII}, _solam, "C/√t, 15 passes, averaged"),
+    "SPAM-L2": Method(_spam_axes, _spam, _SPAM_NOTE),
+    "SPAM-NET": Method({**_spam_axes, "beta1": TENS}, _spam, _SPAM_NOTE),
+    "VRSPAM-L2": Method({"beta": TENS}, _vrspam, _VRSPAM_NOTE),
+    "VRSPAM-NET": Method({"beta": TENS, "beta1": TENS}, _vrspam, _VRSPAM_NOTE),
+    "SOLAM": Method({"C": STEPS, "R": _powers(10.0, -1, 5)}, _solam, _SPAM_NOTE),
     "OPAUC": Method(
         _eta_lambda,
-        _opauc_of_any_width,
+        _opauc(up_to=_WIDE),
         f"constant step, one pass, last iterate; OPAUCr above {_WIDE} features",
     ),
     "OPAUCr": Method(_eta_lambda, _opauc("gaussian", 50), "rank 50, one pass, last iterate"),
     "OPAUC_f": _reduced("subset", "1000 features at random"),
     "OPAUC_rp": _reduced("projection", "projected to 1000 at random"),
     "OPAUC_pca": _reduced("pca", "along 1000 principal axes"),
-    "OAM_seq": Method({"C": RATES}, _oam("sequential", 100), "buffers of 100, one pass"),
-    "OAM_gra": Method({"C": RATES}, _oam("gradient", 100), "buffers of 100, one pass"),
-    "OAM_seq, 50": Method({"C": RATES}, _oam("sequential", 50), "buffers of 50, one pass"),
-    "OAM_gra, 50": Method({"C": RATES}, _oam("gradient", 50), "buffers of 50, one pass"),
-    "online Uni-Exp": Method({"eta": RATES}, _univariate("exp"), "class-balanced, one pass"),
-    "online Uni-Squ": Method({"eta": RATES}, _univariate("square"), "class-balanced, one pass"),
+    "OAM_seq": _oam("sequential", 100),
+    "OAM_gra": _oam("gradient", 100),
+    "OAM_seq, 50": _oam("sequential", 50),
+    "OAM_gra, 50": _oam("gradient", 50),
+    "online Uni-Exp": _univariate("exp"),
+    "online Uni-Squ": _univariate("square"),
     "SVM-perf": Method({"C": BATCH_PENALTIES}, _svm_perf, "cutting planes, gap 1e-3"),
-    "batch Uni-Log": Method(
-        {"lambda": BATCH_PENALTIES},
-        _batch_univariate("logistic"),
-        "scikit-learn, class-balanced",
+    "batch Uni-Log": _batch_univariate(_logistic_regression),
+    "batch Uni-Squ": _batch_univariate(_ridge_classifier),
+    "class means": Method(
+        {},
+        lambda at, facts, seed: _ClassMeans(),
+        "their difference: the optimum as alpha grows",
     ),
-    "batch Uni-Squ": Method(
-        {"lambda": BATCH_PENALTIES},
-        _batch_univariate("square"),
-        "scikit-learn, class-balanced",
-    ),
-    "class means": Method({}, _class_means, "their difference: the optimum as alpha grows"),
     REFERENCE: Method(
-        {"alpha": SQUARE_PENALTIES},
+        # the papers' penalties and weaker ones, which text needs
+        {"alpha": _powers(2.0, -20, 10)},
         _square_loss,
         "the exact optimum of the pairwise square loss, alpha tuned over the whole grid",
         search=whole_grid,
@@ -298,7 +273,7 @@ def facts_of(X: Any, positive: np.ndarray) -> Facts:
 def _solver(name: str) -> Build:
     """Return what builds the estimator of a solver, for the objective of a `Task`."""
 
-    def build(at: Mapping[str, Any], facts: Facts, seed: int) -> Any:
+    def build(at: Settings, facts: Facts, seed: int) -> Any:
         given = {"alpha", "l1_ratio", "tol", "max_iter", "callback"}
         if name not in ACCURACY_SOLVERS:
             own = SOLVERS[name].own if name in SOLVERS else {}
@@ -310,30 +285,24 @@ def _solver(name: str) -> Build:
     return build
 
 
-def _tuned(at: Mapping[str, Any], facts: Facts, seed: int) -> Any:
-    return AUCClassifierCV(cv=at["folds"])
-
-
-def _rival(name: str) -> Build:
-    def build(at: Mapping[str, Any], facts: Facts, seed: int) -> Any:
+def _rival(name: str, note: str) -> Method:
+    def build(at: Settings, facts: Facts, seed: int) -> Any:
         from aucmax.experiments import rivals
 
         return getattr(rivals, name)(cv=at["folds"], random_state=seed)
 
-    return build
+    return Method({}, build, note)
 
 
 # those that choose their own settings; their notes stand at the foot of a comparison
 TUNED, LOGISTIC, LEAST_SQUARES = "tuned", "logistic", "least_squares"
 RIVALS = {
-    TUNED: Method({}, _tuned, "AUCClassifierCV"),
-    LOGISTIC: Method(
-        {},
-        _rival("BalancedLogisticRegression"),
-        "scikit-learn's logistic regression, class-balanced",
+    TUNED: Method({}, lambda at, facts, seed: AUCClassifierCV(cv=at["folds"]), "AUCClassifierCV"),
+    LOGISTIC: _rival(
+        "BalancedLogisticRegression", "scikit-learn's logistic regression, class-balanced"
     ),
-    LEAST_SQUARES: Method(
-        {}, _rival("BalancedLeastSquares"), "scikit-learn's ridge classifier, class-balanced"
+    LEAST_SQUARES: _rival(
+        "BalancedLeastSquares", "scikit-learn's ridge classifier, class-balanced"
     ),
 }
 CONTESTANTS: dict[str, Method] = {

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from aucmax.experiments.protocol import Protocol, Source
+from aucmax.experiments.protocol import Protocol
+from aucmax.experiments.sources import Source
 from aucmax.experiments.spam_table import GROUPED, HALVES
 from aucmax.experiments.tables import Remark, TableSpec
 
@@ -48,7 +49,6 @@ ONLINE = TableSpec(
     sources=_SOURCES,
     methods=["OPAUC", "OAM_seq", "OAM_gra", "online Uni-Exp", "online Uni-Squ"],
     protocol=_PROTOCOL,
-    columns={},
     tested=True,
     remarks={
         **_REMARKS,
@@ -71,7 +71,6 @@ BATCH = TableSpec(
         "batch Uni-Squ",
     ],
     protocol=_PROTOCOL,
-    columns={},
     tested=True,
     remarks=_REMARKS,
 )

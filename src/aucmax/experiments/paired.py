@@ -10,25 +10,13 @@ __all__ = ["PairedTest", "resampled_test"]
 
 
 class PairedTest(NamedTuple):
-    """A difference of two algorithms over several splits.
+    """A difference of two algorithms over several splits."""
 
-    Parameters
-    ----------
-    difference : float
-        The mean difference.
-    low, high : float
-        The ends of its 95 % interval.
-    statistic : float
-        In its corrected standard errors.
-    p_value : float
-        Two-sided.
-    """
-
-    difference: float
-    low: float
+    difference: float  # the mean
+    low: float  # the ends of its 95 % interval
     high: float
-    statistic: float
-    p_value: float
+    statistic: float  # the difference in its corrected standard errors
+    p_value: float  # two-sided
 
 
 def resampled_test(differences: Sequence[float], test_share: float) -> PairedTest:

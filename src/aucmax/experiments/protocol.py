@@ -1,113 +1,57 @@
 """How the papers' tables were run: repeated folds, tuning, and one row for every single run."""
 
-import contextlib
-import time
-import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, NamedTuple
+import math
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
-from aucmax import datasets
+from aucmax.experiments.jobs import Row, key_of
 from aucmax.experiments.methods import METHODS, facts_of, first_name
-from aucmax.experiments.store import key_of
+from aucmax.experiments.sources import Source
+from aucmax.experiments.trial import Halves, finite_auc, timed_fit
 from aucmax.metrics import roc_auc
 
-__all__ = [
-    "Job",
-    "Presence",
-    "Protocol",
-    "Source",
-    "digest_of",
-    "present",
-    "quiet",
-    "rows_of_source",
-    "single_runs",
-]
+__all__ = ["Protocol", "TableJob", "single_runs"]
 
 _TUNE_FOLDS = 3
-
-
-@dataclass(frozen=True)
-class Source:
-    """A data set as a paper prepared it.
-
-    Parameters
-    ----------
-    name : str
-        As `aucmax.datasets` calls it.
-    binarize : str, tuple or None
-        Which classes are positive.
-    scale : str, tuple of str or None
-        Of rows or features, one after the other.
-    made : bool
-        Whether the experiment makes its rows itself: nothing to load.
-    split : {"all", "train", "test"}
-        Which of its rows the paper counts.
-    """
-
-    name: str
-    binarize: Any = None
-    scale: str | tuple[str, ...] | None = None
-    made: bool = False
-    split: str = "all"
-
-    @property
-    def facts(self) -> list[Any]:
-        """What determines its rows, for the keys of results."""
-        digest = digest_of(self.name, self.split)
-        return [self.name, self.split, self.binarize, self.scale, digest]
-
-    def load(self) -> tuple[Any, np.ndarray]:
-        """Return (X, is positive)."""
-        return rows_of_source(self)
-
-
-@lru_cache(maxsize=2)
-def rows_of_source(source: Source) -> tuple[Any, np.ndarray]:
-    """Return (X, is positive); the last two sources are kept."""
-    data = datasets.load(source.name, source.split, binarize=source.binarize)
-    X, y = data.data, np.asarray(data.target)
-    for how in (source.scale,) if isinstance(source.scale, str) else source.scale or ():
-        X = datasets.scale(X, how)
-    return X, y == y.max()
 
 
 @dataclass(frozen=True)
 class Protocol:
     """How a table is run.
 
-    Parameters
-    ----------
-    runs : int
-        Repetitions.
-    folds : int
-        Cross-validation folds of a repetition; 0 for random 80/20 splits.
-    tuning : {"nested", "authors"}
-        "nested" tunes on every training part; "authors" once, on the first, as they did, which
-        leaks rows that later parts are tested on into the tuning.
-    tune_rows : int
-        Rows of a training part that tuning may use, at most.
-    coarse : bool
-        Tune on the wide lattice of the grid only.
-    seed : int
-        Of the splits and the methods.
+    ``tuning`` is "nested", on every training part, or "authors": once, on the first, as they did,
+    which leaks test rows of later parts into the tuning.
     """
 
-    runs: int
-    folds: int
+    runs: int  # repetitions
+    folds: int  # of the cross-validation in a repetition; 0 for random 80/20 splits
     tuning: str
-    tune_rows: int
-    coarse: bool
-    seed: int
+    tune_rows: int  # most rows of a training part that tuning uses
+    coarse: bool  # tune on the wide lattice of the grid only
+    seed: int  # of the splits and the methods
 
     @property
     def parts(self) -> int:
         """Single runs of a method on a data set."""
         return self.runs * max(self.folds, 1)
+
+    @property
+    def tuned_parts(self) -> int:
+        """Those of them whose training rows are tuned on: all of them, or the first."""
+        return self.parts if self.tuning == "nested" else 1
+
+    def quick(self) -> "Protocol":
+        """Return a version that takes seconds: one run, few rows and a wide lattice to tune."""
+        return replace(
+            self,
+            runs=1 if self.folds else 2,
+            folds=min(self.folds, 3),
+            tune_rows=min(self.tune_rows, 300),
+            coarse=True,
+        )
 
 
 def single_runs(positive: np.ndarray, protocol: Protocol) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -116,7 +60,7 @@ def single_runs(positive: np.ndarray, protocol: Protocol) -> list[tuple[np.ndarr
     if protocol.folds == 0:
         random = StratifiedShuffleSplit(protocol.runs, test_size=0.2, random_state=protocol.seed)
         return list(random.split(blank, positive))
-    parts: list[tuple[np.ndarray, np.ndarray]] = []
+    parts = []
     for run in range(protocol.runs):
         folds = StratifiedKFold(protocol.folds, shuffle=True, random_state=protocol.seed + run)
         parts += list(folds.split(blank, positive))
@@ -124,7 +68,7 @@ def single_runs(positive: np.ndarray, protocol: Protocol) -> list[tuple[np.ndarr
 
 
 @dataclass(frozen=True)
-class Job:
+class TableJob:
     """One tuning, or one fit and its test, of a method on a part of a data set."""
 
     source: Source
@@ -134,52 +78,53 @@ class Job:
     settings: tuple[tuple[str, float], ...] | None = None  # None: tune
 
     @property
+    def title(self) -> str:
+        return f"{self.method}, {self.source.name}"
+
+    @property
     def key(self) -> str:
-        """A digest of all that determines the result."""
-        p = self.protocol
+        p, method = self.protocol, METHODS[self.method]
+        run, part = self._place
+        tuning = [p.tune_rows, p.coarse, method.search.__name__]
         return key_of(
             {
                 "source": self.source.facts,
                 "method": first_name(self.method),
-                "axes": METHODS[self.method].axes,
-                "note": METHODS[self.method].note,
-                "splits": [p.folds, p.seed + self.part // max(p.folds, 1) if p.folds else p.seed],
+                "axes": method.axes,
+                "note": method.note,
+                "splits": [p.folds, p.seed + run if p.folds else p.seed],
                 "runs": p.runs if p.folds == 0 else None,
-                "part": self.part % p.folds if p.folds else self.part,
-                "tuning": self._tuning() if self.settings is None else None,
+                "part": part if p.folds else self.part,
+                "tuning": tuning if self.settings is None else None,
                 "settings": self.settings,
                 "seed": p.seed,
             }
         )
 
-    def _tuning(self) -> list[Any]:
-        """What determines the settings that tuning finds, beside the rows and the grid."""
-        p = self.protocol
-        return [p.tune_rows, p.coarse, METHODS[self.method].search.__name__]
-
-    def run(self) -> dict[str, Any]:
-        """Do it; a failure becomes the row's ``error``."""
-        row: dict[str, Any] = {
+    @property
+    def about(self) -> Row:
+        run, fold = self._place
+        return {
             "data": self.source.name,
             "method": self.method,
-            "run": self.part // max(self.protocol.folds, 1),
-            "fold": self.part % self.protocol.folds if self.protocol.folds else 0,
+            "run": run,
+            "fold": fold,
             "seed": self.protocol.seed,
         }
-        started = time.perf_counter()
-        try:
-            X, positive = self.source.load()
-            train, test = single_runs(positive, self.protocol)[self.part]
-            if self.settings is None:
-                row |= self._tune(X[train], positive[train])
-            else:
-                row |= self._fit(X, positive, train, test)
-        except Exception as error:
-            row["error"] = " ".join(f"{type(error).__name__}: {error}".split())
-        row["job_seconds"] = time.perf_counter() - started
-        return row
 
-    def _tune(self, X: Any, positive: np.ndarray) -> dict[str, Any]:
+    @property
+    def _place(self) -> tuple[int, int]:
+        """Its repetition, and its fold in that."""
+        return divmod(self.part, max(self.protocol.folds, 1))
+
+    def run(self) -> Row:
+        X, positive = self.source.load()
+        train, test = single_runs(positive, self.protocol)[self.part]
+        if self.settings is None:
+            return self._tune(X[train], positive[train])
+        return self._fit(Halves(X[train], positive[train], X[test], positive[test]))
+
+    def _tune(self, X: Any, positive: np.ndarray) -> Row:
         method, seed = METHODS[self.method], self.protocol.seed
         rows = np.arange(len(positive))
         if len(rows) == self.protocol.tune_rows + 1:  # which stratified splits refuse
@@ -197,18 +142,16 @@ class Job:
                 coordinates = method.coordinates(X_train, seed)
                 X_train, X_test = coordinates(X_train), coordinates(X_test)
                 build = METHODS[method.inside].build
-            parts.append((X_train, positive[train], X_test, positive[test]))
+            parts.append(Halves(X_train, positive[train], X_test, positive[test]))
 
         def value(at: dict[str, float]) -> float:
-            aucs = []
-            for X_train, y_train, X_test, y_test in parts:
-                with quiet():
-                    model = build(at, facts_of(X_train, y_train), seed).fit(X_train, y_train)
-                    scores = model.decision_function(X_test)
-                if not np.all(np.isfinite(scores)):
-                    return float("nan")
-                aucs.append(roc_auc(y_test, scores))
-            return float(np.mean(aucs))
+            total = 0.0
+            for part in parts:
+                model = build(at, facts_of(part.X, part.y), seed).fit(part.X, part.y)
+                total += finite_auc(model, part.X_test, part.y_test, math.nan)
+                if math.isnan(total):
+                    break
+            return total / len(parts)
 
         found = method.search(value, method.axes, self.protocol.coarse)
         return {
@@ -219,95 +162,17 @@ class Job:
             "rows": len(rows),
         }
 
-    def _fit(
-        self, X: Any, positive: np.ndarray, train: np.ndarray, test: np.ndarray
-    ) -> dict[str, Any]:
-        assert self.settings is not None
-        at = dict(self.settings)
-        facts = facts_of(X[train], positive[train])
-        model = METHODS[self.method].build(at, facts, self.protocol.seed + self.part)
-        X_train, X_test = X[train], X[test]
-        with quiet():
-            started = time.perf_counter()
-            model.fit(X_train, positive[train])
-            seconds = time.perf_counter() - started
-            scores = model.decision_function(X_test)
+    def _fit(self, part: Halves) -> Row:
+        at, seed = dict(self.settings or ()), self.protocol.seed + self.part
+        model = METHODS[self.method].build(at, facts_of(part.X, part.y), seed)
+        seconds = timed_fit(model, part.X, part.y)
+        passes = getattr(model, "n_iter_", None)
         return {
             "kind": "fit",
             "settings": at,
-            "auc": float(roc_auc(positive[test], scores)),
+            "auc": float(roc_auc(part.y_test, model.decision_function(part.X_test))),
             "seconds": seconds,
-            "passes": _number(getattr(model, "n_iter_", None)),
-            "objective": float(getattr(model, "objective_", np.nan)),
-            "optimality": float(getattr(model, "optimality_", np.nan)),
+            "passes": math.nan if passes is None else float(np.max(passes)),
+            "objective": float(getattr(model, "objective_", math.nan)),
+            "optimality": float(getattr(model, "optimality_", math.nan)),
         }
-
-
-def _number(value: Any) -> float:
-    return float("nan") if value is None else float(np.max(value))
-
-
-@lru_cache(maxsize=64)
-def digest_of(name: str, split: str = "all") -> str:
-    """Return the digests of a data set's files as they are here, for the keys of results."""
-    if name not in datasets.names():
-        return ""
-    return ",".join(digest[:12] for digest in datasets.load(name, split).sha256)
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """What does not converge shows in its AUC, and in its optimality."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        yield
-
-
-class Presence(NamedTuple):
-    """Which data sets are there.
-
-    Parameters
-    ----------
-    there : list of Source
-        They can be read.
-    missing : list of str
-        Names of those that have no file.
-    broken : dict of str to str
-        What is wrong with the files of others.
-    altered : list of str
-        Of those that are there, the names whose files are not the registry's.
-    """
-
-    there: list[Source]
-    missing: list[str]
-    broken: dict[str, str]
-    altered: list[str]
-
-    @property
-    def absent(self) -> dict[str, str]:
-        """Why the others cannot be run, by name."""
-        words = {name: f"data not found: aucmax datasets fetch {name}" for name in self.missing}
-        return words | dict.fromkeys(self.broken, "its files cannot be read")
-
-
-def present(sources: Sequence[Source]) -> Presence:
-    """Return which data sets are there."""
-    found = Presence([], [], {}, [])
-    for source in sources:
-        if source.made:
-            found.there.append(source)
-            continue
-        try:
-            datasets.locate(source.name, source.split)
-        except ValueError:
-            found.missing.append(source.name)
-            continue
-        try:
-            verified = datasets.load(source.name, source.split).verified
-        except Exception as error:
-            found.broken[source.name] = str(error)
-            continue
-        found.there.append(source)
-        if verified is False:
-            found.altered.append(source.name)
-    return found

@@ -20,19 +20,24 @@ from aucmax.metrics import roc_auc
 __all__ = ["BalancedLeastSquares", "BalancedLogisticRegression"]
 
 _FEW = 500  # features up to which both scalings are tried, and a d×d system is fastest
+_Rows = tuple[Any, np.ndarray, np.ndarray]  # X, labels, weights
+
+
+def _scaler(X: Any) -> StandardScaler:
+    return StandardScaler(with_mean=not sp.issparse(X))
 
 
 class _BalancedRival(ClassifierMixin, BaseEstimator):
-    """A class-balanced linear model, its penalty and the scaling of the features tuned for AUC.
+    """A class-balanced linear model whose penalty and feature scaling are tuned for AUC.
 
     Parameters
     ----------
     grid : sequence of float, optional
         Values of the penalty's setting to try; 10⁻⁴ to 10⁴ in powers of ten by default.
     cv : int or list of (train, test)
-        A number of stratified folds, at most that of rows in the smaller class; or row numbers.
+        How many stratified folds, at most as many as the smaller class has rows; or row numbers.
     max_iter : int
-        Most iterations of one fit.
+        Maximum number of iterations of a fit.
     random_state : int, RandomState or None
         Shuffles the rows into folds.
 
@@ -53,8 +58,8 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Up to 500 features both scalings are tried. Beyond, dense rows are standardised and sparse
-    rows are taken as they are.
+    Up to 500 features both scalings are tried. Beyond that, dense rows are standardised and sparse
+    rows are left as they are.
     """
 
     _setting: ClassVar[str]
@@ -78,26 +83,9 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Tune on rows X with labels y, then fit to all of them.
+        """Tune on rows X with two labels y, then fit to all rows; weights count in AUCs, too.
 
-        Parameters
-        ----------
-        X : array or sparse, shape (n, d)
-            Finite numbers.
-        y : array, shape (n,)
-            Two labels, each on at least two rows.
-        sample_weight : array, shape (n,), optional
-            Weighs the fits and the held-out AUC.
-
-        Returns
-        -------
-        estimator
-            Itself.
-
-        Raises
-        ------
-        ValueError
-            If y holds other than two labels, or one of them once only.
+        Raises ValueError unless y holds two labels, each at least twice.
         """
         y = np.asarray(y)
         classes, counts = np.unique(y, return_counts=True)
@@ -110,19 +98,18 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
         values = np.sort(np.logspace(-4, 4, 9) if self.grid is None else np.asarray(self.grid))
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
         scalings = [False, True] if X.shape[1] <= _FEW else [not sp.issparse(X)]
-        aucs = np.mean(
-            [
-                [self._path(X, y, weight, *fold, values, scaled) for scaled in scalings]
-                for fold in self._folds(y, int(counts.min()))
-            ],
-            axis=0,
-        )
+        aucs = np.zeros((len(scalings), len(values)))
+        folds = self._folds(y, int(counts.min()))
+        for train, test in folds:
+            seen, held = ((X[part], y[part], weight[part]) for part in (train, test))
+            aucs += [self._path(seen, held, values, scaled) for scaled in scalings]
+        aucs /= len(folds)
         # the first of equals without scaling
         scaled, place = divmod(int(np.argmax(aucs)), len(values))
         self.standardized_, self.cv_auc_ = scalings[scaled], float(aucs[scaled, place])
         setattr(self, f"{self._setting}_", float(values[place]))
         model = self._model(X).set_params(**{self._setting: values[place]})
-        self.model_ = make_pipeline(self._scaler(X, self.standardized_), model)
+        self.model_ = make_pipeline(_scaler(X) if self.standardized_ else "passthrough", model)
         self.model_.fit(X, y, **{f"{self.model_.steps[-1][0]}__sample_weight": weight})
         self.classes_, self.n_settings_ = classes, aucs.size
         return self
@@ -137,7 +124,7 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
         return self.classes_[(self.decision_function(X) > 0).astype(int)]
 
     def _folds(self, y: np.ndarray, rarest: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the folds of which both parts hold both classes."""
+        """Return the folds whose two parts both hold both classes."""
         splits = self.cv
         if isinstance(splits, int):
             n_folds = min(splits, rarest)
@@ -148,41 +135,31 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
             raise ValueError(f"tuning {self._called}: in no fold do both parts hold both classes.")
         return found
 
-    @staticmethod
-    def _scaler(X: Any, standardized: bool) -> Any:
-        return StandardScaler(with_mean=not sp.issparse(X)) if standardized else "passthrough"
-
     def _path(
-        self,
-        X: Any,
-        y: np.ndarray,
-        weight: np.ndarray,
-        train: np.ndarray,
-        test: np.ndarray,
-        values: np.ndarray,
-        standardized: bool,
+        self, seen: _Rows, held: _Rows, values: np.ndarray, standardized: bool
     ) -> list[float]:
         """Return the held-out AUC of each value on one fold."""
-        model, seen, held = self._model(X), X[train], X[test]
+        (X, y, weight), (X_held, y_held, weight_held) = seen, held
+        model = self._model(X)
         if standardized:
-            scaler = self._scaler(X, standardized).fit(seen)
-            seen, held = scaler.transform(seen), scaler.transform(held)
+            scaler = _scaler(X).fit(X)
+            X, X_held = scaler.transform(X), scaler.transform(X_held)
         aucs = []
         for value in values:
             with warnings.catch_warnings():
                 # a fit that does not converge shows in its AUC
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 warnings.simplefilter("ignore", LinAlgWarning)
-                model.set_params(**{self._setting: value}).fit(seen, y[train], weight[train])
-            aucs.append(roc_auc(y[test], model.decision_function(held), weight[test]))
+                model.set_params(**{self._setting: value}).fit(X, y, weight)
+            aucs.append(roc_auc(y_held, model.decision_function(X_held), weight_held))
         return aucs
 
 
 class BalancedLogisticRegression(_BalancedRival):
     """Class-balanced logistic regression of scikit-learn: the strongest simple rival.
 
-    Its grid is of C. Along it each fit starts from the last: by Newton's method up to 500 features,
-    by L-BFGS beyond.
+    Its grid is of C. Each fit starts from the last one; it uses Newton's method up to 500 features
+    and L-BFGS beyond.
     """
 
     _setting = "C"

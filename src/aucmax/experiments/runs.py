@@ -1,7 +1,6 @@
 """Contestants on the same repeated splits: scores, seconds, and the distance to the optimum."""
 
 import contextlib
-import time
 import warnings
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -12,6 +11,7 @@ from aucmax import metrics
 from aucmax.estimators.folds import Folding, Pairs
 from aucmax.experiments.methods import Task
 from aucmax.experiments.paired import PairedTest, resampled_test
+from aucmax.experiments.trial import few_of_each, quiet, timed_fit
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import ElasticNet
@@ -19,9 +19,9 @@ from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
 
 __all__ = [
+    "Contestant",
     "Labelled",
     "Measure",
-    "Run",
     "Split",
     "course",
     "repeated_splits",
@@ -32,7 +32,6 @@ __all__ = [
 
 REFERENCE_TOL = 1e-13
 TUNING_FOLDS = 5
-WARM_UP_ROWS = 40  # of each class
 
 
 class Labelled(Protocol):
@@ -58,28 +57,26 @@ class Labelled(Protocol):
 
 
 class Split(NamedTuple):
-    """Row numbers of one split, counted from 1; folds of its training rows, for those that tune."""
+    """Row numbers of one split."""
 
-    number: int
+    number: int  # counted from 1
     train: np.ndarray
     test: np.ndarray
-    folds: Pairs
+    folds: Pairs  # of the training rows, for those that tune
 
 
 class Measure:
     """The objective on the training rows of one split, and the lowest value any solver found."""
 
     def __init__(self, rows: Labelled, part: Split, task: Task) -> None:
-        X, y = rows.X[part.train], rows.is_positive[part.train]
-        weight = _of(rows.weight, part.train)
+        X, y, weight = _taken(rows, part.train)
         problem = MemoryProblem(as_rows(X), np.where(y, 1.0, -1.0), weight)
         problem = problem.scaled(task.standardize)
         self.objective = Objective(
             problem, LOSSES[task.loss], ElasticNet(task.alpha, task.l1_ratio)
         )
         self.lowest = np.inf
-        with contextlib.suppress(Exception), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with contextlib.suppress(Exception), quiet():
             best = task.model("auto", tol=REFERENCE_TOL, max_iter=max(task.max_iter, 10_000))
             self.value(best.fit(X, y, weight).coef_[0])
 
@@ -96,8 +93,8 @@ class Measure:
 
 
 @dataclass
-class Run:
-    """What one algorithm gave, a value per split."""
+class Contestant:
+    """An algorithm and what it gave, a value per split."""
 
     name: str
     aucs: list[float] = field(default_factory=list)
@@ -112,7 +109,7 @@ class Run:
     on_objective: bool = True  # minimises the objective of the others
 
     def keep(self, splits: int) -> None:
-        """Forget all but the first splits; without them it is not finished."""
+        """Forget all but the first splits; it is unfinished if it has not done them."""
         lists: list[list[Any]] = [self.aucs, self.scores, self.seconds]
         if self.on_objective:
             lists += [self.optimality, self.objectives, self.gaps]
@@ -122,7 +119,7 @@ class Run:
             del values[splits:]
 
     def close(self, measure: Measure) -> None:
-        """Turn the objective of the last split into a gap, once all have run."""
+        """Turn the last split's objective into a gap, once all contestants have run."""
         if len(self.objectives) > len(self.gaps):
             self.gaps.append(measure.gap(self.objectives[-1]))
 
@@ -154,33 +151,31 @@ def repeated_splits(rows: Labelled, splits: int, test_size: float, seed: int) ->
     return found
 
 
-def _of(weight: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
-    return None if weight is None else weight[rows]
+def _taken(rows: Labelled, part: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """Return X, which rows are positive, and the weights of a part of the rows."""
+    weight = None if rows.weight is None else rows.weight[part]
+    return rows.X[part], rows.is_positive[part], weight
 
 
-def warm_up(run: Run, rows: Labelled, task: Task) -> None:
+def warm_up(run: Contestant, rows: Labelled, task: Task) -> None:
     """Warm up outside the timed region; what fails here fails again later."""
-    kinds = (np.flatnonzero(rows.is_positive), np.flatnonzero(~rows.is_positive))
-    few = np.concatenate([kind[:WARM_UP_ROWS] for kind in kinds])
+    few = few_of_each(rows.is_positive)
     with contextlib.suppress(Exception):
         task.small(run.name).fit(rows.X[few], rows.is_positive[few])
 
 
-def run_split(run: Run, rows: Labelled, part: Split, measure: Measure, task: Task) -> None:
-    """One algorithm on one split; after a failure it is left out of the rest."""
+def run_split(run: Contestant, rows: Labelled, part: Split, measure: Measure, task: Task) -> None:
+    """Run one algorithm on one split; after a failure it is left out of the rest."""
     if run.error is not None:
         return
-    X, y = rows.X[part.train], rows.is_positive[part.train]
-    weight = _of(rows.weight, part.train)
+    X, y, weight = _taken(rows, part.test)
     try:
         model = task.model(run.name, folds=part.folds)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            started = time.perf_counter()
-            model.fit(X, y, sample_weight=weight)
-            seconds = time.perf_counter() - started
-        score = model.decision_function(rows.X[part.test])
-        auc = metrics.roc_auc(rows.is_positive[part.test], score, _of(rows.weight, part.test))
+            seconds = timed_fit(model, *_taken(rows, part.train))
+        score = model.decision_function(X)
+        auc = metrics.roc_auc(y, score, weight)
     except Exception as error:
         run.status = "failed"
         run.error = " ".join(str(error).split()) or type(error).__name__
@@ -197,7 +192,7 @@ def run_split(run: Run, rows: Labelled, part: Split, measure: Measure, task: Tas
 
 
 def course(name: str, rows: Labelled, part: Split, task: Task) -> tuple[list[float], list[float]]:
-    """Passes over the rows of one split and the objective after each."""
+    """Return the passes over the rows of one split and the objective after each."""
     passes: list[float] = []
     values: list[float] = []
 
@@ -206,17 +201,16 @@ def course(name: str, rows: Labelled, part: Split, task: Task) -> tuple[list[flo
         values.append(at.objective)
 
     model = task.model(name, callback=record)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(rows.X[part.train], rows.is_positive[part.train], _of(rows.weight, part.train))
+    with quiet():
+        model.fit(*_taken(rows, part.train))
     return passes, values
 
 
-def tested(run: Run, first: Run, rows: Labelled, parts: list[Split]) -> PairedTest:
+def tested(run: Contestant, first: Contestant, rows: Labelled, parts: list[Split]) -> PairedTest:
     """Return the paired test of two runs: DeLong's on one split, else over the splits."""
     if len(parts) == 1:
-        y = rows.is_positive[parts[0].test]
-        pair, weight = (y, run.scores[0], first.scores[0]), _of(rows.weight, parts[0].test)
+        _, y, weight = _taken(rows, parts[0].test)
+        pair = (y, run.scores[0], first.scores[0])
         _, statistic, p = metrics.auc_test(*pair, sample_weight=weight)
         difference = metrics.auc_difference(*pair, sample_weight=weight)
         return PairedTest(*difference, statistic, p)

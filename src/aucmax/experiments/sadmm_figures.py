@@ -1,20 +1,22 @@
 """Figures 1 to 3 of the SADMM paper: test error against samples, and the O(1/t) curve."""
 
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import train_test_split
 
 from aucmax.estimators import HingeClassifier
-from aucmax.experiments.figures import Effort, FigureSpec, Piece, Row, mean_lines
-from aucmax.experiments.protocol import Source
+from aucmax.experiments.figures import Effort, FigureSpec, Piece, grouped, mean_lines, repeated
+from aucmax.experiments.jobs import Row
+from aucmax.experiments.sources import Source
+from aucmax.experiments.trial import POINTS, portions
 from aucmax.report.figures import Figure, Line
 from aucmax.solvers import COMID, RDA, SADMM, Pegasos
 
 LAMBDAS = (1e-5, 1e-4, 1e-3)
 MEDIUM = 1e-4
-POINTS = 25
 SOURCES = [
     # the paper's
     Source("ccat", None, "unit-norm"),
@@ -36,13 +38,6 @@ GRIDS: dict[str, tuple[Any, tuple[float, ...]]] = {
     "COMID": (lambda v: COMID(step_size=v, n_epochs=1, average=True), _HALF_DECADES[3:]),
     "Pegasos": (lambda v: Pegasos(n_epochs=1, average=True), (0.0,)),
 }
-
-
-def _parts(piece: Piece) -> tuple[Any, Any, np.ndarray, np.ndarray]:
-    X, positive = piece.source.load()
-    y = np.where(positive, 1, -1)
-    seed = piece["seed"] + piece["run"]
-    return tuple(train_test_split(X, y, test_size=0.3, random_state=seed, stratify=y))
 
 
 def _model(
@@ -67,64 +62,59 @@ def _tuned(method: str, alpha: float, l1: bool, X: Any, y: np.ndarray, seed: int
     return values[int(np.argmin(errors))]
 
 
-def pieces(source: Source, effort: Effort, l1: bool, lambdas: tuple[float, ...],
-           methods: tuple[str, ...]) -> list[Piece]:  # fmt: skip
-    return [
-        Piece(source, (("method", method), ("lambda", value), ("l1", l1), ("run", run_),
-                       ("seed", effort.seed), ("tried", GRIDS[method][1])))
-        for run_ in range(effort.runs)
-        for value in lambdas
-        for method in methods
-    ]  # fmt: skip
+def _pieces(
+    source: Source, effort: Effort, l1: bool, lambdas: tuple[float, ...], methods: tuple[str, ...]
+) -> list[Piece]:
+    return repeated(source, effort, [
+        # run and seed stand here, empty, so that earlier results keep their keys
+        {"method": method, "lambda": value, "l1": l1, "run": 0, "seed": 0,
+         "tried": GRIDS[method][1]}
+        for value, method in product(lambdas, methods)
+    ])  # fmt: skip
 
 
-def run(piece: Piece) -> list[Row]:
+def _run(piece: Piece) -> list[Row]:
     """One pass over the training rows, the test error at points on the way."""
-    X, X_test, y, y_test = _parts(piece)
-    l1, seed = piece["l1"], piece["seed"] + piece["run"]
+    X, positive, X_test, positive_test = piece.halves(test_size=0.3)
+    y, y_test = np.where(positive, 1, -1), np.where(positive_test, 1, -1)
+    method, l1, seed = piece["method"], piece["l1"], piece.seed
     alpha = piece["lambda"] if l1 else 2.0 * piece["lambda"]  # theirs has no half
-    value = _tuned(piece["method"], alpha, l1, X, y, seed)
-    model = _model(piece["method"], value, alpha, l1, seed)
-    # a mean of iterates has few zeros: where they matter, the last iterate is followed too
-    last_model = _model(piece["method"], value, alpha, l1, seed, average=False) if l1 else None
-    order = np.random.RandomState(seed).permutation(len(y))
-    points = np.unique(np.geomspace(20, len(y), POINTS).astype(int))
-    rows, last = [], 0
-    for count in points:
-        part = order[last:count]
-        model.partial_fit(X[part], y[part], classes=[-1, 1])
-        last = count
-        error = float(np.mean(model.predict(X_test) != y_test))
-        row = {
-            "method": piece["method"], "lambda": piece["lambda"], "run": piece["run"],
-            "setting": value, "samples": int(count), "error": error,
-            "nonzero": float(np.mean(model.coef_ != 0)),
-        }  # fmt: skip
-        if last_model is not None:
-            last_model.partial_fit(X[part], y[part], classes=[-1, 1])
-            row["error_last"] = float(np.mean(last_model.predict(X_test) != y_test))
-            row["nonzero_last"] = float(np.mean(last_model.coef_ != 0))
+    value = _tuned(method, alpha, l1, X, y, seed)
+    models = {"": _model(method, value, alpha, l1, seed)}
+    if l1:  # a mean of iterates has few zeros: where they matter, the last iterate is followed too
+        models["_last"] = _model(method, value, alpha, l1, seed, average=False)
+    rows, samples = [], 0
+    for part in portions(len(y), seed):
+        samples += len(part)
+        row = {"method": method, "lambda": piece["lambda"], "run": piece["run"], "setting": value,
+               "samples": samples}  # fmt: skip
+        for which, model in models.items():
+            model.partial_fit(X[part], y[part], classes=[-1, 1])
+            row[f"error{which}"] = float(np.mean(model.predict(X_test) != y_test))
+            row[f"nonzero{which}"] = float(np.mean(model.coef_ != 0))
         rows.append(row)
     return rows
 
 
+def _rate_lines(rows: list[Row]) -> dict[str, dict[float, Line]]:
+    """Return, by data and λ, the difference to the error at the end, as the paper draws it."""
+    return {
+        data: {
+            value: Line(course.x, np.abs(course.y - course.y[-1]))
+            for value, mine in sorted(grouped(here, "lambda").items())
+            for course in mean_lines(mine, "samples", "error", "method").values()
+        }
+        for data, here in grouped(rows, "data").items()
+    }
+
+
 def _rate_panels(rows: list[Row]) -> list[Figure]:
     out = []
-    for data in dict.fromkeys(row["data"] for row in rows):
-        lines: dict[str, Line] = {}
-        mine = [row for row in rows if row["data"] == data]
-        for value in sorted({row["lambda"] for row in mine}):
-            course = mean_lines([r for r in mine if r["lambda"] == value], "samples", "error",
-                                "method").get("SADMM")  # fmt: skip
-            if course is None:
-                continue
-            # relative to the error at the end, as the paper draws it
-            off = np.abs(course.y - course.y[-1])
-            lines[f"λ = {value:g}"] = Line(course.x[:-1], off[:-1])
-            scale, first = (off[0] * course.x[0], course.x) if off[0] > 0 else (1.0, course.x)
-        if not lines:
-            continue
-        lines["O(1/t), drawn through the first point"] = Line(first, scale / first)
+    for data, off in _rate_lines(rows).items():
+        lines = {f"λ = {value:g}": Line(one.x[:-1], one.y[:-1]) for value, one in off.items()}
+        last = list(off.values())[-1]
+        scale = last.y[0] * last.x[0] if last.y[0] > 0 else 1.0
+        lines["O(1/t), drawn through the first point"] = Line(last.x, scale / last.x)
         out.append(Figure(
             f"{data}-rate", f"{data}: test-error difference of SADMM", "samples",
             "|error − error at the end|", lines,
@@ -137,8 +127,7 @@ def _rate_panels(rows: list[Row]) -> list[Figure]:
 
 def _error_panels(rows: list[Row], sparsity: bool) -> list[Figure]:
     out = []
-    for data in dict.fromkeys(row["data"] for row in rows):
-        mine = [row for row in rows if row["data"] == data]
+    for data, mine in grouped(rows, "data").items():
         out.append(Figure(
             f"{data}-error", f"{data}: test error against samples", "samples", "test error",
             mean_lines(mine, "samples", "error", "method"),
@@ -157,17 +146,12 @@ def _error_panels(rows: list[Row], sparsity: bool) -> list[Figure]:
 def _rate_findings(rows: list[Row]) -> list[str]:
     """The slope of the test-error difference against samples, on log axes."""
     out = []
-    for data in dict.fromkeys(row["data"] for row in rows):
+    for data, off in _rate_lines(rows).items():
         words = []
-        for value in sorted({row["lambda"] for row in rows}):
-            mine = [r for r in rows if (r["data"], r["lambda"]) == (data, value)]
-            course = mean_lines(mine, "samples", "error", "method").get("SADMM")
-            if course is None:
-                continue
-            off = np.abs(course.y - course.y[-1])[:-3]
-            known = off > 0
-            if known.sum() > 3:
-                slope = np.polyfit(np.log(course.x[:-3][known]), np.log(off[known]), 1)[0]
+        for value, line in off.items():
+            x, y = line.x[:-3], line.y[:-3]
+            if (y > 0).sum() > 3:
+                slope = np.polyfit(np.log(x[y > 0]), np.log(y[y > 0]), 1)[0]
                 words.append(f"λ = {value:g} falls as t^{slope:.2f}")
         out.append(f"{data}: the test-error difference with {'; '.join(words)} (1/t is t^−1)")
     return out
@@ -175,13 +159,11 @@ def _rate_findings(rows: list[Row]) -> list[str]:
 
 def _error_findings(rows: list[Row]) -> list[str]:
     out = []
-    for data in dict.fromkeys(row["data"] for row in rows):
-        mine = [r for r in rows if r["data"] == data]
-        end = max(r["samples"] for r in mine)
+    for data, mine in grouped(rows, "data").items():
+        end = max(row["samples"] for row in mine)
         words = []
-        for method in dict.fromkeys(r["method"] for r in mine):
-            at = [r for r in mine if r["method"] == method and r["samples"] == end]
-            told = f"{method} {np.mean([r['error'] for r in at]):.4f}"
+        for method, at in grouped((r for r in mine if r["samples"] == end), "method").items():
+            told = f"{method} {np.mean([row['error'] for row in at]):.4f}"
             if "nonzero_last" in at[0]:
                 last, share = (np.mean([r[k] for r in at]) for k in ("error_last", "nonzero_last"))
                 told += f" (its last iterate {last:.4f}, {100 * share:.0f} % not 0)"
@@ -190,38 +172,40 @@ def _error_findings(rows: list[Row]) -> list[str]:
     return out
 
 
+def _error_figure(name: str, title: str, l1: bool, methods: tuple[str, ...]) -> FigureSpec:
+    return FigureSpec(
+        name,
+        title,
+        sources=SOURCES,
+        pieces=partial(_pieces, l1=l1, lambdas=(MEDIUM,), methods=methods),
+        run=_run,
+        panels=partial(_error_panels, sparsity=l1),
+        findings=_error_findings,
+        fixed=(POINTS,),
+        runs=10,
+    )
+
+
 RATE = FigureSpec(
     name="sadmm-learning-rate",
     title="Test-error difference of SADMM against the O(1/t) curve: TNNLS 2014, Figure 1",
     sources=SOURCES,
-    pieces=partial(pieces, l1=True, lambdas=LAMBDAS, methods=("SADMM",)),
-    run=run,
+    pieces=partial(_pieces, l1=True, lambdas=LAMBDAS, methods=("SADMM",)),
+    run=_run,
     panels=_rate_panels,
     findings=_rate_findings,
     fixed=(POINTS,),
     runs=10,
 )
-L1 = FigureSpec(
-    name="sadmm-l1",
-    title="Test error of SADMM, RDA and COMID with an l1 penalty: TNNLS 2014, Figure 2",
-    sources=SOURCES,
-    pieces=partial(pieces, l1=True, lambdas=(MEDIUM,), methods=("SADMM", "RDA", "COMID")),
-    run=run,
-    panels=partial(_error_panels, sparsity=True),
-    findings=_error_findings,
-    fixed=(POINTS,),
-    runs=10,
+L1 = _error_figure(
+    "sadmm-l1",
+    "Test error of SADMM, RDA and COMID with an l1 penalty: TNNLS 2014, Figure 2",
+    l1=True,
+    methods=("SADMM", "RDA", "COMID"),
 )
-L2 = FigureSpec(
-    name="sadmm-l2",
-    title="Test error of SADMM, RDA, COMID and Pegasos, l2: TNNLS 2014, Figure 3",
-    sources=SOURCES,
-    pieces=partial(
-        pieces, l1=False, lambdas=(MEDIUM,), methods=("SADMM", "RDA", "COMID", "Pegasos")
-    ),
-    run=run,
-    panels=partial(_error_panels, sparsity=False),
-    findings=_error_findings,
-    fixed=(POINTS,),
-    runs=10,
+L2 = _error_figure(
+    "sadmm-l2",
+    "Test error of SADMM, RDA, COMID and Pegasos, l2: TNNLS 2014, Figure 3",
+    l1=False,
+    methods=("SADMM", "RDA", "COMID", "Pegasos"),
 )

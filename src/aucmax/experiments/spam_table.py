@@ -1,6 +1,7 @@
 """The table of the SPAM poster (Natole, Ying & Lyu 2018)."""
 
-from aucmax.experiments.protocol import Protocol, Source
+from aucmax.experiments.protocol import Protocol
+from aucmax.experiments.sources import Source
 from aucmax.experiments.tables import Remark, TableSpec
 
 HALVES = ("random-halves", 0)
@@ -36,8 +37,6 @@ TABLE = TableSpec(
     ],
     methods=["SPAM-L2", "SPAM-NET", "SOLAM", "OPAUC", "OAM_seq", "B-LS-SVM", "class means"],
     protocol=Protocol(runs=1, folds=5, tuning="nested", tune_rows=5000, coarse=False, seed=0),
-    columns={},
-    tested=False,
     remarks={
         ("fourclass", "SOLAM"): SHIFTED,
         ("fourclass", "OPAUC"): SHIFTED,

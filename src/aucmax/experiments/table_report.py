@@ -1,11 +1,10 @@
 """A table's results as a page: ours, theirs, and the optimum of the square loss."""
 
-from typing import Any
-
 import numpy as np
 
 from aucmax.experiments.methods import METHODS, REFERENCE
-from aucmax.experiments.tables import Cell, Results
+from aucmax.experiments.tables import Cell, Published, Results
+from aucmax.experiments.writing import sections_of, spent
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
 
@@ -14,72 +13,64 @@ __all__ = ["comparison", "failures", "far_cells", "page_of"]
 _FAR = 2.0  # published standard deviations
 
 
-def _auc(mean: float, std: float) -> str:
-    if not np.isfinite(mean):
-        return "–"
-    return f"{mean:.4f}" if not np.isfinite(std) else f"{mean:.4f} ± {std:.4f}"
+def _text(value: float, form: str = ".4f") -> str:
+    return format(value, form) if np.isfinite(value) else "–"
+
+
+def _auc(of: Cell | Published | None) -> str:
+    if of is None or not np.isfinite(of.std):
+        return _text(np.nan if of is None else of.mean)
+    return f"{of.mean:.4f} ± {of.std:.4f}"
 
 
 def comparison(results: Results) -> tuple[list[str], list[list[str]]]:
     """Return the head and the rows: a row for each cell."""
-    head = ["data", "method", "ours", "published", "difference in std", REFERENCE, "seconds"]
-    first = results.spec.methods[0]
-    if results.spec.tested:
-        head.insert(4, f"{first} against it")
+    tested, first = results.spec.tested, results.spec.methods[0]
+    verdicts = [f"{first} against it"] if tested else []
+    head = ["data", "method", "ours", "published", *verdicts, "difference in std", REFERENCE,
+            "seconds"]  # fmt: skip
     rows = []
-    for data in results.datasets:
+    for (data, name), cell in results.cells.items():
+        if name == REFERENCE:
+            continue
+        if tested:
+            base = results.cells[data, first]
+            verdicts = ["–" if name == first else base.against(cell) or "–"]
         best = results.cells.get((data, REFERENCE))
-        for name in results.spec.methods:
-            cell = results.cells.get((data, name))
-            if cell is None:
-                continue
-            theirs = cell.published
-            row = [
-                data,
-                name,
-                results.absent.get(data) or _auc(cell.mean, cell.std),
-                "–" if theirs is None else _auc(theirs.mean, theirs.std),
-                "–" if not np.isfinite(cell.off) else f"{cell.off:+.1f}",
-                "–" if best is None or not best.aucs else f"{best.mean:.4f}",
-                "–" if not np.isfinite(cell.seconds) else f"{cell.seconds:.3g}",
-            ]
-            if results.spec.tested:
-                base = results.cells.get((data, first))
-                verdict = None if base is None or name == first else base.against(cell)
-                row.insert(4, verdict or "–")
-            rows.append(row)
+        rows.append([
+            data,
+            name,
+            results.absent.get(data) or _auc(cell),
+            _auc(cell.published),
+            *verdicts,
+            _text(cell.off, "+.1f"),
+            "–" if best is None else _text(best.mean),
+            _text(cell.seconds, ".3g"),
+        ])  # fmt: skip
     return head, rows
 
 
 def tally(results: Results) -> tuple[list[str], list[list[str]]]:
     """Return win/tie/loss of the first method against each other."""
-    first = results.spec.methods[0]
-    head, rows = ["against", "win", "tie", "loss"], []
-    for name in results.spec.methods[1:]:
-        found = [
-            results.cells[data, first].against(results.cells[data, name])
-            for data in results.datasets
-            if (data, name) in results.cells and (data, first) in results.cells
-        ]
-        rows.append([name, *(str(found.count(word)) for word in ("win", "tie", "loss"))])
-    return head, rows
+    first, *others = results.spec.methods
+    words, rows = ("win", "tie", "loss"), []
+    for name in others:
+        found = [results.cells[d, first].against(results.cells[d, name]) for d in results.datasets]
+        rows.append([name, *(str(found.count(word)) for word in words)])
+    return ["against", *words], rows
 
 
 def far_cells(results: Results) -> list[str]:
     """Return a sentence for each cell more than two published deviations away."""
-    lines = []
-    for (data, name), cell in results.cells.items():
-        if not abs(cell.off) > _FAR:
-            continue
-        assert cell.published is not None
-        lines.append(
-            f"{data}, {name}: ours {cell.mean:.4f}, published {cell.published.mean:.4f} "
-            f"({cell.off:+.1f}): {_reason(results, cell)}."
-        )
-    return lines
+    return [
+        f"{cell.data}, {cell.method}: ours {cell.mean:.4f}, published {cell.published.mean:.4f} "
+        f"({cell.off:+.1f}): {_reason(results, cell, cell.published)}."
+        for cell in results.cells.values()
+        if cell.published is not None and abs(cell.off) > _FAR
+    ]
 
 
-def _reason(results: Results, cell: Cell) -> str:
+def _reason(results: Results, cell: Cell, theirs: Published) -> str:
     remarks = results.spec.remarks
     lost = sum(auc == 0.5 for auc in cell.aucs)
     if lost:
@@ -93,9 +84,8 @@ def _reason(results: Results, cell: Cell) -> str:
     if known is not None and known.side * cell.off >= 0:
         return known.words
     best = results.cells.get((cell.data, REFERENCE))
-    assert cell.published is not None
     if best is not None and best.aucs:
-        if cell.published.mean > best.mean + _FAR * cell.published.std:
+        if theirs.mean > best.mean + _FAR * theirs.std:
             return "the published figure is above the optimum of the square loss here"
         if cell.off > 0:
             return "ours is nearer to the optimum of the square loss"
@@ -104,12 +94,7 @@ def _reason(results: Results, cell: Cell) -> str:
 
 def failures(results: Results) -> list[str]:
     """Return what did not run, and why."""
-    lines = [
-        f"{data}, {name}: {error}"
-        for (data, name), cell in results.cells.items()
-        for error in cell.errors
-    ]
-    return lines
+    return [f"{c.data}, {c.method}: {error}" for c in results.cells.values() for error in c.errors]
 
 
 def how(results: Results) -> str:
@@ -138,18 +123,15 @@ def page_of(results: Results, command: str) -> Page:
     if results.spec.tested:
         counts = ResultTable(*tally(results), "Paired t-tests over the single runs at 95 %.")
         sections.append(Section(f"Win, tie and loss of {results.spec.methods[0]}", tables=[counts]))
-    for title, lines in (
-        ("More than two published standard deviations away", far_cells(results)),
-        ("What did not run", failures(results)),
-    ):
-        if lines:
-            cells = [line.partition(": ")[::2] for line in lines]
-            sections.append(Section(title, tables=[ResultTable.facts(cells)]))
-    notes = [(name, METHODS[name].note) for name in (*results.spec.methods, REFERENCE)]
+    sections += sections_of(
+        {
+            "More than two published standard deviations away": far_cells(results),
+            "What did not run": failures(results),
+        }
+    )
+    notes = [(name, METHODS[name].note) for name in results.spec.all_methods]
     sections.append(Section("The methods", tables=[ResultTable.facts(notes)]))
-    facts: list[tuple[str, Any]] = [
-        (data, f"{took:.0f} seconds of one core") for data, took in results.seconds.items()
-    ]
+    facts = spent(results.seconds)
     if results.unasked:
         facts.append(("in the paper, not asked for", ", ".join(results.unasked)))
     run = ", ".join(results.seconds) or "no data set"

@@ -1,79 +1,55 @@
 """A published table beside ours: run its cells, compare them, write them out."""
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import resources
 from itertools import product
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from aucmax.basics.replacing import replacing
+from aucmax.experiments.jobs import Row, Store, core_seconds, finish
 from aucmax.experiments.methods import REFERENCE
-from aucmax.experiments.protocol import Job, Protocol, Source
-from aucmax.experiments.store import Store
-from aucmax.experiments.workers import shared_out
+from aucmax.experiments.protocol import Protocol, TableJob
+from aucmax.experiments.sources import Source
+from aucmax.experiments.writing import write_rows
 
 __all__ = ["Cell", "Published", "Remark", "Results", "TableSpec", "run_table"]
 
 
 class Remark(NamedTuple):
-    """Why published figures may differ from ours.
-
-    Parameters
-    ----------
-    words : str
-    side : int
-        1 explains those below ours, −1 those above, 0 both.
-    """
+    """Why published figures may differ from ours."""
 
     words: str
-    side: int = 0
+    side: int = 0  # 1 explains those below ours, −1 those above, 0 both
 
 
 @dataclass(frozen=True)
 class TableSpec:
-    """A published table.
+    """A published table."""
 
-    Parameters
-    ----------
-    name : str
-        As ``aucmax reproduce`` calls it.
-    title : str
-        What it is, and whose.
-    published : str
-        The file of its figures, in ``published``.
-    sources : sequence of Source
-        The data sets it can be run on, as the paper prepared them.
-    methods : sequence of str
-        Its columns, names of `METHODS`; the first is the one that tests compare with.
-    protocol : Protocol
-        How the paper ran it, tuned on every training part.
-    columns : dict of str to str
-        Published names of the methods whose names differ here.
-    tested : bool
-        Whether the paper tests every method against the first.
-    remarks : dict of (data set, method) to Remark
-        Why a published figure may differ from ours; "*" stands for all.
-    """
+    name: str  # as ``aucmax reproduce`` calls it
+    title: str  # what it is, and whose
+    published: str  # the file of its figures, in the folder ``published``
+    sources: Sequence[Source]  # data sets it can be run on
+    methods: Sequence[str]  # its columns; the first is the one that tests compare with
+    protocol: Protocol  # how the paper ran it, tuned on every training part
+    # why a published figure may differ, by (data set, method); "*" stands for all methods
+    remarks: Mapping[tuple[str, str], Remark]
+    columns: Mapping[str, str] = field(default_factory=dict)  # our names to published ones
+    tested: bool = False  # whether the paper tests every method against the first
 
-    name: str
-    title: str
-    published: str
-    sources: Sequence[Source]
-    methods: Sequence[str]
-    protocol: Protocol
-    columns: dict[str, str]
-    tested: bool
-    remarks: dict[tuple[str, str], Remark]
+    @property
+    def all_methods(self) -> list[str]:
+        """Its columns, and the optimum of the square loss where that is not one of them."""
+        return list(dict.fromkeys((*self.methods, REFERENCE)))
 
 
-@dataclass(frozen=True)
-class Published:
+class Published(NamedTuple):
     """A published figure: the mean and the standard deviation of test AUCs."""
 
     mean: float
@@ -82,43 +58,28 @@ class Published:
 
 @dataclass(frozen=True)
 class Cell:
-    """A method on a data set: its single runs, and the published figure.
-
-    Parameters
-    ----------
-    aucs : tuple of float
-        Test AUCs, in the order of the single runs.
-    seconds : float
-        A fit, on average; NaN without runs.
-    optimality : float
-        The largest distance to the optimum of the method's own objective.
-    published : Published or None
-        The paper's.
-    errors : tuple of str
-        Of runs that failed.
-    """
+    """A method on a data set: its single runs, and the published figure."""
 
     data: str
     method: str
-    aucs: tuple[float, ...]
-    seconds: float
-    optimality: float
     published: Published | None
-    errors: tuple[str, ...]
+    aucs: tuple[float, ...] = ()  # test AUCs, in the order of the single runs
+    seconds: float = np.nan  # of a fit, on average
+    errors: tuple[str, ...] = ()  # of runs that failed
 
     @property
     def mean(self) -> float:
-        return float(np.mean(self.aucs)) if self.aucs else float("nan")
+        return float(np.mean(self.aucs)) if self.aucs else np.nan
 
     @property
     def std(self) -> float:
-        return float(np.std(self.aucs, ddof=1)) if len(self.aucs) > 1 else float("nan")
+        return float(np.std(self.aucs, ddof=1)) if len(self.aucs) > 1 else np.nan
 
     @property
     def off(self) -> float:
         """Ours minus theirs, in their standard deviations."""
         if self.published is None or not self.aucs or not self.published.std > 0:
-            return float("nan")
+            return np.nan
         return (self.mean - self.published.mean) / self.published.std
 
     def against(self, other: "Cell") -> str | None:
@@ -134,18 +95,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Results:
-    """All cells of a table, by (data set, method), and every single run.
-
-    `absent` says why data sets of the table were not run; `unasked` are those that it leaves out.
-    """
+    """All cells of a table, by (data set, method), and every single run."""
 
     spec: TableSpec
     protocol: Protocol
     cells: dict[tuple[str, str], Cell]
-    rows: list[dict[str, Any]]
-    absent: Mapping[str, str]
-    unasked: list[str]
-    seconds: dict[str, float]
+    rows: list[Row]
+    absent: Mapping[str, str]  # data sets that were not run, and why
+    unasked: list[str]  # data sets of the paper that this run leaves out
+    seconds: dict[str, float]  # of one core, by data set
 
     @property
     def datasets(self) -> list[str]:
@@ -178,103 +136,61 @@ def run_table(
     ----------
     spec : TableSpec
     sources : sequence of Source
-        Those that are there.
+        Those that are here.
     protocol : Protocol
-    store : Store
-        Finished jobs, and where new ones go.
-    n_jobs : int
-        Processes.
-    done : callable
-        Called with the name of each job and its seconds as it ends, 0 for those in the store.
+    store, n_jobs, done
+        As for `finish`.
     absent : mapping of str to str
         Data sets that stand in the table with published figures only, and why.
     """
-    names = [*dict.fromkeys((*spec.methods, REFERENCE))]
-    pairs = [(source, name) for source in sources for name in names]
+    pairs = list(product(sources, spec.all_methods))
     tunings = {
-        (source.name, name, part): Job(source, name, protocol, part)
+        (source.name, name, part): TableJob(source, name, protocol, part)
         for source, name in pairs
-        for part in (range(protocol.parts) if protocol.tuning == "nested" else (0,))
+        for part in range(protocol.tuned_parts)
     }
-    tuned = _all(tunings, store, n_jobs, done)
+    tuned = _rows(tunings, store, n_jobs, done)
     fits = {}
+    for (source, name), part in product(pairs, range(protocol.parts)):
+        at = tuned[source.name, name, min(part, protocol.tuned_parts - 1)]
+        if "error" not in at:
+            settings = tuple(sorted(at["settings"].items()))
+            fits[source.name, name, part] = TableJob(source, name, protocol, part, settings)
+    fitted = _rows(fits, store, n_jobs, done)
+    theirs, cells, rows = published(spec), {}, []
     for source, name in pairs:
-        for part in range(protocol.parts):
-            at = tuned.get((source.name, name, part if protocol.tuning == "nested" else 0))
-            if at is not None and "error" not in at:
-                settings = tuple(sorted(at["settings"].items()))
-                fits[source.name, name, part] = Job(source, name, protocol, part, settings)
-    fitted = _all(fits, store, n_jobs, done)
-    theirs = published(spec)
-    cells, seconds = {}, dict.fromkeys((source.name for source in sources), 0.0)
-    rows = []
-    for source, name in pairs:
-        found = [fitted[k] for k in fitted if k[:2] == (source.name, name)]
-        tried = [tuned[k] for k in tuned if k[:2] == (source.name, name)]
+        here = (source.name, name)
+        found = [row for at, row in fitted.items() if at[:2] == here]
+        bad = [row for at, row in tuned.items() if at[:2] == here and "error" in row]
+        bad += [row for row in found if "error" in row]
         good = [row for row in found if "error" not in row]
-        errors = [row["error"] for row in (*tried, *found) if "error" in row]
-        whole = len(good) == protocol.parts
-        cells[source.name, name] = Cell(
-            source.name,
-            name,
-            tuple(row["auc"] for row in good) if whole else (),
-            float(np.mean([row["seconds"] for row in good])) if good else float("nan"),
-            float(np.max([row["optimality"] for row in good])) if good else float("nan"),
-            theirs.get((source.name, name)),
-            tuple(dict.fromkeys(errors)),
+        cells[here] = Cell(
+            *here,
+            theirs.get(here),
+            tuple(row["auc"] for row in good) if len(good) == protocol.parts else (),
+            float(np.mean([row["seconds"] for row in good])) if good else np.nan,
+            tuple(dict.fromkeys(row["error"] for row in bad)),
         )
-        rows += [row for row in (*tried, *found) if "error" in row] + good
-    for name, took in _job_seconds(tunings, tuned) | _job_seconds(fits, fitted):
-        seconds[name] += took
-    nan = float("nan")
-    for data, name in product(absent, spec.methods):
-        cells[data, name] = Cell(data, name, (), nan, nan, theirs.get((data, name)), ())
+        rows += bad + good
+    for here in product(absent, spec.methods):
+        cells[here] = Cell(*here, theirs.get(here))
     order = [source.name for source in (*spec.sources, *sources)]
     cells = dict(sorted(cells.items(), key=lambda item: order.index(item[0][0])))
     unasked = [d for d in dict.fromkeys(d for d, _ in theirs) if d not in {d for d, _ in cells}]
+    spent = [core_seconds(tunings, tuned), core_seconds(fits, fitted)]
+    seconds = {s.name: sum(part.get(s.name, 0.0) for part in spent) for s in sources}
     return Results(spec, protocol, cells, rows, absent, unasked, seconds)
 
 
-def _job_seconds(jobs: dict[Any, Job], rows: dict[Any, dict[str, Any]]) -> set[tuple[str, float]]:
-    """Data set and seconds of each job, a shared one once."""
-    once = {job.key: (job.source.name, rows[place]["job_seconds"]) for place, job in jobs.items()}
-    return set(once.values())
-
-
-def _all(
-    jobs: dict[Any, Job], store: Store, n_jobs: int, done: Callable[[str, float], None]
-) -> dict[Any, dict[str, Any]]:
-    """Run the jobs that the store does not hold; return the row of each."""
-    keys = {place: job.key for place, job in jobs.items()}
-    todo: dict[str, Job] = {}
-    for place, job in jobs.items():
-        if keys[place] in store:
-            done(f"{job.method}, {job.source.name}", 0.0)
-        elif keys[place] not in todo:
-            todo[keys[place]] = job
-        else:
-            done(f"{job.method}, {job.source.name}", 0.0)
-    for key, row in _run(todo, n_jobs):
-        if "error" not in row:  # a failure is tried again next time
-            store.add(key, row)
-        else:
-            store.rows[key] = row
-        done(f"{row['method']}, {row['data']}", row["job_seconds"])
-    # one method may have run under another of its names
-    return {place: {**store[key], "method": jobs[place].method} for place, key in keys.items()}
-
-
-def _run(todo: dict[str, Job], n_jobs: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    if n_jobs == 1 or len(todo) < 2:
-        for key, job in todo.items():
-            yield key, job.run()
-        return
-
-    yield from shared_out(_one, todo.items(), n_jobs)
-
-
-def _one(key: str, job: Job) -> tuple[str, dict[str, Any]]:
-    return key, job.run()
+def _rows(
+    jobs: dict[tuple[str, str, int], TableJob],
+    store: Store,
+    n_jobs: int,
+    done: Callable[[str, float], None],
+) -> dict[tuple[str, str, int], Row]:
+    """Return the row of each job; one method may have run under another of its names."""
+    rows = finish(jobs, store, n_jobs, done)
+    return {place: {**row, "method": jobs[place].method} for place, row in rows.items()}
 
 
 def write_runs(results: Results, path: Path) -> None:
@@ -282,20 +198,4 @@ def write_runs(results: Results, path: Path) -> None:
     settings = sorted({name for row in results.rows for name in row.get("settings", {})})
     head = ["data", "method", "run", "fold", "seed", "auc", "seconds", "passes", "objective",
             "optimality", *settings, "error"]  # fmt: skip
-    with replacing(path, text=True) as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(head)
-        for row in results.rows:
-            flat = {**row, **row.get("settings", {})}
-            writer.writerow([flat.get(name, "") for name in head])
-
-
-def quick(protocol: Protocol) -> Protocol:
-    """Return a version that takes seconds: one run, few rows and a wide lattice to tune."""
-    return replace(
-        protocol,
-        runs=1 if protocol.folds else 2,
-        folds=min(protocol.folds, 3),
-        tune_rows=min(protocol.tune_rows, 300),
-        coarse=True,
-    )
+    write_rows(path, head, [{**row, **row.get("settings", {})} for row in results.rows])

@@ -11,61 +11,31 @@ Axes = Mapping[str, tuple[float, ...]]
 
 
 class Found(NamedTuple):
-    """What a search found.
+    """What a search found."""
 
-    Parameters
-    ----------
-    at : dict of str to float
-        The best settings.
-    value : float
-        Their value.
-    tried : int
-        Settings evaluated.
-    """
-
-    at: dict[str, float]
-    value: float
-    tried: int
+    at: dict[str, float]  # the best settings
+    value: float  # at them
+    tried: int  # settings evaluated
 
 
 def coarse_to_fine(value: Value, axes: Axes, coarse_only: bool = False) -> Found:
-    """Search the largest value on a grid: a wide lattice first, then ever closer to its best.
+    """Search a grid for the largest value: a wide lattice first, then ever closer to its best.
 
-    Parameters
-    ----------
-    value : callable
-        Settings to a number; NaN is the worst.
-    axes : mapping of str to tuple of float
-        The grid.
-    coarse_only : bool
-        Stop after the wide lattice.
-
-    Notes
-    -----
-    The lattice has about four points on an axis. Its spacing is halved until it is 1, and each time
+    The lattice has about four points on each axis. Its spacing is halved until it is 1; each time
     the neighbours of the best so far are evaluated. Ties go to the settings met first: those with
-    the smallest positions.
+    the smallest positions. NaN is the worst value. With ``coarse_only`` the search stops after the
+    wide lattice.
     """
     return _search(value, axes, [_spacing(len(axis)) for axis in axes.values()], coarse_only)
 
 
 def whole_grid(value: Value, axes: Axes, coarse_only: bool = False) -> Found:
-    """Evaluate every point of a grid, for what is to be tuned as well as the grid allows.
-
-    Parameters
-    ----------
-    value : callable
-        Settings to a number; NaN is the worst.
-    axes : mapping of str to tuple of float
-        The grid.
-    coarse_only : bool
-        Has no effect: a quick run gets the whole grid too.
-    """
+    """Evaluate every point of a grid, even in a quick run, where others search coarsely."""
     return _search(value, axes, [1] * len(axes), coarse_only)
 
 
 def _search(value: Value, axes: Axes, spacing: Sequence[int], coarse_only: bool) -> Found:
-    """Search the lattices of that spacing, of half of it, and so on down to 1."""
+    """Search lattices whose spacing is halved down to 1."""
     names = list(axes)
     sizes = [len(axes[name]) for name in names]
     known: dict[tuple[int, ...], float] = {}
@@ -99,5 +69,5 @@ def _spacing(size: int) -> int:
 
 
 def _lattice(size: int, spacing: int) -> list[int]:
-    """Every spacing-th place, in the middle of the axis."""
+    """Return every spacing-th place of an axis, centred."""
     return list(range((size - 1) % spacing // 2, size, spacing))

@@ -3,12 +3,14 @@
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import StratifiedShuffleSplit
 
 from aucmax.estimators import AUCClassifier
-from aucmax.experiments.figures import Effort, FigureSpec, Piece, Row, mean_lines
+from aucmax.experiments.figures import Effort, FigureSpec, Piece, grouped, mean_lines, repeated
+from aucmax.experiments.jobs import Row
 from aucmax.experiments.methods import REFERENCE, facts_of
-from aucmax.experiments.protocol import Source
+from aucmax.experiments.sources import Source
+from aucmax.experiments.trial import few_of_each
+from aucmax.experiments.vrspam_table import TABLE
 from aucmax.metrics import roc_auc
 from aucmax.report.figures import Figure
 from aucmax.solvers import OPAUC, SOLAM, SPAM, VRSPAM
@@ -30,34 +32,26 @@ def _solvers(d: int) -> dict[str, Any]:
     return out
 
 
-def pieces(source: Source, effort: Effort) -> list[Piece]:
+def _pieces(source: Source, effort: Effort) -> list[Piece]:
     X, _ = source.load()
-    return [
-        Piece(source, (("method", name), ("run", run), ("seed", effort.seed)))
-        for run in range(effort.runs)
-        for name in (*_solvers(X.shape[1]), REFERENCE)
-    ]
+    names = (*_solvers(X.shape[1]), REFERENCE)
+    return repeated(source, effort, [{"method": name} for name in names])
 
 
-def run(piece: Piece) -> list[Row]:
-    X, positive = piece.source.load()
-    random = StratifiedShuffleSplit(1, test_size=0.2, random_state=piece["seed"] + piece["run"])
-    train, test = next(random.split(np.zeros(len(positive)), positive))
-    X_train, X_test, y, y_test = X[train], X[test], positive[train], positive[test]
+def _run(piece: Piece) -> list[Row]:
+    X, y, X_test, y_test = piece.halves()
     common = {"method": piece["method"], "run": piece["run"], "alpha": ALPHA}
     if piece["method"] == REFERENCE:
-        model = AUCClassifier(ALPHA, standardize=0.0, tol=1e-8, max_iter=5000).fit(X_train, y)
+        model = AUCClassifier(ALPHA, standardize=0.0, tol=1e-8, max_iter=5000).fit(X, y)
         auc = roc_auc(y_test, model.decision_function(X_test))
         return [{**common, "passes": None, "seconds": None, "auc": auc, "variance": None}]
-    solver = _solvers(X.shape[1])[piece["method"]]
-    seed = piece["seed"] + piece["run"]
-    warm = AUCClassifier(ALPHA, solver=solver, max_iter=1, random_state=seed)
-    some = np.concatenate([np.flatnonzero(y)[:40], np.flatnonzero(~y)[:40]])
-    warm.fit(X_train[some], y[some])  # compiles
+    solver, some = _solvers(X.shape[1])[piece["method"]], few_of_each(y)
+    warm = AUCClassifier(ALPHA, solver=solver, max_iter=1, random_state=piece.seed)
+    warm.fit(X[some], y[some])  # compiles
     states: list[Any] = []
-    model = AUCClassifier(ALPHA, solver=solver, tol=1e-15, random_state=seed)
-    model.set_params(callback=states.append).fit(X_train, y)
-    update = _Update(X_train, y)
+    model = AUCClassifier(ALPHA, solver=solver, tol=1e-15, random_state=piece.seed)
+    model.set_params(callback=states.append).fit(X, y)
+    update = _Update(X, y)
     # the first stage starts from one epoch of SPAM, of which there is no record
     rows, before = [], None
     for state in states:
@@ -98,11 +92,11 @@ class _Update:
         return float(np.mean(scale**2 * self.norm2) - mean @ mean)
 
 
-def panels(rows: list[Row]) -> list[Figure]:
+def _panels(rows: list[Row]) -> list[Figure]:
     out = []
-    for data in dict.fromkeys(row["data"] for row in rows):
-        mine = [row for row in rows if row["data"] == data and row["method"] != REFERENCE]
-        best = np.mean([r["auc"] for r in rows if r["data"] == data and r["method"] == REFERENCE])
+    for data, here in grouped(rows, "data").items():
+        mine = [row for row in here if row["method"] != REFERENCE]
+        best = np.mean([row["auc"] for row in here if row["method"] == REFERENCE])
         both = [row for row in mine if row["variance"] is not None]
         out.append(Figure(
             f"{data}-variance", f"{data}: variance of the update", "passes over the data",
@@ -119,11 +113,10 @@ def panels(rows: list[Row]) -> list[Figure]:
             f"{data}-passes", f"{data}: test AUC against passes", "passes over the data",
             "test AUC", mean_lines(mine, "passes", "auc", "method"), caption,
         ))  # fmt: skip
-        timed = [{**row, "at": 0.0} for row in mine]
-        for row in timed:
-            same = [r["seconds"] for r in mine
-                    if (r["method"], r["passes"]) == (row["method"], row["passes"])]  # fmt: skip
-            row["at"] = float(np.median(same))
+        timed = []
+        for same in grouped(mine, "method", "passes").values():
+            at = float(np.median([row["seconds"] for row in same]))
+            timed += [{**row, "at": at} for row in same]
         out.append(Figure(
             f"{data}-seconds", f"{data}: test AUC against time", "seconds",
             "test AUC", mean_lines(timed, "at", "auc", "method"), caption, xlog=True,
@@ -131,30 +124,22 @@ def panels(rows: list[Row]) -> list[Figure]:
     return out
 
 
-def findings(rows: list[Row]) -> list[str]:
+def _findings(rows: list[Row]) -> list[str]:
     """Passes and seconds to within .001 of the optimum's test AUC, run by run."""
     out = []
-    for data in dict.fromkeys(row["data"] for row in rows):
+    for data, here in grouped(rows, "data").items():
+        best = {row["run"]: row["auc"] for row in here if row["method"] == REFERENCE}
+        courses = [row for row in here if row["method"] != REFERENCE and row["run"] in best]
         words = []
-        for method in dict.fromkeys(r["method"] for r in rows if r["method"] != REFERENCE):
-            passes, seconds, runs = [], [], 0
-            for run_ in {r["run"] for r in rows}:
-                mine = [r for r in rows if (r["data"], r["run"]) == (data, run_)]
-                best = [r["auc"] for r in mine if r["method"] == REFERENCE]
-                course = [r for r in mine if r["method"] == method]
-                if not best or not course:
-                    continue
-                runs += 1
-                near = [r for r in course if r["auc"] >= best[0] - CLOSE]
-                if near:
-                    first = min(near, key=lambda r: r["passes"])
-                    passes.append(first["passes"])
-                    seconds.append(first["seconds"])
-            if runs:
-                found = f"{method} in {len(passes)} of {runs} runs"
-                if passes:
-                    found += f" ({np.median(passes):.3g} passes, {np.median(seconds):.3g} s)"
-                words.append(found)
+        for method, mine in grouped(courses, "method").items():
+            runs = grouped(mine, "run")
+            near = [row for row in mine if row["auc"] >= best[row["run"]] - CLOSE]
+            first = [min(some, key=lambda r: r["passes"]) for some in grouped(near, "run").values()]
+            found = f"{method} in {len(first)} of {len(runs)} runs"
+            if first:
+                passes, seconds = (np.median([r[k] for r in first]) for k in ("passes", "seconds"))
+                found += f" ({passes:.3g} passes, {seconds:.3g} s)"
+            words.append(found)
         out.append(f"{data}: within .001 of the square-loss optimum's test AUC {'; '.join(words)}")
     return out
 
@@ -163,22 +148,14 @@ FIGURE = FigureSpec(
     name="vrspam-figure",
     title="Variance of the update, AUC against time and passes: Dan & Sahoo, Figure 1",
     sources=[
-        Source("diabetes", None, ("minmax", "unit-norm")),
-        Source("german", None, "unit-norm"),
-        Source("splice", None, ("minmax", "unit-norm")),
-        Source("usps", "even-odd", "unit-norm"),
-        Source("a9a", None, "unit-norm"),
-        Source("w8a", None, "unit-norm"),
-        Source("mnist", "even-odd", "unit-norm"),
-        Source("acoustic", "even-odd", "unit-norm", split="train"),
-        Source("ijcnn1", None, "unit-norm"),
+        *(source for source in TABLE.sources if source.name != "letter"),
         Source("sector", "even-odd", "unit-norm"),
         Source("news20", "even-odd", "unit-norm"),
     ],
-    pieces=pieces,
-    run=run,
-    panels=panels,
-    findings=findings,
+    pieces=_pieces,
+    run=_run,
+    panels=_panels,
+    findings=_findings,
     runs=5,
     timed=True,
     fixed=(ALPHA, EPOCHS),

@@ -1,6 +1,7 @@
 """Table 1 of the VRSPAM paper (Dan & Sahoo, "Variance reduced stochastic proximal algorithm …")."""
 
-from aucmax.experiments.protocol import Protocol, Source
+from aucmax.experiments.protocol import Protocol
+from aucmax.experiments.sources import Source
 from aucmax.experiments.tables import Remark, TableSpec
 
 ROW = Remark("this row is LETTER's (erratum 7)")
@@ -27,8 +28,6 @@ TABLE = TableSpec(
     ],
     methods=["VRSPAM-L2", "VRSPAM-NET", "SPAM-L2", "SPAM-NET", "SOLAM", "OPAUC"],
     protocol=Protocol(runs=20, folds=0, tuning="nested", tune_rows=5000, coarse=False, seed=0),
-    columns={},
-    tested=False,
     remarks={
         ("usps", "*"): ROW,
         ("letter", "*"): SWAPPED,

@@ -1,0 +1,208 @@
+"""The jobs of an experiment: run in processes, kept in a file, resumed after a kill."""
+
+import contextlib
+import hashlib
+import json
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from filelock import FileLock, Timeout
+from joblib import Parallel, delayed
+
+from aucmax.basics.replacing import replacing
+from aucmax.experiments.sources import Source
+from aucmax.experiments.trial import quiet
+
+__all__ = ["Job", "Row", "Store", "attempt", "core_seconds", "finish", "key_of", "locked_store"]
+
+Row = dict[str, Any]
+Place = TypeVar("Place", bound=Hashable)
+
+
+class Job(Protocol):
+    """What is run, and kept, by itself."""
+
+    @property
+    def source(self) -> Source: ...
+
+    @property
+    def title(self) -> str:
+        """What it is, for the line that shows progress."""
+
+    @property
+    def key(self) -> str:
+        """A digest of everything that determines the result."""
+
+    @property
+    def about(self) -> Row:
+        """The part of its row that stands there even if it fails."""
+
+    def run(self) -> Row:
+        """Return the rest of its row."""
+
+
+# what a row of each kind must have to be of use
+_PARTS = {
+    "figure": {"key", "rows", "job_seconds"},
+    "tuning": {"key", "data", "method", "settings", "job_seconds"},
+    "fit": {"key", "data", "method", "settings", "auc", "seconds", "optimality", "job_seconds"},
+}
+
+
+def key_of(facts: dict[str, Any]) -> str:
+    """Return a digest of everything that determines a result, including aucmax's version."""
+    from aucmax import __version__
+
+    text = json.dumps({**facts, "aucmax": __version__}, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _rows(raw: bytes) -> dict[str, Row]:
+    """Return the rows of a file by key, skipping broken ones."""
+    rows = {}
+    for line in raw.splitlines():
+        try:
+            row = json.loads(line)
+            if _PARTS[row.get("kind", "figure")] <= row.keys():
+                rows[row["key"]] = row
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue
+    return rows
+
+
+class Store:
+    """Rows of results by key, one JSON line each.
+
+    Parameters
+    ----------
+    path : Path
+        Created with the first row. A line that a kill cut short is dropped.
+    beside : sequence of Path
+        Files of other experiments, which may hold some of the same results; only read.
+    """
+
+    def __init__(self, path: Path, beside: Sequence[Path] = ()) -> None:
+        self.path = path
+        raw = path.read_bytes() if path.exists() else b""
+        mine = _rows(raw)
+        whole = "".join(json.dumps(row) + "\n" for row in mine.values()).encode()
+        if whole != raw:
+            with replacing(path) as file:
+                file.write(whole)
+        self.rows: dict[str, Row] = {}
+        for other in beside:
+            if other.exists():
+                self.rows |= _rows(other.read_bytes())
+        self.rows |= mine
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.rows
+
+    def __getitem__(self, key: str) -> Row:
+        return self.rows[key]
+
+    def add(self, key: str, row: Row) -> None:
+        """Keep a row; it is on disk when this returns."""
+        row = {"key": key, **row}
+        self.rows[key] = row
+        try:
+            with open(self.path, "a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise OSError(
+                f"{self.path}: cannot be written to ({error.strerror or error}); what is in it is "
+                "kept: make room and run the same command again, or name another --output"
+            ) from error
+
+
+@contextlib.contextmanager
+def locked_store(path: Path, beside: Sequence[Path] = ()) -> Iterator[Store]:
+    """Yield a `Store` that no other process can write to."""
+    try:
+        held = FileLock(path.with_name(".lock")).acquire(blocking=False)
+    except Timeout:
+        raise ValueError(
+            f"another command is writing to {path.parent}; wait until it ends, or name another "
+            "--output."
+        ) from None
+    with held:
+        yield Store(path, beside)
+
+
+def finish(
+    jobs: Mapping[Place, Job], store: Store, n_jobs: int, done: Callable[[str, float], None]
+) -> dict[Place, Row]:
+    """Run the jobs that the store does not hold; return the row of each.
+
+    Parameters
+    ----------
+    jobs : mapping of place to Job
+        Jobs with the same key are run once.
+    store : Store
+    n_jobs : int
+        Processes, as joblib counts them.
+    done : callable
+        Called as each job ends, with its title and seconds: 0 if it was not run.
+    """
+    keys = {place: job.key for place, job in jobs.items()}
+    todo: dict[str, Job] = {}
+    for place, job in jobs.items():
+        if keys[place] in store or keys[place] in todo:
+            done(job.title, 0.0)
+        else:
+            todo[keys[place]] = job
+    for key, row in _shared_out(todo, n_jobs):
+        if "error" in row:
+            store.rows[key] = row  # not on disk: it is tried again next time
+        else:
+            store.add(key, row)
+        done(todo[key].title, row["job_seconds"])
+    return {place: store[key] for place, key in keys.items()}
+
+
+def attempt(job: Job) -> Row:
+    """Run a job; a failure becomes its row's ``error``."""
+    row, started = job.about, time.perf_counter()
+    try:
+        with quiet():
+            row |= job.run()
+    except Exception as error:
+        row["error"] = " ".join(f"{type(error).__name__}: {error}".split())
+    return {**row, "job_seconds": time.perf_counter() - started}
+
+
+def _shared_out(todo: Mapping[str, Job], n_jobs: int) -> Iterator[tuple[str, Row]]:
+    """Run jobs in processes; yield the key and the row of each as it ends.
+
+    A terminal sends Ctrl-C to every process. Workers ignore it: the one that waits for them ends
+    them.
+    """
+    if n_jobs == 1 or len(todo) < 2:
+        yield from ((key, attempt(job)) for key, job in todo.items())
+        return
+    pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+    yield from pool(delayed(_in_worker)(key, job) for key, job in todo.items())
+
+
+def _in_worker(key: str, job: Job) -> tuple[str, Row]:
+    worker = multiprocessing.current_process().name != "MainProcess"
+    if worker and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return key, attempt(job)
+
+
+def core_seconds(jobs: Mapping[Place, Job], rows: Mapping[Place, Row]) -> dict[str, float]:
+    """Return the seconds of one core that each data set took; a shared job counts once."""
+    once = {job.key: (job.source.name, rows[at]["job_seconds"]) for at, job in jobs.items()}
+    seconds: dict[str, float] = {}
+    for data, took in once.values():
+        seconds[data] = seconds.get(data, 0.0) + took
+    return seconds

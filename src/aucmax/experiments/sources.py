@@ -1,0 +1,89 @@
+"""Data sets as the papers prepared them, and which of them are here."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from aucmax import datasets
+
+__all__ = ["Presence", "Source", "digest_of", "present", "rows_of_source"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set as a paper prepared it."""
+
+    name: str  # as `aucmax.datasets` calls it
+    binarize: Any = None  # which classes are positive
+    scale: str | tuple[str, ...] | None = None  # of rows or features, applied in turn
+    made: bool = False  # the experiment makes its own rows: nothing to load
+    split: str = "all"  # the rows that the paper counts: "all", "train" or "test"
+
+    @property
+    def facts(self) -> list[Any]:
+        """What determines its rows, for the keys of results."""
+        digest = digest_of(self.name, self.split)
+        return [self.name, self.split, self.binarize, self.scale, digest]
+
+    def load(self) -> tuple[Any, np.ndarray]:
+        """Return (X, is positive)."""
+        return rows_of_source(self)
+
+
+@lru_cache(maxsize=2)
+def rows_of_source(source: Source) -> tuple[Any, np.ndarray]:
+    """Return (X, is positive); the last two sources are kept."""
+    data = datasets.load(source.name, source.split, binarize=source.binarize)
+    X, y = data.data, np.asarray(data.target)
+    for how in (source.scale,) if isinstance(source.scale, str) else source.scale or ():
+        X = datasets.scale(X, how)
+    return X, y == y.max()
+
+
+@lru_cache(maxsize=64)
+def digest_of(name: str, split: str = "all") -> str:
+    """Return the digests of a data set's files as they are here, for the keys of results."""
+    if name not in datasets.names():
+        return ""
+    return ",".join(digest[:12] for digest in datasets.load(name, split).sha256)
+
+
+class Presence(NamedTuple):
+    """Which data sets are here."""
+
+    there: list[Source]  # they can be read
+    missing: list[str]  # names of those without files
+    broken: dict[str, str]  # names of those whose files cannot be read, and why
+    altered: list[str]  # names of those that can be read but differ from the registry
+
+    @property
+    def absent(self) -> dict[str, str]:
+        """Why the others cannot be run, by name."""
+        words = {name: f"data not found: aucmax datasets fetch {name}" for name in self.missing}
+        return words | dict.fromkeys(self.broken, "its files cannot be read")
+
+
+def present(sources: Sequence[Source]) -> Presence:
+    """Return which data sets are here."""
+    found = Presence([], [], {}, [])
+    for source in sources:
+        if source.made:
+            found.there.append(source)
+            continue
+        try:
+            datasets.locate(source.name, source.split)
+        except ValueError:
+            found.missing.append(source.name)
+            continue
+        try:
+            verified = datasets.load(source.name, source.split).verified
+        except Exception as error:
+            found.broken[source.name] = str(error)
+            continue
+        found.there.append(source)
+        if verified is False:
+            found.altered.append(source.name)
+    return found

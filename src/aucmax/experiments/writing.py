@@ -1,0 +1,33 @@
+"""What tables and figures write alike: rows as CSV, sentences as sections, seconds as facts."""
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from aucmax.basics.replacing import replacing
+from aucmax.experiments.jobs import Row
+from aucmax.report.page import ResultTable, Section
+
+__all__ = ["sections_of", "spent", "write_rows"]
+
+
+def write_rows(path: Path, head: Sequence[str], rows: Iterable[Row]) -> None:
+    """Write rows as CSV; a cell without a value is empty."""
+    with replacing(path, text=True) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(head)
+        writer.writerows([[row.get(name, "") for name in head] for row in rows])
+
+
+def sections_of(sentences: Mapping[str, Sequence[str]]) -> list[Section]:
+    """Return a section for each title with sentences, which read "what: words"."""
+    return [
+        Section(title, tables=[ResultTable.facts(line.partition(": ")[::2] for line in lines)])
+        for title, lines in sentences.items()
+        if lines
+    ]
+
+
+def spent(seconds: Mapping[str, float]) -> list[tuple[str, str]]:
+    """Return the seconds of each data set in words."""
+    return [(data, f"{took:.0f} seconds of one core") for data, took in seconds.items()]
