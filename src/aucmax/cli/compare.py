@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from aucmax.report.text import auc_text, verdict
 __all__ = ["compare"]
 
 TEST_SIZE = 0.2
+_TESTS = ("DeLong's paired test", "Nadeau and Bengio's corrected resampled t-test")
 
 
 def compare(
@@ -132,8 +134,8 @@ def compare(
             page.sections.extend(compare_page.figures(report, rows, runs, parts, task, now))
     show_page(page, as_json, None if stopped else html)
     if not as_json:
-        for note in compare_page.notes(report):
-            tell("warning", note)
+        for name, note in compare_page.notes(report):
+            tell("warning", f"{name}: {note}")
     if stopped:
         unwritten = "" if html is None else f"; {html} was not written"
         raise interrupted(f"{finished} of {counted(splits, 'split')} done{unwritten}")
@@ -176,11 +178,8 @@ def _splits_run(
 
 
 def _best(runs: list[Contestant]) -> str:
-    means = {run.name: float(np.mean(run.aucs)) for run in runs if run.aucs}
-    if not means:
-        return ""
-    name = max(means, key=lambda name: means[name])
-    return f"{auc_text(means[name])} ({name})"
+    means = [(float(np.mean(run.aucs)), run.name) for run in runs if run.aucs]
+    return f"{auc_text(max(means)[0])} ({max(means)[1]})" if means else ""
 
 
 # ---- what is asked for
@@ -237,8 +236,8 @@ def _report(
             }
             if first is not None and run is not first:
                 test = tested(run, first, rows, parts)
-                said = verdict(test.difference, test.p_value)
-                entry |= {**test._asdict(), "verdict": said}
+                entry |= test._asdict()
+                entry["verdict"] = verdict(test.difference, test.p_value)
         entries.append(entry)
     return {
         **rows.facts(),
@@ -247,19 +246,9 @@ def _report(
         "training_rows": len(parts[0].train),
         "test_rows": len(parts[0].test),
         "split_sizes": [(len(part.train), len(part.test)) for part in parts],
-        "seed": task.seed,
-        "alpha": task.alpha,
-        "l1_ratio": task.l1_ratio,
-        "loss": task.loss,
-        "standardize": task.standardize,
+        **asdict(task),
         "scale": scale,
-        "tol": task.tol,
-        "max_iter": task.max_iter,
         "against": None if first is None else first.name,
-        "test": (
-            "DeLong's paired test"
-            if len(parts) == 1
-            else "Nadeau and Bengio's corrected resampled t-test"
-        ),
+        "test": _TESTS[len(parts) > 1],
         "solvers": entries,
     }

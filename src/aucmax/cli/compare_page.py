@@ -16,7 +16,6 @@ from aucmax.report.figures import Figure, convergence_figure
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
 from aucmax.report.text import auc_text, gap_text
-from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 
 __all__ = ["figures", "notes", "page_of"]
 
@@ -24,15 +23,14 @@ __all__ = ["figures", "notes", "page_of"]
 def page_of(report: dict[str, Any]) -> Page:
     """Return the page, without its figures."""
     splits, described = counted(report["splits"], "split"), rows_described(report)
-    notes_ = [tuple(note.split(": ", 1)) for note in notes(report)]
-    wrong = ResultTable(("", "message"), notes_, words=(1,))
+    wrong = ResultTable(("", "message"), notes(report), words=(1,))
     return Page(
         f"Algorithms compared on {report['data']}",
         f"{described}\n{splits}, {report['splitting']}: {_sizes(report)}; seed {report['seed']}\n"
         f"{_settings(report)}",
         [
             Section("Results", tables=_tables(report)),
-            Section("What went wrong", tables=[wrong], on_page=bool(notes_), on_terminal=False),
+            Section("What went wrong", tables=[wrong], on_page=bool(wrong.rows), on_terminal=False),
         ],
         provenance=provenance(
             command_line(),
@@ -43,10 +41,10 @@ def page_of(report: dict[str, Any]) -> Page:
     )
 
 
-def notes(report: dict[str, Any]) -> list[str]:
-    """What went wrong, and what did not converge."""
-    notes = [f"{e['name']}: {e['error']}" for e in report["solvers"] if e["status"] == "failed"]
-    return notes + [f"{e['name']}: {e['warning']}" for e in report["solvers"] if e.get("warning")]
+def notes(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """What failed and what did not converge, and why."""
+    failed = [(e["name"], e["error"]) for e in report["solvers"] if e["status"] == "failed"]
+    return failed + [(e["name"], e["warning"]) for e in report["solvers"] if e.get("warning")]
 
 
 def _tables(report: dict[str, Any]) -> list[ResultTable]:
@@ -66,7 +64,7 @@ def _tables(report: dict[str, Any]) -> list[ResultTable]:
         )
         for e in done
     ]
-    caption = "\n".join([*_left_out(report), *_legend(report)])
+    caption = "\n".join(_legend(report))
     first = ("", "test AUC", "std", "seconds", "optimality", "gap to J*")
     strong = strong if len(strong) < len(done) else []
     if not tested:
@@ -101,47 +99,33 @@ def _settings(report: dict[str, Any]) -> str:
 
 
 def _legend(report: dict[str, Any]) -> list[str]:
-    """How to read the tables."""
-    many = report["splits"] > 1
-    test_words = (
-        f"over the {report['splits']} splits, "
-        f"{report['splits'] - 1} degree{'' if report['splits'] == 2 else 's'} of freedom"
-        if many
-        else "on the test rows, taken for independent of one another"
-    )
+    """What was left out, and how to read the tables."""
+    done = [entry for entry in report["solvers"] if entry["status"] == "done"]
+    left: dict[str, list[str]] = {}
+    for entry in report["solvers"]:
+        if entry["status"] in ("unfit", "unfinished"):
+            left.setdefault(entry["error"], []).append(entry["name"])
+    outside = "; ".join(f"{', '.join(names)} ({why})" for why, names in left.items())
+    other = [e["name"] for e in done if e["gap"] is None and e["name"] not in RIVALS]
+    own = [f"{e['name']} ({RIVALS[e['name']].note})" for e in done if e["name"] in RIVALS]
+    over, largest = "on the test rows, assumed independent", ""
+    if report["splits"] > 1:
+        freedom = counted(report["splits"] - 1, "degree")
+        over = f"over the {report['splits']} splits, {freedom} of freedom"
+        largest = ", the largest of the splits"
     lines = [
-        f"difference, interval and p: {report['test']} {test_words}; a tie unless p < 0.05, "
-        "without correction for the number of tests.",
-        f"seconds: one fit, mean of the splits. optimality and gap (J − J*) / J*: on the training "
-        f"rows{', the largest of the splits' if many else ''}.",
+        f"Left out: {outside}." if outside else "",
+        f"difference, interval and p: {report['test']} {over}; a tie unless p < 0.05, without "
+        "correction for the number of tests.",
+        "seconds: one fit, mean of the splits. optimality and gap (J − J*) / J*: on the training "
+        f"rows{largest}.",
+        f"With an objective of their own: {', '.join(other)}." if other else "",
+        f"Settings chosen by cross-validation on the training rows, which the seconds include: "
+        f"{', '.join(own)}."
+        if own
+        else "",
     ]
-    ran = [entry["name"] for entry in report["solvers"] if entry["status"] == "done"]
-    other = [
-        name for name in ran if name in ACCURACY_SOLVERS or (name in SOLVERS and SOLVERS[name].own)
-    ]
-    if other:
-        lines.append(f"With an objective of their own: {', '.join(other)}.")
-    own = [f"{name} ({RIVALS[name].note})" for name in ran if name in RIVALS]
-    if own:
-        lines.append(
-            f"Task chosen by cross-validation on the training rows, within the seconds: "
-            f"{', '.join(own)}."
-        )
-    return lines
-
-
-def _left_out(report: dict[str, Any]) -> list[str]:
-    """Solvers that are not for this objective and what they take; those that were not reached."""
-    lines = []
-    for status in ("unfit", "unfinished"):
-        names: dict[str, list[str]] = {}
-        for entry in report["solvers"]:
-            if entry["status"] == status:
-                names.setdefault(entry["error"], []).append(entry["name"])
-        if names:
-            parts = "; ".join(f"{', '.join(who)} ({why})" for why, who in names.items())
-            lines.append(f"Left out: {parts}.")
-    return lines
+    return list(filter(None, lines))
 
 
 def figures(
@@ -180,11 +164,12 @@ def _convergence(
             passes, values = course(run.name, rows, part, task)
             measure.lowest = min(measure.lowest, *values, run.objectives[0])
             courses[run.name] = (passes, values)
+    gaps = {
+        name: (passes, [measure.gap(value) for value in values])
+        for name, (passes, values) in courses.items()
+    }
     return convergence_figure(
-        {
-            name: (passes, [measure.gap(value) for value in values])
-            for name, (passes, values) in courses.items()
-        },
+        gaps,
         name="gap",
         title="Distance to the true optimum",
         caption="Relative gap (J − J*) / J* on the training rows of the first split, from runs "

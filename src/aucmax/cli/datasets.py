@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
 from typer.core import TyperGroup
 
 from aucmax.basics.errors import DataFileError
@@ -105,8 +94,12 @@ def _fetch(
     for entry in entries:
         here = None if force else _files(entry)
         try:
-            with _bar(entry.name, as_json) as progress:
-                paths = here or fetch(entry.name, base_url=base_url, force=force, progress=progress)
+            with working(f"fetching {entry.name}", as_json) as now:
+
+                def show(done: int, total: int, name: str = entry.name, now: Any = now) -> None:
+                    now.at(done // 1000, max(total, done) // 1000, f"kB of {name}")
+
+                paths = here or fetch(entry.name, base_url=base_url, force=force, progress=show)
         except KeyboardInterrupt:
             if as_json:
                 print_json(fetched)
@@ -131,29 +124,6 @@ def _fetch(
 datasets.callback(invoke_without_command=True, help=help_of(_datasets))(_datasets)
 datasets.command("show", help=help_of(_show))(_show)
 datasets.command("fetch", help=help_of(_fetch))(_fetch)
-
-
-@contextlib.contextmanager
-def _bar(name: str, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """Turn a progress bar on stderr, one after the other for each file of a data set."""
-    screen = Console(stderr=True)
-    if quiet or not screen.is_terminal:
-        yield None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=screen, transient=True) as progress:
-        task = progress.add_task(name, total=None)
-
-        def show_bytes(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total or None)
-
-        yield show_bytes
 
 
 def _entry(data: DataSet) -> dict[str, Any]:
@@ -225,22 +195,17 @@ def _detail_page(report: dict[str, Any]) -> Page:
         ("rule", report["labels_rule"]),
     ]
     if report["found"]:
-        share = report["positive_share"]
-        facts.append(("labels", _counts(report["labels"])))
-        facts.append(
-            (
-                "positive",
-                f"one of {len(report['labels'])}, or a half: load(…, binarize=…)"
-                if share is None
-                else f"{share:.1%}",
-            )
-        )
-        facts.append(("verified", _VERIFIED[report["verified"]]))
-        facts += [("file", file) for file in report["files"]]
+        share, labels = report["positive_share"], report["labels"]
+        choice = f"one of {len(labels)}, or a half: load(…, binarize=…)"
+        facts += [
+            ("labels", _counts(labels)),
+            ("positive", choice if share is None else f"{share:.1%}"),
+            ("verified", _VERIFIED[report["verified"]]),
+            *(("file", file) for file in report["files"]),
+        ]
     else:
-        facts.append(
-            ("file", f"not found: set AUCMAX_DATA, or: aucmax datasets fetch {report['name']}")
-        )
+        fetching = f"aucmax datasets fetch {report['name']}"
+        facts.append(("file", f"not found: set AUCMAX_DATA, or: {fetching}"))
     facts += [("source", url) for url in dict.fromkeys(report["source"].values())]
     facts += [("notes", f"{file}: {notes}") for file, notes in report["notes"].items()]
     table = ResultTable.facts((name, value) for name, value in facts if value)
