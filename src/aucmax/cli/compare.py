@@ -39,7 +39,6 @@ def compare(
     solvers: Annotated[
         str | None,
         typer.Option(
-            "--solvers",
             metavar="A,B,…",
             help=f"Algorithms to compare: {', '.join(CONTESTANTS)}. All by default.",
         ),
@@ -47,12 +46,11 @@ def compare(
     against: Annotated[
         str | None,
         typer.Option(
-            "--against",
             metavar="NAME",
             help="Algorithm that the others are tested against; by default the first.",
         ),
     ] = None,
-    splits: Annotated[int, typer.Option("--splits", min=1, help="Number of splits.")] = 5,
+    splits: Annotated[int, typer.Option(min=1, help="Number of splits.")] = 5,
     test_size: Annotated[
         float | None,
         typer.Option(

@@ -51,7 +51,6 @@ def cv(
     losses: Annotated[
         str | None,
         typer.Option(
-            "--losses",
             metavar="A,B",
             help=f"Of {', '.join(LOSSES)}; {' and '.join(DEFAULT_LOSSES)} by default.",
         ),
@@ -59,21 +58,17 @@ def cv(
     standardize: Annotated[
         str,
         typer.Option(
-            "--standardize",
-            metavar="A,B,…",
-            help="From 0 (features as given) to 1 (features of equal spread).",
+            metavar="A,B,…", help="From 0 (features as given) to 1 (features of equal spread)."
         ),
     ] = "0,0.5,1",
     l1_ratios: Annotated[
-        str, typer.Option("--l1-ratios", metavar="A,B,…", help="Shares of the l1 part, 0 to 1.")
+        str, typer.Option(metavar="A,B,…", help="Shares of the l1 part, 0 to 1.")
     ] = "0",
     alphas: Annotated[
         str | None,
-        typer.Option(
-            "--alphas", metavar="A,B,…", help="Penalties to try; by default a grid for the data."
-        ),
+        typer.Option(metavar="A,B,…", help="Penalties to try; by default a grid for the data."),
     ] = None,
-    folds: Annotated[int, typer.Option("--folds", min=2, help="Number of folds.")] = 5,
+    folds: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the folds.")] = 0,
     jobs: Annotated[
         int | None, typer.Option("--jobs", help="Folds to fit in parallel; -1 uses all cores.")

@@ -75,9 +75,7 @@ def _fetch(
     ] = False,
     base_url: Annotated[
         str | None,
-        typer.Option(
-            "--base-url", metavar="URL", help="A mirror that has the publisher's file names."
-        ),
+        typer.Option(metavar="URL", help="A mirror that has the publisher's file names."),
     ] = None,
     as_json: Json = False,
 ) -> None:

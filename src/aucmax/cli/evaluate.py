@@ -53,25 +53,20 @@ def evaluate(
     logistic: Annotated[
         Path | None,
         typer.Option(
-            "--logistic",
             metavar="TRAINFILE",
             help="Compare with scikit-learn's class-balanced logistic regression, tuned by "
             "cross-validation and trained on these rows.",
         ),
     ] = None,
     k: Annotated[
-        int | None,
-        typer.Option("--k", help="Rows counted by precision@k; else the number of positives."),
+        int | None, typer.Option(help="Rows counted by precision@k; else the number of positives.")
     ] = None,
     fpr: Annotated[
-        float, typer.Option("--fpr", help="False-positive rate at which recall is taken.")
+        float, typer.Option(help="False-positive rate at which recall is taken.")
     ] = 0.05,
-    confidence: Annotated[
-        float, typer.Option("--confidence", help="Coverage of the interval.")
-    ] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Coverage of the interval.")] = 0.95,
     plot: Annotated[
-        Path | None,
-        typer.Option("--plot", metavar="IMAGE", help="Draw the ROC curves: .png, .svg or .pdf."),
+        Path | None, typer.Option(metavar="IMAGE", help="Draw the ROC curves: .png, .svg or .pdf.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Random seed of the folds that tune --logistic.")] = 0,
     html: Html = None,

@@ -31,7 +31,7 @@ class Order(StrEnum):
 
 def show(
     model: Model,
-    top: Annotated[int, typer.Option("--top", min=0, help="How many weights to list.")] = 20,
+    top: Annotated[int, typer.Option(min=0, help="How many weights to list.")] = 20,
     by: Annotated[
         Order, typer.Option("--by", help="What to sort by, largest absolute value first.")
     ] = Order.weight,

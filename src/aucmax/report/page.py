@@ -25,8 +25,6 @@ from aucmax.report.text import difference_text, p_text
 
 __all__ = ["Page", "ResultTable", "Section", "as_json", "check_page", "terminal", "write_page"]
 
-_SUFFIXES = (".html", ".htm")
-
 
 @dataclass(frozen=True)
 class ResultTable:
@@ -154,16 +152,7 @@ class Page:
 
 
 def terminal(page: Page, screen: Console) -> None:
-    """Print a page: its lead, then the words and tables of its sections, with headings
-    where there are several.
-
-    Parameters
-    ----------
-    page : Page
-        What it shows.
-    screen : Console
-        Where.
-    """
+    """Print a page: its lead, then its sections, with headings where there are several."""
     shown = [s for s in page.sections if s.on_terminal and (s.tables or s.lead)]
     if page.lead:
         screen.print(page.lead, soft_wrap=True)
@@ -185,17 +174,12 @@ def terminal(page: Page, screen: Console) -> None:
 # ---- JSON
 
 
-def as_json(value: Any, indent: int | None = 2) -> str:
-    """Return JSON; numbers that are not finite become null.
+def as_json(value: Any) -> str:
+    """Return JSON of dicts, sequences, arrays, numbers and text; anything else is given as text.
 
-    Parameters
-    ----------
-    value : Any
-        Of dicts, sequences, arrays, numbers and text; anything else is given as text.
-    indent : int, optional
-        As in `json.dumps`.
+    Numbers that are not finite become null.
     """
-    return json.dumps(_plain(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    return json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
@@ -214,26 +198,15 @@ def _plain(value: Any) -> Any:
 
 
 def check_page(path: Path | None) -> None:
-    """Raise ValueError, before the work is done, unless the file's name ends in .html.
-
-    Parameters
-    ----------
-    path : Path or None
-        Where a page is to go; None is no page.
-    """
-    if path is not None and path.suffix.lower() not in _SUFFIXES:
+    """Raise ValueError, before the work is done, unless the file's name ends in .html."""
+    if path is not None and path.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"{path}: a report is written as .html; end the name so.")
 
 
 def write_page(page: Page, path: str | PathLike[str]) -> None:
-    """Write a report to a file, which is replaced only once the new one is complete.
+    """Write a page as HTML, or as Markdown where the path ends in .md.
 
-    Parameters
-    ----------
-    page : Page
-        What it shows. All words are escaped in HTML.
-    path : path
-        Where it goes; with the suffix .md as Markdown, else as HTML.
+    An old file is replaced only once the new one is complete; in HTML all words are escaped.
     """
     text = _markdown(page) if Path(path).suffix == ".md" else _html(page)
     with replacing(path, text=True) as stream:

@@ -15,21 +15,9 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 def provenance(
     command: str, data: Iterable[tuple[str, str]], seed: int | None = None
 ) -> list[tuple[str, str]]:
-    """List what it takes to run something again.
+    """List what it takes to run something again: command, data, seed, date and versions.
 
-    Parameters
-    ----------
-    command : str
-        The command line.
-    data : iterable of (str, str)
-        Names and sizes of what was read.
-    seed : int, optional
-        The seed, where chance had a part.
-
-    Returns
-    -------
-    list of (str, str)
-        Names and values: command, data, seed, date, versions.
+    ``data`` are names and sizes of what was read; ``seed`` is None where chance had no part.
     """
     facts = [("command", command), *data]
     if seed is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import re
+from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -95,19 +96,10 @@ class Stroke(NamedTuple):
 
 
 def stroke(colour: int, dashes: int | None = None) -> Stroke:
-    """Give the stroke of one line among several.
+    """Return the stroke of one line among several, the same for the same numbers.
 
-    Parameters
-    ----------
-    colour : int
-        Number of the colour; after the last the colours come again, with other dashes.
-    dashes : int, optional
-        Number of the dashes, where they mean something of their own.
-
-    Returns
-    -------
-    Stroke
-        The same for the same numbers on every page.
+    After the last colour they come again, with other dashes. ``dashes`` is for dashes that mean
+    something of their own.
     """
     i = dashes if dashes is not None else colour // _SERIES + colour % _SERIES
     return Stroke(f"#fe00{colour % _SERIES:02x}", _DASHES[i % len(_DASHES)])
@@ -135,24 +127,15 @@ PAPER_RC: dict[str, Any] = {key: on_paper(value) for key, value in RC.items()} |
 
 
 def to_svg(figure: Figure, name: str, label: str) -> str:
-    """Write a figure as an SVG element to be put into a page.
+    """Write a figure drawn under `RC` as an SVG element to be put into a page.
 
     Parameters
     ----------
-    figure : Figure
-        Drawn under `RC`.
     name : str
         Letters and digits; keeps the ids of several figures apart.
     label : str
         What the figure shows, for readers who cannot see it.
-
-    Returns
-    -------
-    str
-        The element, without XML declaration, size or references to other files.
     """
-    from html import escape
-
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None})
     svg = out.getvalue()

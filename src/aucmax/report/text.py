@@ -16,38 +16,14 @@ _LEAST_P = 1e-16  # below it the tails of no test are to be trusted
 
 
 def auc_text(value: float, digits: int = 4) -> str:
-    """Write a number of [0, 1] so that it reads 0 or 1 only where it is.
-
-    Parameters
-    ----------
-    value : float
-        From 0 to 1.
-    digits : int
-        Decimals, as long as these are enough.
-
-    Returns
-    -------
-    str
-        Such as ``0.9876``, or ``0.99998`` where four decimals would read 1.
-    """
+    """Write a number from 0 to 1 so that it reads 0 or 1 only where it is: ``0.99998``."""
     while digits < _MOST_DIGITS and 0.0 < value < 1.0 and float(f"{value:.{digits}f}") in (0, 1):
         digits += 1
     return f"{value:.{digits}f}"
 
 
 def interval_text(low: float, high: float) -> str:
-    """Write an interval, with as many decimals as it takes not to look empty.
-
-    Parameters
-    ----------
-    low, high : float
-        Its ends, from 0 to 1.
-
-    Returns
-    -------
-    str
-        Such as ``0.9734 to 0.9953``.
-    """
+    """Write an interval, with decimals enough for its ends to differ: ``0.9734 to 0.9953``."""
     digits = 4
     while digits < _MOST_DIGITS and f"{low:.{digits}f}" == f"{high:.{digits}f}":
         digits += 1
@@ -55,18 +31,10 @@ def interval_text(low: float, high: float) -> str:
 
 
 def difference_text(difference: float, low: float, high: float) -> tuple[str, str]:
-    """Write a difference and its interval with digits enough to tell its ends from 0.
+    """Write a difference and its interval, with decimals enough to tell the ends from 0.
 
-    Parameters
-    ----------
-    difference, low, high : float
-        The difference, and the ends of its interval.
-
-    Returns
-    -------
-    tuple of str
-        Such as ``("+0.0123", "-0.0020 to +0.0266")``, or with more decimals
-        ``("+0.000031", "+0.000010 to +0.000052")``.
+    Such as ``("+0.0123", "-0.0020 to +0.0266")``, or
+    ``("+0.000031", "+0.000010 to +0.000052")``.
     """
     # a rounding error has no sign worth showing
     difference, low, high = (
@@ -83,71 +51,25 @@ def difference_text(difference: float, low: float, high: float) -> tuple[str, st
 
 
 def p_text(p_value: float) -> str:
-    """Write a p-value: two decimals, and more where these would hide how small it is.
-
-    Parameters
-    ----------
-    p_value : float
-        From 0 to 1.
-
-    Returns
-    -------
-    str
-        Such as ``0.30``, ``0.051``, ``1.2e-09`` or ``< 1e-16``; never 0.
-    """
+    """Write a p-value, never as 0: ``0.30``, ``0.051``, ``1.2e-09`` or ``< 1e-16``."""
     if p_value < _LEAST_P:
         return f"< {_LEAST_P:.0e}"
     return f"{p_value:.2f}" if p_value >= 0.095 else f"{p_value:.2g}"
 
 
 def p_words(p_value: float) -> str:
-    """Write a p-value in a sentence.
-
-    Parameters
-    ----------
-    p_value : float
-        From 0 to 1.
-
-    Returns
-    -------
-    str
-        Such as ``p = 0.30`` or ``p < 1e-16``.
-    """
+    """Write a p-value in a sentence: ``p = 0.30`` or ``p < 1e-16``."""
     text = p_text(p_value)
     return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def gap_text(value: float) -> str:
-    """Write a relative gap; rounding errors are not shown as if they were measured.
-
-    Parameters
-    ----------
-    value : float
-        A difference relative to the optimum.
-
-    Returns
-    -------
-    str
-        Such as ``3.4e-05`` or ``< 1e-14``.
-    """
+    """Write a relative gap, rounding errors as such: ``3.4e-05`` or ``< 1e-14``."""
     return "< 1e-14" if abs(value) < 1e-14 else f"{value:.1e}"
 
 
 def verdict(difference: float, p_value: float) -> str:
-    """Say how the first of two did in a paired test.
-
-    Parameters
-    ----------
-    difference : float
-        First minus second.
-    p_value : float
-        Of the test, two-sided.
-
-    Returns
-    -------
-    str
-        "better", "worse", or "tie" unless p < 0.05.
-    """
+    """Say how the first of two did in a paired test: "tie" unless p < 0.05."""
     if not p_value < 0.05:
         return "tie"
     return "better" if difference > 0 else "worse"
