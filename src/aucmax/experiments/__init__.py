@@ -1,1 +1,1 @@
-"""Algorithms side by side: who runs, on which splits, and what the tests say."""
+"""Algorithms compared: the papers' tables and figures again, and `aucmax compare`."""

@@ -1,4 +1,4 @@
-"""What ``aucmax reproduce`` can regenerate, by name."""
+"""The tables and figures that ``aucmax reproduce`` can regenerate, by name."""
 
 from aucmax.experiments import (
     crossing,

@@ -1,4 +1,4 @@
-"""Where one method overtakes another: time to a good AUC as n, d and density grow."""
+"""Which method reaches a good AUC first as the number of rows, features or non-zeros grows."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ from aucmax.report.figures import Figure
 from aucmax.solvers import SPAM, VRSPAM
 
 WITHIN = 0.001
-# from strong to weak
+# strong penalties first
 ALPHAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 CS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
-APART = 1.5  # of the class means of dense rows, in deviations: an AUC of .86 at best
-# (rows, features, density): one of them grows at a time
+APART = 1.5  # distance of the class means of dense rows, in deviations: AUC at most .86
+# (rows, features, density): one grows at a time
 GROWING: dict[str, list[tuple[int, int, float]]] = {
     "rows": [(n, 100, 1.0) for n in (2_000, 8_000, 32_000, 64_000)],
     "features": [(8_000, d, 1.0) for d in (20, 80, 320, 1280)],
@@ -28,7 +28,7 @@ GROWING: dict[str, list[tuple[int, int, float]]] = {
 
 
 def _models(n: int, d: int, dense: bool) -> dict[str, list[Any]]:
-    """Return each method's candidates, tried from the first: the time of all is counted."""
+    """Return each method's candidates, tried in this order; its time is that of all it tried."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
     from sklearn.svm import LinearSVC
@@ -55,7 +55,7 @@ def _models(n: int, d: int, dense: bool) -> dict[str, list[Any]]:
 
 
 def _made(n: int, d: int, density: float, seed: int) -> tuple[Any, np.ndarray]:
-    """Return rows with a weak linear signal, correlated features of unequal size, 10 % positive."""
+    """Make rows, 10 % positive, with a weak linear signal and features of unequal scale."""
     rng = np.random.RandomState(seed)
     y = rng.rand(n) < 0.1
     if density == 1.0:
@@ -90,7 +90,7 @@ def _run(piece: Piece) -> list[Row]:
     tried: dict[str, list[tuple[float, float]]] = {}
     for name, models in _models(n, d, piece["density"] == 1.0).items():
         spent, tried[name] = 0.0, []
-        models[0].fit(X[some], y[some])  # compiles
+        models[0].fit(X[some], y[some])  # compile
         for model in models:
             spent += timed_fit(model, X[train], y[train])
             tried[name].append((spent, roc_auc(y[test], model.decision_function(X[test]))))

@@ -10,7 +10,7 @@ import numpy as np
 
 from aucmax.experiments.jobs import Row, Store, core_seconds, finish, key_of
 from aucmax.experiments.sources import Source
-from aucmax.experiments.trial import Halves, halves
+from aucmax.experiments.trial import TrainTest, train_test
 from aucmax.experiments.writing import sections_of, spent, write_rows
 from aucmax.report.figures import Figure, Line
 from aucmax.report.page import Page, Section, write_page
@@ -43,7 +43,7 @@ class Piece:
     """A part of a figure that is run and kept by itself."""
 
     source: Source
-    what: tuple[tuple[str, Any], ...]  # what determines it beside the data, by name
+    what: tuple[tuple[str, Any], ...]  # names and values of all that determines it but the data
 
     def __getitem__(self, name: str) -> Any:
         return dict(self.what)[name]
@@ -53,13 +53,13 @@ class Piece:
         """The seed of its repetition."""
         return self["seed"] + self["run"]
 
-    def halves(self, test_size: float = 0.2) -> Halves:
+    def train_test(self, test_size: float = 0.2) -> TrainTest:
         """Return the training and the test rows of its repetition."""
-        return halves(*self.source.load(), test_size, self.seed)
+        return train_test(*self.source.load(), test_size, self.seed)
 
 
 def repeated(source: Source, effort: Effort, settings: Sequence[Mapping[str, Any]]) -> list[Piece]:
-    """Return a piece for each of the settings in each repetition."""
+    """Return a piece for each repetition and each of the settings."""
     return [
         Piece(source, tuple({**some, "run": run, "seed": effort.seed}.items()))
         for run in range(effort.runs)
@@ -79,8 +79,8 @@ class FigureSpec:
     panels: Callable[[list[Row]], list[Figure]]  # all rows to panels
     findings: Callable[[list[Row]], list[str]]  # all rows to sentences that say what they show
     runs: int  # repetitions by default
-    timed: bool = False  # whether it shows seconds: its pieces then run one after the other
-    fixed: tuple[Any, ...] = ()  # constants that determine the rows beside what a piece names
+    timed: bool = False  # whether it shows seconds: its pieces then run one at a time
+    fixed: tuple[Any, ...] = ()  # constants that determine the rows of every piece
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def run_figure(
 ) -> Drawn:
     """Run what is not in the store yet; return the rows and panels.
 
-    `absent` says of other data sets why they are not run; so do the findings.
+    The findings end with the data sets that are ``absent``, and why.
     """
     jobs = {piece: _FigureJob(spec, piece) for piece in pieces_of(spec, sources, effort)}
     found = finish(jobs, store, n_jobs, done)
@@ -152,14 +152,14 @@ def run_figure(
     try:
         panels = spec.panels(rows) if rows else []
         findings = spec.findings(rows) if rows else []
-    except Exception as error:  # where pieces are missing; the rows are written all the same
+    except Exception as error:  # pieces may be missing; the rows are still written
         failures.append(f"drawing: {type(error).__name__}: {error}")
     findings += [f"{name}: {why}" for name, why in absent.items()]
     return Drawn(spec, rows, panels, findings, failures, core_seconds(jobs, found))
 
 
 def grouped(rows: Iterable[Row], *names: str) -> dict[Any, list[Row]]:
-    """Return the rows by their value of a name, or by their values of several, as first met."""
+    """Group rows by the value of one name, or the values of several, in order of appearance."""
     groups: dict[Any, list[Row]] = {}
     for row in rows:
         value = row[names[0]] if len(names) == 1 else tuple(row[name] for name in names)
@@ -170,9 +170,9 @@ def grouped(rows: Iterable[Row], *names: str) -> dict[Any, list[Row]]:
 def mean_lines(
     rows: Sequence[Row], x: str, y: str, by: str, spread: bool = True
 ) -> dict[str, Line]:
-    """Return, for each value of ``by``, the mean of y at every x over the repetitions.
+    """Return, for each value of ``by``, the mean of y over the repetitions at every x.
 
-    With its standard deviation where there are several and ``spread`` asks for it.
+    With ``spread``, a line has their standard deviation if there are several.
     """
     lines = {}
     for name, mine in grouped(rows, by).items():

@@ -33,7 +33,7 @@ class Job(Protocol):
 
     @property
     def title(self) -> str:
-        """What it is, for the line that shows progress."""
+        """Its name in the progress line."""
 
     @property
     def key(self) -> str:
@@ -41,13 +41,13 @@ class Job(Protocol):
 
     @property
     def about(self) -> Row:
-        """The part of its row that stands there even if it fails."""
+        """The part of its row that is known before it runs."""
 
     def run(self) -> Row:
         """Return the rest of its row."""
 
 
-# what a row of each kind must have to be of use
+# what a row of each kind must have, or it is ignored
 _PARTS = {
     "figure": {"key", "rows", "job_seconds"},
     "tuning": {"key", "data", "method", "settings", "job_seconds"},

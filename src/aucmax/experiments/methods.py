@@ -1,10 +1,9 @@
-"""The catalogue of methods: how the papers ran and tuned theirs, and all that can be compared.
+"""The catalogue of methods: how the papers ran and tuned theirs, and what can be compared.
 
 `METHODS` are the columns of published tables, with the grids their authors searched. `CONTESTANTS`
-are what ``aucmax compare`` runs at one objective: every solver, and rivals that tune themselves.
+are what ``aucmax compare`` runs: every solver, at one objective, and rivals that tune themselves.
 """
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ import numpy as np
 
 from aucmax import theory
 from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier
+from aucmax.experiments.trial import quiet
 from aucmax.experiments.tuning import Found, coarse_to_fine, whole_grid
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
@@ -47,7 +47,7 @@ REFERENCE = "square-loss optimum"
 
 
 class Facts(NamedTuple):
-    """What a method may know of its training rows."""
+    """What a method may know about its training rows."""
 
     n: int  # rows
     d: int  # features
@@ -65,9 +65,8 @@ Search = Callable[[Callable[[dict[str, float]], float], Axes, bool], Found]
 class Method:
     """A method of a table.
 
-    Where ``coordinates`` is given it turns (X, seed) into a function of rows: the method runs as
-    ``inside`` in what that function returns. Coordinates do not depend on the settings, so tuning
-    computes them once.
+    ``coordinates``, if given, turns (X, seed) into a function that maps rows to new coordinates.
+    In these the method is ``inside``. As they do not depend on settings, tuning makes them once.
     """
 
     axes: Axes  # the grid: an ascending axis for each setting that is tuned
@@ -78,7 +77,7 @@ class Method:
     search: Search = coarse_to_fine
 
 
-_WIDE = 5000  # features above which two d×d matrices are not kept
+_WIDE = 5000  # features above which two d×d matrices take too much memory
 _REDUCED = 1000  # coordinates of the reduced OPAUC
 
 
@@ -96,7 +95,7 @@ Penalty = Callable[[Settings, Facts], tuple[float, ...]]  # alpha and l1_ratio, 
 
 
 def _elastic_net(at: Settings, facts: Facts) -> tuple[float, float]:
-    """Return (alpha, l1_ratio) of β and β₁ on the papers' scale."""
+    """Return (alpha, l1_ratio) for β and β₁ on the papers' scale."""
     l2 = theory.alpha_from_beta(at["beta"], facts.p)
     l1 = theory.alpha_from_beta(at.get("beta1", 0.0), facts.p)
     return l2 + l1, l1 / (l2 + l1)
@@ -115,7 +114,7 @@ def _own_penalty(at: Settings, facts: Facts) -> tuple[()]:
 
 
 def _learner(solver: Callable[[Settings, Facts], Any], penalty: Penalty) -> Build:
-    """Return what builds the estimator of a solver and a penalty."""
+    """Return a builder of the estimator with this solver and penalty."""
 
     def build(at: Settings, facts: Facts, seed: int) -> Any:
         return AUCClassifier(*penalty(at, facts), solver=solver(at, facts), random_state=seed)
@@ -131,7 +130,7 @@ _solam = _learner(
 
 
 def _opauc(covariance: str = "full", rank: int | None = None, up_to: float = np.inf) -> Build:
-    """OPAUC; with more than ``up_to`` features a Gaussian sketch of rank 50."""
+    """Return OPAUC's builder; above ``up_to`` features it uses a Gaussian sketch of rank 50."""
 
     def solver(at: Settings, facts: Facts) -> OPAUC:
         kept = (covariance, rank) if facts.d <= up_to else ("gaussian", 50)
@@ -170,7 +169,7 @@ def _univariate(loss: str) -> Method:
 
 
 def _batch_univariate(model: Callable[[float], Any]) -> Method:
-    """Return a class-balanced model of scikit-learn, made from λ times the number of rows."""
+    """Return a class-balanced model of scikit-learn; its penalty is λ times the number of rows."""
     return Method(
         {"lambda": BATCH_PENALTIES},
         lambda at, facts, seed: model(at["lambda"] * facts.n).set_params(class_weight="balanced"),
@@ -200,7 +199,7 @@ def _square_loss(at: Settings, facts: Facts, seed: int) -> Any:
 
 
 class _ClassMeans:
-    """Scores by the difference of the class means: the optimum's direction as α grows."""
+    """Scores by the difference of the class means, the optimum's direction for large α."""
 
     def fit(self, X: Any, y: np.ndarray) -> "_ClassMeans":
         means = [np.asarray(X[part].mean(axis=0)).ravel() for part in (y, ~y)]
@@ -244,75 +243,71 @@ METHODS: dict[str, Method] = {
         "their difference: the optimum as alpha grows",
     ),
     REFERENCE: Method(
-        # the papers' penalties and weaker ones, which text needs
+        # the papers' penalties and weaker ones: text needs them
         {"alpha": _powers(2.0, -20, 10)},
         _square_loss,
         "the exact optimum of the pairwise square loss, alpha tuned over the whole grid",
         search=whole_grid,
     ),
 }
-# two names for one objective: the second is solved, and tuned, as the first
+# other names of the same objectives, which are tuned and solved once
 METHODS["batch SVM-OR"] = METHODS["SVM-perf"]
 METHODS["B-LS-SVM"] = METHODS["batch LS-SVM"] = METHODS[REFERENCE]
 
 
 def first_name(name: str) -> str:
-    """Return the name under which a method stands first: the same for all of its names."""
+    """Return the first name of a method: the same for all of its names."""
     return next(known for known, method in METHODS.items() if method is METHODS[name])
 
 
 def facts_of(X: Any, positive: np.ndarray) -> Facts:
-    """Return the facts of training rows."""
+    """Return the facts about training rows."""
     n, d = X.shape
     return Facts(n, d, float(np.mean(positive)))
 
 
-# ---- one objective for all
+# ---- what `aucmax compare` runs
 
 
-def _solver(name: str) -> Build:
-    """Return what builds the estimator of a solver, for the objective of a `Task`."""
+class Rival(NamedTuple):
+    """A contestant that chooses its own settings."""
 
-    def build(at: Settings, facts: Facts, seed: int) -> Any:
-        given = {"alpha", "l1_ratio", "tol", "max_iter", "callback"}
-        if name not in ACCURACY_SOLVERS:
-            own = SOLVERS[name].own if name in SOLVERS else {}
-            given = (given | {"loss", "standardize"}) - own.keys()
-        model = HingeClassifier if name in ACCURACY_SOLVERS else AUCClassifier
-        settings = {key: at[key] for key in given & at.keys()}
-        return model(**settings, solver=name, random_state=seed)
+    build: Callable[[Any, int], Any]  # folds and a seed to an estimator
+    few: dict[str, Any]  # settings that make a fit quick
+    note: str  # printed below a comparison
+
+
+def _scikit_learn(name: str) -> Callable[[Any, int], Any]:
+    def build(folds: Any, seed: int) -> Any:
+        from aucmax.experiments import rivals
+
+        return getattr(rivals, name)(cv=folds, random_state=seed)
 
     return build
 
 
-def _rival(name: str, note: str) -> Method:
-    def build(at: Settings, facts: Facts, seed: int) -> Any:
-        from aucmax.experiments import rivals
-
-        return getattr(rivals, name)(cv=at["folds"], random_state=seed)
-
-    return Method({}, build, note)
-
-
-# those that choose their own settings; their notes stand at the foot of a comparison
-TUNED, LOGISTIC, LEAST_SQUARES = "tuned", "logistic", "least_squares"
+LOGISTIC = "logistic"
 RIVALS = {
-    TUNED: Method({}, lambda at, facts, seed: AUCClassifierCV(cv=at["folds"]), "AUCClassifierCV"),
-    LOGISTIC: _rival(
-        "BalancedLogisticRegression", "scikit-learn's logistic regression, class-balanced"
+    "tuned": Rival(
+        lambda folds, seed: AUCClassifierCV(cv=folds), {"alphas": [1.0]}, "AUCClassifierCV"
     ),
-    LEAST_SQUARES: _rival(
-        "BalancedLeastSquares", "scikit-learn's ridge classifier, class-balanced"
+    LOGISTIC: Rival(
+        _scikit_learn("BalancedLogisticRegression"),
+        {"grid": [0.01]},
+        "scikit-learn's logistic regression, class-balanced",
+    ),
+    "least_squares": Rival(
+        _scikit_learn("BalancedLeastSquares"),
+        {"grid": [0.01]},
+        "scikit-learn's ridge classifier, class-balanced",
     ),
 }
-CONTESTANTS: dict[str, Method] = {
-    name: Method({}, _solver(name), "") for name in (*SOLVERS, *ACCURACY_SOLVERS)
-} | RIVALS
+CONTESTANTS = (*SOLVERS, *ACCURACY_SOLVERS, *RIVALS)
 
 
 @dataclass(frozen=True)
 class Task:
-    """The objective that every solver minimises, and when it stops."""
+    """The objective that every solver minimises, and when solvers stop."""
 
     alpha: float
     l1_ratio: float
@@ -323,32 +318,37 @@ class Task:
     seed: int
 
     def on_objective(self, name: str) -> bool:
-        """Tell whether this one minimises the objective of the task, and not its own."""
+        """Tell whether this one minimises the objective of the task rather than its own."""
         return name in SOLVERS and not SOLVERS[name].own
 
-    def model(self, name: str, **other: Any) -> Any:
-        """Return the estimator of one of `CONTESTANTS`, or of "auto", the solver that fits.
+    def model(self, name: str, folds: Any = 5, **other: Any) -> Any:
+        """Return the estimator of one of `CONTESTANTS`, or of "auto", which picks a solver.
 
-        Those that tune do so on ``folds``.
+        Rivals tune on ``folds``; solvers take ``other`` settings.
         """
-        build = _solver(name) if name == "auto" else CONTESTANTS[name].build
-        return build({**asdict(self), "folds": 5, **other}, Facts(0, 0, 0.0), self.seed)
+        if name in RIVALS:
+            return RIVALS[name].build(folds, self.seed)
+        given = {"alpha", "l1_ratio", "tol", "max_iter", "callback"}
+        if name not in ACCURACY_SOLVERS:
+            own = SOLVERS[name].own if name in SOLVERS else {}
+            given = (given | {"loss", "standardize"}) - own.keys()
+        settings = {key: at for key, at in {**asdict(self), **other}.items() if key in given}
+        kind = HingeClassifier if name in ACCURACY_SOLVERS else AUCClassifier
+        return kind(**settings, solver=name, random_state=self.seed)
 
     def small(self, name: str) -> Any:
-        """Return an estimator that does little work, for a first run that compiles."""
-        if name not in RIVALS:
-            return self.model(name, max_iter=3)
-        one = {"alphas": [1.0]} if name == TUNED else {"grid": [0.01]}
-        return self.model(name).set_params(**one)
+        """Return an estimator whose fit is quick, to warm up."""
+        if name in RIVALS:
+            return self.model(name).set_params(**RIVALS[name].few)
+        return self.model(name, max_iter=3)
 
     def check(self) -> None:
         """Raise ValueError for settings that no solver takes."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # two rows say nothing of the data
+        with quiet():  # warnings about two rows say nothing about the data
             self.model("auto").fit(np.eye(2), [0, 1])
 
     def unfit(self, name: str) -> str | None:
-        """Return what a solver takes where that is not this objective, else None."""
+        """Return what a solver takes if it does not take this objective, else None."""
         if name in RIVALS:
             return None
         penalty = ElasticNet(self.alpha, self.l1_ratio)
@@ -365,12 +365,7 @@ class Task:
 def contestants_named(names: Sequence[str]) -> list[str]:
     """Return the names as `CONTESTANTS` spells them, each once.
 
-    Case, hyphens and underscores do not matter.
-
-    Raises
-    ------
-    ValueError
-        If there is no algorithm of a name.
+    Case, hyphens and underscores do not matter. Raises ValueError for an unknown name.
     """
     plain = {name.replace("_", ""): name for name in CONTESTANTS}
     words = [word.lower().replace("-", "").replace("_", "") for word in names]

@@ -40,7 +40,7 @@ def _methods(d: int) -> dict[str, Any]:
 
 
 def _model(solver: Any, **settings: Any) -> AUCClassifier:
-    """A solver at the figures' α, unless it has a penalty of its own."""
+    """Return a solver's estimator at the figures' α, unless it has its own penalty."""
     alpha: dict[str, Any] = {} if "alpha" in solver.own else {"alpha": ALPHA}
     return AUCClassifier(**alpha, solver=solver, **settings)
 
@@ -54,9 +54,9 @@ def _method_pieces(source: Source, effort: Effort, first: int | None = None) -> 
 
 
 def _time_run(piece: Piece) -> list[Row]:
-    X, y, X_test, y_test = piece.halves()
+    X, y, X_test, y_test = piece.train_test()
     solver, some = _methods(X.shape[1])[piece["method"]], few_of_each(y)
-    _model(solver, random_state=0).fit(X[some], y[some])  # compiles
+    _model(solver, random_state=0).fit(X[some], y[some])  # compile
     model = _model(solver, max_iter=1, random_state=piece["run"])
     seconds = timed_fit(model, X, y)
     auc = roc_auc(y_test, model.decision_function(X_test))
@@ -103,7 +103,7 @@ def _sweep_pieces(
 
 
 def _sweep_run(piece: Piece) -> list[Row]:
-    X, y, X_test, y_test = piece.halves()
+    X, y, X_test, y_test = piece.train_test()
     ((name, value),) = piece.what[:1]
     at = {"stepsize": "auto", "lambda": ALPHA, "rank": RANK, name: value}
     solver, wide = _opauc(X.shape[1], at["stepsize"], at["rank"]), X.shape[1] > FEW
@@ -142,7 +142,7 @@ def _sweep_findings(rows: list[Row], name: str) -> list[str]:
 
 
 def _rows_run(piece: Piece) -> list[Row]:
-    X, y, X_test, y_test = piece.halves()
+    X, y, X_test, y_test = piece.train_test()
     model = _model(_methods(X.shape[1])[piece["method"]], random_state=piece["run"])
     out, seen = [], 0
     for part in portions(len(y), piece["run"]):

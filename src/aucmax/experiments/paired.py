@@ -10,7 +10,7 @@ __all__ = ["PairedTest", "resampled_test"]
 
 
 class PairedTest(NamedTuple):
-    """A difference of two algorithms over several splits."""
+    """The difference of two algorithms over several splits."""
 
     difference: float  # the mean
     low: float  # the ends of its 95 % interval
@@ -20,7 +20,7 @@ class PairedTest(NamedTuple):
 
 
 def resampled_test(differences: Sequence[float], test_share: float) -> PairedTest:
-    """Corrected resampled t-test for differences over random splits of the same rows.
+    """Corrected resampled t-test of the differences over random splits of the same rows.
 
     Parameters
     ----------

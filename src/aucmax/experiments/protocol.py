@@ -1,4 +1,4 @@
-"""How the papers' tables were run: repeated folds, tuning, and one row for every single run."""
+"""How the papers ran their tables: repeated folds, tuning, and a row for every single run."""
 
 import math
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from aucmax.experiments.jobs import Row, key_of
 from aucmax.experiments.methods import METHODS, facts_of, first_name
 from aucmax.experiments.sources import Source
-from aucmax.experiments.trial import Halves, finite_auc, timed_fit
+from aucmax.experiments.trial import TrainTest, finite_auc, timed_fit
 from aucmax.metrics import roc_auc
 
 __all__ = ["Protocol", "TableJob", "single_runs"]
@@ -22,29 +22,29 @@ _TUNE_FOLDS = 3
 class Protocol:
     """How a table is run.
 
-    ``tuning`` is "nested", on every training part, or "authors": once, on the first, as they did,
-    which leaks test rows of later parts into the tuning.
+    ``tuning`` is "nested", on every training part, or "authors", once, on the first. The authors
+    did the latter, which leaks test rows of later parts into the tuning.
     """
 
     runs: int  # repetitions
-    folds: int  # of the cross-validation in a repetition; 0 for random 80/20 splits
+    folds: int  # of cross-validation in each repetition; 0 for random 80/20 splits
     tuning: str
-    tune_rows: int  # most rows of a training part that tuning uses
-    coarse: bool  # tune on the wide lattice of the grid only
+    tune_rows: int  # maximum number of rows that tuning uses
+    coarse: bool  # tune on a wide lattice of the grid only
     seed: int  # of the splits and the methods
 
     @property
     def parts(self) -> int:
-        """Single runs of a method on a data set."""
+        """Number of single runs of a method on a data set."""
         return self.runs * max(self.folds, 1)
 
     @property
     def tuned_parts(self) -> int:
-        """Those of them whose training rows are tuned on: all of them, or the first."""
+        """Number of parts whose training rows are tuned on: all of them, or one."""
         return self.parts if self.tuning == "nested" else 1
 
     def quick(self) -> "Protocol":
-        """Return a version that takes seconds: one run, few rows and a wide lattice to tune."""
+        """Return a version that takes seconds: one run, tuned on few rows and a wide lattice."""
         return replace(
             self,
             runs=1 if self.folds else 2,
@@ -55,7 +55,7 @@ class Protocol:
 
 
 def single_runs(positive: np.ndarray, protocol: Protocol) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return (training rows, test rows) of every single run, stratified."""
+    """Return the stratified (training rows, test rows) of every single run."""
     blank = np.zeros(len(positive))
     if protocol.folds == 0:
         random = StratifiedShuffleSplit(protocol.runs, test_size=0.2, random_state=protocol.seed)
@@ -114,7 +114,7 @@ class TableJob:
 
     @property
     def _place(self) -> tuple[int, int]:
-        """Its repetition, and its fold in that."""
+        """Its repetition, and its fold within it."""
         return divmod(self.part, max(self.protocol.folds, 1))
 
     def run(self) -> Row:
@@ -122,12 +122,12 @@ class TableJob:
         train, test = single_runs(positive, self.protocol)[self.part]
         if self.settings is None:
             return self._tune(X[train], positive[train])
-        return self._fit(Halves(X[train], positive[train], X[test], positive[test]))
+        return self._fit(TrainTest(X[train], positive[train], X[test], positive[test]))
 
     def _tune(self, X: Any, positive: np.ndarray) -> Row:
         method, seed = METHODS[self.method], self.protocol.seed
         rows = np.arange(len(positive))
-        if len(rows) == self.protocol.tune_rows + 1:  # which stratified splits refuse
+        if len(rows) == self.protocol.tune_rows + 1:  # stratified splits need two test rows
             rows = np.delete(rows, np.argmax(positive == (np.mean(positive) > 0.5)))
         elif len(rows) > self.protocol.tune_rows:
             some = StratifiedShuffleSplit(1, train_size=self.protocol.tune_rows, random_state=seed)
@@ -142,7 +142,7 @@ class TableJob:
                 coordinates = method.coordinates(X_train, seed)
                 X_train, X_test = coordinates(X_train), coordinates(X_test)
                 build = METHODS[method.inside].build
-            parts.append(Halves(X_train, positive[train], X_test, positive[test]))
+            parts.append(TrainTest(X_train, positive[train], X_test, positive[test]))
 
         def value(at: dict[str, float]) -> float:
             total = 0.0
@@ -162,7 +162,7 @@ class TableJob:
             "rows": len(rows),
         }
 
-    def _fit(self, part: Halves) -> Row:
+    def _fit(self, part: TrainTest) -> Row:
         at, seed = dict(self.settings or ()), self.protocol.seed + self.part
         model = METHODS[self.method].build(at, facts_of(part.X, part.y), seed)
         seconds = timed_fit(model, part.X, part.y)

@@ -1,4 +1,4 @@
-"""scikit-learn's class-balanced linear models, tuned for AUC: for comparisons only."""
+"""scikit-learn's class-balanced linear models, tuned for AUC, to compare with."""
 
 import warnings
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from aucmax.metrics import roc_auc
 __all__ = ["BalancedLeastSquares", "BalancedLogisticRegression"]
 
 _FEW = 500  # features up to which both scalings are tried, and a d×d system is fastest
-_Rows = tuple[Any, np.ndarray, np.ndarray]  # X, labels, weights
+_Weighted = tuple[Any, np.ndarray, np.ndarray]  # X, labels, weights
 
 
 def _scaler(X: Any) -> StandardScaler:
@@ -83,7 +83,7 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Tune on rows X with two labels y, then fit to all rows; weights count in AUCs, too.
+        """Tune on rows X with labels y, then fit to all rows. Weights count in the AUCs, too.
 
         Raises ValueError unless y holds two labels, each at least twice.
         """
@@ -104,7 +104,7 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
             seen, held = ((X[part], y[part], weight[part]) for part in (train, test))
             aucs += [self._path(seen, held, values, scaled) for scaled in scalings]
         aucs /= len(folds)
-        # the first of equals without scaling
+        # ties go to the first, without scaling
         scaled, place = divmod(int(np.argmax(aucs)), len(values))
         self.standardized_, self.cv_auc_ = scalings[scaled], float(aucs[scaled, place])
         setattr(self, f"{self._setting}_", float(values[place]))
@@ -136,7 +136,7 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
         return found
 
     def _path(
-        self, seen: _Rows, held: _Rows, values: np.ndarray, standardized: bool
+        self, seen: _Weighted, held: _Weighted, values: np.ndarray, standardized: bool
     ) -> list[float]:
         """Return the held-out AUC of each value on one fold."""
         (X, y, weight), (X_held, y_held, weight_held) = seen, held
@@ -147,7 +147,7 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
         aucs = []
         for value in values:
             with warnings.catch_warnings():
-                # a fit that does not converge shows in its AUC
+                # failed convergence shows in the AUC
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 warnings.simplefilter("ignore", LinAlgWarning)
                 model.set_params(**{self._setting: value}).fit(X, y, weight)
@@ -173,7 +173,7 @@ class BalancedLogisticRegression(_BalancedRival):
 
 
 class BalancedLeastSquares(_BalancedRival):
-    """Class-balanced ridge classifier of scikit-learn: the square loss of single rows, in batch.
+    """Class-balanced ridge classifier of scikit-learn: the square loss of single rows.
 
     Its grid is of alpha.
     """

@@ -1,4 +1,4 @@
-"""Contestants on the same repeated splits: scores, seconds, and the distance to the optimum."""
+"""Contestants on the same repeated splits: scores, seconds, and distance to the optimum."""
 
 import contextlib
 import warnings
@@ -35,9 +35,9 @@ TUNING_FOLDS = 5
 
 
 class Labelled(Protocol):
-    """Rows ``X`` of two classes, which of them are positive, and a name.
+    """Rows ``X`` of two classes, and which of them are positive.
 
-    ``weight`` weighs the rows, or is None; ``folding`` says how they may be parted.
+    ``weight`` holds the weights of the rows, or is None; ``folding`` makes the splits.
     """
 
     @property
@@ -62,7 +62,7 @@ class Split(NamedTuple):
     number: int  # counted from 1
     train: np.ndarray
     test: np.ndarray
-    folds: Pairs  # of the training rows, for those that tune
+    folds: Pairs  # of the training rows, for contestants that tune
 
 
 class Measure:
@@ -81,20 +81,20 @@ class Measure:
             self.value(best.fit(X, y, weight).coef_[0])
 
     def value(self, coef: np.ndarray) -> float:
-        """J at coefficients for the features as given."""
+        """Return J at coefficients of the features as given."""
         value = float(self.objective.value(self.objective.problem.from_features(coef)))
         if np.isfinite(value):
             self.lowest = min(self.lowest, value)
         return value
 
     def gap(self, value: float) -> float:
-        """(J − J*) / J*."""
+        """Return (J − J*) / J*."""
         return (value - self.lowest) / self.lowest if self.lowest > 0 else value - self.lowest
 
 
 @dataclass
 class Contestant:
-    """An algorithm and what it gave, a value per split."""
+    """An algorithm and its results, a value per split."""
 
     name: str
     aucs: list[float] = field(default_factory=list)
@@ -105,8 +105,8 @@ class Contestant:
     gaps: list[float] = field(default_factory=list)
     warning: str | None = None
     error: str | None = None
-    status: str = "done"  # or "unfit", "failed", "unfinished": then why is in `error`
-    on_objective: bool = True  # minimises the objective of the others
+    status: str = "done"  # or "unfit", "failed", "unfinished": then `error` says why
+    on_objective: bool = True  # whether it minimises the objective of the task
 
     def keep(self, splits: int) -> None:
         """Forget all but the first splits; it is unfinished if it has not done them."""
@@ -125,7 +125,7 @@ class Contestant:
 
 
 def repeated_splits(rows: Labelled, splits: int, test_size: float, seed: int) -> list[Split]:
-    """Return the splits, both classes in each part."""
+    """Return splits with both classes in each part."""
     positives, n = int(rows.is_positive.sum()), len(rows.is_positive)
     if min(positives, n - positives) < 2:
         raise ValueError(f"{rows.name}: a split needs two rows of each class.")
@@ -152,7 +152,7 @@ def repeated_splits(rows: Labelled, splits: int, test_size: float, seed: int) ->
 
 
 def _taken(rows: Labelled, part: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """Return X, which rows are positive, and the weights of a part of the rows."""
+    """Return X, which are positive, and the weights of some of the rows."""
     weight = None if rows.weight is None else rows.weight[part]
     return rows.X[part], rows.is_positive[part], weight
 
@@ -165,7 +165,7 @@ def warm_up(run: Contestant, rows: Labelled, task: Task) -> None:
 
 
 def run_split(run: Contestant, rows: Labelled, part: Split, measure: Measure, task: Task) -> None:
-    """Run one algorithm on one split; after a failure it is left out of the rest."""
+    """Run one algorithm on one split, unless it has failed before."""
     if run.error is not None:
         return
     X, y, weight = _taken(rows, part.test)
@@ -192,7 +192,7 @@ def run_split(run: Contestant, rows: Labelled, part: Split, measure: Measure, ta
 
 
 def course(name: str, rows: Labelled, part: Split, task: Task) -> tuple[list[float], list[float]]:
-    """Return the passes over the rows of one split and the objective after each."""
+    """Return a solver's passes over one split and the objective after each."""
     passes: list[float] = []
     values: list[float] = []
 
@@ -207,7 +207,7 @@ def course(name: str, rows: Labelled, part: Split, task: Task) -> tuple[list[flo
 
 
 def tested(run: Contestant, first: Contestant, rows: Labelled, parts: list[Split]) -> PairedTest:
-    """Return the paired test of two runs: DeLong's on one split, else over the splits."""
+    """Return the paired test of two contestants: DeLong's on one split, else over the splits."""
     if len(parts) == 1:
         _, y, weight = _taken(rows, parts[0].test)
         pair = (y, run.scores[0], first.scores[0])

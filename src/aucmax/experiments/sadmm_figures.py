@@ -30,7 +30,7 @@ SOURCES = [
     Source("usps", "even-odd", "unit-norm"),
     Source("sector", "even-odd", "unit-norm"),
 ]
-# one pass, averaged, the step tuned on the training rows of each run
+# one pass, averaged; the step is tuned on the training rows of each run
 _HALF_DECADES = tuple(float(f"{10.0 ** (k / 2):.3g}") for k in range(-6, 7))
 GRIDS: dict[str, tuple[Any, tuple[float, ...]]] = {
     "SADMM": (lambda v: SADMM(rho=v, n_epochs=1, average=True), _HALF_DECADES[2:10]),
@@ -66,7 +66,7 @@ def _pieces(
     source: Source, effort: Effort, l1: bool, lambdas: tuple[float, ...], methods: tuple[str, ...]
 ) -> list[Piece]:
     return repeated(source, effort, [
-        # run and seed stand here, empty, so that earlier results keep their keys
+        # placeholders of run and seed: their position is part of the keys of stored results
         {"method": method, "lambda": value, "l1": l1, "run": 0, "seed": 0,
          "tried": GRIDS[method][1]}
         for value, method in product(lambdas, methods)
@@ -74,14 +74,14 @@ def _pieces(
 
 
 def _run(piece: Piece) -> list[Row]:
-    """One pass over the training rows, the test error at points on the way."""
-    X, positive, X_test, positive_test = piece.halves(test_size=0.3)
+    """Make one pass over the training rows; measure the test error along the way."""
+    X, positive, X_test, positive_test = piece.train_test(test_size=0.3)
     y, y_test = np.where(positive, 1, -1), np.where(positive_test, 1, -1)
     method, l1, seed = piece["method"], piece["l1"], piece.seed
     alpha = piece["lambda"] if l1 else 2.0 * piece["lambda"]  # theirs has no half
     value = _tuned(method, alpha, l1, X, y, seed)
     models = {"": _model(method, value, alpha, l1, seed)}
-    if l1:  # a mean of iterates has few zeros: where they matter, the last iterate is followed too
+    if l1:  # an average of iterates has few zeros, so the last iterate is followed too
         models["_last"] = _model(method, value, alpha, l1, seed, average=False)
     rows, samples = [], 0
     for part in portions(len(y), seed):
@@ -97,7 +97,7 @@ def _run(piece: Piece) -> list[Row]:
 
 
 def _rate_lines(rows: list[Row]) -> dict[str, dict[float, Line]]:
-    """Return, by data and λ, the difference to the error at the end, as the paper draws it."""
+    """Return, by data set and λ, |error − error at the end|, which the paper draws."""
     return {
         data: {
             value: Line(course.x, np.abs(course.y - course.y[-1]))
@@ -144,7 +144,7 @@ def _error_panels(rows: list[Row], sparsity: bool) -> list[Figure]:
 
 
 def _rate_findings(rows: list[Row]) -> list[str]:
-    """The slope of the test-error difference against samples, on log axes."""
+    """Give the slope of the test-error difference against samples, on log axes."""
     out = []
     for data, off in _rate_lines(rows).items():
         words = []

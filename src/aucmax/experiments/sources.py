@@ -24,7 +24,7 @@ class Source:
 
     @property
     def facts(self) -> list[Any]:
-        """What determines its rows, for the keys of results."""
+        """What determines its rows, for the keys of stored results."""
         digest = digest_of(self.name, self.split)
         return [self.name, self.split, self.binarize, self.scale, digest]
 
@@ -45,7 +45,7 @@ def rows_of_source(source: Source) -> tuple[Any, np.ndarray]:
 
 @lru_cache(maxsize=64)
 def digest_of(name: str, split: str = "all") -> str:
-    """Return the digests of a data set's files as they are here, for the keys of results."""
+    """Return the digests of a data set's files here, for the keys of stored results."""
     if name not in datasets.names():
         return ""
     return ",".join(digest[:12] for digest in datasets.load(name, split).sha256)
@@ -57,7 +57,7 @@ class Presence(NamedTuple):
     there: list[Source]  # they can be read
     missing: list[str]  # names of those without files
     broken: dict[str, str]  # names of those whose files cannot be read, and why
-    altered: list[str]  # names of those that can be read but differ from the registry
+    altered: list[str]  # names of readable ones whose digests are not the registry's
 
     @property
     def absent(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A table's results as a page: ours, theirs, and the optimum of the square loss."""
+"""A table's results as a page: our figures, the published ones, the optimum of the square loss."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def _auc(of: Cell | Published | None) -> str:
 
 
 def comparison(results: Results) -> tuple[list[str], list[list[str]]]:
-    """Return the head and the rows: a row for each cell."""
+    """Return the head and a row for each cell."""
     tested, first = results.spec.tested, results.spec.methods[0]
     verdicts = [f"{first} against it"] if tested else []
     head = ["data", "method", "ours", "published", *verdicts, "difference in std", REFERENCE,
@@ -51,7 +51,7 @@ def comparison(results: Results) -> tuple[list[str], list[list[str]]]:
 
 
 def tally(results: Results) -> tuple[list[str], list[list[str]]]:
-    """Return win/tie/loss of the first method against each other."""
+    """Return how often the first method wins, ties and loses against each of the others."""
     first, *others = results.spec.methods
     words, rows = ("win", "tie", "loss"), []
     for name in others:
@@ -61,7 +61,7 @@ def tally(results: Results) -> tuple[list[str], list[list[str]]]:
 
 
 def far_cells(results: Results) -> list[str]:
-    """Return a sentence for each cell more than two published deviations away."""
+    """Return a sentence for each cell more than two published deviations off."""
     return [
         f"{cell.data}, {cell.method}: ours {cell.mean:.4f}, published {cell.published.mean:.4f} "
         f"({cell.off:+.1f}): {_reason(results, cell, cell.published)}."
@@ -98,7 +98,7 @@ def failures(results: Results) -> list[str]:
 
 
 def how(results: Results) -> str:
-    """Return how the runs were made, in a sentence or two."""
+    """Return how the runs were made, in words."""
     p = results.protocol
     splits = (
         f"{p.runs} random 80/20 splits" if p.folds == 0 else f"{p.runs} × {p.folds}-fold splits"

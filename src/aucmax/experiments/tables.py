@@ -1,4 +1,4 @@
-"""A published table beside ours: run its cells, compare them, write them out."""
+"""A published table beside ours: run its cells, compare them, write them."""
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
@@ -22,10 +22,10 @@ __all__ = ["Cell", "Published", "Remark", "Results", "TableSpec", "run_table"]
 
 
 class Remark(NamedTuple):
-    """Why published figures may differ from ours."""
+    """Why a published figure may differ from ours."""
 
     words: str
-    side: int = 0  # 1 explains those below ours, −1 those above, 0 both
+    side: int = 0  # 1 if it explains figures below ours, −1 above, 0 both
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class TableSpec:
 
     name: str  # as ``aucmax reproduce`` calls it
     title: str  # what it is, and whose
-    published: str  # the file of its figures, in the folder ``published``
+    published: str  # the file with its figures, in the folder ``published``
     sources: Sequence[Source]  # data sets it can be run on
-    methods: Sequence[str]  # its columns; the first is the one that tests compare with
-    protocol: Protocol  # how the paper ran it, tuned on every training part
+    methods: Sequence[str]  # its columns; tests compare the others with the first
+    protocol: Protocol  # how the paper ran it, but tuned on every training part
     # why a published figure may differ, by (data set, method); "*" stands for all methods
     remarks: Mapping[tuple[str, str], Remark]
     columns: Mapping[str, str] = field(default_factory=dict)  # our names to published ones
@@ -45,7 +45,7 @@ class TableSpec:
 
     @property
     def all_methods(self) -> list[str]:
-        """Its columns, and the optimum of the square loss where that is not one of them."""
+        """Its columns, and the optimum of the square loss to compare them with."""
         return list(dict.fromkeys((*self.methods, REFERENCE)))
 
 
@@ -77,13 +77,13 @@ class Cell:
 
     @property
     def off(self) -> float:
-        """Ours minus theirs, in their standard deviations."""
+        """Ours minus the published mean, in published standard deviations."""
         if self.published is None or not self.aucs or not self.published.std > 0:
             return np.nan
         return (self.mean - self.published.mean) / self.published.std
 
     def against(self, other: "Cell") -> str | None:
-        """ "win", "tie" or "loss" of this one, by a paired t-test at 95 %; None without runs."""
+        """Return "win", "tie" or "loss" by a paired t-test at 95 %, or None without runs."""
         if len(self.aucs) != len(other.aucs) or len(self.aucs) < 2:
             return None
         difference = np.subtract(self.aucs, other.aucs)
@@ -102,7 +102,7 @@ class Results:
     cells: dict[tuple[str, str], Cell]
     rows: list[Row]
     absent: Mapping[str, str]  # data sets that were not run, and why
-    unasked: list[str]  # data sets of the paper that this run leaves out
+    unasked: list[str]  # data sets of the paper that were not asked for
     seconds: dict[str, float]  # of one core, by data set
 
     @property
@@ -141,7 +141,7 @@ def run_table(
     store, n_jobs, done
         As for `finish`.
     absent : mapping of str to str
-        Data sets that stand in the table with published figures only, and why.
+        Data sets for which the table shows published figures only, and why.
     """
     pairs = list(product(sources, spec.all_methods))
     tunings = {
@@ -188,13 +188,13 @@ def _rows(
     n_jobs: int,
     done: Callable[[str, float], None],
 ) -> dict[tuple[str, str, int], Row]:
-    """Return the row of each job; one method may have run under another of its names."""
+    """Return each job's row under the method's name here: it may have run under another."""
     rows = finish(jobs, store, n_jobs, done)
     return {place: {**row, "method": jobs[place].method} for place, row in rows.items()}
 
 
 def write_runs(results: Results, path: Path) -> None:
-    """Write every single run as CSV, settings as columns of their own."""
+    """Write every single run as CSV, with a column for each setting."""
     settings = sorted({name for row in results.rows for name in row.get("settings", {})})
     head = ["data", "method", "run", "fold", "seed", "auc", "seconds", "passes", "objective",
             "optimality", *settings, "error"]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What one run is made of: splits, a few rows to warm up on, a timed fit, its test AUC."""
+"""The parts of a single run: a split, a stream of rows, warm-up rows, a timed fit, its AUC."""
 
 import contextlib
 import time
@@ -13,19 +13,19 @@ from aucmax.metrics import roc_auc
 
 __all__ = [
     "POINTS",
-    "Halves",
+    "TrainTest",
     "few_of_each",
     "finite_auc",
-    "halves",
     "portions",
     "quiet",
     "timed_fit",
+    "train_test",
 ]
 
-POINTS = 25  # at which a stream is looked at
+POINTS = 25  # how often a stream is evaluated
 
 
-class Halves(NamedTuple):
+class TrainTest(NamedTuple):
     """Rows to train on and rows to test on."""
 
     X: Any
@@ -34,26 +34,26 @@ class Halves(NamedTuple):
     y_test: np.ndarray
 
 
-def halves(X: Any, y: np.ndarray, test_size: float, seed: int) -> Halves:
-    """Split rows at random, stratified."""
+def train_test(X: Any, y: np.ndarray, test_size: float, seed: int) -> TrainTest:
+    """Make a random stratified split."""
     split = StratifiedShuffleSplit(1, test_size=test_size, random_state=seed)
     train, test = next(split.split(np.zeros(len(y)), y))
-    return Halves(X[train], y[train], X[test], y[test])
+    return TrainTest(X[train], y[train], X[test], y[test])
 
 
 def portions(n: int, seed: int) -> Iterator[np.ndarray]:
-    """Yield row numbers in random order, in portions whose ends lie evenly on a log axis."""
+    """Yield all row numbers in random order, in portions that end at evenly spaced log counts."""
     order = np.random.RandomState(seed).permutation(n)
     yield from np.split(order, np.unique(np.geomspace(20, n, POINTS).astype(int)))[:-1]
 
 
 def few_of_each(positive: np.ndarray, each: int = 40) -> np.ndarray:
-    """Return the first rows of each class: enough to compile a fit outside the timed region."""
+    """Return the first rows of each class, on which a warm-up fit compiles the kernels."""
     return np.concatenate([np.flatnonzero(kind)[:each] for kind in (positive, ~positive)])
 
 
 def timed_fit(model: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
-    """Fit a model in place; return its seconds."""
+    """Fit a model and return the seconds that it took."""
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     started = time.perf_counter()
     model.fit(X, y, **weights)
@@ -61,14 +61,14 @@ def timed_fit(model: Any, X: Any, y: np.ndarray, sample_weight: np.ndarray | Non
 
 
 def finite_auc(model: Any, X: Any, y: np.ndarray, otherwise: float) -> float:
-    """Return the AUC of a model on test rows, or ``otherwise`` where it has diverged."""
+    """Return the test AUC of a model, or ``otherwise`` if it has diverged."""
     scores = model.decision_function(X)
     return float(roc_auc(y, scores)) if np.all(np.isfinite(scores)) else otherwise
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Silence warnings: what does not converge shows in its AUC and its optimality."""
+    """Silence warnings: failed convergence shows in the AUC and the optimality."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield

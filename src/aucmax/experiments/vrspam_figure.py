@@ -17,7 +17,7 @@ from aucmax.solvers import OPAUC, SOLAM, SPAM, VRSPAM
 
 ALPHA = 1e-4
 EPOCHS = 15
-CLOSE = 0.001  # AUC to the best, for the findings
+CLOSE = 0.001  # difference in AUC that counts as reaching the optimum
 FEW = 1000  # features up to which OPAUC is shown
 
 
@@ -39,7 +39,7 @@ def _pieces(source: Source, effort: Effort) -> list[Piece]:
 
 
 def _run(piece: Piece) -> list[Row]:
-    X, y, X_test, y_test = piece.halves()
+    X, y, X_test, y_test = piece.train_test()
     common = {"method": piece["method"], "run": piece["run"], "alpha": ALPHA}
     if piece["method"] == REFERENCE:
         model = AUCClassifier(ALPHA, standardize=0.0, tol=1e-8, max_iter=5000).fit(X, y)
@@ -47,12 +47,12 @@ def _run(piece: Piece) -> list[Row]:
         return [{**common, "passes": None, "seconds": None, "auc": auc, "variance": None}]
     solver, some = _solvers(X.shape[1])[piece["method"]], few_of_each(y)
     warm = AUCClassifier(ALPHA, solver=solver, max_iter=1, random_state=piece.seed)
-    warm.fit(X[some], y[some])  # compiles
+    warm.fit(X[some], y[some])  # compile
     states: list[Any] = []
     model = AUCClassifier(ALPHA, solver=solver, tol=1e-15, random_state=piece.seed)
     model.set_params(callback=states.append).fit(X, y)
     update = _Update(X, y)
-    # the first stage starts from one epoch of SPAM, of which there is no record
+    # the first stage starts from one epoch of SPAM, which is not recorded
     rows, before = [], None
     for state in states:
         variance = None
@@ -68,7 +68,7 @@ def _run(piece: Piece) -> list[Row]:
 
 
 class _Update:
-    """The mean squared distance of the two methods' updates from the full gradient, exactly."""
+    """The exact variance of both methods' updates: mean squared distance to the full gradient."""
 
     def __init__(self, X: Any, positive: np.ndarray) -> None:
         self.X, self.positive = X, positive
@@ -79,7 +79,7 @@ class _Update:
         self.means = [np.asarray(X[part].mean(axis=0)).ravel() for part in (positive, ~positive)]
 
     def variance(self, w: np.ndarray, snapshot: np.ndarray | None) -> float:
-        """Of G(w), or of G(w) − G(snapshot), over all rows: a multiple of x for each."""
+        """Return that of G(w), or of G(w) − G(snapshot); each row's is a multiple of its x."""
         move = w if snapshot is None else w - snapshot
         z = np.asarray(self.X @ move)
         one = 0.0 if snapshot is not None else 1.0
@@ -125,7 +125,7 @@ def _panels(rows: list[Row]) -> list[Figure]:
 
 
 def _findings(rows: list[Row]) -> list[str]:
-    """Passes and seconds to within .001 of the optimum's test AUC, run by run."""
+    """Give the passes and seconds to within .001 of the optimum's test AUC, medians over runs."""
     out = []
     for data, here in grouped(rows, "data").items():
         best = {row["run"]: row["auc"] for row in here if row["method"] == REFERENCE}

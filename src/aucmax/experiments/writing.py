@@ -1,4 +1,4 @@
-"""What tables and figures write alike: rows as CSV, sentences as sections, seconds as facts."""
+"""Writing that tables and figures share: rows as CSV, sentences as sections, seconds as facts."""
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ def write_rows(path: Path, head: Sequence[str], rows: Iterable[Row]) -> None:
 
 
 def sections_of(sentences: Mapping[str, Sequence[str]]) -> list[Section]:
-    """Return a section for each title with sentences, which read "what: words"."""
+    """Return a section for each title with sentences of the form "what: words"."""
     return [
         Section(title, tables=[ResultTable.facts(line.partition(": ")[::2] for line in lines)])
         for title, lines in sentences.items()
@@ -29,5 +29,5 @@ def sections_of(sentences: Mapping[str, Sequence[str]]) -> list[Section]:
 
 
 def spent(seconds: Mapping[str, float]) -> list[tuple[str, str]]:
-    """Return the seconds of each data set in words."""
+    """Return how long each data set took, in words."""
     return [(data, f"{took:.0f} seconds of one core") for data, took in seconds.items()]
