@@ -12,7 +12,7 @@ from aucmax.basics.checks import number
 from aucmax.objective.penalties import ElasticNet
 from aucmax.rows import compiled, row_dot, row_entry, row_size
 from aucmax.solvers.stochastic.core import State
-from aucmax.solvers.stochastic.hinge import HingeSolver, Missed, left, missed_sum
+from aucmax.solvers.stochastic.hinge import HingeSolver, Missed, last_below, left
 from aucmax.solvers.stochastic.samples import Batch
 from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled_add, times, unscaled
 
@@ -142,7 +142,9 @@ def _l1_steps(X, order, sign, weight, eta, average, w, u, A, B, met, gone):
             for k in range(row_size(X, i)):
                 j, x = row_entry(X, i, k)
                 if average and w[j] != 0.0 and met[j] < t:
-                    u[j] -= missed_sum(w[j], met[j], gone[j], t, A, B)
+                    a, level = met[j], abs(w[j]) + gone[j]
+                    last = t if level > A[t] else last_below(level, a, t, A)
+                    u[j] -= np.sign(w[j]) * ((last - a) * level - (B[last] - B[a]))
                 w[j] = left(w[j], A[t] - gone[j]) + h * x
                 met[j] = t
                 gone[j] = A[t]

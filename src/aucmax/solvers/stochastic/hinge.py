@@ -20,7 +20,7 @@ from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.scaled import scaled
 
-__all__ = ["HingeSolver", "Missed", "left", "missed_sum"]
+__all__ = ["HingeSolver", "Missed", "last_below", "left"]
 
 
 class HingeSolver(StochasticSolver):
@@ -49,8 +49,9 @@ class Missed(NamedTuple):
     """Thresholds that coordinates have missed since they were last met.
 
     The thresholds of steps 1, …, s sum to A_s, and A_0, …, A_s to B_s. Coordinate j was last met
-    by step met_j, and gone_j = A_{met_j}: if its absolute value was u then, it is
-    max(u + gone_j − A_s, 0) after step s.
+    by step met_j = a, and gone_j = A_a. If it was w then, it is sign(w) max(level − A_s, 0) after
+    step s, with level = |w| + gone_j, and until it is 0 these sum to
+    sign(w) ((s − a) level − (B_s − B_a)).
     """
 
     A: np.ndarray
@@ -80,17 +81,8 @@ def left(w, missed):
     return max(w - missed, 0.0) + min(w + missed, 0.0)
 
 
-@inlined
-def missed_sum(w, a, gone, t, A, B):
-    """Return the sum of the coordinate over steps a+1, …, t, of w after step a."""
-    level, last = abs(w) + gone, t
-    if level <= A[t]:  # it reached 0 on the way
-        last = _last_below(level, a, t, A)
-    return np.sign(w) * ((last - a) * level - (B[last] - B[a]))
-
-
 @compiled
-def _last_below(level, a, t, A):
+def last_below(level, a, t, A):
     """Return the largest s in a, …, t with A_s < level, where A_a < level ≤ A_t."""
     while t - a > 1:
         middle = (a + t) // 2

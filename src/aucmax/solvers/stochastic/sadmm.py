@@ -17,7 +17,7 @@ from aucmax.basics.checks import number
 from aucmax.objective.penalties import ElasticNet, soft
 from aucmax.rows import compiled, row_dot, row_entry, row_size
 from aucmax.solvers.stochastic.core import State
-from aucmax.solvers.stochastic.hinge import HingeSolver, Missed, left, missed_sum
+from aucmax.solvers.stochastic.hinge import HingeSolver, Missed, last_below, left
 from aucmax.solvers.stochastic.samples import Batch
 from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled_add, times, unscaled
 
@@ -154,7 +154,9 @@ def _l1_steps(X, order, sign, weight, norm2, rho, alpha, average, z, mu, u, A, B
         for k in range(row_size(X, i)):
             j, x = row_entry(X, i, k)
             if average and z[j] != 0.0 and met[j] < t:
-                u[j] -= missed_sum(z[j], met[j], gone[j], t, A, B)
+                a, level = met[j], abs(z[j]) + gone[j]
+                last = t if level > A[t] else last_below(level, a, t, A)
+                u[j] -= np.sign(z[j]) * ((last - a) * level - (B[last] - B[a]))
             # z ← soft(ρw + μ, α)/ρ,   μ ← μ + ρ(w − z),   where ρw + μ = ρz + β y x
             s = r * left(z[j], A[t] - gone[j]) + beta * sign[i] * x
             mu[j] = min(max(s, -alpha), alpha)
