@@ -1,4 +1,4 @@
-"""How good a ranking is: the area under the ROC curve, its intervals and tests, and curves."""
+"""Measures of a ranking: the area under the ROC curve, its intervals and tests, and curves."""
 
 from aucmax.metrics.curves import precision_recall_curve, roc_curve
 from aucmax.metrics.intervals import (

@@ -1,4 +1,4 @@
-"""The ROC curve and the curve of precision against recall: scikit-learn's, for any scores.
+"""The ROC curve and the precision-recall curve: scikit-learn's, for any scores.
 
 scikit-learn refuses infinite scores and compares the others as float64, so it gets their ranks.
 """
@@ -43,8 +43,8 @@ def roc_curve(
     tpr : ndarray of shape (t + 1,)
         Share of the positives with a score at or above each threshold, from 0 to 1.
     thresholds : ndarray of shape (t + 1,)
-        The t distinct scores, falling, after a first threshold of infinity that takes no row (not
-        even one whose score is infinite).
+        Infinity, at which no row is positive (not even one with an infinite score), then the t
+        distinct scores, falling.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """DeLong's variance of the area under the ROC curve, and Hoeffding's bounds where it fails.
 
-The references are those of `aucmax.metrics.intervals`.
+docs/auc_intervals.md gives the formulas and references.
 """
 
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""The interval of an area under the ROC curve, the difference of two, and the test of it."""
+"""The interval of an area under the ROC curve; the difference of two, its interval and test."""
 
 from typing import Any, NamedTuple
 
@@ -106,7 +106,7 @@ def auc_interval(
     y, score, pos_label
         As for `roc_auc`.
     confidence : float, default=0.95
-        Wanted coverage of the two-sided interval, above 0 and below 1.
+        Coverage of the two-sided interval, above 0 and below 1.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows, zero or more: how much each row counts, not how often it was seen.
 
@@ -127,37 +127,11 @@ def auc_interval(
 
     Notes
     -----
-    With m positives, n negatives and k = min(m, n):
-
-    *The standard error* is DeLong's [1]_: with V10 the share of negatives each positive beats and
-    V01 the share of positives that beat each negative, ties counted half, its square is
-    var(V10)/m + var(V01)/n. The shares come from one sort, as in [2]_.
-
-    *The interval* is taken on the logit scale, as recommended in [3]_, so it never leaves (0, 1):
-    logit(auc) ± t · std_error / (auc (1 − auc)). The quantile t is Student's with k − 1 degrees of
-    freedom, the conservative choice of Welch's problem (a bound for normal data [4]_), and the
-    normal one for large k. In simulations of the 95 % interval with normal scores, 1000 negatives
-    and an AUC of 0.6 this raised the coverage from 0.70 to 0.98 with 2 positives and from 0.89 to
-    0.96 with 5. DeLong's variance remains too small when positives that score low are too rare to
-    be seen: with 10 positives and an AUC of 0.98 coverage was 0.83, with 30 it was 0.88.
-
-    *The guaranteed interval* is all θ with k · KL(auc ‖ θ) ≤ log(2 / (1 − confidence)), KL being
-    the divergence between coins of those biases: Hoeffding's inequality, which holds for
-    U-statistics [5]_, inverted. It covers with at least `confidence` for every distribution and
-    sample size, and the interval above is cut to it. It takes over where DeLong's variance knows
-    nothing of one class: a single row, or rows that all beat the same share of the other class (as
-    at an AUC of 0 or 1, or with all scores tied). At an AUC of 1 it is the Clopper-Pearson bound
-    for k successes out of k, low = ((1 − confidence)/2)^(1/k), which may lie below that for an AUC
-    just under 1: without a single misranked pair the data do not show their own spread.
-
-    *Where DeLong's variance is zero or undefined*, `std_error` is √(θ(1 − θ)/k), which bounds the
-    standard error at any AUC θ [6]_, taken at θ = (k · auc + 1)/(k + 2) to keep it above 0.
-
-    *Weights* are a property of a row, such as its cost or one over the chance that it was drawn;
-    rows stay independent. With u for those of the positives the variance is
-    Σ u² (V10 − auc)² / (Σ u)² · k/(k − 1) for their part, and alike for the negatives; the rows of
-    a class are counted by k = (Σ u)² / Σ u² [7]_. Equal weights change nothing. Rows that stand for
-    several equal ones must be repeated instead: for these the interval would be too wide.
+    The standard error is DeLong's [1]_, from one sort [2]_. The interval is taken on the logit
+    scale with Student's quantile for the rows of the smaller class. It is cut to the one that
+    Hoeffding's inequality guarantees for every distribution [3]_, which takes over where DeLong's
+    variance fails: one row in a class, an AUC of 0 or 1, all scores tied. Weights must not stand
+    for repeated rows. docs/auc_intervals.md gives the formulas, and how well the interval covers.
 
     References
     ----------
@@ -166,15 +140,8 @@ def auc_interval(
     .. [2] Sun, Xu (2014). Fast implementation of DeLong's algorithm for comparing the areas under
        correlated receiver operating characteristic curves. IEEE Signal Processing Letters 21,
        1389-1393.
-    .. [3] Pepe (2003). The statistical evaluation of medical tests for classification and
-       prediction. Oxford University Press, section 5.2.
-    .. [4] Mickey, Brown (1966). Bounds on the distribution functions of the Behrens-Fisher
-       statistic. Annals of Mathematical Statistics 37, 639-642.
-    .. [5] Hoeffding (1963). Probability inequalities for sums of bounded random variables. Journal
+    .. [3] Hoeffding (1963). Probability inequalities for sums of bounded random variables. Journal
        of the American Statistical Association 58, 13-30, theorem 1 and section 5.
-    .. [6] Birnbaum, Klose (1957). Bounds for the variance of the Mann-Whitney statistic. Annals of
-       Mathematical Statistics 28, 933-945.
-    .. [7] Kish (1965). Survey sampling. Wiley, section 8.2.
 
     Examples
     --------
@@ -229,7 +196,7 @@ def auc_test(
     -------
     AUCTest
         The named tuple ``(difference, z, p_value)``: AUC of `score_a` less AUC of `score_b`, the
-        difference in standard errors, and the two-sided p-value. Exchanging the scorers changes
+        difference in standard errors, and the two-sided p-value. Swapping the scorers changes
         the sign of the first two and nothing else.
 
     Raises
@@ -244,27 +211,11 @@ def auc_test(
 
     Notes
     -----
-    DeLong's test [1]_ for paired samples, in O(n log n) [2]_: z = difference / √variance, compared
-    with the normal distribution. The variance is var(D10)/m + var(D01)/n with D10, D01 the
-    differences of the two scorers' V10 and V01 (see `auc_interval`). With few rows in a class the
-    normal distribution makes the p-value too small.
-
-    Where this variance is zero or undefined (the scorers rank alike, one ranks perfectly and the
-    other perfectly wrong or not at all, or one class has a single row) p is Hoeffding's bound on
-    the chance of so large a difference between equal scorers [3]_,
-    min(1, 2 exp(−k KL((1 + |difference|)/2 ‖ 1/2))) with k the size of the smaller class, and z is
-    the normal quantile that belongs to p. Scorers that rank alike give difference 0, z 0, p 1;
-    1 against 0 gives the p-value of a sign test with k like signs.
-
-    References
-    ----------
-    .. [1] DeLong, DeLong, Clarke-Pearson (1988). Comparing the areas under two or more correlated
-       receiver operating characteristic curves. Biometrics 44, 837-845.
-    .. [2] Sun, Xu (2014). Fast implementation of DeLong's algorithm for comparing the areas under
-       correlated receiver operating characteristic curves. IEEE Signal Processing Letters 21,
-       1389-1393.
-    .. [3] Hoeffding (1963). Probability inequalities for sums of bounded random variables. Journal
-       of the American Statistical Association 58, 13-30, theorem 1 and section 5.
+    DeLong's test for paired samples, in O(n log n): z = difference / √variance, compared with the
+    normal distribution. Where the variance is zero or undefined, p is Hoeffding's bound on so large
+    a difference between equal scorers, and z the quantile that belongs to p. With few rows in a
+    class, p is too small. The references are those of `auc_interval`; docs/auc_intervals.md gives
+    the formulas.
 
     Examples
     --------
@@ -317,10 +268,8 @@ def auc_difference(
 
     Notes
     -----
-    The interval holds the differences that the test of `auc_test` does not reject: at a confidence
-    of 0.95 it holds 0 just where p ≥ 0.05. With DeLong's variance it is difference ± z √variance;
-    where that is zero, the two-sided bound of Hoeffding. Scorers that rank all rows alike give 0
-    to 0.
+    The interval holds all differences that `auc_test` does not reject: a 95 % interval contains 0
+    exactly if p ≥ 0.05. Scorers that rank all rows alike give 0 to 0.
 
     Examples
     --------

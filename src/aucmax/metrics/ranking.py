@@ -1,8 +1,8 @@
-"""How well scores rank, in one number: the area under the ROC curve and its relatives.
+"""Ranking quality in one number: the area under the ROC curve and related metrics.
 
-Every metric takes labels and scores, a higher score meaning "more likely positive", and sees the
-scores only through their order and their ties, so any increasing transform of them, and infinite
-scores, give the same value.
+Every metric takes labels and scores; a higher score means "more likely positive". Only the order
+and the ties of the scores count: an increasing transform does not change the value, and scores may
+be infinite.
 """
 
 from typing import Any
@@ -32,13 +32,12 @@ def roc_auc(
     y : array-like of shape (n,)
         Labels: numbers, booleans or strings.
     score : array-like of shape (n,)
-        Scores, higher for rows held to be positive. Infinite scores rank first or last.
+        Scores; a higher one means "more likely positive". They may be infinite.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows, zero or more. A pair weighs the product of its rows' weights. Rows of
-        weight zero are left out before anything else is looked at.
+        weight zero are dropped first.
     pos_label : label, optional
-        The positive label; all others are negative. By default the larger of the two labels in
-        `y`, in sorted order.
+        The positive label; all others are negative. By default the larger of the two labels.
 
     Returns
     -------
@@ -87,7 +86,7 @@ def partial_auc(
     y, score, sample_weight, pos_label
         As for `roc_auc`.
     max_fpr : float
-        Largest false-positive rate that counts, above 0 and at most 1.
+        Largest false-positive rate to include, above 0 and at most 1.
 
     Returns
     -------
@@ -185,7 +184,7 @@ def precision_at_k(
     y, score, sample_weight, pos_label
         As for `roc_auc`.
     k : int
-        Number of rows looked at, from 1 to the number of rows of non-zero weight.
+        Number of top rows, from 1 to the number of rows of non-zero weight.
 
     Returns
     -------
@@ -204,10 +203,10 @@ def precision_at_k(
 
     Notes
     -----
-    Where the cut falls among tied scores, the tied rows count in part, as many as fit divided by
-    as many as are tied: the expected precision when ties are broken at random. So the value does
-    not depend on the order of the rows. With weights, `k` still counts rows, and the result is the
-    (expected) weight of the positives among them divided by the (expected) weight of all of them.
+    If the cut falls among tied scores, each tied row counts in part: the number that fit divided by
+    the number that are tied. This is the expected precision if ties are broken at random, so the
+    value does not depend on the order of the rows. With weights, `k` still counts rows; the result
+    is the expected weight of the positives among them divided by the expected weight of all.
 
     Examples
     --------
@@ -218,7 +217,7 @@ def precision_at_k(
     n = int(levels.rows.sum())
     k = row_count(k, n)
     reached = np.cumsum(levels.rows)
-    # Each level counts by the share of its rows that fit into the k: 1, then a part, then 0.
+    # Each level counts by the share of its rows that fit into k: 1, then a fraction, then 0.
     share = np.clip((k - (reached - levels.rows)) / levels.rows, 0.0, 1.0)
     found, false_alarms = float(levels.pos @ share), float(levels.neg @ share)
     return found / (found + false_alarms)
@@ -243,8 +242,7 @@ def recall_at_fpr(
     Returns
     -------
     float
-        The recall (true-positive rate), between 0 and 1. It is 0 where no threshold is strict
-        enough.
+        The recall (true-positive rate), between 0 and 1; 0 if no threshold is strict enough.
 
     Raises
     ------
@@ -257,8 +255,7 @@ def recall_at_fpr(
 
     Notes
     -----
-    Only thresholds that exist are used: nothing is interpolated, and tied rows are taken or left
-    together.
+    Only existing thresholds are used: nothing is interpolated, and tied rows stay together.
 
     Examples
     --------

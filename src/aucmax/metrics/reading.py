@@ -86,8 +86,8 @@ def _weights(values: ArrayLike, n: int) -> Floats:
     largest = weight.max()
     if largest == 0:
         raise ValueError("sample_weight is zero in every row; at least one must be positive.")
-    # No metric depends on their scale, and sums of weights up to 1 cannot overflow. By a power of
-    # two, so that sums of whole weights stay exact.
+    # Scaled to at most 1, as no metric depends on the scale: sums cannot overflow. The factor is a
+    # power of two: sums of whole weights stay exact.
     return np.asarray(np.ldexp(weight, -np.frexp(largest)[1]))
 
 
