@@ -29,7 +29,7 @@ __all__ = ["reproduce"]
 TUNE_ROWS = 5000
 
 
-class Protocol(StrEnum):
+class TunedOn(StrEnum):
     """Which rows settings are tuned on."""
 
     nested = "nested"
@@ -44,12 +44,12 @@ class Asked:
         Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the results.")
     ] = Path("reproduced")
     protocol: Annotated[
-        Protocol,
+        TunedOn,
         typer.Option(
             help="nested: tune on every training part. authors: once, on the first, as the papers "
             "did, which leaks test rows of later parts into the tuning."
         ),
-    ] = Protocol.nested
+    ] = TunedOn.nested
     data: Annotated[str | None, typer.Option(metavar="A,B,…", help="Only these data sets.")] = None
     runs: Annotated[int | None, typer.Option(min=1, help="Repetitions of the folds or splits.")] = (
         None

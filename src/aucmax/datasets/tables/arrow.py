@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["BLOCK_BYTES", "Native", "Source", "is_binary", "is_numeric", "is_text"]
+__all__ = ["BLOCK_BYTES", "ArrowFile", "Native", "is_binary", "is_numeric", "is_text"]
 
 # A line of a wide table must fit in one block.
 BLOCK_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
-class Source:
+class ArrowFile:
     """An Arrow table and how to say where in the file a row of it stands."""
 
     path: Path

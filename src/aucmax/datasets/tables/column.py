@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.datasets.obstacles import Obstacle
-from aucmax.datasets.tables.arrow import Source, is_text
+from aucmax.datasets.tables.arrow import ArrowFile, is_text
 from aucmax.datasets.tables.choice import Choice
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Feature:
 class Column:
     """A column that is wanted."""
 
-    source: Source
+    source: ArrowFile
     name: str
     choice: Choice
 

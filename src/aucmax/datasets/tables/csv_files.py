@@ -13,7 +13,7 @@ from aucmax.basics.errors import DataFileError
 from aucmax.datasets.codes import zero_padded
 from aucmax.datasets.files import fault, opened
 from aucmax.datasets.obstacles import Obstacle, TableError
-from aucmax.datasets.tables.arrow import BLOCK_BYTES, Native, Source, is_binary
+from aucmax.datasets.tables.arrow import BLOCK_BYTES, ArrowFile, Native, is_binary
 from aucmax.datasets.tables.choice import NUMBER, Choice, Columns
 from aucmax.datasets.tables.extract import extract
 from aucmax.datasets.tables.wanted import choose, columns_used
@@ -42,7 +42,7 @@ def read_csv(path: Path, delimiter: str, choice: Choice) -> Columns:
         raise _csv_fault(path, delimiter, "bytes that are not text")
     if hexadecimal:
         _refuse_hexadecimal(path, delimiter, table, used)
-    source = Source(
+    source = ArrowFile(
         path,
         table,
         lambda row: _csv_line(path, delimiter, row),

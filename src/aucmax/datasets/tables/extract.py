@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from aucmax.datasets.codes import doubts
 from aucmax.datasets.files import fault
 from aucmax.datasets.obstacles import Obstacle, TableError
-from aucmax.datasets.tables.arrow import Source
+from aucmax.datasets.tables.arrow import ArrowFile
 from aucmax.datasets.tables.choice import Choice, Columns
 from aucmax.datasets.tables.column import Column
 from aucmax.datasets.tables.features import feature
@@ -20,7 +20,7 @@ from aucmax.datasets.tables.labels import groups_of, labels_of, times_of, weight
 __all__ = ["extract"]
 
 
-def extract(source: Source, target: str | None, features: list[str], choice: Choice) -> Columns:
+def extract(source: ArrowFile, target: str | None, features: list[str], choice: Choice) -> Columns:
     """The wanted columns of a table; raises one error for all that stands in the way."""
     n = source.table.num_rows
     if not n:
@@ -66,7 +66,7 @@ def extract(source: Source, target: str | None, features: list[str], choice: Cho
 
 
 def _codes(
-    source: Source, numbers: Mapping[str, NDArray[np.float64]], dates: Collection[str]
+    source: ArrowFile, numbers: Mapping[str, NDArray[np.float64]], dates: Collection[str]
 ) -> tuple[Obstacle, ...]:
     """Columns of whole numbers that seem to name things rather than to measure them."""
     padded = source.padded(list(numbers))

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from aucmax.datasets.files import fault, opened
-from aucmax.datasets.tables.arrow import Native, Source
+from aucmax.datasets.tables.arrow import ArrowFile, Native
 from aucmax.datasets.tables.choice import Choice, Columns
 from aucmax.datasets.tables.extract import extract
 from aucmax.datasets.tables.wanted import choose, columns_used
@@ -27,7 +27,9 @@ def read_parquet(path: Path, choice: Choice) -> Columns:
             names = [n for n in file.schema_arrow.names if not _PANDAS_INDEX.fullmatch(n)]
             target, features = choose(path, names, choice)
             table = file.read(columns=columns_used(target, features, choice))
-        return extract(Source(path, table, lambda row: f"row {row + 1}"), target, features, choice)
+        return extract(
+            ArrowFile(path, table, lambda row: f"row {row + 1}"), target, features, choice
+        )
     except pa.ArrowException as error:
         raise fault(path, f"not a readable Parquet file ({error}); write it again") from None
     except UnicodeDecodeError:
