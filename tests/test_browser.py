@@ -44,32 +44,37 @@ const outside = [...document.querySelectorAll("main *")].filter((e) => {
   return box.width > 0 && box.right > innerWidth + 1 && !e.closest(".scroll, svg");
 }).map((e) => e.outerHTML.slice(0, 80));
 parent.postMessage(JSON.stringify({
-  seen, outside, wrong: window.wrong, width: innerWidth,
+  number: NUMBER, seen, outside, wrong: window.wrong, width: innerWidth,
   page: document.documentElement.scrollWidth,
   loaded: performance.getEntriesByType("resource").map((e) => e.name),
 }), "*");
 </script>"""
-# The page stands in a frame: a window of Chromium cannot be as narrow as a telephone.
-FRAME = """<!DOCTYPE html><meta charset="utf-8"><pre id="seen"></pre><script>
-addEventListener("message", (e) => { document.getElementById("seen").textContent = e.data; });
-</script><iframe style="border: 0" width="{width}" height="900" srcdoc="{page}"></iframe>"""
+# Pages stand in frames: a window of Chromium cannot be as narrow as a telephone.
+FRAMES = """<!DOCTYPE html><meta charset="utf-8"><pre id="seen"></pre><script>
+const all = [];
+addEventListener("message", (e) => {
+  all.push(JSON.parse(e.data));
+  document.getElementById("seen").textContent = JSON.stringify(all);
+});
+</script>"""
+FRAME = """<iframe style="border: 0" width="{width}" height="900" srcdoc="{page}"></iframe>"""
 
 
 @pytest.fixture(scope="session")
 def look(tmp_path_factory):
-    """Open a page, run a script in it, and give what it saw."""
+    """Open pages, at some widths, run a script in each, and give what they saw."""
     folder = tmp_path_factory.mktemp("browser")
 
-    def look(page, actions="return null;", width=WIDE):
-        text = page.read_text(encoding="utf-8")
-        assert text.count("<head>") == text.count("</body>") == 1
-        text = text.replace("<head>", "<head>" + BEFORE)
-        text = text.replace("</body>", AFTER.replace("ACTIONS", actions) + "</body>")
-        frame = folder / "frame.html"
-        frame.write_text(
-            FRAME.replace("{width}", str(width)).replace("{page}", html.escape(text)),
-            encoding="utf-8",
-        )
+    def look(pages, actions="return null;"):
+        frames = [FRAMES]
+        for number, (page, width) in enumerate(pages):
+            text = page.read_text(encoding="utf-8")
+            assert text.count("<head>") == text.count("</body>") == 1
+            script = AFTER.replace("ACTIONS", actions).replace("NUMBER", str(number))
+            text = text.replace("<head>", "<head>" + BEFORE).replace("</body>", script + "</body>")
+            frames.append(FRAME.replace("{width}", str(width)).replace("{page}", html.escape(text)))
+        frame = folder / "frames.html"
+        frame.write_text("".join(frames), encoding="utf-8")
         done = subprocess.run(
             [
                 CHROMIUM,
@@ -96,13 +101,14 @@ def look(tmp_path_factory):
         )
         found = re.search(r'<pre id="seen">(.+?)</pre>', done.stdout, re.DOTALL)
         assert found, done.stderr[-2000:]
-        report = json.loads(html.unescape(found.group(1)))
-        assert report["wrong"] == []
-        assert report["loaded"] == []
-        assert report["width"] == width
-        assert report["outside"] == []
-        assert report["page"] <= width
-        return report["seen"]
+        reports = sorted(json.loads(html.unescape(found.group(1))), key=lambda r: r["number"])
+        for (_, width), report in zip(pages, reports, strict=True):
+            assert report["wrong"] == []
+            assert report["loaded"] == []
+            assert report["width"] == width
+            assert report["outside"] == []
+            assert report["page"] <= width
+        return [report["seen"] for report in reports]
 
     return look
 
@@ -140,18 +146,13 @@ def whole(text):
     return int(text.replace(",", ""))
 
 
-@pytest.mark.parametrize("width", [WIDE, NARROW])
-def test_a_page_loads_and_fits(look, page, width):
-    look(page, width=width)
-
-
 def test_the_slider_moves_the_numbers(look, page, scored):
     positive, score = scored
     points = operating_points("a", positive, score)
     last = len(points["tp"]) - 1
     stops = [points["start"], 0, last // 3, last - 5, last]
     moves = "".join(f"set('threshold', {i}); out.push(numbers());" for i in stops[1:])
-    seen = look(page, f"const out = [numbers()]; {moves} return out;")
+    (seen,) = look([(page, WIDE)], f"const out = [numbers()]; {moves} return out;")
     for i, shown in zip(stops, seen, strict=True):
         t = points["threshold"][i]
         called = np.zeros(len(score), bool) if t is None else score >= t
@@ -174,8 +175,8 @@ def test_the_slider_moves_the_numbers(look, page, scored):
 
 def test_costs_change_the_cost_and_the_cheapest(look, page, scored):
     positive, score = scored
-    seen = look(
-        page,
+    (seen,) = look(
+        [(page, WIDE)],
         """const out = [];
         for (const [miss, alarm] of [["1", "1"], ["20", "1"], ["1", "7.5"], ["", "-3"]]) {
           set("cost-miss", miss);
@@ -207,13 +208,13 @@ def test_costs_change_the_cost_and_the_cheapest(look, page, scored):
 
 def test_another_scorer_can_be_chosen(look, page, scored):
     positive, score = scored
-    seen = look(page, "set('scorer', '1', 'change'); return numbers();")
+    (seen,) = look([(page, WIDE)], "set('scorer', '1', 'change'); return numbers();")
     assert whole(seen["tp"]) == np.count_nonzero(positive & (-score > 0))
 
 
 def test_what_counts_as_no_cost_is_told(look, page):
-    seen = look(
-        page,
+    (seen,) = look(
+        [(page, NARROWEST)],
         """const out = [];
         const note = $("cost-note"), invalid = (id) => $(id).getAttribute("aria-invalid");
         const tried = [["1", "2"], ["", "2"], ["", "-3"], ["0", "-0.5"], ["0", "1"]];
@@ -224,7 +225,6 @@ def test_what_counts_as_no_cost_is_told(look, page):
           out.push([shown, note.textContent, invalid("cost-miss"), invalid("cost-alarm")]);
         }
         return out;""",
-        NARROWEST,
     )
     missed = "The cost of a missed positive is no number and counts as 0."
     alarm = "The cost of a false alarm is negative and counts as 0."
@@ -249,23 +249,23 @@ TABLES = """return [...document.querySelectorAll(".scroll")].map((e) => {
 });"""
 
 
-@pytest.mark.parametrize("width", [WIDE, NARROWEST])
-def test_a_table_that_scrolls_says_so(look, page, reports, width):
-    for path in (page, reports / "compare.html", reports / "cv.html"):
-        seen = look(path, TABLES, width)
+def test_a_table_that_scrolls_says_so(look, page, reports):
+    paths = (page, reports / "compare.html", reports / "cv.html")
+    pages = [(path, width) for path in paths for width in (WIDE, NARROW, NARROWEST)]
+    for (path, width), seen in zip(pages, look(pages, TABLES), strict=True):
         for table in seen:
             assert table["hint"] == table["focused"] == table["wide"]
             assert table["reached"]
             assert table["shadows"] == "local, local, scroll, scroll"
         # both kinds are seen: a long name is too wide for any page, eight columns for a narrow one
         if path != reports / "cv.html":
-            assert any(table["wide"] for table in seen) == (width == NARROWEST or path == page)
+            assert any(table["wide"] for table in seen) == (width < WIDE or path == page)
 
 
 def test_keys_move_the_slider(look, page):
     """As far as a script can tell: a labelled range input with whole steps that takes focus."""
-    seen = look(
-        page,
+    (seen,) = look(
+        [(page, WIDE)],
         """const s = $("threshold");
         s.focus();
         const at = Number(s.value);
@@ -300,19 +300,19 @@ def reports(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("width", [WIDE, NARROW])
-@pytest.mark.parametrize("command", ["demo", "evaluate", "compare", "cv"])
-def test_the_page_of_each_command(look, reports, command, width):
-    seen = look(
-        reports / f"{command}.html",
+def test_the_page_of_each_command(look, reports):
+    figures = {"demo": 6, "evaluate": 2, "compare": 3, "cv": 3}
+    pages = [(reports / f"{name}.html", width) for name in figures for width in (WIDE, NARROW)]
+    found = look(
+        pages,
         """return [...document.querySelectorAll("figure > svg")].map((e) => {
           const box = e.getBoundingClientRect();
           return [box.width, box.height, e.querySelectorAll("path").length];
         });""",
-        width,
     )
-    assert len(seen) == {"demo": 6, "evaluate": 2}.get(command, 3)
-    for w, h, paths in seen:
-        assert 250 < w <= width
-        assert 0.6 < h / w < 1
-        assert paths > 5
+    for (page, width), seen in zip(pages, found, strict=True):
+        assert len(seen) == figures[page.stem]
+        for w, h, paths in seen:
+            assert 250 < w <= width
+            assert 0.6 < h / w < 1
+            assert paths > 5
