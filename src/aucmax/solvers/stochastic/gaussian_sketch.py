@@ -119,7 +119,8 @@ def _steps(
         for c in range(tau):
             r[c] = np.sqrt(m) * draws[t, c]
         xx = row_norm2(X, i)
-        zx[:] = 0.0
+        for c in range(tau):
+            zx[0, c] = zx[1, c] = 0.0
         for e in range(row_size(X, i)):
             j, x = row_entry(X, i, e)
             for c in range(tau):
@@ -147,7 +148,7 @@ def _steps(
             for c in range(tau):
                 ZZ[q, q, b, c] += zx[q, b] * r[c] + r[b] * zx[q, c] + xx * r[b] * r[c]
                 ZZ[q, o, b, c] += r[b] * zx[o, c]
-        ZZ[o, q] = ZZ[q, o].T
+                ZZ[o, q, c, b] = ZZ[q, o, b, c]
         for c in range(tau):
             Zt[q, q, c] += r[c] * (tx[q] + m * xx) + m * zx[q, c]
             Zt[q, o, c] += r[c] * tx[o]
@@ -202,10 +203,12 @@ def _steps(
                 Omega = 0.0
             for j in range(len(w)):
                 w[j] *= omega
-            v *= omega
-            g *= omega
-            Zw *= omega
-            tw *= omega
+            for a in range(2):  # loops compile in half the time of whole arrays
+                g[a] *= omega
+                tw[a] *= omega
+                for c in range(tau):
+                    v[a, c] *= omega
+                    Zw[a, c] *= omega
             omega = 1.0
         h = -rate * res / omega
         h_t = rate * (res + f / T) / (T * omega)

@@ -320,17 +320,18 @@ def _steps(
     for t in range(len(order)):
         i = order[t]
         q = 0 if sign[i] > 0 else 1
-        x[:] = 0.0
+        for j in range(d):
+            x[j] = 0.0
         row_add(X, i, 1.0, x)
         # the row enters its own class
         m = unit * weight[i]
-        T = mass[q] + m
+        fresh, T = late[q, waiting[q]], mass[q] + m
         mass[q] = T
         for j in range(d):
             z[j] = x[j] - mean[q, j]
+            fresh[j] = z[j]
             mean[q, j] += m / T * z[j]
         h = m * (T - m) / T
-        late[q, waiting[q]] = z
         late_h[q, waiting[q]] = h
         waiting[q] += 1
         for j in range(d):
