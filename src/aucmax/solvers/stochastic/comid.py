@@ -141,10 +141,11 @@ def _l1_steps(X, order, sign, weight, eta, average, w, u, A, B, met, gone):
             h = eta[t] * weight[i] * sign[i]
             for k in range(row_size(X, i)):
                 j, x = row_entry(X, i, k)
+                missed = A[t] - gone[j]
                 if average and w[j] != 0.0 and met[j] < t:
                     a, level = met[j], abs(w[j]) + gone[j]
                     last = t if level > A[t] else last_below(level, a, t, A)
                     u[j] -= np.sign(w[j]) * ((last - a) * level - (B[last] - B[a]))
-                w[j] = left(w[j], A[t] - gone[j]) + h * x
+                w[j] = left(w[j], missed) + h * x
                 met[j] = t
                 gone[j] = A[t]

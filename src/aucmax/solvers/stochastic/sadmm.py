@@ -153,12 +153,13 @@ def _l1_steps(X, order, sign, weight, norm2, rho, alpha, average, z, mu, u, A, B
         beta = min(r * short / norm2[i], weight[i])
         for k in range(row_size(X, i)):
             j, x = row_entry(X, i, k)
+            missed = A[t] - gone[j]
             if average and z[j] != 0.0 and met[j] < t:
                 a, level = met[j], abs(z[j]) + gone[j]
                 last = t if level > A[t] else last_below(level, a, t, A)
                 u[j] -= np.sign(z[j]) * ((last - a) * level - (B[last] - B[a]))
             # z ← soft(ρw + μ, α)/ρ,   μ ← μ + ρ(w − z),   where ρw + μ = ρz + β y x
-            s = r * left(z[j], A[t] - gone[j]) + beta * sign[i] * x
+            s = r * left(z[j], missed) + beta * sign[i] * x
             mu[j] = min(max(s, -alpha), alpha)
             z[j] = (s - mu[j]) / r
             met[j] = t + 1

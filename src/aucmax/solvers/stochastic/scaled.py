@@ -52,7 +52,8 @@ def solution(state: dict[str, Any], average: bool) -> np.ndarray:
 
 def times(state: dict[str, Any], batch: Batch) -> np.ndarray:
     """Return the numbers t of the steps of a batch, counted from the first of all."""
-    return state["k"][0]["steps"] + np.arange(1.0, len(batch.order) + 1.0)
+    first = float(state["k"][0]["steps"]) + 1.0
+    return np.arange(first, first + len(batch.order))
 
 
 def unscaled(state: dict[str, Any]) -> None:
