@@ -101,7 +101,7 @@ def test_the_rarer_of_two_words_is_positive(tmp_path, good, run):
     assert report["scorers"][0]["auc"] == pytest.approx(auc)
     assert np.corrcoef(scores(good("score", model, path)), rows["amount"])[0, 1] > 0.99
     code, _, err = run("score", model, path, "-o", tmp_path / "s.csv")
-    assert (code, "higher is more likely fraud" in err) == (0, True)
+    assert (code, "the higher, the more likely fraud" in err) == (0, True)
     # unless the command says otherwise; numbers keep their order; a tie has the larger
     first = good("train", path, "-o", model, *FIT, "--positive", "legit").splitlines()[0]
     assert f"{120 - rare} positive" in first

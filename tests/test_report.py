@@ -193,8 +193,9 @@ def test_one_test_set_gets_a_confidence_band_and_several_their_spread():
     assert figure.guide[1] == pytest.approx((share, share))
     one = {name: parts[:1] for name, parts in tests.items()}
     roc, precision = curves.ranking_figures(one, 0.9)
-    assert "the 90 % region of both rates" in roc.caption
-    assert "the 90 % interval of the precision" in precision.caption
+    assert "the joint 90 % region of both rates" in roc.caption
+    assert "Wilson's 90 % interval of the precision" in precision.caption
+    assert (roc.title, precision.title) == ("ROC curve", "Precision and recall")
     assert np.array_equal(roc.lines["b"].y, curves.roc(*one["b"][0], 0.9).y)
 
 

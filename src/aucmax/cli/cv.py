@@ -272,7 +272,7 @@ def _page(report: dict[str, Any]) -> Page:
         ("alpha", f"{report['alpha']:.3g}{edge * report['at_edge']}"),
         ("held-out AUC", f"{auc_text(report['auc'])} ± {report['auc_std']:.4f} over the folds"),
         ("refit", f"{report['solver']}, optimality {report['optimality']:.1e}"),
-        ("weights", f"{report['nonzero']:,} of {report['features']:,} are not 0"),
+        ("weights", f"{report['nonzero']:,} of {report['features']:,} nonzero"),
     ]
     if "model" in report:
         chosen.append(("saved", report["model"]))

@@ -194,7 +194,7 @@ def _page(report: dict[str, Any], seed: int | None) -> Page:
         ResultTable(
             ("", *(s["name"] for s in scorers)),
             [(name, *map(value, scorers)) for name, value in measures.items()],
-            f"The interval of the AUC is DeLong's, on the logit scale, {percent}.",
+            "DeLong's interval of the AUC, on the logit scale.",
         )
     ]
     if report["tests"]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from aucmax.cli.common import console, counted, listed, print_json, working
+from aucmax.cli.common import console, counted, listed, print_json, show_page, working
 from aucmax.cli.errors import command_line, interrupted, tell
 from aucmax.cli.options import Json
 from aucmax.cli.reproduce_table import plain_table
@@ -22,7 +22,7 @@ from aucmax.experiments.figures import FigureSpec
 from aucmax.experiments.jobs import Store, locked_store
 from aucmax.experiments.sources import present
 from aucmax.experiments.tables import TableSpec
-from aucmax.report.page import write_page
+from aucmax.report.page import Page, ResultTable, Section, write_page
 
 __all__ = ["reproduce"]
 
@@ -162,21 +162,14 @@ def _list(as_json: bool) -> None:
             "name": spec.name, "title": spec.title, "here": here, "missing": found.missing,
             "broken": found.broken,
         })  # fmt: skip
-    if as_json:
-        print_json(entries)
-        return
-    screen = console()
+    sections = []
     for entry in entries:
-        screen.print(f"{entry['name']}", style="bold")
-        screen.print(f"  {entry['title']}")
-        screen.print(f"  data here: {', '.join(entry['here']) or 'none'}", style="dim")
-        if entry["missing"]:
-            screen.print(
-                f"  not here: {', '.join(entry['missing'])}; get them with 'aucmax datasets fetch'",
-                style="dim",
-            )
-        for why in entry["broken"].values():
-            screen.print(f"  broken: {why}", style="dim")
+        missing = f"{', '.join(entry['missing'])}; get them with 'aucmax datasets fetch'"
+        facts = [("data here", ", ".join(entry["here"]) or "none")]
+        facts += [("not here", missing)] * bool(entry["missing"])
+        facts += [("broken", why) for why in entry["broken"].values()]
+        sections.append(Section(entry["name"], entry["title"], [ResultTable.facts(facts)]))
+    show_page(Page("Tables and figures", "", sections, data=entries), as_json)
 
 
 class Sources(NamedTuple):

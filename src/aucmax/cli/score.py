@@ -65,7 +65,7 @@ def score(
         write(sys.stdout, rows)
     else:
         written = f"{counted(len(rows), 'score')} written to {output}"
-        print(f"{written}; higher is more likely {names[1]}", file=sys.stderr)
+        print(f"{written}; the higher, the more likely {names[1]}", file=sys.stderr)
 
 
 def _write_csv(stream: TextIO, rows: Iterable[tuple[int, float, Any]]) -> None:

@@ -126,7 +126,7 @@ def _page(report: dict[str, Any]) -> Page:
         ("model", report["model"]),
         ("positive", f"{report['positive']}{target}"),
         ("negative", report["negative"]),
-        ("features", f"{report['features']:,}, {report['nonzero']:,} with a weight"),
+        ("features", f"{report['features']:,}, {report['nonzero']:,} with a nonzero weight"),
         ("settings", settings),
         ("intercept", f"{report['intercept']:.6g}"),
     ]

@@ -234,7 +234,7 @@ def _pair_fault(token: bytes, previous: int, n_features: int | None) -> str:
     if index > _LARGEST:
         return f"the feature index {index} is larger than {_LARGEST}"
     if index == previous:
-        return f"the feature index {index} comes twice"
+        return f"the feature index {index} occurs twice"
     if index < previous:
         return f"the feature index {index} comes after {previous}; indices must ascend"
     if n_features is not None and index > n_features:

@@ -68,11 +68,11 @@ def ranking_figures(
             f"{mean} precision at each recall. {spread}",
         )
     else:
-        region = f"{band}: at each threshold the {100 * confidence:g} %"
+        percent = f"{100 * confidence:g} %"
         captions = (
-            f"{region} region of both rates jointly, from Wilson's binomial intervals; "
-            "pointwise, not for the whole curve at once.",
-            f"{region} interval of the precision, Wilson's; pointwise.",
+            f"{band}: at each threshold, the joint {percent} region of both rates from Wilson's "
+            "binomial intervals; pointwise, not for the whole curve at once.",
+            f"{band}: at each threshold, Wilson's {percent} interval of the precision; pointwise.",
         )
 
     def drawn(curve: Callable[..., Line], mean: Callable[..., Line], i: int) -> dict[str, Line]:
@@ -84,20 +84,25 @@ def ranking_figures(
         return lines
 
     share = float(np.mean([np.average(test[0], weights=_weights(*test)) for test in tests]))
-    title, recall = f"{of[:1].upper()}{of[1:]}: " * bool(of), "recall (true-positive rate)"
+    recall = "recall (true-positive rate)"
     return [
         Figure(
-            f"roc {of}", f"{title}ROC curve", "false-positive rate", recall,
+            f"roc {of}", _title(of, "ROC curve"), "false-positive rate", recall,
             drawn(roc, mean_roc, 0), f"{captions[0]} Dotted: random scores.",
             xlim=_AXIS, ylim=_AXIS, guide=((0.0, 1.0), (0.0, 1.0)),
         ),
         Figure(
-            f"precision {of}", f"{title}precision and recall", recall, "precision",
+            f"precision {of}", _title(of, "precision and recall"), recall, "precision",
             drawn(precision_recall, mean_precision_recall, 1),
             f"{captions[1]} Dotted: the share of positives.",
             xlim=_AXIS, ylim=_AXIS, guide=((0.0, 1.0), (share, share)),
         ),
     ]  # fmt: skip
+
+
+def _title(of: str, what: str) -> str:
+    title = f"{of}: {what}" if of else what
+    return title[:1].upper() + title[1:]
 
 
 def roc(

@@ -1,4 +1,4 @@
-"""Arrow's tables: where a row of one stands in its file, and its columns as NumPy's arrays."""
+"""Arrow tables: reading them, their types, and where in the file a row is."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ BLOCK_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class ArrowFile:
-    """An Arrow table and how to say where in the file a row of it stands."""
+    """An Arrow table, and how to say where in the file a row is."""
 
     path: Path
     table: pa.Table
     place: Callable[[int], int | str]
-    typed: bool = True  # the file says what is text; otherwise Arrow took it for text
+    typed: bool = True  # the file declares its types; otherwise Arrow inferred them
     padded: Callable[[list[str]], set[str]] = lambda names: set()  # columns such as 00501
 
 
 class Native:
-    """A file as Arrow reads it by itself, and whether 0x is in it, which Arrow takes for a number.
+    """A file that Arrow reads by itself, and whether it contains 0x, which Arrow reads as a number.
 
-    Arrow's threads may still hold what they read when Python ends; were it a stream of Python's,
-    letting go of it would then end the process with "terminate called".
+    Arrow's threads may still hold the file when Python ends. Releasing a Python stream then would
+    end the process with "terminate called".
 
     Parameters
     ----------

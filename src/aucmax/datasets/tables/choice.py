@@ -1,4 +1,4 @@
-"""What is wanted of a table with named columns, and what is made of it."""
+"""Which columns of a table a reader is asked for, and what it returns."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ class Choice:
 
     @property
     def aside(self) -> dict[str, str]:
-        """The columns that say something of the rows and are no features, by what they say."""
+        """The columns of weights, groups and times, which are not features."""
         named = {"weight": self.weight, "groups": self.groups, "time": self.time}
         return {what: name for what, name in named.items() if name is not None}
 
     @property
     def date_forms(self) -> Mapping[str, str]:
-        """The forms of the columns known to be dates."""
+        """The formats of the columns known to hold dates."""
         return self.dates if isinstance(self.dates, Mapping) else {}
 
     @property
     def for_model(self) -> bool:
-        """Whether a model says what is read, by the columns' names or their number."""
+        """Whether a model determines the columns, by their names or their number."""
         return self.columns is not None or self.by_place
 
     def is_named_text(self, name: str) -> bool:
@@ -56,11 +56,11 @@ class Choice:
         return name in self.categories or (isinstance(self.text, tuple) and name in self.text)
 
     def may_have_gaps(self, name: str) -> bool:
-        """Whether missing values of a column are taken."""
+        """Whether a column may have missing values."""
         return name in self.missing if isinstance(self.missing, tuple) else self.missing
 
     def without(self, name: str) -> dict[str, Any] | None:
-        """The remedy of leaving a column out, which a model that names it does not allow."""
+        """The remedy of dropping a column; None where a model needs it."""
         return None if self.columns is not None else {"drop": [name]}
 
     def number(self, word: str) -> float | None:
@@ -72,7 +72,7 @@ class Choice:
         return float(word) if NUMBER.fullmatch(word) else None
 
     def trimmed(self) -> Choice:
-        """The same with names as they are once the space around them is gone."""
+        """The same with all names stripped of surrounding space."""
 
         def trim(names: Iterable[str]) -> tuple[str, ...]:
             return tuple(name.strip() for name in names)
@@ -97,9 +97,9 @@ class Choice:
 
 @dataclass(frozen=True)
 class Columns:
-    """Rows, labels, the columns' names, which are text, which dates, which look like codes.
+    """Rows, labels, column names, and which columns are text, dates, or look like codes.
 
-    What is known of the rows besides stands in `aside`: weights, groups, times.
+    ``aside`` has the weights, groups and times of the rows.
     """
 
     X: NDArray[Any]

@@ -1,4 +1,4 @@
-"""A column of a table: its values as Arrow has them, and how to say what is wrong with it."""
+"""A column of a table: its Arrow values, and how to report what is wrong with it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MOSTLY", "NEARLY_ALL", "NO_NUMBER", "NO_WORD", "Column", "Feature"]
 
-NEARLY_ALL = 0.9  # share of numbers from which no other value is taken for a category
-MOSTLY = 0.5  # share of numbers from which many different values are no categories
+NEARLY_ALL = 0.9  # share of numbers from which other values are errors, not categories
+MOSTLY = 0.5  # the same for a column of many different values
 # What stands for a missing value: "none" may be a category, and UCI's files have "?".
 NO_NUMBER = ("", "na", "n/a", "nan", "null", "none", "?")
 NO_WORD = ("", "na", "n/a", "nan", "null", "?")
@@ -27,7 +27,7 @@ NO_WORD = ("", "na", "n/a", "nan", "null", "?")
 
 @dataclass(frozen=True)
 class Feature:
-    """A column of numbers (float64), perhaps from dates of one form, or of text (object)."""
+    """A column of numbers (float64), perhaps from dates of one format, or of text (object)."""
 
     values: NDArray[Any]
     form: str | None = None
@@ -35,7 +35,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Column:
-    """A column that is wanted."""
+    """A column to be read."""
 
     source: ArrowFile
     name: str
@@ -43,7 +43,7 @@ class Column:
 
     @cached_property
     def values(self) -> pa.ChunkedArray:
-        """As Arrow has them; those encoded by a dictionary are written out."""
+        """The Arrow values, decoded if they are dictionary-encoded."""
         from pyarrow import types
 
         column = self.source.table.column(self.name)
@@ -51,7 +51,7 @@ class Column:
 
     @cached_property
     def words(self) -> list[str]:
-        """Text without the space around it; empty where it is missing."""
+        """The text, stripped; empty where it is missing."""
         return ["" if value is None else value.strip() for value in self.values.to_pylist()]
 
     @property
@@ -76,7 +76,7 @@ class Column:
 
     @property
     def out(self) -> str:
-        """How to leave it out, after "leave the column"."""
+        """How to drop it, to follow "leave the column"."""
         return f"out (--drop {self.name!r})"
 
     def wrong(
@@ -88,18 +88,18 @@ class Column:
         remedy: dict[str, Any] | None = None,
         of_model: str | None = None,
     ) -> Obstacle:
-        """What stands in the way, to be raised.
+        """Return the obstacle to raise.
 
         Parameters
         ----------
         what, hint : str
-            What is wrong, after "column NAME", and what would be right.
+            What is wrong, to follow "column NAME", and how to fix it.
         row : int, optional
-            The first row of which this holds.
+            The first row that is wrong.
         remedy : dict, optional
-            Arguments of `read` with which it is no longer in the way.
+            Arguments of `read` that remove the obstacle.
         of_model : str, optional
-            The hint where a model wants the column, which may only be left out.
+            The hint where a model needs the column.
         """
         if of_model is not None and self.choice.for_model:
             hint, remedy = of_model, self.choice.without(self.name)
@@ -108,5 +108,5 @@ class Column:
 
     @property
     def drop(self) -> dict[str, Any]:
-        """The remedy of leaving it out."""
+        """The remedy of dropping it."""
         return {"drop": [self.name]}

@@ -1,4 +1,4 @@
-"""CSV files, and on which of their lines a row stands."""
+"""CSV files, and the line on which each row starts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read_csv(path: Path, delimiter: str, choice: Choice) -> Columns:
     target, features = choose(path, names, choice)
     used = columns_used(target, features, choice)
     kinds = table.select(used).schema.types
-    # Arrow takes text that is not UTF-8 for bytes.
+    # Arrow reads text that is not UTF-8 as bytes.
     if any(is_binary(kind) for kind in kinds):
         raise _csv_fault(path, delimiter, "bytes that are not text")
     if hexadecimal:
@@ -57,11 +57,11 @@ def read_csv(path: Path, delimiter: str, choice: Choice) -> Columns:
 def _arrow_table(
     path: Path, delimiter: str, raw: list[str], choice: Choice
 ) -> tuple[pa.Table, bool]:
-    """The file as Arrow reads it, no space around the columns' names; and whether it has 0x."""
+    """The Arrow table, its column names stripped; and whether the file contains 0x."""
     import pyarrow as pa
     from pyarrow import csv as pa_csv
 
-    # what is known to be text or dates stays as it is written, "01" for instance
+    # known text and dates are kept as written, such as "01"
     known = {
         *choice.categories,
         *(choice.text if isinstance(choice.text, tuple) else ()),
@@ -84,7 +84,7 @@ def _arrow_table(
 
 
 def _refuse_hexadecimal(path: Path, delimiter: str, table: pa.Table, used: list[str]) -> None:
-    """Raise where a column was taken for numbers and a value is written as 0x10."""
+    """Raise where a column of integers has a value such as 0x10."""
     from pyarrow import types
 
     whole = {name for name in used if types.is_integer(table.schema.field(name).type)}
@@ -101,12 +101,12 @@ def _refuse_hexadecimal(path: Path, delimiter: str, table: pa.Table, used: list[
 
 
 def _header(path: Path, delimiter: str) -> list[str]:
-    """The columns' names as they stand in the file; none if there is no such line."""
+    """The column names as written in the file; none if it is empty."""
     return next((row for _, row in _csv_rows(path, delimiter)), [])
 
 
 def _check_separator(path: Path, names: list[str], delimiter: str, choice: Choice) -> None:
-    """Refuse a header that other characters separate."""
+    """Refuse a header with another separator."""
     if len(names) != 1:
         return
     counts = {mark: names[0].count(mark) for mark in _SEPARATORS if mark != delimiter}
@@ -119,7 +119,7 @@ def _check_separator(path: Path, names: list[str], delimiter: str, choice: Choic
 
 
 def _check_header(path: Path, names: list[str], choice: Choice) -> None:
-    """Refuse a first line of numbers that do not name columns."""
+    """Refuse a first line that is data, not a header."""
     counted = [[str(i) for i in range(start, start + len(names))] for start in (0, 1)]
     asked = {choice.target, *(choice.columns or ())}
     if names in counted or asked & set(names):
@@ -129,7 +129,7 @@ def _check_header(path: Path, names: list[str], choice: Choice) -> None:
 
 
 def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Filled rows of a CSV file, the header among them, with the line each one starts on."""
+    """Non-empty rows of a CSV file, header included, with the line each one starts on."""
     with opened(path) as stream:
         reader = csv.reader(_decoded_lines(path, stream), delimiter=delimiter)
         start = 1
@@ -138,7 +138,7 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
                 if row:
                     yield start, row
                 start = reader.line_num + 1
-        except csv.Error:  # Python's reader has limits that Arrow's has not.
+        except csv.Error:  # Python's reader has limits that Arrow's does not.
             return
 
 
@@ -151,7 +151,7 @@ def _decoded_lines(path: Path, stream: Iterable[bytes]) -> Iterator[str]:
 
 
 def _csv_line(path: Path, delimiter: str, row: int) -> int | str:
-    """Line number of a data row; the row's number if the two readings of the file differ."""
+    """Line number of a data row; the row's number if Python and Arrow read the file differently."""
     for i, (line, _) in enumerate(_csv_rows(path, delimiter)):
         if i == row + 1:
             return line

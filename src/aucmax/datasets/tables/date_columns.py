@@ -10,7 +10,7 @@ from aucmax.datasets.tables.column import MOSTLY, NEARLY_ALL, NO_NUMBER, Column,
 
 __all__ = ["dates_in_text", "dates_of_form", "typed_dates"]
 
-_SAMPLE = 50  # values that decide of which forms a date may be
+_SAMPLE = 50  # values that decide which formats are tried
 _NAMES = {
     "%d/%m/%Y": "day/month/year",
     "%m/%d/%Y": "month/day/year",
@@ -20,14 +20,14 @@ _NAMES = {
 
 
 def typed_dates(column: Column) -> Feature:
-    """Dates that the file, or Arrow, takes for such."""
+    """Dates of a column whose type is a date or time."""
     if column.choice.dates is True or column.name in column.choice.date_forms:
         return Feature(days_of_arrow(column.values), ISO)
     raise _dates(column, column.values.drop_null()[0].as_py())
 
 
 def dates_in_text(column: Column, known: list[bool]) -> Feature | None:
-    """Dates as numbers, if all that is known in the column are dates of one form."""
+    """Dates as numbers, if all known values of a text column are dates of one format."""
     words = column.words
     rows = [i for i, is_known in enumerate(known) if is_known]
     first = forms_of(words[i] for i in rows[:_SAMPLE])
@@ -64,7 +64,7 @@ def dates_in_text(column: Column, known: list[bool]) -> Feature | None:
 
 
 def dates_of_form(column: Column, form: str) -> Feature:
-    """Dates of a form that is known, as numbers."""
+    """Dates of a given format, as numbers."""
     days: dict[str, float | None] = {word: day_number(word, form) for word in set(column.words)}
     for row, word in enumerate(column.words):
         if days[word] is None and word.lower() not in NO_NUMBER:
@@ -73,7 +73,7 @@ def dates_of_form(column: Column, form: str) -> Feature:
                 f"correct it, or leave the column {column.out}",
                 row,
                 remedy=column.drop,
-                of_model="the model was trained on dates of this form, so give one",
+                of_model="the model was trained on dates of this format, so give one",
             )
     return Feature(np.array([days[word] for word in column.words], dtype=np.float64), form)
 

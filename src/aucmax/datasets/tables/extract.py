@@ -1,4 +1,4 @@
-"""A table's columns as rows, labels and what else is known of the rows."""
+"""A table's columns as rows, labels, weights, groups and times."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["extract"]
 
 
 def extract(source: ArrowFile, target: str | None, features: list[str], choice: Choice) -> Columns:
-    """The wanted columns of a table; raises one error for all that stands in the way."""
+    """Read the columns asked for; raise one error that lists every obstacle."""
     n = source.table.num_rows
     if not n:
         raise fault(source.path, "the table has column names but no rows")
@@ -68,7 +68,7 @@ def extract(source: ArrowFile, target: str | None, features: list[str], choice: 
 def _codes(
     source: ArrowFile, numbers: Mapping[str, NDArray[np.float64]], dates: Collection[str]
 ) -> tuple[Obstacle, ...]:
-    """Columns of whole numbers that seem to name things rather than to measure them."""
+    """Columns of integers that look like codes rather than measurements."""
     padded = source.padded(list(numbers))
     return tuple(
         Obstacle(name, f"column {name!r} {what}", hint, remedy={option: [name]})

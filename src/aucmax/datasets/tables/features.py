@@ -1,4 +1,4 @@
-"""Columns of features: numbers, dates, text, or what stands in the way of taking them for such."""
+"""Columns of features: numbers, dates, text, or an obstacle."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _GIVE_A_NUMBER = "the model was trained on numbers here, so give a number"
 
 
 def feature(column: Column) -> Feature:
-    """A column as numbers or text; what is missing is NaN in both."""
+    """A column as numbers or text; missing values are NaN in both."""
     choice, n = column.choice, len(column.values)
     as_text = choice.is_named_text(column.name)
     if column.values.null_count < n:
         return _checked(column, _words(column) if as_text else _typed(column))
-    # a model knows such a column from other rows
+    # a model may have seen values in other rows
     if not (choice.for_model and choice.may_have_gaps(column.name)):
         raise _empty(column)
     return Feature(np.full(n, np.nan, dtype=object if as_text else np.float64))
 
 
 def _typed(column: Column) -> Feature:
-    """A column by its type."""
+    """A column read according to its type."""
     from pyarrow import types
 
     if types.is_temporal(column.kind):
@@ -53,7 +53,7 @@ def _typed(column: Column) -> Feature:
 
 
 def _checked(column: Column, found: Feature) -> Feature:
-    """The column, once it is clear that its gaps are allowed and its numbers finite."""
+    """Check that gaps are allowed and numbers are finite."""
     numbers = found.values.dtype == np.float64
     if numbers and np.isinf(found.values).any():
         row = int(np.argmax(np.isinf(found.values)))
@@ -112,7 +112,7 @@ def _words(column: Column) -> Feature:
 
 
 def _of_text(column: Column) -> Feature:
-    """A column that Arrow takes for text: numbers with gaps, dates, text, or something wrong."""
+    """A column of Arrow's type text: numbers with gaps, dates, text, or something wrong."""
     choice, words = column.choice, column.words
     form = choice.date_forms.get(column.name)
     if form is not None:
@@ -120,7 +120,7 @@ def _of_text(column: Column) -> Feature:
     plain = [choice.number(word) for word in words]
     known = [plain[i] is not None or word.lower() not in NO_NUMBER for i, word in enumerate(words)]
     strange = [i for i, is_known in enumerate(known) if is_known and plain[i] is None]
-    typed_text = column.source.typed and any(known)  # the file itself says that it is text
+    typed_text = column.source.typed and any(known)  # the file declares it as text
     if not strange and not (typed_text and choice.text is True):
         if typed_text and not choice.for_model:
             raise _text(column, f"has the type {column.kind}, not numbers")
@@ -160,7 +160,7 @@ def _text(column: Column, what: str, row: int | None = None) -> Obstacle:
 
 
 def _refuse_numbers(column: Column, total: int, strange: list[int], different: int) -> None:
-    """Refuse a text column that is one of numbers but for how some are written."""
+    """Refuse a text column that holds mostly numbers, some of them badly written."""
     written = [i for i in strange if _WRITTEN.fullmatch(column.words[i])]
     numbers = total - len(strange)
     share = (numbers + len(written)) / total
@@ -182,7 +182,7 @@ def _refuse_numbers(column: Column, total: int, strange: list[int], different: i
 
 
 def _check_decimal(column: Column, strange: list[int]) -> None:
-    """Raise where all that is strange has a comma for the decimal point (not for thousands)."""
+    """Raise if every value that is not a number has a decimal comma (not one for thousands)."""
     found = [column.words[i] for i in strange]
     if (
         column.choice.decimal == "."

@@ -1,4 +1,4 @@
-"""Columns that are no features: labels, and the weights, groups and times of the rows."""
+"""Columns that are not features: labels, weights, groups and times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["groups_of", "labels_of", "times_of", "weights_of"]
 
 
 def labels_of(column: Column) -> NDArray | None:
-    """The labels; None where there are none and none are needed."""
+    """The labels; None if the column is empty and labels are optional."""
     if column.choice.labels == "optional" and column.missing().all():
         return None
     name = column.name
@@ -40,7 +40,7 @@ def _text_labels(column: Column) -> NDArray:
     codes = encoded.indices.to_numpy()
     for code, word in enumerate(words):
         what = hint = ""
-        if "\0" in word:  # NumPy drops it from the end of a text
+        if "\0" in word:  # NumPy drops it at the end of a string
             what, hint = (
                 f"the label {word!r} in column {column.name!r} holds a NUL character",
                 "remove it",
@@ -115,11 +115,11 @@ def times_of(column: Column) -> NDArray[np.float64]:
         taken = replace(column, choice=replace(column.choice, dates=True))
         try:
             found = dates_in_text(taken, [True] * len(column.words))
-        except Obstacle as obstacle:  # its hint is for features
+        except Obstacle as obstacle:  # whose hint is for features
             hint = "write dates as 2024-01-31"
             raise Obstacle(column.name, obstacle.what, hint, obstacle.where) from None
     if found is None:
-        hint = "the rows are put in its order, so write dates as 2024-01-31"
+        hint = "the rows are ordered by it, so write dates as 2024-01-31"
         raise column.wrong("holds neither numbers nor dates", hint, 0)
     return found.values
 

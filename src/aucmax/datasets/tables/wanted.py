@@ -1,4 +1,4 @@
-"""Which columns of a table are the label, the features, and what else is known of the rows."""
+"""Which columns of a table are labels, features, weights, groups and times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LABEL_NAMES = ("target", "label", "y", "class")
 
 
 def columns_used(target: str | None, features: list[str], choice: Choice) -> list[str]:
-    """All columns that are read, each once."""
+    """All columns to read, each once."""
     return list(dict.fromkeys([*features, *([target] if target else []), *choice.aside.values()]))
 
 
@@ -26,7 +26,7 @@ def choose(path: Path, names: list[str], choice: Choice) -> tuple[str | None, li
     counts = Counter(names)
     twice = [name for name, count in counts.items() if count > 1]
     if twice:
-        raise fault(path, f"the column name {twice[0]!r} comes twice; names must differ")
+        raise fault(path, f"the column name {twice[0]!r} occurs twice; column names must be unique")
     unknown = [name for name in choice.drop if name not in counts]
     if unknown:
         raise fault(path, f"no column {unknown[0]!r} to drop{suggest(unknown[0], names)}")
@@ -57,7 +57,7 @@ def choose(path: Path, names: list[str], choice: Choice) -> tuple[str | None, li
 
 
 def _check_aside(path: Path, names: list[str], target: str | None, choice: Choice) -> None:
-    """Refuse weights, groups and times that are no column, or one with another part to play."""
+    """Refuse a weight, group or time column that is missing or has another role."""
     taken = {name: "taken as categories" for name in choice.categories}
     taken |= {name: "dropped" for name in choice.drop}
     if target is not None:
