@@ -1,1 +1,1 @@
-"""What adds, subtracts and decays: class moments, sketches of them, and samples of rows."""
+"""Statistics that add, subtract and decay: class moments, sketches of them, samples of rows."""

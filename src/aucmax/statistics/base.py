@@ -1,7 +1,7 @@
-"""What all statistics of classes share: they take in rows, add, subtract and decay.
+"""The base of all class statistics: they take in rows, add, subtract and decay.
 
-A subclass says which arrays it keeps for each class beside weight T and mean c (`_shapes`), how
-to measure rows (`_measure`), and how its arrays change where rows join (`_join`) or leave
+A subclass says which arrays it keeps for each class beside the weight T and the mean c (`_shapes`),
+how it measures rows (`_measure`), and how its arrays change when rows join (`_join`) or leave
 (`_leave`) a class.
 """
 
@@ -40,16 +40,14 @@ Part = dict[str, Any]  # the arrays of one class, by name
 class ClassStatistics:
     """Weighted counts and means of K classes, and what a subclass keeps of their covariances.
 
-    An empty object knows neither features nor classes and takes both from the first data;
-    ``empty + a == a``.
+    An empty object takes its features and classes from the first data; ``empty + a == a``.
 
     Parameters
     ----------
     classes : sequence of labels, optional
-        The labels there may be. Without it, every label met is taken in; with it, any other
-        label raises.
+        The allowed labels; any other raises ValueError. By default all labels are allowed.
     feature_names : sequence of str, optional
-        Names of the columns; taken from a data frame where there is one.
+        Names of the columns; by default those of the first data frame.
     """
 
     kind: ClassVar[str]  # in the header of its files
@@ -85,9 +83,9 @@ class ClassStatistics:
         X, y, sample_weight
             As for `update`.
         classes : sequence, optional
-            The labels there may be.
+            The allowed labels.
         **settings
-            Those of the class, such as the ``rank`` of `FrequentDirections`.
+            Settings of the class, such as the ``rank`` of `FrequentDirections`.
         """
         return cls(classes=classes, **settings).update(X, y, sample_weight)
 
@@ -102,18 +100,18 @@ class ClassStatistics:
         raise NotImplementedError
 
     def _join(self, mine: Part, part: Part) -> None:
-        """Change the arrays of a class, but for count and mean, as the rows of ``part`` join it.
+        """Update the arrays of a class, except count and mean, when the rows of ``part`` join it.
 
         Both have weight; ``mine`` is changed in place.
         """
         raise NotImplementedError
 
     def _leave(self, mine: Part, part: Part, left: Remainder, label: Any) -> None:
-        """Change the arrays of a class, but for count and mean, as the rows of ``part`` leave."""
+        """Update the arrays of a class, except count and mean, when the rows of ``part`` leave."""
         raise NotImplementedError
 
     def taken_from(self, other: "ClassStatistics") -> Self:
-        """Return what other statistics of the same rows say to this kind, with its settings.
+        """Return statistics of this kind and settings made from others of the same rows.
 
         Raises
         ------
@@ -146,7 +144,7 @@ class ClassStatistics:
 
     @property
     def variances(self) -> np.ndarray:
-        """Biased variances of each feature in each class, shape (K, d): exact."""
+        """Exact biased variances of each feature in each class, shape (K, d)."""
         return self._parts["variances"]
 
     @property
@@ -155,11 +153,11 @@ class ClassStatistics:
         return self._d
 
     def within(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return D (d,) and B (r, d): the sum of the covariances is taken as diag(D) + BᵀB."""
+        """Return D (d,) and B (r, d) such that diag(D) + BᵀB stands for the sum of covariances."""
         raise NotImplementedError
 
     def nbytes(self, d: int) -> int:
-        """Return how much memory the matrices of two classes of d features take."""
+        """Return the bytes that the matrices of two classes with d features take."""
         shapes = self._shapes(d).values()
         return 16 * sum(shape[0] * shape[1] for shape in shapes if len(shape) == 2)
 
@@ -211,12 +209,12 @@ class ClassStatistics:
     # ---- the monoid ----------------------------------------------------------------------
 
     def update(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add rows in place and return self; on an error nothing has changed.
+        """Add rows in place and return self; an error changes nothing.
 
         Parameters
         ----------
         X : array-like or sparse, shape (n, d)
-            Sparse rows are not made dense as a whole.
+            Sparse rows are never made dense all at once.
         y : array-like, shape (n,)
         sample_weight : array-like, shape (n,), optional
             Non-negative; rows of weight zero are skipped.
@@ -225,7 +223,7 @@ class ClassStatistics:
         ------
         ValueError
             If shapes do not match, values are not finite, a weight is negative, or a label is
-            not among the classes that were named.
+            not among the allowed ones.
         """
         names = _get_feature_names(X)
         refuse_nul(y)
@@ -252,7 +250,7 @@ class ClassStatistics:
                 f"y holds the label {unknown.tolist()[0]!r}, which is not among the classes "
                 f"{self._classes.tolist()}; declare it in `classes` or leave its rows out."
             )
-        parts = []  # all of them before anything changes
+        parts = []  # measured before anything changes
         for label in labels:
             rows = np.flatnonzero(y == label)
             share = np.ones(len(rows)) if weight is None else weight[rows]
@@ -300,14 +298,13 @@ class ClassStatistics:
         Raises
         ------
         ValueError
-            If ``other`` holds a class, or more weight of one, than is here; or if a feature, or,
-            where covariances are kept, a combination of features, would be left with a negative
-            variance.
+            If ``other`` has a class, or more weight of one, than this has; or if a feature (with
+            covariances, a combination of features) would be left with a negative variance.
 
         Notes
         -----
-        That ``other`` is among these cannot be seen for certain: rows that were never there but
-        lie as near to the mean as those that were leave moments that some other rows have.
+        The check cannot be complete: subtracting rows that were never added, but lie about as near
+        to the mean, leaves the moments of some other rows.
         """
         if not isinstance(other, ClassStatistics):
             return NotImplemented
@@ -328,7 +325,7 @@ class ClassStatistics:
         return out
 
     def decay(self, gamma: float) -> Self:
-        """Return a copy whose counts are multiplied by gamma: older rows weigh less.
+        """Return a copy with all counts multiplied by gamma, so that older rows weigh less.
 
         Parameters
         ----------
@@ -369,7 +366,7 @@ class ClassStatistics:
         Parameters
         ----------
         path : path
-            Replaced only once the new file is complete.
+            An existing file is replaced once the new one is complete.
         """
         classes = self._classes
         if classes.dtype == object and all(isinstance(label, str) for label in classes):
@@ -415,7 +412,7 @@ class ClassStatistics:
             out._declared, out._d = bool(meta["declared"]), meta["n_features"]
             out.feature_names = meta["feature_names"]
             out._check_state()
-        except Exception as error:  # whatever a parser makes of a body that is none
+        except Exception as error:  # whatever a parser raises on a damaged body
             what = " ".join(str(error).split()) or type(error).__name__
             raise ModelFileError(f"{path}: not a readable {cls.kind} file ({what}).") from error
         return out
@@ -429,7 +426,7 @@ class ClassStatistics:
         return arrays
 
     def _check_state(self) -> None:
-        """Raise ValueError, saying what is wrong, unless rows could have given these numbers."""
+        """Raise ValueError, saying what is wrong, unless some rows have these statistics."""
         if type(self._d) is not int:
             raise ValueError("its number of features is not a whole number")
         check_labels(self._classes, self.feature_names, self._d)
@@ -482,7 +479,7 @@ class ClassStatistics:
         self._classes, self._d, self._parts = both, d, fresh
 
     def _each(self) -> list[tuple[Any, Part]]:
-        """Return the label and the arrays, as views, of each class with weight."""
+        """Return the label of each class with weight, and views of its arrays."""
         return [
             (label, {name: values[k, ...] for name, values in self._parts.items()})
             for k, label in enumerate(self._classes.tolist())
@@ -490,7 +487,7 @@ class ClassStatistics:
         ]
 
     def _add(self, label: Any, part: Part) -> None:
-        """Let the rows that ``part`` stands for join a class that there is room for."""
+        """Add the rows of ``part`` to a class, for which `_grow` has made room."""
         k = int(np.searchsorted(self._classes, label))
         mine = {name: values[k, ...] for name, values in self._parts.items()}
         T, t = float(mine["counts"]), float(part["counts"])

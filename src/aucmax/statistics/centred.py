@@ -1,4 +1,4 @@
-"""Rows less their mean, times the roots of their weights, as a matrix that is never formed."""
+"""Centred rows times the roots of their weights, as a matrix that is never formed."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +15,7 @@ class Centred:
     def __init__(self, X: Rows, q: np.ndarray, mean: np.ndarray) -> None:
         self.root, self.gap = np.sqrt(q), np.zeros(0)
         if isinstance(X, CSR):
-            # columns that are full are shifted first, which keeps digits far from the origin
+            # full columns are shifted first, which keeps digits if they are far from the origin
             origin = origin_of(X)
             data = X.data - origin[X.indices]
             self.gap = mean - origin

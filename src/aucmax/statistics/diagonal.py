@@ -1,4 +1,4 @@
-"""Diagonal moments: class moments without what is off the covariances' diagonal."""
+"""Diagonal moments: class moments with the diagonals of the covariances only."""
 
 from typing import Any
 
@@ -12,10 +12,10 @@ __all__ = ["DiagonalMoments"]
 
 
 class DiagonalMoments(ClassStatistics):
-    """Counts, means and variances of K classes: covariances without what is off the diagonal.
+    """Counts, means and variances of K classes: the covariances' diagonals only.
 
-    O(d) numbers, all of them exact, so parts in any order and division give the same but for
-    rounding.
+    These are O(d) numbers, all exact: up to rounding, the order and the division of the rows do not
+    matter.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class DiagonalMoments(ClassStatistics):
     kind = "diagonal"
 
     def taken_from(self, other: ClassStatistics) -> "DiagonalMoments":
-        """Return the variances that other statistics, of any kind, hold."""
+        """Return the variances of other statistics, of any kind."""
         out = DiagonalMoments(other.classes, other.feature_names)
         out._declared, out._d = other._declared, other.n_features
         for name, values in (

@@ -15,26 +15,26 @@ from aucmax.statistics.diagonal import DiagonalMoments
 __all__ = ["FrequentDirections"]
 
 _BLOCK_ROWS = 512  # rows taken in at a time
-_BLOCK_BYTES = 64e6  # of them as a dense block
-_FEW = 8  # directions that are worked on at a time
+_BLOCK_BYTES = 64e6  # the size of such a block if it is dense
+_FEW = 8  # directions processed at a time
 
 
 class FrequentDirections(DiagonalMoments):
     """Counts, means, variances, and the main directions of each class's covariance.
 
-    With A the rows of a class, centred, times the roots of their weights, the class keeps B of
-    ``rank`` rows such that
+    Let A be the centred rows of a class, times the roots of their weights. The class keeps a matrix
+    B of ``rank`` rows such that
 
         0 ⪯ AᵀA − BᵀB ⪯ Δ I,    Δ ≤ ‖A‖_F² / (rank + 1).
 
     Blocks of rows are stacked under B; the stack's singular values are cut back by
-    σ² ← max(σ² − σ²_{rank+1}, 0), and Δ is the sum of what was cut. Parts that are added meet in
-    the same way, with the row √(Tt/(T+t)) (c′ − c) for the distance of their means, so that
-    nothing needs centring beforehand. The variances are exact, and what they say beyond BᵀB is
-    added on the diagonal, as D, in `within`.
+    σ² ← max(σ² − σ²_{rank+1}, 0), and Δ is the sum of what was cut. Adding two sketches works the
+    same way, with an extra row √(Tt/(T+t)) (c′ − c) for the distance of the means, so nothing needs
+    centring beforehand. The variances are exact; `within` adds what BᵀB misses of them on the
+    diagonal, as D.
 
-    One B is kept for each class, not one for both: Σ₊ and Σ₋ are divided by their own class's
-    weight, and a stream changes these.
+    Each class has its own B: Σ₊ and Σ₋ are divided by the weights of their classes, which change
+    along a stream.
 
     Parameters
     ----------
@@ -45,9 +45,8 @@ class FrequentDirections(DiagonalMoments):
 
     Notes
     -----
-    How rows are divided into calls changes B within its bound; counts, means and variances are
-    the same. Sparse rows stay sparse: only B and one row beside it are dense. Rows cannot be
-    taken out again.
+    How rows are divided into calls changes B within its bound, but not counts, means and variances.
+    Sparse rows stay sparse: only B and one more row are dense. Rows cannot be subtracted.
 
     References
     ----------
@@ -81,7 +80,7 @@ class FrequentDirections(DiagonalMoments):
         return f"rank-{self.rank} {super().__repr__()}"
 
     def taken_from(self, other: ClassStatistics) -> "FrequentDirections":
-        """Return the sketch, of this one's rank, of covariances that are known in full."""
+        """Return a sketch of this one's rank, made from full covariances."""
         if not other.has_covariances:
             return ClassStatistics.taken_from(self, other)
         out = self.empty(other.classes)
@@ -117,7 +116,7 @@ class FrequentDirections(DiagonalMoments):
     # ---- inside
 
     def _directions(self, d: int) -> int:
-        """Return how many are kept: all d are exact, and more would be empty."""
+        """Return how many directions are kept: at most d, which are exact."""
         return min(self.rank, d)
 
     def _padded(self, rows: np.ndarray) -> np.ndarray:
@@ -161,7 +160,7 @@ def _cut(M: np.ndarray, rank: int) -> tuple[np.ndarray, float]:
 def _stacked(B: np.ndarray, A: Centred, rank: int) -> tuple[np.ndarray, float]:
     """Return the sketch of B above A, and what was cut."""
     b = len(B)
-    # a few directions at a time: what is made on the way stays small beside B
+    # a few directions at a time: temporary arrays stay small compared with B
     cross = [A.times(np.ascontiguousarray(B[lo : lo + _FEW].T)) for lo in range(0, b, _FEW)]
     lower = np.hstack([*cross, A.gram()])
     G = np.vstack([np.hstack([B @ B.T, lower[:, :b].T]), lower])

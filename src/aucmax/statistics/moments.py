@@ -1,12 +1,12 @@
 """Class moments: counts, means and covariances of K classes, as a monoid.
 
-With the pairwise square loss these are all that the data say. They add, subtract and scale, so
-that models from different machines combine exactly and rows can be forgotten. Each class keeps
-its total weight T, mean c and biased covariance S; adding one row is
+The pairwise square loss depends on the data through these only. They add, subtract and scale, so
+models from different machines combine exactly and rows can be forgotten. Each class keeps its total
+weight T, mean c and biased covariance S; adding one row is
 
     c ← c + (x − c)/T,    S ← (1 − 1/T) S + ((T − 1)/T²)(x − c)(x − c)ᵀ,
 
-and everything below is the block form of it (Chan, Golub & LeVeque 1983; Gao et al. 2013).
+and the code below is the block form (Chan, Golub & LeVeque 1983; Gao et al. 2013).
 """
 
 from typing import Any
@@ -22,25 +22,23 @@ from aucmax.statistics.subtraction import Remainder, is_covariance, not_there
 
 __all__ = ["ClassMoments", "block_moments"]
 
-_BLOCK_BYTES = 32e6  # dense copies of rows are made this many bytes at a time
-_SPARSE_BELOW = 0.25  # density under which pairs of stored entries beat a dense product
-_ASYMMETRY = 1e-6  # of a covariance, relative to the variances, that rounding may leave
-_CANCELLED = 1e6  # mean² over variance at which uncentred sums have lost too many digits
+_BLOCK_BYTES = 32e6  # rows are copied to dense blocks of this size
+_SPARSE_BELOW = 0.25  # density below which pairs of stored entries beat a dense product
+_ASYMMETRY = 1e-6  # asymmetry that rounding may leave, relative to the variances
+_CANCELLED = 1e6  # mean² over variance at which uncentred sums lose too many digits
 
 
 class ClassMoments(ClassStatistics):
     """Weighted counts, means and covariances of K classes.
 
-    An empty object knows neither features nor classes and takes both from the first data;
-    ``empty + a == a``.
+    An empty object takes its features and classes from the first data; ``empty + a == a``.
 
     Parameters
     ----------
     classes : sequence of labels, optional
-        The labels there may be. Without it, every label met is taken in; with it, any other
-        label raises.
+        The allowed labels; any other raises ValueError. By default all labels are allowed.
     feature_names : sequence of str, optional
-        Names of the columns; taken from a data frame where there is one.
+        Names of the columns; by default those of the first data frame.
 
     Attributes
     ----------
@@ -158,7 +156,7 @@ def block_moments(X: Rows, share: np.ndarray) -> Part:
         second = np.einsum("jj->j", cov).copy()
         cov -= np.outer(mean, mean)
         variance = np.maximum(np.einsum("jj->j", cov), 1e-14 * second)
-        # a nearly full column far from zero would have lost its digits here
+        # not if a nearly full column far from zero has lost its digits
         if np.all(mean**2 <= _CANCELLED * variance):
             return {"counts": total, "means": mean, "covariances": cov}
     return _dense_blocks(X, share)

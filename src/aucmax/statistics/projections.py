@@ -1,4 +1,4 @@
-"""Coordinates in which OPAUC may run: some of the features, random projections, principal axes.
+"""Coordinates for OPAUC: a subset of the features, random projections, principal axes.
 
 A basis is either the positions of some features, (k,) integers, or a matrix H (d, k).
 """
@@ -20,8 +20,8 @@ __all__ = [
     "reduced",
 ]
 
-_DENSE_SIDE = 8  # times as many axes as this: Lanczos iterations beat a full factorisation
-_NO_AXIS = 1e-13  # a share of the largest variance below which an axis is rounding
+_DENSE_SIDE = 8  # side of a matrix, in axes wanted, above which Lanczos beats a factorisation
+_NO_AXIS = 1e-13  # share of the largest variance below which an axis is rounding
 
 
 def random_features(d: int, k: int, rng: np.random.RandomState) -> np.ndarray:
@@ -37,8 +37,8 @@ def gaussian_projection(d: int, k: int, rng: np.random.RandomState) -> np.ndarra
 def principal_axes(X: Rows, weight: np.ndarray, k: int, rng: np.random.RandomState) -> np.ndarray:
     """Return the first k principal axes (d, k) of weighted rows; zeros where there are fewer.
 
-    From the covariance or the Gram matrix, whichever is smaller, where its side is at most 8k;
-    else by Lanczos iterations on the rows.
+    They come from the covariance or the Gram matrix, whichever is smaller, if its side is at most
+    8k; otherwise from Lanczos iterations on the rows.
     """
     n, d = n_rows(X), n_features(X)
     side = min(n, d)
@@ -73,7 +73,7 @@ def reduced(X: Rows, basis: np.ndarray) -> Rows:
 
 
 def lifted(w: np.ndarray, basis: np.ndarray, d: int) -> np.ndarray:
-    """Return the coefficients (d,) of the features that score as w (k,) does in a basis."""
+    """Return the coefficients (d,) of the features that give the scores of w (k,) in a basis."""
     if basis.ndim == 1:
         out = np.zeros(d)
         out[basis] = w
@@ -82,7 +82,7 @@ def lifted(w: np.ndarray, basis: np.ndarray, d: int) -> np.ndarray:
 
 
 def lowered(coef: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """Return the w (k,) that, lifted, is nearest to the coefficients (d,)."""
+    """Return the w (k,) whose lift is nearest to the coefficients (d,)."""
     if basis.ndim == 1:
         return coef[basis]
     return np.linalg.lstsq(basis, coef, rcond=None)[0]

@@ -1,8 +1,8 @@
-"""Reservoirs: a uniform sample of the rows met so far, of each class, in fixed memory.
+"""Reservoirs: a uniform sample of the rows of each class seen so far, in fixed memory.
 
-The N-th row of a class enters its reservoir of ``size`` slots for sure while N ≤ size, and after
-that with probability size/N, in place of a uniformly drawn one. Whatever N, each of the N rows is
-then in the reservoir with the same probability.
+The N-th row of a class always enters its reservoir of ``size`` slots while N ≤ size; after that it
+replaces a uniformly drawn row with probability size/N. Then each of the N rows is in the reservoir
+with the same probability, for every N.
 
 References
 ----------
@@ -27,11 +27,11 @@ def slots(sign: np.ndarray, met: np.ndarray, size: int, rng: np.random.RandomSta
     sign : ndarray, shape (n,)
         ±1, in the order in which the rows arrive.
     met : ndarray, shape (2,)
-        How many rows of the positive and of the negative class came before them.
+        How many rows of the positive and of the negative class came before.
     size : int
         Slots of each reservoir.
     rng : RandomState
-        Gives one number for each row, so that a division of the rows into parts draws alike.
+        Draws one number for each row, so dividing the rows into parts changes nothing.
     """
     uniform, out = rng.random_sample(len(sign)), np.empty(len(sign), dtype=np.int64)
     for k, members in enumerate((sign > 0, sign < 0)):
@@ -44,7 +44,7 @@ def slots(sign: np.ndarray, met: np.ndarray, size: int, rng: np.random.RandomSta
 
 
 def sampled(members: np.ndarray, size: int, rng: np.random.RandomState) -> np.ndarray:
-    """Return up to ``size`` of the members, a uniform sample in their order."""
+    """Return a uniform sample of up to ``size`` members, in their order."""
     if len(members) <= size:
         return members
     return np.sort(rng.choice(members, size, replace=False))
@@ -57,7 +57,7 @@ def kept_rows(X: Rows, where: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def in_front(kept: dict[str, Any], X: Rows) -> Rows:
-    """Return the rows of `kept_rows` with those of X below them; dense only where both are."""
+    """Return the rows of `kept_rows` with those of X below them; dense only if both are."""
     before: Rows = kept["dense"] if "dense" in kept else CSR(**kept)
     if n_rows(before) == 0:
         return X
@@ -67,7 +67,7 @@ def in_front(kept: dict[str, Any], X: Rows) -> Rows:
 
 
 def whole(kept: dict[str, Any], n_rows: int, n_features: int) -> bool:
-    """Tell whether these are so many rows of so many features, as `kept_rows` returns them."""
+    """Tell whether `kept_rows` may have returned these, with that many rows and features."""
     if "dense" in kept:
         dense = kept["dense"]
         return bool(np.shape(dense) == (n_rows, n_features) and np.isfinite(dense).all())

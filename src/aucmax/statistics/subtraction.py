@@ -1,4 +1,4 @@
-"""Taking rows out of a class's weight, mean and variances, and seeing where it cannot be done."""
+"""Subtracting rows from a class's weight, mean and variances, with checks that they were there."""
 
 from typing import Any, NamedTuple
 
@@ -7,8 +7,8 @@ from scipy.linalg import LinAlgError, cholesky
 
 __all__ = ["ClassPart", "Remainder", "check_weight", "is_covariance", "not_there", "remainder"]
 
-_ROUNDING = 1e-6  # share of a variance, and of a mean, that differences may be off by
-_NOTHING = 1e-9  # share of a class's weight that is taken for rounding
+_ROUNDING = 1e-6  # tolerance of differences, as a share of a variance and of a mean
+_NOTHING = 1e-9  # share of a class's weight that counts as rounding
 
 
 class ClassPart(NamedTuple):
@@ -20,20 +20,19 @@ class ClassPart(NamedTuple):
 
 
 class Remainder(NamedTuple):
-    """What is left of a class: with ``gap``, its mean minus the mean of what was taken out, and
-    ``rounding``, by how much each variance may be off."""
+    """What is left of a class."""
 
     weight: float
     mean: np.ndarray
     variance: np.ndarray
-    gap: np.ndarray
-    rounding: np.ndarray
+    gap: np.ndarray  # its mean minus the mean of what was subtracted
+    rounding: np.ndarray  # the tolerance of each variance
 
 
 def remainder(here: ClassPart, gone: ClassPart, label: Any, names: list[str] | None) -> Remainder:
     """Return what is left of a class without some rows.
 
-    Raises ValueError, naming the class and the feature, where the rows cannot all have been there.
+    Raises ValueError, naming the class and the feature, if the rows cannot all have been there.
     """
     (T, mean, variance), t = here, gone.weight
     rest = T - t
@@ -62,7 +61,7 @@ def remainder(here: ClassPart, gone: ClassPart, label: Any, names: list[str] | N
 
 
 def check_weight(total: float, t: float, label: Any) -> None:
-    """Raise ValueError where more weight is to be taken out of a class than is there."""
+    """Raise ValueError if a class has less weight than is to be subtracted."""
     if t > total * (1 + _NOTHING):
         raise ValueError(
             f"cannot subtract weight {t:g} of class {label!r}: only {total:g} is there; "
@@ -83,14 +82,14 @@ def _feature(j: int, names: list[str] | None) -> str:
 
 
 def is_covariance(S: np.ndarray, rounding: np.ndarray) -> bool:
-    """Tell whether no combination of features has a negative variance, but for rounding.
+    """Tell whether no combination of features has a negative variance, up to rounding.
 
     Parameters
     ----------
     S : ndarray, shape (d, d)
-        Symmetric, but for rounding, with a diagonal that is not negative.
+        Symmetric up to rounding, with a diagonal that is not negative.
     rounding : ndarray, shape (d,)
-        By how much each variance may be off.
+        The tolerance of each variance.
     """
     size = np.einsum("jj->j", S) + rounding
     scale = np.sqrt(np.where(size > 0.0, size, 1.0))

@@ -1,11 +1,11 @@
-"""The solution of a linear system whose matrix is a diagonal and a few rows beside it."""
+"""Linear systems whose matrix is a diagonal plus a low-rank term."""
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 __all__ = ["woodbury"]
 
-_SMALLEST = 1e-12  # a curvature below this share of the largest counts as this share
+_SMALLEST = 1e-12  # curvatures are raised to this share of the largest
 
 
 def woodbury(D: np.ndarray, B: np.ndarray, alpha: float, delta: np.ndarray) -> np.ndarray:
@@ -14,8 +14,8 @@ def woodbury(D: np.ndarray, B: np.ndarray, alpha: float, delta: np.ndarray) -> n
     Parameters
     ----------
     D : ndarray, shape (d,)
-        Not negative. Entries of D + α below 1e-12 of the largest curvature count as that: where
-        a feature does not vary and α is 0 there is no solution.
+        Not negative. Entries of D + α are raised to at least 1e-12 of the largest curvature: there
+        is no solution if a feature does not vary and α is 0.
     B : ndarray, shape (r, d)
         Overwritten.
     alpha : float
