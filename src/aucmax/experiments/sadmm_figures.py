@@ -30,27 +30,28 @@ SOURCES = [
     Source("usps", "even-odd", "unit-norm"),
     Source("sector", "even-odd", "unit-norm"),
 ]
-# one pass, averaged; the step is tuned on the training rows of each run
+# the setting that is tuned on the training rows of each run, and its values
 _HALF_DECADES = tuple(float(f"{10.0 ** (k / 2):.3g}") for k in range(-6, 7))
-GRIDS: dict[str, tuple[Any, tuple[float, ...]]] = {
-    "SADMM": (lambda v: SADMM(rho=v, n_epochs=1, average=True), _HALF_DECADES[2:10]),
-    "RDA": (lambda v: RDA(gamma=v, n_epochs=1, average=True), _HALF_DECADES[:9]),
-    "COMID": (lambda v: COMID(step_size=v, n_epochs=1, average=True), _HALF_DECADES[3:]),
-    "Pegasos": (lambda v: Pegasos(n_epochs=1, average=True), (0.0,)),
+LEARNERS: dict[str, tuple[type, str, tuple[float, ...]]] = {
+    "SADMM": (SADMM, "rho", _HALF_DECADES[2:10]),
+    "RDA": (RDA, "gamma", _HALF_DECADES[:9]),
+    "COMID": (COMID, "step_size", _HALF_DECADES[3:]),
+    "Pegasos": (Pegasos, "", (0.0,)),
 }
 
 
 def _model(
     method: str, value: float, alpha: float, l1: bool, seed: int, average: bool = True
 ) -> HingeClassifier:
-    solver = GRIDS[method][0](value)
-    solver.average = average
+    kind, name, _ = LEARNERS[method]
+    setting = {name: value} if name else {}
+    solver = kind(**setting, n_epochs=1, average=average)
     return HingeClassifier(alpha, 1.0 if l1 else 0.0, solver=solver, random_state=seed)
 
 
 def _tuned(method: str, alpha: float, l1: bool, X: Any, y: np.ndarray, seed: int) -> float:
     """Return the setting with the least error on a held-out fifth of the training rows."""
-    values = GRIDS[method][1]
+    values = LEARNERS[method][2]
     if len(values) == 1:
         return values[0]
     few = train_test_split(X, y, train_size=min(8000, int(0.8 * len(y))), test_size=0.2,
@@ -68,15 +69,14 @@ def _pieces(
     return repeated(source, effort, [
         # placeholders of run and seed: their position is part of the keys of stored results
         {"method": method, "lambda": value, "l1": l1, "run": 0, "seed": 0,
-         "tried": GRIDS[method][1]}
+         "tried": LEARNERS[method][2]}
         for value, method in product(lambdas, methods)
     ])  # fmt: skip
 
 
 def _run(piece: Piece) -> list[Row]:
     """Make one pass over the training rows; measure the test error along the way."""
-    X, positive, X_test, positive_test = piece.train_test(test_size=0.3)
-    y, y_test = np.where(positive, 1, -1), np.where(positive_test, 1, -1)
+    X, y, X_test, y_test = piece.train_test(test_size=0.3)
     method, l1, seed = piece["method"], piece["l1"], piece.seed
     alpha = piece["lambda"] if l1 else 2.0 * piece["lambda"]  # theirs has no half
     value = _tuned(method, alpha, l1, X, y, seed)
@@ -89,7 +89,7 @@ def _run(piece: Piece) -> list[Row]:
         row = {"method": method, "lambda": piece["lambda"], "run": piece["run"], "setting": value,
                "samples": samples}  # fmt: skip
         for which, model in models.items():
-            model.partial_fit(X[part], y[part], classes=[-1, 1])
+            model.partial_fit(X[part], y[part], classes=[False, True])
             row[f"error{which}"] = float(np.mean(model.predict(X_test) != y_test))
             row[f"nonzero{which}"] = float(np.mean(model.coef_ != 0))
         rows.append(row)
