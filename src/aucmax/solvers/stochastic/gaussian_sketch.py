@@ -30,6 +30,8 @@ from aucmax.rows import (
     take_rows,
     to_scipy,
 )
+from aucmax.solvers.stochastic.core import State
+from aucmax.solvers.stochastic.full_covariance import Settings, automatic_step
 from aucmax.solvers.stochastic.scaled import numbers
 
 __all__ = ["begin", "run", "solution"]
@@ -37,7 +39,7 @@ __all__ = ["begin", "run", "solution"]
 _FOLD = 1e-5  # ω beyond this or its inverse goes into the vectors
 
 
-def begin(d: int, tau: int) -> dict[str, Any]:
+def begin(d: int, tau: int) -> State:
     """Return the state before any row: of each class where the first axis is 2."""
     k = numbers("kappa", "steps", "omega", "sum")  # the largest curvature, steps taken, ω and Ω
     k["omega"] = 1.0
@@ -62,7 +64,7 @@ def begin(d: int, tau: int) -> dict[str, Any]:
     }
 
 
-def solution(state: dict[str, Any], average: bool) -> np.ndarray:
+def solution(state: State, average: bool) -> np.ndarray:
     """Return w, or the mean of the iterates."""
     k = state["k"][0]
     if average and k["steps"] > 0.0:
@@ -77,17 +79,13 @@ def solution(state: dict[str, Any], average: bool) -> np.ndarray:
 
 
 def run(
-    state: dict[str, Any],
+    state: State,
     rows: tuple[Any, np.ndarray, np.ndarray, np.ndarray],
     draws: np.ndarray,
-    settings: tuple[float, float, float, float, bool],
+    settings: Settings,
     centered: bool,
 ) -> None:
-    """Take the steps of (X, order, sign, weight), row t with the draw ``draws[t]``.
-
-    ``settings`` are the unit of a weight in T, η or 0 for the automatic one, what divides that, α,
-    and whether to sum the iterates.
-    """
+    """Take the steps of (X, order, sign, weight), row t with the draw ``draws[t]``."""
     X, order, sign, weight = rows
     if centered and not state["T"].any() and not isinstance(X, CSR):
         state["origin"] = X[order[0]].astype(np.float64)
@@ -179,7 +177,6 @@ def _steps(
                 f += s[o, c] * s[o, c] * cw / T
         rate = eta
         if eta == 0.0:
-            # 1/(κ + √(κ² + κt/B²)),  1/B = (‖δ‖² + α)/‖δ‖
             away2 = xx - 2.0 * tx[o] / T + tt[o, o] / T**2
             bound = 0.0
             for c in range(tau):
@@ -189,9 +186,7 @@ def _steps(
             kappa = max(kappa, weight[i] * (max(away2, 0.0) + max(bound, 0.0) / T + lam))
             M = mass[q]
             delta2 = tt[q, q] / M**2 - 2.0 * tt[q, o] / (M * T) + tt[o, o] / T**2
-            noise = steps * (delta2 + lam) ** 2 / delta2 if delta2 > 0.0 else 0.0
-            rate = kappa + np.sqrt(kappa * (kappa + noise))
-            rate = 1.0 / (slower * rate) if rate > 0.0 else 0.0
+            rate = automatic_step(kappa, steps, delta2, lam) / slower
         rate *= weight[i]
         # w ← (1 − ηα) w − η (res x − (res + f/T) t/T + Z u/T)
         res = zw - sign[i]
