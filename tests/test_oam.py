@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from aucmax import AUCClassifier, datasets, load, metrics, save
 from aucmax.rows import CSR, as_rows, n_rows, to_scipy
 from aucmax.solvers import OAM
-from aucmax.statistics.reservoir import in_front, kept_rows, sampled, slots
+from aucmax.statistics.reservoir import in_front, kept_rows, slots
 from literal import FORMS, each_average, each_form, equal, weighted, without_zeros
 from oracles import oam, rows
 from oracles.pairs import Pairs
@@ -316,13 +316,6 @@ def test_the_sum_over_a_reservoir_is_unbiased():
     error = (draws.mean(axis=0) - full) / (draws.std(axis=0) / np.sqrt(len(draws)))
     assert np.abs(error).max() < 4.5
     assert np.all(draws.std(axis=0) > 0)
-
-
-def test_sampled_members():
-    members = np.array([3, 5, 8, 13])
-    np.testing.assert_array_equal(sampled(members, 4, np.random.RandomState(0)), members)
-    seen = {tuple(sampled(members, 2, np.random.RandomState(s)).tolist()) for s in range(60)}
-    assert len(seen) == 6
 
 
 @each_form

@@ -91,8 +91,6 @@ RATES = _powers(2.0, -12, 10)
 BATCH_PENALTIES = _powers(2.0, -10, 10)
 _eta_lambda = {"eta": RATES, "lambda": _powers(2.0, -10, 2)}
 
-Penalty = Callable[[Settings, Facts], tuple[float, ...]]  # alpha and l1_ratio, or the first
-
 
 def _elastic_net(at: Settings, facts: Facts) -> tuple[float, float]:
     """Return (alpha, l1_ratio) for β and β₁ on the papers' scale."""
@@ -101,42 +99,36 @@ def _elastic_net(at: Settings, facts: Facts) -> tuple[float, float]:
     return l2 + l1, l1 / (l2 + l1)
 
 
-def _ridge(at: Settings, facts: Facts) -> tuple[float]:
-    return (at["lambda"],)
+def _learner(parts: Callable[[Settings, Facts], tuple[Any, ...]]) -> Build:
+    """Return what builds an estimator, from a function that gives a solver and its penalty.
 
-
-def _no_penalty(at: Settings, facts: Facts) -> tuple[float]:
-    return (0.0,)
-
-
-def _own_penalty(at: Settings, facts: Facts) -> tuple[()]:
-    return ()
-
-
-def _learner(solver: Callable[[Settings, Facts], Any], penalty: Penalty) -> Build:
-    """Return a builder of the estimator with this solver and penalty."""
+    The penalty is alpha, alpha and l1_ratio, or nothing if the solver has its own.
+    """
 
     def build(at: Settings, facts: Facts, seed: int) -> Any:
-        return AUCClassifier(*penalty(at, facts), solver=solver(at, facts), random_state=seed)
+        solver, *penalty = parts(at, facts)
+        return AUCClassifier(*penalty, solver=solver, random_state=seed)
 
     return build
 
 
-_spam = _learner(lambda at, _: SPAM(at["C"], n_epochs=15, order="cyclic"), _elastic_net)
-_vrspam = _learner(lambda at, _: VRSPAM(n_stages=15), _elastic_net)
+_spam = _learner(
+    lambda at, facts: (SPAM(at["C"], n_epochs=15, order="cyclic"), *_elastic_net(at, facts))
+)
+_vrspam = _learner(lambda at, facts: (VRSPAM(n_stages=15), *_elastic_net(at, facts)))
 _solam = _learner(
-    lambda at, _: SOLAM(at["C"], n_epochs=15, order="cyclic", radius=at["R"]), _no_penalty
+    lambda at, facts: (SOLAM(at["C"], n_epochs=15, order="cyclic", radius=at["R"]), 0.0)
 )
 
 
 def _opauc(covariance: str = "full", rank: int | None = None, up_to: float = np.inf) -> Build:
-    """Return OPAUC's builder; above ``up_to`` features it uses a Gaussian sketch of rank 50."""
+    """Return what builds OPAUC: with a Gaussian sketch of rank 50 above ``up_to`` features."""
 
-    def solver(at: Settings, facts: Facts) -> OPAUC:
+    def parts(at: Settings, facts: Facts) -> tuple[Any, float]:
         kept = (covariance, rank) if facts.d <= up_to else ("gaussian", 50)
-        return OPAUC(at["eta"], covariance=kept[0], rank=kept[1])
+        return OPAUC(at["eta"], covariance=kept[0], rank=kept[1]), at["lambda"]
 
-    return _learner(solver, _ridge)
+    return _learner(parts)
 
 
 def _reduced(covariance: str, note: str) -> Method:
@@ -157,13 +149,13 @@ def _reduced(covariance: str, note: str) -> Method:
 
 
 def _oam(update: str, size: int) -> Method:
-    build = _learner(lambda at, _: OAM(update=update, C=at["C"], buffer_size=size), _own_penalty)
+    build = _learner(lambda at, facts: (OAM(update=update, C=at["C"], buffer_size=size),))
     return Method({"C": RATES}, build, f"buffers of {size}, one pass")
 
 
 def _univariate(loss: str) -> Method:
     build = _learner(
-        lambda at, _: UnivariateSGD(loss=loss, step_size=at["eta"], n_epochs=1), _no_penalty
+        lambda at, facts: (UnivariateSGD(loss=loss, step_size=at["eta"], n_epochs=1), 0.0)
     )
     return Method({"eta": RATES}, build, "class-balanced, one pass")
 

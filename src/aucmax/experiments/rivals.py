@@ -20,6 +20,7 @@ from aucmax.metrics import roc_auc
 __all__ = ["BalancedLeastSquares", "BalancedLogisticRegression"]
 
 _FEW = 500  # features up to which both scalings are tried, and a d×d system is fastest
+_MAX_ITER = 1000
 _Weighted = tuple[Any, np.ndarray, np.ndarray]  # X, labels, weights
 
 
@@ -36,8 +37,6 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
         Values of the penalty's setting to try; 10⁻⁴ to 10⁴ in powers of ten by default.
     cv : int or list of (train, test)
         How many stratified folds, at most as many as the smaller class has rows; or row numbers.
-    max_iter : int
-        Maximum number of iterations of a fit.
     random_state : int, RandomState or None
         Shuffles the rows into folds.
 
@@ -70,12 +69,10 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
         grid: Sequence[float] | None = None,
         *,
         cv: Any = 5,
-        max_iter: int = 1000,
         random_state: Any = None,
     ) -> None:
         self.grid = grid
         self.cv = cv
-        self.max_iter = max_iter
         self.random_state = random_state
 
     def _model(self, X: Any) -> Any:
@@ -168,7 +165,7 @@ class BalancedLogisticRegression(_BalancedRival):
     def _model(self, X: Any) -> LogisticRegression:
         solver = "newton-cholesky" if X.shape[1] <= _FEW else "lbfgs"
         return LogisticRegression(
-            class_weight="balanced", solver=solver, max_iter=self.max_iter, warm_start=True
+            class_weight="balanced", solver=solver, max_iter=_MAX_ITER, warm_start=True
         )
 
 
@@ -182,4 +179,4 @@ class BalancedLeastSquares(_BalancedRival):
     _called = "least squares"
 
     def _model(self, X: Any) -> RidgeClassifier:
-        return RidgeClassifier(class_weight="balanced", max_iter=self.max_iter)
+        return RidgeClassifier(class_weight="balanced", max_iter=_MAX_ITER)

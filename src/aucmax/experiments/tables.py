@@ -17,6 +17,7 @@ from aucmax.experiments.methods import REFERENCE
 from aucmax.experiments.protocol import Protocol, TableJob
 from aucmax.experiments.sources import Source
 from aucmax.experiments.writing import write_rows
+from aucmax.report.text import verdict
 
 __all__ = ["Cell", "Published", "Remark", "Results", "TableSpec", "run_table"]
 
@@ -87,10 +88,12 @@ class Cell:
         if len(self.aucs) != len(other.aucs) or len(self.aucs) < 2:
             return None
         difference = np.subtract(self.aucs, other.aucs)
-        if np.ptp(difference) == 0.0:
-            return "tie" if difference[0] == 0.0 else "win" if difference[0] > 0 else "loss"
-        p = stats.ttest_rel(self.aucs, other.aucs).pvalue
-        return "tie" if not p < 0.05 else "win" if difference.mean() > 0 else "loss"
+        if np.ptp(difference) == 0.0:  # t is infinite, or 0/0
+            p = float(difference[0] == 0.0)
+        else:
+            p = stats.ttest_rel(self.aucs, other.aucs).pvalue
+        said = verdict(float(difference.mean()), p)
+        return {"better": "win", "tie": "tie", "worse": "loss"}[said]
 
 
 @dataclass(frozen=True)

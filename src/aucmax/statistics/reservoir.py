@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from aucmax.rows import CSR, Rows, as_rows, n_rows, take_rows, to_scipy
 
-__all__ = ["in_front", "kept_rows", "sampled", "slots", "whole"]
+__all__ = ["in_front", "kept_rows", "slots", "whole"]
 
 
 def slots(sign: np.ndarray, met: np.ndarray, size: int, rng: np.random.RandomState) -> np.ndarray:
@@ -41,13 +41,6 @@ def slots(sign: np.ndarray, met: np.ndarray, size: int, rng: np.random.RandomSta
             float(size) >= N, N - 1.0, np.where(drawn < float(size), drawn, -1.0)
         )
     return out
-
-
-def sampled(members: np.ndarray, size: int, rng: np.random.RandomState) -> np.ndarray:
-    """Return a uniform sample of up to ``size`` members, in their order."""
-    if len(members) <= size:
-        return members
-    return np.sort(rng.choice(members, size, replace=False))
 
 
 def kept_rows(X: Rows, where: np.ndarray) -> dict[str, np.ndarray]:
