@@ -1,5 +1,9 @@
 """Files whose digest is right but whose numbers no fit leaves: what is loaded is checked."""
 
+import io
+import json
+from zipfile import ZipFile
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -14,9 +18,10 @@ from aucmax import (
     load,
     save,
 )
+from aucmax.basics.container import pack, unpack
 from aucmax.basics.errors import ModelFileError
 from aucmax.files import models
-from aucmax.solvers import ACCURACY_SOLVERS, OAM, SOLVERS, Exact
+from aucmax.solvers import ACCURACY_SOLVERS, OAM, SOLVERS, SPAM, Exact
 from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.frequent_directions import FrequentDirections
 from specification import loss_of
@@ -195,43 +200,89 @@ def streamed(estimator, kind, X, y):
     return estimator(**penalty, solver=kind(), random_state=0, max_iter=2, **own).fit(X, y)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
-@pytest.mark.parametrize(("estimator", "kind"), STOCHASTIC)
-def test_the_state_of_a_stream_is_checked(smuggled, tmp_path, estimator, kind, form):
+class Archive:
+    """What is in a model's file, to be put into another one."""
+
+    def __init__(self, path):
+        self.head, _, body = unpack(path, "model").partition(b"\n")
+        with ZipFile(io.BytesIO(body)) as archive:
+            self.parts = {name: archive.read(name) for name in archive.namelist()}
+
+    def arrays(self):
+        for name, raw in self.parts.items():
+            if name.endswith(".npy"):
+                yield name, np.load(io.BytesIO(raw))
+
+    def refusal(self, path, name, part):
+        """How a file is refused in which one part, an array or text, is another one."""
+        if isinstance(part, np.ndarray):
+            stream = io.BytesIO()
+            np.save(stream, part)
+            part = stream.getvalue()
+        body = io.BytesIO()
+        with ZipFile(body, "w") as archive:
+            for each, raw in (self.parts | {name: part}).items():
+                archive.writestr(each, raw)
+        pack(path, "model", self.head + b"\n" + body.getvalue())
+        with pytest.raises(ModelFileError, match="not a readable model file") as caught:
+            load(path)
+        assert "\n" not in str(caught.value)
+        return str(caught.value)
+
+
+@pytest.fixture
+def archive(tmp_path):
+    """Make the archive of a stream that goes on after it was saved and loaded."""
+
+    def make(estimator, kind, form=np.asarray):
+        path = tmp_path / "good.aucmax"
+        X, y = rows()
+        save(streamed(estimator, kind, form(X), y), path)
+        save(load(path).partial_fit(form(X[:9]), y[:9]), path)
+        load(path).partial_fit(form(X), y)
+        return Archive(path)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("estimator", "kind", "form"),
+    [*((*each, np.asarray) for each in STOCHASTIC), (AUCClassifier, OAM, sp.csr_array)],
+)
+def test_every_array_of_a_stream_is_checked(archive, tmp_path, estimator, kind, form):
     """Kernels do not look at the bounds of arrays, so their shapes must be right."""
-    X, y = rows()
-    X = form(X)
-    model = streamed(estimator, kind, X, y)
-    save(model, tmp_path / "good.aucmax")
-    save(load(tmp_path / "good.aucmax").partial_fit(X[:9], y[:9]), tmp_path / "good.aucmax")
-    load(tmp_path / "good.aucmax").partial_fit(X, y)
-    for name, value in list(model._stream["steps"].items()):
-        if not isinstance(value, np.ndarray) or not value.size or name == "basis":
-            continue
-        for wrong in (np.full_like(value, np.nan), value.astype(object), value[..., :-1]):
-            if name == "kept_weight" and wrong.dtype == float and np.isfinite(wrong).all():
-                continue
-            model._stream["steps"][name] = wrong
-            assert "does not fit" in smuggled(model)
-        model._stream["steps"][name] = value
-    del model._stream["steps"]
-    assert "what it goes on from is not whole" in smuggled(model)
+    good, told = archive(estimator, kind, form), []
+    for name, array in good.arrays():
+        wrong = [array[..., :-1]] if array.ndim and array.size else []
+        if array.dtype.kind in "fV" and array.size:  # V: numbers with names
+            wrong.append(np.full_like(array, np.nan))
+        if array.dtype.kind == "f" and array.size:
+            wrong.append(array.astype("U3"))
+        told += [good.refusal(tmp_path / "bad.aucmax", name, each) for each in wrong]
+    assert sum("does not fit" in message for message in told) > 2
+    if kind is OAM:
+        assert any("the rows that OAM keeps do not fit together" in message for message in told)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
-def test_the_rows_that_a_stream_keeps_are_checked(smuggled, form):
-    X, y = rows()
-    for change in (
-        lambda kept: kept.update(dense=kept["dense"][:-1]) if "dense" in kept else kept.clear(),
-        lambda kept: (
-            kept.update(dense=kept["dense"] * np.nan)
-            if "dense" in kept
-            else kept.update(indices=kept["indices"] + 1000)
-        ),
-    ):
-        model = streamed(AUCClassifier, OAM, form(X), y)
-        change(model._stream["steps"]["kept"])
-        assert "the rows that OAM keeps do not fit together" in smuggled(model)
+def test_the_features_of_the_rows_that_a_stream_keeps_are_checked(archive, tmp_path):
+    good = archive(AUCClassifier, OAM, sp.csr_array)
+    (indices,) = ((name, a) for name, a in good.arrays() if a.dtype == np.int32)
+    message = good.refusal(tmp_path / "bad.aucmax", indices[0], indices[1] + 1000)
+    assert "the rows that OAM keeps do not fit together" in message
+
+
+def test_a_stream_that_lacks_its_state(archive, tmp_path):
+    good = archive(AUCClassifier, SPAM)
+    found = []
+
+    def without_state(tree):
+        found.append(tree.pop("steps", None))
+        return tree
+
+    schema = json.dumps(json.loads(good.parts["schema.json"], object_hook=without_state))
+    assert sum(part is not None for part in found) == 1
+    message = good.refusal(tmp_path / "bad.aucmax", "schema.json", schema)
+    assert "what it goes on from is not whole" in message
 
 
 def test_a_file_that_holds_something_else(monkeypatch, tmp_path):

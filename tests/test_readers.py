@@ -20,6 +20,7 @@ from scipy import sparse
 
 from aucmax.basics.errors import DataFileError
 from aucmax.datasets import find_label, read, readers, svmlight
+from aucmax.datasets.tables import csv_files
 
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
@@ -655,9 +656,10 @@ def test_hexadecimal_numbers_are_refused(write, word, line):
     )
 
 
-def test_hexadecimal_is_found_across_blocks_and_left_alone_in_text(write):
-    rows = "".join(f"{i},{i % 2}\n" for i in range(3_000_000))
-    assert "line 3000002: " in refusal(write("bad.csv", f"a,y\n{rows}0x10,1\n"))
+def test_hexadecimal_is_found_across_blocks_and_left_alone_in_text(write, monkeypatch):
+    monkeypatch.setattr(csv_files, "BLOCK_BYTES", 1 << 16)
+    rows = "".join(f"{i},{i % 2}\n" for i in range(30_000))
+    assert "line 30002: " in refusal(write("bad.csv", f"a,y\n{rows}0x10,1\n"))
     table = read(write("good.csv", "a,b,y\n1,0x2,u0x2\n2,0x1,0xy\n"), drop=["b"])
     assert table.target.tolist() == ["u0x2", "0xy"]
     table = read(write("good.csv", "a,b,y\n1,0x2,0\n2,0x1,1\n"), categories=["b"])

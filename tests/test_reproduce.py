@@ -70,6 +70,17 @@ def run(run):
     return reproduce
 
 
+@pytest.fixture
+def columns(monkeypatch):
+    """Leave a table a few of its columns."""
+
+    def columns(table, *names):
+        assert set(names) <= set(CATALOGUE[table].methods)
+        monkeypatch.setitem(CATALOGUE, table, replace(CATALOGUE[table], methods=names))
+
+    return columns
+
+
 def rows_of(path):
     with open(path, newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
@@ -292,7 +303,8 @@ def test_every_published_row_stands_in_the_table_without_data(
         assert f"{row['dataset']}  data not found: aucmax datasets fetch {row['dataset']}" in text
 
 
-def test_rows_stand_in_the_papers_order(run, tmp_path):
+def test_rows_stand_in_the_papers_order(run, tmp_path, columns):
+    columns("opauc-online", "OPAUC", "online Uni-Squ")
     options = ("--data", "w8a,ijcnn1,diabetes", "--quick", "--jobs", 1, "-o", tmp_path / "out")
     code, text, err = run("opauc-online", *options)
     assert (code, err) == (0, "")
@@ -333,8 +345,10 @@ def test_tables_share_the_cells_that_are_the_same(run, tmp_path):
     assert len(mine) == 3
 
 
-def test_one_objective_is_tuned_once_and_has_one_figure(run, tmp_path):
+def test_one_objective_is_tuned_once_and_has_one_figure(run, tmp_path, columns):
     """LS-SVM minimises the pairwise square loss: its row is the column of its optimum."""
+    columns("spam-table", "SPAM-L2", "B-LS-SVM")
+    columns("opauc-batch", "batch LS-SVM", "batch Uni-Squ")
     out = tmp_path / "out"
     base = ("--data", "diabetes", "--quick", "--jobs", 1, "-o", out)
     for table, name in (("spam-table", "B-LS-SVM"), ("opauc-batch", "batch LS-SVM")):
@@ -400,7 +414,8 @@ def test_opauc_keeps_a_sketch_where_features_are_many():
         assert model.solver.covariance == covariance
 
 
-def test_a_bad_cell_is_told_and_stops_nothing(run, tmp_path, monkeypatch):
+def test_a_bad_cell_is_told_and_stops_nothing(run, tmp_path, monkeypatch, columns):
+    columns("spam-table", "SPAM-L2", "SOLAM", "class means")
     broken = METHODS["SOLAM"]
 
     def build(at, facts, seed):
@@ -419,10 +434,11 @@ def test_a_bad_cell_is_told_and_stops_nothing(run, tmp_path, monkeypatch):
     bad = [row for row in rows if row["error"]]
     assert [row["method"] for row in bad] == ["SOLAM"] * 3
     assert {(row["error"], row["auc"]) for row in bad} == {("RuntimeError: no luck", "")}
-    assert len(rows) == 3 * 8
+    assert len(rows) == 3 * 4
 
 
-def test_other_data_under_the_same_name_is_run_again(run, folder, tmp_path, capsys):
+def test_other_data_under_the_same_name_is_run_again(run, folder, tmp_path, capsys, columns):
+    columns("opauc-online", "OPAUC", "online Uni-Squ")
     out = tmp_path / "out"
     options = ("opauc-online", "--data", "diabetes", "--quick", "--jobs", 1, "-o", out)
     aucs = []
@@ -439,7 +455,8 @@ def test_other_data_under_the_same_name_is_run_again(run, folder, tmp_path, caps
     assert all(a != b for a, b in zip(*aucs, strict=True))
 
 
-def test_a_broken_file_is_told_and_left_out(run, folder, tmp_path):
+def test_a_broken_file_is_told_and_left_out(run, folder, tmp_path, columns):
+    columns("opauc-online", "OPAUC", "online Uni-Squ")
     (folder / "data" / "fourclass_scale").write_text("1 1:0.5\n-1 1:x\n")
     options = ("--quick", "--jobs", 1, "-o", tmp_path / "out")
     code, text, err = run("opauc-online", "--data", "diabetes,fourclass", *options)
@@ -563,7 +580,8 @@ def test_far_cells_get_their_reason():
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_killed_run_goes_on(run, tmp_path):
+def test_a_killed_run_goes_on(run, tmp_path, columns):
+    columns("spam-table", "SPAM-L2", "B-LS-SVM", "class means")
     out = tmp_path / "out"
     words = ("spam-table", "--quick", "--jobs", 1, "-o", out)
     path = out / "spam-table" / "jobs.jsonl"
@@ -582,7 +600,7 @@ def test_a_killed_run_goes_on(run, tmp_path):
     assert (code, err) == (0, "")
     jobs = [json.loads(line) for line in path.read_text().splitlines()]
     assert jobs[:4] == kept  # with their seconds: not run again
-    assert len({job["key"] for job in jobs}) == len(jobs) == 2 * 7 * 2 * 3
+    assert len({job["key"] for job in jobs}) == len(jobs) == 2 * 3 * 2 * 3
 
 
 # ---- figures, and the command
@@ -627,8 +645,6 @@ def test_every_figure_runs_on_any_rows(name, tmp_path, monkeypatch):
         for line in panel.lines.values():
             assert np.all(np.diff(line.x) > 0)
             assert np.all(np.isfinite(line.y))
-    figures.write_figure(drawn, tmp_path, "aucmax reproduce", 0)
-    assert len(list(tmp_path.glob("*.png"))) == len(drawn.panels)
 
 
 def test_the_variance_of_the_update_is_the_mean_over_all_rows():
