@@ -378,7 +378,7 @@ def test_one_page_is_shown_three_ways(tmp_path):
             Section("Results", "Settings.", [table, ResultTable.facts([("alpha", 1e-3)])]),
             Section("Only on the page", tables=[ResultTable(("",), [("hidden",)])],
                     on_terminal=False),
-            Section("Only on the screen", "seen", on_page=False),
+            Section("Words", "seen"),
         ],
         data={"auc": np.float64(0.9), "none": np.nan, "y": np.arange(2), "path": tmp_path},
     )  # fmt: skip
@@ -388,7 +388,7 @@ def test_one_page_is_shown_three_ways(tmp_path):
     assert lines == [
         "rows.csv: 3 rows", "", "Results", "Settings.", "",
         "       AUC  verdict", "exact  0.9  tie", "Read so.", "",
-        "alpha  0.001", "", "Only on the screen", "seen",
+        "alpha  0.001", "", "Words", "seen",
     ]  # fmt: skip
     assert json.loads(as_json(page.data)) == {
         "auc": 0.9, "none": None, "y": [0, 1], "path": str(tmp_path)
@@ -405,13 +405,11 @@ def test_one_page_is_shown_three_ways(tmp_path):
         "hidden",
     ):
         assert word in text
-    assert "Only on the screen" not in text
     write_page(page, tmp_path / "a.md")
     text = (tmp_path / "a.md").read_text(encoding="utf-8")
     assert text.startswith("# Title\n\nrows.csv: 3 rows\n\n## Results\n\nSettings.\n\n")
     assert "|  | AUC | verdict |\n| --- | --- | --- |\n| exact | 0.9 | tie |\n\nRead so." in text
     assert "\n- alpha: 0.001\n" in text
-    assert "Only on the screen" not in text
 
 
 def test_a_figure_goes_into_a_file_too(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -15,17 +15,14 @@ from aucmax.basics.errors import ModelFileError
 from aucmax.basics.progress import working
 from aucmax.cli.errors import tell
 from aucmax.files import models as persist
+from aucmax.report.page import Page, as_json, terminal, write_page
 from aucmax.report.text import verdict
-
-if TYPE_CHECKING:
-    from aucmax.report.page import Page
 
 __all__ = [
     "check_folder",
     "check_html",
     "console",
     "counted",
-    "feature_names",
     "few_positives",
     "fit_facts",
     "help_of",
@@ -62,11 +59,11 @@ def help_of(command: Callable[..., None]) -> str:
 
 def check_folder(path: Path | None, *inputs: Path) -> None:
     """Raise ValueError, before the work is done, if a result cannot be put at this path."""
-    for given in inputs:
-        if path is not None and Path(path).exists() and given.exists() and given.samefile(path):
-            raise ValueError(f"{path}: is also an input, which would be lost; name another file.")
     if path is None:
         return
+    for given in inputs:
+        if path.exists() and given.exists() and given.samefile(path):
+            raise ValueError(f"{path}: is also an input, which would be lost; name another file.")
     if path.is_dir():
         raise ValueError(f"{path}: this is a folder; name a file in it.")
     if not path.parent.is_dir():
@@ -75,10 +72,9 @@ def check_folder(path: Path | None, *inputs: Path) -> None:
 
 def check_html(path: Path | None) -> None:
     """Raise ValueError, before the work is done, if no report can be written to this path."""
-    from aucmax.report.page import check_page
-
     check_folder(path)
-    check_page(path)
+    if path is not None and path.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"{path}: a report is written as .html; end the name so.")
 
 
 # ---- output
@@ -98,25 +94,11 @@ def counted(number: int, unit: str) -> str:
 
 def print_json(value: Any) -> None:
     """Print JSON."""
-    from aucmax.report.page import as_json
-
     print(as_json(value))
 
 
 def show_page(page: Page, as_json: bool, html: Path | None = None) -> None:
-    """Show what a command found: as an HTML file if one is asked for, and as JSON or on the screen.
-
-    Parameters
-    ----------
-    page : Page
-        The report.
-    as_json : bool
-        JSON instead of tables.
-    html : Path, optional
-        Where the HTML file goes.
-    """
-    from aucmax.report.page import terminal, write_page
-
+    """Print a page, on the screen or as JSON, and write it as HTML if there is a path for it."""
     if html is not None:
         with working("drawing the report", as_json):
             write_page(page, html)
@@ -168,12 +150,6 @@ def load_model(path: Path) -> Any:
             "model saved by 'aucmax train' or aucmax.save."
         )
     return model
-
-
-def feature_names(model: Any) -> list[str] | None:
-    """The names of the model's features, if it has them."""
-    names = getattr(model, "feature_names_in_", None)
-    return None if names is None else [str(name) for name in names]
 
 
 def scores_of(model: Any, X: Any) -> np.ndarray:

@@ -23,15 +23,15 @@ __all__ = ["figures", "notes", "page_of"]
 def page_of(report: dict[str, Any]) -> Page:
     """Return the page, without its figures."""
     splits, described = counted(report["splits"], "split"), rows_described(report)
-    wrong = ResultTable(("", "message"), notes(report), words=(1,))
+    sections = [Section("Results", tables=_tables(report))]
+    if notes(report):
+        wrong = ResultTable(("", "message"), notes(report), words=(1,))
+        sections.append(Section("What went wrong", tables=[wrong], on_terminal=False))
     return Page(
         f"Algorithms compared on {report['data']}",
         f"{described}\n{splits}, {report['splitting']}: {_sizes(report)}; seed {report['seed']}\n"
         f"{_settings(report)}",
-        [
-            Section("Results", tables=_tables(report)),
-            Section("What went wrong", tables=[wrong], on_page=bool(wrong.rows), on_terminal=False),
-        ],
+        sections,
         provenance=provenance(
             command_line(),
             [("data", described), ("splits", f"{report['splits']}, {report['splitting']}")],

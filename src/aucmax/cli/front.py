@@ -291,7 +291,8 @@ def rows_for(model: Any, data: Any, reading: Reading, *, labels: str) -> Bunch:
     inputs = inputs_of(model)
     more: dict[str, Any] = {**inputs.arguments, "labels": labels}
     if reading.target is None:
-        more["target"] = getattr(_last(model), "target_name_", None)
+        last = model[-1] if hasattr(model, "steps") else model
+        more["target"] = getattr(last, "target_name_", None)
     rows = _opened(data, reading, **more)
     wanted = inputs.arguments["n_features"]
     if rows.n_features != wanted or (inputs.arguments["columns"] and not rows.feature_names):
@@ -315,7 +316,3 @@ def encoding_of(model: Any) -> Any:
     if isinstance(first, (TableEncoder, Normalizer)) or inputs_of(model).frame:
         return model[:-1].transform
     return np.asarray if inputs_of(model).arguments["columns"] else lambda X: X
-
-
-def _last(model: Any) -> Any:
-    return model[-1] if hasattr(model, "steps") else model

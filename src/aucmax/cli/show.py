@@ -13,7 +13,7 @@ import typer
 
 from aucmax.basics.container import unpack
 from aucmax.basics.errors import ModelFileError
-from aucmax.cli.common import feature_names, fit_facts, load_model, show_page
+from aucmax.cli.common import fit_facts, load_model, show_page
 from aucmax.cli.options import Json, Model
 from aucmax.report.page import Page, ResultTable, Section
 
@@ -60,7 +60,8 @@ def _report(model: Any, path: Path, top: int, by: Order) -> dict[str, Any]:
     names = _names(model)
     if names is None or len(names) != len(coef):
         names = [str(j + 1) for j in range(len(coef))]
-    effect = _effects(linear, coef)
+    spread = getattr(linear, "spread_", None)  # v_j, the mean squared difference over pairs
+    effect = None if spread is None else coef * np.sqrt(spread)
     if by is Order.effect and effect is None:
         raise ValueError(
             f"{path}: --by effect needs the spread of each feature, which this model does not hold "
@@ -104,18 +105,11 @@ def _report(model: Any, path: Path, top: int, by: Order) -> dict[str, Any]:
 
 def _names(model: Any) -> list[str] | None:
     """What the weights are called: by the transformers in front, if there are any."""
-    names = feature_names(model)
-    if names is None or not hasattr(model, "steps"):
-        return names
-    with contextlib.suppress(AttributeError, ValueError):  # not every transformer has names
-        return [str(name) for name in model[:-1].get_feature_names_out()]
-    return names
-
-
-def _effects(linear: Any, coef: np.ndarray) -> np.ndarray | None:
-    """w_j √v_j, with v_j the mean squared difference of feature j over pairs."""
-    spread = getattr(linear, "spread_", None)
-    return None if spread is None else coef * np.sqrt(spread)
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None and hasattr(model, "steps"):
+        with contextlib.suppress(AttributeError, ValueError):  # not every transformer has names
+            names = model[:-1].get_feature_names_out()
+    return None if names is None else [str(name) for name in names]
 
 
 def _page(report: dict[str, Any]) -> Page:

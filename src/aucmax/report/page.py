@@ -23,7 +23,7 @@ from aucmax.basics.replacing import replacing
 from aucmax.report.figures import Figure
 from aucmax.report.text import difference_text, p_text
 
-__all__ = ["Page", "ResultTable", "Section", "as_json", "check_page", "terminal", "write_page"]
+__all__ = ["Page", "ResultTable", "Section", "as_json", "terminal", "write_page"]
 
 
 @dataclass(frozen=True)
@@ -108,15 +108,14 @@ class Section:
         Results.
     figures : list of Figure
         Drawn on the HTML page.
-    on_page, on_terminal : bool
-        Where it is shown.
+    on_terminal : bool
+        Whether the terminal shows it, too.
     """
 
     heading: str
     lead: str = ""
     tables: list[ResultTable] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
-    on_page: bool = True
     on_terminal: bool = True
 
 
@@ -197,12 +196,6 @@ def _plain(value: Any) -> Any:
 # ---- HTML
 
 
-def check_page(path: Path | None) -> None:
-    """Raise ValueError, before the work is done, unless the file's name ends in .html."""
-    if path is not None and path.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"{path}: a report is written as .html; end the name so.")
-
-
 def write_page(page: Page, path: str | PathLike[str]) -> None:
     """Write a page as HTML, or as Markdown where the path ends in .md.
 
@@ -235,11 +228,10 @@ def _html(page: Page) -> str:
 def _markdown(page: Page) -> str:
     parts = [f"# {page.title}", page.lead]
     for section in page.sections:
-        if section.on_page:
-            parts += [f"## {section.heading}", section.lead]
-            for table in section.tables:
-                parts += ["\n".join(_markdown_lines(table)), table.caption]
-            parts += [f"![{figure.title}]({figure.name}.svg)" for figure in section.figures]
+        parts += [f"## {section.heading}", section.lead]
+        for table in section.tables:
+            parts += ["\n".join(_markdown_lines(table)), table.caption]
+        parts += [f"![{figure.title}]({figure.name}.svg)" for figure in section.figures]
     parts += ["## What was run", "\n".join(f"- {name}: {value}" for name, value in page.provenance)]
     return "\n\n".join(filter(None, parts)) + "\n"
 
