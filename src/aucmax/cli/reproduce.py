@@ -22,7 +22,7 @@ from aucmax.experiments.figures import FigureSpec
 from aucmax.experiments.jobs import Store, locked_store
 from aucmax.experiments.sources import present
 from aucmax.experiments.tables import TableSpec
-from aucmax.report.page import Page, ResultTable, Section, write_page
+from aucmax.report.page import Page, ResultTable, Section
 
 __all__ = ["reproduce"]
 
@@ -220,10 +220,7 @@ def _table(spec: TableSpec, found: Sources, asked: Asked) -> dict[str, Any]:
         results = tables.run_table(
             spec, found.there, protocol, store, asked.cores, done, found.absent
         )
-    tables.write_runs(results, folder / "runs.csv")
-    page = table_report.page_of(results, command_line())
-    for name in ("table.md", "report.html"):
-        write_page(page, folder / name)
+    names = table_report.write_table(results, folder, command_line())
     head, rows = table_report.comparison(results)
     far, failures = table_report.far_cells(results), table_report.failures(results)
     if not asked.as_json:
@@ -236,7 +233,6 @@ def _table(spec: TableSpec, found: Sources, asked: Asked) -> dict[str, Any]:
         "far": far,
         "seconds": results.seconds,
     }
-    names = ["runs.csv", "table.md", "report.html"]
     return _report(spec, found, folder, names, failures, asked) | more
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from aucmax.experiments.jobs import Row, Store, core_seconds, finish, key_of
 from aucmax.experiments.sources import Source
 from aucmax.experiments.trial import TrainTest, train_test
-from aucmax.experiments.writing import sections_of, spent, write_rows
+from aucmax.experiments.writing import sections_of, spent, write_results
 from aucmax.report.figures import Figure, Line
-from aucmax.report.page import Page, Section, write_page
+from aucmax.report.page import Page, Section
 from aucmax.report.provenance import provenance
 
 __all__ = [
@@ -187,8 +187,6 @@ def mean_lines(
 
 def write_figure(drawn: Drawn, folder: Path, command: str, seed: int) -> list[str]:
     """Write rows, panels as SVG and PNG, findings as Markdown, and the page; return the names."""
-    head = list(dict.fromkeys(name for row in drawn.rows for name in row))
-    write_rows(folder / "runs.csv", head, drawn.rows)
     for panel in drawn.panels:
         for suffix in (".svg", ".png"):
             panel.save(folder / f"{panel.name}{suffix}")
@@ -201,7 +199,6 @@ def write_figure(drawn: Drawn, folder: Path, command: str, seed: int) -> list[st
         sections,
         provenance=provenance(command, spent(drawn.seconds), seed),
     )
-    names = ["runs.csv", "findings.md", "report.html"]
-    for name in names[1:]:
-        write_page(page, folder / name)
+    head = list(dict.fromkeys(name for row in drawn.rows for name in row))
+    names = write_results(folder, head, drawn.rows, page, "findings.md")
     return [*names, *(f"{panel.name}.svg and .png" for panel in drawn.panels[:1])]

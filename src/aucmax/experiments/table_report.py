@@ -1,14 +1,16 @@
 """A table's results as a page: our figures, the published ones, the optimum of the square loss."""
 
+from pathlib import Path
+
 import numpy as np
 
 from aucmax.experiments.methods import METHODS, REFERENCE
 from aucmax.experiments.tables import Cell, Published, Results
-from aucmax.experiments.writing import sections_of, spent
+from aucmax.experiments.writing import sections_of, spent, write_results
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
 
-__all__ = ["comparison", "failures", "far_cells", "page_of"]
+__all__ = ["comparison", "failures", "far_cells", "write_table"]
 
 _FAR = 2.0  # published standard deviations
 
@@ -115,8 +117,16 @@ def how(results: Results) -> str:
     )
 
 
-def page_of(results: Results, command: str) -> Page:
-    """Return the page."""
+def write_table(results: Results, folder: Path, command: str) -> list[str]:
+    """Write every single run as CSV, settings in columns of their own, and the page."""
+    settings = sorted({name for row in results.rows for name in row.get("settings", {})})
+    head = ["data", "method", "run", "fold", "seed", "auc", "seconds", "passes", "objective",
+            "optimality", *settings, "error"]  # fmt: skip
+    rows = [{**row, **row.get("settings", {})} for row in results.rows]
+    return write_results(folder, head, rows, _page(results, command), "table.md")
+
+
+def _page(results: Results, command: str) -> Page:
     head, rows = comparison(results)
     tables = [ResultTable(head, rows, how(results), words=(1,))]
     sections = [Section("Ours beside the published", tables=tables)]

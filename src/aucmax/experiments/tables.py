@@ -1,11 +1,10 @@
-"""A published table beside ours: run its cells, compare them, write them."""
+"""A published table beside ours: run its cells and compare them."""
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from itertools import product
-from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -16,7 +15,6 @@ from aucmax.experiments.jobs import Row, Store, core_seconds, finish
 from aucmax.experiments.methods import REFERENCE
 from aucmax.experiments.protocol import Protocol, TableJob
 from aucmax.experiments.sources import Source
-from aucmax.experiments.writing import write_rows
 from aucmax.report.text import verdict
 
 __all__ = ["Cell", "Published", "Remark", "Results", "TableSpec", "run_table"]
@@ -194,11 +192,3 @@ def _rows(
     """Return each job's row under the method's name here: it may have run under another."""
     rows = finish(jobs, store, n_jobs, done)
     return {place: {**row, "method": jobs[place].method} for place, row in rows.items()}
-
-
-def write_runs(results: Results, path: Path) -> None:
-    """Write every single run as CSV, with a column for each setting."""
-    settings = sorted({name for row in results.rows for name in row.get("settings", {})})
-    head = ["data", "method", "run", "fold", "seed", "auc", "seconds", "passes", "objective",
-            "optimality", *settings, "error"]  # fmt: skip
-    write_rows(path, head, [{**row, **row.get("settings", {})} for row in results.rows])

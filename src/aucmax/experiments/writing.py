@@ -1,4 +1,4 @@
-"""Writing that tables and figures share: rows as CSV, sentences as sections, seconds as facts."""
+"""Writing that tables and figures share: rows, pages, sentences as sections, seconds as facts."""
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,17 +6,22 @@ from pathlib import Path
 
 from aucmax.basics.replacing import replacing
 from aucmax.experiments.jobs import Row
-from aucmax.report.page import ResultTable, Section
+from aucmax.report.page import Page, ResultTable, Section, write_page
 
-__all__ = ["sections_of", "spent", "write_rows"]
+__all__ = ["sections_of", "spent", "write_results"]
 
 
-def write_rows(path: Path, head: Sequence[str], rows: Iterable[Row]) -> None:
-    """Write rows as CSV; a cell without a value is empty."""
-    with replacing(path, text=True) as file:
+def write_results(
+    folder: Path, head: Sequence[str], rows: Iterable[Row], page: Page, markdown: str
+) -> list[str]:
+    """Write rows as CSV, and the page as Markdown and HTML; return the names of the files."""
+    with replacing(folder / "runs.csv", text=True) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(head)
         writer.writerows([[row.get(name, "") for name in head] for row in rows])
+    for name in (markdown, "report.html"):
+        write_page(page, folder / name)
+    return ["runs.csv", markdown, "report.html"]
 
 
 def sections_of(sentences: Mapping[str, Sequence[str]]) -> list[Section]:
