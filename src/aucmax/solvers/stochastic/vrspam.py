@@ -50,15 +50,15 @@ class VRSPAM(StochasticSolver):
     init : {"spam", "zero"}
         Start from one averaged epoch of `SPAM` with its automatic step, or from 0.
     center : "auto" or False
-        Subtract one common vector from dense rows when the step is automatic: J is unchanged and
-        M falls. False is the paper's. Costs a copy of the rows.
+        With an automatic step subtract the mean from dense rows, which leaves J as it is and lowers
+        M, at the cost of a copy of the rows. False is the paper's.
     safeguard : bool
         Undo a stage that raises J and halve the step.
 
     Notes
     -----
-    With an l2 penalty a step touches only the row's stored entries: w is kept as
-    c·v + e·μ̃ with two scalars. An l1 part costs O(d) a step.
+    With an l2 penalty a step touches only the stored entries of its row: w is kept as c·v + e·μ̃
+    with two scalars. An l1 part costs O(d) a step.
 
     References
     ----------
@@ -102,20 +102,20 @@ class VRSPAM(StochasticSolver):
             first = SPAM(n_epochs=1, order=self.order)
             state["w"], passes, *_ = next(first.epochs(objective, None, replace(run, max_iter=1)))
         at = _Snapshot.of(batch, state["w"])
-        value = _value(batch, at.z, penalty, at.w)
+        value = objective.at(at.z).value + penalty.value(at.w)  # also of centred rows
         for _ in range(most):
             new = _stage(batch.ordered(sampler.take(m)), at, penalty, eta)
             passes += 1.0 + m / problem.n_samples
             with np.errstate(over="ignore", invalid="ignore"):  # of a diverging stage
                 there = _Snapshot.of(batch, new)
-                reached = _value(batch, there.z, penalty, new)
+                reached = objective.at(there.z).value + penalty.value(new)
             if self.safeguard and not reached <= value * (1.0 + 1e-12):
                 eta *= 0.5
             else:
                 at, value = there, reached
                 if np.all(np.isfinite(new)):
                     state["w"] = new
-            yield Epoch(at.w, passes, state)
+            yield Epoch(at.w, passes, state, value)
 
     def _centred(self, batch: Batch) -> Batch:
         """Return the rows shifted by one vector where that helps."""
@@ -174,21 +174,6 @@ class _Snapshot(NamedTuple):
         return cls(w, z, means, products.adjoint(batch.X, batch.weight * slope / len(z)))
 
 
-def _value(batch: Batch, z: np.ndarray, penalty: ElasticNet, w: np.ndarray) -> float:
-    """Return J from the scores of a whole training set."""
-    pos = batch.sign > 0
-    value = penalty.value(w)
-    means = []
-    for members in (pos, ~pos):
-        s = batch.weight[members]
-        s = s / s.sum()
-        mean = float(s @ z[members])
-        value += 0.5 * float(s @ (z[members] - mean) ** 2)
-        means.append(mean)
-    gap = 1.0 - (means[0] - means[1])
-    return value + 0.5 * gap * gap
-
-
 def _stage(batch: Batch, at: _Snapshot, penalty: ElasticNet, eta: float) -> np.ndarray:
     """Return w after the steps of one stage from w̃."""
     (mass, total, _), p, w = batch.after, batch.p, at.w.copy()
@@ -227,9 +212,7 @@ def _shrinking_steps(X, order, sign, weight, p, eta, beta, dots, fixed, along, z
         if c < 1e-100:
             for j in range(len(v)):
                 v[j] *= c
-            a *= c
-            b *= c
-            c = 1.0
+            a, b, c = c * a, c * b, 1.0
     return c, e
 
 
