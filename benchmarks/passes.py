@@ -1,11 +1,12 @@
 """Seconds per pass: every stochastic learner beside SPAM, and OPAUC beside reading its matrix.
 
 One pass is the difference of two run lengths of one fit with the learner's default settings and
-the same seed, medians of three after one fit that is not counted, so that set-up and the final
-objective drop out; the longer run takes at least three times as long. Unit-norm rows, even against
-odd labels. Three Markdown tables: the learners of ``SOLVERS`` and ``ACCURACY_SOLVERS``, as ratios
-to SPAM with the l2 penalty; OPAUC on mnist's 60,000 rows, as a ratio to reading one d×d matrix of
-float64 as often; OPAUC with a Gaussian sketch of rank 50 on sector.
+the same seed, the least processor time of five after one fit that is not counted, so that set-up
+and the final objective drop out; the longer run takes at least three times as long. Unit-norm
+rows, even against odd labels. Three Markdown tables: the learners of ``SOLVERS`` and
+``ACCURACY_SOLVERS``, as ratios to SPAM with the l2 penalty; OPAUC on mnist's 60,000 rows, as a
+ratio to reading one d×d matrix of float64 as often; OPAUC with a Gaussian sketch of rank 50 on
+sector.
 
 Names of data sets as arguments, sector, news20 and a9a by default; ``--rows`` takes only so many
 rows, for a quick look.
@@ -17,7 +18,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from _bench import binary, seconds
+from _bench import binary, processor_seconds
 
 import aucmax
 from aucmax import AUCClassifier, datasets, solvers
@@ -33,10 +34,10 @@ SETTINGS = {"alpha": 1e-4, "standardize": 0.0, "random_state": 0}
 
 
 def fit_seconds(make: Any, kind: type, passes: int, X: Any, y: Any) -> float:
-    """Return the median seconds of a fit of so many passes."""
+    """Return the seconds of a fit of so many passes."""
     setting = "n_stages" if "n_stages" in kind._get_param_names() else "n_epochs"
     clf = make(kind(**{setting: passes})).set_params(max_iter=10**9)
-    return seconds(lambda: clf.fit(X, y), 3)
+    return processor_seconds(lambda: clf.fit(X, y))
 
 
 def per_pass(make: Any, kind: type, X: Any, y: Any) -> float:
@@ -106,10 +107,10 @@ def against_reading(rows: int | None) -> None:
     n, d = X.shape
     matrix = np.random.RandomState(0).rand(d, d).ravel()
     # a product of the matrix with itself reads each of its numbers once
-    read = seconds(lambda: [matrix @ matrix for _ in range(200)]) / 200
+    read = processor_seconds(lambda: [matrix @ matrix for _ in range(200)]) / 200
     opauc = solvers.OPAUC(step_size=0.01, order="cyclic")
     clf = AUCClassifier(1e-4, solver=opauc, random_state=0)
-    took = seconds(lambda: clf.fit(X, y), 3)
+    took = processor_seconds(lambda: clf.fit(X, y))
     print("| n | d | OPAUC, s a pass | reading d×d, ms | n readings, s | ratio |")
     print("|---" * 6 + "|")
     print(
@@ -122,7 +123,7 @@ def sketched(rows: int | None) -> None:
     X, y = X[:rows], y[:rows]
     sketch = solvers.OPAUC(covariance="gaussian", rank=50, step_size=0.01)
     clf = AUCClassifier(1e-4, solver=sketch, random_state=0)
-    took = seconds(lambda: clf.fit(X, y), 3)
+    took = processor_seconds(lambda: clf.fit(X, y))
     print("| n | d | rank | OPAUCr, s a pass |")
     print("|---" * 4 + "|")
     print(f"| {X.shape[0]} | {X.shape[1]} | 50 | {took:.2f} |")

@@ -7,7 +7,7 @@ few O(d) operations).
 
 import numpy as np
 import scipy.sparse as sp
-from _bench import seconds
+from _bench import processor_seconds
 
 from aucmax import AUCClassifier, solvers
 
@@ -24,12 +24,12 @@ def rows(d: int) -> tuple[sp.csr_array, np.ndarray]:
 
 
 def per_step(make, few: int, many: int, d: int) -> float:
-    """Return nanoseconds per step, from the difference of two run lengths."""
+    """Return nanoseconds of processor time per step, from the difference of two run lengths."""
     X, y = rows(d)
 
     def run(count: int) -> float:
         clf = AUCClassifier(1e-4, solver=make(count), random_state=0)
-        return seconds(lambda: clf.fit(X, y), 3)
+        return processor_seconds(lambda: clf.fit(X, y))
 
     return (run(many) - run(few)) / ((many - few) * N) * 1e9
 
