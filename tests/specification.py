@@ -8,11 +8,21 @@ from sklearn.exceptions import ConvergenceWarning
 from aucmax import AUCClassifier, HingeClassifier
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
-from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.penalties import MCP, Bounded, ElasticNet, Weighted
 from aucmax.objective.problem import ANY_ROWS
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 
-__all__ = ["BATCH", "CASES", "LEARNERS", "STOCHASTIC", "Case", "cases_of", "loss_of", "takes"]
+__all__ = [
+    "BATCH",
+    "CASES",
+    "LEARNERS",
+    "STOCHASTIC",
+    "Case",
+    "cases_of",
+    "loss_of",
+    "penalty_of",
+    "takes",
+]
 
 # what else there is to a solver than its defaults
 VARIANTS = {
@@ -42,6 +52,21 @@ def takes(kind, loss, ratio=0.0):
         goal = Objective(ANY_ROWS, LOSSES[loss], penalty)
     solver = kind() if isinstance(kind, type) else kind
     return solver.unfit(goal) is None
+
+
+def penalty_of(kind, d):
+    """Return a penalty of a kind, for d features."""
+    bounds, factors = [(None, 0.8), (0, None), (None, None), (-0.4, 0.5)], [1.0, 0.0, 2.5, 0.3]
+    known = {
+        MCP: lambda: MCP(0.3, 2.0),
+        Weighted: lambda: Weighted(ElasticNet(0.3, 0.5), (factors * d)[:d]),
+        Bounded: lambda: Bounded(ElasticNet(0.3, 0.5), (bounds * d)[:d]),
+    }
+    if kind in known:
+        penalty = known[kind]()
+    else:
+        penalty = kind(0.3) if issubclass(kind, ElasticNet) else kind()
+    return penalty.named(d, None)
 
 
 def loss_of(kind):

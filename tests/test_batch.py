@@ -243,7 +243,8 @@ def test_the_l1_penalty_that_just_leaves_nothing(named):
     edge = np.abs(Pairs(X, y).gradient(np.zeros(6))).max()
     for solver in L1_SOLVERS:
         assert not fit((X, y, None), edge * 1.001, 1.0, solver=named(solver)).coef_.any()
-        clf = fit((X, y, None), edge * 0.999, 1.0, solver=named(solver))
+        # J(0) − J* is so small that rounding hides more digits than elsewhere
+        clf = fit((X, y, None), edge * 0.999, 1.0, solver=named(solver), tol=1e-8)
         assert np.count_nonzero(clf.coef_) == 1
 
 

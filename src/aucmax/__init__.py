@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from aucmax import datasets, metrics, solvers, theory
 from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier
 from aucmax.files import load, save
+from aucmax.objective import penalties
 from aucmax.statistics.moments import ClassMoments
 
 try:
@@ -24,6 +25,7 @@ __all__ = [
     "datasets",
     "load",
     "metrics",
+    "penalties",
     "save",
     "solvers",
     "theory",

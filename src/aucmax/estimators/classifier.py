@@ -11,7 +11,7 @@ from aucmax.basics.checks import number
 from aucmax.estimators.solved import SolvedScorer
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
-from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.penalties import Bounded, ElasticNet, Penalty
 from aucmax.objective.problem import (
     ANY_MOMENTS,
     ANY_ROWS,
@@ -45,6 +45,13 @@ class AUCClassifier(SolvedScorer):
         α ≥ 0, the strength of the penalty.
     l1_ratio : float
         ρ in [0, 1], the share of the l1 part.
+    penalty : Penalty, optional
+        One of `aucmax.penalties` in place of the elastic net, such as ``MCP`` or ``Weighted``;
+        ``alpha`` and ``l1_ratio`` then stay at their defaults.
+    coef_bounds : pair, array-like of shape (d, 2), or mapping of feature name to pair, optional
+        (lower, upper) for the coefficients of all features, of each, or of those named:
+        ``(0, None)`` for a feature whose larger values must never lower the score. 0 lies between
+        them, None is no bound. For solvers that take every convex penalty.
     loss : {"square", "squared_hinge", "hinge"}
         ℓ(t) = (1 − t)², max(0, 1 − t)² or max(0, 1 − t). The square loss needs only class
         moments; the hinges do not punish a pair for being ranked too well. The hinge takes an l2
@@ -129,6 +136,8 @@ class AUCClassifier(SolvedScorer):
         alpha: float = 3e-4,
         l1_ratio: float = 0.0,
         *,
+        penalty: Penalty | None = None,
+        coef_bounds: Any = None,
         loss: str = "square",
         standardize: float | str = "auto",
         solver: str | Solver = "auto",
@@ -142,6 +151,8 @@ class AUCClassifier(SolvedScorer):
     ) -> None:
         self.alpha = alpha
         self.l1_ratio = l1_ratio
+        self.penalty = penalty
+        self.coef_bounds = coef_bounds
         self.loss = loss
         self.standardize = standardize
         self.solver = solver
@@ -194,6 +205,7 @@ class AUCClassifier(SolvedScorer):
                 f"these hold {counts}."
             )
         moments, classes = moments.copy(), self._ordered(moments.classes.copy())
+        penalty = penalty.named(moments.n_features, moments.feature_names)
         start = self._start(moments.n_features)
         fitted = self._solved(_problem(moments, classes), penalty, solver, start)
         for old in ("_stream", "feature_names_in_", "target_name_"):
@@ -270,7 +282,7 @@ class AUCClassifier(SolvedScorer):
 
     # ---- inside --------------------------------------------------------------------------
 
-    def _objective(self, problem: Problem, penalty: ElasticNet) -> Objective:
+    def _objective(self, problem: Problem, penalty: Penalty) -> Objective:
         return Objective(problem, LOSSES[self.loss], penalty)
 
     def _intercept(self, coef: np.ndarray, means: tuple[np.ndarray, np.ndarray]) -> float:
@@ -282,13 +294,12 @@ class AUCClassifier(SolvedScorer):
 
     def _settings(
         self, problem: Problem = ANY_ROWS, given: str = ""
-    ) -> tuple[ElasticNet, Solver | None]:
+    ) -> tuple[Penalty, Solver | None]:
         """Check the settings, and that loss, penalty, solver and data go together.
 
         Returns the penalty and the solver, None for "auto". ``given`` names data without rows.
         """
-        number(self.alpha, "alpha")
-        number(self.l1_ratio, "l1_ratio", high=1.0)
+        penalty = self._penalty()
         if not _is_auto(self.standardize):
             number(self.standardize, "standardize", high=1.0)
         number(self.tol, "tol", open_low=True)
@@ -296,15 +307,44 @@ class AUCClassifier(SolvedScorer):
         if self.loss not in LOSSES:
             names = ", ".join(map(repr, LOSSES))
             raise ValueError(f"loss must be one of {names}; got {self.loss!r}.")
-        penalty = ElasticNet(self.alpha, self.l1_ratio)
         solver = None if _is_auto(self.solver) else get_solver(self.solver)
         if solver is not None and "alpha" in solver.own:
             self._no_penalty(solver)
         self._check_fit(solver, penalty, problem, given)
         return penalty, solver
 
+    def _penalty(self) -> Penalty:
+        """Return the penalty that the settings ask for, checked."""
+        penalty = self.penalty
+        if penalty is None:
+            penalty = ElasticNet(self.alpha, self.l1_ratio)
+        elif not isinstance(penalty, Penalty):
+            raise ValueError(
+                "penalty must be an object of aucmax.penalties, such as penalties.MCP(alpha, "
+                f"gamma); got {penalty!r}. An elastic net is set by alpha and l1_ratio."
+            )
+        elif given := self._set("alpha", "l1_ratio"):
+            raise ValueError(
+                f"penalty={type(penalty).__name__}(…) takes the place of alpha and l1_ratio: set "
+                f"{' and '.join(given)} there."
+            )
+        if self.coef_bounds is not None:
+            penalty = Bounded(penalty, self.coef_bounds)
+        penalty.check()
+        return penalty
+
+    def _set(self, *names: str) -> list[str]:
+        """Return those of these settings that are not at their defaults, as ``name=value``."""
+        defaults = AUCClassifier().get_params(deep=False)
+        given = {name: getattr(self, name) for name in names}
+        return [
+            f"{name}={value!r}"
+            for name, value in given.items()
+            if (value is not None if defaults[name] is None else value != defaults[name])
+        ]
+
     def _check_fit(
-        self, solver: Solver | None, penalty: ElasticNet, problem: Problem, given: str
+        self, solver: Solver | None, penalty: Penalty, problem: Problem, given: str
     ) -> None:
         """Raise ValueError, naming solvers that fit, unless the solver takes what is asked."""
         goal = self._objective(problem, penalty)
@@ -317,7 +357,7 @@ class AUCClassifier(SolvedScorer):
             if reason is None:
                 return
             who, why = f"the solver {solver.name!r} does not take", f": it {reason}"
-        what = f"loss={self.loss!r} with l1_ratio={self.l1_ratio!r}"
+        what = f"loss={self.loss!r} with {penalty.setting}"
         if given and (solver is None or solver.unfit(self._objective(ANY_ROWS, penalty)) is None):
             what = f"{given} for {what}"
         fits = [
@@ -327,7 +367,7 @@ class AUCClassifier(SolvedScorer):
             f"these do: {', '.join(map(repr, fits))}"
             if fits
             else "use loss='square' (every penalty, from rows or ClassMoments; l1_ratio=0 from "
-            "sketches), 'squared_hinge' (every penalty, from rows) or 'hinge' (l1_ratio=0, rows)"
+            "sketches), 'squared_hinge' (convex ones, from rows) or 'hinge' (l1_ratio=0, rows)"
         )
         raise ValueError(f"{who} {what}{why}; {instead}.")
 
@@ -337,7 +377,7 @@ class AUCClassifier(SolvedScorer):
         labels: np.ndarray,
         weight: np.ndarray | None,
         classes: np.ndarray,
-        penalty: ElasticNet,
+        penalty: Penalty,
         solver: Solver | None,
     ) -> dict[str, Any]:
         """Return what a batch `partial_fit` changes: the moments, and the fit to them."""
@@ -368,11 +408,8 @@ class AUCClassifier(SolvedScorer):
 
     def _no_penalty(self, solver: Solver) -> None:
         """Raise if a penalty is set beside a solver that brings its own."""
-        defaults, given = AUCClassifier(), []
-        for name in ("alpha", "l1_ratio"):
-            if getattr(self, name) != getattr(defaults, name):
-                given.append(f"{name}={getattr(self, name)!r}")
-        if given:
+        defaults = AUCClassifier()
+        if given := self._set("alpha", "l1_ratio", "penalty", "coef_bounds"):
             setting = solver.own["alpha"]
             raise ValueError(
                 f"the solver {solver.name!r} has {setting} in place of a penalty "

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from aucmax.basics.checks import refuse_nul
 from aucmax.estimators.linear import LinearScorer
 from aucmax.objective import Objective
-from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import MemoryProblem, Problem
 from aucmax.rows import as_rows, take_rows
 from aucmax.solvers import Monitor, Run, Solver
@@ -43,11 +43,11 @@ class SolvedScorer(LinearScorer):
     verbose: int
     callback: Callable[..., Any] | None
 
-    def _settings(self) -> tuple[ElasticNet, Solver | None]:
+    def _settings(self) -> tuple[Penalty, Solver | None]:
         """Check the settings; return the penalty and the solver, None for "auto"."""
         raise NotImplementedError
 
-    def _objective(self, problem: Problem, penalty: ElasticNet) -> Objective:
+    def _objective(self, problem: Problem, penalty: Penalty) -> Objective:
         """Return what the settings ask to minimise."""
         raise NotImplementedError
 
@@ -65,7 +65,7 @@ class SolvedScorer(LinearScorer):
         labels: np.ndarray,
         weight: np.ndarray | None,
         classes: np.ndarray,
-        penalty: ElasticNet,
+        penalty: Penalty,
         solver: Solver | None,
     ) -> dict[str, Any]:
         """Return what `partial_fit` changes with a batch solver."""
@@ -126,7 +126,7 @@ class SolvedScorer(LinearScorer):
         fitted: dict[str, Any],
         problem: MemoryProblem,
         classes: np.ndarray,
-        penalty: ElasticNet,
+        penalty: Penalty,
         solver: Solver | None = None,
         rng: np.random.RandomState | None = None,
     ) -> None:
@@ -203,7 +203,8 @@ class SolvedScorer(LinearScorer):
         ):
             raise ValueError("what it goes on from is not whole")
         if isinstance(solver, StochasticSolver) and solver.name == stream["solver"]:
-            solver.check_steps(stream["steps"], self.n_features_in_, penalty)
+            d = self.n_features_in_
+            solver.check_steps(stream["steps"], d, self._by_name(penalty, d))
 
     def _classes_of_stream(self, classes: Any, y: np.ndarray) -> np.ndarray:
         """Return the two labels of a stream, and check that y holds no other."""
@@ -241,6 +242,10 @@ class SolvedScorer(LinearScorer):
             )
         return known
 
+    def _by_name(self, penalty: Penalty, d: int) -> Penalty:
+        """Return the penalty with its settings by feature as arrays (d, …)."""
+        return penalty.named(d, getattr(self, "feature_names_in_", None))
+
     def _start(self, d: int) -> np.ndarray | None:
         """Return the coefficients to start from, or None."""
         if not self.warm_start or not hasattr(self, "coef_"):
@@ -250,13 +255,15 @@ class SolvedScorer(LinearScorer):
     def _solved(
         self,
         problem: Problem,
-        penalty: ElasticNet,
+        penalty: Penalty,
         solver: Solver | None = None,
         start: np.ndarray | None = None,
         rng: np.random.RandomState | None = None,
     ) -> dict[str, Any]:
         """Run the solver and return the fitted attributes."""
         problem = problem.scaled(self._scaling)
+        in_units = self._by_name(penalty, problem.n_features)
+        penalty = in_units.scaled(problem.factor)
         objective = self._objective(problem, penalty)
         chosen = choose(objective) if solver is None else solver
         objective = chosen.own_objective(objective)
@@ -267,7 +274,7 @@ class SolvedScorer(LinearScorer):
         tol = _TOL if self.tol is None else self.tol
         run = Run(monitor, tol, self.max_iter, rng)
         if start is not None:
-            start = problem.from_features(start)
+            start = penalty.prox(problem.from_features(start), 0.0)  # within bounds
         result = chosen.solve(objective, start, run)
         message = result.message
         if np.isfinite(result.gap):
@@ -283,7 +290,7 @@ class SolvedScorer(LinearScorer):
             value, optimality = certificate.evaluate(result.coef)
         if message is not None:
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
-        coef = problem.to_features(result.coef)
+        coef = in_units.prox(problem.to_features(result.coef), 0.0)  # rounding leaves no bounds
         kept = {} if result.state is None else {"_state": result.state}
         return kept | {
             "coef_": coef[None, :],
@@ -301,7 +308,7 @@ class SolvedScorer(LinearScorer):
         rows: Any,
         sign: np.ndarray,
         weight: np.ndarray | None,
-        penalty: ElasticNet,
+        penalty: Penalty,
         solver: StochasticSolver,
     ) -> dict[str, Any]:
         """Return what a stochastic `partial_fit` changes: the state, and the solution read off."""
@@ -311,6 +318,7 @@ class SolvedScorer(LinearScorer):
                 "one by one; use standardize=0, or a batch solver."
             )
         d = self.n_features_in_
+        penalty = self._by_name(penalty, d)
         old = getattr(self, "_stream", None)
         if old is None or old["solver"] != solver.name:
             state = {

@@ -2,8 +2,8 @@
 
     J(w) = ½ · mean over pairs of ℓ(w·(x − x′)) + α [ (1−ρ)/2 ‖w‖₂² + ρ ‖w‖₁ ]
 
-For the square loss J(w) = ½(1 − w·δ)² + ½ w·(Σ₊+Σ₋)w + penalty. `UnivariateObjective` has the
-mean of a loss over single rows in place of that over pairs.
+or with another penalty. For the square loss J(w) = ½(1 − w·δ)² + ½ w·(Σ₊+Σ₋)w + penalty.
+`UnivariateObjective` has the mean of a loss over single rows in place of that over pairs.
 
 **Optimality** is (J(w) − J*)/(J(0) − J*), from above: 0 at the optimum, 1 at w = 0, and the same in
 whatever units the features come. `Objective.gap` bounds J(w) − J* by Fenchel duality: the slopes of
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from aucmax.objective.losses import Hinge, PairSum, PairwiseLoss, UnivariateHinge, UnivariateLoss
-from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import Problem
 from aucmax.rows.products import dot
 
@@ -38,7 +38,7 @@ class Objective:
     ----------
     problem : Problem
     loss : PairwiseLoss
-    penalty : ElasticNet
+    penalty : Penalty
     """
 
     at_zero = 0.5  # J(0): every pair has t = 0
@@ -49,7 +49,7 @@ class Objective:
         """Whether the class moments say all about the data term."""
         return self.loss.kind == "quadratic"
 
-    def __init__(self, problem: Problem, loss: PairwiseLoss, penalty: ElasticNet) -> None:
+    def __init__(self, problem: Problem, loss: PairwiseLoss, penalty: Penalty) -> None:
         self.problem, self.loss, self.penalty = problem, loss, penalty
 
     def apart(self) -> "Objective":
@@ -58,7 +58,7 @@ class Objective:
         out.problem = self.problem.apart()
         return out
 
-    def with_penalty(self, penalty: ElasticNet) -> "Objective":
+    def with_penalty(self, penalty: Penalty) -> "Objective":
         """Return J with this penalty in place of its own."""
         out = copy.copy(self)
         out.penalty = penalty
@@ -191,7 +191,7 @@ class UnivariateObjective(Objective):
     ----------
     problem : Problem
     loss : UnivariateLoss
-    penalty : ElasticNet
+    penalty : Penalty
     balanced : bool
         Give both classes half of the weight.
     """
@@ -203,7 +203,7 @@ class UnivariateObjective(Objective):
         self,
         problem: Problem,
         loss: UnivariateLoss,
-        penalty: ElasticNet,
+        penalty: Penalty,
         balanced: bool = False,
     ) -> None:
         self.problem, self.loss, self.penalty = problem, loss, penalty

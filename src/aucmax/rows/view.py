@@ -48,16 +48,20 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a kernel, kept on disk between processes.
 
     Numba's cache looks at the kernel's own file only, and a kernel contains the bodies of what it
-    calls: the whole package's digest is made part of what the cache compares. And it numbers the
-    files of a kernel's signatures, so that processes that compile at once may take each other's
-    for their own: here the file's name tells which signature it is.
+    calls: the whole package's digest is made part of what the cache compares, and what is called
+    for a type from elsewhere is not kept. And it numbers the files of a kernel's signatures, so
+    that processes that compile at once may take each other's for their own: here the file's name
+    tells which signature it is.
     """
     dispatcher = njit(cache=True, nogil=True, error_model="numpy")(kernel)
     index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):
         index._source_stamp = (index._source_stamp, _sources_digest())
+        index._version = (index._version, _sources_digest())  # is read before any type of ours
 
         def save(key: Any, data: Any) -> None:
+            if any(map(_from_elsewhere, key[0])):
+                return
             of = hashlib.sha256(repr((key, index._source_stamp)).encode()).hexdigest()
             name = f"{index._index_name}.{of[:16]}.nbc"
             index._save_data(name, data)  # before the index that names it
@@ -70,6 +74,12 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
 def inlined(helper: Callable[..., Any]) -> Callable[..., Any]:
     """Make a helper part of the kernels that call it: a call costs as much as a short row."""
     return register_jitable(error_model="numpy", **_INLINE)(helper)
+
+
+def _from_elsewhere(kind: types.Type) -> bool:
+    """Tell whether a type is, or holds, a NamedTuple of another package's."""
+    own = getattr(kind, "instance_class", CSR).__module__.startswith("aucmax.")
+    return not own or any(map(_from_elsewhere, getattr(kind, "types", ())))
 
 
 @lru_cache(maxsize=1)

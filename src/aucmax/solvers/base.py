@@ -161,6 +161,12 @@ class Run:
     rng: np.random.RandomState = field(default_factory=lambda: np.random.RandomState(0))
 
 
+_PENALTIES = {
+    "prox": "penalties that are sums over features",
+    "convex": "convex penalties",
+    "elastic net": "elastic nets without bounds",
+    "l2": "l2 penalties without bounds",
+}
 _TWO_VALUED = ("average", "centered", "project", "safeguard")  # of any solver's settings
 
 
@@ -241,7 +247,7 @@ def lacking(
     *,
     loss: Collection[str],
     single: bool = False,
-    differentiable: bool = False,
+    penalty: str = "convex",
     data: Collection[str] | None = ("moments", "products"),
 ) -> str | None:
     """Return which of a solver's needs an objective does not meet, else None.
@@ -253,8 +259,8 @@ def lacking(
         The loss must be of one of them.
     single : bool
         It must be a loss of single rows, not of pairs.
-    differentiable : bool
-        The penalty must have a gradient everywhere.
+    penalty : {"prox", "convex", "elastic net", "l2"}
+        What the penalty must offer.
     data : of {"moments", "products", "rows"}, optional
         The problem must offer one of them.
     """
@@ -264,8 +270,10 @@ def lacking(
     if objective.loss.kind not in loss:
         names = [repr(name) for name, other in losses.items() if other.kind in loss]
         return f"takes loss={' or '.join(names)} only"
-    if differentiable and not objective.penalty.differentiable:
-        return "takes l1_ratio=0 only"
+    if penalty not in objective.penalty.offers:
+        if penalty == "l2" and "elastic net" in objective.penalty.offers:
+            return "takes l1_ratio=0 only"
+        return f"takes {_PENALTIES[penalty]} only"
     if data is not None and objective.problem.offers.isdisjoint(data):
         return "needs rows" + (" or ClassMoments" if "moments" in data else "")
     return None

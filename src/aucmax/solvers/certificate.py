@@ -7,7 +7,7 @@ of a stochastic solver may be. J at the optimum, once known, serves every w.
 import numpy as np
 
 from aucmax.objective import Objective
-from aucmax.objective.penalties import L2, ElasticNet, L2Ball
+from aucmax.objective.penalties import L2, L2Ball, Penalty
 from aucmax.solvers.auto import choose
 from aucmax.solvers.base import Monitor, Run, Solver
 from aucmax.solvers.batch.conjugate_gradient import ConjugateGradient
@@ -68,7 +68,7 @@ class Certificate:
             self._lowest, self._slack = lowest, slack
 
     def _minimum(
-        self, penalty: ElasticNet, tol: float, products: int
+        self, penalty: Penalty, tol: float, products: int
     ) -> tuple[float, float, np.ndarray]:
         """Return a number below the minimum of J with a penalty, how far at most, and where."""
         goal = self.objective.with_penalty(penalty)
@@ -134,7 +134,7 @@ def _batch_solver(objective: Objective) -> Solver:
     if not objective.translates:
         return Newton()
     problem = objective.problem
-    square = objective.by_moments and objective.penalty.differentiable
+    square = objective.by_moments and "l2" in objective.penalty.offers
     if square and not problem.knows_moments:
         return ConjugateGradient()  # a rough answer costs it a few passes
     return choose(objective)

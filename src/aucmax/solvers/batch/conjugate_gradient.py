@@ -67,7 +67,7 @@ class ConjugateGradient(Solver):
         self.max_iter = max_iter
 
     def unfit(self, objective: Objective) -> str | None:
-        return lacking(objective, loss=("quadratic",), differentiable=True)
+        return lacking(objective, loss=("quadratic",), penalty="l2")
 
     def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
         run = self.settled(run)

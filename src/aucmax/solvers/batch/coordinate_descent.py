@@ -1,9 +1,9 @@
-"""Coordinate descent for the square loss with an l1, elastic-net or l2 penalty.
+"""Coordinate descent for the square loss and any penalty that is a sum over features.
 
 Few features: on the d×d matrix H = Σ₊ + Σ₋ + δδᵀ. Many: on the columns of the rows, over working
 sets of the features that promise most. Either way one step is
 
-    w_j ← soft(h_j w_j − ∇_j, αρ) / (h_j + α(1−ρ)),    h_j = H_jj,    ∇ = H w − δ.
+    w_j ← prox_{Ω_j/h_j}(w_j − ∇_j/h_j),    h_j = H_jj,    ∇ = H w − δ.
 """
 
 from collections.abc import Callable
@@ -14,9 +14,10 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from aucmax.objective import Objective
-from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.penalties import Penalty, Pieces, prox1
 from aucmax.objective.problem import Columns, Problem
 from aucmax.rows import compiled
+from aucmax.rows.products import dot
 from aucmax.solvers.base import Result, Run, Solver, lacking
 from aucmax.solvers.batch.krylov import minimise
 
@@ -34,7 +35,7 @@ _PRODUCTS = 100  # by so many products at most
 
 
 class CoordinateDescent(Solver):
-    """Minimise J for the square loss with elastic-net penalty, features one at a time.
+    """Minimise J for the square loss, features one at a time.
 
     Parameters
     ----------
@@ -46,8 +47,9 @@ class CoordinateDescent(Solver):
     Notes
     -----
     Sweeps alternate with solving the linear system on the current support (coefficients that
-    would change sign become 0), so that correlated features do not need many sweeps. The working
-    sets grow by doubling; optimality is always that over all features.
+    would change sign become 0, and those that would cross a bound end there), so that correlated
+    features do not need many sweeps. The working sets grow by doubling; optimality is always that
+    over all features. With a penalty that is not convex it is that of the local minimum.
 
     References
     ----------
@@ -63,7 +65,7 @@ class CoordinateDescent(Solver):
         self.max_iter = max_iter
 
     def unfit(self, objective: Objective) -> str | None:
-        return lacking(objective, loss=("quadratic",))
+        return lacking(objective, loss=("quadratic",), penalty="prox")
 
     def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
         run = self.settled(run)
@@ -116,26 +118,31 @@ def _on_features(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndar
         sweeps += taken
 
 
-def decrement(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: ElasticNet) -> float:
-    """Return twice what a Newton step on the support gains: J(w) − J* if signs stay as they are.
+def decrement(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penalty) -> float:
+    """Return twice what a Newton step on the support gains: J(w) − J* if the pieces stay the same.
 
     Infinite where a feature off the support promises a gain of its own.
     """
-    distance = penalty.distance(gradient, w)
-    S = np.flatnonzero(w) if penalty.l1 > 0.0 else np.flatnonzero(np.einsum("jj->j", H) > 0.0)
-    if np.any(np.delete(distance, S) > 0.0):
+    h, pieces = np.einsum("jj->j", H), penalty.pieces(w)
+    S = _support(h, pieces)
+    if np.delete(penalty.promise(gradient, w, h), S).any():
         return np.inf
-    right = gradient[S] + penalty.l2 * w[S] + penalty.l1 * np.sign(w[S])
-    move = _solved(H[np.ix_(S, S)], penalty.l2, right)
+    right = gradient[S] + pieces.left[S]
+    move = _solved(H[np.ix_(S, S)], pieces.bend[S], right)
     return float("inf") if move is None else abs(float(right @ move))
 
 
-def _solved(system: np.ndarray, l2: float, right: np.ndarray) -> np.ndarray | None:
-    """Return (system + l2 I)⁻¹ right; None where that is singular. The system is overwritten."""
+def _support(h: np.ndarray, pieces: Pieces) -> np.ndarray:
+    """Return the features that are at no kink of the penalty, and on which J depends."""
+    return np.flatnonzero(pieces.smooth & (h + pieces.bend != 0.0))
+
+
+def _solved(system: np.ndarray, bend: np.ndarray, right: np.ndarray) -> np.ndarray | None:
+    """Return (system + diag(bend))⁻¹ right; None unless that is definite. System is overwritten."""
     if len(right) == 0:
         return right
     diagonal = np.einsum("jj->j", system)
-    diagonal += l2
+    diagonal += bend
     if not np.all(diagonal > 0.0):
         return None
     unit = 1.0 / np.sqrt(diagonal)  # Cholesky's verdict must not depend on units
@@ -149,77 +156,98 @@ def _solved(system: np.ndarray, l2: float, right: np.ndarray) -> np.ndarray | No
 
 
 def on_matrix(
-    H: np.ndarray, b: np.ndarray, penalty: ElasticNet, w: np.ndarray, aim: float, max_iter: int
+    H: np.ndarray, b: np.ndarray, penalty: Penalty, w: np.ndarray, aim: float, max_iter: int
 ) -> tuple[np.ndarray, int, bool]:
     """Minimise ½ w·Hw − b·w + penalty until features promise at most ``aim``.
 
     Returns w, the sweeps and whether it was reached.
     """
     h = np.einsum("jj->j", H).copy()
-    everything = np.arange(len(w))
+    everything, seen = np.arange(len(w)), penalty.compiled()
     sweeps = 0
     while True:
         gradient = H @ w - b
         done = float(penalty.promise(gradient, w, h).sum()) <= aim
         if done or sweeps >= max_iter:
             return w, sweeps, done
-        _matrix_sweep(H, h, gradient, w, penalty.l1, penalty.l2, everything)
+        _matrix_sweep(H, h, gradient, w, seen, everything)
         active = np.flatnonzero(w)
         again = min(_SWEEPS, max_iter - sweeps) - 1
         for _ in range(again):
-            _matrix_sweep(H, h, gradient, w, penalty.l1, penalty.l2, active)
+            _matrix_sweep(H, h, gradient, w, seen, active)
         sweeps += 1 + again
-        w = _on_support(H, b, w, penalty.l1, penalty.l2)
+        w = _on_support(H, h, b, w, penalty)
 
 
-def _on_support(H: np.ndarray, b: np.ndarray, w: np.ndarray, l1: float, l2: float) -> np.ndarray:
+def _on_support(
+    H: np.ndarray, h: np.ndarray, b: np.ndarray, w: np.ndarray, penalty: Penalty
+) -> np.ndarray:
     """Move towards the optimum over the support; never raises the objective."""
-
-    def value(v: np.ndarray) -> float:
-        return float(0.5 * v @ (system @ v + l2 * v) - b[S] @ v + l1 * np.abs(v).sum())
-
     w = w.copy()
     for _ in range(_NEWTON):
-        S = np.flatnonzero(w)
+        pieces = penalty.pieces(w)
+        S = _support(h, pieces)
         if len(S) == 0:
             break
-        now, sign = w[S], np.sign(w[S])
-        system = H[np.ix_(S, S)]
-        aim = _solved(system.copy(), l2, b[S] - l1 * sign)
-        if aim is None:
+        slope, bend, system = H[S] @ w - b[S] + pieces.left[S], pieces.bend[S], H[np.ix_(S, S)]
+        direction = _solved(system.copy(), bend, -slope)
+        if direction is None:
             break
-        new, whole = _orthant_move(now, aim - now, l1, value)
-        w[S] = new
+
+        def rise(
+            move: np.ndarray,
+            slope: np.ndarray = slope,
+            bend: np.ndarray = bend,
+            system: np.ndarray = system,
+        ) -> float:
+            return float((slope + 0.5 * (system @ move + bend * move)) @ move)
+
+        w[S], whole = _piece_move(w[S], direction, pieces.start[S], pieces.end[S], rise)
         if whole:
             break
     return w
 
 
-def _orthant_move(
-    w: np.ndarray, direction: np.ndarray, l1: float, value: Callable[[np.ndarray], float]
-) -> tuple[np.ndarray, bool]:
-    """Step along a direction without a change of sign, to a lower value.
+def candidates(
+    w: np.ndarray, direction: np.ndarray, start: np.ndarray, end: np.ndarray
+) -> list[np.ndarray]:
+    """Return points ahead that lie on the same pieces of the penalty.
 
-    All of the step with what changes sign set to 0, or its part up to the first such coefficient:
-    whichever is lower; then halves. Returns the new point, and whether there is nothing left to do
-    along this direction: the whole step was taken, or no step lowers the value.
+    All of the step, what leaves its piece put at the piece's end; and, where anything does, the
+    part of the step up to the first such coefficient.
     """
     full = w + direction
-    crosses = w * full <= 0.0 if l1 > 0.0 else np.zeros(len(w), dtype=bool)
-    tried = [np.where(crosses, 0.0, full)]
-    if crosses.any():
+    leaves = (full <= start) | (full >= end)
+    points = [np.clip(full, start, end)]
+    if leaves.any():
+        edge = np.where(direction > 0.0, end, start)
         reach = np.full(len(w), np.inf)
-        reach[crosses] = -w[crosses] / direction[crosses]
-        edge = float(reach.min())
-        tried.append(np.where(reach <= edge, 0.0, w + edge * direction))
-    best = value(w)
+        reach[leaves] = (edge[leaves] - w[leaves]) / direction[leaves]
+        first = float(reach.min())
+        points.append(np.where(reach <= first, edge, w + first * direction))
+    return points
+
+
+def _piece_move(
+    w: np.ndarray,
+    direction: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    rise: Callable[[np.ndarray], float],
+) -> tuple[np.ndarray, bool]:
+    """Step along a direction on the same pieces of the penalty, downhill.
+
+    To the lower of `candidates`; then to halves of the step. ``rise`` tells by how much a move
+    raises what is minimised. Returns the new point, and whether there is nothing left to do along
+    this direction: the whole step was taken, or no step goes downhill.
+    """
+    tried = candidates(w, direction, start, end)
     for halvings in range(12):
-        values = [value(new) for new in tried]
-        least = int(np.argmin(values))
-        if values[least] < best:
-            return tried[least], halvings == 0 and not crosses.any()
-        new = w + 0.5 ** (halvings + 1) * direction
-        tried = [np.where(w * new <= 0.0, 0.0, new) if l1 > 0.0 else new]
+        rises = [rise(new - w) for new in tried]
+        least = int(np.argmin(rises))
+        if rises[least] < 0.0:
+            return tried[least], halvings == 0 and len(tried) == 1
+        tried = [np.clip(w + 0.5 ** (halvings + 1) * direction, start, end)]
     return w, True
 
 
@@ -291,7 +319,7 @@ def _on_rows(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray,
         promise = penalty.promise(gradient, w, problem.curvature)
         gap = objective.gap(value, gradient, w)
         if not np.delete(promise, S).any():
-            gap = min(gap, decrement(H, gradient[S], w[S], penalty))
+            gap = min(gap, decrement(H, gradient[S], w[S], penalty.of(S)))
         done = objective.relative(gap, value + penalty.value(w)) <= run.tol
         if run.monitor(w, sweeps) or done or sweeps >= run.max_iter:
             return w, gap, sweeps
@@ -302,9 +330,9 @@ def _on_rows(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray,
         aim, left = _INNER * float(promise[S].sum()), run.max_iter - sweeps
         if len(S) <= _SET_MATRIX_UP_TO:
             H = _set_matrix(columns)
-            w[S], taken, _ = on_matrix(H, problem.delta[S], penalty, w[S], aim, left)
+            w[S], taken, _ = on_matrix(H, problem.delta[S], penalty.of(S), w[S], aim, left)
         else:
-            w[S], taken = _on_columns(objective, columns, w[S], aim, left)
+            w[S], taken = _on_columns(objective, columns, penalty.of(S), w[S], aim, left)
             S, H = S[:0], H[:0, :0]
         sweeps += max(taken, 1)
         size = min(2 * max(size, len(S)), len(w))
@@ -320,70 +348,65 @@ def working_set(promise: np.ndarray, w: np.ndarray, size: int) -> np.ndarray:
 
 
 def _on_columns(
-    objective: Objective, columns: SparseColumns, w: np.ndarray, aim: float, max_iter: int
+    objective: Objective,
+    columns: SparseColumns,
+    penalty: Penalty,
+    w: np.ndarray,
+    aim: float,
+    max_iter: int,
 ) -> tuple[np.ndarray, int]:
     """Minimise over a large working set: sweeps of its columns, and moves on its support."""
-    penalty, X = objective.penalty, columns.matrix
-    sweeps = 0
+    X, sweeps = columns.matrix, 0
     while True:
         z = X @ w
         limit = min(_SWEEPS, max_iter - sweeps)
-        taken, promise = _column_sweeps(columns, w, z, penalty.l1, penalty.l2, aim, limit)
+        taken, gained = _column_sweeps(columns, w, z, penalty.compiled(), aim, limit)
         sweeps += taken
-        if promise <= aim or sweeps >= max_iter:
+        if gained <= aim or sweeps >= max_iter:
             return w, sweeps
-        w = _on_column_support(objective, columns, w, aim)
+        w = _on_column_support(objective, columns, penalty, w, aim)
 
 
 def _on_column_support(
-    objective: Objective, columns: SparseColumns, w: np.ndarray, aim: float
+    objective: Objective, columns: SparseColumns, penalty: Penalty, w: np.ndarray, aim: float
 ) -> np.ndarray:
     """Move towards the optimum over the support, by conjugate gradient on its columns."""
-    penalty = objective.penalty
-    S = np.flatnonzero(w)
+    pieces = penalty.pieces(w)
+    S = _support(columns.curvature, pieces)
     if len(S) == 0:
         return w
-    X = columns.matrix[:, S]
-    now = w[S]
-    there = objective.at(X @ now)
+    X, there = columns.matrix[:, S], objective.at(columns.matrix @ w)
+    slope, bend = X.T @ there.gradient + pieces.left[S], pieces.bend[S]
+    convex = np.maximum(bend, 0.0)
+    diagonal = columns.curvature[S] + convex
 
-    def curvature(v: np.ndarray) -> np.ndarray:
-        return X.T @ there.product(X @ v) + penalty.l2 * v
+    def product(v: np.ndarray) -> np.ndarray:
+        return X.T @ there.product(X @ v)
 
-    def value(v: np.ndarray) -> float:
-        return objective.at(X @ v).value + penalty.value(v)
-
-    gradient = X.T @ there.gradient + penalty.l2 * now + penalty.l1 * np.sign(now)
-    diagonal = columns.curvature[S] + penalty.l2
     model = minimise(
-        curvature,
-        -gradient,
+        lambda v: product(v) + convex * v,
+        -slope,
         lambda v: v / diagonal,
         lambda gained, left: left <= max(_SYSTEM * gained, 0.1 * aim),
         _PRODUCTS,
     )
     w = w.copy()
-    w[S], _ = _orthant_move(now, model.x, penalty.l1, value)
+    w[S], _ = _piece_move(
+        w[S],
+        model.x,
+        pieces.start[S],
+        pieces.end[S],
+        lambda move: dot(slope + 0.5 * (product(move) + bend * move), move),
+    )
     return w
 
 
 @compiled
-def _step(w, g, h, l1, l2):
-    # argmin over one coordinate, from the gradient g of the data term and its curvature h
-    u = h * w - g
-    if u > l1:
-        return (u - l1) / (h + l2)
-    if u < -l1:
-        return (u + l1) / (h + l2)
-    return 0.0
-
-
-@compiled
-def _matrix_sweep(H, h, gradient, w, l1, l2, features):
+def _matrix_sweep(H, h, gradient, w, penalty, features):
     # gradient = H w − δ is kept up to date
     for j in features:
         if h[j] > 0.0:
-            move = _step(w[j], gradient[j], h[j], l1, l2) - w[j]
+            move = prox1(penalty, j, w[j] - gradient[j] / h[j], 1.0 / h[j]) - w[j]
             if move != 0.0:
                 w[j] += move
                 for k in range(len(w)):
@@ -391,9 +414,9 @@ def _matrix_sweep(H, h, gradient, w, l1, l2, features):
 
 
 @compiled
-def _column_sweeps(columns, w, z, l1, l2, aim, max_iter):
-    # z = X w and the class means of z are kept up to date; returns the sweeps taken and
-    # what the features promised when the last one came to them
+def _column_sweeps(columns, w, z, penalty, aim, max_iter):
+    # z = X w and the class means of z are kept up to date; returns the sweeps taken and what the
+    # steps of the last one gained at least
     sign, share = columns.sign, columns.share
     m_pos, m_neg = 0.0, 0.0
     for i in range(len(z)):
@@ -401,10 +424,10 @@ def _column_sweeps(columns, w, z, l1, l2, aim, max_iter):
             m_pos += share[i] * z[i]
         else:
             m_neg += share[i] * z[i]
-    sweep, promise = -1, 0.0
+    sweep, gained = -1, 0.0
     for taken in range(max_iter):
         sweep = taken
-        promise = 0.0
+        gained = 0.0
         for j in range(len(w)):
             h = columns.curvature[j]
             if h <= 0.0:
@@ -416,17 +439,15 @@ def _column_sweeps(columns, w, z, l1, l2, aim, max_iter):
                 i = columns.indices[e]
                 g += share[i] * z[i] * columns.data[e]
             old = w[j]
-            new = _step(old, g, h, l1, l2)
-            # how far −g was from the subdifferential before the step
-            off = abs(g + l2 * old + l1 * np.sign(old)) if old != 0.0 else max(abs(g) - l1, 0.0)
-            promise += 0.5 * off * off / (h + l2)
+            new = prox1(penalty, j, old - g / h, 1.0 / h)
             move = new - old
+            gained += 0.5 * h * move * move
             if move != 0.0:
                 w[j] = new
                 for e in range(columns.indptr[j], columns.indptr[j + 1]):
                     z[columns.indices[e]] += move * columns.data[e]
                 m_pos += move * a
                 m_neg += move * b
-        if promise <= aim:
+        if gained <= aim:
             break
-    return sweep + 1, promise
+    return sweep + 1, gained

@@ -64,7 +64,7 @@ class CuttingPlane(Solver):
         self.max_iter = max_iter
 
     def unfit(self, objective: Objective) -> str | None:
-        return lacking(objective, loss=("kinked",), differentiable=True, data=("products",))
+        return lacking(objective, loss=("kinked",), penalty="l2", data=("products",))
 
     def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
         run = self.settled(run)

@@ -65,7 +65,7 @@ class Exact(Solver):
         self.rank = rank
 
     def unfit(self, objective: Objective) -> str | None:
-        return lacking(objective, loss=("quadratic",), differentiable=True, data=None)
+        return lacking(objective, loss=("quadratic",), penalty="l2", data=None)
 
     def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
         problem, empty = objective.problem, self.empty([-1.0, 1.0])

@@ -4,7 +4,7 @@
 
 The data term is piecewise quadratic: its second derivative counts the pairs with margin below 1,
 and its product with a vector is two passes over the rows and one sweep over the sorted scores.
-With an l1 part the steps are those of `proximal_newton`.
+With another penalty the steps are those of `proximal_newton`.
 """
 
 from functools import partial
@@ -26,21 +26,21 @@ _LOST = 100.0  # times the rounding of J: a gain so small cannot be seen in it
 
 
 class Newton(Solver):
-    """Minimise J for the squared hinge and an elastic net by truncated Newton steps.
+    """Minimise J for the squared hinge and a convex penalty by truncated Newton steps.
 
     Parameters
     ----------
     tol : float, optional
         Optimality to stop at, checked with a fresh gradient; None is the estimator's.
     max_iter : int, optional
-        Most products with the data in all; None is the estimator's. With an l1 part a step on
-        the matrix of a working set counts as one.
+        Most products with the data in all; None is the estimator's. Where the penalty is not
+        l2, a step on the matrix of a working set counts as one.
 
     Notes
     -----
     From w = 0, where every pair is active, the first step heads for the optimum of the square
     loss. Steps are halved until J falls enough; close to the optimum the full step is exact as
-    soon as the set of active pairs stays the same. With an l1 part each step minimises the
+    soon as the set of active pairs stays the same. With another penalty each step minimises the
     quadratic model plus the penalty over a working set: by coordinate descent on its matrix up to
     1000 features (a third of that where the rows are sparse), by proximal and conjugate-gradient
     steps beyond. Optimality is always that over all features.
@@ -67,7 +67,7 @@ class Newton(Solver):
     def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
         run = self.settled(run)
         w = np.zeros(objective.problem.n_features) if start is None else start.copy()
-        method = proximal_newton if objective.penalty.l1 > 0.0 else _newton
+        method = _newton if "l2" in objective.penalty.offers else proximal_newton
         w, gap, steps, products = method(objective, w, run)
         quality = objective.relative(gap, objective.value(w))
         message = None

@@ -1,4 +1,4 @@
-"""Proximal Newton steps for a pairwise loss that is quadratic in pieces, with an elastic net.
+"""Proximal Newton steps for a pairwise loss that is quadratic in pieces, and a convex penalty.
 
 At w, with gradient ∇ and second derivative H of the data term, a step goes towards
 
@@ -14,11 +14,12 @@ import scipy.sparse as sp
 
 from aucmax.objective import Objective
 from aucmax.objective.losses import PairSum, RowSum
-from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.penalties import Penalty
 from aucmax.rows.products import dot
 from aucmax.solvers.base import Monitor, Run
 from aucmax.solvers.batch.coordinate_descent import (
     Stall,
+    candidates,
     decrement,
     on_matrix,
     sparse_columns,
@@ -84,7 +85,7 @@ def _decrement(
     if np.delete(promise, S).any():
         return np.inf
     H = part.hessian(objective.at(part.matrix @ w[S]))
-    return decrement(H, gradient[S], w[S], objective.penalty)
+    return decrement(H, gradient[S], w[S], objective.penalty.of(S))
 
 
 class _Part:
@@ -147,7 +148,8 @@ def _on_set(
 
     Returns w, the steps and their cost.
     """
-    penalty, X, S = objective.penalty, part.matrix, part.S
+    X, S = part.matrix, part.S
+    penalty = objective.penalty.of(S)
     v = w[S]
     z = X @ v
     there = objective.at(z)
@@ -215,7 +217,7 @@ class _Model:
         diagonal: np.ndarray,
         gradient: np.ndarray,
         w: np.ndarray,
-        penalty: ElasticNet,
+        penalty: Penalty,
         limit: int,
     ) -> None:
         self.product, self.penalty, self.limit = product, penalty, limit
@@ -249,17 +251,16 @@ class _Model:
                 break
 
     def support_step(self, aim: float) -> None:
-        """Solve on the support by conjugate gradient, without a change of sign.
+        """Solve on the support by conjugate gradient, and go to the lower of `candidates`.
 
-        Either all of the step with what changes sign set to 0, or its part up to the first such
-        coefficient: whichever is lower. The second always lowers the model.
+        The one that ends at the first edge of a piece always lowers the model.
         """
-        S, penalty = np.flatnonzero(self.v), self.penalty
+        pieces = self.penalty.pieces(self.v)
+        S = np.flatnonzero(pieces.smooth)
         if len(S) == 0 or self.spent >= self.limit:
             return
-        now = self.v[S]
-        downhill = -(self.slope[S] + penalty.l2 * now + penalty.l1 * np.sign(now))
-        scale = self.metric[S] + penalty.l2
+        now, slope, bend = self.v[S], self.slope[S] + pieces.left[S], pieces.bend[S]
+        scale = self.metric[S] + bend
 
         def embedded(u: np.ndarray) -> np.ndarray:
             out = np.zeros(len(self.v))
@@ -267,30 +268,20 @@ class _Model:
             return out
 
         direction = minimise(
-            lambda u: self._bend(embedded(u))[S] + penalty.l2 * u,
-            downhill,
+            lambda u: self._bend(embedded(u))[S] + bend * u,
+            -slope,
             lambda u: u / scale,
             lambda gained, left: left <= max(_SYSTEM * gained, 0.5 * aim),
             self.limit - self.spent,
         ).x
-        crosses = now * (now + direction) <= 0.0
-        full = np.where(crosses, 0.0, now + direction)
-        tried = [full]
-        if crosses.any():
-            reach = np.full(len(S), np.inf)
-            reach[crosses] = -now[crosses] / direction[crosses]
-            edge = float(reach.min())
-            tried.append(np.where(reach <= edge, 0.0, now + edge * direction))
-        best = None
-        for new in tried:
-            move = embedded(new - now)
-            bent = self._bend(move)
-            value = dot(self.slope, move) + 0.5 * dot(move, bent) + penalty.value(new)
-            if best is None or value < best[0]:
-                best = value, new, bent
-        assert best is not None
-        if best[0] < penalty.value(now):
-            self.v, self.slope = embedded(best[1]), self.slope + best[2]
+        tried = []
+        for new in candidates(now, direction, pieces.start[S], pieces.end[S]):
+            move = new - now
+            bent = self._bend(embedded(move))
+            tried.append((dot(slope + 0.5 * (bent[S] + bend * move), move), new, bent))
+        rise, new, bent = min(tried, key=lambda one: one[0])
+        if rise < 0.0:
+            self.v[S], self.slope = new, self.slope + bent
 
     def _bend(self, move: np.ndarray) -> np.ndarray:
         self.spent += 1

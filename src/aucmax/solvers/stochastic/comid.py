@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import RandomState
 
 from aucmax.basics.checks import number
-from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.penalties import Penalty
 from aucmax.rows import compiled, row_dot, row_entry, row_size
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.hinge import HingeSolver, Missed, last_below, left
@@ -64,7 +64,7 @@ class COMID(HingeSolver):
         self.schedule = schedule
         self.tol = tol
 
-    def check_penalty(self, penalty: ElasticNet) -> None:
+    def check_penalty(self, penalty: Penalty) -> None:
         if self.schedule not in ("sqrt", "strong"):
             raise ValueError(f"schedule must be 'sqrt' or 'strong'; got {self.schedule!r}.")
         if self.step_size != "auto":
@@ -85,12 +85,12 @@ class COMID(HingeSolver):
     def automatic(self) -> bool:
         return self.schedule != "strong" and self.step_size == "auto"
 
-    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
+    def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
         self.check_penalty(penalty)
         v, u, k = state["v"], state["u"], state["k"][0]
         eta = self._step_sizes(state, batch, penalty.l2)
         rows, average = (batch.X, batch.order, batch.sign, batch.weight, eta), bool(self.average)
-        if penalty.shrinks:
+        if "l2" in penalty.offers:
             _l2_steps(*rows, penalty.l2, average, v, u, k)
         else:
             unscaled(state)

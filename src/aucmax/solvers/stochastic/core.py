@@ -14,7 +14,7 @@ from numpy.random import RandomState
 
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
-from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.penalties import Penalty
 from aucmax.rows import Rows, n_rows
 from aucmax.solvers.base import Result, Run, Solver, lacking
 from aucmax.solvers.stochastic.samples import Batch, Classes, Sampler
@@ -75,11 +75,11 @@ class StochasticSolver(Solver):
 
     # ---- what a learner gives ----------------------------------------------------------------
 
-    def begin(self, d: int, penalty: ElasticNet) -> State:
+    def begin(self, d: int, penalty: Penalty) -> State:
         """Check the settings; return the state before the first row."""
         raise NotImplementedError
 
-    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
+    def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
         """Take the steps of a batch, in place; ``state["slower"]`` divides an automatic step."""
         raise NotImplementedError
 
@@ -87,7 +87,7 @@ class StochasticSolver(Solver):
         """Return the solution that the state stands for, shape (d,)."""
         return solution(state, getattr(self, "average", False))
 
-    def place(self, state: State, start: np.ndarray, penalty: ElasticNet, batch: Batch) -> None:
+    def place(self, state: State, start: np.ndarray, penalty: Penalty, batch: Batch) -> None:
         """Put a fresh state at ``start``, before the steps of a batch."""
         state["v"][:] = start
 
@@ -155,7 +155,7 @@ class StochasticSolver(Solver):
     def fresh(
         self,
         batch: Batch,
-        penalty: ElasticNet,
+        penalty: Penalty,
         start: np.ndarray | None,
         old: State,
         slower: float = 1.0,
@@ -168,7 +168,7 @@ class StochasticSolver(Solver):
             self.place(state, start, penalty, batch)
         return state
 
-    def blank(self, d: int, penalty: ElasticNet) -> State:
+    def blank(self, d: int, penalty: Penalty) -> State:
         """Return the state before the first row, with what the base keeps of the classes."""
         classes = Classes(np.zeros(2), np.zeros((2, d * self.sums_rows)), np.zeros(2))
         return classes._asdict() | {"slower": np.ones(1)} | self.begin(d, penalty)
@@ -188,7 +188,7 @@ class StochasticSolver(Solver):
         X: Rows,
         sign: np.ndarray,
         weight: np.ndarray,
-        penalty: ElasticNet,
+        penalty: Penalty,
         rng: RandomState,
     ) -> None:
         """Take one pass of steps over new rows, in place."""
@@ -198,7 +198,7 @@ class StochasticSolver(Solver):
         self.step(state, batch, penalty, rng)
         state.update(batch.after._asdict())
 
-    def check_steps(self, state: State, d: int, penalty: ElasticNet) -> None:
+    def check_steps(self, state: State, d: int, penalty: Penalty) -> None:
         """Raise ValueError unless steps that `begin` began can go on from this state.
 
         Kernels do not look at the bounds of arrays.

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from aucmax.objective import Objective
-from aucmax.objective.penalties import ElasticNet, soft
+from aucmax.objective.penalties import Penalty, soft
 from aucmax.rows import compiled, inlined
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State, StochasticSolver
@@ -32,16 +32,18 @@ class HingeSolver(StochasticSolver):
     sums_rows = False  # there is no intercept
 
     def unfit(self, objective: Objective) -> str | None:
-        reason = lacking(objective, single=True, loss=("kinked",), data=("rows",))
+        reason = lacking(
+            objective, single=True, loss=("kinked",), penalty="elastic net", data=("rows",)
+        )
         if reason is None and objective.penalty.l1_ratio not in (0, 1):
             return "takes l1_ratio=0 or 1 only"
         return reason
 
-    def begin(self, d: int, penalty: ElasticNet) -> State:
+    def begin(self, d: int, penalty: Penalty) -> State:
         self.check_penalty(penalty)
         return scaled(d)
 
-    def check_penalty(self, penalty: ElasticNet) -> None:
+    def check_penalty(self, penalty: Penalty) -> None:
         """Raise for a penalty, or settings, that the solver cannot do with."""
 
 

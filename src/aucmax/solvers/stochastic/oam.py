@@ -23,7 +23,7 @@ from numpy.random import RandomState
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
-from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.penalties import ElasticNet, Penalty
 from aucmax.rows import compiled, n_rows, products, row_add, row_dot
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State, StochasticSolver
@@ -101,12 +101,14 @@ class OAM(StochasticSolver):
         self.tol = tol
 
     def unfit(self, objective: Objective) -> str | None:
-        return lacking(objective, loss=("quadratic", "kinked"), data=("rows",))
+        return lacking(
+            objective, loss=("quadratic", "kinked"), penalty="elastic net", data=("rows",)
+        )
 
     def own_objective(self, objective: Objective) -> Objective:
         return Objective(objective.problem, LOSSES["hinge"], ElasticNet(0.0, 0.0))
 
-    def begin(self, d: int, penalty: ElasticNet) -> State:
+    def begin(self, d: int, penalty: Penalty) -> State:
         number(self.buffer_size, "buffer_size", low=1, whole=True)
         return {
             "met": np.zeros(2),
@@ -121,10 +123,10 @@ class OAM(StochasticSolver):
             "k": numbers("kappa", "steps"),
         }
 
-    def place(self, state: State, start: np.ndarray, penalty: ElasticNet, batch: Batch) -> None:
+    def place(self, state: State, start: np.ndarray, penalty: Penalty, batch: Batch) -> None:
         state["w"][:] = start
 
-    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
+    def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
         if self.update not in _UPDATES:
             raise ValueError(f"update must be 'sequential' or 'gradient'; got {self.update!r}.")
         # the reservoirs' rows and then the new ones are one matrix; the reservoirs are row numbers
@@ -163,7 +165,7 @@ class OAM(StochasticSolver):
             return state["w"] - state["u"] / state["k"][0]["steps"]
         return state["w"]
 
-    def check_steps(self, state: State, d: int, penalty: ElasticNet) -> None:
+    def check_steps(self, state: State, d: int, penalty: Penalty) -> None:
         super().check_steps(state, d, penalty)
         if not whole(state["kept"], len(state["kept_weight"]), d):
             raise ValueError("the rows that OAM keeps do not fit together.")

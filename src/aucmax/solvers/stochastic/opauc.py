@@ -16,7 +16,7 @@ from numpy.random import RandomState
 
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
-from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.penalties import Penalty
 from aucmax.rows import take_rows
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic import full_covariance, gaussian_sketch
@@ -115,22 +115,22 @@ class OPAUC(StochasticSolver):
         self.tol = tol
 
     def unfit(self, objective: Objective) -> str | None:
-        return lacking(objective, loss=("quadratic",), differentiable=True, data=("rows",))
+        return lacking(objective, loss=("quadratic",), penalty="l2", data=("rows",))
 
-    def begin(self, d: int, penalty: ElasticNet) -> State:
+    def begin(self, d: int, penalty: Penalty) -> State:
         self._check(d)
         k = self._rank(d)
         if self.covariance == "gaussian":
             return gaussian_sketch.begin(d, k)
         return full_covariance.begin(k if self.covariance in _REDUCED else d)
 
-    def place(self, state: State, start: np.ndarray, penalty: ElasticNet, batch: Batch) -> None:
+    def place(self, state: State, start: np.ndarray, penalty: Penalty, batch: Batch) -> None:
         if self.covariance in _REDUCED:
             state["start"] = start  # until there are coordinates for it
         else:
             state["w"][:] = start
 
-    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
+    def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
         self._same_settings(state, batch.n_features)
         self._draw_basis(state, batch, rng)
         eta = 0.0  # automatic

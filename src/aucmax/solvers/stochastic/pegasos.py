@@ -11,7 +11,7 @@ from numpy.random import RandomState
 
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
-from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.penalties import Penalty
 from aucmax.rows import compiled, row_dot
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State
@@ -70,17 +70,15 @@ class Pegasos(HingeSolver):
         self.tol = tol
 
     def unfit(self, objective: Objective) -> str | None:
-        return lacking(
-            objective, single=True, loss=("kinked",), differentiable=True, data=("rows",)
-        )
+        return lacking(objective, single=True, loss=("kinked",), penalty="l2", data=("rows",))
 
-    def check_penalty(self, penalty: ElasticNet) -> None:
+    def check_penalty(self, penalty: Penalty) -> None:
         if self.t0 != "auto":
             number(self.t0, "t0")
         if not penalty.l2 > 0.0:
             raise ValueError("Pegasos has steps 1/(αt) and needs alpha > 0.")
 
-    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
+    def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
         self.check_penalty(penalty)
         alpha, k = penalty.l2, state["k"][0]
         t = times(state, batch)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.random import RandomState
 
 from aucmax.basics.checks import number
-from aucmax.objective.penalties import ElasticNet, soft
+from aucmax.objective.penalties import Penalty, soft
 from aucmax.rows import compiled, row_entry, row_size
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.hinge import HingeSolver, left
@@ -66,15 +66,15 @@ class RDA(HingeSolver):
         self.average = average
         self.tol = tol
 
-    def check_penalty(self, penalty: ElasticNet) -> None:
+    def check_penalty(self, penalty: Penalty) -> None:
         if self.gamma != "auto":
             number(self.gamma, "gamma", open_low=True)
 
-    def begin(self, d: int, penalty: ElasticNet) -> State:
+    def begin(self, d: int, penalty: Penalty) -> State:
         # the sum of the gradients, and β_t + tα
         return super().begin(d, penalty) | {"G": np.zeros(d), "beta": np.zeros(1)}
 
-    def place(self, state: State, start: np.ndarray, penalty: ElasticNet, batch: Batch) -> None:
+    def place(self, state: State, start: np.ndarray, penalty: Penalty, batch: Batch) -> None:
         scale = batch.after.square.sum() / batch.after.mass.sum()
         beta = self._betas(state, np.ones(1), scale if scale > 0.0 else 1.0, penalty.l2)
         state["G"][:] = -(beta * start + penalty.l1 * np.sign(start))
@@ -85,7 +85,7 @@ class RDA(HingeSolver):
         gamma = _FIRST * state["slower"] * scale if self.gamma == "auto" else float(self.gamma)
         return gamma * np.sqrt(t) + alpha * t
 
-    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
+    def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
         self.check_penalty(penalty)
         G, u, first, t = state["G"], state["u"], float(state["k"][0]["steps"]), times(state, batch)
         beta = self._betas(state, t, batch.mean_norm2(), penalty.l2)

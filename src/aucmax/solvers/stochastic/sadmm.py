@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import RandomState
 
 from aucmax.basics.checks import number
-from aucmax.objective.penalties import ElasticNet, soft
+from aucmax.objective.penalties import Penalty, soft
 from aucmax.rows import compiled, row_dot, row_entry, row_size
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.hinge import HingeSolver, Missed, last_below, left
@@ -74,24 +74,24 @@ class SADMM(HingeSolver):
         self.average = average
         self.tol = tol
 
-    def check_penalty(self, penalty: ElasticNet) -> None:
+    def check_penalty(self, penalty: Penalty) -> None:
         if self.rho != "auto":
             number(self.rho, "rho", open_low=True)
 
-    def begin(self, d: int, penalty: ElasticNet) -> State:
+    def begin(self, d: int, penalty: Penalty) -> State:
         return super().begin(d, penalty) | {"mu": np.zeros(d)}
 
-    def place(self, state: State, start: np.ndarray, penalty: ElasticNet, batch: Batch) -> None:
+    def place(self, state: State, start: np.ndarray, penalty: Penalty, batch: Batch) -> None:
         # μ in the subdifferential of the penalty at z, as after any step
         state["v"][:] = start
         state["mu"][:] = penalty.l2 * start + penalty.l1 * np.sign(start)
 
-    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
+    def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
         self.check_penalty(penalty)
         v, u, mu, k = state["v"], state["u"], state["mu"], state["k"][0]
         rho, average = self._rhos(state, batch), bool(self.average)
         rows = (batch.X, batch.order, batch.sign, batch.weight, batch.norm2, rho)
-        if penalty.shrinks:
+        if "l2" in penalty.offers:
             _l2_steps(*rows, penalty.l2, average, v, u, k)
             mu[:] = penalty.l2 * k["scale"] * v
         else:

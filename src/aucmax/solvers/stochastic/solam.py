@@ -14,7 +14,7 @@ from numpy.random import RandomState
 
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
-from aucmax.objective.penalties import ElasticNet, L2Ball
+from aucmax.objective.penalties import L2Ball, Penalty
 from aucmax.objective.problem import Problem
 from aucmax.rows import compiled, products, row_dot
 from aucmax.solvers.base import lacking
@@ -97,7 +97,7 @@ class SOLAM(StochasticSolver):
         self.tol = tol
 
     def unfit(self, objective: Objective) -> str | None:
-        return lacking(objective, loss=("quadratic",), differentiable=True, data=("rows",))
+        return lacking(objective, loss=("quadratic",), penalty="l2", data=("rows",))
 
     def own_objective(self, objective: Objective) -> Objective:
         ball = self._ball(objective.problem, objective.penalty.l2)
@@ -107,17 +107,17 @@ class SOLAM(StochasticSolver):
     def automatic(self) -> bool:
         return False  # the ball keeps any step from diverging
 
-    def begin(self, d: int, penalty: ElasticNet) -> State:
+    def begin(self, d: int, penalty: Penalty) -> State:
         return scaled(d, "gammas", "a", "b", "alpha", "kappa2", "begun") | {"met": np.zeros(2)}
 
-    def place(self, state: State, start: np.ndarray, penalty: ElasticNet, batch: Batch) -> None:
+    def place(self, state: State, start: np.ndarray, penalty: Penalty, batch: Batch) -> None:
         mean_pos, mean_neg = batch.after.total / batch.after.mass[:, None]
         w, k = penalty.prox(start, 0.0), state["k"][0]
         a, b = float(w @ mean_pos), float(w @ mean_neg)
         state["v"][:] = w
         k["a"], k["b"], k["alpha"], k["begun"] = a, b, b - a, 1.0
 
-    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
+    def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
         v, u, k, own = state["v"], state["u"], state["k"][0], self.step_size == "auto"
         known, norm2 = batch.before is None, batch.norm2[batch.order]
         met = batch.running(state["met"], batch.weight)
@@ -141,7 +141,7 @@ class SOLAM(StochasticSolver):
         state["met"], k["kappa2"] = met[-1], kappa2[-1]
         k["gammas"] += gamma.sum()
 
-    def _streamed(self, state: State, batch: Batch, penalty: ElasticNet) -> float:
+    def _streamed(self, state: State, batch: Batch, penalty: Penalty) -> float:
         """Return R for what a stream has met."""
         (mass, total, _), k, delta2 = batch.after, state["k"][0], 0.0
         if mass.min() > 0.0:

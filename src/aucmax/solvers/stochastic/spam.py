@@ -15,7 +15,7 @@ from numpy.random import RandomState
 
 from aucmax import theory
 from aucmax.basics.checks import number
-from aucmax.objective.penalties import ElasticNet, prox1
+from aucmax.objective.penalties import Penalty, prox1
 from aucmax.rows import compiled, n_features, n_rows, n_stored, row_add, row_dot
 from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.expiry import heap_of
@@ -84,10 +84,10 @@ class SPAM(StochasticSolver):
     def automatic(self) -> bool:
         return (self.t0 if self.schedule == "strong" else self.step_size) == "auto"
 
-    def begin(self, d: int, penalty: ElasticNet) -> State:
+    def begin(self, d: int, penalty: Penalty) -> State:
         return scaled(d, "curvature", "norm2")
 
-    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
+    def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
         v, u, k = state["v"], state["u"], state["k"][0]
         batch = batch.both_met()
         if len(batch.order) == 0:  # without both classes the rows are only counted
@@ -99,19 +99,19 @@ class SPAM(StochasticSolver):
         rows = (batch.X, batch.order, batch.sign, batch.weight)
         classes = (batch.by_step("mass"), total, dots, running)
         inner, average = total @ v, bool(self.average)  # of w, carried along from here
-        if penalty.shrinks:
+        if "l2" in penalty.offers:
             _shrinking_steps(*rows, eta, *classes, penalty.l2, average, *inner, v, u, k)
             return
         inner = k["scale"] * inner
         unscaled(state)
         X = batch.X
-        if penalty.thresholds and _FEW * n_stored(X) < n_rows(X) * n_features(X):
+        if "elastic net" in penalty.offers and _FEW * n_stored(X) < n_rows(X) * n_features(X):
             heap = heap_of(len(v))
             lazy_steps(*rows, eta, *classes, penalty.l2, penalty.l1, average, v, u, k, *heap)
         else:
             _steps(*rows, eta, *classes, penalty.compiled(), average, *inner, v, u, k)
 
-    def _step_sizes(self, state: State, batch: Batch, penalty: ElasticNet) -> np.ndarray:
+    def _step_sizes(self, state: State, batch: Batch, penalty: Penalty) -> np.ndarray:
         """Return η_t for the steps of a batch."""
         k = state["k"][0]
         t = times(state, batch)
@@ -122,7 +122,7 @@ class SPAM(StochasticSolver):
         C = 0.0 if given is None else float(number(given, "step_size", open_low=True))
         if self.schedule == "strong":
             if given is None:
-                beta = theory.beta_from_alpha(penalty.l2, batch.p)
+                beta = theory.beta_from_alpha(penalty.convexity, batch.p)
                 if not beta > 0.0:
                     raise ValueError(
                         "schedule='strong' needs an l2 penalty: use alpha > 0 and l1_ratio < 1, "

@@ -17,7 +17,7 @@ from numpy.random import RandomState
 from aucmax.basics.checks import number
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import UNIVARIATE_LOSSES, UnivariateLoss, bend1, derivative1
-from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.penalties import Penalty
 from aucmax.rows import compiled, row_dot
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State, StochasticSolver
@@ -85,7 +85,7 @@ class UnivariateSGD(StochasticSolver):
         self.tol = tol
 
     def unfit(self, objective: Objective) -> str | None:
-        return lacking(objective, loss=("quadratic",), differentiable=True, data=("rows",))
+        return lacking(objective, loss=("quadratic",), penalty="l2", data=("rows",))
 
     def own_objective(self, objective: Objective) -> Objective:
         loss, penalty = self._loss(), objective.penalty
@@ -99,10 +99,10 @@ class UnivariateSGD(StochasticSolver):
             )
         return UNIVARIATE_LOSSES[self.loss]
 
-    def begin(self, d: int, penalty: ElasticNet) -> State:
+    def begin(self, d: int, penalty: Penalty) -> State:
         return scaled(d)
 
-    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
+    def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
         batch, loss, k = batch.both_met(), self._loss(), state["k"][0]
         automatic = self.step_size == "auto"
         if automatic:  # 4/L

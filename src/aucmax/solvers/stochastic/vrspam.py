@@ -21,7 +21,7 @@ from numpy.random import RandomState
 from aucmax import theory
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
-from aucmax.objective.penalties import ElasticNet, prox1
+from aucmax.objective.penalties import Penalty, prox1
 from aucmax.rows import CSR, compiled, products, row_add, row_dot, shifted_rows
 from aucmax.solvers.base import Run
 from aucmax.solvers.stochastic.core import Epoch, State, StochasticSolver
@@ -141,13 +141,13 @@ class VRSPAM(StochasticSolver):
 
     # ---- partial_fit: one stage on the new rows, with running p and μ± ----------------------
 
-    def begin(self, d: int, penalty: ElasticNet) -> State:
+    def begin(self, d: int, penalty: Penalty) -> State:
         return {"w": np.zeros(d), "k": numbers("largest")}
 
-    def place(self, state: State, start: np.ndarray, penalty: ElasticNet, batch: Batch) -> None:
+    def place(self, state: State, start: np.ndarray, penalty: Penalty, batch: Batch) -> None:
         state["w"] = start.copy()
 
-    def step(self, state: State, batch: Batch, penalty: ElasticNet, rng: RandomState) -> None:
+    def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
         if batch.after.mass.min() == 0.0:
             return
         eta = self._step_size(state, batch)
@@ -174,11 +174,11 @@ class _Snapshot(NamedTuple):
         return cls(w, z, means, products.adjoint(batch.X, batch.weight * slope / len(z)))
 
 
-def _stage(batch: Batch, at: _Snapshot, penalty: ElasticNet, eta: float) -> np.ndarray:
+def _stage(batch: Batch, at: _Snapshot, penalty: Penalty, eta: float) -> np.ndarray:
     """Return w after the steps of one stage from w̃."""
     (mass, total, _), p, w = batch.after, batch.p, at.w.copy()
     rows = (batch.X, batch.order, batch.sign, batch.weight, p, eta)
-    if not penalty.shrinks:
+    if "l2" not in penalty.offers:
         means = total / mass[:, None]
         _steps(*rows, penalty.compiled(), means, at.gradient, at.z, at.means, w)
         return w

@@ -1,0 +1,228 @@
+"""What a penalty is, to solvers and to compiled code.
+
+A penalty is a sum over coordinates, Ω(w) = Σ_j Ω_j(w_j), each Ω_j quadratic in pieces. Compiled
+code sees it as a NamedTuple, whose class chooses at compile time what `prox1` does.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numba.extending import overload
+from sklearn.base import BaseEstimator
+
+from aucmax.rows import compiled
+
+__all__ = ["Penalty", "Pieces", "prox1", "prox1_of"]
+
+_PROX1: dict[type, Callable[..., Any]] = {}
+
+
+def prox1_of(kind: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a function (penalty, j, u, step) `prox1` for penalties that kernels see as ``kind``."""
+
+    def keep(body: Callable[..., Any]) -> Callable[..., Any]:
+        _PROX1[kind] = body
+        return body
+
+    return keep
+
+
+def prox1(penalty, j, u, step):
+    """Return argmin_w ½(w − u)² + step · Ω_j(w); also in compiled code."""
+    return _PROX1[type(penalty)](penalty, j, u, step)
+
+
+@overload(prox1, jit_options={"forceinline": True})
+def _prox1(penalty, j, u, step):
+    return _PROX1.get(getattr(penalty, "instance_class", object))
+
+
+@compiled
+def _proxes(penalty, u, step):
+    out = np.empty(len(u))
+    for j in range(len(u)):
+        out[j] = prox1(penalty, j, u[j], step[j])
+    return out
+
+
+class Pieces(NamedTuple):
+    """The quadratic piece of each Ω_j that w_j lies on, as arrays (d,).
+
+    Attributes
+    ----------
+    left, right : ndarray
+        Slopes of Ω_j to both sides of w_j; they differ at a kink, and are infinite at a bound.
+    bend : ndarray
+        The second derivative on the piece.
+    start, end : ndarray
+        Where the piece starts and ends.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    bend: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+
+    @property
+    def smooth(self) -> np.ndarray:
+        """Whether w_j is at no kink and no bound."""
+        return self.left == self.right
+
+
+class Penalty(BaseEstimator):
+    """Base of the penalties, Ω(w) = Σ_j Ω_j(w_j).
+
+    A subclass gives `compiled` and a function for `prox1_of` that, `values` and `pieces`. With
+    `farthest` and `reach`, too, a solution far from the optimum can be told from the penalty's
+    conjugate; without them, only from what the solver knows.
+
+    Attributes
+    ----------
+    name : str
+        As messages and `PENALTIES` have it.
+    offers : set of str
+        What solvers can build on: "prox" (any that is a sum over coordinates), "convex",
+        "elastic net" (``l1`` and ``l2`` say all of it), "l2" (``l2`` does).
+    convexity : float
+        The largest c for which Ω(w) − (c/2)‖w‖² is known to be convex.
+    l2, l1 : float
+        Of an elastic net (l2/2) ‖w‖₂² + l1 ‖w‖₁ alone.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    def offers(self) -> frozenset[str]:
+        return frozenset({"prox", "convex"})
+
+    @property
+    def convexity(self) -> float:
+        return 0.0
+
+    @property
+    def l1(self) -> float:
+        raise AttributeError(f"{type(self).__name__} is no elastic net: it has no l1.")
+
+    @property
+    def l2(self) -> float:
+        raise AttributeError(f"{type(self).__name__} is no elastic net: it has no l2.")
+
+    # ---- what a penalty gives ------------------------------------------------------------
+
+    def compiled(self) -> NamedTuple:
+        """Return what kernels see of it."""
+        raise NotImplementedError
+
+    def values(self, w: np.ndarray) -> np.ndarray:
+        """Return Ω_j(w_j) for each coordinate, shape (d,)."""
+        raise NotImplementedError
+
+    def pieces(self, w: np.ndarray) -> Pieces:
+        """Return the pieces that w (d,) lies on."""
+        raise NotImplementedError
+
+    def farthest(self, v: np.ndarray) -> np.ndarray:
+        """Return the w at which v·w − Ω(w) is largest, shape (d,); ±∞ where it grows for ever."""
+        raise NotImplementedError
+
+    def reach(self, v: np.ndarray) -> float:
+        """Return the largest c for which the conjugate at c v is finite; 0 if it is not known."""
+        return 0.0
+
+    def check(self) -> None:
+        """Raise ValueError for a setting that is out of its range."""
+
+    def named(self, d: int, names: Sequence[str] | None) -> Self:
+        """Return the penalty for d features of these names, settings by feature checked."""
+        return self
+
+    def scaled(self, factor: np.ndarray | None) -> Self:
+        """Return the penalty of features that were multiplied by ``factor`` (d,)."""
+        return self
+
+    def of(self, S: np.ndarray) -> Self:
+        """Return the penalty on coordinates S alone."""
+        return self
+
+    @property
+    def setting(self) -> str:
+        """The estimator's setting that asks for it, as messages have it."""
+        return f"penalty={type(self).__name__}"
+
+    # ---- what follows --------------------------------------------------------------------
+
+    def value(self, w: np.ndarray) -> float:
+        """Return Ω(w)."""
+        return float(self.values(w).sum())
+
+    def prox(self, u: np.ndarray, step: float | np.ndarray) -> np.ndarray:
+        """Return argmin_w ½‖w − u‖² + step · Ω(w).
+
+        With a step (d,) for each coordinate: argmin_w ½ Σ (w_j − u_j)²/step_j + Ω(w).
+        """
+        return _proxes(self.compiled(), u, np.broadcast_to(np.float64(step), u.shape))
+
+    def distance(self, gradient: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Return, coordinate by coordinate, the distance of −gradient to the subdifferential at w.
+
+        Parameters
+        ----------
+        gradient : ndarray, shape (d,)
+            The gradient of the data term at w.
+        w : ndarray, shape (d,)
+
+        Returns
+        -------
+        ndarray, shape (d,)
+            All zero exactly when w minimises data term + penalty, where that is convex.
+        """
+        left, right, *_ = self.pieces(w)
+        return np.maximum(np.maximum(gradient + left, -gradient - right), 0.0)
+
+    def promise(self, gradient: np.ndarray, w: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+        """Return the most that a step on each coordinate alone can gain, shape (d,).
+
+        distance²/(2 (h + bend)) where the data term has curvature h (d,) and slope ``gradient``:
+        like the objective, and unlike the distance, it does not depend on the units of features.
+        """
+        if "convex" in self.offers:
+            gain = 0.5 * self.distance(gradient, w) ** 2
+            bend = curvature + self.pieces(w).bend
+            return np.divide(gain, bend, out=np.zeros(len(w)), where=bend > 0.0)
+        step = np.divide(1.0, curvature, out=np.zeros(len(w)), where=curvature > 0.0)
+        new = self.prox(w - step * gradient, step)
+        move = new - w
+        gain = self.values(w) - self.values(new) - move * (gradient + 0.5 * curvature * move)
+        return np.where(move != 0.0, np.maximum(gain, 0.0), 0.0)
+
+    def conjugate(self, v: np.ndarray) -> float:
+        """Return the largest v·w − Ω(w) over all w; infinite where there is none."""
+        w = self.farthest(v)
+        return float(v @ w) - self.value(w) if np.all(np.isfinite(w)) else np.inf
+
+    def dual_value(
+        self, linear: float, v: np.ndarray, quadratic: float = 0.0, most: float = np.inf
+    ) -> float:
+        """Return the largest c·linear − c²·quadratic − conjugate(c v) over c in [0, most].
+
+        That is Fenchel's lower bound of a minimum at the best multiple of a dual point, for
+        quadratic ≥ 0; 0 where ``linear`` is negative.
+        """
+        most = min(most, self.reach(v))
+        if not (linear > 0.0 and most > 0.0):
+            return 0.0
+
+        def slope(c: float) -> float:  # falls with c, as what is maximised is concave
+            return linear - 2.0 * c * quadratic - float(v @ self.farthest(c * v))
+
+        low, high = 0.0, min(most, 1.0)
+        while high < most and slope(high) > 0.0 and high < 1e30:
+            low, high = high, min(2.0 * high, most)
+        if slope(high) >= 0.0:
+            low = high
+        for _ in range(60 if low < high else 0):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if slope(middle) >= 0.0 else (low, middle)
+        return low * linear - low * low * quadratic - self.conjugate(low * v)
