@@ -560,7 +560,7 @@ def test_measures_that_cannot_be(files, model, bad):
     assert "k must be from 1" in bad(*evaluate, "--k", 0)
     assert "max_fpr" in bad(*evaluate, "--fpr", 2)
     assert "confidence" in bad(*evaluate, "--confidence", 1)
-    assert ".png, .svg, .pdf" in bad(*evaluate, "--plot", files / "roc.jpg")
+    assert ".png, .svg or .pdf" in bad(*evaluate, "--plot", files / "roc.jpg")
     assert "there is no folder" in bad(*evaluate, "--plot", files / "no" / "roc.png")
 
 

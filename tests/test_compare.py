@@ -228,7 +228,7 @@ def test_bad_input(data, bad, monkeypatch, tmp_path):
     assert "no such file" in bad(tmp_path / "none.csv")
     assert "no file diabetes" in bad("diabetes")
     assert "--target is for files; diabetes is a data set" in bad("diabetes", "--target", "x")
-    assert "end the name so" in bad(data, "--html", tmp_path / "a.txt")
+    assert "must end in .html" in bad(data, "--html", tmp_path / "a.txt")
     assert "--binarize third" in bad(data, "--binarize", "third")
     (tmp_path / "one.svm").write_text("1 1:2\n" * 30 + "0 1:1\n")
     assert "two rows of each class" in bad(tmp_path / "one.svm")

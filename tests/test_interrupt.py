@@ -327,4 +327,4 @@ def test_reproduce_keeps_what_is_done(tmp_path):
     lines = store.read_text(encoding="utf-8").splitlines()
     assert len(lines) == ran > 0
     assert all(json.loads(line) for line in lines)
-    assert "to go on: aucmax reproduce opauc-iterations" in kept[-1]
+    assert "to resume: aucmax reproduce opauc-iterations" in kept[-1]

@@ -348,7 +348,7 @@ def test_demo_writes_a_page(tmp_path, capsys):
 def test_pages_that_cannot_be_written(files, capsys):
     evaluate = ("evaluate", files / "m.aucmax", files / "rows.csv", "--html")
     for where, message in [
-        (files / "a.pdf", "end the name so"),
+        (files / "a.pdf", "must end in .html"),
         (files, "this is a folder"),
         (files / "no" / "a.html", "there is no folder"),
     ]:
@@ -421,5 +421,5 @@ def test_a_figure_goes_into_a_file_too(tmp_path):
     for word in ("one", "best .7", "passes", "AUC", ">T<"):
         assert word in text
     assert "#fe00" not in text + figure.svg()
-    with pytest.raises(ValueError, match=r"a plot is written as \.png, \.svg, \.pdf"):
+    with pytest.raises(ValueError, match=r"must end in \.png, \.svg or \.pdf"):
         figure.save(tmp_path / "a.gif")

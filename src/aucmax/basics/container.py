@@ -26,7 +26,7 @@ def pack(path: str | PathLike[str], kind: str, body: bytes) -> None:
     header = f"{_MAGIC} {FORMAT} {kind} {digest} {len(body)}\n".encode()
     target = Path(path)
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"{target}: there is no folder {target.parent}; make it first.")
+        raise FileNotFoundError(f"{target}: there is no folder {target.parent}; create it first.")
     with replacing(target) as stream:
         stream.write(header)
         stream.write(body)

@@ -64,7 +64,7 @@ def main(arguments: list[str] | None = None) -> Any:
     Parameters
     ----------
     arguments : list of str, optional
-        What stands behind the program's name; by default that of this process.
+        The arguments after the program's name; by default those of this process.
 
     Raises
     ------

@@ -38,12 +38,12 @@ __all__ = [
 
 
 def listed(text: str) -> list[str]:
-    """Words separated by commas, without the space around them."""
+    """The words of a comma-separated list, stripped."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def listed_numbers(text: str | None, flag: str) -> list[float] | None:
-    """Numbers separated by commas, as an option has them; None if nothing was given."""
+    """The numbers of an option's comma-separated list; None if it was not given."""
     try:
         return None if text is None else [float(part) for part in listed(text)]
     except ValueError:
@@ -63,18 +63,18 @@ def check_folder(path: Path | None, *inputs: Path) -> None:
         return
     for given in inputs:
         if path.exists() and given.exists() and given.samefile(path):
-            raise ValueError(f"{path}: is also an input, which would be lost; name another file.")
+            raise ValueError(f"{path}: is also an input and would be overwritten; name another.")
     if path.is_dir():
         raise ValueError(f"{path}: this is a folder; name a file in it.")
     if not path.parent.is_dir():
-        raise ValueError(f"{path}: there is no folder {path.parent}; make it first.")
+        raise ValueError(f"{path}: there is no folder {path.parent}; create it first.")
 
 
 def check_html(path: Path | None) -> None:
     """Raise ValueError, before the work is done, if no report can be written to this path."""
     check_folder(path)
     if path is not None and path.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"{path}: a report is written as .html; end the name so.")
+        raise ValueError(f"{path}: the name of a report must end in .html.")
 
 
 # ---- output
@@ -126,7 +126,7 @@ def few_positives(is_positive: np.ndarray, what: str) -> None:
 
 
 def fit_facts(report: dict[str, Any]) -> list[tuple[str, str]]:
-    """What a report says of a fit: its solver, objective and optimality, as far as it has them."""
+    """The solver, objective and optimality of a fit, as far as the report has them."""
     facts = []
     if report["solver"] is not None:
         facts.append(

@@ -81,10 +81,10 @@ def compare(
 
     Every solver minimises the same objective, at the same alpha; its distance to the true optimum
     is measured on the training rows: optimality (0 at the optimum, 1 at w = 0) and the relative
-    gap of the objective, each the largest over the splits. The two that are tuned by cross-
-    validation on their training rows, "tuned" and "logistic", choose their own settings. Tests
-    are paired: Nadeau and Bengio's corrected resampled t-test over the splits, or DeLong's test
-    where there is one split; the verdict is "tie" unless p < 0.05.
+    gap of the objective, each the largest over the splits. "tuned", "logistic" and "least_squares"
+    choose their own settings, by cross-validation on the training rows. Tests are paired: Nadeau
+    and Bengio's corrected resampled t-test over the splits, or DeLong's test where there is one
+    split; the verdict is "tie" unless p < 0.05.
 
     --impute and --one-hot learn from all rows.
 

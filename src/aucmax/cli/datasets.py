@@ -37,8 +37,8 @@ datasets = typer.Typer(cls=ByName, subcommand_metavar="[NAME | fetch NAME...]")
 def _datasets(context: typer.Context, as_json: Json = False) -> None:
     """List the data sets known by name, show one in detail, or fetch some.
 
-    They are looked for in the folder AUCMAX_DATA, then in the user's cache folder, which is where
-    'fetch' puts them. From Python, aucmax.datasets.load(name) reads one.
+    The folder AUCMAX_DATA is searched first, then the user's cache folder, where 'fetch' puts
+    them. From Python, aucmax.datasets.load(name) reads one.
 
     Examples:
 
@@ -81,9 +81,8 @@ def _fetch(
 ) -> None:
     """Download data sets from their publishers into the cache folder.
 
-    The checksum of each file is recorded at its first download and must be the same ever after.
-    Data sets that cannot be downloaded without a form or an archive are named, with the place
-    where they are to be had.
+    The checksum of each file is recorded at its first download and must match from then on.
+    For a data set that is behind a form or inside an archive, it says where to get it.
     """
     as_json = as_json or context.obj
     entries = [about(name) for name in wanted]

@@ -59,7 +59,7 @@ def evaluate(
         ),
     ] = None,
     k: Annotated[
-        int | None, typer.Option(help="Rows counted by precision@k; else the number of positives.")
+        int | None, typer.Option(help="The k of precision@k; by default the number of positives.")
     ] = None,
     fpr: Annotated[
         float, typer.Option(help="False-positive rate at which recall is taken.")

@@ -40,7 +40,7 @@ _MANY_CATEGORIES = 1000  # of one column, that are worth a word
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Rows of two classes, and what stands in front of a model that learns from them.
+    """Rows of two classes, and the transformers in front of a model that learns from them.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class LabelledRows:
 
     @property
     def folding(self) -> Folding:
-        """How the rows may be parted."""
+        """How the rows may be split."""
         return Folding(self.source.groups, self.source.time)
 
     @property
@@ -111,11 +111,11 @@ class LabelledRows:
         return self.is_positive[rows], score, None if self.weight is None else self.weight[rows]
 
     def named(self) -> Any:
-        """The rows for ``fit``: with their names where the model takes the columns themselves."""
+        """What the model is fitted to: the columns by name, or the numbers that the steps give."""
         return self.X if self.steps else frame(self.source)
 
     def whole(self, model: Any) -> Any:
-        """The fitted model with the steps in front of it, as one."""
+        """The fitted model and its steps in one pipeline."""
         if not self.steps:
             return model
         from sklearn.pipeline import Pipeline
@@ -123,7 +123,7 @@ class LabelledRows:
         return Pipeline([*self.steps, ("model", model)])
 
     def facts(self) -> dict[str, Any]:
-        """What every report says of the data."""
+        """What every report says about the data."""
         return {
             "data": self.name,
             "rows": len(self.y),
@@ -179,7 +179,7 @@ def labelled_rows(data: str, reading: Learning, quiet: bool = False) -> Labelled
     if reading.binarize is not None and reading.positive is not None:
         raise ValueError("--binarize makes the two classes itself; leave out --positive.")
     if reading.groups is not None and reading.time is not None:
-        raise ValueError("--groups and --time part the rows in different ways; give one of them.")
+        raise ValueError("--groups and --time split the rows in different ways; give only one.")
     with working(f"reading {given_file(data).name}", quiet):
         source = _opened(data, reading)
         classes = classes_of(source, reading)
@@ -209,7 +209,7 @@ def _opened(data: Any, reading: Reading, **more: Any) -> Bunch:
 
 
 def _with_labels(error: TableError, reading: Learning) -> TableError:
-    """The same error, and what is wrong with the labels besides."""
+    """The same error, with what is wrong with the labels added."""
     if error.found is None or error.found.target is None:
         return error
     try:
@@ -254,7 +254,7 @@ def _tell_of_many(values: np.ndarray, name: str) -> None:
 
 
 def _check_sizes(X: Any, names: Any, file: str) -> None:
-    """Raise ValueError for values too large to fit, in the words of the file."""
+    """Raise ValueError for values too large to fit; it names the column of the file."""
     ends = [X.max(axis=0), -X.min(axis=0)]
     size = np.max([end.toarray().ravel() if hasattr(end, "nnz") else end for end in ends], axis=0)
     j = int(np.argmax(size))

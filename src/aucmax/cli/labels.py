@@ -116,7 +116,7 @@ def _halves(source: Bunch, binarize: str) -> Classes:
 
 
 def positives_for(model: Any, data: Any, rows: Bunch, reading: Judging) -> tuple[np.ndarray, Any]:
-    """Tell which rows are positive for a model, and the label that says so in the file.
+    """Return which rows are positive for a model, and the positive label in the file.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ Format = StrEnum("Format", {name: name for name in READERS})  # type: ignore[mis
 
 
 class Scale(StrEnum):
-    """What is done to the rows first."""
+    """How rows are scaled before anything else."""
 
     none = "none"
     unit_norm = "unit-norm"
@@ -108,7 +108,7 @@ class Reading:
     drop: Annotated[list[str] | None, _column("Column to leave out; may be repeated.")] = None
     format: Annotated[
         Format | None,
-        _option(help="File format, whatever the name says; standard input is CSV by default."),
+        _option(help="File format; by default from the file's name, CSV for standard input."),
     ] = None
     sep: Annotated[
         str | None,

@@ -85,9 +85,9 @@ def reproduce(
     """Regenerate a published table or figure from raw data.
 
     Writes into FOLDER/NAME: every single run (runs.csv), Markdown, figures as SVG and PNG, and a
-    page. A table stands beside the published figures, and beside the test AUC of the exact optimum
-    of the pairwise square loss on the same splits, which the papers' learners approach. A run that
-    was killed goes on where it was; "all" is everything there is.
+    page. A table stands beside the published figures and the test AUC of the exact optimum of the
+    pairwise square loss on the same splits, which the papers' learners approach. A run that was
+    killed resumes where it stopped; "all" runs everything.
 
     Examples:
 
@@ -141,7 +141,7 @@ def _check_figure(name: str, asked: Asked) -> None:
 
 
 def _names(data: str | None, chosen: list[Any]) -> list[str]:
-    """Return the names given with --data; an error where none of the experiments has one."""
+    """Return the names given with --data; raise ValueError if no experiment has one of them."""
     given = listed(data or "")
     if data is not None and not given:
         raise ValueError("--data names no data set; give names separated by commas.")
@@ -292,8 +292,8 @@ def _running(
                 yield folder, store, one_more
         except KeyboardInterrupt:
             raise interrupted(
-                f"{spec.name}: {counted(ran, 'job')} done by this run and kept in {folder}; to go "
-                f"on: {command_line()}"
+                f"{spec.name}: {counted(ran, 'job')} done by this run and kept in {folder}; to "
+                f"resume: {command_line()}"
             ) from None
 
 

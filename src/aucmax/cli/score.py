@@ -26,8 +26,8 @@ def score(
         typer.Argument(
             metavar="FILE",
             help="Rows to score: a file, - for standard input, or a data set known by name. "
-            "CSV and Parquet columns are found by the names the model has; further columns do not "
-            "matter, nor do labels.",
+            "CSV and Parquet columns are found by the names the model has; other columns and "
+            "labels are ignored.",
         ),
     ],
     reading: Reading,

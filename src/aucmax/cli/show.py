@@ -37,7 +37,7 @@ def show(
     ] = Order.weight,
     as_json: Json = False,
 ) -> None:
-    """Show a model: its largest weights, settings, and how near it is to the optimum.
+    """Show a model: its largest weights, settings, and how close it is to the optimum.
 
     Features without names (svmlight) are called by their index, from 1. The effect is the weight
     times the feature's root mean squared difference between a positive and a negative row, so

@@ -73,14 +73,14 @@ def train(
     one is ranked against the rest.
 
     The loss, standardize and alpha are tuned by cross-validation, as 'aucmax cv' does it, unless
-    one of these settings, l1-ratio or solver is given: then nothing is tuned, and those that were
-    not given have their defaults.
+    one of these settings, l1-ratio or solver is given: then nothing is tuned, and the others keep
+    their defaults.
 
     --groups keeps the rows of a group in one fold, --time trains folds on the past; both matter for
-    tuning only. --weight weighs the rows, in the fit too.
+    tuning only. --weight weights the rows, in the fit and in the AUC.
 
-    With --impute and --one-hot scikit-learn's transformers stand in front of the model and are
-    saved with it.
+    With --impute and --one-hot, scikit-learn's transformers are put in front of the model and saved
+    with it.
 
     Examples:
 

@@ -25,7 +25,7 @@ _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 def check_image(path: Path) -> None:
     """Raise ValueError unless the file's suffix is one that `Figure.save` can write."""
     if path.suffix.lower() not in _IMAGES:
-        raise ValueError(f"{path}: a plot is written as {', '.join(_IMAGES)}; end the name so.")
+        raise ValueError(f"{path}: the name of a plot must end in .png, .svg or .pdf.")
 
 
 @dataclass(frozen=True)
