@@ -118,7 +118,11 @@ def test_a9a_spam_and_exact():
 
 
 @pytest.mark.parametrize(
-    ("name", "plain", "half"), [("news20", 0.949, 0.960), ("sector", 0.987, 0.989)]
+    ("name", "plain", "half"),
+    [
+        pytest.param("news20", 0.949, 0.960, marks=pytest.mark.exhaustive),
+        ("sector", 0.987, 0.989),
+    ],
 )
 def test_text_at_its_best_alpha(name, plain, half):
     X, y = binary(name, split="train")

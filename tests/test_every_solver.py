@@ -59,7 +59,7 @@ def close(got, expected, tol):
 )
 def test_the_form_of_the_rows_does_not_matter(case, gamma):
     """Nor does their precision, where the numbers are the same."""
-    X, y = problem(3)
+    X, y = problem(3, n=30)
     settings = {"standardize": gamma} if case.scored else {}
     if "center" in case.kind().get_params():  # dense rows alone are shifted, for longer steps
         settings["solver"] = {"center": False}
@@ -76,7 +76,7 @@ def test_the_form_of_the_rows_does_not_matter(case, gamma):
 
 @each_case
 def test_the_same_seed_gives_the_same_bits(case):
-    X, y = problem(4)
+    X, y = problem(4, n=30)
     for form in (np.asarray, sp.csr_array):
         a = case.fitted(form(X), y)
         b = case.fitted(form(X), y)
@@ -287,7 +287,7 @@ def test_automatic_steps_never_diverge(case, hard, form, signal):
     """No ConvergenceWarning, which is an error here, whatever the rows."""
     if hard in FAR and case.kind.name in ("spam", "vrspam"):
         pytest.skip("diverges, and says so")
-    X, y = rows(16, n=60, d=6, share=0.3)
+    X, y = rows(16, n=30, d=6, share=0.3)
     X = HARD[hard](X)
     if not signal:
         y = np.random.RandomState(0).permutation(y)

@@ -36,7 +36,7 @@ from aucmax.basics.errors import DataFileError, DataWarning, ModelFileError
 from aucmax.cli import main
 from aucmax.datasets import read
 
-IN_CI = 300  # of each kind
+IN_CI = 200  # of each kind
 PATIENCE = 300  # seconds for one input, also on a machine that is busy
 WORDS = [
     *(b"nan", b"NaN", b"inf", b"-Infinity", b"1e999", b"1e160", b"1e-320", b"-0", b"0x10", b"1_0"),
