@@ -91,12 +91,7 @@ def _fetch(
     for entry in entries:
         here = None if force else _files(entry)
         try:
-            with working(f"fetching {entry.name}", as_json) as now:
-
-                def show(done: int, total: int, name: str = entry.name, now: Any = now) -> None:
-                    now.at(done // 1000, max(total, done) // 1000, f"kB of {name}")
-
-                paths = here or fetch(entry.name, base_url=base_url, force=force, progress=show)
+            paths = here or _fetched(entry.name, base_url, force, as_json)
         except KeyboardInterrupt:
             if as_json:
                 print_json(fetched)
@@ -116,6 +111,16 @@ def _fetch(
         print_json(fetched)
     if failed:
         raise typer.Exit(2)
+
+
+def _fetched(name: str, base_url: str | None, force: bool, quiet: bool) -> list[Path]:
+    """Download a data set, with a progress bar."""
+    with working(f"fetching {name}", quiet) as now:
+
+        def show(done: int, total: int) -> None:
+            now.at(done // 1000, max(total, done) // 1000, f"kB of {name}")
+
+        return fetch(name, base_url=base_url, force=force, progress=show)
 
 
 datasets.callback(invoke_without_command=True, help=help_of(_datasets))(_datasets)
