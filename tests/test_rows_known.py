@@ -261,7 +261,7 @@ def put(path, **columns):
         ({}, ["--weight", "class", "--target", "class"], "both the label column and the weight"),
         ({}, ["--groups", "day", "--drop", "day"], "column 'day' is both dropped and their groups"),
         ({}, ["--groups", "a", "--weight", "a"], "is both the weight of the rows and their groups"),
-        ({}, ["--groups", "patient", "--time", "day"], "give one of them"),
+        ({}, ["--groups", "patient", "--time", "day"], "give only one"),
     ],
 )  # fmt: skip
 def test_what_cannot_be(tmp_path, bad, columns, options, words):
