@@ -25,6 +25,8 @@ from aucmax.objective.problem import Problem
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS, Monitor, Result
 from specification import cases_of
 from test_every_solver import EVERY_CASE, EVERY_LEARNER
+from test_penalties import EVERY_PENALTY
+from test_properties import EVERY_LOSS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -120,14 +122,25 @@ def run_page(tmp_path, monkeypatch, capsys, registries):
 
 @each_page
 def test_the_blocks_run(page, run_page):
-    known = set(SOLVERS)
+    known = [set(registry) for registry in (SOLVERS, LOSSES, PENALTIES)]
     names = run_page(page)
-    if page.stem == "add_a_solver":  # what it adds is held to what every solver must do
-        added = {name: kind for name, kind in SOLVERS.items() if name not in known}
-        assert added
-        for case in cases_of(added):
+    if page.stem == "add_a_solver":  # what it adds is held to what every one of its kind must do
+        solvers, losses, penalties = (
+            {name: registry[name] for name in set(registry) - before}
+            for registry, before in zip((SOLVERS, LOSSES, PENALTIES), known, strict=True)
+        )
+        assert solvers
+        assert losses
+        assert penalties
+        for case in cases_of(solvers):
             for check in EVERY_CASE + EVERY_LEARNER * case.stochastic:
                 check(case)
+        for loss in losses.values():
+            for check in EVERY_LOSS:
+                check(loss)
+        for kind in penalties.values():
+            for check in EVERY_PENALTY:
+                check(kind)
     if page.stem == "README":
         assert Path("scores.csv").read_text().count("\n") == 285
         assert Path("roc.png").stat().st_size > 0

@@ -118,6 +118,17 @@ def test_swapped_classes_swap_the_scores(loss, sample):
     assert loss.value(-z, -sign, s) == pytest.approx(loss.value(z, sign, s), rel=1e-12)
 
 
+EVERY_LOSS = (
+    test_the_derivative_of_a_loss_is_its_slope,
+    test_a_loss_is_convex_and_falls_where_pairs_are_ranked_wrongly,
+    test_the_value_is_the_sum_over_pairs,
+    test_the_gradient_is_the_slope_of_the_value,
+    test_the_hessian_product_is_the_slope_of_the_gradient,
+    test_a_pairwise_loss_sees_differences_alone,
+    test_swapped_classes_swap_the_scores,
+)
+
+
 # ---- rows and products -------------------------------------------------------------------
 
 FORMS = {

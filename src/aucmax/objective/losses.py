@@ -7,7 +7,7 @@ once the scores are sorted where the loss needs that. A `UnivariateLoss` is take
 margin t = y z.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
@@ -39,6 +39,8 @@ __all__ = [
 
 
 # "quadratic" and "piecewise quadratic" losses are (1 − t)² wherever they are not 0
+_PAIRS = 10**6  # held at a time where a loss has no faster way than every pair
+
 Kind = Literal["quadratic", "piecewise quadratic", "smooth", "kinked"]
 
 
@@ -62,8 +64,10 @@ class PairSum(Protocol):
 class PairwiseLoss:
     """½ · weighted mean over pairs of ℓ(z_i − z_j), i positive, j negative.
 
-    Every method takes ``z`` (n,) the scores, ``sign`` (n,) of ±1 and ``s`` (n,) the sample
-    weights divided by their class's sum, so that s sums to 1 in each class.
+    A subclass gives `point`, `derivative` and `curvature`, at single differences, or, where there
+    is a faster way than by every pair, its own `at`. The other methods take ``z`` (n,) the scores,
+    ``sign`` (n,) of ±1 and ``s`` (n,) the sample weights divided by their class's sum, so that s
+    sums to 1 in each class.
     """
 
     name: ClassVar[str]
@@ -77,9 +81,13 @@ class PairwiseLoss:
         """Return ℓ′(t)."""
         raise NotImplementedError
 
+    def curvature(self, t: np.ndarray) -> np.ndarray:
+        """Return ℓ″(t)."""
+        raise NotImplementedError
+
     def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> PairSum:
         """Return the sum over pairs at scores z."""
-        raise NotImplementedError
+        return _EveryPair(self, z, s, np.flatnonzero(sign > 0), np.flatnonzero(sign < 0))
 
     def value(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> float:
         """Return ½ Σ_i Σ_j s_i s_j ℓ(z_i − z_j)."""
@@ -94,6 +102,42 @@ class PairwiseLoss:
     ) -> np.ndarray:
         """Return the second derivative of `value` at z times u, shape (n,)."""
         return self.at(z, sign, s).product(u)
+
+
+@dataclass(frozen=True)
+class _EveryPair:
+    """Loss, scores, weights and each class's rows: the sums of any loss, in O(n₊ n₋)."""
+
+    loss: PairwiseLoss
+    z: np.ndarray
+    s: np.ndarray
+    pos: np.ndarray
+    neg: np.ndarray
+
+    @property
+    def value(self) -> float:
+        return float(sum((half * self.loss.point(t)).sum() for _, t, half in self._blocks()))
+
+    @cached_property
+    def gradient(self) -> np.ndarray:
+        return self._by_row(lambda i, t: self.loss.derivative(t))
+
+    def product(self, u: np.ndarray) -> np.ndarray:
+        return self._by_row(lambda i, t: self.loss.curvature(t) * (u[i, None] - u[self.neg]))
+
+    def _by_row(self, slope: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
+        out = np.zeros(len(self.z))
+        for i, t, half in self._blocks():
+            pairs = half * slope(i, t)
+            out[i] = pairs.sum(axis=1)
+            out[self.neg] -= pairs.sum(axis=0)
+        return out
+
+    def _blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield some positives, their differences from all negatives, and the pairs' weights."""
+        z, s, neg = self.z, self.s, self.neg
+        for i in np.array_split(self.pos, len(self.pos) * len(neg) // _PAIRS + 1):
+            yield i, z[i, None] - z[neg], 0.5 * np.outer(s[i], s[neg])
 
 
 class Square(PairwiseLoss):
