@@ -25,12 +25,14 @@ from aucmax.estimators.selection import (
     alpha_grid,
     best_cell,
     fold_moments,
+    penalty_of,
     takes,
     tune,
     warn_of,
 )
 from aucmax.metrics import roc_auc
 from aucmax.objective.losses import LOSSES
+from aucmax.objective.penalties import L2, Bounded
 from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows, n_features
 from aucmax.solvers.auto import FEW_FEATURES
@@ -63,7 +65,7 @@ class AUCClassifierCV(LinearScorer):
         numbers. A splitter that keeps groups together gets them from ``fit(X, y, groups=…)``.
     n_jobs : int, optional
         Folds solved at a time, on threads; -1 is one for each core.
-    tol, max_iter : float, int
+    coef_bounds, tol, max_iter
         As for `AUCClassifier`, for every cell and the refit.
     positive : label, optional
         The label to rank first; by default the larger of the two.
@@ -115,6 +117,7 @@ class AUCClassifierCV(LinearScorer):
         cv: Any = 5,
         n_jobs: int | None = None,
         *,
+        coef_bounds: Any = None,
         tol: float = 1e-4,
         max_iter: int = 1000,
         positive: Any = None,
@@ -127,6 +130,7 @@ class AUCClassifierCV(LinearScorer):
         self.standardize = standardize
         self.cv = cv
         self.n_jobs = n_jobs
+        self.coef_bounds = coef_bounds
         self.tol = tol
         self.max_iter = max_iter
         self.positive = positive
@@ -189,8 +193,8 @@ class AUCClassifierCV(LinearScorer):
                 place, chosen = self._choose(grid, found.aucs)
                 best = AUCClassifier(
                     chosen["alpha_"], chosen["l1_ratio_"], loss=chosen["loss_"],
-                    standardize=chosen["standardize_"], tol=self.tol, max_iter=self.max_iter,
-                    positive=self.positive,
+                    standardize=chosen["standardize_"], coef_bounds=self.coef_bounds,
+                    tol=self.tol, max_iter=self.max_iter, positive=self.positive,
                 )  # fmt: skip
                 best._restore(self._names_seen())
                 if best.loss != "square":  # its solver keeps no moments
@@ -263,9 +267,10 @@ class AUCClassifierCV(LinearScorer):
         number(self.max_iter, "max_iter", low=1, whole=True)
         missing = [
             f"loss={loss!r} with l1_ratio={float(rho):g}"
+            + " and coef_bounds" * (self.coef_bounds is not None)
             for loss in self.losses
             for rho in self.l1_ratios
-            if not takes(loss, rho)
+            if not takes(loss, penalty_of(1.0, rho, self.coef_bounds))
         ]
         if len(missing) == len(self.losses) * len(self.l1_ratios):
             raise ValueError(
@@ -286,7 +291,12 @@ class AUCClassifierCV(LinearScorer):
         else:
             given = np.sort(np.asarray(self.alphas, dtype=np.float64))
             alphas = np.repeat(given[None, :], len(gammas), axis=0)
-        return Grid(tuple(self.losses), gammas, tuple(float(r) for r in self.l1_ratios), alphas)
+        ratios, bounds = tuple(float(r) for r in self.l1_ratios), None
+        if self.coef_bounds is not None:
+            names = getattr(self, "feature_names_in_", None)
+            box = Bounded(L2(0.0), self.coef_bounds).named(whole.n_features, names)
+            bounds = box.coef_bounds
+        return Grid(tuple(self.losses), gammas, ratios, alphas, bounds)
 
     def _folds(self, X: Any, y: np.ndarray, groups: Any) -> list[Fold]:
         """Return the splits, as row numbers."""

@@ -12,7 +12,7 @@ import itertools
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from aucmax.metrics.levels import area, levels_of
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
-from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.penalties import Bounded, ElasticNet, Penalty
 from aucmax.objective.problem import ANY_ROWS, MemoryProblem, MomentsProblem, Problem
 from aucmax.rows import Rows, n_features, take_rows
 from aucmax.rows.products import scores
@@ -55,12 +55,16 @@ class Fold(NamedTuple):
 
 
 class Grid(NamedTuple):
-    """The cells: ``alphas`` (n_standardize, n_alphas) ascending, one row for each γ."""
+    """The cells: ``alphas`` (n_standardize, n_alphas) ascending, one row for each γ.
+
+    ``coef_bounds`` (d, 2) go with every cell, for the features as given.
+    """
 
     losses: tuple[str, ...]
     standardize: tuple[float, ...]
     l1_ratios: tuple[float, ...]
     alphas: np.ndarray
+    coef_bounds: np.ndarray | None = None
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -122,9 +126,15 @@ class SearchProgress(NamedTuple):
         return float(means.max()) if len(means) else float("nan")
 
 
-def takes(loss: str, l1_ratio: float) -> bool:
-    """Tell whether a batch solver minimises this loss with this share of l1."""
-    return pick(Objective(ANY_ROWS, LOSSES[loss], ElasticNet(1.0, l1_ratio))) is not None
+def penalty_of(alpha: float, l1_ratio: float, coef_bounds: Any) -> Penalty:
+    """Return an elastic net, on a box where there is one."""
+    net = ElasticNet(alpha, l1_ratio)
+    return net if coef_bounds is None else Bounded(net, coef_bounds)
+
+
+def takes(loss: str, penalty: Penalty) -> bool:
+    """Tell whether a batch solver minimises this loss with this penalty."""
+    return pick(Objective(ANY_ROWS, LOSSES[loss], penalty)) is not None
 
 
 def alpha_grid(problem: Problem, gamma: float) -> np.ndarray:
@@ -332,13 +342,14 @@ def _tune_paths(
     messages: list[str] = []
     columns, solved = [], []
     for c, l1_ratio in enumerate(grid.l1_ratios):
-        if not takes(loss, l1_ratio):
+        penalties = [penalty_of(float(alpha), l1_ratio, grid.coef_bounds) for alpha in alphas]
+        if not takes(loss, penalties[0]):
             continue
         if loss == "square" and fold.moments is not None:
             problem: Problem = MomentsProblem(fold.moments, gamma)
         else:
             problem = fold.rows().scaled(gamma)
-        W, said = _path(problem, loss, l1_ratio, alphas, tol, max_iter)
+        W, said = _path(problem, loss, alphas, penalties, tol, max_iter)
         columns += [problem.to_features(w) for w in W]
         solved.append(c)
         messages += [f"loss={loss!r}, standardize={gamma:g}: {m}" for m in said]
@@ -351,21 +362,27 @@ def _tune_paths(
 
 
 def _path(
-    problem: Problem, loss: str, l1_ratio: float, alphas: np.ndarray, tol: float, max_iter: int
+    problem: Problem,
+    loss: str,
+    alphas: np.ndarray,
+    penalties: Sequence[Penalty],
+    tol: float,
+    max_iter: int,
 ) -> tuple[np.ndarray, list[str]]:
     """Return the optima (k, d) for ascending α, in the problem's coordinates, and messages."""
-    if loss == "square" and l1_ratio == 0.0 and problem.knows_moments:
-        return Exact().solve_path(problem, alphas), []
-    if loss == "square" and l1_ratio == 0.0 and alphas.min() > 0:
-        W, quality = ConjugateGradient().solve_path(problem, alphas, tol, max_iter)
-        late = quality > tol
-        said = [f"alpha={a:.2g} ended at optimality {q:.1e}" for a, q in
-                zip(alphas[late], quality[late], strict=True)]  # fmt: skip
-        return W, said
-    W, said = np.empty((len(alphas), problem.n_features)), []
+    if loss == "square" and all("l2" in penalty.offers for penalty in penalties):
+        if problem.knows_moments:
+            return Exact().solve_path(problem, alphas), []
+        if alphas.min() > 0.0:
+            W, quality = ConjugateGradient().solve_path(problem, alphas, tol, max_iter)
+            late = quality > tol
+            said = [f"alpha={a:.2g} ended at optimality {q:.1e}" for a, q in
+                    zip(alphas[late], quality[late], strict=True)]  # fmt: skip
+            return W, said
+    W, said = np.empty((len(penalties), problem.n_features)), []
     start = None
-    for k in range(len(alphas) - 1, -1, -1):  # from the strongest penalty, each from the last
-        objective = Objective(problem, LOSSES[loss], ElasticNet(float(alphas[k]), l1_ratio))
+    for k in range(len(penalties) - 1, -1, -1):  # from the strongest, each from the last
+        objective = Objective(problem, LOSSES[loss], penalties[k].scaled(problem.factor))
         run = Run(Monitor(objective), tol, max_iter)
         result = choose(objective).solve(objective, start, run)
         W[k] = start = result.coef
