@@ -13,8 +13,8 @@ from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, ElasticNet
 from aucmax.objective.problem import MemoryProblem, MomentsProblem
-from aucmax.rows import as_rows, products
-from aucmax.rows.products import _blocks
+from aucmax.rows import as_rows
+from aucmax.rows.products import row_blocks
 from aucmax.solvers import SOLVERS, ConjugateGradient
 from aucmax.solvers.batch import coordinate_descent, krylov, proximal_newton
 from oracles import rows
@@ -679,13 +679,13 @@ def large(request):
     """Rows in several blocks, which run on threads."""
     X, y = rows(300, n=15_000, d=60, share=0.2, density=0.95)
     X = X if request.param == "dense" else sp.csr_array(X)
-    assert len(_blocks(as_rows(X))) > 1
+    assert len(row_blocks(as_rows(X))) > 1
     return X, y
 
 
 @pytest.fixture
 def threads(monkeypatch):
-    return lambda count: monkeypatch.setattr(products, "_threads", lambda: count)
+    return lambda count: monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", count)
 
 
 @pytest.mark.covering

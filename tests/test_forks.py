@@ -13,8 +13,8 @@ import pytest
 import scipy.sparse as sp
 
 from aucmax import AUCClassifier, AUCClassifierCV
-from aucmax.rows import as_rows, compiled, products
-from aucmax.rows.products import _blocks
+from aucmax.rows import as_rows, compiled
+from aucmax.rows.products import row_blocks
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork"),
@@ -27,7 +27,7 @@ PATIENCE = 100.0  # seconds; a child takes less than one
 
 @pytest.fixture(autouse=True)
 def two_threads(monkeypatch):
-    monkeypatch.setattr(products, "_threads", lambda: 2)
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 2)
 
 
 @pytest.fixture(scope="module", params=["dense", "csr"])
@@ -37,7 +37,7 @@ def data(request):
     X = rng.normal(size=(40_000, 25))
     y = (X[:, 0] + rng.normal(size=len(X)) > 1).astype(int)
     X = X if request.param == "dense" else sp.csr_array(X)
-    assert len(_blocks(as_rows(X))) > 1
+    assert len(row_blocks(as_rows(X))) > 1
     return X, y
 
 

@@ -34,8 +34,8 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("AUCMAX_DATA", str(data))
     monkeypatch.setenv("AUCMAX_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "80")
-    small = {name: shrunk(entry) for name, entry in registry._registry().items()}
-    monkeypatch.setattr(registry, "_registry", lambda: small)
+    small = {name: shrunk(entry) for name, entry in registry.registered().items()}
+    monkeypatch.setattr(registry, "registered", lambda: small)
     return data
 
 

@@ -1,5 +1,6 @@
 """What holds for every loss, every penalty and every solver of the registries."""
 
+import numba
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import PENALTIES
 from aucmax.rows import as_rows, products, row_add, row_dot, row_norm2, take_rows
-from aucmax.rows.products import _blocks
+from aucmax.rows.products import row_blocks
 from aucmax.solvers import SOLVERS
 from oracles import rows
 
@@ -236,7 +237,7 @@ def test_rows_are_not_copied_without_need_and_never_written():
 
 @pytest.fixture
 def threads(monkeypatch):
-    return lambda count: monkeypatch.setattr(products, "_threads", lambda: count)
+    return lambda count: monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", count)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])
@@ -245,7 +246,7 @@ def test_products_over_blocks_are_the_same_on_any_number_of_threads(form, thread
     X = form(rng.randn(13_000, 64))
     y, s = np.where(rng.rand(13_000) < 0.3, 1.0, -1.0), rng.rand(13_000)
     R, v = as_rows(X), rng.randn(64)
-    assert len(_blocks(R)) == 2
+    assert len(row_blocks(R)) == 2
     share = s / np.where(y > 0, s[y > 0].sum(), s[y < 0].sum())
 
     def everything():

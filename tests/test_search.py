@@ -249,19 +249,26 @@ def test_clone_and_params():
 
 def test_a_lucky_alpha_of_the_automatic_grid_loses_to_a_plateau():
     mean = np.array([0.70, 0.79, 0.80, 0.79, 0.70, 0.81, 0.70])  # smoothed: .795 and .755
-    grid = selection.Grid(("square",), (0.0,), (0.0,), np.logspace(-6, 0, 7)[None, :])
-    aucs = mean[None, None, None, None, :].repeat(3, axis=0)  # a copy
-    _, chosen = AUCClassifierCV()._choose(grid, aucs)
-    assert chosen["alpha_"] == pytest.approx(1e-4)
-    assert chosen["best_score_"] == pytest.approx(0.80)
-    _, own = AUCClassifierCV(alphas=grid.alphas[0])._choose(grid, aucs)
-    assert own["alpha_"] == pytest.approx(1e-1)
-    assert own["best_score_"] == pytest.approx(0.81)
-    _, flat = AUCClassifierCV()._choose(grid, np.full_like(aucs, 0.5))
-    assert flat["alpha_"] == 1.0  # among equals the strongest
-    mean[:] = [0.9, 0.9, 0.9, 0.9, 0.85, 0.8, 0.7]  # smoothing alone would stop before the edge
-    _, chosen = AUCClassifierCV()._choose(grid, mean[None, None, None, None, :])
-    assert chosen["alpha_"] == pytest.approx(1e-3)
+    assert selection.best_cell(mean, smoothed=True) == (2,)
+    assert selection.best_cell(mean, smoothed=False) == (5,)
+    flat = np.full((2, 7), 0.5)
+    assert selection.best_cell(flat, smoothed=True)[-1] == 6  # among equals the strongest
+    edge = np.array([0.9, 0.9, 0.9, 0.9, 0.85, 0.8, 0.7])  # smoothing alone would stop before it
+    assert selection.best_cell(edge, smoothed=True) == (3,)
+    assert selection.best_cell(np.full(7, np.nan), smoothed=True) is None
+
+
+def test_only_the_automatic_grid_is_compared_smoothly():
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(60, 20)), np.arange(60) % 2
+    how = {"losses": ["square"], "standardize": [0.0], "cv": 3}
+    automatic = AUCClassifierCV(**how).fit(X, y)
+    own = AUCClassifierCV(alphas=automatic.alphas_[0, 0], **how).fit(X, y)
+    for clf, smoothed in ((automatic, True), (own, False)):
+        place = selection.best_cell(clf.auc_path_.mean(axis=0), smoothed)
+        assert clf.alpha_ == clf.alphas_[0, 0, place[-1]]
+        assert clf.best_score_ == pytest.approx(clf.auc_path_.mean(axis=0)[place])
+    assert automatic.alpha_ != own.alpha_
 
 
 def test_training_parts_that_are_not_the_rest_are_taken_as_given():

@@ -207,7 +207,7 @@ def names() -> list[str]:
     list of str
         Canonical names; `about` lists each one's aliases.
     """
-    return list(_registry())
+    return list(registered())
 
 
 def about(name: str) -> DataSet:
@@ -229,7 +229,7 @@ def about(name: str) -> DataSet:
     ValueError
         No data set of this name.
     """
-    known = _registry()
+    known = registered()
     if not isinstance(name, str):
         raise ValueError(f"the name of a data set is a string, one of {', '.join(known)}")
     canonical = ALIASES.get(name, name)
@@ -241,7 +241,8 @@ def about(name: str) -> DataSet:
 
 
 @cache
-def _registry() -> dict[str, DataSet]:
+def registered() -> dict[str, DataSet]:
+    """Return every entry by its canonical name."""
     text = resources.files(__package__).joinpath("registry.csv").read_text(encoding="utf-8")
     groups: dict[str, list[dict[str, str]]] = {}
     for row in csv.DictReader(text.splitlines()):

@@ -33,6 +33,7 @@ __all__ = [
     "dot",
     "normal_product",
     "origin_of",
+    "row_blocks",
     "row_norms2",
     "scores",
     "sparse_gram",
@@ -61,8 +62,11 @@ def _threads() -> int:
     return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
 
 
-def _blocks(X: Rows) -> list[tuple[int, int]]:
-    """Return row ranges of about equal numbers of stored entries."""
+def row_blocks(X: Rows) -> list[tuple[int, int]]:
+    """Return row ranges of about equal numbers of stored entries, as many as the data's size asks.
+
+    Each may run on a thread of its own.
+    """
     n = n_rows(X)
     count = int(min(max(n_stored(X) // _BLOCK_ENTRIES, 1), _MAX_BLOCKS, max(n, 1)))
     if isinstance(X, CSR):
@@ -75,7 +79,7 @@ def _blocks(X: Rows) -> list[tuple[int, int]]:
 
 def _each_block(X: Rows, work: Callable[[int, int, int], None]) -> None:
     """Call work(block, first row, last row) for every block, on threads when there are several."""
-    blocks = _blocks(X)
+    blocks = row_blocks(X)
     threads = min(_threads(), len(blocks))
     if threads == 1:
         for k, (lo, hi) in enumerate(blocks):
@@ -87,7 +91,7 @@ def _each_block(X: Rows, work: Callable[[int, int, int], None]) -> None:
 
 
 def _sum_of_blocks(X: Rows, work: Callable[..., None]) -> np.ndarray:
-    parts = np.zeros((len(_blocks(X)), n_features(X)))
+    parts = np.zeros((len(row_blocks(X)), n_features(X)))
     _each_block(X, lambda k, lo, hi: work(parts[k], lo, hi))
     return parts[0] if len(parts) == 1 else parts.sum(axis=0)
 
@@ -169,7 +173,7 @@ def normal_product(
     v = np.ascontiguousarray(V, dtype=np.float64)
     m = np.zeros(n_rows(X)) if offset is None else np.ascontiguousarray(offset, dtype=np.float64)
     d = n_features(X)
-    parts = np.zeros((len(_blocks(X)), d + 1))  # the last entry: the sum of s ∘ (X V − offset)
+    parts = np.zeros((len(row_blocks(X)), d + 1))  # the last entry: the sum of s ∘ (X V − offset)
     _each_block(X, lambda k, lo, hi: _normal_product(X, lo, hi, s, v, m, parts[k]))
     total = parts[0] if len(parts) == 1 else parts.sum(axis=0)
     return total[:d] if origin is None else total[:d] - total[d] * origin
@@ -209,7 +213,7 @@ def class_means(X: Rows, sign: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, n
     """
     origin = origin_of(X)
     kernel = _csr_class_sums if isinstance(X, CSR) else _dense_class_sums
-    parts = np.zeros((len(_blocks(X)), 2, n_features(X)))
+    parts = np.zeros((len(row_blocks(X)), 2, n_features(X)))
     _each_block(X, lambda k, lo, hi: kernel(X, lo, hi, sign, s, origin, parts[k]))
     pos, neg = origin + parts.sum(axis=0)
     return pos, neg
@@ -238,7 +242,7 @@ def class_variances(
 
 def sparse_gram(X: CSR, s: np.ndarray) -> np.ndarray:
     """Return Xᵀ diag(s) X, shape (d, d), from the stored entries alone."""
-    parts = np.zeros((min(len(_blocks(X)), 2), X.n_features, X.n_features))
+    parts = np.zeros((min(len(row_blocks(X)), 2), X.n_features, X.n_features))
     cuts = np.linspace(0, n_rows(X), len(parts) + 1).astype(int)
 
     def work(k: int) -> None:

@@ -14,8 +14,8 @@ from aucmax.statistics.diagonal import DiagonalMoments
 
 __all__ = ["FrequentDirections"]
 
-_BLOCK_ROWS = 512  # rows taken in at a time
-_BLOCK_BYTES = 64e6  # the size of such a block if it is dense
+BLOCK_ROWS = 512  # rows taken in at a time
+BLOCK_BYTES = 64e6  # the size of such a block if it is dense
 _FEW = 8  # directions processed at a time
 
 
@@ -132,9 +132,9 @@ class FrequentDirections(DiagonalMoments):
         n, d = n_rows(X), n_features(X)
         B, lost = np.zeros((0, d)), 0.0
         rank = self._directions(d)
-        step = max(_BLOCK_ROWS, 2 * rank)
+        step = max(BLOCK_ROWS, 2 * rank)
         if not isinstance(X, CSR):
-            step = max(min(step, int(_BLOCK_BYTES / (8 * max(d, 1)))), rank, 1)
+            step = max(min(step, int(BLOCK_BYTES / (8 * max(d, 1)))), rank, 1)
         for lo in range(0, n, step):
             some = np.arange(lo, min(lo + step, n))
             block = Centred(take_rows(X, some), share[some], out["means"])

@@ -22,7 +22,7 @@ from aucmax.statistics.subtraction import Remainder, is_covariance, not_there
 
 __all__ = ["ClassMoments", "block_moments"]
 
-_BLOCK_BYTES = 32e6  # rows are copied to dense blocks of this size
+BLOCK_BYTES = 32e6  # rows are copied to dense blocks of this size
 _SPARSE_BELOW = 0.25  # density below which pairs of stored entries beat a dense product
 _ASYMMETRY = 1e-6  # asymmetry that rounding may leave, relative to the variances
 _CANCELLED = 1e6  # mean² over variance at which uncentred sums lose too many digits
@@ -165,7 +165,7 @@ def block_moments(X: Rows, share: np.ndarray) -> Part:
 def _dense_blocks(X: Rows, share: np.ndarray) -> Part:
     """Return the same, centred block by block before multiplying."""
     n, d = n_rows(X), n_features(X)
-    step = max(int(_BLOCK_BYTES / (8 * max(d, 1))), 1)
+    step = max(int(BLOCK_BYTES / (8 * max(d, 1))), 1)
     whole = ClassMoments(classes=[0])
     whole._grow(whole.classes, d)
     view = to_scipy(X)
