@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from aucmax import AUCClassifier, theory
 from aucmax.solvers import SPAM
-from aucmax.solvers.stochastic.expiry import heap_move, heap_of, heap_pop, heap_push, heap_remove
 from literal import each_average, equal, weighted, without_zeros
 from oracles import spam
 
@@ -108,34 +105,3 @@ def test_a_stream_goes_on_between_lazy_and_plain_thresholds(penalty, average):
         form = np.asarray if k % 2 else sp.csr_array
         clf.partial_fit(form(X[part]), y[part], classes=[-1, 1])
     equal(clf.coef_[0], iterates.mean(axis=0) if average else iterates[-1])
-
-
-# ---- the heap ----------------------------------------------------------------------------
-
-
-@settings(deadline=None, max_examples=60)
-@given(st.lists(st.tuples(st.integers(0, 11), st.floats(-4, 4, width=16)), max_size=80))
-def test_the_heap_gives_the_smallest_first(changes):
-    V = np.zeros(12)
-    heap, place = heap_of(12)
-    size, inside = 0, set()
-    for j, value in changes:
-        V[j] = value
-        if value == 0.0 and j in inside:
-            size = heap_remove(V, heap, place, size, j)
-            inside.remove(j)
-        elif value != 0.0 and j in inside:
-            heap_move(V, heap, place, size, j)
-        elif value != 0.0:
-            size = heap_push(V, heap, place, size, j)
-            inside.add(j)
-        assert size == len(inside)
-        assert set(heap[:size].tolist()) == inside
-        assert all(heap[place[i]] == i for i in inside)
-        assert {i for i in range(12) if place[i] < 0} == set(range(12)) - inside
-    taken = []
-    while size:
-        j, size = heap_pop(V, heap, place, size)
-        taken.append(abs(V[j]))
-        assert place[j] == -1
-    assert taken == sorted(abs(V[j]) for j in inside)

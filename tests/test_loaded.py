@@ -45,8 +45,7 @@ def put(name, value):
 
 def entry(name, where, value):
     def change(part):
-        held = getattr(part, "_parts", {}).get(name)
-        np.asarray(getattr(part, name) if held is None else held)[where] = value
+        getattr(part, name)[where] = value
 
     return change
 
@@ -57,11 +56,11 @@ WRONG_MOMENTS = {
     "NaN counts": (entry("counts", 0, np.nan), "counts hold NaN or infinite numbers"),
     "negative counts": (entry("counts", 0, -1.0), "counts hold negative numbers"),
     "infinite means": (entry("means", (0, 1), np.inf), "means hold NaN or infinite"),
-    "NaN covariance": (entry("covariances", (0, 2, 1), np.nan), "covariances hold NaN or infinite"),
-    "negative variance": (entry("covariances", (1, 2, 2), -1.0), "class 1 has a negative variance"),
+    "NaN covariance": (entry("covs", (0, 2, 1), np.nan), "covariances hold NaN or infinite"),
+    "negative variance": (entry("covs", (1, 2, 2), -1.0), "class 1 has a negative variance"),
     "means too large": (entry("means", (0, 1), 1e300), "means hold numbers too large to compute"),
     "covariances too large": (
-        entry("covariances", (0, 2, 2), 1e300),
+        entry("covs", (0, 2, 2), 1e300),
         "hold numbers too large",
     ),
     "too many counts": (put("counts", np.ones(3)), r"counts have the shape \(3,\), not \(2,\)"),
@@ -96,6 +95,48 @@ def test_a_moments_file_whose_parts_do_not_match(tmp_path):
 
 
 # ---- models
+
+
+class Archive:
+    """What is in a model's file, to be put into another one."""
+
+    def __init__(self, path):
+        self.head, _, body = unpack(path, "model").partition(b"\n")
+        with ZipFile(io.BytesIO(body)) as archive:
+            self.parts = {name: archive.read(name) for name in archive.namelist()}
+
+    def arrays(self):
+        for name, raw in self.parts.items():
+            if name.endswith(".npy"):
+                yield name, np.load(io.BytesIO(raw))
+
+    def refusal(self, path, name, part):
+        """How a file is refused in which one part, an array or text, is another one."""
+        if isinstance(part, np.ndarray):
+            stream = io.BytesIO()
+            np.save(stream, part)
+            part = stream.getvalue()
+        body = io.BytesIO()
+        with ZipFile(body, "w") as archive:
+            for each, raw in (self.parts | {name: part}).items():
+                archive.writestr(each, raw)
+        pack(path, "model", self.head + b"\n" + body.getvalue())
+        with pytest.raises(ModelFileError, match="not a readable model file") as caught:
+            load(path)
+        assert "\n" not in str(caught.value)
+        return str(caught.value)
+
+    def without(self, key):
+        """The archive's text without the one thing of this name in it."""
+        found = []
+
+        def changed(tree):
+            found.append(tree.pop(key, None))
+            return tree
+
+        text = json.dumps(json.loads(self.parts["schema.json"], object_hook=changed))
+        assert sum(part is not None for part in found) == 1
+        return text
 
 
 @pytest.fixture
@@ -138,7 +179,7 @@ WRONG_MODELS = {
         "moments are those of other classes",
     ),
     "asymmetric covariance": (
-        lambda part: entry("covariances", (0, 0, 1), 9.0)(part.moments_),
+        lambda part: entry("covs", (0, 0, 1), 9.0)(part.moments_),
         "the covariance of class 0 is not symmetric",
     ),
 }
@@ -174,16 +215,18 @@ def test_a_model_file_is_checked(smuggled, wrong, inside):
         ("frequent_directions", "lost", -1.0),
     ],
 )
-def test_the_sketch_in_a_model_file_is_checked(smuggled, covariance, name, value):
+def test_the_sketch_in_a_model_file_is_checked(smuggled, tmp_path, covariance, name, value):
     model = AUCClassifier(solver=Exact(covariance=covariance)).fit(*rows())
     kind = DiagonalMoments if covariance == "diagonal" else FrequentDirections
     assert type(model.moments_) is kind
-    model.moments_._parts[name].flat[0] = value
+    bad, held = tmp_path / "bad.aucmax", getattr(model.moments_, name)
+    save(model, tmp_path / "good.aucmax")
+    good = Archive(tmp_path / "good.aucmax")
+    (place,) = (k for k, a in good.arrays() if a.shape == held.shape and np.all(a == held))
+    assert f"its {name} have the shape (7,)" in good.refusal(bad, place, np.zeros(7))
+    assert "it does not hold" in good.refusal(bad, "schema.json", good.without(name))
+    held.flat[0] = value
     assert f"its {name} hold" in smuggled(model)
-    model.moments_._parts[name] = np.zeros(7)
-    assert f"its {name} have the shape (7,)" in smuggled(model)
-    del model.moments_._parts[name]
-    assert "it does not hold" in smuggled(model)
 
 
 STOCHASTIC = [
@@ -196,36 +239,6 @@ def streamed(estimator, kind, X, y):
     own = {"loss": loss_of(kind)} if estimator is AUCClassifier else {}
     penalty = {} if "alpha" in kind.own else {"alpha": 1e-3, "l1_ratio": 0.0}
     return estimator(**penalty, solver=kind(), random_state=0, max_iter=2, **own).fit(X, y)
-
-
-class Archive:
-    """What is in a model's file, to be put into another one."""
-
-    def __init__(self, path):
-        self.head, _, body = unpack(path, "model").partition(b"\n")
-        with ZipFile(io.BytesIO(body)) as archive:
-            self.parts = {name: archive.read(name) for name in archive.namelist()}
-
-    def arrays(self):
-        for name, raw in self.parts.items():
-            if name.endswith(".npy"):
-                yield name, np.load(io.BytesIO(raw))
-
-    def refusal(self, path, name, part):
-        """How a file is refused in which one part, an array or text, is another one."""
-        if isinstance(part, np.ndarray):
-            stream = io.BytesIO()
-            np.save(stream, part)
-            part = stream.getvalue()
-        body = io.BytesIO()
-        with ZipFile(body, "w") as archive:
-            for each, raw in (self.parts | {name: part}).items():
-                archive.writestr(each, raw)
-        pack(path, "model", self.head + b"\n" + body.getvalue())
-        with pytest.raises(ModelFileError, match="not a readable model file") as caught:
-            load(path)
-        assert "\n" not in str(caught.value)
-        return str(caught.value)
 
 
 @pytest.fixture
@@ -271,15 +284,7 @@ def test_the_features_of_the_rows_that_a_stream_keeps_are_checked(archive, tmp_p
 
 def test_a_stream_that_lacks_its_state(archive, tmp_path):
     good = archive(AUCClassifier, SPAM)
-    found = []
-
-    def without_state(tree):
-        found.append(tree.pop("steps", None))
-        return tree
-
-    schema = json.dumps(json.loads(good.parts["schema.json"], object_hook=without_state))
-    assert sum(part is not None for part in found) == 1
-    message = good.refusal(tmp_path / "bad.aucmax", "schema.json", schema)
+    message = good.refusal(tmp_path / "bad.aucmax", "schema.json", good.without("steps"))
     assert "what it goes on from is not whole" in message
 
 
