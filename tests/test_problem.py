@@ -17,6 +17,11 @@ from aucmax.objective.problem import (
 )
 from aucmax.rows import as_rows, to_scipy
 from aucmax.solvers import (
+    OAM,
+    OPAUC,
+    SOLAM,
+    SPAM,
+    VRSPAM,
     ConjugateGradient,
     CoordinateDescent,
     CuttingPlane,
@@ -24,6 +29,7 @@ from aucmax.solvers import (
     Monitor,
     Newton,
     Run,
+    UnivariateSGD,
 )
 from aucmax.solvers.certificate import Certificate
 
@@ -89,7 +95,7 @@ class Partitioned(Problem):
 
     def batches(self):
         for X, sign in self._parts:
-            yield SignedRows(X, sign, np.ones(len(sign)))
+            yield SignedRows(as_rows(X), sign, np.ones(len(sign)))
 
 
 def rows(n, d):
@@ -176,6 +182,50 @@ def test_columns_are_in_the_solvers_coordinates(form, gamma):
     np.testing.assert_array_equal(found.sign, sign)
     for label in (1.0, -1.0):
         assert found.share[sign == label].sum() == pytest.approx(1.0)
+
+
+LEARNERS = [
+    (SPAM(step_size=0.01, order="cyclic"), 0.0),
+    (SPAM(step_size=0.01, order="cyclic", average=False), 0.5),
+    (VRSPAM(step_size=0.01, n_stages=4, order="cyclic"), 0.0),
+    (VRSPAM(step_size=0.01, n_stages=4, order="cyclic"), 0.5),
+    (OAM(C=0.01, order="cyclic", n_epochs=2), 0.0),
+    (OPAUC(step_size=0.01, order="cyclic", n_epochs=2), 0.0),
+    (UnivariateSGD("logistic", step_size=0.01, order="cyclic"), 0.0),
+]
+
+
+@pytest.mark.parametrize(("solver", "l1_ratio"), LEARNERS)
+def test_learners_step_through_parts_as_through_rows_in_memory(solver, l1_ratio):
+    found = []
+    for problem in two_problems(*FEW):
+        objective = solver.own_objective(
+            Objective(problem, LOSSES["square"], ElasticNet(0.02, l1_ratio))
+        )
+        found.append(solver.solve(objective, None, Run(Monitor(objective))).coef)
+    assert np.linalg.norm(found[0]) > 0.01
+    np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("order", ["shuffle", "random"])
+@pytest.mark.parametrize("kind", [SPAM, VRSPAM, SOLAM, UnivariateSGD])
+def test_learners_reach_on_parts_what_they_reach_in_memory(kind, order):
+    values = []
+    for problem in two_problems(*FEW):
+        objective = Objective(problem, LOSSES["square"], ElasticNet(0.02, 0.0))
+        solver = kind(order=order)
+        own = solver.own_objective(objective)
+        run = Run(Monitor(own), rng=np.random.RandomState(0))
+        values.append(own.value(solver.solve(own, None, run).coef) / own.at_zero)
+    assert values[1] < 1.0
+    np.testing.assert_allclose(*values, atol=0.02)
+
+
+def test_principal_axes_need_all_rows_at_once():
+    _, parts = two_problems(*FEW)
+    objective = Objective(parts, LOSSES["square"], ElasticNet(0.02, 0.0))
+    with pytest.raises(ValueError, match="use covariance='projection'"):
+        OPAUC(covariance="pca", rank=3).solve(objective, None, Run(Monitor(objective)))
 
 
 def test_statistics_alone_answer_no_verb_of_rows():

@@ -17,7 +17,7 @@ from aucmax.objective import Objective
 from aucmax.objective.penalties import Penalty
 from aucmax.rows import Rows, n_rows
 from aucmax.solvers.base import Result, Run, Solver, lacking
-from aucmax.solvers.stochastic.samples import Batch, Classes, Sampler
+from aucmax.solvers.stochastic.samples import Batch, Classes, Sampler, Whole
 from aucmax.solvers.stochastic.scaled import solution
 
 __all__ = ["Epoch", "State", "StochasticSolver"]
@@ -87,8 +87,8 @@ class StochasticSolver(Solver):
         """Return the solution that the state stands for, shape (d,)."""
         return solution(state, getattr(self, "average", False))
 
-    def place(self, state: State, start: np.ndarray, penalty: Penalty, batch: Batch) -> None:
-        """Put a fresh state at ``start``, before the steps of a batch."""
+    def place(self, state: State, start: np.ndarray, penalty: Penalty, classes: Classes) -> None:
+        """Put a fresh state at ``start``; ``classes`` are those of the training set."""
         state["v"][:] = start
 
     def steps_for(self, n: int) -> int:
@@ -124,12 +124,13 @@ class StochasticSolver(Solver):
         """Yield the solution after every epoch."""
         most = min(number(self.n_epochs, "n_epochs", low=1, whole=True), run.max_iter)
         problem, penalty = objective.problem, objective.penalty
-        batch = Batch.whole(problem, problem.n_features * self.sums_rows)
+        whole = Whole(problem, problem.n_features * self.sums_rows)
         sampler, passes, slower = Sampler(problem.n_samples, self.order, run.rng), 0.0, 1.0
-        state, last = self.fresh(batch, penalty, start, {}), start
+        state, last = self.fresh(whole, penalty, start, {}), start
         sound, since, epoch = copy.deepcopy(state), 0, 0  # the last state below J(0), and when
         while epoch < most:
-            self.step(state, batch.ordered(sampler.take(problem.n_samples)), penalty, run.rng)
+            for batch in whole.ordered(sampler.take(problem.n_samples)):
+                self.step(state, batch, penalty, run.rng)
             epoch, passes = epoch + 1, passes + 1.0
             w, value = self.current(state).copy(), None
             # J costs a pass over the data: ask after 1, 2, 4, 8, … epochs and the last
@@ -140,7 +141,7 @@ class StochasticSolver(Solver):
                 elif slower < 4.0**_RETRIES:
                     epoch, slower = since, 4.0 * slower
                     if epoch == 0:  # the start may depend on the step
-                        sound = self.fresh(batch, penalty, start, state, slower)
+                        sound = self.fresh(whole, penalty, start, state, slower)
                     state = copy.deepcopy(sound)
                     state["slower"][0] = slower
                     continue
@@ -148,24 +149,24 @@ class StochasticSolver(Solver):
                     state, epoch, value = sound, most, None
                     w = self.current(state).copy()
             if not np.all(np.isfinite(w)):  # a stream goes on from where it was finite
-                state = self.fresh(batch, penalty, last, state, slower)
+                state = self.fresh(whole, penalty, last, state, slower)
             yield Epoch(w, passes, state, value)
             last = w
 
     def fresh(
         self,
-        batch: Batch,
+        whole: Whole,
         penalty: Penalty,
         start: np.ndarray | None,
         old: State,
         slower: float = 1.0,
     ) -> State:
         """Return the state before the first step of a fit; ``old`` is that of a former try."""
-        state = self.blank(batch.n_features, penalty) | batch.after._asdict()
+        state = self.blank(whole.n_features, penalty) | whole.after._asdict()
         state |= {name: old[name] for name in self.drawn if name in old}
         state["slower"][0] = slower
         if start is not None:
-            self.place(state, start, penalty, batch)
+            self.place(state, start, penalty, whole.after)
         return state
 
     def blank(self, d: int, penalty: Penalty) -> State:

@@ -27,7 +27,7 @@ from aucmax.objective.penalties import ElasticNet, Penalty
 from aucmax.rows import compiled, n_rows, products, row_add, row_dot
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State, StochasticSolver
-from aucmax.solvers.stochastic.samples import Batch
+from aucmax.solvers.stochastic.samples import Batch, Classes
 from aucmax.solvers.stochastic.scaled import numbers
 from aucmax.statistics.reservoir import in_front, kept_rows, slots, whole
 
@@ -123,7 +123,7 @@ class OAM(StochasticSolver):
             "k": numbers("kappa", "steps"),
         }
 
-    def place(self, state: State, start: np.ndarray, penalty: Penalty, batch: Batch) -> None:
+    def place(self, state: State, start: np.ndarray, penalty: Penalty, classes: Classes) -> None:
         state["w"][:] = start
 
     def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:

@@ -21,7 +21,7 @@ from aucmax.rows import take_rows
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic import full_covariance, gaussian_sketch
 from aucmax.solvers.stochastic.core import State, StochasticSolver
-from aucmax.solvers.stochastic.samples import Batch
+from aucmax.solvers.stochastic.samples import Batch, Classes
 from aucmax.statistics.projections import (
     gaussian_projection,
     lifted,
@@ -124,7 +124,7 @@ class OPAUC(StochasticSolver):
             return gaussian_sketch.begin(d, k)
         return full_covariance.begin(k if self.covariance in _REDUCED else d)
 
-    def place(self, state: State, start: np.ndarray, penalty: Penalty, batch: Batch) -> None:
+    def place(self, state: State, start: np.ndarray, penalty: Penalty, classes: Classes) -> None:
         if self.covariance in _REDUCED:
             state["start"] = start  # until there are coordinates for it
         else:
@@ -171,6 +171,11 @@ class OPAUC(StochasticSolver):
                 raise ValueError(
                     "covariance='pca' takes its axes from the rows of a fit, and there was none; "
                     "call fit before partial_fit, or use covariance='projection'."
+                )
+            if batch.first is not None:
+                raise ValueError(
+                    "covariance='pca' takes its axes from all rows at once, and these come in "
+                    "batches; use covariance='projection'."
                 )
             state["basis"] = principal_axes(batch.X, batch.weight, rank, rng)
         else:

@@ -17,7 +17,7 @@ from aucmax.objective.penalties import Penalty, soft
 from aucmax.rows import compiled, row_entry, row_size
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.hinge import HingeSolver, left
-from aucmax.solvers.stochastic.samples import Batch
+from aucmax.solvers.stochastic.samples import Batch, Classes
 from aucmax.solvers.stochastic.scaled import times
 
 __all__ = ["RDA"]
@@ -74,8 +74,8 @@ class RDA(HingeSolver):
         # the sum of the gradients, and β_t + tα
         return super().begin(d, penalty) | {"G": np.zeros(d), "beta": np.zeros(1)}
 
-    def place(self, state: State, start: np.ndarray, penalty: Penalty, batch: Batch) -> None:
-        scale = batch.after.square.sum() / batch.after.mass.sum()
+    def place(self, state: State, start: np.ndarray, penalty: Penalty, classes: Classes) -> None:
+        scale = classes.square.sum() / classes.mass.sum()
         beta = self._betas(state, np.ones(1), scale if scale > 0.0 else 1.0, penalty.l2)
         state["G"][:] = -(beta * start + penalty.l1 * np.sign(start))
         state["v"][:], state["beta"][:] = start, beta

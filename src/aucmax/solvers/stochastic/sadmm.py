@@ -18,7 +18,7 @@ from aucmax.objective.penalties import Penalty, soft
 from aucmax.rows import compiled, row_dot, row_entry, row_size
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.hinge import HingeSolver, Missed, last_below, left
-from aucmax.solvers.stochastic.samples import Batch
+from aucmax.solvers.stochastic.samples import Batch, Classes
 from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled_add, times, unscaled
 
 __all__ = ["SADMM"]
@@ -81,7 +81,7 @@ class SADMM(HingeSolver):
     def begin(self, d: int, penalty: Penalty) -> State:
         return super().begin(d, penalty) | {"mu": np.zeros(d)}
 
-    def place(self, state: State, start: np.ndarray, penalty: Penalty, batch: Batch) -> None:
+    def place(self, state: State, start: np.ndarray, penalty: Penalty, classes: Classes) -> None:
         # μ in the subdifferential of the penalty at z, as after any step
         state["v"][:] = start
         state["mu"][:] = penalty.l2 * start + penalty.l1 * np.sign(start)

@@ -1,7 +1,7 @@
 """The rows that a learner steps through: their order, and what is known of the classes by then."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.random import RandomState
 from aucmax.objective.problem import Problem
 from aucmax.rows import Rows, n_features, products, take_rows
 
-__all__ = ["Batch", "Classes", "Sampler"]
+__all__ = ["Batch", "Classes", "Sampler", "Whole"]
 
 ORDERS = ("shuffle", "cyclic", "random")
 
@@ -55,6 +55,8 @@ class Batch:
         With these rows.
     unit : float
         A row adds ``unit`` times its weight to the classes.
+    first : int, optional
+        Position of its first row in a training set of several batches.
     """
 
     def __init__(
@@ -66,27 +68,15 @@ class Batch:
         before: Classes | None,
         after: Classes | None = None,
         unit: float = 1.0,
+        first: int | None = None,
     ) -> None:
         self.X, self.sign, self.weight, self.order, self.before = X, sign, weight, order, before
-        self.unit = unit
+        self.unit, self.first = unit, first
         self._made: dict[str, Any] = {}
         if after is None:
             assert before is not None
             after = before.joined(X, sign, weight, self.norm2)
         self.after = after
-
-    @classmethod
-    def whole(cls, problem: Problem, d: int) -> "Batch":
-        """Return a whole training set, its classes known; d is the width of ``total``."""
-        ((X, sign, weight),) = problem.batches()
-        nothing = Classes(*np.zeros((3, 2, 0)))
-        out = cls(X, sign, weight, np.arange(0), None, nothing, problem.unit)
-        mass = problem.unit * np.array([problem.n_pos, problem.n_neg])
-        means = np.stack([problem.mean_pos, problem.mean_neg]) if d else np.zeros((2, 0))
-        each = problem.unit * weight * out.norm2
-        square = np.array([each[sign > 0].sum(), each[sign < 0].sum()])
-        out.after = Classes(mass, mass[:, None] * means, square)
-        return out
 
     def ordered(self, order: np.ndarray) -> "Batch":
         """Return the same rows in another order."""
@@ -189,6 +179,50 @@ class Batch:
         rows = take_rows(self.X, early), self.sign[early], self.weight[early], self.norm2[early]
         out.before = self.before.joined(*rows)
         return out
+
+
+class Whole:
+    """A training set, batch by batch, whose classes are known; its only batch is kept.
+
+    Parameters
+    ----------
+    problem : Problem
+    d : int
+        Width of ``after.total``.
+    """
+
+    def __init__(self, problem: Problem, d: int) -> None:
+        mass = problem.unit * np.array([problem.n_pos, problem.n_neg])
+        means = np.stack([problem.mean_pos, problem.mean_neg]) if d else np.zeros((2, 0))
+        self.after = Classes(mass, mass[:, None] * means, np.zeros(2))
+        self.problem, self.n_features = problem, problem.n_features
+        self.only: Batch | None = None
+        for part in self.batches():
+            each = problem.unit * part.weight * part.norm2
+            self.after.square[:] += each[part.sign > 0].sum(), each[part.sign < 0].sum()
+        if len(part.sign) == problem.n_samples:
+            self.only, part.first = part, None
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield the batches, in the order of the rows."""
+        if self.only is not None:
+            yield self.only
+            return
+        first = 0
+        for X, sign, weight in self.problem.batches():
+            order = np.arange(len(sign))
+            yield Batch(X, sign, weight, order, None, self.after, self.problem.unit, first)
+            first += len(sign)
+
+    def ordered(self, order: np.ndarray) -> Iterator[Batch]:
+        """Yield the batches with the steps over them; ``order`` holds positions among all rows."""
+        for part in self.batches():
+            mine = order
+            if part.first is not None:
+                mine = order - part.first
+                mine = mine[(mine >= 0) & (mine < len(part.sign))]
+            if len(mine):
+                yield part.ordered(mine)
 
 
 class Sampler:

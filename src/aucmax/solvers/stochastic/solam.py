@@ -19,7 +19,7 @@ from aucmax.objective.problem import Problem
 from aucmax.rows import compiled, products, row_dot
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State, StochasticSolver
-from aucmax.solvers.stochastic.samples import Batch
+from aucmax.solvers.stochastic.samples import Batch, Classes
 from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled, scaled_add, squared, times
 
 __all__ = ["SOLAM"]
@@ -110,8 +110,8 @@ class SOLAM(StochasticSolver):
     def begin(self, d: int, penalty: Penalty) -> State:
         return scaled(d, "gammas", "a", "b", "alpha", "kappa2", "begun") | {"met": np.zeros(2)}
 
-    def place(self, state: State, start: np.ndarray, penalty: Penalty, batch: Batch) -> None:
-        mean_pos, mean_neg = batch.after.total / batch.after.mass[:, None]
+    def place(self, state: State, start: np.ndarray, penalty: Penalty, classes: Classes) -> None:
+        mean_pos, mean_neg = classes.total / classes.mass[:, None]
         w, k = penalty.prox(start, 0.0), state["k"][0]
         a, b = float(w @ mean_pos), float(w @ mean_neg)
         state["v"][:] = w

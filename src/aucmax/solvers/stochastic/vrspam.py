@@ -11,7 +11,7 @@ A stage fixes w̃, takes μ̃ = ∇f(w̃) in one pass, and then steps along
 with a constant η: v is unbiased and its variance goes to 0 as w and w̃ reach the optimum.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ from aucmax.objective.penalties import Penalty, prox1
 from aucmax.rows import CSR, compiled, products, row_add, row_dot, shifted_rows
 from aucmax.solvers.base import Run
 from aucmax.solvers.stochastic.core import Epoch, State, StochasticSolver
-from aucmax.solvers.stochastic.samples import Batch, Sampler
+from aucmax.solvers.stochastic.samples import Batch, Classes, Sampler, Whole
 from aucmax.solvers.stochastic.scaled import numbers
 from aucmax.solvers.stochastic.spam import SPAM
 
@@ -94,20 +94,21 @@ class VRSPAM(StochasticSolver):
         if self.init not in ("spam", "zero"):
             raise ValueError(f"init must be 'spam' or 'zero'; got {self.init!r}.")
         problem, penalty = objective.problem, objective.penalty
-        whole, m = Batch.whole(problem, problem.n_features), self.steps_for(problem.n_samples)
-        state, batch = self.fresh(whole, penalty, start, {}), self._centred(whole)
-        eta = self._step_size(state, batch)
-        sampler, passes = Sampler(problem.n_samples, self.order, run.rng), 0.0
+        n, whole = problem.n_samples, Whole(problem, problem.n_features)
+        state, m = self.fresh(whole, penalty, start, {}), self.steps_for(n)
+        self._centre(whole)
+        eta = min(self._step_size(state, part) for part in whole.batches())
+        sampler, passes = Sampler(n, self.order, run.rng), 0.0
         if start is None and self.init == "spam":
             first = SPAM(n_epochs=1, order=self.order)
             state["w"], passes, *_ = next(first.epochs(objective, None, replace(run, max_iter=1)))
-        at = _Snapshot.of(batch, state["w"])
+        at = _Snapshot.of(whole.batches(), n, state["w"])
         value = objective.at(at.z).value + penalty.value(at.w)  # also of centred rows
         for _ in range(most):
-            new = _stage(batch.ordered(sampler.take(m)), at, penalty, eta)
-            passes += 1.0 + m / problem.n_samples
+            new = _stage(whole.ordered(sampler.take(m)), at, penalty, eta)
+            passes += 1.0 + m / n
             with np.errstate(over="ignore", invalid="ignore"):  # of a diverging stage
-                there = _Snapshot.of(batch, new)
+                there = _Snapshot.of(whole.batches(), n, new)
                 reached = objective.at(there.z).value + penalty.value(new)
             if self.safeguard and not reached <= value * (1.0 + 1e-12):
                 eta *= 0.5
@@ -117,17 +118,19 @@ class VRSPAM(StochasticSolver):
                     state["w"] = new
             yield Epoch(at.w, passes, state, value)
 
-    def _centred(self, batch: Batch) -> Batch:
-        """Return the rows shifted by one vector where that helps."""
+    def _centre(self, whole: Whole) -> None:
+        """Shift the rows by one vector where that helps."""
         if self.center not in ("auto", False):
             raise ValueError(f"center must be 'auto' or False; got {self.center!r}.")
-        if isinstance(batch.X, CSR) or self.center is False or self.step_size != "auto":
-            return batch
-        mass, total, _ = batch.after
+        batch, (mass, total, _) = whole.only, whole.after
+        if batch is None or isinstance(batch.X, CSR):
+            return
+        if self.center is False or self.step_size != "auto":
+            return
         middle = total.sum(axis=0) / mass.sum()
-        moved = batch.after._replace(total=total - mass[:, None] * middle)
+        moved = whole.after._replace(total=total - mass[:, None] * middle)
         X = shifted_rows(batch.X, middle)
-        return Batch(X, batch.sign, batch.weight, batch.order, None, moved)
+        whole.only = Batch(X, batch.sign, batch.weight, batch.order, None, moved)
 
     def steps_for(self, n: int) -> int:
         return n if self.n_inner == "auto" else number(self.n_inner, "n_inner", low=1, whole=True)
@@ -144,14 +147,15 @@ class VRSPAM(StochasticSolver):
     def begin(self, d: int, penalty: Penalty) -> State:
         return {"w": np.zeros(d), "k": numbers("largest")}
 
-    def place(self, state: State, start: np.ndarray, penalty: Penalty, batch: Batch) -> None:
+    def place(self, state: State, start: np.ndarray, penalty: Penalty, classes: Classes) -> None:
         state["w"] = start.copy()
 
     def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
         if batch.after.mass.min() == 0.0:
             return
         eta = self._step_size(state, batch)
-        state["w"] = _stage(batch, _Snapshot.of(batch, state["w"]), penalty, eta)
+        at = _Snapshot.of([batch], len(batch.sign), state["w"])
+        state["w"] = _stage([batch], at, penalty, eta)
 
     def current(self, state: State) -> np.ndarray:
         return state["w"]
@@ -166,34 +170,41 @@ class _Snapshot(NamedTuple):
     gradient: np.ndarray
 
     @classmethod
-    def of(cls, batch: Batch, w: np.ndarray) -> "_Snapshot":
-        z = products.scores(batch.X, w)
-        a, b = means = batch.after.total @ w / batch.after.mass
-        p, pos = batch.p, batch.sign > 0
-        slope = np.where(pos, 2.0 * (1.0 - p) * (z - b - 1.0), 2.0 * p * (z - a + 1.0))
-        return cls(w, z, means, products.adjoint(batch.X, batch.weight * slope / len(z)))
+    def of(cls, batches: Iterable[Batch], n: int, w: np.ndarray) -> "_Snapshot":
+        scores, gradient, means = [], np.zeros(len(w)), np.zeros(2)
+        for batch in batches:
+            z = products.scores(batch.X, w)
+            a, b = means = batch.after.total @ w / batch.after.mass
+            p, pos = batch.p, batch.sign > 0
+            slope = np.where(pos, 2.0 * (1.0 - p) * (z - b - 1.0), 2.0 * p * (z - a + 1.0))
+            gradient += products.adjoint(batch.X, batch.weight * slope / n)
+            scores.append(z)
+        return cls(w, np.concatenate(scores), means, gradient)
 
 
-def _stage(batch: Batch, at: _Snapshot, penalty: Penalty, eta: float) -> np.ndarray:
+def _stage(batches: Iterable[Batch], at: _Snapshot, penalty: Penalty, eta: float) -> np.ndarray:
     """Return w after the steps of one stage from w̃."""
-    (mass, total, _), p, w = batch.after, batch.p, at.w.copy()
-    rows = (batch.X, batch.order, batch.sign, batch.weight, p, eta)
-    if "l2" not in penalty.offers:
-        means = total / mass[:, None]
-        _steps(*rows, penalty.compiled(), means, at.gradient, at.z, at.means, w)
-        return w
-    along = products.scores(batch.X, at.gradient)
-    fixed = np.stack([total @ at.w, total @ at.gradient]) / mass
-    beta = theory.beta_from_alpha(penalty.l2, p)
-    c, e = _shrinking_steps(*rows, beta, batch.dots / mass, fixed, along, at.z, w)
-    return c * w + e * at.gradient
+    w = at.w.copy()
+    for batch in batches:
+        (mass, total, _), p = batch.after, batch.p
+        z = at.z[batch.first or 0 :][: len(batch.sign)]
+        rows = (batch.X, batch.order, batch.sign, batch.weight, p, eta)
+        here = total @ w / mass
+        if "l2" not in penalty.offers:
+            means = total / mass[:, None]
+            _steps(*rows, penalty.compiled(), means, at.gradient, z, at.means, *here, w)
+            continue
+        along, beta = products.scores(batch.X, at.gradient), theory.beta_from_alpha(penalty.l2, p)
+        fixed = np.stack([at.means, total @ at.gradient / mass])
+        c, e = _shrinking_steps(*rows, beta, batch.dots / mass, fixed, along, z, *here, w)
+        w = c * w + e * at.gradient
+    return w
 
 
 @compiled
-def _shrinking_steps(X, order, sign, weight, p, eta, beta, dots, fixed, along, z, v):
+def _shrinking_steps(X, order, sign, weight, p, eta, beta, dots, fixed, along, z, a, b, v):
     # w = c v + e μ̃;  a = v·μ₊, b = v·μ₋;  ``along`` = X μ̃, z = X w̃
     c, e = 1.0, 0.0
-    a, b = fixed[0, 0], fixed[0, 1]
     shrink = 1.0 / (1.0 + eta * beta)
     for t in range(len(order)):
         i = order[t]
@@ -217,8 +228,7 @@ def _shrinking_steps(X, order, sign, weight, p, eta, beta, dots, fixed, along, z
 
 
 @compiled
-def _steps(X, order, sign, weight, p, eta, penalty, means, gradient, z, start, w):
-    a, b = start[0], start[1]
+def _steps(X, order, sign, weight, p, eta, penalty, means, gradient, z, start, a, b, w):
     for t in range(len(order)):
         i = order[t]
         moved = row_dot(X, i, w) - z[i]
