@@ -1,6 +1,7 @@
 """The test session: caches, plotting backend, data sets that may be missing, the command line."""
 
 import contextlib
+import functools
 import hashlib
 import importlib.util
 import os
@@ -99,6 +100,16 @@ def _settings(case: Any) -> tuple[Any, ...]:
     given = [mark.args[0] for mark in case.iter_markers("parametrize")]
     names = [one.split(",") if isinstance(one, str) else one for one in given]
     return tuple(tuple(id(case.callspec.params[n.strip()]) for n in some) for some in names)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_parser() -> Iterator[None]:
+    """Build the command line's parser once: it takes as long as most commands."""
+    import typer.main
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -154,7 +154,7 @@ def sampled(name, n, d, seed=0):
 @pytest.mark.data
 @each_set(NAMES)
 def test_no_certificate_is_false_on_real_data(name):
-    X, y = sampled(name, 240, 24)
+    X, y = sampled(name, 160, 20)
     for form in FORMS.values():
         warned = check_all(form(X, np.random.RandomState(0)), y, ALPHAS, TOLS)
         # dummy variables that are mixed leave many minimisers without an l2 part

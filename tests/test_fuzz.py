@@ -22,7 +22,6 @@ import zipfile
 import numpy as np
 import pyarrow as pa
 import pytest
-import typer
 from pyarrow import csv as pa_csv
 from pyarrow import parquet
 from sklearn.compose import make_column_transformer
@@ -250,14 +249,6 @@ def change_json(rng, tree):
 
 
 # ---- the property
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_parser():
-    """Build the command line's parser once: it takes as long as most commands."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(typer.main, "get_command", functools.cache(typer.main.get_command))
-        yield
 
 
 class Late(BaseException):
