@@ -168,7 +168,8 @@ class _SquarePairs(NamedTuple):
     @property
     def value(self) -> float:
         centred, gap = self._centred(self.z)
-        return float(0.5 * (1.0 - gap) ** 2 + 0.5 * (self.s @ centred**2))
+        # a product becomes infinite where a power of a Python float is an error
+        return float(0.5 * (1.0 - gap) * (1.0 - gap) + 0.5 * (self.s @ centred**2))
 
     @property
     def gradient(self) -> np.ndarray:
