@@ -19,7 +19,7 @@ from aucmax.objective.problem import Columns, Problem
 from aucmax.rows import compiled
 from aucmax.rows.products import dot
 from aucmax.solvers.base import Result, Run, Solver, lacking
-from aucmax.solvers.batch.krylov import minimise
+from aucmax.solvers.batch.krylov import Product, minimise
 
 __all__ = ["CoordinateDescent"]
 
@@ -130,6 +130,37 @@ def decrement(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penal
     right = gradient[S] + pieces.left[S]
     move = _solved(H[np.ix_(S, S)], pieces.bend[S], right)
     return float("inf") if move is None else abs(float(right @ move))
+
+
+def decrement_by_products(
+    product: Product, h: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penalty
+) -> float:
+    """Return `decrement` by conjugate gradient, estimated from above, for H v = ``product(v)``."""
+    pieces = penalty.pieces(w)
+    S = _support(h, pieces)
+    if np.delete(penalty.promise(gradient, w, h), S).any():
+        return np.inf
+    bend, definite = pieces.bend[S], True
+
+    def bent(v: np.ndarray) -> np.ndarray:
+        nonlocal definite
+        whole = np.zeros(len(w))
+        whole[S] = v
+        out = product(whole)[S] + bend * v
+        definite = definite and dot(v, out) > 0.0
+        return out
+
+    diagonal = h[S] + bend
+    if not np.all(diagonal > 0.0):
+        return np.inf
+    model = minimise(
+        bent,
+        -(gradient[S] + pieces.left[S]),
+        lambda v: v / diagonal,
+        lambda gained, left: left <= gained,
+        _PRODUCTS,
+    )
+    return 2.0 * (model.gained + model.left) if definite else np.inf
 
 
 def _support(h: np.ndarray, pieces: Pieces) -> np.ndarray:
@@ -269,6 +300,12 @@ class SparseColumns(NamedTuple):
         shape = (len(self.sign), len(self.curvature))
         return sp.csc_array((self.data, self.indices, self.indptr), shape=shape)
 
+    def product(self, v: np.ndarray) -> np.ndarray:
+        """Return H over these columns times v (k,)."""
+        a, b, X = self.mean_pos, self.mean_neg, self.matrix
+        along, back = a @ v, b @ v
+        return X.T @ (self.share * (X @ v)) + (a - b) * (along - back) - a * along - b * back
+
 
 def sparse_columns(
     problem: Problem, S: np.ndarray, columns: Columns, moved: bool = True
@@ -314,18 +351,23 @@ def _on_rows(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray,
     w[problem.curvature <= 0.0] = 0.0
     size, sweeps, stalled = _FIRST_SET, 0, Stall()
     S, H = np.empty(0, dtype=np.int64), np.empty((0, 0))
+    columns = sparse_columns(problem, S, problem.columns(S))
     while True:
         value, gradient = objective.data_term(w)
         promise = penalty.promise(gradient, w, problem.curvature)
         gap = objective.gap(value, gradient, w)
         if not np.delete(promise, S).any():
-            gap = min(gap, decrement(H, gradient[S], w[S], penalty.of(S)))
+            there = gradient[S], w[S], penalty.of(S)
+            if len(H) == len(S):
+                gap = min(gap, decrement(H, *there))
+            elif objective.relative(gap, value + penalty.value(w)) > run.tol:
+                gap = min(gap, decrement_by_products(columns.product, columns.curvature, *there))
         done = objective.relative(gap, value + penalty.value(w)) <= run.tol
         if run.monitor(w, sweeps) or done or sweeps >= run.max_iter:
             return w, gap, sweeps
         if size >= len(w) and stalled(float(promise.sum())):
             return w, gap, sweeps
-        S = working_set(promise, w, size)
+        S = working_set(promise, w, penalty, size)
         columns = sparse_columns(problem, S, problem.columns(S))
         aim, left = _INNER * float(promise[S].sum()), run.max_iter - sweeps
         if len(S) <= _SET_MATRIX_UP_TO:
@@ -333,14 +375,17 @@ def _on_rows(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray,
             w[S], taken, _ = on_matrix(H, problem.delta[S], penalty.of(S), w[S], aim, left)
         else:
             w[S], taken = _on_columns(objective, columns, penalty.of(S), w[S], aim, left)
-            S, H = S[:0], H[:0, :0]
+            H = H[:0, :0]
         sweeps += max(taken, 1)
         size = min(2 * max(size, len(S)), len(w))
 
 
-def working_set(promise: np.ndarray, w: np.ndarray, size: int) -> np.ndarray:
-    """Return the support and the features that promise most, about ``size`` in all, sorted."""
-    support = np.flatnonzero(w)
+def working_set(promise: np.ndarray, w: np.ndarray, penalty: Penalty, size: int) -> np.ndarray:
+    """Return the support and the features that promise most, about ``size`` in all, sorted.
+
+    Features that are at no kink count as support, even with a weight of 0.
+    """
+    support = np.flatnonzero((w != 0.0) | penalty.pieces(w).smooth)
     size = min(max(size, 2 * len(support)), len(w))
     ranked = promise.copy()
     ranked[support] = np.inf

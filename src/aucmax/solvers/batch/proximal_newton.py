@@ -21,6 +21,7 @@ from aucmax.solvers.batch.coordinate_descent import (
     Stall,
     candidates,
     decrement,
+    decrement_by_products,
     on_matrix,
     sparse_columns,
     working_set,
@@ -61,14 +62,14 @@ def proximal_newton(
         gap = objective.gap(value, gradient, w)
         now = value + penalty.value(w)
         fall, before = before - now, now
-        if objective.relative(gap, now) > run.tol and part is not None and part.small:
+        if objective.relative(gap, now) > run.tol and part is not None:
             # where pairs still come and go, the decrement says too little but J still falls
             gap = min(gap, max(_decrement(objective, part, promise, gradient, w), fall))
         if objective.relative(gap, now) <= run.tol or cost >= run.max_iter or run.monitor.stopped:
             return w, gap, steps, cost
         if size >= len(w) and stalled(float(promise.sum())):
             return w, gap, steps, cost
-        S = working_set(promise, w, size)
+        S = working_set(promise, w, penalty, size)
         if part is None or not np.array_equal(S, part.S):
             part = _Part(objective, S)
         aim = _INNER * float(promise[S].sum())
@@ -84,8 +85,12 @@ def _decrement(
     S = part.S
     if np.delete(promise, S).any():
         return np.inf
-    H = part.hessian(objective.at(part.matrix @ w[S]))
-    return decrement(H, gradient[S], w[S], objective.penalty.of(S))
+    pairs, there = objective.at(part.matrix @ w[S]), (gradient[S], w[S], objective.penalty.of(S))
+    if part.small:
+        return decrement(part.hessian(pairs), *there)
+    return decrement_by_products(
+        lambda v: part.transposed @ pairs.product(part.matrix @ v), part.curvature, *there
+    )
 
 
 class _Part:
