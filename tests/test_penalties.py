@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -515,3 +516,19 @@ def test_what_is_compiled_for_a_penalty_of_the_user_is_not_kept(tmp_path):
         script.write_text(PENALTY_OF_A_USER.format(times=times), encoding="utf-8")
         done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
         assert done.stdout.strip() == expected
+
+
+@pytest.mark.parametrize("loss", ["square", "squared_hinge"])
+def test_unpenalised_features_among_many_are_certified(loss):
+    """Their conjugate is infinite; on a thousand features and more no matrix is formed."""
+    X = sp.random_array((300, 1600), density=0.02, rng=np.random.default_rng(0), format="csr")
+    y = np.where(X[:, :40].sum(axis=1) > 0.45, 1, -1)
+    factors = np.where(np.arange(1600) < 3, 0.0, 1.0)
+    for net in (penalties.L2(1e-4), penalties.ElasticNet(1e-3, 0.5)):
+        penalty = penalties.Weighted(net, factors)
+        rough, fine = (
+            AUCClassifier(penalty=penalty, loss=loss, tol=tol).fit(X, y) for tol in (1e-3, 1e-9)
+        )
+        assert rough.optimality_ <= 1e-3
+        lost = (rough.objective_ - fine.objective_) / (0.5 - fine.objective_)
+        assert -1e-9 <= lost <= 2 * rough.optimality_ + 1e-9
