@@ -53,12 +53,12 @@ def named(monkeypatch):
     def _named(solver):
         name, _, path = solver.partition(" on ")
         if path == "products":
-            monkeypatch.setattr(proximal_newton, "_MATRIX_UP_TO", 0)
+            monkeypatch.setattr(proximal_newton, "MATRIX_UP_TO", 0)
         elif path:
-            monkeypatch.setattr(coordinate_descent, "_MATRIX_UP_TO", 0)
+            monkeypatch.setattr(coordinate_descent, "MATRIX_UP_TO", 0)
             monkeypatch.setattr(MemoryProblem, "columns", counted)
         if path == "columns":
-            monkeypatch.setattr(coordinate_descent, "_SET_MATRIX_UP_TO", 0)
+            monkeypatch.setattr(coordinate_descent, "SET_MATRIX_UP_TO", 0)
         return name
 
     return _named
@@ -331,7 +331,7 @@ def test_all_solvers_agree_on_larger_problems(seed, alpha, gamma, named):
 def test_working_sets_grow_to_the_matrix_solution(penalty, seed, solver, monkeypatch, named):
     """More features than the first working set holds, on rows."""
     X, y = rows(200 + seed, n=120, d=150, density=0.2)
-    monkeypatch.setattr(coordinate_descent, "_FIRST_SET", 5)
+    monkeypatch.setattr(coordinate_descent, "FIRST_SET", 5)
     data = (sp.csr_array(X), y, None)
     whole = fit(data, *penalty, solver="coordinate_descent", tol=1e-15)
     sets = fit(data, *penalty, solver=named(solver), tol=1e-14)
@@ -614,7 +614,7 @@ def test_the_tolerance_is_kept_and_a_miss_is_told(named):
 
 
 def test_a_warm_start_at_the_optimum_takes_one_look(monkeypatch):
-    monkeypatch.setattr(krylov, "_WORK", 0)  # a preconditioner from all rows needs one look anyway
+    monkeypatch.setattr(krylov, "WORK", 0)  # a preconditioner from all rows needs one look anyway
     X, y = many_rows()
     for solver in ("conjugate_gradient", "coordinate_descent", "newton"):
         settings = dict(loss=loss_by(solver), warm_start=True, tol=1e-8)

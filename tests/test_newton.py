@@ -99,7 +99,7 @@ def test_a_perfectly_ranked_start_is_left_alone():
     assert clf.objective_ == pytest.approx(0, abs=1e-20)
 
 
-PATHS = {"matrix": {}, "products": {"_MATRIX_UP_TO": 0}, "sparse columns": {"_DENSE": 2.0}}
+PATHS = {"matrix": {}, "products": {"MATRIX_UP_TO": 0}, "sparse columns": {"_DENSE": 2.0}}
 
 
 @pytest.fixture(params=PATHS)
@@ -134,7 +134,7 @@ def test_elastic_net_optimum_of_the_explicit_pair_sum(seed, sparse, rho, path):
 @pytest.mark.parametrize("sparse", [False, True])
 def test_working_sets_grow_to_the_optimum(sparse, path, monkeypatch):
     """More features than the first set holds, and more than rows."""
-    monkeypatch.setattr(proximal_newton, "_FIRST_SET", 4)
+    monkeypatch.setattr(proximal_newton, "FIRST_SET", 4)
     rng = np.random.RandomState(0)
     X = rng.randn(120, 150) * (rng.rand(120, 150) < 0.3)
     y = (X[:, :30] @ rng.randn(30) + 0.3 * rng.randn(120) > 0).astype(int)
@@ -156,7 +156,7 @@ def test_the_model_over_a_set_is_the_second_derivative_over_pairs():
     for form in (np.asarray, sp.csr_array):
         scaled = MemoryProblem(as_rows(form(X)), sign, weight).scaled(0.5)
         goal = Objective(scaled, LOSSES["squared_hinge"], ElasticNet(0.1))
-        part = proximal_newton._Part(goal, S)
+        part = proximal_newton.ColumnSet(goal, S)
         at = goal.at(scaled.scores(w))
         expected = pairs.hessian(w, "squared_hinge")[np.ix_(S, S)]
         assert part.hessian(at) == pytest.approx(expected, abs=1e-12)

@@ -488,7 +488,7 @@ def test_tuning_takes_at_most_so_many_rows(count):
     rng = np.random.default_rng(0)
     y = np.arange(count) % 3 == 0
     job = TableJob(Source("made"), REFERENCE, Protocol(1, 5, "nested", 62, True, 0), 0)
-    found = job._tune(rng.normal(size=(count, 2)) + y[:, None], y)
+    found = job.tune(rng.normal(size=(count, 2)) + y[:, None], y)
     assert found["rows"] == min(count, 62)
 
 
@@ -648,7 +648,7 @@ def test_every_figure_runs_on_any_rows(name, tmp_path, monkeypatch):
 
 
 def test_the_variance_of_the_update_is_the_mean_over_all_rows():
-    from aucmax.experiments.vrspam_figure import _Update
+    from aucmax.experiments.vrspam_figure import Update
 
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(40, 3)), np.arange(40) % 3 == 0
@@ -664,7 +664,7 @@ def test_the_variance_of_the_update_is_the_mean_over_all_rows():
     reduced = plain - np.array([G(snapshot, x, t) for x, t in zip(X, y, strict=True)])
     for updates, at in ((plain, None), (reduced, snapshot)):
         expected = np.mean(np.sum((updates - updates.mean(axis=0)) ** 2, axis=1))
-        assert _Update(X, y).variance(w, at) == pytest.approx(expected)
+        assert Update(X, y).variance(w, at) == pytest.approx(expected)
 
 
 def test_the_command_line(run, tmp_path):

@@ -121,10 +121,10 @@ class TableJob:
         X, positive = self.source.load()
         train, test = single_runs(positive, self.protocol)[self.part]
         if self.settings is None:
-            return self._tune(X[train], positive[train])
+            return self.tune(X[train], positive[train])
         return self._fit(TrainTest(X[train], positive[train], X[test], positive[test]))
 
-    def _tune(self, X: Any, positive: np.ndarray) -> Row:
+    def tune(self, X: Any, positive: np.ndarray) -> Row:
         method, seed = METHODS[self.method], self.protocol.seed
         rows = np.arange(len(positive))
         if len(rows) == self.protocol.tune_rows + 1:  # stratified splits need two test rows

@@ -51,7 +51,7 @@ def _run(piece: Piece) -> list[Row]:
     states: list[Any] = []
     model = AUCClassifier(ALPHA, solver=solver, tol=1e-15, random_state=piece.seed)
     model.set_params(callback=states.append).fit(X, y)
-    update = _Update(X, y)
+    update = Update(X, y)
     # the first stage starts from one epoch of SPAM, which is not recorded
     rows, before = [], None
     for state in states:
@@ -67,7 +67,7 @@ def _run(piece: Piece) -> list[Row]:
     return rows
 
 
-class _Update:
+class Update:
     """The exact variance of both methods' updates: mean squared distance to the full gradient."""
 
     def __init__(self, X: Any, positive: np.ndarray) -> None:

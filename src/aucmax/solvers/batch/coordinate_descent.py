@@ -6,28 +6,34 @@ sets of the features that promise most. Either way one step is
     w_j ← prox_{Ω_j/h_j}(w_j − ∇_j/h_j),    h_j = H_jj,    ∇ = H w − δ.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from aucmax.objective import Objective
-from aucmax.objective.penalties import Penalty, Pieces, prox1
+from aucmax.objective.penalties import Penalty, prox1
 from aucmax.objective.problem import Columns, Problem
 from aucmax.rows import compiled
 from aucmax.rows.products import dot
 from aucmax.solvers.base import Result, Run, Solver, lacking
-from aucmax.solvers.batch.krylov import Product, minimise
+from aucmax.solvers.batch.krylov import minimise
+from aucmax.solvers.batch.working_set import (
+    FIRST_SET,
+    Stall,
+    decrement,
+    decrement_by_products,
+    piece_move,
+    solved,
+    support_of,
+    working_set,
+)
 
-__all__ = ["CoordinateDescent"]
+__all__ = ["MATRIX_UP_TO", "SET_MATRIX_UP_TO", "CoordinateDescent", "on_matrix", "sparse_columns"]
 
-_MATRIX_UP_TO = 1500  # features for which the d×d matrix is formed
-_FIRST_SET = 100
-_SET_MATRIX_UP_TO = 1000  # size of a working set for which its own matrix is formed
+MATRIX_UP_TO = 1500  # features for which the d×d matrix is formed
+SET_MATRIX_UP_TO = 1000  # size of a working set for which its own matrix is formed
 _INNER = 0.01  # a round leaves this share of what single features promised before it
-_STALLED = 4  # rounds in a row that left more than half of it before rounding is blamed
 _SWEEPS = 10  # sweeps between two moves on the support
 _NEWTON = 10  # linear systems solved in one such move
 _SYSTEM = 1e-3  # with many features one is solved until so large a share of its gain is left
@@ -71,7 +77,7 @@ class CoordinateDescent(Solver):
         run = self.settled(run)
         problem = objective.problem
         w = np.zeros(problem.n_features) if start is None else start.copy()
-        if problem.knows_moments or problem.n_features <= _MATRIX_UP_TO:
+        if problem.knows_moments or problem.n_features <= MATRIX_UP_TO:
             problem.moments()
             w, gap, sweeps = _on_features(objective, w, run)
         else:
@@ -84,18 +90,6 @@ class CoordinateDescent(Solver):
                 f"tol={run.tol:g}; raise max_iter, or scale the features (standardize=0.5)."
             )
         return Result(w, max(sweeps, 1), message, gap)
-
-
-class Stall:
-    """Tells when rounds no longer gain: what single features promise has stopped falling."""
-
-    def __init__(self) -> None:
-        self.least, self.idle = np.inf, 0
-
-    def __call__(self, promise: float) -> bool:
-        self.idle = 0 if promise < 0.5 * self.least else self.idle + 1
-        self.least = min(self.least, promise)
-        return self.idle > _STALLED
 
 
 def _on_features(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray, float, int]:
@@ -116,74 +110,6 @@ def _on_features(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndar
         limit = min(_SWEEPS, left) if run.monitor.active else left
         w, taken, _ = on_matrix(H, delta, penalty, w, _INNER * promise, limit)
         sweeps += taken
-
-
-def decrement(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penalty) -> float:
-    """Return twice what a Newton step on the support gains: J(w) − J* if the pieces stay the same.
-
-    Infinite where a feature off the support promises a gain of its own.
-    """
-    h, pieces = np.einsum("jj->j", H), penalty.pieces(w)
-    S = _support(h, pieces)
-    if np.delete(penalty.promise(gradient, w, h), S).any():
-        return np.inf
-    right = gradient[S] + pieces.left[S]
-    move = _solved(H[np.ix_(S, S)], pieces.bend[S], right)
-    return float("inf") if move is None else abs(float(right @ move))
-
-
-def decrement_by_products(
-    product: Product, h: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penalty
-) -> float:
-    """Return `decrement` by conjugate gradient, estimated from above, for H v = ``product(v)``."""
-    pieces = penalty.pieces(w)
-    S = _support(h, pieces)
-    if np.delete(penalty.promise(gradient, w, h), S).any():
-        return np.inf
-    bend, definite = pieces.bend[S], True
-
-    def bent(v: np.ndarray) -> np.ndarray:
-        nonlocal definite
-        whole = np.zeros(len(w))
-        whole[S] = v
-        out = product(whole)[S] + bend * v
-        definite = definite and dot(v, out) > 0.0
-        return out
-
-    diagonal = h[S] + bend
-    if not np.all(diagonal > 0.0):
-        return np.inf
-    model = minimise(
-        bent,
-        -(gradient[S] + pieces.left[S]),
-        lambda v: v / diagonal,
-        lambda gained, left: left <= gained,
-        _PRODUCTS,
-    )
-    return 2.0 * (model.gained + model.left) if definite else np.inf
-
-
-def _support(h: np.ndarray, pieces: Pieces) -> np.ndarray:
-    """Return the features that are at no kink of the penalty, and on which J depends."""
-    return np.flatnonzero(pieces.smooth & (h + pieces.bend != 0.0))
-
-
-def _solved(system: np.ndarray, bend: np.ndarray, right: np.ndarray) -> np.ndarray | None:
-    """Return (system + diag(bend))⁻¹ right; None unless that is definite. System is overwritten."""
-    if len(right) == 0:
-        return right
-    diagonal = np.einsum("jj->j", system)
-    diagonal += bend
-    if not np.all(diagonal > 0.0):
-        return None
-    unit = 1.0 / np.sqrt(diagonal)  # Cholesky's verdict must not depend on units
-    system *= unit
-    system *= unit[:, None]
-    try:
-        factor = cho_factor(system, overwrite_a=True, check_finite=False)
-    except LinAlgError:
-        return None
-    return unit * cho_solve(factor, unit * right, check_finite=False)
 
 
 def on_matrix(
@@ -217,11 +143,11 @@ def _on_support(
     w = w.copy()
     for _ in range(_NEWTON):
         pieces = penalty.pieces(w)
-        S = _support(h, pieces)
+        S = support_of(h, pieces)
         if len(S) == 0:
             break
         slope, bend, system = H[S] @ w - b[S] + pieces.left[S], pieces.bend[S], H[np.ix_(S, S)]
-        direction = _solved(system.copy(), bend, -slope)
+        direction = solved(system.copy(), bend, -slope)
         if direction is None:
             break
 
@@ -233,53 +159,10 @@ def _on_support(
         ) -> float:
             return float((slope + 0.5 * (system @ move + bend * move)) @ move)
 
-        w[S], whole = _piece_move(w[S], direction, pieces.start[S], pieces.end[S], rise)
+        w[S], whole = piece_move(w[S], direction, pieces.start[S], pieces.end[S], rise)
         if whole:
             break
     return w
-
-
-def candidates(
-    w: np.ndarray, direction: np.ndarray, start: np.ndarray, end: np.ndarray
-) -> list[np.ndarray]:
-    """Return points ahead that lie on the same pieces of the penalty.
-
-    All of the step, what leaves its piece put at the piece's end; and, where anything does, the
-    part of the step up to the first such coefficient.
-    """
-    full = w + direction
-    leaves = (full <= start) | (full >= end)
-    points = [np.clip(full, start, end)]
-    if leaves.any():
-        edge = np.where(direction > 0.0, end, start)
-        reach = np.full(len(w), np.inf)
-        reach[leaves] = (edge[leaves] - w[leaves]) / direction[leaves]
-        first = float(reach.min())
-        points.append(np.where(reach <= first, edge, w + first * direction))
-    return points
-
-
-def _piece_move(
-    w: np.ndarray,
-    direction: np.ndarray,
-    start: np.ndarray,
-    end: np.ndarray,
-    rise: Callable[[np.ndarray], float],
-) -> tuple[np.ndarray, bool]:
-    """Step along a direction on the same pieces of the penalty, downhill.
-
-    To the lower of `candidates`; then to halves of the step. ``rise`` tells by how much a move
-    raises what is minimised. Returns the new point, and whether there is nothing left to do along
-    this direction: the whole step was taken, or no step goes downhill.
-    """
-    tried = candidates(w, direction, start, end)
-    for halvings in range(12):
-        rises = [rise(new - w) for new in tried]
-        least = int(np.argmin(rises))
-        if rises[least] < 0.0:
-            return tried[least], halvings == 0 and len(tried) == 1
-        tried = [np.clip(w + 0.5 ** (halvings + 1) * direction, start, end)]
-    return w, True
 
 
 class SparseColumns(NamedTuple):
@@ -349,7 +232,7 @@ def _on_rows(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray,
     """
     problem, penalty = objective.problem, objective.penalty
     w[problem.curvature <= 0.0] = 0.0
-    size, sweeps, stalled = _FIRST_SET, 0, Stall()
+    size, sweeps, stalled = FIRST_SET, 0, Stall()
     S, H = np.empty(0, dtype=np.int64), np.empty((0, 0))
     columns = sparse_columns(problem, S, problem.columns(S))
     while True:
@@ -370,7 +253,7 @@ def _on_rows(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray,
         S = working_set(promise, w, penalty, size)
         columns = sparse_columns(problem, S, problem.columns(S))
         aim, left = _INNER * float(promise[S].sum()), run.max_iter - sweeps
-        if len(S) <= _SET_MATRIX_UP_TO:
+        if len(S) <= SET_MATRIX_UP_TO:
             H = _set_matrix(columns)
             w[S], taken, _ = on_matrix(H, problem.delta[S], penalty.of(S), w[S], aim, left)
         else:
@@ -378,18 +261,6 @@ def _on_rows(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray,
             H = H[:0, :0]
         sweeps += max(taken, 1)
         size = min(2 * max(size, len(S)), len(w))
-
-
-def working_set(promise: np.ndarray, w: np.ndarray, penalty: Penalty, size: int) -> np.ndarray:
-    """Return the support and the features that promise most, about ``size`` in all, sorted.
-
-    Features that are at no kink count as support, even with a weight of 0.
-    """
-    support = np.flatnonzero((w != 0.0) | penalty.pieces(w).smooth)
-    size = min(max(size, 2 * len(support)), len(w))
-    ranked = promise.copy()
-    ranked[support] = np.inf
-    return np.sort(np.argpartition(-ranked, size - 1)[:size])
 
 
 def _on_columns(
@@ -417,7 +288,7 @@ def _on_column_support(
 ) -> np.ndarray:
     """Move towards the optimum over the support, by conjugate gradient on its columns."""
     pieces = penalty.pieces(w)
-    S = _support(columns.curvature, pieces)
+    S = support_of(columns.curvature, pieces)
     if len(S) == 0:
         return w
     X, there = columns.matrix[:, S], objective.at(columns.matrix @ w)
@@ -436,7 +307,7 @@ def _on_column_support(
         _PRODUCTS,
     )
     w = w.copy()
-    w[S], _ = _piece_move(
+    w[S], _ = piece_move(
         w[S],
         model.x,
         pieces.start[S],

@@ -22,10 +22,10 @@ from aucmax.objective import Objective
 from aucmax.rows.products import dot
 from aucmax.solvers.base import Result, Run, Solver, lacking
 
-__all__ = ["CuttingPlane"]
+__all__ = ["IDLE", "CuttingPlane", "Planes", "plane_weights"]
 
 _TOWARDS = 0.1  # share of the way from the best point to w_t where the next plane touches R
-_IDLE = 30  # programs in a row in which a plane had no weight before it is dropped
+IDLE = 30  # programs in a row in which a plane had no weight before it is dropped
 _WIDTHS = (0.01, 0.1, 1.0)  # of rounded kinks, for the planes of a warm start
 _STALLED = 20  # planes in a row that changed neither bound before rounding is blamed
 _LOOKS = 14  # points of a line search
@@ -74,7 +74,7 @@ class CuttingPlane(Solver):
                 "the solver 'cutting_plane' needs alpha > 0; got 0, where its quadratic program "
                 "has no lowest point. Use a small alpha, such as 1e-6."
             )
-        planes = _Planes(alpha)
+        planes = Planes(alpha)
 
         w = np.zeros(problem.n_features) if start is None else start.copy()
         z = problem.scores(w)
@@ -167,7 +167,7 @@ def _search(
     return found
 
 
-class _Planes:
+class Planes:
     """The planes b_k − a_k·w below R, and the quadratic program over them."""
 
     def __init__(self, alpha: float) -> None:
@@ -188,22 +188,22 @@ class _Planes:
 
     def lowest(self) -> tuple[np.ndarray, float]:
         """Return w_t and a lower bound of J's minimum; drop planes that long had no weight."""
-        mu = _weights(self.gram / self.alpha, self.b)
+        mu = plane_weights(self.gram / self.alpha, self.b)
         w = np.zeros_like(self.a[0])
         for weight, a in zip(mu, self.a, strict=True):
             if weight > 0.0:
                 w += (weight / self.alpha) * a
         bound = float(mu @ self.b) - 0.5 * self.alpha * dot(w, w)
         self.idle = np.where(mu > 1e-10 * mu.max(), 0, self.idle + 1)
-        if np.any(self.idle > _IDLE):
-            kept = np.flatnonzero(self.idle <= _IDLE)
+        if np.any(self.idle > IDLE):
+            kept = np.flatnonzero(self.idle <= IDLE)
             self.a = [self.a[k] for k in kept]
             self.b, self.idle = self.b[kept], self.idle[kept]
             self.gram = self.gram[np.ix_(kept, kept)]
         return w, bound
 
 
-def _weights(H: np.ndarray, b: np.ndarray) -> np.ndarray:
+def plane_weights(H: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the μ that maximises b·μ − ½ μ·Hμ over μ ≥ 0, Σμ ≤ 1.
 
     By an interior point, and then from the linear system of the weights that it leaves positive,
@@ -229,11 +229,12 @@ def _weights(H: np.ndarray, b: np.ndarray) -> np.ndarray:
         return float(b @ v - 0.5 * v @ (H @ v))
 
     best, full = (value(mu), mu), bool(slack[k] < price[k])
-    S = np.flatnonzero(slack[:k] > price[:k])
+    diagonal = np.einsum("jj->j", H)
+    S = np.flatnonzero(slack[:k] * np.maximum(diagonal, 1.0) > price[:k])
     for _ in range(10):
         if len(S) == 0:
             break
-        scale = 1.0 / np.sqrt(np.maximum(np.einsum("jj->j", H)[S], 1e-300))
+        scale = 1.0 / np.sqrt(np.maximum(diagonal[S], 1e-300))
         system = H[np.ix_(S, S)] * scale * scale[:, None]
         right = b[S] * scale
         if full:

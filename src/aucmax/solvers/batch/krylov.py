@@ -22,6 +22,7 @@ __all__ = [
     "LOOKS",
     "SAFE",
     "UNITS",
+    "WORK",
     "Product",
     "Solved",
     "minimise",
@@ -36,7 +37,7 @@ Product = Callable[[np.ndarray], np.ndarray]
 UNITS = 1e5  # ratio of curvatures above which features are taken to come in different units
 _SMALL = 1500  # features up to which a d×d matrix preconditions
 _ROWS = 2  # rows per feature that its correlations come from, at least
-_WORK = 10**8  # multiplications for which more rows are taken: all of them, with very few features
+WORK = 10**8  # multiplications for which more rows are taken: all of them, with very few features
 _RIDGES = (1e-14, 1e-12, 1e-10)  # added to its diagonal: the first that can be factored
 _FEW = 30  # rows: a feature that stands out in fewer has no correlations worth the name
 SAFE = 0.1  # share of the smallest Ritz value that is taken for the end of the spectrum
@@ -236,7 +237,7 @@ def _inverse(matrix: np.ndarray) -> Product | None:
 def _correlations(objective: Objective, alpha: float) -> np.ndarray:
     """Return the second derivative of J at w = 0 in units of its diagonal, shape (d, d)."""
     problem, d = objective.problem, objective.problem.n_features
-    part = problem.sample(max(_ROWS * d + 500, _WORK // d**2))
+    part = problem.sample(max(_ROWS * d + 500, WORK // d**2))
     bending = objective.data_hessian(part)
     rare = part.standing_out() < _FEW if part.n_samples < problem.n_samples else None
     own = np.einsum("jj->j", bending).copy()

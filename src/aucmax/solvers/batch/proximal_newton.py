@@ -17,21 +17,20 @@ from aucmax.objective.losses import PairSum, RowSum
 from aucmax.objective.penalties import Penalty
 from aucmax.rows.products import dot
 from aucmax.solvers.base import Monitor, Run
-from aucmax.solvers.batch.coordinate_descent import (
+from aucmax.solvers.batch.coordinate_descent import on_matrix, sparse_columns
+from aucmax.solvers.batch.krylov import Product, minimise
+from aucmax.solvers.batch.working_set import (
+    FIRST_SET,
     Stall,
     candidates,
     decrement,
     decrement_by_products,
-    on_matrix,
-    sparse_columns,
     working_set,
 )
-from aucmax.solvers.batch.krylov import Product, minimise
 
-__all__ = ["proximal_newton"]
+__all__ = ["MATRIX_UP_TO", "ColumnSet", "proximal_newton"]
 
-_FIRST_SET = 100
-_MATRIX_UP_TO = 1000  # features of a working set for which its matrix is formed; sparse: a third
+MATRIX_UP_TO = 1000  # features of a working set for which its matrix is formed; sparse: a third
 _ENTRIES = 10**8  # rows times features up to which the set's columns are held for it
 _DENSE = 0.05  # share of stored entries above which sparse columns are held dense
 _BLOCK = 64  # columns of that matrix made at a time
@@ -53,8 +52,8 @@ def proximal_newton(
     """
     penalty, curvature = objective.penalty, objective.data_curvature()
     w[curvature <= 0.0] = 0.0
-    size, steps, cost, stalled = _FIRST_SET, 0, 0, Stall()
-    part: _Part | None = None
+    size, steps, cost, stalled = FIRST_SET, 0, 0, Stall()
+    part: ColumnSet | None = None
     before = np.inf
     while True:
         value, gradient = objective.data_term(w)
@@ -71,7 +70,7 @@ def proximal_newton(
             return w, gap, steps, cost
         S = working_set(promise, w, penalty, size)
         if part is None or not np.array_equal(S, part.S):
-            part = _Part(objective, S)
+            part = ColumnSet(objective, S)
         aim = _INNER * float(promise[S].sum())
         w, taken, spent = _on_set(objective, part, w, aim, run.max_iter - cost, steps, run.monitor)
         steps, cost = steps + taken, cost + max(spent, 1)
@@ -79,7 +78,11 @@ def proximal_newton(
 
 
 def _decrement(
-    objective: Objective, part: "_Part", promise: np.ndarray, gradient: np.ndarray, w: np.ndarray
+    objective: Objective,
+    part: "ColumnSet",
+    promise: np.ndarray,
+    gradient: np.ndarray,
+    w: np.ndarray,
 ) -> float:
     """Return `decrement` of the working set, infinite where a feature outside promises a gain."""
     S = part.S
@@ -93,7 +96,7 @@ def _decrement(
     )
 
 
-class _Part:
+class ColumnSet:
     """The columns of a working set, dense or sparse, in the problem's coordinates.
 
     Where only differences between rows count, a column without zeros is moved near the origin,
@@ -116,7 +119,7 @@ class _Part:
         self.transposed = self.matrix.T
         self.curvature = objective.data_curvature()[S]
         dense = isinstance(self.matrix, np.ndarray)
-        most = _MATRIX_UP_TO if dense else _MATRIX_UP_TO // 3  # a sparse product costs less
+        most = MATRIX_UP_TO if dense else MATRIX_UP_TO // 3  # a sparse product costs less
         self.small = len(S) <= most and problem.n_samples * len(S) <= _ENTRIES
 
     def hessian(self, pairs: PairSum) -> np.ndarray:
@@ -142,7 +145,7 @@ class _Part:
 
 def _on_set(
     objective: Objective,
-    part: _Part,
+    part: ColumnSet,
     w: np.ndarray,
     aim: float,
     max_cost: int,

@@ -1,0 +1,161 @@
+"""What solvers with working sets share: which features count, how far is left, moves on pieces."""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from aucmax.objective.penalties import Penalty, Pieces
+from aucmax.rows.products import dot
+from aucmax.solvers.batch.krylov import Product, minimise
+
+__all__ = [
+    "FIRST_SET",
+    "Stall",
+    "candidates",
+    "decrement",
+    "decrement_by_products",
+    "piece_move",
+    "solved",
+    "support_of",
+    "working_set",
+]
+
+FIRST_SET = 100  # features in the first working set
+_STALLED = 4  # rounds in a row that left more than half of what was promised: rounding is blamed
+_PRODUCTS = 100  # most products spent on one decrement
+
+
+def working_set(promise: np.ndarray, w: np.ndarray, penalty: Penalty, size: int) -> np.ndarray:
+    """Return the support and the features that promise most, about ``size`` in all, sorted.
+
+    Features that are at no kink count as support, even with a weight of 0.
+    """
+    support = np.flatnonzero((w != 0.0) | penalty.pieces(w).smooth)
+    size = min(max(size, 2 * len(support)), len(w))
+    ranked = promise.copy()
+    ranked[support] = np.inf
+    return np.sort(np.argpartition(-ranked, size - 1)[:size])
+
+
+class Stall:
+    """Tells when rounds no longer gain: what single features promise has stopped falling."""
+
+    def __init__(self) -> None:
+        self.least, self.idle = np.inf, 0
+
+    def __call__(self, promise: float) -> bool:
+        self.idle = 0 if promise < 0.5 * self.least else self.idle + 1
+        self.least = min(self.least, promise)
+        return self.idle > _STALLED
+
+
+def decrement(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penalty) -> float:
+    """Return twice what a Newton step on the support gains: J(w) − J* if the pieces stay the same.
+
+    Infinite where a feature off the support promises a gain of its own.
+    """
+    h, pieces = np.einsum("jj->j", H), penalty.pieces(w)
+    S = support_of(h, pieces)
+    if np.delete(penalty.promise(gradient, w, h), S).any():
+        return np.inf
+    right = gradient[S] + pieces.left[S]
+    move = solved(H[np.ix_(S, S)], pieces.bend[S], right)
+    return float("inf") if move is None else abs(float(right @ move))
+
+
+def decrement_by_products(
+    product: Product, h: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penalty
+) -> float:
+    """Return `decrement` by conjugate gradient, estimated from above, for H v = ``product(v)``."""
+    pieces = penalty.pieces(w)
+    S = support_of(h, pieces)
+    if np.delete(penalty.promise(gradient, w, h), S).any():
+        return np.inf
+    bend, definite = pieces.bend[S], True
+
+    def bent(v: np.ndarray) -> np.ndarray:
+        nonlocal definite
+        whole = np.zeros(len(w))
+        whole[S] = v
+        out = product(whole)[S] + bend * v
+        definite = definite and dot(v, out) > 0.0
+        return out
+
+    diagonal = h[S] + bend
+    if not np.all(diagonal > 0.0):
+        return np.inf
+    model = minimise(
+        bent,
+        -(gradient[S] + pieces.left[S]),
+        lambda v: v / diagonal,
+        lambda gained, left: left <= gained,
+        _PRODUCTS,
+    )
+    return 2.0 * (model.gained + model.left) if definite else np.inf
+
+
+def support_of(h: np.ndarray, pieces: Pieces) -> np.ndarray:
+    """Return the features that are at no kink of the penalty, and on which J depends."""
+    return np.flatnonzero(pieces.smooth & (h + pieces.bend != 0.0))
+
+
+def solved(system: np.ndarray, bend: np.ndarray, right: np.ndarray) -> np.ndarray | None:
+    """Return (system + diag(bend))⁻¹ right; None unless that is definite. System is overwritten."""
+    if len(right) == 0:
+        return right
+    diagonal = np.einsum("jj->j", system)
+    diagonal += bend
+    if not np.all(diagonal > 0.0):
+        return None
+    unit = 1.0 / np.sqrt(diagonal)  # Cholesky's verdict must not depend on units
+    system *= unit
+    system *= unit[:, None]
+    try:
+        factor = cho_factor(system, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return None
+    return unit * cho_solve(factor, unit * right, check_finite=False)
+
+
+def candidates(
+    w: np.ndarray, direction: np.ndarray, start: np.ndarray, end: np.ndarray
+) -> list[np.ndarray]:
+    """Return points ahead that lie on the same pieces of the penalty.
+
+    All of the step, what leaves its piece put at the piece's end; and, where anything does, the
+    part of the step up to the first such coefficient.
+    """
+    full = w + direction
+    leaves = (full <= start) | (full >= end)
+    points = [np.clip(full, start, end)]
+    if leaves.any():
+        edge = np.where(direction > 0.0, end, start)
+        reach = np.full(len(w), np.inf)
+        reach[leaves] = (edge[leaves] - w[leaves]) / direction[leaves]
+        first = float(reach.min())
+        points.append(np.where(reach <= first, edge, w + first * direction))
+    return points
+
+
+def piece_move(
+    w: np.ndarray,
+    direction: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    rise: Callable[[np.ndarray], float],
+) -> tuple[np.ndarray, bool]:
+    """Step along a direction on the same pieces of the penalty, downhill.
+
+    To the lower of `candidates`; then to halves of the step. ``rise`` tells by how much a move
+    raises what is minimised. Returns the new point, and whether there is nothing left to do along
+    this direction: the whole step was taken, or no step goes downhill.
+    """
+    tried = candidates(w, direction, start, end)
+    for halvings in range(12):
+        rises = [rise(new - w) for new in tried]
+        least = int(np.argmin(rises))
+        if rises[least] < 0.0:
+            return tried[least], halvings == 0 and len(tried) == 1
+        tried = [np.clip(w + 0.5 ** (halvings + 1) * direction, start, end)]
+    return w, True
