@@ -8,11 +8,10 @@ linearises the loss and keeps the penalty whole: soft(w − ηg, ηα) for l1, (
 import numpy as np
 from numpy.random import RandomState
 
-from aucmax.basics.checks import number
 from aucmax.objective.penalties import Penalty
 from aucmax.rows import compiled, row_dot, row_entry, row_size
 from aucmax.solvers.stochastic.core import State
-from aucmax.solvers.stochastic.hinge import HingeSolver, Missed, last_below, left
+from aucmax.solvers.stochastic.hinge import HingeSolver, Missed, left, sum_until
 from aucmax.solvers.stochastic.samples import Batch
 from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled_add, times, unscaled
 
@@ -57,18 +56,14 @@ class COMID(HingeSolver):
         schedule: str = "sqrt",
         tol: float | None = None,
     ) -> None:
+        super().__init__(n_epochs, order, average, tol)
         self.step_size = step_size
-        self.n_epochs = n_epochs
-        self.order = order
-        self.average = average
         self.schedule = schedule
-        self.tol = tol
 
     def check_penalty(self, penalty: Penalty) -> None:
         if self.schedule not in ("sqrt", "strong"):
             raise ValueError(f"schedule must be 'sqrt' or 'strong'; got {self.schedule!r}.")
-        if self.step_size != "auto":
-            number(self.step_size, "step_size", open_low=True)
+        super().check_penalty(penalty)
         if self.schedule == "strong":
             if not penalty.l2 > 0.0:
                 raise ValueError(
@@ -104,8 +99,9 @@ class COMID(HingeSolver):
         t = times(state, batch)
         if self.schedule == "strong":
             return 1.0 / (alpha * t)
-        if self.step_size != "auto":
-            return self.step_size / np.sqrt(t)
+        given = self.given_step()
+        if given is not None:
+            return given / np.sqrt(t)
         eta = _FIRST / (state["slower"] * batch.mean_norm2() * np.sqrt(t))
         own = batch.weighted_norm2[batch.order]
         return np.minimum(eta, np.divide(1.0, own, out=np.full(len(own), np.inf), where=own > 0.0))
@@ -141,11 +137,8 @@ def _l1_steps(X, order, sign, weight, eta, average, w, u, A, B, met, gone):
             h = eta[t] * weight[i] * sign[i]
             for k in range(row_size(X, i)):
                 j, x = row_entry(X, i, k)
-                missed = A[t] - gone[j]
-                if average and w[j] != 0.0 and met[j] < t:
-                    a, level = met[j], abs(w[j]) + gone[j]
-                    last = t if level > A[t] else last_below(level, a, t, A)
-                    u[j] -= np.sign(w[j]) * ((last - a) * level - (B[last] - B[a]))
-                w[j] = left(w[j], missed) + h * x
+                if average and met[j] < t:
+                    u[j] -= sum_until(w[j], met[j], gone[j], t, A, B)
+                w[j] = left(w[j], A[t] - gone[j]) + h * x
                 met[j] = t
                 gone[j] = A[t]

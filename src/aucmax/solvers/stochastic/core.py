@@ -66,9 +66,18 @@ class StochasticSolver(Solver):
     sums_rows: ClassVar[bool] = True
     # parts of the state that are drawn once and kept when a fit begins again
     drawn: ClassVar[tuple[str, ...]] = ()
-    n_epochs: int
-    order: str
-    tol: float | None = None
+
+    def __init__(
+        self,
+        n_epochs: int = 15,
+        order: str = "shuffle",
+        average: bool = True,
+        tol: float | None = None,
+    ) -> None:
+        self.n_epochs = n_epochs
+        self.order = order
+        self.average = average
+        self.tol = tol
 
     def unfit(self, objective: Objective) -> str | None:
         return lacking(objective, loss=("quadratic",), data=("rows",))
@@ -94,6 +103,11 @@ class StochasticSolver(Solver):
     def steps_for(self, n: int) -> int:
         """Return how many steps a pass over n rows takes."""
         return n
+
+    def given_step(self) -> float | None:
+        """Return the step's setting, checked; None where this library chooses the step."""
+        name, value = self.step_setting, getattr(self, self.step_setting)
+        return None if value == "auto" else float(number(value, name, open_low=True))
 
     @property
     def automatic(self) -> bool:

@@ -1,9 +1,7 @@
 """The steps of OPAUC with full covariances.
 
-Of each class the state holds the weight T, the mean c and the lower triangle of T S, to which a row
-only adds: T S ← T S + ((T−1)/T)(x − c)(x − c)ᵀ, with a row of weight q in place of 1
-T S + (q(T−q)/T)(x − c)(x − c)ᵀ. With many features several rows wait, and one reading of the matrix
-takes them all in.
+For each class the state holds the weight T, the mean c and the lower triangle of T S, to which a
+row of weight q adds (q(T−q)/T)(x − c)(x − c)ᵀ; with many features, several rows in one pass.
 """
 
 import numpy as np
@@ -15,15 +13,12 @@ from aucmax.solvers.stochastic.scaled import numbers
 
 __all__ = ["Settings", "automatic_step", "begin", "run", "solution"]
 
-# the unit of a weight in T, η or 0 for the automatic one, what divides that, α, whether to average
+# a weight's unit in T; η, or 0 if automatic; what divides the automatic η; α; whether to average
 Settings = tuple[float, float, float, float, bool]
-
-_LATE = 8  # rows that wait
-_MANY = 150  # from so many features on
 
 
 def begin(d: int) -> State:
-    """Return the state before any row: of each class where the first axis is 2."""
+    """Return the state before the first row; a first axis of 2 is that of the classes."""
     return {
         "T": np.zeros(2),
         "mean": np.zeros((2, d)),
@@ -76,7 +71,7 @@ def _scatter_add(scatter, Z, h, count):
 
 @compiled
 def _scatter_dot(scatter, T, w, out):
-    """Set out to S w, the lower triangle of T S given."""
+    """Set ``out`` to S w, given the lower triangle of T S."""
     for a in range(len(w)):
         row, w_a = scatter[a], w[a] / T
         out[a] = _dot(row, w, a + 1) / T
@@ -100,28 +95,23 @@ def _steps(
     d = len(w)
     x, z, g = np.empty(d), np.empty(d), np.empty(d)
     kappa, steps = k["kappa"], k["steps"]
-    # rows wait until one reading of the matrix takes in several of them
-    most = _LATE if d >= _MANY else 1
+    most = 8 if d >= 150 else 1  # so many rows wait for one pass over the matrix
     late, late_h, waiting = np.empty((2, most, d)), np.empty((2, most)), np.zeros(2, np.int64)
-    for t in range(len(order)):
-        i = order[t]
+    for i in order:
         q = 0 if sign[i] > 0 else 1
-        for j in range(d):
-            x[j] = 0.0
+        x[:] = 0.0
         row_add(X, i, 1.0, x)
         # the row enters its own class
         m = unit * weight[i]
-        fresh, T = late[q, waiting[q]], mass[q] + m
-        mass[q] = T
-        for j in range(d):
-            z[j] = x[j] - mean[q, j]
-            fresh[j] = z[j]
-            mean[q, j] += m / T * z[j]
-        h = m * (T - m) / T
+        T = mass[q] = mass[q] + m
+        fresh, h = late[q, waiting[q]], m * (T - m) / T
         late_h[q, waiting[q]] = h
         waiting[q] += 1
         for j in range(d):
-            trace[q] += h * z[j] * z[j]
+            fresh[j] = x[j] - mean[q, j]
+            mean[q, j] += m / T * fresh[j]
+        for j in range(d):
+            trace[q] += h * fresh[j] * fresh[j]
         if waiting[q] == most:
             _scatter_add(scatter[q], late[q], late_h[q], most)
             waiting[q] = 0

@@ -20,7 +20,7 @@ from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.scaled import scaled
 
-__all__ = ["HingeSolver", "Missed", "last_below", "left"]
+__all__ = ["HingeSolver", "Missed", "left", "sum_until"]
 
 
 class HingeSolver(StochasticSolver):
@@ -45,6 +45,7 @@ class HingeSolver(StochasticSolver):
 
     def check_penalty(self, penalty: Penalty) -> None:
         """Raise for a penalty, or settings, that the solver cannot do with."""
+        self.given_step()
 
 
 class Missed(NamedTuple):
@@ -83,8 +84,18 @@ def left(w, missed):
     return max(w - missed, 0.0) + min(w + missed, 0.0)
 
 
+@inlined
+def sum_until(w, a, gone, t, A, B):
+    """Return the sum of the iterates of a coordinate after steps a+1, …, t of `Missed`."""
+    if w == 0.0:
+        return 0.0
+    level = abs(w) + gone
+    last = t if level > A[t] else _last_below(level, a, t, A)
+    return np.sign(w) * ((last - a) * level - (B[last] - B[a]))
+
+
 @compiled
-def last_below(level, a, t, A):
+def _last_below(level, a, t, A):
     """Return the largest s in a, …, t with A_s < level, where A_a < level ≤ A_t."""
     while t - a > 1:
         middle = (a + t) // 2

@@ -92,13 +92,10 @@ class OAM(StochasticSolver):
         average: bool = False,
         tol: float | None = None,
     ) -> None:
+        super().__init__(n_epochs, order, average, tol)
         self.update = update
         self.C = C
         self.buffer_size = buffer_size
-        self.n_epochs = n_epochs
-        self.order = order
-        self.average = average
-        self.tol = tol
 
     def unfit(self, objective: Objective) -> str | None:
         return lacking(
@@ -143,7 +140,7 @@ class OAM(StochasticSolver):
         buffer[1, : filled[1]] = np.arange(filled[0], kept)
         order = kept + batch.order
 
-        C = 0.0 if self.C == "auto" else float(number(self.C, "C", open_low=True))
+        C = self.given_step() or 0.0
         c = _UPDATES[self.update] / float(state["slower"][0])
         settings = (C, c, unit, self.update == "gradient", bool(self.average))
         slot = slots(sign[order], state["met"], self.buffer_size, rng)

@@ -105,14 +105,11 @@ class OPAUC(StochasticSolver):
         centered: bool = True,
         tol: float | None = None,
     ) -> None:
+        super().__init__(n_epochs, order, average, tol)
         self.step_size = step_size
-        self.n_epochs = n_epochs
-        self.order = order
-        self.average = average
         self.covariance = covariance
         self.rank = rank
         self.centered = centered
-        self.tol = tol
 
     def unfit(self, objective: Objective) -> str | None:
         return lacking(objective, loss=("quadratic",), penalty="l2", data=("rows",))
@@ -133,9 +130,7 @@ class OPAUC(StochasticSolver):
     def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
         self._same_settings(state, batch.n_features)
         self._draw_basis(state, batch, rng)
-        eta = 0.0  # automatic
-        if self.step_size != "auto":
-            eta = float(number(self.step_size, "step_size", open_low=True))
+        eta = self.given_step() or 0.0  # 0: automatic
         slower = float(state["slower"][0])
         settings = (float(batch.unit), eta, slower, penalty.l2, bool(self.average))
         for lo in range(0, len(batch.order), _BLOCK):

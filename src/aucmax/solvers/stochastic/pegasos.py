@@ -62,12 +62,9 @@ class Pegasos(HingeSolver):
         t0: float | str = "auto",
         tol: float | None = None,
     ) -> None:
-        self.n_epochs = n_epochs
-        self.order = order
-        self.average = average
+        super().__init__(n_epochs, order, average, tol)
         self.project = project
         self.t0 = t0
-        self.tol = tol
 
     def unfit(self, objective: Objective) -> str | None:
         return lacking(objective, single=True, loss=("kinked",), penalty="l2", data=("rows",))

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.random import RandomState
 
-from aucmax.basics.checks import number
 from aucmax.objective.penalties import Penalty, soft
 from aucmax.rows import compiled, row_entry, row_size
 from aucmax.solvers.stochastic.core import State
@@ -60,15 +59,8 @@ class RDA(HingeSolver):
         average: bool = True,
         tol: float | None = None,
     ) -> None:
+        super().__init__(n_epochs, order, average, tol)
         self.gamma = gamma
-        self.n_epochs = n_epochs
-        self.order = order
-        self.average = average
-        self.tol = tol
-
-    def check_penalty(self, penalty: Penalty) -> None:
-        if self.gamma != "auto":
-            number(self.gamma, "gamma", open_low=True)
 
     def begin(self, d: int, penalty: Penalty) -> State:
         # the sum of the gradients, and β_t + tα
@@ -82,11 +74,11 @@ class RDA(HingeSolver):
 
     def _betas(self, state: State, t: np.ndarray, scale: Any, alpha: float) -> np.ndarray:
         """Return β_t + tα for the steps numbered t; ``scale`` is the mean of ‖x‖² by then."""
-        gamma = _FIRST * state["slower"] * scale if self.gamma == "auto" else float(self.gamma)
+        given = self.given_step()
+        gamma = _FIRST * state["slower"] * scale if given is None else given
         return gamma * np.sqrt(t) + alpha * t
 
     def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
-        self.check_penalty(penalty)
         G, u, first, t = state["G"], state["u"], float(state["k"][0]["steps"]), times(state, batch)
         beta = self._betas(state, t, batch.mean_norm2(), penalty.l2)
         before = state["beta"] if first > 0.0 else beta[:1]

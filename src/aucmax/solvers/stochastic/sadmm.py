@@ -5,29 +5,24 @@ l_t, with v = z − μ/ρ, is
 
     w ← argmin l_t(w) + (ρ/2)‖w − v‖² = v + β y x/ρ,    β = clip(ρ(1 − y v·x)/‖x‖², 0, 1)
     z ← argmin R(z) + (ρ/2)‖z − w − μ/ρ‖² = prox_{R/ρ}(w + μ/ρ)
-    μ ← μ + ρ(w − z):
-
-an implicit step of size 1/ρ on the row, then the penalty's prox.
+    μ ← μ + ρ(w − z).
 """
 
 import numpy as np
 from numpy.random import RandomState
 
-from aucmax.basics.checks import number
 from aucmax.objective.penalties import Penalty, soft
 from aucmax.rows import compiled, row_dot, row_entry, row_size
 from aucmax.solvers.stochastic.core import State
-from aucmax.solvers.stochastic.hinge import HingeSolver, Missed, last_below, left
+from aucmax.solvers.stochastic.hinge import HingeSolver, Missed, left, sum_until
 from aucmax.solvers.stochastic.samples import Batch, Classes
 from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled_add, times, unscaled
 
 __all__ = ["SADMM"]
 
-_FIRST = 0.1  # the automatic ρ, over the mean of ‖x‖² √t
-
 
 class SADMM(HingeSolver):
-    """Stochastic ADMM: the loss of one row solved exactly, then the penalty, then the multiplier.
+    """Stochastic ADMM: an implicit step of size 1/ρ on a row, then the penalty's prox.
 
     ``coef_`` is z, which meets the penalty and with l1 has exact zeros. The mean of w differs from
     that of z by (μ_T − μ_0)/(ρT).
@@ -68,15 +63,8 @@ class SADMM(HingeSolver):
         average: bool = True,
         tol: float | None = None,
     ) -> None:
+        super().__init__(n_epochs, order, average, tol)
         self.rho = rho
-        self.n_epochs = n_epochs
-        self.order = order
-        self.average = average
-        self.tol = tol
-
-    def check_penalty(self, penalty: Penalty) -> None:
-        if self.rho != "auto":
-            number(self.rho, "rho", open_low=True)
 
     def begin(self, d: int, penalty: Penalty) -> State:
         return super().begin(d, penalty) | {"mu": np.zeros(d)}
@@ -87,9 +75,12 @@ class SADMM(HingeSolver):
         state["mu"][:] = penalty.l2 * start + penalty.l1 * np.sign(start)
 
     def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
-        self.check_penalty(penalty)
         v, u, mu, k = state["v"], state["u"], state["mu"], state["k"][0]
-        rho, average = self._rhos(state, batch), bool(self.average)
+        average, given = bool(self.average), self.given_step()
+        if given is None:
+            rho = 0.1 * state["slower"] * batch.mean_norm2() * np.sqrt(times(state, batch))
+        else:
+            rho = np.full(len(batch.order), given)
         rows = (batch.X, batch.order, batch.sign, batch.weight, batch.norm2, rho)
         if "l2" in penalty.offers:
             _l2_steps(*rows, penalty.l2, average, v, u, k)
@@ -103,12 +94,6 @@ class SADMM(HingeSolver):
             last = np.where(v != 0.0, penalty.l1 * np.sign(v), rho[-1] * before)
             np.copyto(mu, last, where=missed.met < len(rho))
         k["steps"] += len(rho)
-
-    def _rhos(self, state: State, batch: Batch) -> np.ndarray:
-        """Return ρ_t for the steps of a batch."""
-        if self.rho != "auto":
-            return np.full(len(batch.order), float(self.rho))
-        return _FIRST * state["slower"] * batch.mean_norm2() * np.sqrt(times(state, batch))
 
 
 @compiled
@@ -153,13 +138,10 @@ def _l1_steps(X, order, sign, weight, norm2, rho, alpha, average, z, mu, u, A, B
         beta = min(r * short / norm2[i], weight[i])
         for k in range(row_size(X, i)):
             j, x = row_entry(X, i, k)
-            missed = A[t] - gone[j]
-            if average and z[j] != 0.0 and met[j] < t:
-                a, level = met[j], abs(z[j]) + gone[j]
-                last = t if level > A[t] else last_below(level, a, t, A)
-                u[j] -= np.sign(z[j]) * ((last - a) * level - (B[last] - B[a]))
+            if average and met[j] < t:
+                u[j] -= sum_until(z[j], met[j], gone[j], t, A, B)
             # z ← soft(ρw + μ, α)/ρ,   μ ← μ + ρ(w − z),   where ρw + μ = ρz + β y x
-            s = r * left(z[j], missed) + beta * sign[i] * x
+            s = r * left(z[j], A[t] - gone[j]) + beta * sign[i] * x
             mu[j] = min(max(s, -alpha), alpha)
             z[j] = (s - mu[j]) / r
             met[j] = t + 1

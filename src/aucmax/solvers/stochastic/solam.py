@@ -89,12 +89,9 @@ class SOLAM(StochasticSolver):
         radius: float | str = "auto",
         tol: float | None = None,
     ) -> None:
+        super().__init__(n_epochs, order, average, tol)
         self.step_size = step_size
-        self.n_epochs = n_epochs
-        self.order = order
-        self.average = average
         self.radius = radius
-        self.tol = tol
 
     def unfit(self, objective: Objective) -> str | None:
         return lacking(objective, loss=("quadratic",), penalty="l2", data=("rows",))

@@ -71,14 +71,11 @@ class SPAM(StochasticSolver):
         t0: float | str = "auto",
         tol: float | None = None,
     ) -> None:
+        super().__init__(n_epochs, order, average, tol)
         self.step_size = step_size
-        self.n_epochs = n_epochs
-        self.order = order
-        self.average = average
         self.schedule = schedule
         self.theta = theta
         self.t0 = t0
-        self.tol = tol
 
     @property
     def automatic(self) -> bool:
@@ -118,8 +115,8 @@ class SPAM(StochasticSolver):
         L, M2 = batch.smoothness
         k["curvature"], k["norm2"] = max(k["curvature"], L), max(k["norm2"], M2)
         L, M2 = state["slower"][0] * k["curvature"], state["slower"][0] * k["norm2"]
-        given = None if self.step_size == "auto" else self.step_size
-        C = 0.0 if given is None else float(number(given, "step_size", open_low=True))
+        given = self.given_step()
+        C = given or 0.0
         if self.schedule == "strong":
             if given is None:
                 beta = theory.beta_from_alpha(penalty.convexity, batch.p)

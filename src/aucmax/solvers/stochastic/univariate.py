@@ -14,7 +14,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import RandomState
 
-from aucmax.basics.checks import number
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import UNIVARIATE_LOSSES, UnivariateLoss, bend1, derivative1
 from aucmax.objective.penalties import Penalty
@@ -77,12 +76,9 @@ class UnivariateSGD(StochasticSolver):
         average: bool = True,
         tol: float | None = None,
     ) -> None:
+        super().__init__(n_epochs, order, average, tol)
         self.loss = loss
         self.step_size = step_size
-        self.n_epochs = n_epochs
-        self.order = order
-        self.average = average
-        self.tol = tol
 
     def unfit(self, objective: Objective) -> str | None:
         return lacking(objective, loss=("quadratic",), penalty="l2", data=("rows",))
@@ -104,13 +100,11 @@ class UnivariateSGD(StochasticSolver):
 
     def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
         batch, loss, k = batch.both_met(), self._loss(), state["k"][0]
-        automatic = self.step_size == "auto"
-        if automatic:  # 4/L
+        C = self.given_step()
+        if C is None:
             C = 4.0 / (loss.bend * state["slower"][0]) / batch.mean_norm2(balanced=True)
-        else:
-            C = float(number(self.step_size, "step_size", open_low=True))
         rows = (batch.X, batch.order, batch.sign, batch.weight, batch.norm2)
-        settings = (automatic, loss.compiled(), penalty.l2, bool(self.average))
+        settings = (self.automatic, loss.compiled(), penalty.l2, bool(self.average))
         eta = C / np.sqrt(times(state, batch))
         _steps(*rows, batch.by_step("mass"), eta, *settings, state["v"], state["u"], k)
 

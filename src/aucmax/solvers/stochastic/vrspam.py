@@ -136,8 +136,9 @@ class VRSPAM(StochasticSolver):
         return n if self.n_inner == "auto" else number(self.n_inner, "n_inner", low=1, whole=True)
 
     def _step_size(self, state: State, batch: Batch) -> float:
-        if self.step_size != "auto":
-            return float(number(self.step_size, "step_size", open_low=True))
+        given = self.given_step()
+        if given is not None:
+            return given
         k = state["k"][0]
         k["largest"] = np.maximum(k["largest"], max(batch.smoothness))
         return float(1.0 / (2.0 * k["largest"])) if k["largest"] > 0.0 else 1.0
