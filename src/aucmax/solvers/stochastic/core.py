@@ -94,11 +94,13 @@ class StochasticSolver(Solver):
 
     def current(self, state: State) -> np.ndarray:
         """Return the solution that the state stands for, shape (d,)."""
+        if "w" in state:
+            return state["w"]
         return solution(state, getattr(self, "average", False))
 
     def place(self, state: State, start: np.ndarray, penalty: Penalty, classes: Classes) -> None:
         """Put a fresh state at ``start``; ``classes`` are those of the training set."""
-        state["v"][:] = start
+        state["w" if "w" in state else "v"][:] = start
 
     def steps_for(self, n: int) -> int:
         """Return how many steps a pass over n rows takes."""

@@ -1,8 +1,8 @@
-"""Which coordinate a growing threshold will reach first: a heap of positions by |V|.
+"""A heap that tells which coordinate a growing threshold will reach next.
 
-Thresholds that add up over the steps leave coordinate j alone but for its last change, until their
-sum passes |V[j]|. A step then needs the coordinates that it ends, and no others. ``heap[:size]``
-holds positions, the one with the smallest |V| first, and ``place[j]`` tells where j stands, or −1.
+Coordinate j becomes 0 when the sum of the thresholds reaches |V[j]|. A step has to visit only the
+coordinates that become 0 in it. ``heap[:size]`` holds coordinates, smallest |V| first, and
+``place[j]`` is the position of j in ``heap``, or −1.
 """
 
 import numpy as np
@@ -13,13 +13,13 @@ __all__ = ["heap_move", "heap_of", "heap_pop", "heap_push", "heap_remove"]
 
 
 def heap_of(d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return an empty heap of up to d coordinates: (heap, place)."""
+    """Return (heap, place) of an empty heap for up to d coordinates."""
     return np.zeros(d, dtype=np.int32), np.full(d, -1, dtype=np.int32)
 
 
 @compiled
 def heap_move(V, heap, place, size, j):
-    """Put coordinate j, whose V has changed, where it belongs."""
+    """Move coordinate j to its place in the heap after V[j] has changed."""
     at, key = place[j], abs(V[j])
     while at > 0:
         up = (at - 1) // 2
@@ -52,7 +52,7 @@ def heap_push(V, heap, place, size, j):
 
 @compiled
 def heap_remove(V, heap, place, size, j):
-    """Take coordinate j out; return the new size."""
+    """Remove coordinate j; return the new size."""
     at, last = place[j], heap[size - 1]
     place[j] = -1
     if last != j:
@@ -63,6 +63,6 @@ def heap_remove(V, heap, place, size, j):
 
 @compiled
 def heap_pop(V, heap, place, size):
-    """Take the first coordinate out; return (it, the new size)."""
+    """Remove the first coordinate; return (coordinate, new size)."""
     j = heap[0]
     return j, heap_remove(V, heap, place, size, j)

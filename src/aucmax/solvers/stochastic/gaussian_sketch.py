@@ -1,17 +1,17 @@
-"""The steps of OPAUCr, each at the cost of the row's stored entries times the rank.
+"""The steps of OPAUCr: each costs the rank times the row's stored entries, plus the rank squared.
 
-Of class q with weight T, t = T c is the sum of its rows and Z the sketch of them. A step adds to w
-a multiple of x, of t and of Z u for some u, and so w is kept as
+For a class of weight T, t = T c is the sum of its rows and Z their sketch. A step adds to w
+multiples of x, of t, and of Z u for some u. So w is kept as
 
     w = ω (a + Z₊v₊ + Z₋v₋ + g₊t₊ + g₋t₋),
 
-a, of d entries, changed only where x has entries. Where a row enters Z and t, a takes back what w
-would gain. The products that a step needs, Zᵀw, t·w, ZᵀZ, Zᵀt and t·t over both classes, are
-carried along: each changes by Zᵀx, t·x and ‖x‖² alone. The sum of the iterates is kept in the same
-way, its first part as Ω a − (what a gained, times the Ω of that time), Ω being the sum of the ω.
+and the vector a changes only where x has entries. When a row enters Z and t, it would change w; a
+changes by the opposite. A step needs Zᵀw, t·w, ZᵀZ, Zᵀt and t·t for both classes; it updates them
+from Zᵀx, t·x and ‖x‖² alone. The sum of the iterates has the same form. Its vector is Ω a minus
+each change of a times the Ω of that step, where Ω is the sum of ω over the steps.
 
-Dense rows are counted from the first of them, so that no digits go where all are far from 0. Only
-the printed form would see the difference, and so it counts from 0.
+The first dense row is subtracted from all, which keeps digits if they lie far from 0. Only the
+printed form depends on the origin; it takes the rows as they are.
 """
 
 from typing import Any
@@ -36,11 +36,11 @@ from aucmax.solvers.stochastic.scaled import numbers
 
 __all__ = ["begin", "run", "solution"]
 
-_FOLD = 1e-5  # ω beyond this or its inverse goes into the vectors
+_FOLD = 1e-5  # ω below this, or above its inverse, is folded into the vectors
 
 
 def begin(d: int, tau: int) -> State:
-    """Return the state before any row: of each class where the first axis is 2."""
+    """Return the state before the first row; a first axis of 2 is that of the classes."""
     k = numbers("kappa", "steps", "omega", "sum")  # the largest curvature, steps taken, ω and Ω
     k["omega"] = 1.0
     return {
@@ -85,7 +85,7 @@ def run(
     settings: Settings,
     centered: bool,
 ) -> None:
-    """Take the steps of (X, order, sign, weight), row t with the draw ``draws[t]``."""
+    """Take the steps of (X, order, sign, weight); ``draws[t]`` times √weight is r."""
     X, order, sign, weight = rows
     if centered and not state["T"].any() and not isinstance(X, CSR):
         state["origin"] = X[order[0]].astype(np.float64)
@@ -117,8 +117,7 @@ def _steps(
         for c in range(tau):
             r[c] = np.sqrt(m) * draws[t, c]
         xx = row_norm2(X, i)
-        for c in range(tau):
-            zx[0, c] = zx[1, c] = 0.0
+        zx[:] = 0.0
         for e in range(row_size(X, i)):
             j, x = row_entry(X, i, e)
             for c in range(tau):
@@ -128,7 +127,7 @@ def _steps(
         wx = row_dot(X, i, w) + g[0] * tx[0] + g[1] * tx[1]
         for c in range(tau):
             wx += v[0, c] * zx[0, c] + v[1, c] * zx[1, c]
-        # the row enters its own class, and w stays what it is
+        # the row enters its own class; w stays the same
         moved, moved_sum = m * g[q], m * sum_g[q]
         for c in range(tau):
             moved += r[c] * v[q, c]
@@ -198,7 +197,7 @@ def _steps(
                 Omega = 0.0
             for j in range(len(w)):
                 w[j] *= omega
-            for a in range(2):  # loops compile in half the time of whole arrays
+            for a in range(2):  # loops compile twice as fast as array expressions
                 g[a] *= omega
                 tw[a] *= omega
                 for c in range(tau):

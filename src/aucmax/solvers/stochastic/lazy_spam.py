@@ -1,7 +1,7 @@
-"""SPAM's steps with an elastic net on rows of few entries.
+"""SPAM's steps with an elastic net, for rows with few entries.
 
-A coordinate loses the thresholds of all steps since it was last met when it is met again, and a
-heap tells which ones a step brings to 0: their entries of μ± are what a(w) and b(w) need.
+A coordinate stays untouched until a row has it again; then all thresholds since apply at once. A
+heap finds the coordinates that a step brings to 0: a(w) and b(w) lose their entries of μ±.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ __all__ = ["lazy_steps", "pairs", "slope"]
 
 @inlined
 def slope(q, wx, a, b, pos, neg):
-    """Return G's multiple of x, for w·x, a = w·Σ₊x, b = w·Σ₋x and class weights."""
+    """Return the factor of x in G, from w·x, a = w·Σ₊x, b = w·Σ₋x and the class weights."""
     p = pos / (pos + neg)
     if q == 0:
         return 2.0 * (1.0 - p) * (wx - b / neg - 1.0)
@@ -24,15 +24,15 @@ def slope(q, wx, a, b, pos, neg):
 
 @inlined
 def pairs(pos, neg):
-    """Return 2p(1−p), which takes J's penalty to the paper's scale."""
+    """Return 2p(1−p), which converts J's penalty to the paper's scale."""
     p = pos / (pos + neg)
     return 2.0 * p * (1.0 - p)
 
 
 @compiled
 def _fold(v, u, total, c, theta, S, B, P):
-    """Set v to the weights and u to minus the sum of the iterates; return a and b, and renew P."""
-    # a heap by |v| stays one: the new |v| grow with the old
+    """Set v to w and u to minus the sum of the iterates; recompute P; return a and b."""
+    # the order by |v| does not change, so the heap stays valid
     a, b = 0.0, 0.0
     P[:] = 0.0
     for j in range(len(v)):
@@ -52,10 +52,10 @@ def _fold(v, u, total, c, theta, S, B, P):
 def lazy_steps(
     X, order, sign, weight, eta, mass, total, dots, running, l2, l1, average, v, u, k, heap, place
 ):  # fmt: skip
-    # Thresholds are counted in units of the scale c, θ their sum: w_j = c σ (|v_j| − θ) for
-    # σ = sign v_j, until θ reaches |v_j|; v_j = 0 from then on. P is Σ σ total_j over the others:
-    # what a and b lose as θ grows. The sum of the iterates is S v − B σ − u, S = Σ c and
-    # B = Σ c θ over the steps.
+    # θ is the sum of the thresholds, each divided by the scale c. With σ = sign v_j,
+    # w_j = c σ (|v_j| − θ) until θ reaches |v_j|; from then on v_j = 0. a and b, divided by c as
+    # well, fall by P = Σ σ total_j as θ grows by 1. The sum of the iterates is S v − B σ − u, where
+    # S = Σ c and B = Σ c θ over the steps.
     c, S, theta, B, P, size = 1.0, 0.0, 0.0, 0.0, np.zeros(2), 0
     a, b = _fold(v, u, total, c, theta, S, B, P)
     for j in range(len(v)):
@@ -78,7 +78,7 @@ def lazy_steps(
         else:
             xa, xb = dots[i, 0], dots[i, 1]
         g = slope(q, c * vx, c * a, c * b, mass[t, 0], mass[t, 1])
-        # w ← soft(w − ηgx, ηβ₁)/(1 + ηβ): the row's entries move by h x, all lose the threshold
+        # w ← soft(w − ηgx, ηβ₁)/(1 + ηβ): the gradient moves the row's entries, soft moves all
         h = -eta[t] * weight[i] * g / c
         scale = eta[t] * pairs(mass[t, 0], mass[t, 1])
         threshold = scale * l1 / c
@@ -89,7 +89,7 @@ def lazy_steps(
             old, s_old = v[j], np.sign(v[j])
             now = old - s_old * theta + h * x
             s_now = np.sign(now)
-            if abs(now) <= threshold:  # ends within this step
+            if abs(now) <= threshold:  # 0 after this step
                 a -= now * total[0, j]
                 b -= now * total[1, j]
                 now, s_now = 0.0, 0.0

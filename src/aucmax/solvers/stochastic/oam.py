@@ -27,7 +27,7 @@ from aucmax.objective.penalties import ElasticNet, Penalty
 from aucmax.rows import compiled, n_rows, products, row_add, row_dot
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State, StochasticSolver
-from aucmax.solvers.stochastic.samples import Batch, Classes
+from aucmax.solvers.stochastic.samples import Batch
 from aucmax.solvers.stochastic.scaled import numbers
 from aucmax.statistics.reservoir import in_front, kept_rows, slots, whole
 
@@ -40,8 +40,8 @@ _UPDATES = {"sequential": 32.0, "gradient": 16.0}
 class OAM(StochasticSolver):
     """Online AUC maximization: steps on the pairs of a row with a sample of the other class.
 
-    It minimises the sum over pairs of the hinge max(0, 1 − y w·(x_t − x_i)) without a penalty; C
-    says how far one row may move w. ``objective_`` is ½ · mean over all pairs of that hinge.
+    It minimises the sum over pairs of the hinge max(0, 1 − y w·(x_t − x_i)), without a penalty; C
+    limits how far one row may move w. ``objective_`` is ½ · the mean hinge of all pairs.
 
     Parameters
     ----------
@@ -49,10 +49,9 @@ class OAM(StochasticSolver):
         The paper's two: a passive-aggressive step on each pair in turn, or one step along the sum
         of the pairs' gradients.
     C : float or "auto"
-        C, the same at every step. "auto" is c/(κ √t max(|B|, N)) at step t, so that the steps
-        become shorter like 1/√t; κ is the mean squared distance of the rows met so far to those
-        of the other class met before them, and c is 32, but 16 for the gradient update, which
-        does not stop at a pair's margin.
+        C, the same at every step. "auto" is c/(κ √t max(|B|, N)) at step t: κ is the mean squared
+        distance of the rows met so far to those of the other class met before them; c is 32, but 16
+        for the gradient update, which does not stop at a pair's margin.
     buffer_size : int
         Rows kept of each class.
     n_epochs, order, average, tol
@@ -61,16 +60,11 @@ class OAM(StochasticSolver):
 
     Notes
     -----
-    A step costs two or three products with each row of the reservoir, and touches the stored
-    entries of these rows only.
-
-    With sample weights a pair's C_t is multiplied by the weights of both rows; N counts rows.
-
-    On rows without signal the last iterate may lie a little above J(0) after several epochs: only
-    10 % above counts as divergence.
+    A step takes two or three products with each row of the reservoir, over its stored entries
+    only. The sample weights of both rows multiply a pair's C_t; N counts rows.
 
     Leave the estimator's ``alpha`` and ``l1_ratio`` at their defaults, and its ``loss`` at "square"
-    or "hinge": none of them enters.
+    or "hinge": OAM uses none of them.
 
     References
     ----------
@@ -80,7 +74,7 @@ class OAM(StochasticSolver):
     name = "oam"
     own: ClassVar = {"loss": "the pairwise hinge", "alpha": "C", "l1_ratio": "C"}
     step_setting = "C"
-    slack = 0.1
+    slack = 0.1  # on rows without signal the last iterate may lie a little above J(0)
 
     def __init__(
         self,
@@ -120,9 +114,6 @@ class OAM(StochasticSolver):
             "k": numbers("kappa", "steps"),
         }
 
-    def place(self, state: State, start: np.ndarray, penalty: Penalty, classes: Classes) -> None:
-        state["w"][:] = start
-
     def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
         if self.update not in _UPDATES:
             raise ValueError(f"update must be 'sequential' or 'gradient'; got {self.update!r}.")
@@ -145,9 +136,8 @@ class OAM(StochasticSolver):
         settings = (C, c, unit, self.update == "gradient", bool(self.average))
         slot = slots(sign[order], state["met"], self.buffer_size, rng)
         met = (state["met"], state["met_mass"], state["met_square"], state["met_total"])
-        work = (np.empty(buffer.shape[1]), np.zeros(len(state["w"])))
         rows = (X, order, sign, weight, norm2, slot, buffer)
-        _steps(*rows, *settings, *met, *work, state["w"], state["u"], state["k"][0])
+        _steps(*rows, *settings, *met, state["w"], state["u"], state["k"][0])
 
         filled = self._filled(state)
         where = np.concatenate([buffer[0, : filled[0]], buffer[1, : filled[1]]])
@@ -171,11 +161,11 @@ class OAM(StochasticSolver):
 @compiled
 def _steps(
     X, order, sign, weight, norm2, slot, B, C, c, unit, gradient, average, met, mass, square,
-    total, h, z, w, u, k,
+    total, w, u, k,
 ):  # fmt: skip
     # h_i is what a step adds to w along x_t − x_i; z is zero between steps.
     # sum of iterates = T w − u, since Σ_t w_t = T w_T − Σ_t (t−1)(w_t − w_{t−1})
-    size, steps = B.shape[1], k["steps"]
+    size, steps, h, z = B.shape[1], k["steps"], np.empty(B.shape[1]), np.zeros(len(w))
     for s in range(len(order)):
         t = order[s]
         y = sign[t]

@@ -5,8 +5,8 @@ The row x_t of class y meets the rows of the other class met so far, of mean c a
     L_t(w) = (α/2)‖w‖² + ½ · mean over them of (1 − y (x_t − x′)·w)²,
     ∇L_t(w) = αw − y (x_t − c) + (x_t − c)(x_t − c)ᵀw + S w,    w ← w − η ∇L_t(w),
 
-the paper's Equations (4) and (5). Its λ is J's α. For many features S takes less memory as a random
-sketch (OPAUCr) or in a space of fewer dimensions (OPAUCf, OPAUCrp, OPAUCpca).
+the paper's Equations (4) and (5), with λ for α. With many features a random sketch of S (OPAUCr) or
+fewer coordinates (OPAUCf, OPAUCrp, OPAUCpca) save memory.
 """
 
 from typing import ClassVar
@@ -50,11 +50,9 @@ class OPAUC(StochasticSolver):
     Parameters
     ----------
     step_size : float or "auto"
-        η, the same at every step. "auto" is the step of the paper's Theorem 2 (as corrected in
-        docs/notes_on_the_papers.md, 6) with what has been met so far: 1/(κ + √(κ² + 2κtL/B²)) after
-        t steps, κ the largest curvature of one step, ‖x − c‖² + tr S + α, with the theorem's L*
-        bounded by L = J(0) = ½ and B = ‖δ‖/(‖δ‖² + α), the norm of the optimum were each class a
-        point.
+        η, the same at every step. "auto" is the step of the paper's Theorem 2, as corrected in
+        docs/notes_on_the_papers.md, 6, from the rows so far: 1/(κ + √(κ² + 2κtL/B²)) after t steps,
+        with κ the largest ‖x − c‖² + tr S + α, L = J(0) = ½ and B = ‖δ‖/(‖δ‖² + α).
     n_epochs, order, average, tol
         Those of every learner: see `StochasticSolver`. The means and covariances go on from one
         epoch to the next. As published, one epoch, and the last iterate is returned.
@@ -62,10 +60,9 @@ class OPAUC(StochasticSolver):
         How the covariances of d features are kept.
 
         - "full": two d×d matrices; a step costs O(d²).
-        - "gaussian", the paper's OPAUCr: with r ~ N(0, I/τ) drawn for each row, Z is the sum of
-          x rᵀ and s the sum of r over a class, and S is taken as (Z − c sᵀ)(Z − c sᵀ)ᵀ/T, whose
-          mean over the draws is S. Two d×τ matrices; a step costs O(τ) for each stored entry of
-          the row, and O(τ²).
+        - "gaussian" (OPAUCr): with r ~ N(0, I/τ) drawn for each row, and Z and s the sums of x rᵀ
+          and r over a class, (Z − c sᵀ)(Z − c sᵀ)ᵀ/T estimates S without bias. Two d×τ matrices;
+          a step costs O(τ² + τ · stored entries of the row).
         - "subset" (OPAUCf): τ random features alone.
         - "projection" (OPAUCrp): the τ coordinates Hᵀx, H of independent N(0, 1/τ).
         - "pca" (OPAUCpca): the coordinates along the first τ principal axes of the rows of `fit`;
@@ -77,9 +74,8 @@ class OPAUC(StochasticSolver):
         τ; None is 50 for "gaussian" and 1000 for the others, as in the paper. More than d counts
         as d but for "gaussian".
     centered : bool
-        For "gaussian": False takes S as Z Zᵀ/T − ĉ ĉᵀ, ĉ = c sᵀ/T, as the paper prints it, which
-        is near the second moment S + c cᵀ (docs/notes_on_the_papers.md, 5). It alone depends on
-        the scale of sample weights.
+        For "gaussian": False estimates S by Z Zᵀ/T − ĉ ĉᵀ, ĉ = c sᵀ/T, as printed, which is near
+        S + c cᵀ (docs/notes_on_the_papers.md, 5) and depends on the scale of sample weights.
 
     Notes
     -----
@@ -157,7 +153,7 @@ class OPAUC(StochasticSolver):
     # ---- the covariance and its settings -----------------------------------------------------
 
     def _draw_basis(self, state: State, batch: Batch, rng: RandomState) -> None:
-        """Draw the coordinates in which the steps are taken, where they are not all features."""
+        """Draw the coordinates in which the steps are taken, unless these are the features."""
         if self.covariance not in _REDUCED or "basis" in state:
             return
         d, rank = batch.n_features, self._rank(batch.n_features)
@@ -198,22 +194,17 @@ class OPAUC(StochasticSolver):
             )
         if self.covariance != "gaussian" and not self.centered:
             raise ValueError("centered=False is for covariance='gaussian' only.")
-        k = self._rank(d)
-        instead, small = (
-            "a lower rank, or solver='spam', which keeps O(d).",
-            f"two {k}×{k} matrices",
-        )
-        size, what = 2 * k * k + d * k, f"{small} and one of {d}×{k}"
+        k = d if self.covariance == "full" else self._rank(d)
+        rows = k if self.covariance in _REDUCED else d
+        size, what = 2 * rows * k, f"two {rows}×{k} matrices"
+        if self.covariance in ("projection", "pca"):
+            size, what = size + d * k, f"{what} and one of {d}×{k}"
+        instead = "a lower rank, or solver='spam', which keeps O(d)."
         if self.covariance == "full":
-            size, what = 2 * d * d, f"two {d}×{d} matrices"
             instead = (
                 "solver='spam', which keeps O(d), or covariance='gaussian', which keeps O(d) "
                 "times its rank."
             )
-        elif self.covariance == "gaussian":
-            size, what = 2 * d * k, f"two {d}×{k} matrices"
-        elif self.covariance == "subset":
-            size, what = 2 * k * k, small
         if 8 * size > self.max_covariance_bytes:
             raise ValueError(
                 f"covariance={self.covariance!r} keeps {what}, {8e-9 * size:.1f} GB, more than "

@@ -15,7 +15,6 @@ from numpy.random import RandomState
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
 from aucmax.objective.penalties import L2Ball, Penalty
-from aucmax.objective.problem import Problem
 from aucmax.rows import compiled, products, row_dot
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State, StochasticSolver
@@ -46,30 +45,19 @@ class SOLAM(StochasticSolver):
     Parameters
     ----------
     step_size : float or "auto"
-        C, on the paper's scale. "auto" is the paper's algorithm on rows divided by κ, so that the
-        longest has unit norm, with C = 5/√(p(1−p)): 10 for balanced classes.
+        C, on the paper's scale. "auto" runs the paper's algorithm on rows divided by κ, with
+        C = 5/√(p(1−p)): 10 for balanced classes.
     n_epochs, order, average, tol
-        Those of every learner: see `StochasticSolver`. The authors took file order; the mean of
-        the iterates is weighted by γ_t.
+        Those of every learner: see `StochasticSolver`. The authors took file order.
     radius : float or "auto"
-        R, in the solver's (scaled) coordinates. "auto" is twice the norm of the best multiple of
-        δ, ‖δ‖/(‖δ‖² + α + s) with s the variance Σ₊ + Σ₋ along δ, but at most 0.4 T^¼/κ for T
-        steps, so that κ²R²/√T, the order of the published bound, stays small: about 10, the
-        authors' R, for their a9a. A stream does not know s and takes 0, and T is what it has met.
+        R, in the solver's (scaled) coordinates. "auto" is min(2‖δ‖/(‖δ‖² + α + s), 0.4 T^¼/κ) for
+        T steps, s being the variance Σ₊ + Σ₋ along δ.
 
     Notes
     -----
-    The published algorithm is ``alpha=0``. With ``alpha > 0`` it is the variant that the SPAM and
-    VRSPAM papers compare with, "modified to have the Frobenius norm regularizer" (β/2)‖w‖² on
-    SPAM's scale, β = 2p(1−p)α: after the gradient step w is divided by 1 + γ_t β and then
-    projected, which together is the proximal map of (β/2)‖w‖² on the ball.
-
-    The optimality reported is that of the problem on the ball. The projections bound the iterates,
-    so that too long a step shows in J and not as an overflow. On rows without signal J may end a
-    little above J(0): only 10 % above counts as divergence.
-
-    In ``partial_fit`` κ is the largest norm so far, β follows p̂, and the coefficients stay 0 until
-    both classes have been met.
+    The published algorithm is ``alpha=0``. With ``alpha > 0`` w is also divided by 1 + γ_t β before
+    the projection, β = 2p(1−p)α. The reported optimality is that of the problem on the ball.
+    docs/notes_on_the_papers.md explains these choices, and what a stream knows of κ, s, T and β.
 
     References
     ----------
@@ -78,7 +66,7 @@ class SOLAM(StochasticSolver):
     """
 
     name = "solam"
-    slack = 0.1
+    slack = 0.1  # on rows without signal J may end a little above J(0)
 
     def __init__(
         self,
@@ -97,8 +85,13 @@ class SOLAM(StochasticSolver):
         return lacking(objective, loss=("quadratic",), penalty="l2", data=("rows",))
 
     def own_objective(self, objective: Objective) -> Objective:
-        ball = self._ball(objective.problem, objective.penalty.l2)
-        return Objective(objective.problem, objective.loss, ball)
+        problem, alpha = objective.problem, objective.penalty.l2
+        delta, delta2 = problem.delta, float(problem.delta @ problem.delta)
+        kappa2 = float(max(products.row_norms2(rows.X).max() for rows in problem.batches()))
+        along = float(delta @ problem.within_product(delta)) / delta2 if delta2 > 0.0 else 0.0
+        T = problem.n_samples * number(self.n_epochs, "n_epochs", low=1, whole=True)
+        ball = L2Ball(alpha, self._radius(T, kappa2, delta2, alpha + along))
+        return Objective(problem, objective.loss, ball)
 
     @property
     def automatic(self) -> bool:
@@ -129,7 +122,10 @@ class SOLAM(StochasticSolver):
             v[:] = R / np.sqrt(len(v))
             k["a"], k["b"], k["alpha"], k["begun"] = a, a, 2.0 * a, 1.0
         kappa2 = np.maximum(np.maximum.accumulate(norm2), k["kappa2"])
-        gamma = self._constant(batch.p) / np.sqrt(times(state, batch))
+        C = self.given_step()
+        if C is None:
+            C = 5.0 / np.sqrt(batch.p * (1.0 - batch.p)) if 0.0 < batch.p < 1.0 else 10.0
+        gamma = C / np.sqrt(times(state, batch))
         # on rows divided by κ the step of κw is γ, and so that of w is γ/κ²
         eta = gamma / np.where(kappa2 > 0.0, kappa2, 1.0) if own else gamma
         shrink = 1.0 / (1.0 + eta * 2.0 * share * (1.0 - share) * penalty.l2)
@@ -139,26 +135,13 @@ class SOLAM(StochasticSolver):
         k["gammas"] += gamma.sum()
 
     def _streamed(self, state: State, batch: Batch, penalty: Penalty) -> float:
-        """Return R for what a stream has met."""
+        """Return R from the rows that a stream has met."""
         (mass, total, _), k, delta2 = batch.after, state["k"][0], 0.0
         if mass.min() > 0.0:
             pos, neg = total / mass[:, None]
             delta2 = float((pos - neg) @ (pos - neg))
         kappa2 = max(float(batch.norm2.max()), k["kappa2"])
         return self._radius(int(k["steps"]) + len(batch.order), kappa2, delta2, penalty.l2)
-
-    def _constant(self, p: float) -> float:
-        """Return C."""
-        if self.step_size == "auto":
-            return 5.0 / np.sqrt(p * (1.0 - p)) if 0.0 < p < 1.0 else 10.0
-        return float(number(self.step_size, "step_size", open_low=True))
-
-    def _ball(self, problem: Problem, alpha: float) -> L2Ball:
-        delta, delta2 = problem.delta, float(problem.delta @ problem.delta)
-        kappa2 = float(max(products.row_norms2(rows.X).max() for rows in problem.batches()))
-        along = float(delta @ problem.within_product(delta)) / delta2 if delta2 > 0.0 else 0.0
-        T = problem.n_samples * number(self.n_epochs, "n_epochs", low=1, whole=True)
-        return L2Ball(alpha, self._radius(T, kappa2, delta2, alpha + along))
 
     def _radius(self, T: int, kappa2: float, delta2: float, more: float) -> float:
         """Return R; ``more`` is α plus the variance along δ."""

@@ -25,7 +25,7 @@ from aucmax.objective.penalties import Penalty, prox1
 from aucmax.rows import CSR, compiled, products, row_add, row_dot, shifted_rows
 from aucmax.solvers.base import Run
 from aucmax.solvers.stochastic.core import Epoch, State, StochasticSolver
-from aucmax.solvers.stochastic.samples import Batch, Classes, Sampler, Whole
+from aucmax.solvers.stochastic.samples import Batch, Sampler, Whole
 from aucmax.solvers.stochastic.scaled import numbers
 from aucmax.solvers.stochastic.spam import SPAM
 
@@ -39,14 +39,14 @@ class VRSPAM(StochasticSolver):
     ----------
     step_size : float or "auto"
         η on the paper's scale. "auto" is min(1/(2L), 1/(2M²)), L the largest curvature of one
-        sample and M = max‖x‖; the theory's β/(128M⁴) is far too small to use.
+        sample and M = max‖x‖ (docs/notes_on_the_papers.md, 3).
     n_stages : int
         Stages; each takes one pass for the full gradient and ``n_inner`` steps.
     n_inner : int or "auto"
         m, the steps in a stage; "auto" is the number of rows.
     order, tol
         Those of every learner: see `StochasticSolver`. The paper draws with replacement; ``tol`` is
-        looked at after each stage.
+        checked after each stage.
     init : {"spam", "zero"}
         Start from one averaged epoch of `SPAM` with its automatic step, or from 0.
     center : "auto" or False
@@ -123,9 +123,7 @@ class VRSPAM(StochasticSolver):
         if self.center not in ("auto", False):
             raise ValueError(f"center must be 'auto' or False; got {self.center!r}.")
         batch, (mass, total, _) = whole.only, whole.after
-        if batch is None or isinstance(batch.X, CSR):
-            return
-        if self.center is False or self.step_size != "auto":
+        if batch is None or isinstance(batch.X, CSR) or not (self.center and self.automatic):
             return
         middle = total.sum(axis=0) / mass.sum()
         moved = whole.after._replace(total=total - mass[:, None] * middle)
@@ -148,18 +146,12 @@ class VRSPAM(StochasticSolver):
     def begin(self, d: int, penalty: Penalty) -> State:
         return {"w": np.zeros(d), "k": numbers("largest")}
 
-    def place(self, state: State, start: np.ndarray, penalty: Penalty, classes: Classes) -> None:
-        state["w"] = start.copy()
-
     def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
         if batch.after.mass.min() == 0.0:
             return
         eta = self._step_size(state, batch)
         at = _Snapshot.of([batch], len(batch.sign), state["w"])
         state["w"] = _stage([batch], at, penalty, eta)
-
-    def current(self, state: State) -> np.ndarray:
-        return state["w"]
 
 
 class _Snapshot(NamedTuple):
