@@ -112,10 +112,9 @@ class OPAUC(StochasticSolver):
 
     def begin(self, d: int, penalty: Penalty) -> State:
         self._check(d)
-        k = self._rank(d)
         if self.covariance == "gaussian":
-            return gaussian_sketch.begin(d, k)
-        return full_covariance.begin(k if self.covariance in _REDUCED else d)
+            return gaussian_sketch.begin(d, self._rank(d))
+        return full_covariance.begin(self._rank(d))
 
     def place(self, state: State, start: np.ndarray, penalty: Penalty, classes: Classes) -> None:
         if self.covariance in _REDUCED:
@@ -176,14 +175,15 @@ class OPAUC(StochasticSolver):
             state["w"][:] = lowered(state.pop("start"), state["basis"])
 
     def _rank(self, d: int) -> int:
+        """Return τ; d for "full"."""
         if self.rank is not None:
             number(self.rank, "rank", low=1, whole=True)
         if self.covariance == "gaussian":
             return int(self.rank or 50)
-        return min(int(self.rank or 1000), d)
+        return d if self.covariance == "full" else min(int(self.rank or 1000), d)
 
     def _check(self, d: int) -> None:
-        """Raise unless the settings of the covariance go together and it fits in memory."""
+        """Raise unless the covariance's settings are compatible and it fits in memory."""
         if self.covariance not in _COVARIANCES:
             names = ", ".join(map(repr, _COVARIANCES))
             raise ValueError(f"covariance must be one of {names}; got {self.covariance!r}.")
@@ -194,7 +194,7 @@ class OPAUC(StochasticSolver):
             )
         if self.covariance != "gaussian" and not self.centered:
             raise ValueError("centered=False is for covariance='gaussian' only.")
-        k = d if self.covariance == "full" else self._rank(d)
+        k = self._rank(d)
         rows = k if self.covariance in _REDUCED else d
         size, what = 2 * rows * k, f"two {rows}×{k} matrices"
         if self.covariance in ("projection", "pca"):
@@ -213,7 +213,7 @@ class OPAUC(StochasticSolver):
             )
 
     def _same_settings(self, state: State, d: int) -> None:
-        """Raise where a stream was begun with other settings of the covariance."""
+        """Raise if the stream began with other settings of the covariance."""
         self._check(d)
         tau, begun = self._rank(d), state["k"][0]["steps"] > 0.0
         if self.covariance == "gaussian":
@@ -222,7 +222,7 @@ class OPAUC(StochasticSolver):
             wanted = {"subset": 1, "projection": 2, "pca": 2}.get(self.covariance, 0)
             there = state["basis"].ndim if "basis" in state else 0
             same = "scatter" in state and (not begun or wanted == there)
-            same = same and len(state["w"]) == (tau if wanted else d)
+            same = same and len(state["w"]) == tau
         if not same:
             raise ValueError(
                 "covariance and rank cannot change between calls of partial_fit; set them back, "
