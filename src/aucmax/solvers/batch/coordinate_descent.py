@@ -24,6 +24,7 @@ from aucmax.solvers.batch.working_set import (
     decrement,
     decrement_by_products,
     piece_move,
+    promises_off,
     solved,
     support_of,
     working_set,
@@ -239,7 +240,7 @@ def _on_rows(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray,
         value, gradient = objective.data_term(w)
         promise = penalty.promise(gradient, w, problem.curvature)
         gap = objective.gap(value, gradient, w)
-        if not np.delete(promise, S).any():
+        if not promises_off(S, promise, w, problem.curvature):
             there = gradient[S], w[S], penalty.of(S)
             if len(H) == len(S):
                 gap = min(gap, decrement(H, *there))

@@ -25,6 +25,7 @@ from aucmax.solvers.batch.working_set import (
     candidates,
     decrement,
     decrement_by_products,
+    promises_off,
     working_set,
 )
 
@@ -86,7 +87,7 @@ def _decrement(
 ) -> float:
     """Return `decrement` of the working set, infinite where a feature outside promises a gain."""
     S = part.S
-    if np.delete(promise, S).any():
+    if promises_off(S, promise, w, objective.data_curvature()):
         return np.inf
     pairs, there = objective.at(part.matrix @ w[S]), (gradient[S], w[S], objective.penalty.of(S))
     if part.small:

@@ -16,6 +16,7 @@ __all__ = [
     "decrement",
     "decrement_by_products",
     "piece_move",
+    "promises_off",
     "solved",
     "support_of",
     "working_set",
@@ -24,6 +25,7 @@ __all__ = [
 FIRST_SET = 100  # features in the first working set
 _STALLED = 4  # rounds in a row that left more than half of what was promised: rounding is blamed
 _PRODUCTS = 100  # most products spent on one decrement
+_LOST = 100.0  # times rounding: a smaller eigenvalue or slope cannot be told from 0
 
 
 def working_set(promise: np.ndarray, w: np.ndarray, penalty: Penalty, size: int) -> np.ndarray:
@@ -57,7 +59,7 @@ def decrement(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penal
     """
     h, pieces = np.einsum("jj->j", H), penalty.pieces(w)
     S = support_of(h, pieces)
-    if np.delete(penalty.promise(gradient, w, h), S).any():
+    if promises_off(S, penalty.promise(gradient, w, h), w, h):
         return np.inf
     right = gradient[S] + pieces.left[S]
     move = solved(H[np.ix_(S, S)], pieces.bend[S], right)
@@ -70,7 +72,7 @@ def decrement_by_products(
     """Return `decrement` by conjugate gradient, estimated from above, for H v = ``product(v)``."""
     pieces = penalty.pieces(w)
     S = support_of(h, pieces)
-    if np.delete(penalty.promise(gradient, w, h), S).any():
+    if promises_off(S, penalty.promise(gradient, w, h), w, h):
         return np.inf
     bend, definite = pieces.bend[S], True
 
@@ -95,13 +97,27 @@ def decrement_by_products(
     return 2.0 * (model.gained + model.left) if definite else np.inf
 
 
+def promises_off(S: np.ndarray, promise: np.ndarray, w: np.ndarray, h: np.ndarray) -> bool:
+    """Tell whether a feature off S promises a gain, and not that of a rounding error in its slope.
+
+    That error is ε √h_j times (1 + Σ_k √h_k |w_k|), or a little more.
+    """
+    size = 1.0 + dot(np.sqrt(np.maximum(h, 0.0)), np.abs(w))
+    lost = _LOST * float(np.finfo(float).eps) * size
+    return bool(np.any(np.delete(promise, S) > 0.5 * lost * lost))
+
+
 def support_of(h: np.ndarray, pieces: Pieces) -> np.ndarray:
     """Return the features that are at no kink of the penalty, and on which J depends."""
     return np.flatnonzero(pieces.smooth & (h + pieces.bend != 0.0))
 
 
 def solved(system: np.ndarray, bend: np.ndarray, right: np.ndarray) -> np.ndarray | None:
-    """Return (system + diag(bend))⁻¹ right; None unless that is definite. System is overwritten."""
+    """Return (system + diag(bend))⁻¹ right; None where that has a negative eigenvalue.
+
+    Eigenvalues that rounding hides, as those of linearly dependent features without a penalty,
+    count as large as rounding. System is overwritten.
+    """
     if len(right) == 0:
         return right
     diagonal = np.einsum("jj->j", system)
@@ -112,9 +128,13 @@ def solved(system: np.ndarray, bend: np.ndarray, right: np.ndarray) -> np.ndarra
     system *= unit
     system *= unit[:, None]
     try:
-        factor = cho_factor(system, overwrite_a=True, check_finite=False)
+        factor = cho_factor(system, check_finite=False)
     except LinAlgError:
-        return None
+        values, vectors = np.linalg.eigh(system)
+        least = _LOST * len(right) * float(np.finfo(float).eps)
+        if values[0] < -least:
+            return None
+        return unit * (vectors @ ((vectors.T @ (unit * right)) / np.maximum(values, least)))
     return unit * cho_solve(factor, unit * right, check_finite=False)
 
 
