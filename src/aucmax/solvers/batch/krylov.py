@@ -39,6 +39,7 @@ _SMALL = 1500  # features up to which a d×d matrix preconditions
 _ROWS = 2  # rows per feature that its correlations come from, at least
 WORK = 10**8  # multiplications for which more rows are taken: all of them, with very few features
 _RIDGES = (1e-14, 1e-12, 1e-10)  # added to its diagonal: the first that can be factored
+_LOST = 100.0  # times rounding: a smaller eigenvalue cannot be told from 0
 _FEW = 30  # rows: a feature that stands out in fewer has no correlations worth the name
 SAFE = 0.1  # share of the smallest Ritz value that is taken for the end of the spectrum
 BELOW = 0.9  # of an eigenvalue: at it the quadrature has a pole
@@ -105,6 +106,7 @@ def minimise(
     x, r = np.zeros_like(b), b.copy()
     z = precondition(r)
     p, rz = z.copy(), dot(r, z)
+    nothing = float(np.finfo(float).eps) ** 4 * rz
     lengths: list[float] = []
     turns: list[float] = []
     gained, smallest, looked = 0.0, known, -1
@@ -119,7 +121,7 @@ def minimise(
 
     while True:
         steps = len(lengths)
-        last = not rz > 0.0 or steps >= max_iter
+        last = not rz > nothing or steps >= max_iter
         left = remaining(last or steps > LOOKS * looked)
         # what is enough by an old look at the spectrum must be so by a new one
         if last or (enough(gained, left) and enough(gained, left := remaining(True))):
@@ -179,12 +181,14 @@ def spread(curvature: np.ndarray) -> float:
 
 class Preconditioner(NamedTuple):
     """M⁻¹ near the inverse of some A: ``solve(v)`` is M⁻¹v, and no eigenvalue of M⁻¹A is below
-    ``floor``; ``units`` (d,) are the roots of A's diagonal. ``steps`` are those of a probe.
+    ``floor``; ``units`` (d,) are the roots of A's diagonal. ``kept(v)`` is v, in these units,
+    without what A is known to take to 0. ``steps`` are those of a probe.
     """
 
     solve: Product
     floor: float
     units: np.ndarray
+    kept: Product
     steps: int = _PROBE
 
     def probe(self, product: Product) -> float:
@@ -192,7 +196,8 @@ class Preconditioner(NamedTuple):
 
         Those from b may not see directions in which b has little, and much of the fall may lie.
         """
-        start = self.units * np.random.RandomState(0).standard_normal(len(self.units))
+        start = np.random.RandomState(0).standard_normal(len(self.units))
+        start = self.units * self.kept(start)
         return minimise(product, start, self.solve, lambda *_: False, self.steps).smallest
 
 
@@ -206,36 +211,56 @@ def preconditioner(objective: Objective, alpha: float) -> Preconditioner:
     problem = objective.problem
     curvature = objective.data_curvature() + alpha
     if not np.any(curvature > 0.0):
-        return Preconditioner(lambda v: v, alpha, np.ones(problem.n_features))
-    curvature = np.where(curvature > 0.0, curvature, float(curvature.max()))
+        return Preconditioner(lambda v: v, alpha, np.ones(problem.n_features), lambda v: v)
+    there = curvature > 0.0
+    curvature = np.where(there, curvature, float(curvature.max()))
     units = np.sqrt(curvature)
     if problem.n_features <= _SMALL and "moments" in problem.offers:
-        matrix = _correlations(objective, alpha)
-        solve = _inverse(matrix)
-        if solve is not None:
+        inverse = _inverse(*_correlations(objective, alpha))
+        if inverse is not None:
+            solve, kept = inverse
             floor = alpha / float(curvature.sum())
-            return Preconditioner(lambda v: solve(v / units) / units, floor, units)
+            return Preconditioner(
+                lambda v: solve(v / units) / units, floor, units, lambda v: kept(there * v)
+            )
     elif spread(curvature) <= UNITS:
         mean = float(curvature.mean())
-        return Preconditioner(lambda v: v / mean, alpha / mean, units)
+        return Preconditioner(lambda v: v / mean, alpha / mean, units, lambda v: there * v)
     floor = alpha / float(curvature.max())
-    return Preconditioner(lambda v: v / curvature, floor, units, _LONG_PROBE)
+    return Preconditioner(lambda v: v / curvature, floor, units, lambda v: there * v, _LONG_PROBE)
 
 
-def _inverse(matrix: np.ndarray) -> Product | None:
-    """Return v ↦ matrix⁻¹ v, with ones and what it needs of a ridge on its diagonal."""
+def _inverse(matrix: np.ndarray, whole: bool) -> tuple[Product, Product] | None:
+    """Return v ↦ matrix⁻¹ v, with ones and what it needs of a ridge on its diagonal.
+
+    And v ↦ the part of v outside the null space, where the matrix is of the whole data: then the
+    inverse is that on this part, so that features that depend on each other do not drift apart.
+    """
     for ridge in _RIDGES:
         matrix[np.diag_indices(len(matrix))] = 1.0 + ridge
         try:
             factor = cho_factor(matrix, check_finite=False)
         except LinAlgError:
             continue
-        return partial(cho_solve, factor, check_finite=False)
+        lost = max(_LOST * len(matrix) * float(np.finfo(float).eps), 10.0 * ridge)
+        if not whole or np.diag(factor[0]).min() ** 2 > lost:
+            return partial(cho_solve, factor, check_finite=False), lambda v: v
+        return _on_range(matrix, lost)
     return None
 
 
-def _correlations(objective: Objective, alpha: float) -> np.ndarray:
-    """Return the second derivative of J at w = 0 in units of its diagonal, shape (d, d)."""
+def _on_range(matrix: np.ndarray, lost: float) -> tuple[Product, Product]:
+    """Return `_inverse`, where the matrix has eigenvalues that are 0 up to ``lost``."""
+    values, vectors = np.linalg.eigh(matrix)
+    values, vectors = values[values > lost], vectors[:, values > lost]
+    return lambda v: vectors @ ((v @ vectors) / values), lambda v: vectors @ (v @ vectors)
+
+
+def _correlations(objective: Objective, alpha: float) -> tuple[np.ndarray, bool]:
+    """Return the second derivative of J at w = 0 in units of its diagonal, shape (d, d).
+
+    And whether it is that of all rows, not of some.
+    """
     problem, d = objective.problem, objective.problem.n_features
     part = problem.sample(max(_ROWS * d + 500, WORK // d**2))
     bending = objective.data_hessian(part)
@@ -250,4 +275,4 @@ def _correlations(objective: Objective, alpha: float) -> np.ndarray:
     share = np.sqrt(whole / np.where(whole + alpha > 0.0, whole + alpha, 1.0))
     bending *= share * share[:, None]
     bending[np.diag_indices(d)] = 1.0
-    return bending
+    return bending, part.n_samples == problem.n_samples
