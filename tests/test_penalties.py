@@ -532,3 +532,41 @@ def test_unpenalised_features_among_many_are_certified(loss):
         assert rough.optimality_ <= 1e-3
         lost = (rough.objective_ - fine.objective_) / (0.5 - fine.objective_)
         assert -1e-9 <= lost <= 2 * rough.optimality_ + 1e-9
+
+
+def test_a_series_gives_by_name_whatever_its_order():
+    X, y = rows(3, n=60, d=3)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    factors = pd.Series({"c": 0.0, "b": 1.0, "a": 100.0})
+    bounds = pd.DataFrame({"low": [0.0, -1.0], "high": [1.0, 0.0]}, index=["c", "a"])
+    for asked, same in (
+        ({"penalty": penalties.Weighted(penalties.L1(0.1), factors)},
+         {"penalty": penalties.Weighted(penalties.L1(0.1), factors.to_dict())}),
+        ({"coef_bounds": bounds}, {"coef_bounds": {"c": (0, 1), "a": (-1, 0)}}),
+    ):  # fmt: skip
+        coef = AUCClassifier(**asked).fit(frame, y).coef_
+        np.testing.assert_array_equal(coef, AUCClassifier(**same).fit(frame, y).coef_)
+        with pytest.raises(ValueError, match="a model file cannot carry"):
+            save(AUCClassifier(**asked).fit(frame, y), "nowhere")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("loss", ["square", "squared_hinge"])
+@pytest.mark.parametrize("seed", range(10))
+def test_dependent_features_without_a_penalty_reach_the_optimum(loss, seed):
+    """Twice the same feature, and one that is constant: J has many minima, and all are found."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 5)) * 10.0 ** rng.uniform(-2, 2, 5)
+    y = np.repeat([0, 1], 20)
+    X[:, 0], X[:, 4] = 2.0 * X[:, 1], 3.0
+    without = AUCClassifier(0.0, loss=loss, tol=1e-8).fit(X[:, 1:4], y)
+    free = penalties.Weighted(penalties.L1(1.0), np.zeros(5))
+    for ask in (
+        {"alpha": 0.0},
+        {"alpha": 0.0, "l1_ratio": 0.5},
+        {"penalty": free},
+        {"penalty": free, "coef_bounds": [(0, 0), *[(None, None)] * 4]},
+    ):
+        clf = AUCClassifier(**ask, loss=loss, tol=1e-8, standardize=0.5).fit(X, y)
+        assert clf.objective_ == pytest.approx(without.objective_, abs=1e-7), ask
+        assert np.abs(X * clf.coef_).max() < 1e3, ask  # nothing drifts

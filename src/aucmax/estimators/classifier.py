@@ -413,8 +413,8 @@ class AUCClassifier(SolvedScorer):
             setting = solver.own["alpha"]
             raise ValueError(
                 f"the solver {solver.name!r} has {setting} in place of a penalty "
-                f"and takes no {' or '.join(given)}: leave alpha at {defaults.alpha:g} and "
-                f"l1_ratio at {defaults.l1_ratio:g}, and set "
+                f"and takes no {' or '.join(given)}: leave alpha at {defaults.alpha:g}, "
+                f"l1_ratio at {defaults.l1_ratio:g}, penalty and coef_bounds at None, and set "
                 f"solver=solvers.{type(solver).__name__}({setting}=…)."
             )
 

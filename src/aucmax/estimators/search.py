@@ -274,8 +274,8 @@ class AUCClassifierCV(LinearScorer):
         ]
         if len(missing) == len(self.losses) * len(self.l1_ratios):
             raise ValueError(
-                f"no solver takes any of the combinations: {'; '.join(missing)}; add loss='square' "
-                "or l1_ratio=0."
+                f"no solver takes any of the combinations: {'; '.join(missing)}; add 'square' or "
+                "'squared_hinge' to losses."
             )
         if missing:
             warnings.warn(

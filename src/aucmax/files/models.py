@@ -92,7 +92,13 @@ def save(model: Any, path: str | PathLike[str]) -> None:
         _check(model)
     except ValueError as error:
         raise ValueError(f"the model cannot be saved: {error}") from None
-    body = _dumps(model)
+    try:
+        body = _dumps(model)
+    except TypeError as error:
+        raise ValueError(
+            f"the model holds an object that a model file cannot carry ({error}); give its "
+            "settings as numbers, text, lists, mappings or arrays."
+        ) from None
     unknown = _unknown_types(body)
     if unknown:
         raise ValueError(

@@ -15,8 +15,12 @@ def _by_feature(
 ) -> np.ndarray:
     """Return an array (d, …) from one value for all features, one for each, or some by name.
 
-    None stands for ``blank``, as does what is not given.
+    None stands for ``blank``, as does what is not given. A series or frame whose index holds names
+    gives by name.
     """
+    index: Any = getattr(given, "index", None)
+    if np.ndim(index) == 1 and len(index) and all(isinstance(name, str) for name in index):
+        given = dict(zip(index, np.asarray(given, dtype=object), strict=True))
     blank = np.asarray(blank, dtype=np.float64)
     out = np.tile(blank, (d, *[1] * blank.ndim))
     if not isinstance(given, Mapping):
@@ -25,8 +29,8 @@ def _by_feature(
         return out
     if names is None:
         raise ValueError(
-            f"{what} names features, and the data have no names: fit to a data frame, or give an "
-            f"array of shape {out.shape}."
+            f"{what} names features, and the data have no names: fit to a data frame whose columns "
+            f"are named by strings, or give an array of shape {out.shape}."
         )
     place = {name: j for j, name in enumerate(names)}
     for name, value in given.items():
@@ -71,8 +75,8 @@ class Weighted(Penalty):
     ----------
     penalty : Penalty
         Ω, one that is the same for every feature.
-    factors : array-like of shape (d,), or mapping of feature name to number
-        f_j ≥ 0; features that a mapping does not name have 1.
+    factors : array-like of shape (d,), or mapping or series of feature name to number
+        f_j ≥ 0; features that it does not name have 1.
     """
 
     name = "weighted"
@@ -99,8 +103,13 @@ class Weighted(Penalty):
 
     def named(self, d: int, names: Sequence[str] | None) -> "Weighted":
         factors = _by_feature(self.factors, 1.0, "factors", d, names)
-        if not np.all((factors >= 0.0) & np.isfinite(factors)):
-            raise ValueError(f"factors must be finite and at least 0; got {factors.min():g}.")
+        wrong = np.flatnonzero((factors < 0.0) | np.isinf(factors))
+        if len(wrong):
+            which = wrong[0] if names is None else repr(names[wrong[0]])
+            raise ValueError(
+                f"factors must be finite and at least 0; got {factors[wrong[0]]:g} for feature "
+                f"{which}."
+            )
         return Weighted(self.penalty, factors)
 
     def of(self, S: np.ndarray) -> "Weighted":
@@ -161,11 +170,12 @@ class Bounded(Penalty):
         self.coef_bounds = coef_bounds
 
     def check(self) -> None:
-        self.penalty.check()
-        if "convex" not in self.penalty.offers or isinstance(self.penalty, Bounded):
+        convex = isinstance(self.penalty, Penalty) and "convex" in self.penalty.offers
+        if not convex or isinstance(self.penalty, Bounded):
             raise ValueError(
                 f"coef_bounds go with a convex penalty that has none; got {self.penalty!r}."
             )
+        self.penalty.check()
 
     @property
     def setting(self) -> str:
@@ -181,9 +191,10 @@ class Bounded(Penalty):
         wrong = np.flatnonzero((bounds[:, 0] > 0.0) | (bounds[:, 1] < 0.0))
         if len(wrong):
             low, high = bounds[wrong[0]]
+            which = wrong[0] if names is None else repr(names[wrong[0]])
             raise ValueError(
                 "coef_bounds must be pairs with lower ≤ 0 ≤ upper, as a coefficient of 0 leaves "
-                f"its feature out; got ({low:g}, {high:g}) for feature {wrong[0]}."
+                f"its feature out; got ({low:g}, {high:g}) for feature {which}."
             )
         return Bounded(self.penalty.named(d, names), bounds)
 
