@@ -51,7 +51,7 @@ class SPAM(StochasticSolver):
     -----
     A step touches only the stored entries of its row. With l2, w is kept as a scale times a vector,
     and a(w) and b(w) as two scalars. With l1 that is so where the rows have few entries
-    (`lazy_spam`); else a step costs O(d).
+    (`lazy_spam`); else, and with every other penalty, a step costs O(d).
 
     References
     ----------
