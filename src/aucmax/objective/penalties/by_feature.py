@@ -94,6 +94,10 @@ class Weighted(Penalty):
         self.penalty.check()
 
     @property
+    def setting(self) -> str:
+        return f"penalty=Weighted({type(self.penalty).__name__})"
+
+    @property
     def offers(self) -> frozenset[str]:
         return self.penalty.offers & {"prox", "convex"}
 
