@@ -1,4 +1,4 @@
-"""Commands in children forked from this process: a new one would import everything once more."""
+"""Children forked from this process: a new one would import everything once more."""
 
 import os
 import signal
@@ -8,7 +8,9 @@ import traceback
 
 from aucmax.cli import main
 
-__all__ = ["Child"]
+__all__ = ["PATIENCE", "Child", "ended", "forked"]
+
+PATIENCE = 100.0  # seconds; a child takes less than one
 
 
 class Child:
@@ -68,3 +70,31 @@ class Child:
             else:
                 time.sleep(0.002)
         return self.returncode
+
+
+def ended(pid):
+    """Wait for a child and return its exit code; one that hangs is killed and is an error."""
+    limit = time.monotonic() + PATIENCE
+    while time.monotonic() < limit:
+        found, status = os.waitpid(pid, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    raise AssertionError(f"the child hung for {PATIENCE:g} s")
+
+
+def forked(work):
+    """Run work() in a child that ends at once after it; return the child's number."""
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        work()
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)

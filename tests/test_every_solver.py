@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from aucmax import AUCClassifier, HingeClassifier, load, save
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
-from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.penalties import MCP, ElasticNet, Weighted
 from aucmax.objective.problem import ANY_MOMENTS, ANY_ROWS, ANY_SKETCH, MemoryProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS, get_solver
@@ -365,16 +365,19 @@ def each_check(models):
 @each_check(
     [AUCClassifier(solver=name, loss=loss_of(kind)) for name, kind in SOLVERS.items()]
     + [HingeClassifier(l1_ratio=0.0, solver=name) for name in ACCURACY_SOLVERS]
-    + [AUCClassifier(), AUCClassifier(loss="squared_hinge"), HingeClassifier()]
-    + [AUCClassifier(l1_ratio=0.5), AUCClassifier(standardize=1.0)]
+    + [AUCClassifier(penalty=Weighted(ElasticNet(0.1, 0.5), 2.0), standardize=1.0)]
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.exhaustive  # the certificate of each fit is slow with an l1 part
-@each_check([HingeClassifier(solver=n) for n, k in ACCURACY_SOLVERS.items() if takes(k, None, 1.0)])
-def test_scikit_learn_checks_of_the_hinge_with_an_l1_part(estimator, check):
+@pytest.mark.exhaustive  # each fit of an l1 part is slow to certify; the others differ by a setting
+@each_check(
+    [HingeClassifier(solver=n) for n, k in ACCURACY_SOLVERS.items() if takes(k, None, 1.0)]
+    + [AUCClassifier(), AUCClassifier(loss="squared_hinge"), AUCClassifier(l1_ratio=0.5)]
+    + [AUCClassifier(penalty=MCP(0.1, 30.0))]
+)
+def test_scikit_learn_checks_of_further_settings(estimator, check):
     check(estimator)
 
 

@@ -5,7 +5,6 @@ import os
 import runpy
 import signal
 import time
-import traceback
 
 import numba
 import numpy as np
@@ -15,14 +14,13 @@ import scipy.sparse as sp
 from aucmax import AUCClassifier, AUCClassifierCV
 from aucmax.rows import as_rows, compiled
 from aucmax.rows.products import row_blocks
+from processes import PATIENCE, ended, forked
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork"),
     # Python warns of every fork of a process with threads, and those are what is tested
     pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning"),
 ]
-
-PATIENCE = 100.0  # seconds; a child takes less than one
 
 
 @pytest.fixture(autouse=True)
@@ -39,34 +37,6 @@ def data(request):
     X = X if request.param == "dense" else sp.csr_array(X)
     assert len(row_blocks(as_rows(X))) > 1
     return X, y
-
-
-def ended(pid):
-    """Wait for a child and return its exit code; one that hangs is killed and is an error."""
-    limit = time.monotonic() + PATIENCE
-    while time.monotonic() < limit:
-        found, status = os.waitpid(pid, os.WNOHANG)
-        if found:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.01)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    raise AssertionError(f"the child hung for {PATIENCE:g} s")
-
-
-def forked(work):
-    """Run work() in a child that ends at once after it; return the child's number."""
-    pid = os.fork()
-    if pid:
-        return pid
-    code = 1
-    try:
-        work()
-        code = 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(code)
 
 
 def coefs(X, y):
