@@ -22,7 +22,16 @@ from aucmax.objective.losses import (
     UnivariateLoss,
 )
 
-__all__ = ["HISTORY_DTYPE", "Monitor", "Progress", "Result", "Run", "Solver", "lacking"]
+__all__ = [
+    "HISTORY_DTYPE",
+    "Monitor",
+    "Progress",
+    "Result",
+    "Run",
+    "Solver",
+    "lacking",
+    "unfinished",
+]
 
 HISTORY_DTYPE = np.dtype(
     [("passes", "f8"), ("seconds", "f8"), ("objective", "f8"), ("optimality", "f8")]
@@ -240,6 +249,30 @@ class Solver(BaseEstimator):
             if value is not None:
                 own[name] = number(value, f"{name} of {type(self).__name__}", **limits)
         return replace(run, **own)
+
+
+def unfinished(objective: Objective, run: Run, quality: float, spent: int, what: str) -> str | None:
+    """Return why a batch solver's solution is not good enough and what may help, None if it is.
+
+    Parameters
+    ----------
+    objective : Objective
+    run : Run
+    quality : float
+        The optimality reached.
+    spent : int
+        What counts towards ``max_iter``.
+    what : str
+        What stopped, and when: "conjugate gradient stopped after 12 steps".
+    """
+    if quality <= run.tol or run.monitor.stopped:
+        return None
+    ways = ["raise max_iter"] if spent >= run.max_iter else []
+    if objective.problem.factor is None:
+        ways.append("scale the features (standardize=0.5)")
+    ways.append("raise alpha")
+    advice = ", ".join(ways[:-1]) + " or " * (len(ways) > 1) + ways[-1]
+    return f"{what} at optimality {quality:.1e} > tol={run.tol:g}; {advice}."
 
 
 def lacking(

@@ -19,7 +19,7 @@ from aucmax.objective.penalties import L2
 from aucmax.objective.problem import Problem
 from aucmax.rows import compiled
 from aucmax.rows.products import dot
-from aucmax.solvers.base import Monitor, Result, Run, Solver, lacking
+from aucmax.solvers.base import Monitor, Result, Run, Solver, lacking, unfinished
 from aucmax.solvers.batch.krylov import (
     BELOW,
     LOOKS,
@@ -73,12 +73,8 @@ class ConjugateGradient(Solver):
         run = self.settled(run)
         w, gap, steps = _solve(objective, run, start)
         quality = objective.relative(gap, objective.value(w))
-        message = None
-        if quality > run.tol and not run.monitor.stopped:
-            message = (
-                f"conjugate gradient stopped after {steps} steps at optimality {quality:.1e} > "
-                f"tol={run.tol:g}; raise max_iter, or scale the features (standardize=0.5)."
-            )
+        what = f"conjugate gradient stopped after {steps} steps"
+        message = unfinished(objective, run, quality, steps, what)
         return Result(w, max(steps, 1), message, gap)
 
     def solve_path(

@@ -16,7 +16,7 @@ from aucmax.objective.penalties import Penalty, prox1
 from aucmax.objective.problem import Columns, Problem
 from aucmax.rows import compiled
 from aucmax.rows.products import dot
-from aucmax.solvers.base import Result, Run, Solver, lacking
+from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
 from aucmax.solvers.batch.krylov import minimise
 from aucmax.solvers.batch.working_set import (
     FIRST_SET,
@@ -84,12 +84,8 @@ class CoordinateDescent(Solver):
         else:
             w, gap, sweeps = _on_rows(objective, w, run)
         quality = objective.relative(gap, objective.value(w))
-        message = None
-        if quality > run.tol and not run.monitor.stopped:
-            message = (
-                f"coordinate descent stopped after {sweeps} sweeps at optimality {quality:.1e} > "
-                f"tol={run.tol:g}; raise max_iter, or scale the features (standardize=0.5)."
-            )
+        what = f"coordinate descent stopped after {sweeps} sweeps"
+        message = unfinished(objective, run, quality, sweeps, what)
         return Result(w, max(sweeps, 1), message, gap)
 
 

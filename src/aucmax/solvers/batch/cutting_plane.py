@@ -20,7 +20,7 @@ import scipy.sparse as sp
 
 from aucmax.objective import Objective
 from aucmax.rows.products import dot
-from aucmax.solvers.base import Result, Run, Solver, lacking
+from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
 
 __all__ = ["IDLE", "CuttingPlane", "Planes", "plane_weights"]
 
@@ -109,13 +109,8 @@ class CuttingPlane(Solver):
                 break
             planes.add(*objective.plane(objective.at(z + _TOWARDS * (z_t - z))))
             count += 1
-        message = None
-        if quality > run.tol and not run.monitor.stopped:
-            message = (
-                f"cutting planes stopped after {count} planes at optimality {quality:.1e} > "
-                f"tol={run.tol:g}; raise max_iter or alpha, or scale the features "
-                "(standardize=0.5)."
-            )
+        what = f"cutting planes stopped after {count} planes"
+        message = unfinished(objective, run, quality, count, what)
         return Result(w, count, message, max(best - lower, 0.0))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from aucmax.objective import Objective
 from aucmax.objective.losses import PairSum
-from aucmax.solvers.base import Result, Run, Solver, lacking
+from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
 from aucmax.solvers.batch.krylov import Solved, minimise, preconditioner
 from aucmax.solvers.batch.proximal_newton import proximal_newton
 
@@ -70,13 +70,8 @@ class Newton(Solver):
         method = _newton if "l2" in objective.penalty.offers else proximal_newton
         w, gap, steps, products = method(objective, w, run)
         quality = objective.relative(gap, objective.value(w))
-        message = None
-        if quality > run.tol and not run.monitor.stopped:
-            message = (
-                f"Newton's method stopped after {products} products with the data at optimality "
-                f"{quality:.1e} > tol={run.tol:g}; raise max_iter, or scale the features "
-                "(standardize=0.5)."
-            )
+        what = f"Newton's method stopped after {products} products with the data"
+        message = unfinished(objective, run, quality, max(steps, products), what)
         return Result(w, max(steps, 1), message, gap)
 
 
