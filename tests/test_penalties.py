@@ -436,6 +436,10 @@ BAD = {
         dict(penalty=penalties.Weighted(penalties.Weighted(penalties.L1(1), 1), 1)),
         "Weighted takes a penalty that is the same for every feature",
     ),
+    "bounds around no penalty": (
+        dict(penalty=penalties.Weighted("l1", 1.0), coef_bounds=(0, None)),
+        "Weighted takes a penalty that is the same for every feature, .* got 'l1'",
+    ),
     "negative factors": (
         dict(penalty=penalties.Weighted(penalties.L1(1.0), -1.0)),
         "factors must be finite and at least 0; got -1",

@@ -40,6 +40,11 @@ def _by_feature(
     return out
 
 
+def _feature(j: int, names: Sequence[str] | None) -> str:
+    """Return how a message names a feature."""
+    return f"feature {j if names is None else repr(names[j])}"
+
+
 def _numbers(
     value: Any, blank: np.ndarray, what: str, shapes: Mapping[str, tuple[int, ...]]
 ) -> np.ndarray:
@@ -109,10 +114,10 @@ class Weighted(Penalty):
         factors = _by_feature(self.factors, 1.0, "factors", d, names)
         wrong = np.flatnonzero((factors < 0.0) | np.isinf(factors))
         if len(wrong):
-            which = wrong[0] if names is None else repr(names[wrong[0]])
+            j = int(wrong[0])
             raise ValueError(
-                f"factors must be finite and at least 0; got {factors[wrong[0]]:g} for feature "
-                f"{which}."
+                f"factors must be finite and at least 0; got {factors[j]:g} for "
+                f"{_feature(j, names)}."
             )
         return Weighted(self.penalty, factors)
 
@@ -174,12 +179,15 @@ class Bounded(Penalty):
         self.coef_bounds = coef_bounds
 
     def check(self) -> None:
-        convex = isinstance(self.penalty, Penalty) and "convex" in self.penalty.offers
-        if not convex or isinstance(self.penalty, Bounded):
-            raise ValueError(
-                f"coef_bounds go with a convex penalty that has none; got {self.penalty!r}."
-            )
-        self.penalty.check()
+        inner = self.penalty
+        if isinstance(inner, Penalty):
+            inner.check()
+        if (
+            not isinstance(inner, Penalty)
+            or isinstance(inner, Bounded)
+            or ("convex" not in inner.offers)
+        ):
+            raise ValueError(f"coef_bounds go with a convex penalty that has none; got {inner!r}.")
 
     @property
     def setting(self) -> str:
@@ -194,11 +202,11 @@ class Bounded(Penalty):
         bounds = _by_feature(self.coef_bounds, free, "coef_bounds", d, names)
         wrong = np.flatnonzero((bounds[:, 0] > 0.0) | (bounds[:, 1] < 0.0))
         if len(wrong):
-            low, high = bounds[wrong[0]]
-            which = wrong[0] if names is None else repr(names[wrong[0]])
+            j = int(wrong[0])
+            low, high = bounds[j]
             raise ValueError(
                 "coef_bounds must be pairs with lower ≤ 0 ≤ upper, as a coefficient of 0 leaves "
-                f"its feature out; got ({low:g}, {high:g}) for feature {which}."
+                f"its feature out; got ({low:g}, {high:g}) for {_feature(j, names)}."
             )
         return Bounded(self.penalty.named(d, names), bounds)
 
