@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
 
 from aucmax import AUCClassifier, ClassMoments
 from aucmax.objective import Objective
@@ -21,6 +22,7 @@ from oracles import rows
 from oracles.pairs import (
     Pairs,
     elastic_net_optimum,
+    factors,
     l2_optimum,
     least_norm_optimum,
 )
@@ -495,16 +497,35 @@ def test_many_features_far_from_the_origin(solver, density, named):
 @each_solve
 @each_gamma
 @pytest.mark.parametrize("factor", [3.0, 1e-3])
-def test_nothing_changes_with_the_class_weights(solver, penalty, gamma, factor, named):
+def test_class_weights_change_the_scale_of_the_features_alone(
+    solver, penalty, gamma, factor, named
+):
     X, y, weight = given(sparse_weighted)
     heavier = np.where(y == 1, factor * weight, weight)
-    a, b = (
-        fit((X, y, q), *PENALTIES[penalty], solver=named(solver), standardize=gamma)
-        for q in (weight, heavier)
-    )
-    close(b.coef_, a.coef_)
+    scale = np.ones(X.shape[1]) if gamma == 0 else factors(X.toarray(), heavier, gamma)
+    a = fit((X, y, heavier), *PENALTIES[penalty], solver=named(solver), standardize=gamma)
+    scaled = sp.csr_array(X.multiply(scale))
+    b = fit((scaled, y, weight), *PENALTIES[penalty], solver=named(solver), standardize=0.0)
+    close(a.coef_, b.coef_ * scale)
     assert b.objective_ == pytest.approx(a.objective_, rel=1e-10)
     close(b.intercept_, a.intercept_)
+
+
+@each_solve
+def test_standardize_one_is_a_scaler_in_front(solver, penalty, named):
+    """But for a constant: the scaler's mean squared distance of two rows is 2d."""
+    X, y, weight = given(weighted)
+    (alpha, ratio), d = PENALTIES[penalty], X.shape[1]
+    clf = fit((X, y, weight), alpha, ratio, solver=named(solver), standardize=1.0)
+    scaler = StandardScaler(with_mean=False).fit(X, sample_weight=weight)
+    rows = (scaler.transform(X) / np.sqrt(d), y, weight)
+    front = fit(rows, alpha, ratio, solver=named(solver), standardize=0.0)
+    close(clf.coef_, front.coef_ / np.sqrt(d) / scaler.scale_)
+    if ratio == 0.0:
+        front = fit(
+            (rows[0] * np.sqrt(d), *rows[1:]), d * alpha, solver=named(solver), standardize=0.0
+        )
+        close(clf.coef_, front.coef_ / scaler.scale_)
 
 
 @each_solve
@@ -517,10 +538,9 @@ def test_standardize_scales_to_mean_squared_distance_two(solver, penalty, gamma,
     b = fit((X * units, y, weight), *PENALTIES[penalty], solver=named(solver), standardize=gamma)
     close(b.coef_ * units, a.coef_)
     assert b.objective_ == pytest.approx(a.objective_, rel=1e-9)
-    pairs = Pairs(X, y, weight, gamma=gamma)
-    assert pairs.q @ (pairs.D**2).sum(axis=1) == pytest.approx(2.0)
     problem = MemoryProblem(as_rows(X), y.astype(float), weight).scaled(gamma)
-    close(problem.factor, pairs.factor, 1e-12)
+    close(problem.factor, factors(X, weight, gamma), 1e-12)
+    assert 2.0 * np.cov((X * problem.factor).T, aweights=weight, ddof=0).trace() == pytest.approx(2)
 
 
 # ---- objective_ and optimality_ ----------------------------------------------------------

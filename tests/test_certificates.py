@@ -72,7 +72,7 @@ FORMS = {"raw": as_given, "units": other_units, "mixed": mixed}
 
 def half_spread(X, sign):
     """Half the mean squared distance of a positive and a negative row: what α is relative to."""
-    return 0.5 * MemoryProblem(as_rows(X), sign).spread().sum()
+    return 0.5 * MemoryProblem(as_rows(X), sign).curvature.sum()
 
 
 # ---- the truth ---------------------------------------------------------------------------

@@ -56,13 +56,12 @@ class Partitioned(Problem):
             for k, count in ((1, self.n_pos), (-1, self.n_neg))
         )
 
-    def spread(self):
+    def raw_variances(self):
         pos, neg = self.raw_means()
-        variances = [
+        return tuple(
             sum(((X[sign == k] - mean) ** 2).sum(axis=0) for X, sign in self._parts) / count
             for k, count, mean in ((1, self.n_pos, pos), (-1, self.n_neg, neg))
-        ]
-        return sum(variances) + (pos - neg) ** 2
+        )
 
     def moments(self):
         return self.statistics(ClassMoments([-1.0, 1.0]))

@@ -13,6 +13,7 @@ __all__ = [
     "Pairs",
     "distance_to_subdifferential",
     "elastic_net_optimum",
+    "factors",
     "l2_optimum",
     "least_norm_optimum",
 ]
@@ -39,10 +40,7 @@ class Pairs:
         self.q /= self.q.sum()
         self.factor = np.ones(X.shape[1])
         if gamma > 0:
-            # feature j divided by v_j^{γ/2}, then all by one constant: mean squared distance 2
-            v = self.q @ self.D**2
-            self.factor = np.array([0.0 if v_j == 0 else v_j ** (-gamma / 2) for v_j in v])
-            self.factor *= np.sqrt(2 / (self.q @ ((self.D * self.factor) ** 2).sum(axis=1)))
+            self.factor = factors(X, weight, gamma)
             self.D = self.D * self.factor
 
     def to_features(self, w):
@@ -117,6 +115,17 @@ class Pairs:
         v = beta @ corners
         bound = 0.5 * self.q @ beta - v @ v / (2 * alpha)
         return (self.objective(w, alpha, 0.0, "hinge") - bound) / 0.5
+
+
+def factors(X, weight, gamma):
+    """Of ``standardize``, from the differences of all rows x from all rows x′, itself among them.
+
+    Feature j is divided by v_j^{γ/2}, then all by one constant: the mean squared distance is 2.
+    """
+    D = (X[:, None, :] - X[None, :, :]).reshape(-1, X.shape[1])
+    q = np.outer(weight, weight).ravel() / weight.sum() ** 2
+    factor = np.array([0.0 if v == 0 else v ** (-gamma / 2) for v in q @ D**2])
+    return factor * np.sqrt(2 / (q @ ((D * factor) ** 2).sum(axis=1)))
 
 
 def distance_to_subdifferential(g, w, alpha, rho):

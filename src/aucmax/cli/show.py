@@ -40,7 +40,7 @@ def show(
     """Show a model: its largest weights, settings, and how close it is to the optimum.
 
     Features without names (svmlight) are called by their index, from 1. The effect is the weight
-    times the feature's root mean squared difference between a positive and a negative row, so
+    times the feature's root mean squared difference between any two rows, so
     that features in different units compare.
 
     Example:
@@ -60,7 +60,7 @@ def _report(model: Any, path: Path, top: int, by: Order) -> dict[str, Any]:
     names = _names(model)
     if names is None or len(names) != len(coef):
         names = [str(j + 1) for j in range(len(coef))]
-    spread = getattr(linear, "spread_", None)  # v_j, the mean squared difference over pairs
+    spread = getattr(linear, "spread_", None)  # v_j, the mean squared difference of two rows
     effect = None if spread is None else coef * np.sqrt(spread)
     if by is Order.effect and effect is None:
         raise ValueError(

@@ -58,8 +58,10 @@ class AUCClassifier(SolvedScorer):
         penalty only.
     standardize : float or "auto"
         γ in [0, 1]: feature j is divided by v_j^{γ/2}, v_j its mean squared difference over
-        pairs, then all by one constant. 0 leaves the features alone. "auto" is ½ with a batch
-        solver, and 0 with a stochastic one, which may have to go on from rows seen one by one.
+        any two rows, weights included, then all by one constant so that the mean squared distance
+        of two rows is 2. 0 leaves the features alone, 1 is ``StandardScaler(with_mean=False)`` in
+        front, but for that constant. "auto" is ½ with a batch solver, and 0 with a stochastic one,
+        which may have to go on from rows seen one by one.
     solver : str or Solver
         "auto", a name in `aucmax.solvers.SOLVERS`, or a solver object with its settings.
     tol : float
@@ -108,15 +110,18 @@ class AUCClassifier(SolvedScorer):
         Where the fit used them: what `partial_fit` and `forget` continue from. The last two
         are those of ``Exact(covariance=…)``.
     spread_ : ndarray, shape (d,)
-        Mean squared difference of each feature over pairs of a positive and a negative row, by
-        which weights of features in different units compare. After a stochastic `partial_fit` there
-        is none.
+        Mean squared difference of each feature over any two rows, twice its variance, by which
+        weights of features in different units compare. After a stochastic `partial_fit` there is
+        none.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    J does not change when all rows are shifted by one vector, nor with the class weights.
+    J does not change when all rows are shifted by one vector, nor with the class weights. Where
+    ``standardize`` > 0 the solution does depend on the class weights, through the scale of the
+    features: what is rare among all rows is stretched, and where positives are rare that may be
+    what tells them.
 
     Examples
     --------

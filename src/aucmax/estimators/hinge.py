@@ -71,9 +71,9 @@ class HingeClassifier(SolvedScorer):
         Structured: passes, seconds, objective, optimality. Empty unless ``verbose`` or
         ``callback`` is set.
     spread_ : ndarray, shape (d,)
-        Mean squared difference of each feature over pairs of a positive and a negative row, by
-        which weights of features in different units compare. After a stochastic `partial_fit` there
-        is none.
+        Mean squared difference of each feature over any two rows, twice its variance, by which
+        weights of features in different units compare. After a stochastic `partial_fit` there is
+        none.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -140,12 +140,13 @@ def takes(loss: str, penalty: Penalty) -> bool:
 def alpha_grid(problem: Problem, gamma: float) -> np.ndarray:
     """Return the automatic α for a `standardize`, ascending.
 
-    Half-decade steps relative to half the mean squared pair distance in the scaled coordinates:
-    1 for ``gamma > 0`` and, nearly, for unit-norm rows.
+    Half-decade steps relative to half the mean squared distance of two rows in the scaled
+    coordinates: 1 for ``gamma > 0`` and, nearly, for unit-norm rows. As given, the rows are a
+    positive and a negative, so that nothing depends on the class weights.
     """
     distance = 2.0
     if gamma == 0.0:
-        distance = float(problem.spread().sum())
+        distance = float(problem.curvature.sum())
     weakest = _WEAKEST["few" if problem.n_features <= FEW_FEATURES else "many"]
     count = round((_STRONGEST - weakest) * _PER_DECADE) + 1
     unit = distance / 2.0 if distance > 0 else 1.0

@@ -101,8 +101,8 @@ class Problem:
         """Return (μ₊, μ₋) in the features' own coordinates."""
         raise NotImplementedError
 
-    def spread(self) -> np.ndarray:
-        """Return v_j = (Σ₊+Σ₋)_jj + δ_j² in the features' own coordinates, shape (d,)."""
+    def raw_variances(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the diagonals of (Σ₊, Σ₋) in the features' own coordinates."""
         raise NotImplementedError
 
     def moments(self) -> ClassMoments:
@@ -194,6 +194,15 @@ class Problem:
 
     # ---- from these ----------------------------------------------------------------------
 
+    def spread(self) -> np.ndarray:
+        """Return v_j, twice feature j's variance over all rows, in its own units; shape (d,).
+
+        That is its mean squared difference over any two rows.
+        """
+        p, (var_pos, var_neg), (mean_pos, mean_neg) = self.p, self.raw_variances(), self.raw_means()
+        delta = mean_pos - mean_neg
+        return 2.0 * (p * var_pos + (1.0 - p) * var_neg + p * (1.0 - p) * delta**2)
+
     def _scale(self, v: np.ndarray) -> np.ndarray:
         return v if self.factor is None else v * self.factor
 
@@ -224,9 +233,9 @@ class Problem:
 
     @cached_property
     def curvature(self) -> np.ndarray:
-        """The diagonal of Σ₊ + Σ₋ + δδᵀ, shape (d,): v_j in the solver's coordinates."""
-        spread = self.spread()
-        return spread if self.factor is None else spread * self.factor**2
+        """The diagonal of Σ₊ + Σ₋ + δδᵀ, shape (d,)."""
+        var_pos, var_neg = self.raw_variances()
+        return self._scale(self._scale(var_pos + var_neg)) + self.delta**2
 
     def low_rank(self, statistics: ClassStatistics) -> tuple[np.ndarray, np.ndarray]:
         """Return D (d,) and B (k, d), where diag(D) + BᵀB stands in a sketch for Σ₊ + Σ₋."""
@@ -290,9 +299,9 @@ class MomentsProblem(Problem):
     def raw_means(self) -> tuple[np.ndarray, np.ndarray]:
         return self._known.mean_pos, self._known.mean_neg
 
-    def spread(self) -> np.ndarray:
-        delta = self._known.mean_pos - self._known.mean_neg
-        return self._known.variances.sum(axis=0) + delta**2
+    def raw_variances(self) -> tuple[np.ndarray, np.ndarray]:
+        negative, positive = self._known.variances
+        return positive, negative
 
     def moments(self) -> ClassMoments:
         if not isinstance(self._known, ClassMoments):
@@ -371,15 +380,13 @@ class MemoryProblem(Problem):
         return self._raw_means
 
     @cached_property
-    def _spread(self) -> np.ndarray:
+    def _raw_variances(self) -> tuple[np.ndarray, np.ndarray]:
         if self.knows_moments:
-            return MomentsProblem(self.moments()).spread()
-        mean_pos, mean_neg = self.raw_means()
-        variances = products.class_variances(self.X, self.sign, self.share, mean_pos, mean_neg)
-        return variances[0] + variances[1] + (mean_pos - mean_neg) ** 2
+            return MomentsProblem(self.moments()).raw_variances()
+        return products.class_variances(self.X, self.sign, self.share, *self.raw_means())
 
-    def spread(self) -> np.ndarray:
-        return self._spread
+    def raw_variances(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._raw_variances
 
     @property
     def knows_moments(self) -> bool:
@@ -404,13 +411,13 @@ class MemoryProblem(Problem):
         for name in ("X", "sign", "weight", "share", "n_samples", "n_features", "_known"):
             setattr(out, name, getattr(self, name))
         out.n_pos, out.n_neg, out.unit = self.n_pos, self.n_neg, self.unit
-        for name in ("_raw_means", "_spread"):
+        if gamma > 0.0:
+            self.raw_variances()  # known to both
+        for name in ("_raw_means", "_raw_variances"):
             if name in self.__dict__:
                 setattr(out, name, getattr(self, name))
-        out._samples, out.factor = {}, None
-        if gamma > 0.0:
-            out._spread = self.spread()
-            out.factor = feature_factors(out._spread, gamma)
+        out._samples = {}
+        out.factor = feature_factors(out.spread(), gamma) if gamma > 0.0 else None
         return out
 
     @cached_property
@@ -505,8 +512,6 @@ class MemoryProblem(Problem):
     def apart(self) -> "MemoryProblem":
         out = self.scaled(0.0)
         out.factor, out._known = self.factor, dict(self._known)
-        if self.factor is not None:
-            out._spread = self.spread()
         return out
 
     def within_product(self, v: np.ndarray) -> np.ndarray:

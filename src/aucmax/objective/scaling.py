@@ -1,9 +1,10 @@
 """Into the solver's coordinates and back: `standardize` and the intercept.
 
-v_j, the mean squared difference of feature j over pairs, is what `standardize` = γ divides by:
-feature j by v_j^{γ/2}, then all by one constant so that the mean squared distance over pairs is 2,
-as it is for unit-norm rows with uncorrelated classes. Both steps are unchanged by a shift of all
-rows and by the class weights.
+v_j, the mean squared difference of feature j over any two rows (twice its variance), is what
+`standardize` = γ divides by: feature j by v_j^{γ/2}, then all by one constant so that the mean
+squared distance of two rows is 2, as it is for uncorrelated rows of unit norm. Both steps are
+unchanged by a shift of all rows. With the class weights they change: a feature that is rare among
+all rows counts for more, and where positives are rare such features may be what tells them.
 """
 
 import numpy as np
@@ -17,7 +18,7 @@ def feature_factors(spread: np.ndarray, gamma: float) -> np.ndarray | None:
     Parameters
     ----------
     spread : ndarray, shape (d,)
-        v_j = (Σ₊+Σ₋)_jj + δ_j², in the features' units squared.
+        v_j, in the features' units squared.
     gamma : float
         `standardize`, in [0, 1].
 
