@@ -67,19 +67,19 @@ def test_equals_the_minimiser_of_the_explicit_pair_sum(seed, sparse, gamma):
 def test_invariances():
     X, y, weight = problem(0)
 
-    def fit(X, weight):
-        clf = AUCClassifier(1e-2, loss="squared_hinge", standardize=0.5, tol=1e-12)
+    def fit(X, weight, gamma=0.5):
+        clf = AUCClassifier(1e-2, loss="squared_hinge", standardize=gamma, tol=1e-12)
         return clf.fit(X, y, weight)
 
-    one = fit(X, weight)
-    for other in (
-        fit(X + np.arange(6.0), weight),
-        fit(X, weight * np.where(y == 1, 5.0, 1.0)),
+    one, plain = fit(X, weight), fit(X, weight, 0.0)
+    for other, same in (
+        (fit(X + np.arange(6.0), weight), one),
+        (fit(X, weight * np.where(y == 1, 5.0, 1.0), 0.0), plain),
     ):
-        assert other.objective_ == pytest.approx(one.objective_, rel=1e-9)
-        assert other.coef_ == pytest.approx(one.coef_, rel=1e-6, abs=1e-9)
-    flipped = AUCClassifier(1e-2, loss="squared_hinge", standardize=0.5, tol=1e-12)
-    assert flipped.fit(X, 1 - y, weight).coef_ == pytest.approx(-one.coef_, rel=1e-6, abs=1e-9)
+        assert other.objective_ == pytest.approx(same.objective_, rel=1e-9)
+        assert other.coef_ == pytest.approx(same.coef_, rel=1e-6, abs=1e-9)
+    flipped = AUCClassifier(1e-2, loss="squared_hinge", standardize=0.0, tol=1e-12)
+    assert flipped.fit(X, 1 - y, weight).coef_ == pytest.approx(-plain.coef_, rel=1e-6, abs=1e-9)
 
 
 def test_more_features_than_rows_and_float32():
