@@ -25,6 +25,7 @@ METRICS = {
 }
 UNWEIGHTED = {
     "auc_interval": metrics.auc_interval,
+    "cv_auc_interval": lambda y, s, **kw: metrics.cv_auc_interval(y, s, [0] * 5, **kw),
     "auc_test": lambda y, s, **kw: metrics.auc_test(y, s, [0.2, 0.1, 0.4, 0.3, 0.5], **kw),
     "auc_difference": lambda y, s, **kw: metrics.auc_difference(
         y, s, [0.2, 0.1, 0.4, 0.3, 0.5], **kw

@@ -1,6 +1,7 @@
 """Measures of a ranking: the area under the ROC curve, its intervals and tests, and curves."""
 
 from aucmax.metrics.curves import precision_recall_curve, roc_curve
+from aucmax.metrics.folded import cv_auc_interval
 from aucmax.metrics.intervals import (
     AUCDifference,
     AUCInterval,
@@ -25,6 +26,7 @@ __all__ = [
     "auc_interval",
     "auc_test",
     "average_precision",
+    "cv_auc_interval",
     "partial_auc",
     "precision_at_k",
     "precision_recall_curve",

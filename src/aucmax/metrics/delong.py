@@ -14,6 +14,7 @@ from aucmax.metrics.levels import area, levels_of, rivals_above
 from aucmax.metrics.reading import Bools, Floats, read
 
 __all__ = [
+    "ROUNDING",
     "Pair",
     "delong_variances",
     "effective_rows",
@@ -23,7 +24,7 @@ __all__ = [
     "smaller_class",
 ]
 
-_ROUNDING = 1e-12  # shares of a class that differ by less are equal
+ROUNDING = 1e-12  # shares of a class that differ by less are equal
 
 
 class Pair(NamedTuple):
@@ -49,7 +50,7 @@ def paired(
     rise = rivals_above(levels_a, positive) - rivals_above(levels_b, positive)
     if weight is not None:  # sums in different orders differ by rounding
         total = np.where(positive, weight[~positive].sum(), weight[positive].sum())
-        rise[np.abs(rise) <= _ROUNDING * total] = 0.0
+        rise[np.abs(rise) <= ROUNDING * total] = 0.0
     variance = sum(delong_variances(positive, rise, weight))
     return Pair(difference, variance, smaller_class(positive, weight), not rise.any())
 
@@ -70,7 +71,7 @@ def effective_rows(weight: Floats) -> float:
 
 def delong_variances(positive: Bools, above: Floats, weight: Floats | None) -> tuple[float, float]:
     """Return var(V10)/m and var(V01)/n from `rivals_above`; zeros if a class has one row only."""
-    if smaller_class(positive, weight) < 2 - _ROUNDING:
+    if smaller_class(positive, weight) < 2 - ROUNDING:
         return 0.0, 0.0
     # n (1 - V10) rivals lie above a positive, with the same variance; m V01 above a negative.
     of_positives, of_negatives = above[positive], above[~positive]
@@ -89,7 +90,7 @@ def delong_variances(positive: Bools, above: Floats, weight: Floats | None) -> t
 def _variance_of_mean(values: Floats, share: Floats) -> float:
     """Return Σ share² (v − mean)² k/(k − 1) for shares that sum to 1: var/n if they are equal."""
     k = effective_rows(share)
-    if np.abs(values).max() <= _ROUNDING:
+    if np.abs(values).max() <= ROUNDING:
         return 0.0
     return float(np.sum((share * (values - share @ values)) ** 2)) * k / (k - 1)
 

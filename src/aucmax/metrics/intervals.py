@@ -24,6 +24,8 @@ __all__ = [
     "auc_difference",
     "auc_interval",
     "auc_test",
+    "interval_around",
+    "largest_error",
 ]
 
 
@@ -124,6 +126,7 @@ def auc_interval(
     See Also
     --------
     auc_test : Compare two scorers on the same rows.
+    cv_auc_interval : The same for scores from cross-validation.
 
     Notes
     -----
@@ -159,21 +162,46 @@ def auc_interval(
     above = rivals_above(levels, positive)
     of_positives, of_negatives = delong_variances(positive, above, weight)
     smaller = smaller_class(positive, weight)
-    if of_positives + of_negatives > 0.0:
-        std_error = float(np.sqrt(of_positives + of_negatives))
-    else:
-        shrunk = (smaller * auc + 1) / (smaller + 2)
-        std_error = float(np.sqrt(shrunk * (1 - shrunk) / smaller))
-    low, high = hoeffding_interval(auc, smaller, confidence)
-    if min(of_positives, of_negatives) > 0.0:
-        t = stdtrit(smaller - 1, (1.0 + confidence) / 2)
-        # lost / (won + lost) is 1 - auc without cancellation.
-        reach = t * std_error / (auc * (lost / (won + lost)))
-        middle = np.log(won) - np.log(lost)
+    variance = of_positives + of_negatives
+    std_error = float(np.sqrt(variance)) if variance > 0.0 else largest_error(auc, smaller)
+    shown = min(of_positives, of_negatives) > 0.0
+    freedom = smaller - 1 if shown else 0.0
+    # lost / (won + lost) is 1 - auc without cancellation.
+    return interval_around(auc, lost / (won + lost), std_error, freedom, smaller, confidence)
+
+
+def interval_around(
+    auc: float, miss: float, std_error: float, freedom: float, k: float, confidence: float
+) -> AUCInterval:
+    """Return the interval on the logit scale, cut to Hoeffding's for k pairs of rows.
+
+    Parameters
+    ----------
+    auc, miss : float
+        The area, and 1 less it.
+    std_error : float
+        Of the area.
+    freedom : float
+        Degrees of freedom of Student's quantile; 0 leaves Hoeffding's interval alone.
+    k : float
+        Independent pairs of a positive and a negative.
+    confidence : float
+        Coverage.
+    """
+    low, high = hoeffding_interval(auc, k, confidence)
+    if freedom > 0.0:
+        reach = stdtrit(freedom, (1.0 + confidence) / 2) * std_error / (auc * miss)
+        middle = np.log(auc) - np.log(miss)
         low, high = max(low, float(expit(middle - reach))), min(high, float(expit(middle + reach)))
     # Rounding must not close the interval, nor leave the AUC outside it.
     low, high = min(low, float(np.nextafter(auc, 0.0))), max(high, float(np.nextafter(auc, 1.0)))
     return AUCInterval(auc, low, high, std_error)
+
+
+def largest_error(auc: float, k: float) -> float:
+    """Return the largest standard error of k pairs at an area a little nearer to ½ than `auc`."""
+    shrunk = (k * auc + 1) / (k + 2)
+    return float(np.sqrt(shrunk * (1 - shrunk) / k))
 
 
 def auc_test(

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from aucmax.basics.checks import refuse_nul
 
-__all__ = ["Bools", "Floats", "read", "row_count"]
+__all__ = ["Bools", "Floats", "codes_of", "read", "row_count"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -33,6 +33,16 @@ def read(
         where = "" if kept.all() else " in the rows of non-zero sample_weight"
     positive = _positive(labels[kept], pos_label, where)
     return positive, weight, *(_scores(score, name, kept) for name, score in scores.items())
+
+
+def codes_of(values: ArrayLike, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the distinct values, and for each row which of them it has."""
+    try:
+        return np.unique(_vector(values, name), return_inverse=True)
+    except TypeError:
+        raise ValueError(
+            f"{name} must be numbers or text, all of one type and none of them missing."
+        ) from None
 
 
 def _vector(values: ArrayLike, name: str, n: int | None = None) -> NDArray[Any]:

@@ -1,0 +1,236 @@
+"""The interval of a cross-validated AUC against its definition, invariances, and its coverage."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from aucmax import metrics
+from oracles import cvauc, delong
+
+
+def sample(seed, n=60, folds=5, share=0.4, ties=True, uneven=False):
+    """Labels, scores and folds, each fold with two rows of each class at least."""
+    rng = np.random.default_rng(seed)
+    y = (np.arange(n) < share * n).astype(int)
+    fold = np.arange(n) % folds
+    if uneven:
+        fold[rng.random(n) < 0.4] = 0
+        fold[:2] = fold[-2:] = folds - 1
+        fold[2:4] = fold[-4:-2] = 1
+        fold[4:6] = fold[-6:-4] = 2
+        fold[6:8] = fold[-8:-6] = 3
+    score = rng.normal(size=n) + y + fold
+    return y, np.round(2 * score) if ties else score, fold
+
+
+each_kind = pytest.mark.parametrize("uneven", [False, True])
+each_tie = pytest.mark.parametrize("ties", [False, True])
+
+
+@each_tie
+@each_kind
+def test_the_formula_is_that_of_the_paper(ties, uneven):
+    for seed in range(5):
+        y, score, fold = sample(seed, ties=ties, uneven=uneven)
+        auc, std_error = cvauc.formula(y == 1, score, fold)
+        found = metrics.cv_auc_interval(y, score, fold, 0.9, small_sample=False)
+        reach = 1.6448536269514722 * std_error  # the normal quantile of 0.95, from tables
+        expected = (auc, max(auc - reach, 0), min(auc + reach, 1), std_error)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@each_tie
+@each_kind
+def test_the_corrected_error_is_its_definition(ties, uneven):
+    for seed in range(5):
+        y, score, fold = sample(seed, ties=ties, uneven=uneven)
+        found = metrics.cv_auc_interval(y, score, fold)
+        expected = cvauc.corrected(y == 1, score, fold, np.arange(len(y)))
+        np.testing.assert_allclose((found.auc, found.std_error), expected, rtol=1e-12)
+        # groups of two rows, of one class or of both, in one fold or in two
+        groups = np.random.default_rng(seed).permutation(len(y)) // 2
+        found = metrics.cv_auc_interval(y, score, fold, groups=groups)
+        expected = cvauc.corrected(y == 1, score, fold, groups)
+        np.testing.assert_allclose((found.auc, found.std_error), expected, rtol=1e-12)
+
+
+def test_one_fold_is_the_plain_interval():
+    rng = np.random.default_rng(0)
+    for seed, weight in [(0, None), (1, None), (2, rng.exponential(size=60))]:
+        y, score, _ = sample(seed)
+        plain = metrics.auc_interval(y, score, 0.9, sample_weight=weight)
+        found = metrics.cv_auc_interval(y, score, np.zeros(60), 0.9, sample_weight=weight)
+        np.testing.assert_allclose(found, plain, rtol=1e-12)
+    for score in (y, -y, 0 * y):  # Hoeffding's interval alone
+        plain = metrics.auc_interval(y, score)
+        np.testing.assert_allclose(metrics.cv_auc_interval(y, score, 0 * y), plain, rtol=1e-9)
+    one = (np.arange(9) == 0, np.r_[5.5, np.arange(8)])
+    plain = metrics.auc_interval(*one)
+    np.testing.assert_allclose(metrics.cv_auc_interval(*one, np.zeros(9)), plain, rtol=1e-9)
+
+
+def test_equal_folds_share_delongs_variance():
+    y, score, fold = sample(3, n=100)
+    errors = [metrics.auc_interval(y[fold == v], score[fold == v]).std_error for v in range(5)]
+    found = metrics.cv_auc_interval(y, score, fold)
+    assert found.std_error == pytest.approx(np.sqrt(np.mean(np.square(errors)) / 5))
+    assert found.low < found.auc < found.high
+
+
+def test_both_agree_on_many_rows():
+    y, score, fold = sample(0, n=20_000, share=0.1)
+    corrected = metrics.cv_auc_interval(y, score, fold)
+    by_formula = metrics.cv_auc_interval(y, score, fold, small_sample=False)
+    np.testing.assert_allclose(corrected, by_formula, rtol=2e-3)
+
+
+def test_a_row_held_out_again_tells_nothing_new():
+    y, score, fold = sample(4)
+    row = np.arange(60)
+    once = metrics.cv_auc_interval(y, score, fold)
+    thrice = (np.tile(y, 3), np.tile(score, 3), np.r_[fold, fold + 5, fold + 10])
+    found = metrics.cv_auc_interval(*thrice, groups=np.tile(row, 3))
+    np.testing.assert_allclose(found, once, rtol=1e-9)
+    assert metrics.cv_auc_interval(*thrice).std_error < 0.6 * once.std_error
+    # repeats that differ tell a little more
+    other = np.random.default_rng(0).permutation(60) % 5
+    again = metrics.cv_auc_interval(
+        np.tile(y, 2), np.tile(score - fold, 2), np.r_[fold, other + 5], groups=np.tile(row, 2)
+    )
+    assert 0.8 < again.std_error / once.std_error < 1.05
+
+
+def test_names_and_order_and_shifts_of_folds_change_nothing():
+    y, score, fold = sample(5, uneven=True)
+    for small in (True, False):
+        found = metrics.cv_auc_interval(y, score, fold, small_sample=small)
+        turned = np.random.default_rng(0).permutation(60)
+        for changed in (
+            (y[turned], score[turned], fold[turned]),
+            (y, score - 7 * fold, fold),
+            (np.array(["a", "b"])[y], score, np.array(list("qwert"))[fold].tolist()),
+        ):
+            again = metrics.cv_auc_interval(*changed, small_sample=small)
+            np.testing.assert_allclose(again, found, rtol=1e-9)
+        flipped = metrics.cv_auc_interval(y, -score, fold, small_sample=small)
+        expected = (1 - found.auc, 1 - found.high, 1 - found.low, found.std_error)
+        np.testing.assert_allclose(flipped, expected, rtol=1e-9)
+        turned = metrics.cv_auc_interval(y, -score, fold, pos_label=0, small_sample=small)
+        np.testing.assert_allclose(turned, found, rtol=1e-9)
+
+
+def test_weights():
+    y, score, fold = sample(6)
+    found = metrics.cv_auc_interval(y, score, fold)
+    equal = metrics.cv_auc_interval(y, score, fold, sample_weight=np.full(60, 3.0))
+    np.testing.assert_allclose(equal, found, rtol=1e-9)
+    more = (np.r_[y, 1 - y], np.r_[score, -score], np.r_[fold, fold[::-1]])
+    zeros = np.repeat([2.0, 0.0], 60)
+    absent = metrics.cv_auc_interval(*more, sample_weight=zeros)
+    np.testing.assert_allclose(absent, found, rtol=1e-9)
+    weight = np.random.default_rng(0).uniform(0.5, 1.5, size=60)
+    found = metrics.cv_auc_interval(y, score, fold, sample_weight=weight)
+    areas, errors = zip(
+        *(
+            (one.auc, one.std_error)
+            for one in (
+                metrics.auc_interval(y[at], score[at], sample_weight=weight[at])
+                for at in (fold == v for v in range(5))
+            )
+        ),
+        strict=True,
+    )
+    assert found.auc == pytest.approx(np.mean(areas))
+    assert found.std_error == pytest.approx(np.sqrt(np.mean(np.square(errors)) / 5))
+
+
+def test_single_rows_borrow_the_spread_of_other_folds():
+    rng = np.random.default_rng(0)
+    y = np.r_[np.ones(7, int), np.zeros(60, int)]
+    fold = np.r_[0, 0, 0, 1, 1, 1, 2, np.arange(60) % 3]
+    score = rng.normal(size=67) + y
+    found = metrics.cv_auc_interval(y, score, fold)
+    expected = cvauc.corrected(y == 1, score, fold, np.arange(67))
+    np.testing.assert_allclose((found.auc, found.std_error), expected, rtol=1e-12)
+    assert found.std_error > metrics.cv_auc_interval(y, score, fold, small_sample=False).std_error
+
+
+def test_where_nothing_shows_the_spread_hoeffding_guarantees_it():
+    y, fold = np.r_[1, 1, 1, np.zeros(30, int)], np.r_[0, 1, 2, np.arange(30) % 3]
+    for score in (y, np.r_[0.5, 0.5, 0.5, np.arange(30) % 10 / 10]):
+        auc, low, high, std_error = metrics.cv_auc_interval(y, score, fold)
+        assert auc == pytest.approx(np.mean([delong.area(y[at] == 1, np.asarray(score)[at])
+                                             for at in (fold == v for v in range(3))]))  # fmt: skip
+        for end in (low, high):
+            if 0 < end < 1:
+                bound = auc * np.log(auc / end)
+                bound += (1 - auc) * np.log((1 - auc) / (1 - end)) if auc < 1 else 0.0
+                assert 3 * bound == pytest.approx(np.log(40), rel=1e-4)
+        assert 0 <= low < high <= 1
+        assert std_error > 0
+    # the smallest fold counts for all: one positive in it leaves three pairs of rows
+    y, fold = np.repeat([1, 0], [9, 90]), np.r_[0, 1, [2] * 7, np.arange(90) % 3]
+    assert metrics.cv_auc_interval(y, y, fold).low == pytest.approx(0.025 ** (1 / 3))
+
+
+@pytest.mark.parametrize(
+    ("theta", "positives", "folds"), [(0.7, 20, 10), (0.9, 30, 5), (0.8, 150, 5)]
+)
+def test_interval_covers(theta, positives, folds):
+    """Of fixed scorers, one for each fold; the formula without corrections does worse."""
+    rng = np.random.default_rng(1)
+    y = np.repeat([1, 0], [positives, 300])
+    fold = np.arange(positives + 300) % folds
+    shift = np.sqrt(2) * norm.ppf(theta)
+    covered, narrow, runs = 0, 0, 300
+    for _ in range(runs):
+        score = rng.normal(size=y.size) + shift * y + 10 * fold
+        found = metrics.cv_auc_interval(y, score, fold)
+        covered += found.low <= theta <= found.high
+        found = metrics.cv_auc_interval(y, score, fold, small_sample=False)
+        narrow += found.low <= theta <= found.high
+    assert 0.91 < covered / runs < 0.985
+    if positives > 100:
+        assert abs(narrow - covered) / runs < 0.02
+    else:
+        assert narrow / runs < covered / runs - 0.03
+
+
+def test_interval_covers_where_rows_come_in_groups():
+    rng = np.random.default_rng(2)
+    y = np.repeat([1, 0], [120, 400])
+    groups = np.arange(520) // 4  # four rows of one class
+    fold = groups % 5
+    covered, narrow, runs = 0, 0, 200
+    for _ in range(runs):
+        score = rng.normal(size=130)[groups] * 0.9 + rng.normal(size=520) * np.sqrt(0.19) + y
+        truth = norm.cdf(1 / np.sqrt(2))
+        found = metrics.cv_auc_interval(y, score, fold, groups=groups)
+        covered += found.low <= truth <= found.high
+        found = metrics.cv_auc_interval(y, score, fold)
+        narrow += found.low <= truth <= found.high
+    assert 0.9 < covered / runs < 0.99
+    assert narrow / runs < 0.8
+
+
+def test_bad_input_is_named():
+    y, score, fold = sample(0)
+    interval = metrics.cv_auc_interval
+    alone = np.where(y == 1, fold, 5 * (fold == 0))
+    with pytest.raises(ValueError, match=r"fold 1 holds no negative row.*stratified folds"):
+        interval(y, score, alone)
+    with pytest.raises(ValueError, match="fold b holds no positive row"):
+        interval(y, score, np.where(y == 1, "a", np.where(fold > 2, "a", "b")))
+    with pytest.raises(ValueError, match="fold must have one value per row of y, 60; got 59"):
+        interval(y, score, fold[1:])
+    with pytest.raises(ValueError, match="groups must have one value per row of y, 60; got 3"):
+        interval(y, score, fold, groups=[1, 2, 3])
+    with pytest.raises(ValueError, match="fold must be one-dimensional"):
+        interval(y, score, fold[:, None])
+    with pytest.raises(ValueError, match=r"fold must be numbers or text.*none of them missing"):
+        interval(y, score, [None, *fold[1:].astype(str)])
+    with pytest.raises(ValueError, match="confidence"):
+        interval(y, score, fold, 1.0)
+    for more in ({"sample_weight": np.ones(60)}, {"groups": fold}):
+        with pytest.raises(ValueError, match=r"small_sample=False.*leave out sample_weight and"):
+            interval(y, score, fold, small_sample=False, **more)
