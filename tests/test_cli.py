@@ -123,6 +123,22 @@ def test_train_prints_the_numbers_of_the_same_fit(files, good):
     assert report["training_auc"] == pytest.approx(interval._asdict())
 
 
+@pytest.mark.parametrize("within", [0.1, "pooled"])
+def test_train_weighs_the_spreads(files, good, bad, within):
+    path, X, y = files / "m.aucmax", *made(120, 0)
+    train = ("train", files / "train.csv", "-o", path, "--target", "ill", "--within")
+    text = good(*train, within)
+    assert f"loss square, within {within}, standardize" in text
+    assert "--within given" in text
+    expected = AUCClassifier(within=within).fit(X, y)
+    np.testing.assert_allclose(load(path).coef_, expected.coef_, rtol=1e-12)
+    assert f"loss square, within {within}, standardize" in good("show", path)
+    message = bad(*train, "all")
+    assert "within, unless it is 'pooled', must be a number in [0, 1]; got 'all'." in message
+    message = bad(*train, within, "--loss", "hinge")
+    assert "is for loss='square'" in message
+
+
 def test_train_prints_a_table(files, good):
     out = good("train", files / "train.csv", "-o", files / "m", "--target", "ill")
     for word in ("rows", "120", "features", "yes", "exact", "objective", "optimality", "AUC"):

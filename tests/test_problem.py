@@ -80,7 +80,9 @@ class Partitioned(Problem):
     def within_product(self, v):
         u = self.scores(v)
         pos, neg = self.raw_means()
-        return self.adjoint(self._weights * (u - np.where(self._signs > 0, pos @ v, neg @ v)))
+        centred = u - np.where(self._signs > 0, pos @ v, neg @ v)
+        of_class = np.where(self._signs > 0, *self.covariance_weights)
+        return self.adjoint(of_class * self._weights * centred)
 
     def pairs(self, loss, z):
         return loss.at(z, self._signs, self._weights)

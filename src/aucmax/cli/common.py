@@ -29,6 +29,7 @@ __all__ = [
     "listed",
     "listed_numbers",
     "load_model",
+    "number_or_word",
     "paired_test",
     "print_json",
     "scores_of",
@@ -48,6 +49,14 @@ def listed_numbers(text: str | None, flag: str) -> list[float] | None:
         return None if text is None else [float(part) for part in listed(text)]
     except ValueError:
         raise ValueError(f"{flag} takes numbers separated by commas; got {text!r}.") from None
+
+
+def number_or_word(text: str | None) -> float | str | None:
+    """The number that an option was given, or the word."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
 
 
 def help_of(command: Callable[..., None]) -> str:

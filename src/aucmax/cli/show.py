@@ -19,7 +19,7 @@ from aucmax.report.page import Page, ResultTable, Section
 
 __all__ = ["show"]
 
-_SETTINGS = ("alpha", "l1_ratio", "loss", "standardize", "solver", "tol", "max_iter")
+_SETTINGS = ("alpha", "l1_ratio", "loss", "within", "standardize", "solver", "tol", "max_iter")
 
 
 class Order(StrEnum):

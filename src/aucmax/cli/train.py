@@ -14,6 +14,7 @@ from aucmax.cli.common import (
     counted,
     few_positives,
     fit_facts,
+    number_or_word,
     scores_of,
     show_page,
     working,
@@ -48,6 +49,15 @@ def train(
     ] = None,
     loss: Annotated[
         str | None, typer.Option(help=f"One of {', '.join(LOSSES)}; turns tuning off.")
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="With the square loss, how much the spread of the positives counts beside that of "
+            "the negatives, 0 to 1, or pooled: less than 0.5 aims at low false-positive rates; "
+            "turns tuning off.",
+        ),
     ] = None,
     standardize: Annotated[
         float | None,
@@ -97,6 +107,7 @@ def train(
         "alpha": alpha,
         "l1_ratio": l1_ratio,
         "loss": loss,
+        "within": number_or_word(within),
         "standardize": standardize,
         "solver": solver,
     }
@@ -130,7 +141,7 @@ def train(
         **facts,
         "negatives": facts["rows"] - facts["positives"],
         **how,
-        **{name: getattr(model, name) for name in ("loss", "l1_ratio", "alpha")},
+        **{name: getattr(model, name) for name in ("loss", "within", "l1_ratio", "alpha")},
         "standardize": model.standardize_,
         "solver": model.solver_,
         "iterations": int(model.n_iter_),
@@ -145,8 +156,9 @@ def train(
 
 def _page(report: dict[str, Any], given: dict[str, Any]) -> Page:
     auc, columns = report["training_auc"], counted(report["columns"], "column")
+    within = f", within {report['within']}" * (report["within"] != 0.5)
     settings = (
-        f"loss {report['loss']}, standardize {report['standardize']:g}, l1 ratio "
+        f"loss {report['loss']}{within}, standardize {report['standardize']:g}, l1 ratio "
         f"{report['l1_ratio']:g}, alpha {report['alpha']:.3g}"
     )
     facts = []

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from aucmax.basics.checks import number
 from aucmax.estimators.solved import SolvedScorer
 from aucmax.objective import Objective
-from aucmax.objective.losses import LOSSES
+from aucmax.objective.losses import LOSSES, Square
 from aucmax.objective.penalties import Bounded, ElasticNet, Penalty
 from aucmax.objective.problem import (
     ANY_MOMENTS,
@@ -56,6 +56,12 @@ class AUCClassifier(SolvedScorer):
         ℓ(t) = (1 − t)², max(0, 1 − t)² or max(0, 1 − t). The square loss needs only class
         moments; the hinges do not punish a pair for being ranked too well. The hinge takes an l2
         penalty only.
+    within : float or "pooled"
+        τ in [0, 1], for the square loss only: how much the spread of the positives counts beside
+        that of the negatives. ½ is the mean over pairs above, the one that aims at the AUC. Less
+        aims at low false-positive rates, and helps where the spread of few positives is mostly
+        noise; "pooled" is the positives' share of the weight, the covariance of Fisher's linear
+        discriminant. Stochastic solvers take ½ only. See Notes.
     standardize : float or "auto"
         γ in [0, 1]: feature j is divided by v_j^{γ/2}, v_j its mean squared difference over
         any two rows, weights included, then all by one constant so that the mean squared distance
@@ -118,10 +124,16 @@ class AUCClassifier(SolvedScorer):
 
     Notes
     -----
-    J does not change when all rows are shifted by one vector, nor with the class weights. Where
-    ``standardize`` > 0 the solution does depend on the class weights, through the scale of the
-    features: what is rare among all rows is stretched, and where positives are rare that may be
-    what tells them.
+    In moments the square loss is ½(1 − w·δ)² + w·(τΣ₊ + (1−τ)Σ₋)w, δ = μ₊ − μ₋, with the means μ
+    and covariances Σ of the classes, and τ = ½. With any other τ it is no mean over pairs, but is
+    minimised, merged, streamed and forgotten in the same way: along w, τΣ₊ + (1−τ)Σ₋ is the spread
+    that the distance of the means is held against (Anderson & Bahadur 1962, for two normal classes;
+    Su & Liu 1993 for τ = ½).
+
+    J does not change when all rows are shifted by one vector, nor with the class weights, unless
+    ``within`` is "pooled". Where ``standardize`` > 0 the solution does depend on the class weights,
+    through the scale of the features: what is rare among all rows is stretched, and where positives
+    are rare that may be what tells them.
 
     Examples
     --------
@@ -144,6 +156,7 @@ class AUCClassifier(SolvedScorer):
         penalty: Penalty | None = None,
         coef_bounds: Any = None,
         loss: str = "square",
+        within: float | str = 0.5,
         standardize: float | str = "auto",
         solver: str | Solver = "auto",
         tol: float = 1e-4,
@@ -159,6 +172,7 @@ class AUCClassifier(SolvedScorer):
         self.penalty = penalty
         self.coef_bounds = coef_bounds
         self.loss = loss
+        self.within = within
         self.standardize = standardize
         self.solver = solver
         self.tol = tol
@@ -288,7 +302,9 @@ class AUCClassifier(SolvedScorer):
     # ---- inside --------------------------------------------------------------------------
 
     def _objective(self, problem: Problem, penalty: Penalty) -> Objective:
-        return Objective(problem, LOSSES[self.loss], penalty)
+        within: Any = problem.p if _is_pooled(self.within) else self.within
+        loss = LOSSES[self.loss] if within == 0.5 else Square(within)
+        return Objective(problem, loss, penalty)
 
     def _intercept(self, coef: np.ndarray, means: tuple[np.ndarray, np.ndarray]) -> float:
         return midpoint_intercept(coef, *means)
@@ -312,6 +328,13 @@ class AUCClassifier(SolvedScorer):
         if self.loss not in LOSSES:
             names = ", ".join(map(repr, LOSSES))
             raise ValueError(f"loss must be one of {names}; got {self.loss!r}.")
+        if not _is_pooled(self.within):
+            number(self.within, "within, unless it is 'pooled',", high=1.0)
+        if self.loss != "square" and self.within != 0.5:
+            raise ValueError(
+                f"within={self.within!r} is for loss='square'; leave it at 0.5 with "
+                f"loss={self.loss!r}."
+            )
         solver = None if _is_auto(self.solver) else get_solver(self.solver)
         if solver is not None and "alpha" in solver.own:
             self._no_penalty(solver)
@@ -362,7 +385,8 @@ class AUCClassifier(SolvedScorer):
             if reason is None:
                 return
             who, why = f"the solver {solver.name!r} does not take", f": it {reason}"
-        what = f"loss={self.loss!r} with {penalty.setting}"
+        what = ", ".join([f"loss={self.loss!r}", *self._set("within")])
+        what += f" with {penalty.setting}"
         if given and (solver is None or solver.unfit(self._objective(ANY_ROWS, penalty)) is None):
             what = f"{given} for {what}"
         fits = [
@@ -444,6 +468,10 @@ class AUCClassifier(SolvedScorer):
 
 def _is_auto(setting: Any) -> bool:
     return isinstance(setting, str) and setting == "auto"
+
+
+def _is_pooled(setting: Any) -> bool:
+    return isinstance(setting, str) and setting == "pooled"
 
 
 def _problem(moments: ClassStatistics, classes: np.ndarray) -> MomentsProblem:

@@ -265,6 +265,7 @@ class SolvedScorer(LinearScorer):
         in_units = self._by_name(penalty, problem.n_features)
         penalty = in_units.scaled(problem.factor)
         objective = self._objective(problem, penalty)
+        problem = objective.problem
         chosen = choose(objective) if solver is None else solver
         objective = chosen.own_objective(objective)
         certificate = Certificate(objective)

@@ -2,7 +2,8 @@
 
     J(w) = ½ · mean over pairs of ℓ(w·(x − x′)) + α [ (1−ρ)/2 ‖w‖₂² + ρ ‖w‖₁ ]
 
-or with another penalty. For the square loss J(w) = ½(1 − w·δ)² + ½ w·(Σ₊+Σ₋)w + penalty.
+or with another penalty. For the square loss J(w) = ½(1 − w·δ)² + ½ w·Sw + penalty, S = Σ₊ + Σ₋; or
+S = 2τΣ₊ + 2(1−τ)Σ₋, and then J is no mean over pairs.
 `UnivariateObjective` has the mean of a loss over single rows in place of that over pairs.
 
 **Optimality** is (J(w) − J*)/(J(0) − J*), from above: 0 at the optimum, 1 at w = 0, and the same in
@@ -47,10 +48,10 @@ class Objective:
     @property
     def by_moments(self) -> bool:
         """Whether the class moments say all about the data term."""
-        return self.loss.kind == "quadratic"
+        return self.loss.kind in ("quadratic", "weighted quadratic")
 
     def __init__(self, problem: Problem, loss: PairwiseLoss, penalty: Penalty) -> None:
-        self.problem, self.loss, self.penalty = problem, loss, penalty
+        self.problem, self.loss, self.penalty = problem.weighing(loss.within), loss, penalty
 
     def apart(self) -> "Objective":
         """Return this J on a problem with caches of its own."""

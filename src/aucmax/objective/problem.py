@@ -4,9 +4,10 @@
 questions a solver asks; a solver that needs rows says so, and nothing else tells the two apart.
 """
 
+import copy
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -41,6 +42,8 @@ __all__ = [
 
 Offer = Literal["moments", "products", "rows"]
 
+_OF_TAU = ("within", "curvature", "_low_rank", "_row_weights")  # caches that depend on τ
+
 
 class SignedRows(NamedTuple):
     """Some rows X (m, d), their signs ±1 and their weights, both (m,)."""
@@ -68,6 +71,8 @@ class Problem:
     and spreads; `moments` and `within` where d×d numbers fit; the verbs of rows where there are
     rows. Vectors (n,) of scores and slopes run over the rows in an order of the problem's own.
 
+    S = 2τΣ₊ + 2(1−τ)Σ₋ is the spread within the classes: Σ₊ + Σ₋ unless `weighing` said otherwise.
+
     Attributes
     ----------
     n_features : int
@@ -79,6 +84,8 @@ class Problem:
         The mean of the weights as given, which are normalised to mean 1.
     factor : ndarray of shape (d,), or None
         Solver coordinates are the features multiplied by this.
+    tau : float
+        τ, in [0, 1].
     offers : frozenset of {"moments", "products", "rows"}
         What it answers beside means and spreads: `moments` and `within`; `scores`, `adjoint`,
         `product`, `pairs`, `margins` and `columns`; `batches`.
@@ -90,6 +97,7 @@ class Problem:
     n_neg: float
     unit: float = 1.0
     factor: np.ndarray | None
+    tau: float = 0.5
     offers: frozenset[Offer]
 
     @property
@@ -130,6 +138,16 @@ class Problem:
     def scaled(self, gamma: float) -> "Problem":
         """Return the same problem in the coordinates of ``standardize=gamma``."""
         raise NotImplementedError
+
+    def weighing(self, tau: float) -> Self:
+        """Return the same problem with this τ; what is known is shared."""
+        if tau == self.tau:
+            return self
+        out = copy.copy(self)
+        out.tau = tau
+        for name in _OF_TAU:
+            out.__dict__.pop(name, None)
+        return out
 
     def apart(self) -> "Problem":
         """Return the same problem, knowing what is known now, with caches of its own."""
@@ -221,11 +239,17 @@ class Problem:
         """δ = μ₊ − μ₋, shape (d,)."""
         return self.mean_pos - self.mean_neg
 
+    @property
+    def covariance_weights(self) -> tuple[float, float]:
+        """2τ and 2(1−τ), the weights of Σ₊ and Σ₋ in S."""
+        return 2.0 * self.tau, 2.0 * (1.0 - self.tau)
+
     @cached_property
     def within(self) -> np.ndarray:
-        """Σ₊ + Σ₋, shape (d, d)."""
-        moments = self.moments()
-        within = moments.cov_pos + moments.cov_neg
+        """S, shape (d, d)."""
+        moments, (pos, neg) = self.moments(), self.covariance_weights
+        within = pos * moments.cov_pos
+        within += neg * moments.cov_neg
         if self.factor is not None:
             within *= self.factor
             within *= self.factor[:, None]
@@ -233,17 +257,17 @@ class Problem:
 
     @cached_property
     def curvature(self) -> np.ndarray:
-        """The diagonal of Σ₊ + Σ₋ + δδᵀ, shape (d,)."""
-        var_pos, var_neg = self.raw_variances()
-        return self._scale(self._scale(var_pos + var_neg)) + self.delta**2
+        """The diagonal of S + δδᵀ, shape (d,)."""
+        (var_pos, var_neg), (pos, neg) = self.raw_variances(), self.covariance_weights
+        return self._scale(self._scale(pos * var_pos + neg * var_neg)) + self.delta**2
 
     def low_rank(self, statistics: ClassStatistics) -> tuple[np.ndarray, np.ndarray]:
-        """Return D (d,) and B (k, d), where diag(D) + BᵀB stands in a sketch for Σ₊ + Σ₋."""
-        D, B = statistics.within()
+        """Return D (d,) and B (k, d), where diag(D) + BᵀB stands in a sketch for S."""
+        D, B = statistics.within(self.covariance_weights[::-1])
         return (D, B) if self.factor is None else (D * self.factor**2, B * self.factor)
 
     def within_product(self, v: np.ndarray) -> np.ndarray:
-        """Return (Σ₊ + Σ₋) v: from the moments where they are known, else in one pass."""
+        """Return S v: from the moments where they are known, else in one pass."""
         return self.within @ v
 
     def to_features(self, w: np.ndarray) -> np.ndarray:
@@ -261,6 +285,7 @@ class _Any(Problem):
     """Data that are not there yet: to ask a solver whether it takes what they will offer."""
 
     n_features, factor, knows_moments = 0, None, False
+    n_pos = n_neg = np.nan
 
     def __init__(self, *offers: Offer) -> None:
         self.offers = frozenset(offers)
@@ -324,7 +349,7 @@ class MomentsProblem(Problem):
         return D * v + B.T @ (B @ v)
 
     def scaled(self, gamma: float) -> "MomentsProblem":
-        return MomentsProblem(self._known, gamma)
+        return MomentsProblem(self._known, gamma).weighing(self.tau)
 
 
 class MemoryProblem(Problem):
@@ -408,7 +433,7 @@ class MemoryProblem(Problem):
     def scaled(self, gamma: float) -> "MemoryProblem":
         """Return a view in the coordinates of ``standardize=gamma``; caches are shared."""
         out = MemoryProblem.__new__(MemoryProblem)
-        for name in ("X", "sign", "weight", "share", "n_samples", "n_features", "_known"):
+        for name in ("X", "sign", "weight", "share", "n_samples", "n_features", "tau", "_known"):
             setattr(out, name, getattr(self, name))
         out.n_pos, out.n_neg, out.unit = self.n_pos, self.n_neg, self.unit
         if gamma > 0.0:
@@ -498,14 +523,14 @@ class MemoryProblem(Problem):
             part = MemoryProblem(take_rows(self.X, rows), self.sign[rows], self.weight[rows])
             part.factor = self.factor
             self._samples[per_class] = part
-        return self._samples[per_class]
+        return self._samples[per_class].weighing(self.tau)
 
     def standing_out(self) -> np.ndarray:
         rows = np.asarray(
             to_scipy(self.rows()).toarray() if isinstance(self.X, CSR) else self.rows()
         )
         means = np.where((self.sign > 0)[:, None], self.mean_pos, self.mean_neg)
-        q = self.share[:, None] * (rows - means) ** 2
+        q = self._row_weights[:, None] * (rows - means) ** 2
         squares = np.einsum("ij,ij->j", q, q)
         return np.divide(q.sum(axis=0) ** 2, squares, out=np.zeros(len(squares)), where=squares > 0)
 
@@ -519,4 +544,9 @@ class MemoryProblem(Problem):
             return self.within @ v
         a, b = products.dot(self.mean_pos, v), products.dot(self.mean_neg, v)
         offset = np.where(self.sign > 0, a, b)
-        return self.product(self.share, v, offset, self.raw_means()[1])
+        return self.product(self._row_weights, v, offset, self.raw_means()[1])
+
+    @cached_property
+    def _row_weights(self) -> np.ndarray:
+        """The weights (n,) of the rows in S."""
+        return self.share * np.where(self.sign > 0, *self.covariance_weights)

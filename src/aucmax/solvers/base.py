@@ -301,6 +301,8 @@ def lacking(
     if isinstance(objective.loss, UnivariateLoss) != single:
         return f"belongs to {'HingeClassifier' if single else 'AUCClassifier'}"
     if objective.loss.kind not in loss:
+        if objective.loss.kind == "weighted quadratic" and "quadratic" in loss:
+            return "takes within=0.5 only"
         names = [repr(name) for name, other in losses.items() if other.kind in loss]
         return f"takes loss={' or '.join(names)} only"
     if penalty not in objective.penalty.offers:

@@ -152,8 +152,11 @@ class ClassStatistics:
         """Number of features d; 0 before the first data."""
         return self._d
 
-    def within(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return D (d,) and B (r, d) such that diag(D) + BᵀB stands for the sum of covariances."""
+    def within(self, weights: Sequence[float] = (1.0, 1.0)) -> tuple[np.ndarray, np.ndarray]:
+        """Return D (d,) and B (r, d) such that diag(D) + BᵀB stands for the sum of covariances.
+
+        ``weights`` are those of the classes' covariances in the sum, in the order of ``classes``.
+        """
         raise NotImplementedError
 
     def nbytes(self, d: int) -> int:

@@ -1,5 +1,6 @@
 """Diagonal moments: class moments with the diagonals of the covariances only."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,8 @@ class DiagonalMoments(ClassStatistics):
             out._parts[name] = values.copy()
         return out
 
-    def within(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.variances.sum(axis=0), np.zeros((0, self._d))
+    def within(self, weights: Sequence[float] = (1.0, 1.0)) -> tuple[np.ndarray, np.ndarray]:
+        return np.asarray(weights) @ self.variances, np.zeros((0, self._d))
 
     # ---- inside
 

@@ -101,11 +101,12 @@ class FrequentDirections(DiagonalMoments):
         out._parts["lost"] *= gamma
         return out
 
-    def within(self) -> tuple[np.ndarray, np.ndarray]:
+    def within(self, weights: Sequence[float] = (1.0, 1.0)) -> tuple[np.ndarray, np.ndarray]:
         T = np.where(self.counts > 0, self.counts, 1.0)
         B = self.rows / np.sqrt(T)[:, None, None]
-        D = np.maximum(self.variances - np.einsum("krj,krj->kj", B, B), 0.0).sum(axis=0)
-        return D, B.reshape(-1, self._d)
+        rest = np.maximum(self.variances - np.einsum("krj,krj->kj", B, B), 0.0)
+        B *= np.sqrt(weights)[:, None, None]
+        return np.asarray(weights) @ rest, B.reshape(-1, self._d)
 
     def __sub__(self, other: Any) -> Any:
         raise ValueError(

@@ -6,8 +6,9 @@ import numpy as np
 
 __all__ = ["Kind", "PairSum", "Rounded"]
 
-# "quadratic" and "piecewise quadratic" losses are (1 − t)² wherever they are not 0
-Kind = Literal["quadratic", "piecewise quadratic", "smooth", "kinked"]
+# "quadratic" and "piecewise quadratic" losses are (1 − t)² wherever they are not 0; a "weighted
+# quadratic" one is no mean over pairs
+Kind = Literal["quadratic", "weighted quadratic", "piecewise quadratic", "smooth", "kinked"]
 
 
 class PairSum(Protocol):

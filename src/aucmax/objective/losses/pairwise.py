@@ -30,7 +30,8 @@ class PairwiseLoss:
     """
 
     name: ClassVar[str]
-    kind: ClassVar[Kind] = "smooth"
+    kind: Kind = "smooth"
+    within: float = 0.5  # τ, the weight of Σ₊ beside Σ₋
 
     def point(self, t: np.ndarray) -> np.ndarray:
         """Return ℓ(t)."""
@@ -103,11 +104,26 @@ class Square(PairwiseLoss):
     """ℓ(t) = (1 − t)²: the mean over pairs needs only each class's mean and variance of scores.
 
     ½ mean (1 − t)² = ½(1 − (m₊ − m₋))² + ½(v₊ + v₋), with m and v the class means and variances
-    of the scores (Gao et al. 2013).
+    of the scores (Gao et al. 2013). With another τ than ½ it is ½(1 − (m₊ − m₋))² + τv₊ + (1−τ)v₋,
+    which is no mean over pairs.
+
+    Parameters
+    ----------
+    within : float
+        τ, in [0, 1].
+
+    References
+    ----------
+    Anderson & Bahadur (1962), "Classification into two multivariate normal distributions with
+    different covariance matrices": every τ is the best at some false-positive rate. Su & Liu
+    (1993), "Linear combinations of multiple diagnostic markers": τ = ½ is the best for the AUC.
     """
 
     name = "square"
-    kind = "quadratic"
+
+    def __init__(self, within: float = 0.5) -> None:
+        self.within = within
+        self.kind = "quadratic" if within == 0.5 else "weighted quadratic"
 
     def point(self, t: np.ndarray) -> np.ndarray:
         return (1.0 - t) ** 2
@@ -116,28 +132,31 @@ class Square(PairwiseLoss):
         return -2.0 * (1.0 - t)
 
     def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "_SquarePairs":
-        return _SquarePairs(z, sign, s)
+        weight = np.where(sign > 0, 2.0 * self.within, 2.0 * (1.0 - self.within))
+        return _SquarePairs(z, sign, s, weight)
 
 
 class _SquarePairs(NamedTuple):
     z: np.ndarray
     sign: np.ndarray
     s: np.ndarray
+    weight: np.ndarray  # of each row's class: 2τ or 2(1−τ)
 
     @property
     def value(self) -> float:
         centred, gap = self._centred(self.z)
         # a product becomes infinite where a power of a Python float is an error
-        return float(0.5 * (1.0 - gap) * (1.0 - gap) + 0.5 * (self.s @ centred**2))
+        spread = (self.weight * self.s) @ centred**2
+        return float(0.5 * (1.0 - gap) * (1.0 - gap) + 0.5 * spread)
 
     @property
     def gradient(self) -> np.ndarray:
         centred, gap = self._centred(self.z)
-        return self.s * (centred - self.sign * (1.0 - gap))
+        return self.s * (self.weight * centred - self.sign * (1.0 - gap))
 
     def product(self, u: np.ndarray) -> np.ndarray:
         centred, gap = self._centred(u)
-        return self.s * (centred + self.sign * gap)
+        return self.s * (self.weight * centred + self.sign * gap)
 
     def _centred(self, u: np.ndarray) -> tuple[np.ndarray, float]:
         """Return u minus its class's mean, and the difference of the class means."""

@@ -1,8 +1,8 @@
 """Conjugate gradient for the square loss and an l2 penalty, matrix-free; one path per solve.
 
-    (Σ₊ + Σ₋ + δδᵀ + αI) w = δ
+    (S + δδᵀ + αI) w = δ,    S = Σ₊ + Σ₋, or 2τΣ₊ + 2(1−τ)Σ₋
 
-needs only products with Σ₊ + Σ₋: one pass over the rows each. J falls by half the sum of the
+needs only products with S: one pass over the rows each. J falls by half the sum of the
 squared steps, and what is left is known to a digit (`krylov`). Systems that differ in α alone
 share their Krylov space, so `multi_shift` solves a whole path of α with the products of its
 hardest member, where features come in like units; elsewhere each α is preconditioned by itself.
@@ -67,7 +67,7 @@ class ConjugateGradient(Solver):
         self.max_iter = max_iter
 
     def unfit(self, objective: Objective) -> str | None:
-        return lacking(objective, loss=("quadratic",), penalty="l2")
+        return lacking(objective, loss=("quadratic", "weighted quadratic"), penalty="l2")
 
     def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
         run = self.settled(run)
@@ -85,6 +85,7 @@ class ConjugateGradient(Solver):
         Parameters
         ----------
         problem : Problem
+            Its τ counts.
         alphas : array-like, shape (k,)
             All > 0, in any order.
         tol, max_iter : float, int
@@ -100,7 +101,8 @@ class ConjugateGradient(Solver):
         shifts = np.asarray(alphas, dtype=np.float64)
         for alpha in shifts:
             number(float(alpha), "each alpha of a path", open_low=True)
-        goals = [Objective(problem, Square(), L2(float(alpha))) for alpha in shifts]
+        loss = Square(problem.tau)
+        goals = [Objective(problem, loss, L2(float(alpha))) for alpha in shifts]
         runs = [self.settled(Run(Monitor(goal), tol, max_iter)) for goal in goals]
         tol, max_iter = runs[0].tol, runs[0].max_iter
         W, quality = np.zeros((len(shifts), problem.n_features)), np.full(len(shifts), np.inf)

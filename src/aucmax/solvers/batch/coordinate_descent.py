@@ -1,7 +1,7 @@
 """Coordinate descent for the square loss and any penalty that is a sum over features.
 
-Few features: on the d×d matrix H = Σ₊ + Σ₋ + δδᵀ. Many: on the columns of the rows, over working
-sets of the features that promise most. Either way one step is
+Few features: on the d×d matrix H = S + δδᵀ, S = Σ₊ + Σ₋ or 2τΣ₊ + 2(1−τ)Σ₋. Many: on the columns of
+the rows, over working sets of the features that promise most. Either way one step is
 
     w_j ← prox_{Ω_j/h_j}(w_j − ∇_j/h_j),    h_j = H_jj,    ∇ = H w − δ.
 """
@@ -72,7 +72,7 @@ class CoordinateDescent(Solver):
         self.max_iter = max_iter
 
     def unfit(self, objective: Objective) -> str | None:
-        return lacking(objective, loss=("quadratic",), penalty="prox")
+        return lacking(objective, loss=("quadratic", "weighted quadratic"), penalty="prox")
 
     def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
         run = self.settled(run)
@@ -163,7 +163,10 @@ def _on_support(
 
 
 class SparseColumns(NamedTuple):
-    """A set of columns in CSC form, with what a step on each needs."""
+    """A set of columns in CSC form, with what a step on each needs.
+
+    ``total`` are the weights of Σ₊ and Σ₋ in S, ``weight`` (n,) those of the rows.
+    """
 
     data: np.ndarray
     indices: np.ndarray
@@ -171,20 +174,21 @@ class SparseColumns(NamedTuple):
     mean_pos: np.ndarray
     mean_neg: np.ndarray
     curvature: np.ndarray
-    sign: np.ndarray
-    share: np.ndarray
+    total: tuple[float, float]
+    weight: np.ndarray
 
     @property
     def matrix(self) -> sp.csc_array:
         """The columns as a sparse array (n, k)."""
-        shape = (len(self.sign), len(self.curvature))
+        shape = (len(self.weight), len(self.curvature))
         return sp.csc_array((self.data, self.indices, self.indptr), shape=shape)
 
     def product(self, v: np.ndarray) -> np.ndarray:
         """Return H over these columns times v (k,)."""
-        a, b, X = self.mean_pos, self.mean_neg, self.matrix
-        along, back = a @ v, b @ v
-        return X.T @ (self.share * (X @ v)) + (a - b) * (along - back) - a * along - b * back
+        a, b, X, (pos, neg) = self.mean_pos, self.mean_neg, self.matrix, self.total
+        m_pos, m_neg = a @ v, b @ v
+        about_zero = X.T @ (self.weight * (X @ v))
+        return about_zero + (a - b) * (m_pos - m_neg) - pos * m_pos * a - neg * m_neg * b
 
 
 def sparse_columns(
@@ -195,7 +199,7 @@ def sparse_columns(
     A column without zeros is moved to the origin, where its products keep their digits: a J over
     pairs is the same for it.
     """
-    delta, mean_neg = problem.delta[S], problem.mean_neg[S]
+    delta, mean_neg, total = problem.delta[S], problem.mean_neg[S], problem.covariance_weights
     part = sp.csc_array(columns.X)
     count = np.diff(part.indptr)
     shift = np.where(moved & (count == problem.n_samples), mean_neg, 0.0)
@@ -207,17 +211,17 @@ def sparse_columns(
         mean_neg + delta,
         mean_neg,
         problem.curvature[S],
-        columns.sign,
-        columns.share,
+        total,
+        columns.share * np.where(columns.sign > 0, *total),
     )
 
 
 def _set_matrix(columns: SparseColumns) -> np.ndarray:
     """Return H over a set of columns."""
-    weighted = columns.matrix.multiply(np.sqrt(columns.share)[:, None]).tocsc()
+    weighted = columns.matrix.multiply(np.sqrt(columns.weight)[:, None]).tocsc()
     H = (weighted.T @ weighted).toarray()
-    a, b = columns.mean_pos, columns.mean_neg
-    H += np.outer(a - b, a - b) - np.outer(a, a) - np.outer(b, b)
+    a, b, (pos, neg) = columns.mean_pos, columns.mean_neg, columns.total
+    H += np.outer(a - b, a - b) - pos * np.outer(a, a) - neg * np.outer(b, b)
     H[np.diag_indices(len(H))] = columns.curvature
     return H
 
@@ -330,13 +334,11 @@ def _matrix_sweep(H, h, gradient, w, penalty, features):
 def _column_sweeps(columns, w, z, penalty, aim, max_iter):
     # z = X w and the class means of z are kept up to date; returns the sweeps taken and what the
     # steps of the last one gained at least
-    sign, share = columns.sign, columns.share
+    weight, (pos, neg) = columns.weight, columns.total
     m_pos, m_neg = 0.0, 0.0
-    for i in range(len(z)):
-        if sign[i] > 0:
-            m_pos += share[i] * z[i]
-        else:
-            m_neg += share[i] * z[i]
+    for j in range(len(w)):
+        m_pos += w[j] * columns.mean_pos[j]
+        m_neg += w[j] * columns.mean_neg[j]
     sweep, gained = -1, 0.0
     for taken in range(max_iter):
         sweep = taken
@@ -346,11 +348,11 @@ def _column_sweeps(columns, w, z, penalty, aim, max_iter):
             if h <= 0.0:
                 continue
             a, b = columns.mean_pos[j], columns.mean_neg[j]
-            # ∇_j = Σ_i s_i z_i x_ij − m₊μ₊j − m₋μ₋j − δ_j (1 − (m₊ − m₋))
-            g = -m_pos * a - m_neg * b - (a - b) * (1.0 - (m_pos - m_neg))
+            # ∇_j = Σ_i s_i z_i x_ij − t₊m₊μ₊j − t₋m₋μ₋j − δ_j (1 − (m₊ − m₋)), s sums to t₊ + t₋
+            g = -pos * m_pos * a - neg * m_neg * b - (a - b) * (1.0 - (m_pos - m_neg))
             for e in range(columns.indptr[j], columns.indptr[j + 1]):
                 i = columns.indices[e]
-                g += share[i] * z[i] * columns.data[e]
+                g += weight[i] * z[i] * columns.data[e]
             old = w[j]
             new = prox1(penalty, j, old - g / h, 1.0 / h)
             move = new - old

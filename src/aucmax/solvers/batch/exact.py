@@ -1,9 +1,9 @@
 """Exact: the optimum of J for the square loss and an l2 penalty, by one Cholesky.
 
-(Σ₊ + Σ₋ + δδᵀ + αI) w = δ
+(S + δδᵀ + αI) w = δ,    S = Σ₊ + Σ₋, or 2τΣ₊ + 2(1−τ)Σ₋
 
-With a sketch, diag(D) + BᵀB stands for Σ₊ + Σ₋: w = u / (1 + δ·u), and u = (Σ₊ + Σ₋ + αI)⁻¹ δ comes
-from Woodbury's identity.
+With a sketch, diag(D) + BᵀB stands for S: w = u / (1 + δ·u), and u = (S + αI)⁻¹ δ comes from
+Woodbury's identity.
 """
 
 from typing import ClassVar
@@ -32,7 +32,9 @@ _COVARIANCES = ("full", "diagonal", "frequent_directions")
 
 
 class Exact(Solver):
-    """The minimiser of ½(1 − w·δ)² + ½ w·(Σ₊+Σ₋)w + (α/2)‖w‖² to machine precision.
+    """The minimiser of ½(1 − w·δ)² + ½ w·Sw + (α/2)‖w‖² to machine precision.
+
+    S = Σ₊ + Σ₋, or 2τΣ₊ + 2(1−τ)Σ₋ with ``within`` = τ.
 
     Reads the data once, for the class moments (O(n d²)), and factors one d×d matrix (O(d³)).
     For few features; `ConjugateGradient` is for many. With α = 0 and a singular matrix it gives
@@ -65,7 +67,7 @@ class Exact(Solver):
         self.rank = rank
 
     def unfit(self, objective: Objective) -> str | None:
-        return lacking(objective, loss=("quadratic",), penalty="l2", data=None)
+        return lacking(objective, loss=("quadratic", "weighted quadratic"), penalty="l2", data=None)
 
     def solve(self, objective: Objective, start: np.ndarray | None, run: Run) -> Result:
         problem, empty = objective.problem, self.empty([-1.0, 1.0])
@@ -85,7 +87,7 @@ class Exact(Solver):
         Parameters
         ----------
         problem : Problem
-            One that knows its moments.
+            One that knows its moments; its τ counts.
         alphas : ndarray, shape (k,)
 
         Returns
@@ -97,7 +99,8 @@ class Exact(Solver):
         matrix = problem.within + np.outer(delta, delta)
         values, vectors = eigh(matrix, check_finite=False)
         if alphas.min() <= _SHIFT * values[-1]:  # rounding would drown what the smallest adds
-            goals = [Objective(problem, Square(), L2(float(alpha))) for alpha in alphas]
+            loss = Square(problem.tau)
+            goals = [Objective(problem, loss, L2(float(alpha))) for alpha in alphas]
             return np.array([solve_moments(goal)[0] for goal in goals])
 
         def solve(right: np.ndarray) -> np.ndarray:
@@ -141,7 +144,7 @@ class Exact(Solver):
 
 
 def solve_sketch(objective: Objective, D: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Return the optimum of J with diag(D) + BᵀB for Σ₊ + Σ₋; B is overwritten."""
+    """Return the optimum of J with diag(D) + BᵀB for S; B is overwritten."""
     delta = objective.problem.delta
     u = woodbury(D, B, objective.penalty.l2, delta)
     return u / (1.0 + delta @ u)
