@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from aucmax.metrics.reading import Bools, Floats, read
 
-__all__ = ["precision_recall_curve", "ranked", "roc_curve"]
+__all__ = ["precision_recall_curve", "roc_curve"]
 
 
-def ranked(
+def _ranked(
     y: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None, pos_label: Any
 ) -> tuple[Bools, NDArray[np.int64], Floats | None, Floats]:
     """Return which rows are positive, the ranks of their scores, weights, and distinct scores."""
@@ -65,7 +65,7 @@ def roc_curve(
     >>> tpr.tolist()
     [0.0, 0.5, 0.5, 1.0, 1.0]
     """
-    positive, rank, weight, distinct = ranked(y, score, sample_weight, pos_label)
+    positive, rank, weight, distinct = _ranked(y, score, sample_weight, pos_label)
     fpr, tpr, _ = sklearn.metrics.roc_curve(
         positive, rank, sample_weight=weight, drop_intermediate=False
     )
@@ -114,7 +114,7 @@ def precision_recall_curve(
     >>> recall.tolist()
     [1.0, 1.0, 0.5, 0.0]
     """
-    positive, rank, weight, distinct = ranked(y, score, sample_weight, pos_label)
+    positive, rank, weight, distinct = _ranked(y, score, sample_weight, pos_label)
     precision, recall, _ = sklearn.metrics.precision_recall_curve(
         positive, rank, sample_weight=weight
     )

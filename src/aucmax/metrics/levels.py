@@ -10,7 +10,19 @@ from numpy.typing import NDArray
 
 from aucmax.metrics.reading import Bools, Floats
 
-__all__ = ["Levels", "area", "levels_of", "pairs_won_and_lost", "rivals_above"]
+__all__ = [
+    "Levels",
+    "area",
+    "area_up_to",
+    "levels_of",
+    "mean_precision",
+    "pairs_won_and_lost",
+    "recall_up_to",
+    "rivals_above",
+]
+
+# ten weights of 0.1 must count as ten of 1, though their sums are rounded
+_ROUNDED = 1 + 1e-12
 
 
 class Levels(NamedTuple):
@@ -52,6 +64,37 @@ def area(levels: Levels) -> float:
     won, lost = pairs_won_and_lost(levels)
     # Not divided by the product of the totals: rounding could carry it above 1.
     return won / (won + lost)
+
+
+def area_up_to(levels: Levels, max_fpr: float) -> float:
+    """Return the standardised area under the ROC curve for false-positive rates up to a limit."""
+    if max_fpr == 1.0:
+        return area(levels)
+    fpr, tpr = _rates(levels)
+    end = int(np.searchsorted(fpr, max_fpr, side="right"))
+    last = np.interp(max_fpr, fpr[end - 1 : end + 1], tpr[end - 1 : end + 1])
+    width, height = np.diff(fpr[:end], append=max_fpr), np.append(tpr[:end], last)
+    found = 0.5 * float(width @ (height[1:] + height[:-1]))
+    chance = 0.5 * max_fpr**2
+    return min(max(0.5 * (1.0 + (found - chance) / (max_fpr - chance)), 0.0), 1.0)
+
+
+def recall_up_to(levels: Levels, max_fpr: float) -> float:
+    """Return the largest recall of a threshold whose false-positive rate is at most so large."""
+    fpr, tpr = _rates(levels)
+    return float(tpr[np.searchsorted(fpr, max_fpr * _ROUNDED, side="right") - 1])
+
+
+def mean_precision(levels: Levels) -> float:
+    """Return the mean, over the positives, of the precision at their score."""
+    found, false_alarms = np.cumsum(levels.pos), np.cumsum(levels.neg)
+    return min(float((levels.pos / found[-1]) @ (found / (found + false_alarms))), 1.0)
+
+
+def _rates(levels: Levels) -> tuple[Floats, Floats]:
+    """Return false-positive and true-positive rates, shapes (t + 1,), from 0 to 1."""
+    neg, pos = (np.concatenate(([0.0], np.cumsum(part))) for part in (levels.neg, levels.pos))
+    return neg / neg[-1], pos / pos[-1]
 
 
 def rivals_above(levels: Levels, positive: Bools) -> Floats:

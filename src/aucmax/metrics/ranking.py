@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.metrics import average_precision_score, roc_auc_score
 
 from aucmax.basics.checks import number
-from aucmax.metrics.curves import ranked, roc_curve
-from aucmax.metrics.levels import area, levels_of
+from aucmax.metrics.levels import area, area_up_to, levels_of, mean_precision, recall_up_to
 from aucmax.metrics.reading import read, row_count
 
 __all__ = ["average_precision", "partial_auc", "precision_at_k", "recall_at_fpr", "roc_auc"]
@@ -119,9 +117,7 @@ def partial_auc(
     0.6666666666666666
     """
     number(max_fpr, "max_fpr", high=1.0, open_low=True)
-    positive, rank, weight, _ = ranked(y, score, sample_weight, pos_label)
-    area = roc_auc_score(positive, rank, sample_weight=weight, max_fpr=max_fpr)
-    return float(np.clip(area, 0.0, 1.0))
+    return area_up_to(levels_of(*read(y, sample_weight, pos_label, score=score)), max_fpr)
 
 
 def average_precision(
@@ -166,8 +162,7 @@ def average_precision(
     >>> average_precision([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.8333333333333333
     """
-    positive, rank, weight, _ = ranked(y, score, sample_weight, pos_label)
-    return min(1.0, float(average_precision_score(positive, rank, sample_weight=weight)))
+    return mean_precision(levels_of(*read(y, sample_weight, pos_label, score=score)))
 
 
 def precision_at_k(
@@ -263,7 +258,4 @@ def recall_at_fpr(
     0.5
     """
     number(max_fpr, "max_fpr", high=1.0)
-    fpr, tpr, _ = roc_curve(y, score, sample_weight, pos_label)
-    # Ten weights of 0.1 must count as ten of 1, though their sums are rounded.
-    max_fpr *= 1 + 1e-12
-    return float(tpr[np.searchsorted(fpr, max_fpr, side="right") - 1])
+    return recall_up_to(levels_of(*read(y, sample_weight, pos_label, score=score)), max_fpr)
