@@ -83,6 +83,7 @@ def test_every_number_is_that_of_a_fit_to_the_same_split(data, report):
         assert entry["aucs"] == pytest.approx(aucs, abs=1e-12)
         assert entry["auc"] == pytest.approx(np.mean(aucs))
         assert entry["auc_std"] == pytest.approx(np.std(aucs, ddof=1))
+        assert entry["auc_interval"]["auc"] == pytest.approx(entry["auc"])
         assert entry["optimality"] == pytest.approx(max(optimality), rel=1e-3, abs=1e-14)
         assert entry["gap"] == pytest.approx(max(gaps), rel=1e-3, abs=1e-12)
         assert entry["gap"] >= 0
@@ -111,6 +112,8 @@ def test_one_split_is_tested_by_delong(data, report):
     assert result["test"] == "DeLong's paired test"
     logistic = by_name(result)["logistic"]
     assert logistic["auc_std"] is None
+    around = logistic["auc_interval"]
+    assert 0 < around["low"] < logistic["auc"] < around["high"] < 1
     assert 0 < logistic["p_value"] <= 1
     assert logistic["difference"] == pytest.approx(logistic["auc"] - result["solvers"][0]["auc"])
 

@@ -56,6 +56,7 @@ def test_cv_is_the_tuned_classifier_on_the_same_folds(data, good):
     for name in ("alpha", "standardize", "l1_ratio"):
         assert report[name] == getattr(tuned, f"{name}_")
     assert report["auc"] == pytest.approx(tuned.best_score_)
+    assert report["auc_interval"] == pytest.approx(tuned.best_interval_._asdict())
     assert report["settings_tried"] == 12
     assert len(report["grid"]) == 4
     for line in report["grid"]:
@@ -142,6 +143,8 @@ def test_the_screen_fits_and_shows_the_numbers(data, good, monkeypatch):
     report = json.loads(good("cv", data, "--l1-ratios", "0,1", "--losses", "square", "--json"))
     assert f"{report['auc']:.4f}" in out
     assert f"{report['alpha']:.3g}" in out
+    around = report["auc_interval"]
+    assert f"(95 % interval {around['low']:.4f} to {around['high']:.4f})" in out
     assert "optimistically biased" in " ".join(out.split())
     both = good("cv", data)
     for loss in ("square", "squared_hinge"):

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from scipy.stats import norm
+from sklearn.model_selection import GroupKFold, RepeatedStratifiedKFold
 
-from aucmax import metrics
+from aucmax import AUCClassifierCV, load, metrics, save
 from oracles import cvauc, delong
 
 
@@ -234,3 +235,53 @@ def test_bad_input_is_named():
     for more in ({"sample_weight": np.ones(60)}, {"groups": fold}):
         with pytest.raises(ValueError, match=r"small_sample=False.*leave out sample_weight and"):
             interval(y, score, fold, small_sample=False, **more)
+
+
+# ---- in the search
+
+
+def searched(cv, weight=None, groups=None, n=90):
+    rng = np.random.default_rng(8)
+    y = (np.arange(n) % 3 == 0).astype(int)
+    X = rng.normal(size=(n, 3)) + 0.8 * y[:, None]
+    search = AUCClassifierCV([1e-3, 1e-1], losses=("square",), standardize=(0.0,), cv=cv)
+    return search.fit(X, y, weight, groups=groups), X, y
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_search_gives_the_interval_of_its_choice(weighted, tmp_path):
+    weight = np.random.default_rng(0).uniform(0.2, 2, 90) if weighted else None
+    search, X, y = searched(
+        RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0), weight
+    )
+    folds = list(search.cv.split(X, y))
+    rows = np.concatenate([test for _, test in folds])
+    expected = metrics.cv_auc_interval(
+        y[rows],
+        np.concatenate(search.held_out_),
+        np.repeat(range(6), [len(test) for _, test in folds]),
+        sample_weight=None if weight is None else weight[rows],
+        groups=rows,
+    )
+    assert search.best_interval_ == pytest.approx(expected)
+    assert search.best_interval_.auc == pytest.approx(search.best_score_)
+    save(search, tmp_path / "m.aucmax")
+    assert load(tmp_path / "m.aucmax").best_interval_ == search.best_interval_
+
+
+def test_the_search_keeps_groups_together_and_leaves_out_folds_of_one_class():
+    groups = np.arange(90) // 6
+    search, X, y = searched(GroupKFold(5), groups=groups)
+    folds = list(search.cv.split(X, y, groups))
+    rows = np.concatenate([test for _, test in folds])
+    args = (y[rows], np.concatenate(search.held_out_), np.repeat(range(5), 18))
+    expected = metrics.cv_auc_interval(*args, groups=groups[rows])
+    assert search.best_interval_ == pytest.approx(expected)
+    assert metrics.cv_auc_interval(*args) != pytest.approx(expected)
+    rows = np.arange(90)
+    negatives = np.flatnonzero(y == 0)[:10]
+    parts = [(np.setdiff1d(rows, test), test) for test in (negatives, rows[:30], rows[30:60])]
+    search = searched(parts)[0]
+    assert np.isnan(search.auc_path_[0]).all()
+    args = (y[:60], np.concatenate(search.held_out_[1:]), rows[:60] // 30)
+    assert search.best_interval_ == pytest.approx(metrics.cv_auc_interval(*args))

@@ -128,12 +128,18 @@ def test_compare_weighs_fits_and_tests(path, good, splits):
     report = json.loads(good(*command, "--solvers", "exact,sadmm,tuned,logistic", "--json"))
     found = {entry["name"]: entry for entry in report["solvers"]}
     assert {entry["status"] for entry in report["solvers"]} == {"done"}
-    aucs, scores = [], []
+    aucs, scores, tests = [], [], []
     for train, test in Folding().splits(y, splits, 0.2, 0):
         model = AUCClassifier(0.1, standardize=0.0).fit(X[train], y[train], worth[train])
         scores.append(model.decision_function(X[test]))
         aucs.append(metrics.roc_auc(y[test], scores[-1], worth[test]))
+        tests.append(test)
     assert found["exact"]["aucs"] == pytest.approx(aucs)
+    rows, number = np.concatenate(tests), np.repeat(range(splits), len(tests[0]))
+    interval = metrics.cv_auc_interval(
+        y[rows], np.concatenate(scores), number, sample_weight=worth[rows], groups=rows
+    )
+    assert found["exact"]["auc_interval"] == pytest.approx(interval._asdict())
     assert found["exact"]["gap"] < 1e-9
     differences = np.subtract(found["logistic"]["aucs"], aucs)
     assert found["logistic"]["difference"] == pytest.approx(differences.mean(), abs=1e-9)
@@ -150,6 +156,8 @@ def test_rows_of_a_group_stay_together(path, good):
     parts = list(StratifiedGroupKFold(3, shuffle=True, random_state=0).split(X, y, rows["patient"]))
     tuned = AUCClassifierCV(losses=["square"], alphas=[0.1, 1.0], cv=parts).fit(X, y)
     assert report["auc"] == pytest.approx(tuned.best_score_)
+    tuned.fit(X, y, groups=rows["patient"])
+    assert report["auc_interval"] == pytest.approx(tuned.best_interval_._asdict())
     assert report["features"] == 2
     assert report["folding"] == "random, groups kept together"
     out = good(*command, *QUICK)
@@ -174,6 +182,9 @@ def test_what_tells_groups_apart_teaches_nothing_about_others(tmp_path, good):
     assert json.loads(good(*compared, "--groups", "group"))["solvers"][0]["auc"] < 0.7
     trained = json.loads(good("train", path, "--groups", "group", "-o", tmp_path / "m", "--json"))
     assert trained["held_out_auc"] < 0.7
+    around = trained["held_out_interval"]
+    assert around["auc"] == pytest.approx(trained["held_out_auc"])
+    assert around["low"] < around["auc"] < around["high"]
     assert "x0" in good("show", tmp_path / "m", "--top", 24)
 
 

@@ -19,6 +19,7 @@ from aucmax.experiments.runs import (
     Contestant,
     Measure,
     Split,
+    interval,
     repeated_splits,
     run_split,
     tested,
@@ -81,10 +82,11 @@ def compare(
 
     Every solver minimises the same objective, at the same alpha; its distance to the true optimum
     is measured on the training rows: optimality (0 at the optimum, 1 at w = 0) and the relative
-    gap of the objective, each the largest over the splits. "tuned", "logistic" and "least_squares"
-    choose their own settings, by cross-validation on the training rows. Tests are paired: Nadeau
-    and Bengio's corrected resampled t-test over the splits, or DeLong's test where there is one
-    split; the verdict is "tie" unless p < 0.05.
+    gap of the objective, each the largest over the splits. In the interval of the mean test AUC a
+    row counts once that several splits test. "tuned", "logistic" and "least_squares" choose their
+    own settings, by cross-validation on the training rows. Tests are paired: Nadeau and Bengio's
+    corrected resampled t-test over the splits, or DeLong's test where there is one split; the
+    verdict is "tie" unless p < 0.05.
 
     --impute and --one-hot learn from all rows.
 
@@ -226,6 +228,7 @@ def _report(
             entry |= {
                 "auc": float(np.mean(run.aucs)),
                 "auc_std": float(np.std(run.aucs, ddof=1)) if len(parts) > 1 else None,
+                "auc_interval": interval(run, rows, parts)._asdict(),
                 "aucs": run.aucs,
                 "seconds": float(np.mean(run.seconds)),
                 "optimality": max(run.optimality) if run.on_objective else None,

@@ -15,7 +15,7 @@ from aucmax.report.curves import ranking_figures
 from aucmax.report.figures import Figure, convergence_figure
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
-from aucmax.report.text import auc_text, gap_text
+from aucmax.report.text import auc_text, gap_text, interval_text
 
 __all__ = ["figures", "notes", "page_of"]
 
@@ -57,7 +57,7 @@ def _tables(report: dict[str, Any]) -> list[ResultTable]:
         (
             e["name"],
             auc_text(e["auc"]),
-            "–" if e["auc_std"] is None else f"{e['auc_std']:.4f}",
+            interval_text(e["auc_interval"]["low"], e["auc_interval"]["high"]),
             _seconds(e["seconds"]),
             "–" if e["optimality"] is None else f"{e['optimality']:.1e}",
             "–" if e["gap"] is None else gap_text(e["gap"]),
@@ -65,7 +65,7 @@ def _tables(report: dict[str, Any]) -> list[ResultTable]:
         for e in done
     ]
     caption = "\n".join(_legend(report))
-    first = ("", "test AUC", "std", "seconds", "optimality", "gap to J*")
+    first = ("", "test AUC", "95 % interval", "seconds", "optimality", "gap to J*")
     strong = strong if len(strong) < len(done) else []
     if not tested:
         return [ResultTable(first, reached, caption, strong)]
@@ -108,13 +108,15 @@ def _legend(report: dict[str, Any]) -> list[str]:
     outside = "; ".join(f"{', '.join(names)} ({why})" for why, names in left.items())
     other = [e["name"] for e in done if e["gap"] is None and e["name"] not in RIVALS]
     own = [f"{e['name']} ({RIVALS[e['name']].note})" for e in done if e["name"] in RIVALS]
-    over, largest = "on the test rows, assumed independent", ""
+    over, largest, mean = "on the test rows, assumed independent", "", ""
     if report["splits"] > 1:
         freedom = counted(report["splits"] - 1, "degree")
         over = f"over the {report['splits']} splits, {freedom} of freedom"
         largest = ", the largest of the splits"
+        mean = "test AUC: mean of the splits; its interval counts a row once that several test."
     lines = [
         f"Left out: {outside}." if outside else "",
+        mean,
         f"difference, interval and p: {report['test']} {over}; a tie unless p < 0.05, without "
         "correction for the number of tests.",
         "seconds: one fit, mean of the splits. optimality and gap (J − J*) / J*: on the training "

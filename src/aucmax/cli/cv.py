@@ -34,7 +34,7 @@ from aucmax.report.figures import Figure, Line, tuning_figure
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
 from aucmax.report.style import stroke
-from aucmax.report.text import auc_text
+from aucmax.report.text import auc_text, interval_text
 
 __all__ = ["cv"]
 
@@ -82,9 +82,9 @@ def cv(
 
     Tries every alpha with every loss, standardize and l1-ratio on the same folds (stratified;
     --groups keeps each group together, --time trains on the past), and refits the best to
-    all rows; among equals the strongest penalty. Its mean held-out AUC is
-    optimistically biased, a maximum over the grid: for an unbiased figure use 'aucmax evaluate' on
-    rows that were not given here. --impute and --one-hot learn from all rows.
+    all rows; among equals the strongest penalty. Its mean held-out AUC and the interval around
+    it are optimistically biased, a maximum over the grid: for unbiased figures use 'aucmax
+    evaluate' on rows that were not given here. --impute and --one-hot learn from all rows.
 
     Examples:
 
@@ -117,7 +117,7 @@ def cv(
     )  # fmt: skip
     started = time.perf_counter()
     try:
-        tuned = model.fit(rows.named(), rows.y, rows.weight)
+        tuned = model.fit(rows.named(), rows.y, rows.weight, groups=rows.folding.groups)
     except KeyboardInterrupt:
         raise _interrupted(reached, rows, as_json) from None
     seconds = time.perf_counter() - started
@@ -231,6 +231,7 @@ def _report(
         "settings_tried": int(np.isfinite(paths).any(axis=0).sum()),
         **chosen,
         "auc": float(tuned.best_score_),
+        "auc_interval": tuned.best_interval_._asdict(),
         "auc_std": float(line["std"][at]),
         "at_edge": at in (0, len(line["alphas"]) - 1) and len(line["alphas"]) > 1,
         "solver": best.solver_,
@@ -270,7 +271,7 @@ def _page(report: dict[str, Any]) -> Page:
         ("standardize", f"{report['standardize']:g}"),
         ("l1 ratio", f"{report['l1_ratio']:g}"),
         ("alpha", f"{report['alpha']:.3g}{edge * report['at_edge']}"),
-        ("held-out AUC", f"{auc_text(report['auc'])} ± {report['auc_std']:.4f} over the folds"),
+        ("held-out AUC", f"{auc_text(report['auc'])}  (95 % interval {_interval(report)})"),
         ("refit", f"{report['solver']}, optimality {report['optimality']:.1e}"),
         ("weights", f"{report['nonzero']:,} of {report['features']:,} nonzero"),
     ]
@@ -291,15 +292,19 @@ def _page(report: dict[str, Any]) -> Page:
     )
 
 
+def _interval(report: dict[str, Any]) -> str:
+    return interval_text(report["auc_interval"]["low"], report["auc_interval"]["high"])
+
+
 def _how_chosen(report: dict[str, Any]) -> str:
     tried = report["settings_tried"]
     if tried == 1:
         return "The one setting that was tried: nothing was chosen by the held-out rows."
     smoothed = ", smoothed over neighbouring alphas" if report["smoothed"] else ""
     return (
-        f"Chosen among {tried:,} settings by the mean held-out AUC{smoothed}; the figure is "
-        "optimistically biased: a maximum over the grid. For an unbiased one evaluate the model on "
-        "rows that were not used here."
+        f"Chosen among {tried:,} settings by the mean held-out AUC{smoothed}; the figure and its "
+        "interval are optimistically biased: a maximum over the grid. For unbiased ones evaluate "
+        "the model on rows that were not used here."
     )
 
 

@@ -30,7 +30,7 @@ from aucmax.estimators.selection import (
     tune,
     warn_of,
 )
-from aucmax.metrics import roc_auc
+from aucmax.metrics import AUCInterval, cv_auc_interval, roc_auc
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, Bounded
 from aucmax.objective.problem import MemoryProblem
@@ -87,6 +87,11 @@ class AUCClassifierCV(LinearScorer):
         Held-out AUC, weighted by ``sample_weight``.
     alphas_ : ndarray, shape (losses, standardize, alphas)
         The α that were tried, ascending.
+    best_interval_ : AUCInterval
+        ``(auc, low, high, std_error)``, see `metrics.cv_auc_interval`: the mean held-out AUC of the
+        chosen settings and its 95 % interval, over the folds that hold out both classes. It covers
+        the AUC of settings fixed beforehand; like ``best_score_`` it lies too high where the
+        settings were chosen as the best of many.
     held_out_ : list of ndarray
         For each fold, the scores w·x of its held-out rows with the chosen settings, w fitted to its
         training part. Dropped when the model is saved.
@@ -191,6 +196,8 @@ class AUCClassifierCV(LinearScorer):
                     tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs, callback=tell,
                 )  # fmt: skip
                 place, chosen = self._choose(grid, found.aucs)
+                held_out = found.held_out(place)
+                interval = _interval(folds, held_out, sign, weight, groups)
                 best = AUCClassifier(
                     chosen["alpha_"], chosen["l1_ratio_"], loss=chosen["loss_"],
                     standardize=chosen["standardize_"], coef_bounds=self.coef_bounds,
@@ -206,7 +213,7 @@ class AUCClassifierCV(LinearScorer):
             raise
         warn_of(found.messages)
         self.__dict__.update(chosen, auc_path_=found.aucs, best_estimator_=best, classes_=classes)
-        self.held_out_ = found.held_out(place)
+        self.held_out_, self.best_interval_ = held_out, interval
         self.alphas_ = np.broadcast_to(grid.alphas, (len(grid.losses), *grid.alphas.shape)).copy()
         for name in ("coef_", "intercept_", "n_iter_", "solver_", "objective_", "optimality_"):
             setattr(self, name, getattr(best, name))
@@ -333,16 +340,13 @@ class AUCClassifierCV(LinearScorer):
 
     @staticmethod
     def _check_folds(folds: list[Fold], sign: np.ndarray, weight: np.ndarray | None) -> None:
-        counted = np.ones(len(sign), dtype=bool) if weight is None else weight > 0
-        usable = 0
         for k, fold in enumerate(folds):
-            if len(np.unique(sign[fold.train][counted[fold.train]])) < 2:
+            if not _both_classes(fold.train, sign, weight):
                 raise ValueError(
                     f"the training part of fold {k} holds one class only; use fewer folds or a "
                     "stratified splitter."
                 )
-            usable += len(np.unique(sign[fold.test][counted[fold.test]])) == 2
-        if usable == 0:
+        if not any(_both_classes(fold.test, sign, weight) for fold in folds):
             raise ValueError(
                 "no held-out part holds both classes, so no AUC can be taken; use fewer folds or "
                 "a stratified splitter."
@@ -363,3 +367,28 @@ class AUCClassifierCV(LinearScorer):
             "alpha_": float(grid.alphas[b, k]),
             "best_score_": float(mean[a, b, c, k]),
         }
+
+
+def _interval(
+    folds: list[Fold],
+    scores: list[np.ndarray],
+    sign: np.ndarray,
+    weight: np.ndarray | None,
+    groups: Any,
+) -> AUCInterval:
+    """Return the interval of the mean AUC of the folds whose held-out parts hold both classes."""
+    usable = [k for k, fold in enumerate(folds) if _both_classes(fold.test, sign, weight)]
+    rows = np.concatenate([folds[k].test for k in usable])
+    return cv_auc_interval(
+        sign[rows],
+        np.concatenate([scores[k] for k in usable]),
+        np.repeat(usable, [len(folds[k].test) for k in usable]),
+        sample_weight=None if weight is None else weight[rows],
+        groups=rows if groups is None else np.asarray(groups)[rows],  # held out again, or together
+    )
+
+
+def _both_classes(rows: np.ndarray, sign: np.ndarray, weight: np.ndarray | None) -> bool:
+    """Tell whether rows of both classes weigh anything among these."""
+    counted = sign[rows] if weight is None else sign[rows][weight[rows] > 0]
+    return len(np.unique(counted)) == 2

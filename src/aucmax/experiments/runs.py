@@ -24,6 +24,7 @@ __all__ = [
     "Measure",
     "Split",
     "course",
+    "interval",
     "repeated_splits",
     "run_split",
     "tested",
@@ -216,3 +217,17 @@ def tested(run: Contestant, first: Contestant, rows: Labelled, parts: list[Split
         return PairedTest(*difference, statistic, p)
     share = float(np.mean([len(part.test) / len(part.train) for part in parts]))
     return resampled_test(np.subtract(run.aucs, first.aucs).tolist(), share)
+
+
+def interval(run: Contestant, rows: Labelled, parts: list[Split]) -> metrics.AUCInterval:
+    """Return the mean test AUC with its interval; a row in several test parts counts once."""
+    tests = [part.test for part in parts]
+    test, groups = np.concatenate(tests), rows.folding.groups
+    weight = None if rows.weight is None else rows.weight[test]
+    return metrics.cv_auc_interval(
+        rows.is_positive[test],
+        np.concatenate(run.scores),
+        np.repeat([part.number for part in parts], [len(test) for test in tests]),
+        sample_weight=weight,
+        groups=test if groups is None else groups[test],
+    )

@@ -31,6 +31,7 @@ from aucmax.basics.container import pack, unpack
 from aucmax.basics.errors import ModelFileError
 from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier
 from aucmax.estimators.encoder import TableEncoder
+from aucmax.metrics import AUCInterval
 from aucmax.objective.penalties import PENALTIES
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 from aucmax.statistics.diagonal import DiagonalMoments
@@ -49,7 +50,7 @@ def _name(kind: type) -> str:
 _MOMENTS = (ClassMoments, DiagonalMoments, FrequentDirections)
 _MODELS = (AUCClassifier, AUCClassifierCV, HingeClassifier)
 _SOLVERS = (*SOLVERS.values(), *ACCURACY_SOLVERS.values())
-_OURS = (*_MODELS, TableEncoder, *_MOMENTS, *_SOLVERS, *PENALTIES.values())
+_OURS = (*_MODELS, TableEncoder, AUCInterval, *_MOMENTS, *_SOLVERS, *PENALTIES.values())
 # scikit-learn's own splitters, which hold numbers: a tuned model keeps its ``cv``.
 _SPLITTERS = (
     GroupKFold,
