@@ -9,7 +9,8 @@ training rows, by five-fold AUC. Sparse sets get unit-norm rows, dense ones are 
     python benchmarks/rare_events.py --data mine.csv --target fraud --positive 1
     python benchmarks/rare_events.py --show               # the tables of what has been run
 
-Runs are lines of a CSV file, one for each split and method; what is there is not run again.
+Runs are lines of a CSV file, one for each split and method; what is there is not run again. Those
+of a file of your own go to one in the current folder.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +33,9 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 
 from aucmax import AUCClassifierCV, datasets
+from aucmax.basics.errors import DataFileError
+from aucmax.datasets.bunch import frame
+from aucmax.estimators.encoder import TableEncoder
 from aucmax.metrics import average_precision, partial_auc, roc_auc
 
 SETS = {"letter": "all", "usps": "all", "mnist": "all", "connect-4": "all", "sector": "train",
@@ -38,6 +43,7 @@ SETS = {"letter": "all", "usps": "all", "mnist": "all", "connect-4": "all", "sec
         "diabetes": "all"}  # fmt: skip
 COUNTS = (30, 100, 300, None)  # positives to train on; None for all
 MOST = 3000  # training rows of a class
+FEWEST = 15  # rows of a class in a file
 MAX_FPR = 0.05
 CS = np.logspace(-4, 4, 9)
 SHRINKAGES = (0.0, 0.001, 0.01, 0.03, 0.1, 0.3, 0.6, 0.9, 1.0)
@@ -202,22 +208,36 @@ def own(name: str) -> Task:
     data = datasets.load(name, split=SETS[name], scale=scale)
     labels, counts = np.unique(data.target, return_counts=True)
     label = labels[np.argmin(counts)] if len(labels) == 2 else labels[len(labels) // 2]
-    X = data.data
-    if sp.issparse(X) and X.shape[1] <= WIDE:
-        X = X.toarray()
-    return Task(name, X, data.target == label)
+    return Task(name, held(data.data), data.target == label)
 
 
 def given(path: str, target: str | None, positive: str | None) -> Task:
-    """Return the rows of a file of numbers; the rarer label is positive where none is named."""
-    data = datasets.read(path, target=target, positive=positive)
-    labels, counts = np.unique(data.target, return_counts=True)
-    if len(labels) < 2:
-        raise SystemExit(f"{path} holds one label only, {labels[0]!r}.")
-    if len(labels) > 2:
-        raise SystemExit(f"{path} holds {len(labels)} labels; name one with --positive.")
+    """Return the rows of a file; the rarer label is positive where none is named."""
+    data = datasets.read(
+        path, target=target, positive=positive, text=True, missing=True, dates=True
+    )
+    X, (labels, counts) = data.data, np.unique(data.target, return_counts=True)
+    if len(labels) != 2:
+        raise ValueError(
+            f"{path} holds {len(labels)} label(s), {', '.join(map(str, labels[:5]))}; two are "
+            "needed, or one of them as --positive."
+        )
+    if counts.min() < FEWEST:
+        raise ValueError(
+            f"{path} holds {counts.min()} rows of label {labels[np.argmin(counts)]}; at least "
+            f"{FEWEST} are needed to tune and to test on."
+        )
+    if data.feature_names is not None:
+        X = TableEncoder(data.text, missing=True, dates=data.dates).fit_transform(frame(data))
     label = 1 if positive is not None else labels[np.argmin(counts)]
-    return Task(Path(path).name, data.data, data.target == label)
+    return Task(Path(path).name, held(X), data.target == label)
+
+
+def held(X: Any) -> Any:
+    """Return rows as the methods take them fastest: dense where there are few features."""
+    if sp.issparse(X):
+        return X.toarray() if X.shape[1] <= WIDE else sp.csr_matrix(X)
+    return np.asarray(X, dtype=np.float64)
 
 
 def sample(y: np.ndarray, positives: int | None, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
@@ -291,31 +311,36 @@ def main() -> None:
     ask.add_argument("--positive", help="the label to rank first; by default the rarer of two")
     ask.add_argument("--splits", type=int, default=5)
     ask.add_argument("--methods", nargs="+", choices=METHODS, metavar="METHOD", default=METHODS)
-    ask.add_argument("--results", type=Path, default=RESULTS, help="the CSV file")
+    ask.add_argument("--results", type=Path, help="the CSV file")
     ask.add_argument("--show", action="store_true", help="run nothing")
     asked = ask.parse_args()
     if unknown := [name for name in asked.sets if name not in SETS]:
         ask.error(f"{unknown[0]!r} is none of {', '.join(SETS)}; files of your own go by --data")
-    lines = lines_of(asked.results)
+    tasks: list[Callable[[], Task]] = [partial(own, name) for name in asked.sets or SETS]
+    results = RESULTS
+    if asked.data:
+        try:
+            task = given(asked.data, asked.target, asked.positive)
+        except (DataFileError, ValueError) as error:
+            ask.error(str(error))
+        tasks, results = [lambda: task], Path(f"rare_events_{Path(asked.data).stem}.csv")
+    results = asked.results or results
+    lines = lines_of(results)
     if not asked.show:
         warnings.simplefilter("ignore")  # what does not converge shows in its AUC
-        names = asked.sets or list(SETS)
-        tasks: list[Callable[[], Task]] = [lambda name=name: own(name) for name in names]
-        if asked.data:
-            tasks = [lambda: given(asked.data, asked.target, asked.positive)]
         done = {(r["data"], r["positives"], r["split"], r["method"]) for r in lines}
-        asked.results.parent.mkdir(parents=True, exist_ok=True)
+        results.parent.mkdir(parents=True, exist_ok=True)
         for task, positives, seed, method in wanted(tasks, asked.splits, list(asked.methods)):
             if (task.name, str(positives or "all"), str(seed), method) in done:
                 continue
             line = run(task, positives, seed, method)
             if line is not None:
-                with asked.results.open("a", newline="") as file:
+                with results.open("a", newline="") as file:
                     writer = csv.DictWriter(file, FIELDS)
                     if file.tell() == 0:
                         writer.writeheader()
                     writer.writerow(line)
-        lines = lines_of(asked.results)
+        lines = lines_of(results)
     show(lines)
 
 
