@@ -82,6 +82,18 @@ def test_the_losses_are_those_of_the_class_unless_others_are_asked_for(data, goo
     assert (report["loss"], report["solver"]) == ("hinge", "cutting_plane")
 
 
+def test_the_square_loss_with_each_within(data, good, bad):
+    grid = ("cv", data, "--alphas", "0.1,1", "--standardize", "1", "--within", "0.1,pooled")
+    report = json.loads(good(*grid, "--losses", "squared_hinge,square", "--json"))
+    lines = [(line["loss"], line["within"]) for line in report["grid"]]
+    assert lines == [("squared_hinge", 0.5), ("square", 0.1), ("square", "pooled")]
+    assert (report["loss"], report["within"]) in lines
+    out = good(*grid, "--losses", "square", "--html", data.parent / "within.html")
+    assert "square, within 0.1, standardize 1 " in out
+    assert "square, within pooled" in out
+    assert "got 'all'" in bad("cv", data, "--within", "0.1,all")
+
+
 def test_one_setting_was_not_chosen(data, good):
     one = ("cv", data, "--losses", "square", "--standardize", "1", "--alphas", "0.1")
     out = good(*one, "--html", data.parent / "one.html")

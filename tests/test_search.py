@@ -427,3 +427,47 @@ def test_a_model_tuned_in_groups_is_saved(tmp_path):
         assert repr(again.cv) == repr(splitter)
         assert again.callback is None
         assert np.array_equal(again.decision_function(X), clf.decision_function(X))
+
+
+# ---- the spread within the classes
+
+
+def test_the_square_loss_is_tried_with_each_within():
+    X, y = problem()
+    weight = np.random.RandomState(2).rand(len(y))
+    taus, alphas, gammas = (0.1, "pooled", 0.5), (1e-2, 1.0), (0.0, 1.0)
+    losses = ("squared_hinge", "square")
+    cv = StratifiedKFold(3)
+    clf = AUCClassifierCV(alphas, (0.0, 0.5), losses, gammas, cv, within=taus, tol=1e-10)
+    clf.fit(X, y, weight)
+    assert clf.losses_ == [("squared_hinge", 0.5), *(("square", tau) for tau in taus)]
+    assert clf.auc_path_.shape == (3, 4, 2, 2, 2)
+    assert clf.alphas_.shape == (4, 2, 2)
+    for k, (train, test) in enumerate(cv.split(X, y)):
+        for a, (loss, tau) in enumerate(clf.losses_):
+            for b, c, j in np.ndindex(2, 2, 2):
+                settings = {"loss": loss, "within": tau, "standardize": gammas[b], "tol": 1e-10}
+                cell = AUCClassifier(alphas[j], (0.0, 0.5)[c], **settings)
+                cell.fit(X[train], y[train], weight[train])
+                auc = roc_auc(y[test], cell.decision_function(X[test]), weight[test])
+                assert clf.auc_path_[k, a, b, c, j] == pytest.approx(auc, abs=1e-12)
+    only = AUCClassifierCV(alphas, losses=("square",), within=(0.1,), cv=cv).fit(X, y)
+    assert (only.within_, only.best_estimator_.within) == (0.1, 0.1)
+    same = AUCClassifierCV(alphas, losses=("square",), cv=cv).fit(X, y)
+    assert same.losses_ == [("square", 0.5)]
+    assert not np.array_equal(same.coef_, only.coef_)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"within": ()}, r"within must be 'auto' or a non-empty sequence; got \(\)"),
+        ({"within": 0.1}, "within must be 'auto' or a non-empty sequence; got 0.1"),
+        ({"within": (0.1, 2)}, r"each of within, unless it is 'pooled', must be .*; got 2\."),
+        ({"within": ("all",)}, "each of within, unless it is 'pooled', .*; got 'all'"),
+        ({"within": (0.1,), "losses": ("hinge",)}, "is for the square loss; add 'square'"),
+    ],
+)
+def test_a_bad_within(settings, message):
+    with pytest.raises(ValueError, match=message):
+        AUCClassifierCV(cv=3).set_params(**settings).fit(*problem())

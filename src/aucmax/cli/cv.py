@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +18,7 @@ from aucmax.cli.common import (
     few_positives,
     listed,
     listed_numbers,
+    number_or_word,
     show_page,
 )
 from aucmax.cli.errors import command_line, interrupted
@@ -26,6 +26,7 @@ from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
 from aucmax.cli.options import DataArgument, Html, Json, Learning, MaxIter, Tol
 from aucmax.estimators import AUCClassifierCV
 from aucmax.estimators.folds import Pairs
+from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.selection import Grid, SearchProgress, best_cell
 from aucmax.files.models import save
 from aucmax.objective.losses import LOSSES
@@ -53,6 +54,14 @@ def cv(
         typer.Option(
             metavar="A,B",
             help=f"Of {', '.join(LOSSES)}; {' and '.join(DEFAULT_LOSSES)} by default.",
+        ),
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…",
+            help="With the square loss, weights of the positives' spread beside that of the "
+            "negatives, 0 to 1, or pooled; 0.5 by default.",
         ),
     ] = None,
     standardize: Annotated[
@@ -101,6 +110,7 @@ def cv(
         "l1_ratios": listed_numbers(l1_ratios, "--l1-ratios"),
         "standardize": listed_numbers(standardize, "--standardize"),
         "losses": list(DEFAULT_LOSSES) if losses is None else listed(losses),
+        "within": "auto" if within is None else [number_or_word(tau) for tau in listed(within)],
     }
     rows = labelled_rows(data, reading, as_json)
     if rows.rarest < folds:
@@ -148,20 +158,21 @@ def _interrupted(reached: list[SearchProgress], rows: LabelledRows, as_json: boo
 
 # ---- the grid: a line of AUCs over alpha for each of its other settings
 
-_AXES = ("loss", "standardize", "l1_ratio")
+_AXES = ("loss", "within", "standardize", "l1_ratio")
 
 
 def _lines(grid: Grid, paths: np.ndarray, smoothed: bool) -> list[dict[str, Any]]:
     lines = []
-    axes = (grid.losses, grid.standardize, grid.l1_ratios)
-    for (a, loss), (b, gamma), (c, rho) in product(*map(enumerate, axes)):
+    for a, b, c in np.ndindex(grid.shape[:3]):
+        named = grid.losses[a]
         aucs = paths[:, a, b, c]
         mean = _over_folds(np.nanmean, aucs)
         best = best_cell(mean, smoothed)
         lines.append({
-            "loss": loss,
-            "standardize": gamma,
-            "l1_ratio": rho,
+            "loss": named.loss,
+            "within": named.within,
+            "standardize": grid.standardize[b],
+            "l1_ratio": grid.l1_ratios[c],
             "alphas": grid.alphas[b],
             "mean": mean,
             "std": _over_folds(np.nanstd, aucs, ddof=1),
@@ -186,17 +197,21 @@ def _top(line: dict[str, Any]) -> float:
     return -np.inf if line["best"] is None else float(line["mean"][line["best"]])
 
 
+def _loss(line: dict[str, Any]) -> NamedLoss:
+    return NamedLoss(line["loss"], line["within"])
+
+
 def _shown(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """By name, one line for each loss and standardize: the chosen one, or that of the best l1."""
     several = len({line["l1_ratio"] for line in report["grid"]}) > 1
-    alike: dict[tuple[str, float], list[dict[str, Any]]] = {}
+    alike: dict[tuple[NamedLoss, float], list[dict[str, Any]]] = {}
     for line in report["grid"]:
-        alike.setdefault((line["loss"], line["standardize"]), []).append(line)
+        alike.setdefault((_loss(line), line["standardize"]), []).append(line)
     best = [
         max(lines, key=lambda line: (_is(line, report), _top(line))) for lines in alike.values()
     ]
     return {
-        f"{line['loss']}, standardize {line['standardize']:g}"
+        f"{_loss(line)}, standardize {line['standardize']:g}"
         + f", l1 {line['l1_ratio']:g}" * several: line
         for line in best
     }
@@ -210,11 +225,13 @@ def _report(
     seed: int,
 ) -> dict[str, Any]:
     paths = np.asarray(tuned.auc_path_)
-    tried = Grid(tuned.losses, tuned.standardize, tuned.l1_ratios, tuned.alphas_[0])
+    losses = tuple(NamedLoss(*named) for named in tuned.losses_)
+    tried = Grid(losses, tuned.standardize, tuned.l1_ratios, tuned.alphas_[0])
     grid = _lines(tried, paths, smoothed=tuned.alphas is None)
     best = tuned.best_estimator_
     chosen = {
         "loss": tuned.loss_,
+        "within": tuned.within_,
         "standardize": tuned.standardize_,
         "l1_ratio": tuned.l1_ratio_,
         "alpha": tuned.alpha_,
@@ -267,7 +284,7 @@ def _page(report: dict[str, Any]) -> Page:
     described = rows_described(report)
     tried, edge = report["settings_tried"], "; at the edge of the grid (--alphas)"
     chosen = [
-        ("loss", report["loss"]),
+        ("loss", str(_loss(report))),
         ("standardize", f"{report['standardize']:g}"),
         ("l1 ratio", f"{report['l1_ratio']:g}"),
         ("alpha", f"{report['alpha']:.3g}{edge * report['at_edge']}"),
@@ -310,9 +327,8 @@ def _how_chosen(report: dict[str, Any]) -> str:
 
 def _figure(report: dict[str, Any]) -> Figure:
     shown = _shown(report)
-    losses, gammas = (
-        list(dict.fromkeys(line[name] for line in shown.values())) for name in _AXES[:2]
-    )
+    losses = list(dict.fromkeys(_loss(line) for line in shown.values()))
+    gammas = list(dict.fromkeys(line["standardize"] for line in shown.values()))
     line = next(line for line in shown.values() if _is(line, report))
     at_choice = line["aucs"][:, [line["best"]]]
     lines = {
@@ -321,7 +337,7 @@ def _figure(report: dict[str, Any]) -> Figure:
             line["mean"],
             _over_folds(np.nanstd, line["aucs"] - at_choice, ddof=1),
             detail=f"best {_top(line):.4f}",
-            stroke=stroke(gammas.index(line["standardize"]), losses.index(line["loss"])),
+            stroke=stroke(gammas.index(line["standardize"]), losses.index(_loss(line))),
         )
         for name, line in shown.items()
         if line["best"] is not None

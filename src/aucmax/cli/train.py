@@ -23,6 +23,7 @@ from aucmax.cli.front import labelled_rows, rows_described
 from aucmax.cli.options import DataArgument, Json, Learning, MaxIter, Tol
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.estimators.folds import Folding
+from aucmax.estimators.named_loss import NamedLoss
 from aucmax.files.models import save
 from aucmax.metrics import auc_interval
 from aucmax.objective.losses import LOSSES
@@ -157,10 +158,9 @@ def train(
 
 def _page(report: dict[str, Any], given: dict[str, Any]) -> Page:
     auc, columns = report["training_auc"], counted(report["columns"], "column")
-    within = f", within {report['within']}" * (report["within"] != 0.5)
     settings = (
-        f"loss {report['loss']}{within}, standardize {report['standardize']:g}, l1 ratio "
-        f"{report['l1_ratio']:g}, alpha {report['alpha']:.3g}"
+        f"loss {NamedLoss(report['loss'], report['within'])}, standardize "
+        f"{report['standardize']:g}, l1 ratio {report['l1_ratio']:g}, alpha {report['alpha']:.3g}"
     )
     facts = []
     if report["columns"] != report["features"]:

@@ -8,9 +8,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from aucmax.basics.checks import number
+from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.solved import SolvedScorer
 from aucmax.objective import Objective
-from aucmax.objective.losses import LOSSES, Square
+from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import Bounded, ElasticNet, Penalty
 from aucmax.objective.problem import (
     ANY_MOMENTS,
@@ -302,9 +303,7 @@ class AUCClassifier(SolvedScorer):
     # ---- inside --------------------------------------------------------------------------
 
     def _objective(self, problem: Problem, penalty: Penalty) -> Objective:
-        within: Any = problem.p if _is_pooled(self.within) else self.within
-        loss = LOSSES[self.loss] if within == 0.5 else Square(within)
-        return Objective(problem, loss, penalty)
+        return Objective(problem, NamedLoss(self.loss, self.within).on(problem), penalty)
 
     def _intercept(self, coef: np.ndarray, means: tuple[np.ndarray, np.ndarray]) -> float:
         return midpoint_intercept(coef, *means)
@@ -325,16 +324,7 @@ class AUCClassifier(SolvedScorer):
             number(self.standardize, "standardize", high=1.0)
         number(self.tol, "tol", open_low=True)
         number(self.max_iter, "max_iter", low=1, whole=True)
-        if self.loss not in LOSSES:
-            names = ", ".join(map(repr, LOSSES))
-            raise ValueError(f"loss must be one of {names}; got {self.loss!r}.")
-        if not _is_pooled(self.within):
-            number(self.within, "within, unless it is 'pooled',", high=1.0)
-        if self.loss != "square" and self.within != 0.5:
-            raise ValueError(
-                f"within={self.within!r} is for loss='square'; leave it at 0.5 with "
-                f"loss={self.loss!r}."
-            )
+        NamedLoss(self.loss, self.within).check()
         solver = None if _is_auto(self.solver) else get_solver(self.solver)
         if solver is not None and "alpha" in solver.own:
             self._no_penalty(solver)
@@ -468,10 +458,6 @@ class AUCClassifier(SolvedScorer):
 
 def _is_auto(setting: Any) -> bool:
     return isinstance(setting, str) and setting == "auto"
-
-
-def _is_pooled(setting: Any) -> bool:
-    return isinstance(setting, str) and setting == "pooled"
 
 
 def _problem(moments: ClassStatistics, classes: np.ndarray) -> MomentsProblem:

@@ -18,6 +18,7 @@ from aucmax.basics.checks import number
 from aucmax.basics.progress import working
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.linear import LinearScorer
+from aucmax.estimators.named_loss import NamedLoss, check_within
 from aucmax.estimators.selection import (
     Fold,
     Grid,
@@ -29,6 +30,7 @@ from aucmax.estimators.selection import (
     takes,
     tune,
     warn_of,
+    within_of,
 )
 from aucmax.metrics import AUCInterval, cv_auc_interval, roc_auc
 from aucmax.objective.losses import LOSSES
@@ -58,6 +60,9 @@ class AUCClassifierCV(LinearScorer):
         ρ to try, each in [0, 1].
     losses : sequence of str
         Losses to try.
+    within : "auto" or sequence of float
+        τ to try with the square loss, each in [0, 1] or "pooled". "auto" is ½, which aims at the
+        AUC.
     standardize : sequence of float
         γ to try, each in [0, 1].
     cv : int, splitter or iterable
@@ -78,13 +83,15 @@ class AUCClassifierCV(LinearScorer):
 
     Attributes
     ----------
-    alpha_, l1_ratio_, loss_, standardize_
+    alpha_, l1_ratio_, loss_, within_, standardize_
         The chosen settings.
     best_score_ : float
         Their mean held-out AUC, optimistically biased: a maximum over the grid. For an unbiased
         figure score rows that were not used here.
     auc_path_ : ndarray, shape (folds, losses, standardize, l1_ratios, alphas)
-        Held-out AUC, weighted by ``sample_weight``.
+        Held-out AUC, weighted by ``sample_weight``. The square loss is there once for each τ.
+    losses_ : list of (loss, τ)
+        Along that axis.
     alphas_ : ndarray, shape (losses, standardize, alphas)
         The α that were tried, ascending.
     best_interval_ : AUCInterval
@@ -122,6 +129,7 @@ class AUCClassifierCV(LinearScorer):
         cv: Any = 5,
         n_jobs: int | None = None,
         *,
+        within: Sequence[float | str] | str = "auto",
         coef_bounds: Any = None,
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -135,6 +143,7 @@ class AUCClassifierCV(LinearScorer):
         self.standardize = standardize
         self.cv = cv
         self.n_jobs = n_jobs
+        self.within = within
         self.coef_bounds = coef_bounds
         self.tol = tol
         self.max_iter = max_iter
@@ -200,8 +209,9 @@ class AUCClassifierCV(LinearScorer):
                 interval = _interval(folds, held_out, sign, weight, groups)
                 best = AUCClassifier(
                     chosen["alpha_"], chosen["l1_ratio_"], loss=chosen["loss_"],
-                    standardize=chosen["standardize_"], coef_bounds=self.coef_bounds,
-                    tol=self.tol, max_iter=self.max_iter, positive=self.positive,
+                    within=chosen["within_"], standardize=chosen["standardize_"],
+                    coef_bounds=self.coef_bounds, tol=self.tol, max_iter=self.max_iter,
+                    positive=self.positive,
                 )  # fmt: skip
                 best._restore(self._names_seen())
                 if best.loss != "square":  # its solver keeps no moments
@@ -214,6 +224,7 @@ class AUCClassifierCV(LinearScorer):
         warn_of(found.messages)
         self.__dict__.update(chosen, auc_path_=found.aucs, best_estimator_=best, classes_=classes)
         self.held_out_, self.best_interval_ = held_out, interval
+        self.losses_ = [tuple(named) for named in grid.losses]
         self.alphas_ = np.broadcast_to(grid.alphas, (len(grid.losses), *grid.alphas.shape)).copy()
         for name in ("coef_", "intercept_", "n_iter_", "solver_", "objective_", "optimality_"):
             setattr(self, name, getattr(best, name))
@@ -270,6 +281,18 @@ class AUCClassifierCV(LinearScorer):
             if loss not in LOSSES:
                 names = ", ".join(map(repr, LOSSES))
                 raise ValueError(f"each of losses must be one of {names}; got {loss!r}.")
+        if not (isinstance(self.within, str) and self.within == "auto"):
+            if not isinstance(self.within, (list, tuple, np.ndarray)) or not len(self.within):
+                raise ValueError(
+                    f"within must be 'auto' or a non-empty sequence; got {self.within!r}."
+                )
+            for tau in self.within:
+                check_within(tau, "each of within")
+            if "square" not in self.losses:
+                raise ValueError(
+                    f"within={self.within!r} is for the square loss; add 'square' to losses, or "
+                    "leave it 'auto'."
+                )
         number(self.tol, "tol", open_low=True)
         number(self.max_iter, "max_iter", low=1, whole=True)
         missing = [
@@ -303,7 +326,18 @@ class AUCClassifierCV(LinearScorer):
             names = getattr(self, "feature_names_in_", None)
             box = Bounded(L2(0.0), self.coef_bounds).named(whole.n_features, names)
             bounds = box.coef_bounds
-        return Grid(tuple(self.losses), gammas, ratios, alphas, bounds)
+        return Grid(self._losses(whole), gammas, ratios, alphas, bounds)
+
+    def _losses(self, whole: MemoryProblem) -> tuple[NamedLoss, ...]:
+        """Return the losses to try, the square one with each τ."""
+        taus = self.within
+        if isinstance(taus, str):
+            taus = within_of(whole.n_pos, whole.n_neg)
+        return tuple(
+            NamedLoss(loss, tau)
+            for loss in self.losses
+            for tau in (taus if loss == "square" else (0.5,))
+        )
 
     def _folds(self, X: Any, y: np.ndarray, groups: Any) -> list[Fold]:
         """Return the splits, as row numbers."""
@@ -361,7 +395,8 @@ class AUCClassifierCV(LinearScorer):
         assert place is not None
         a, b, c, k = place
         return place, {
-            "loss_": grid.losses[a],
+            "loss_": grid.losses[a].loss,
+            "within_": grid.losses[a].within,
             "standardize_": grid.standardize[b],
             "l1_ratio_": grid.l1_ratios[c],
             "alpha_": float(grid.alphas[b, k]),

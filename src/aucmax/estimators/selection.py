@@ -18,9 +18,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
+from aucmax.estimators.named_loss import NamedLoss
 from aucmax.metrics.levels import area, levels_of
 from aucmax.objective import Objective
-from aucmax.objective.losses import LOSSES
+from aucmax.objective.losses import LOSSES, PairwiseLoss
 from aucmax.objective.penalties import Bounded, ElasticNet, Penalty
 from aucmax.objective.problem import ANY_ROWS, MemoryProblem, MomentsProblem, Problem
 from aucmax.rows import Rows, n_features, take_rows
@@ -40,6 +41,7 @@ __all__ = [
     "takes",
     "tune",
     "warn_of",
+    "within_of",
 ]
 
 _STRONGEST = 0.5  # decades of α relative to half the mean squared pair distance
@@ -57,10 +59,11 @@ class Fold(NamedTuple):
 class Grid(NamedTuple):
     """The cells: ``alphas`` (n_standardize, n_alphas) ascending, one row for each γ.
 
-    ``coef_bounds`` (d, 2) go with every cell, for the features as given.
+    The square loss is there with each of its τ. ``coef_bounds`` (d, 2) go with every cell, for the
+    features as given.
     """
 
-    losses: tuple[str, ...]
+    losses: tuple[NamedLoss, ...]
     standardize: tuple[float, ...]
     l1_ratios: tuple[float, ...]
     alphas: np.ndarray
@@ -135,6 +138,11 @@ def penalty_of(alpha: float, l1_ratio: float, coef_bounds: Any) -> Penalty:
 def takes(loss: str, penalty: Penalty) -> bool:
     """Tell whether a batch solver minimises this loss with this penalty."""
     return pick(Objective(ANY_ROWS, LOSSES[loss], penalty)) is not None
+
+
+def within_of(n_pos: float, n_neg: float) -> tuple[float, ...]:
+    """Return the τ to try with the square loss, given the weights of the classes."""
+    return (0.5,)
 
 
 def alpha_grid(problem: Problem, gamma: float) -> np.ndarray:
@@ -338,22 +346,24 @@ def _tune_paths(
 
     Returns the AUCs, shape (l1_ratios, alphas), NaN where no solver takes a cell, and messages.
     """
-    loss, gamma, alphas = grid.losses[a], grid.standardize[b], grid.alphas[b]
+    named, gamma, alphas = grid.losses[a], grid.standardize[b], grid.alphas[b]
     aucs = np.full(grid.shape[2:], np.nan)
     messages: list[str] = []
     columns, solved = [], []
     for c, l1_ratio in enumerate(grid.l1_ratios):
         penalties = [penalty_of(float(alpha), l1_ratio, grid.coef_bounds) for alpha in alphas]
-        if not takes(loss, penalties[0]):
+        if not takes(named.loss, penalties[0]):
             continue
-        if loss == "square" and fold.moments is not None:
+        if named.loss == "square" and fold.moments is not None:
             problem: Problem = MomentsProblem(fold.moments, gamma)
         else:
             problem = fold.rows().scaled(gamma)
+        loss = named.on(problem)
+        problem = problem.weighing(loss.within)
         W, said = _path(problem, loss, alphas, penalties, tol, max_iter)
         columns += [problem.to_features(w) for w in W]
         solved.append(c)
-        messages += [f"loss={loss!r}, standardize={gamma:g}: {m}" for m in said]
+        messages += [f"{named}, standardize {gamma:g}: {m}" for m in said]
     if columns:
         found, kept = fold.score(np.column_stack(columns))
         aucs[solved] = found.reshape(len(solved), len(alphas))
@@ -364,14 +374,14 @@ def _tune_paths(
 
 def _path(
     problem: Problem,
-    loss: str,
+    loss: PairwiseLoss,
     alphas: np.ndarray,
     penalties: Sequence[Penalty],
     tol: float,
     max_iter: int,
 ) -> tuple[np.ndarray, list[str]]:
     """Return the optima (k, d) for ascending α, in the problem's coordinates, and messages."""
-    if loss == "square" and all("l2" in penalty.offers for penalty in penalties):
+    if loss.name == "square" and all("l2" in penalty.offers for penalty in penalties):
         if problem.knows_moments:
             return Exact().solve_path(problem, alphas), []
         if alphas.min() > 0.0:
@@ -383,7 +393,7 @@ def _path(
     W, said = np.empty((len(penalties), problem.n_features)), []
     start = None
     for k in range(len(penalties) - 1, -1, -1):  # from the strongest, each from the last
-        objective = Objective(problem, LOSSES[loss], penalties[k].scaled(problem.factor))
+        objective = Objective(problem, loss, penalties[k].scaled(problem.factor))
         run = Run(Monitor(objective), tol, max_iter)
         result = choose(objective).solve(objective, start, run)
         W[k] = start = result.coef

@@ -1,0 +1,42 @@
+"""A loss as the settings name it: ``loss``, and with the square loss ``within``."""
+
+from typing import Any, NamedTuple
+
+from aucmax.basics.checks import number
+from aucmax.objective.losses import LOSSES, PairwiseLoss, Square
+from aucmax.objective.problem import Problem
+
+__all__ = ["NamedLoss", "check_within"]
+
+
+class NamedLoss(NamedTuple):
+    """A name in `LOSSES`, and τ: a number, or "pooled" for the positives' share."""
+
+    loss: str
+    within: float | str = 0.5
+
+    def __str__(self) -> str:
+        return self.loss if self.within == 0.5 else f"{self.loss}, within {self.within}"
+
+    def check(self) -> None:
+        """Raise ValueError unless there is such a loss."""
+        if self.loss not in LOSSES:
+            names = ", ".join(map(repr, LOSSES))
+            raise ValueError(f"loss must be one of {names}; got {self.loss!r}.")
+        check_within(self.within, "within")
+        if self.loss != "square" and self.within != 0.5:
+            raise ValueError(
+                f"within={self.within!r} is for loss='square'; leave it at 0.5 with "
+                f"loss={self.loss!r}."
+            )
+
+    def on(self, problem: Problem) -> PairwiseLoss:
+        """Return the loss; the problem's classes say what "pooled" is."""
+        within: Any = problem.p if self.within == "pooled" else self.within
+        return LOSSES[self.loss] if within == 0.5 else Square(within)
+
+
+def check_within(value: Any, name: str) -> None:
+    """Raise ValueError, naming it, unless the value is a τ."""
+    if not (isinstance(value, str) and value == "pooled"):
+        number(value, f"{name}, unless it is 'pooled',", high=1.0)
