@@ -47,7 +47,11 @@ SOLVED = [
     ("squared_hinge", "newton", 0.0),
     ("squared_hinge", "newton", 0.5),
     ("squared_hinge", "newton", 1.0),
+    ("logistic", "newton", 0.0),
+    ("logistic", "newton", 0.5),
+    ("logistic", "newton", 1.0),
 ]
+AT_ZERO = {"square": 0.5, "squared_hinge": 0.5, "hinge": 0.5, "logistic": np.log(2.0)}  # J(0)
 
 
 # ---- the same rows in other units --------------------------------------------------------
@@ -101,7 +105,7 @@ def check(X, y, alpha, l1_ratio, loss, solver, tol, least, **options):
     """Hold one fit to its word; returns whether it warned."""
     clf, warned = fitted(X, y, alpha, l1_ratio, loss, solver, tol, **options)
     where = f"{solver}, {loss}, l1_ratio={l1_ratio}, alpha={alpha:g}, tol={tol:g}"
-    true = share_left(clf.objective_, least)
+    true = share_left(clf.objective_, least, AT_ZERO[loss])
     said = f"{where}: {true:.1e} is left, {clf.optimality_:.1e} is reported"
     assert true <= FACTOR * clf.optimality_ + ROUNDING, said
     assert warned or clf.optimality_ <= tol, said
@@ -264,6 +268,7 @@ def test_one_column_a_thousand_times_as_large_among_many(d):
         alpha = relative * half_spread(X, y.astype(float))
         for loss, solver in (
             ("square", "conjugate_gradient"), ("square", "auto"), ("squared_hinge", "auto"),
+            ("logistic", "auto"),
         ):  # fmt: skip
             least = optimum(U * s, y, loss, alpha)[0]
             for tol in (1e-2, 1e-4):
@@ -309,7 +314,7 @@ def test_scaled_features_and_histories_are_certified_too():
             check(X, y, 1e-3, rho, loss, solver, 1e-6, least, standardize=gamma,
                   callback=lambda progress, seen=seen: seen.append(progress))  # fmt: skip
             for record in seen:
-                true = share_left(record.objective, least)
+                true = share_left(record.objective, least, AT_ZERO[loss])
                 assert true <= FACTOR * record.optimality + ROUNDING
 
 
@@ -465,7 +470,7 @@ def objective(X, y, loss="square", penalty=None):
     return Objective(problem, LOSSES[loss], L2(1e-3) if penalty is None else penalty)
 
 
-@pytest.mark.parametrize("loss", ["square", "squared_hinge"])
+@pytest.mark.parametrize("loss", ["square", "squared_hinge", "logistic"])
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.5, 1.0])
 def test_a_certificate_serves_every_point(loss, l1_ratio):
     X, y = eight_features(200)
@@ -479,8 +484,8 @@ def test_a_certificate_serves_every_point(loss, l1_ratio):
         for w in order:
             value, said = certificate.evaluate(w)
             assert value == pytest.approx(goal.value(w), rel=1e-12)
-            true = share_left(value, least)
-            if 0.0 < value < 0.5:
+            true = share_left(value, least, AT_ZERO[loss])
+            if 0.0 < value < goal.at_zero:
                 sharp(said, true, 1e-7)
             else:
                 assert said >= 1.0 - 1e-9

@@ -84,7 +84,11 @@ class Partitioned(Problem):
         of_class = np.where(self._signs > 0, *self.covariance_weights)
         return self.adjoint(of_class * self._weights * centred)
 
-    def pairs(self, loss, z):
+    def product(self, s, V, offset=0.0, origin=0.0):
+        r = s * (self.scores(V) - offset)
+        return self.adjoint(r) - r.sum() * origin
+
+    def loss_at(self, loss, z):
         return loss.at(z, self._signs, self._weights)
 
     def margins(self, loss, z, balanced):
@@ -128,6 +132,10 @@ SOLVES = [
     ("squared_hinge", Newton(), 0.5, FEW),
     ("squared_hinge", Newton(), 0.5, MANY),
     ("hinge", CuttingPlane(), 0.0, FEW),
+    ("logistic", Newton(), 0.0, FEW),
+    ("logistic", Newton(), 0.0, MANY),
+    ("logistic", Newton(), 0.5, FEW),
+    ("logistic", Newton(), 0.5, MANY),
 ]
 
 
@@ -237,7 +245,7 @@ def test_statistics_alone_answer_no_verb_of_rows():
         lambda: problem.scores(np.zeros(3)),
         lambda: problem.adjoint(z),
         lambda: problem.product(z, np.zeros(3)),
-        lambda: problem.pairs(LOSSES["hinge"], z),
+        lambda: problem.loss_at(LOSSES["hinge"], z),
         lambda: problem.margins(UNIVARIATE_LOSSES["hinge"], z, True),
         lambda: problem.columns(np.array([0])),
         lambda: problem.batches(),

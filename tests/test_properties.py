@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aucmax.objective.losses import LOSSES
+from aucmax.objective.losses import LOSSES, PairwiseLoss
 from aucmax.objective.penalties import PENALTIES
 from aucmax.rows import as_rows, products, row_add, row_dot, row_norm2, take_rows
 from aucmax.rows.products import row_blocks
@@ -15,7 +15,9 @@ from aucmax.solvers import SOLVERS
 from oracles import rows
 
 untimed = settings(deadline=None, derandomize=True, max_examples=60)
+PAIRWISE = {name: loss for name, loss in LOSSES.items() if isinstance(loss, PairwiseLoss)}
 each_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+each_pairwise = pytest.mark.parametrize("loss", PAIRWISE.values(), ids=PAIRWISE)
 each_penalty = pytest.mark.parametrize("kind", PENALTIES.values(), ids=PENALTIES)
 each_solver = pytest.mark.parametrize("solver", SOLVERS)
 
@@ -42,14 +44,14 @@ def scored(draw):
     return z, u, sign, s
 
 
-@each_loss
+@each_pairwise
 def test_the_derivative_of_a_loss_is_its_slope(loss):
     h = 1e-6
     slope = (loss.point(POINTS + h) - loss.point(POINTS - h)) / (2 * h)
     np.testing.assert_allclose(loss.derivative(POINTS), slope, atol=1e-7)
 
 
-@each_loss
+@each_pairwise
 def test_a_loss_is_convex_and_falls_where_pairs_are_ranked_wrongly(loss):
     middle = loss.point((POINTS[:-1] + POINTS[1:]) / 2)
     assert np.all(middle <= (loss.point(POINTS[:-1]) + loss.point(POINTS[1:])) / 2 + 1e-12)
@@ -57,7 +59,7 @@ def test_a_loss_is_convex_and_falls_where_pairs_are_ranked_wrongly(loss):
     assert loss.point(np.array([0.0]))[0] == 1.0
 
 
-@each_loss
+@each_pairwise
 @untimed
 @given(scored())
 def test_the_value_is_the_sum_over_pairs(loss, sample):
@@ -103,12 +105,28 @@ def test_the_hessian_product_is_the_slope_of_the_gradient(loss, sample):
 @each_loss
 @untimed
 @given(scored(), st.floats(-100, 100))
-def test_a_pairwise_loss_sees_differences_alone(loss, sample, shift):
+def test_a_loss_of_the_ranking_sees_differences_alone(loss, sample, shift):
     z, _, sign, s = sample
     assert loss.value(z + shift, sign, s) == pytest.approx(loss.value(z, sign, s), rel=1e-9)
     gradient = loss.gradient(z, sign, s)
     assert gradient.sum() == pytest.approx(0.0, abs=1e-12)
     np.testing.assert_allclose(loss.gradient(z + shift, sign, s), gradient, atol=1e-10)
+
+
+@each_loss
+@untimed
+@given(scored())
+def test_what_a_loss_is_like_where_all_scores_are_zero(loss, sample):
+    _, u, sign, s = sample
+    zero, delta = np.zeros(len(u)), s @ (sign * u)
+    assert loss.value(zero, sign, s) == pytest.approx(loss.at_zero, rel=1e-14)
+    slope = loss.gradient(zero, sign, s) @ u
+    assert slope == pytest.approx(loss.slope_at_zero * delta, rel=1e-9, abs=1e-12)
+    if loss.kind != "kinked":
+        means = np.where(sign > 0, s @ (u * (sign > 0)), s @ (u * (sign < 0)))
+        within, between = loss.bends_at_zero
+        bent = within * s @ (u - means) ** 2 + between * delta**2
+        assert u @ loss.hessian_product(zero, u, sign, s) == pytest.approx(bent, abs=1e-12)
 
 
 @each_loss
@@ -125,7 +143,8 @@ EVERY_LOSS = (
     test_the_value_is_the_sum_over_pairs,
     test_the_gradient_is_the_slope_of_the_value,
     test_the_hessian_product_is_the_slope_of_the_gradient,
-    test_a_pairwise_loss_sees_differences_alone,
+    test_a_loss_of_the_ranking_sees_differences_alone,
+    test_what_a_loss_is_like_where_all_scores_are_zero,
     test_swapped_classes_swap_the_scores,
 )
 

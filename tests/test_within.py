@@ -58,7 +58,7 @@ def test_the_loss_on_scores(data, tau):
     X = data[0]
     oracle, problem = Within(*data, tau=tau), problem_of(*data)
     w, v = np.random.RandomState(1).randn(2, 6)
-    there = problem.pairs(Square(tau), X @ w)
+    there = problem.loss_at(Square(tau), X @ w)
     assert there.value == pytest.approx(oracle.data_term(w), rel=1e-12)
     equal(X.T @ there.gradient, oracle.gradient(w), 1e-12)
     equal(X.T @ there.product(X @ v), oracle.hessian() @ v, 1e-12)

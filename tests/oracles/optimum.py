@@ -6,7 +6,10 @@ import scipy.sparse as sp
 
 
 def optimum(X, y, loss="square", alpha=1e-4, l1_ratio=0.0, weight=None, steps=200):
-    """J* of ½ mean over pairs of ℓ(w·(x − x′)) + α[(1−ρ)/2 ‖w‖² + ρ‖w‖₁], and its minimiser."""
+    """J* of ½ mean over pairs of ℓ(w·(x − x′)) + α[(1−ρ)/2 ‖w‖² + ρ‖w‖₁], and its minimiser.
+
+    Or of the logistic loss of single rows, both classes weighing the same, at the best intercept.
+    """
     X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
     P, N = X[y > 0], X[y <= 0]
@@ -18,8 +21,27 @@ def optimum(X, y, loss="square", alpha=1e-4, l1_ratio=0.0, weight=None, steps=20
     P, N = P / scale, N / scale
     l2, l1 = alpha * (1 - l1_ratio) / scale**2, alpha * l1_ratio / scale
 
+    def logistic(w, hessian=False):
+        nonlocal b
+        y, s, X = np.r_[np.ones(len(P)), -np.ones(len(N))], np.r_[p, n] / 2, np.vstack([P, N])
+        z = X @ w
+        for _ in range(200):
+            e = np.exp(np.clip(y * (z + b), -700, 700))
+            q = s / (1 + e)
+            D = q * e / (1 + e)
+            b += np.clip(y @ q / max(D.sum(), 1e-300), -1.0, 1.0)
+            if abs(y @ q) <= 1e-16 * q.sum():
+                break
+        value, gradient = s @ np.logaddexp(0, -y * (z + b)), -X.T @ (y * q)
+        if not hessian:
+            return value, gradient
+        X = X - D @ X / max(D.sum(), 1e-300)
+        return value, gradient, (X.T * D) @ X
+
     def at(w, hessian=False):
         """The data term at w, its gradient and second derivative."""
+        if loss == "logistic":
+            return logistic(w, hessian)
         a, b = P @ w, N @ w
         order = np.argsort(b, kind="stable")
         tail = {  # sums over the negatives from each place in their order on
@@ -52,7 +74,7 @@ def optimum(X, y, loss="square", alpha=1e-4, l1_ratio=0.0, weight=None, steps=20
     def penalty(w):
         return 0.5 * l2 @ w**2 + l1 @ np.abs(w)
 
-    w = np.zeros(X.shape[1])
+    w, b = np.zeros(X.shape[1]), 0.0
     value, gradient, H = at(w, hessian=True)
     J, idle = value + penalty(w), 0
     for _ in range(steps):

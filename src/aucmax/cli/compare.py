@@ -65,7 +65,7 @@ def compare(
     ] = 0,
     alpha: Annotated[float, typer.Option(help="Strength of the penalty, 0 or more.")] = 1e-4,
     l1_ratio: Annotated[float, typer.Option(help="Share of the l1 penalty, from 0 to 1.")] = 0.0,
-    loss: Annotated[str, typer.Option(help=f"Pairwise loss: {', '.join(LOSSES)}.")] = "square",
+    loss: Annotated[str, typer.Option(help=f"Loss: {', '.join(LOSSES)}.")] = "square",
     standardize: Annotated[
         float,
         typer.Option(help="From 0 (features as given) to 1 (features of equal spread)."),

@@ -11,7 +11,7 @@ from aucmax.basics.checks import number
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.solved import SolvedScorer
 from aucmax.objective import Objective
-from aucmax.objective.losses import LOSSES
+from aucmax.objective.losses import LOSSES, AtThreshold
 from aucmax.objective.penalties import Bounded, ElasticNet, Penalty
 from aucmax.objective.problem import (
     ANY_MOMENTS,
@@ -33,12 +33,15 @@ __all__ = ["AUCClassifier"]
 
 
 class AUCClassifier(SolvedScorer):
-    """Linear classifier that maximises the AUC through a convex pairwise loss.
+    """Linear classifier that maximises the AUC through a convex loss.
 
     Minimises, over w,
 
         J(w) = ½ · mean over pairs (x from +, x′ from −) of ℓ(w·(x − x′))
                + α [ (1−ρ)/2 ‖w‖₂² + ρ ‖w‖₁ ]
+
+    or, with ``loss="logistic"``, half the sum of each class's mean of log(1 + exp(−y(w·x + b))), at
+    the best b, in place of the mean over pairs.
 
     Parameters
     ----------
@@ -53,10 +56,12 @@ class AUCClassifier(SolvedScorer):
         (lower, upper) for the coefficients of all features, of each, or of those named:
         ``(0, None)`` for a feature whose larger values must never lower the score. 0 lies between
         them, None is no bound. For solvers that take every convex penalty.
-    loss : {"square", "squared_hinge", "hinge"}
+    loss : {"square", "squared_hinge", "hinge", "logistic"}
         ℓ(t) = (1 − t)², max(0, 1 − t)² or max(0, 1 − t). The square loss needs only class
         moments; the hinges do not punish a pair for being ranked too well. The hinge takes an l2
-        penalty only.
+        penalty only. "logistic" is logistic regression with both classes weighing the same and an
+        intercept that is not penalised, whose excess loss bounds that of the AUC (Kotłowski,
+        Dembczyński & Hüllermeier 2011).
     within : float or "pooled"
         τ in [0, 1], for the square loss only: how much the spread of the positives counts beside
         that of the negatives. ½ is the mean over pairs above, the one that aims at the AUC. Less
@@ -94,7 +99,9 @@ class AUCClassifier(SolvedScorer):
     coef_ : ndarray, shape (1, d)
         For the features as given.
     intercept_ : ndarray, shape (1,)
-        Puts the threshold of `predict` midway between the projected class means.
+        Puts the threshold of `predict` midway between the projected class means. With
+        ``loss="logistic"`` it is b: 1/(1 + exp(−score)) is then the probability of the positive
+        class, were both equally frequent.
     classes_ : ndarray, shape (2,)
         The negative and the positive label, as y had them: scores above 0 mean ``classes_[1]``.
     target_name_ : str
@@ -308,6 +315,12 @@ class AUCClassifier(SolvedScorer):
     def _intercept(self, coef: np.ndarray, means: tuple[np.ndarray, np.ndarray]) -> float:
         return midpoint_intercept(coef, *means)
 
+    def _threshold(self, objective: Objective, w: np.ndarray, coef: np.ndarray) -> float:
+        there = objective.at(objective.problem.scores(w)) if self.loss == "logistic" else None
+        if isinstance(there, AtThreshold):
+            return there.intercept
+        return super()._threshold(objective, w, coef)
+
     def _learnt(self, problem: MemoryProblem) -> dict[str, Any]:
         known = problem.known
         return {} if known is None else {"moments_": self._named(known.relabelled(self.classes_))}
@@ -386,7 +399,8 @@ class AUCClassifier(SolvedScorer):
             f"these do: {', '.join(map(repr, fits))}"
             if fits
             else "use loss='square' (every penalty, from rows or ClassMoments; l1_ratio=0 from "
-            "sketches), 'squared_hinge' (convex ones, from rows) or 'hinge' (l1_ratio=0, rows)"
+            "sketches), 'squared_hinge' or 'logistic' (convex ones, from rows) or 'hinge' "
+            "(l1_ratio=0, rows)"
         )
         raise ValueError(f"{who} {what}{why}; {instead}.")
 

@@ -304,8 +304,8 @@ class AUCClassifierCV(LinearScorer):
         ]
         if len(missing) == len(self.losses) * len(self.l1_ratios):
             raise ValueError(
-                f"no solver takes any of the combinations: {'; '.join(missing)}; add 'square' or "
-                "'squared_hinge' to losses."
+                f"no solver takes any of the combinations: {'; '.join(missing)}; add 'square', "
+                "'squared_hinge' or 'logistic' to losses."
             )
         if missing:
             warnings.warn(

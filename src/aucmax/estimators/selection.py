@@ -3,7 +3,7 @@
 The square loss with few features needs the data once: each training part's moments are merged
 from those of the other folds, and one eigendecomposition gives all α of a `standardize`, coordinate
 descent those with an l1 part. With many features
-one multi-shift conjugate gradient gives all α of a `standardize`. The hinges are solved from one α
+one multi-shift conjugate gradient gives all α of a `standardize`. The others are solved from one α
 to the next, by Newton's method and by cutting planes. The held-out scores of all cells are one
 product.
 """

@@ -55,6 +55,10 @@ class SolvedScorer(LinearScorer):
         """Return the intercept, given the class means (μ₊, μ₋) of the features."""
         raise NotImplementedError
 
+    def _threshold(self, objective: Objective, w: np.ndarray, coef: np.ndarray) -> float:
+        """Return the intercept beside a solution w, ``coef`` for the features as given."""
+        return self._intercept(coef, objective.problem.raw_means())
+
     def _learnt(self, problem: MemoryProblem) -> dict[str, Any]:
         """Return what a fit keeps of the problem, as attributes."""
         return {}
@@ -295,7 +299,7 @@ class SolvedScorer(LinearScorer):
         kept = {} if result.state is None else {"_state": result.state}
         return kept | {
             "coef_": coef[None, :],
-            "intercept_": np.array([self._intercept(coef, problem.raw_means())]),
+            "intercept_": np.array([self._threshold(objective, result.coef, coef)]),
             "n_iter_": result.n_iter,
             "solver_": chosen.name,
             "objective_": value,

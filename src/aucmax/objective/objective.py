@@ -2,8 +2,8 @@
 
     J(w) = ½ · mean over pairs of ℓ(w·(x − x′)) + α [ (1−ρ)/2 ‖w‖₂² + ρ ‖w‖₁ ]
 
-or with another penalty. For the square loss J(w) = ½(1 − w·δ)² + ½ w·Sw + penalty, S = Σ₊ + Σ₋; or
-S = 2τΣ₊ + 2(1−τ)Σ₋, and then J is no mean over pairs.
+or with another penalty, or another loss of the ranking. For the square loss J(w) = ½(1 − w·δ)² +
+½ w·Sw + penalty, S = Σ₊ + Σ₋; or S = 2τΣ₊ + 2(1−τ)Σ₋, and then J is no mean over pairs.
 `UnivariateObjective` has the mean of a loss over single rows in place of that over pairs.
 
 **Optimality** is (J(w) − J*)/(J(0) − J*), from above: 0 at the optimum, 1 at w = 0, and the same in
@@ -15,13 +15,20 @@ What is named ``data_…`` is of the data term alone; `value`, `gap` and `optima
 """
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from aucmax.objective.losses import Hinge, PairSum, PairwiseLoss, UnivariateHinge, UnivariateLoss
+from aucmax.objective.losses import (
+    ByRow,
+    Hinge,
+    LossAt,
+    RankingLoss,
+    UnivariateHinge,
+    UnivariateLoss,
+)
 from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import Problem
 from aucmax.rows.products import dot
@@ -38,11 +45,10 @@ class Objective:
     Parameters
     ----------
     problem : Problem
-    loss : PairwiseLoss
+    loss : RankingLoss
     penalty : Penalty
     """
 
-    at_zero = 0.5  # J(0): every pair has t = 0
     translates = True  # J is the same for rows that are all moved by the same vector
 
     @property
@@ -50,8 +56,9 @@ class Objective:
         """Whether the class moments say all about the data term."""
         return self.loss.kind in ("quadratic", "weighted quadratic")
 
-    def __init__(self, problem: Problem, loss: PairwiseLoss, penalty: Penalty) -> None:
+    def __init__(self, problem: Problem, loss: RankingLoss, penalty: Penalty) -> None:
         self.problem, self.loss, self.penalty = problem.weighing(loss.within), loss, penalty
+        self.at_zero = loss.at_zero  # J(0)
 
     def apart(self) -> "Objective":
         """Return this J on a problem with caches of its own."""
@@ -65,9 +72,9 @@ class Objective:
         out.penalty = penalty
         return out
 
-    def at(self, z: np.ndarray) -> PairSum:
+    def at(self, z: np.ndarray) -> LossAt:
         """Return the data term as a function of the rows' scores, at z (n,)."""
-        return self.problem.pairs(self.loss, z)
+        return self.problem.loss_at(self.loss, z)
 
     def data_term(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the data term of J at w and its gradient (d,), in one pass or from moments."""
@@ -95,17 +102,35 @@ class Objective:
         problem = self.problem
         if self.by_moments:
             return problem.within_product(v) + problem.delta * dot(problem.delta, v)
-        return problem.adjoint(self.at(problem.scores(w)).product(problem.scores(v)))
+        return self.bending(self.at(problem.scores(w)))(v)
 
-    # ---- second derivatives at w = 0, where every pair counts ------------------------------
+    def bending(self, there: LossAt) -> Callable[[np.ndarray], np.ndarray]:
+        """Return v ↦ the data term's second derivative times v, (d,) to (d,), at some scores."""
+        problem = self.problem
+        if not isinstance(there, ByRow):
+            return lambda v: problem.adjoint(there.product(problem.scores(v)))
+        bent, total = there.bent, float(there.bent.sum())
+        if not (there.follows and total > 0.0):
+            return lambda v: problem.product(bent, v)
+        centre = problem.adjoint(bent) / total
+        origin = problem.raw_means()[1]
+
+        def product(v: np.ndarray) -> np.ndarray:
+            return problem.product(bent, v, np.full(len(bent), dot(centre, v)), origin)
+
+        return product
+
+    # ---- second derivatives at w = 0 ------------------------------------------------------
 
     def data_curvature(self) -> np.ndarray:
         """Return the diagonal of the data term's second derivative at w = 0, shape (d,)."""
-        return self.problem.curvature
+        within, between = self.loss.bends_at_zero
+        return within * self.problem.curvature + (between - within) * self.problem.delta**2
 
     def data_hessian(self, part: Problem) -> np.ndarray:
         """Return the data term's second derivative at w = 0 on some rows, shape (d, d)."""
-        return part.within + np.outer(part.delta, part.delta)
+        within, between = self.loss.bends_at_zero
+        return within * part.within + between * np.outer(part.delta, part.delta)
 
     # ---- distance to the optimum -----------------------------------------------------------
 
@@ -156,8 +181,8 @@ class Objective:
 
     @cached_property
     def _slope_at_zero(self) -> np.ndarray:
-        """The data term's gradient at w = 0: ½ ℓ′(0) δ."""
-        return 0.5 * float(self.loss.derivative(np.zeros(1))[0]) * self.problem.delta
+        """The data term's gradient at w = 0."""
+        return self.loss.slope_at_zero * self.problem.delta
 
     def bound(self, slopes: Any) -> float:
         """Return a lower bound of J for a hinge, from its `plane` with these slopes."""
@@ -172,7 +197,7 @@ class Objective:
         """
         return slopes.active, -self.problem.adjoint(slopes.gradient)
 
-    def slopes(self, z: np.ndarray, widths: Iterable[float]) -> Iterator[PairSum]:
+    def slopes(self, z: np.ndarray, widths: Iterable[float]) -> Iterator[LossAt]:
         """Yield the slopes of a hinge at scores z (n,) with its kink rounded, for each width."""
         for width in widths:
             yield self.rounded(width).at(z)
@@ -211,7 +236,7 @@ class UnivariateObjective(Objective):
         self.balanced = balanced
         self.at_zero = float(loss.point(np.zeros(1))[0])
 
-    def at(self, z: np.ndarray) -> PairSum:
+    def at(self, z: np.ndarray) -> LossAt:
         return self.problem.margins(self.loss, z, self.balanced)
 
     def data_curvature(self) -> np.ndarray:

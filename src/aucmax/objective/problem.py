@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, NoReturn, Self
 import numpy as np
 import scipy.sparse as sp
 
-from aucmax.objective.losses import PairSum, PairwiseLoss, RowSum, UnivariateLoss
+from aucmax.objective.losses import LossAt, RankingLoss, RowSum, UnivariateLoss
 from aucmax.objective.scaling import feature_factors
 from aucmax.rows import (
     CSR,
@@ -88,7 +88,7 @@ class Problem:
         τ, in [0, 1].
     offers : frozenset of {"moments", "products", "rows"}
         What it answers beside means and spreads: `moments` and `within`; `scores`, `adjoint`,
-        `product`, `pairs`, `margins` and `columns`; `batches`.
+        `product`, `loss_at`, `margins` and `columns`; `batches`.
     """
 
     n_features: int
@@ -176,8 +176,8 @@ class Problem:
         """
         self._no_rows()
 
-    def pairs(self, loss: PairwiseLoss, z: np.ndarray) -> PairSum:
-        """Return ½ · mean over pairs of the loss at scores z (n,)."""
+    def loss_at(self, loss: RankingLoss, z: np.ndarray) -> LossAt:
+        """Return the loss at scores z (n,)."""
         self._no_rows()
 
     def margins(self, loss: UnivariateLoss, z: np.ndarray, balanced: bool) -> RowSum:
@@ -478,7 +478,7 @@ class MemoryProblem(Problem):
         factor = self.factor if V.ndim == 1 else self.factor[:, None]
         return factor * products.normal_product(self.X, s, factor * V, offset, origin)
 
-    def pairs(self, loss: PairwiseLoss, z: np.ndarray) -> PairSum:
+    def loss_at(self, loss: RankingLoss, z: np.ndarray) -> LossAt:
         return loss.at(z, self.sign, self.share)
 
     def margins(self, loss: UnivariateLoss, z: np.ndarray, balanced: bool) -> RowSum:

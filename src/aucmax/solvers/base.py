@@ -18,7 +18,7 @@ from aucmax.objective import Objective
 from aucmax.objective.losses import (
     LOSSES,
     UNIVARIATE_LOSSES,
-    PairwiseLoss,
+    RankingLoss,
     UnivariateLoss,
 )
 
@@ -297,7 +297,7 @@ def lacking(
     data : of {"moments", "products", "rows"}, optional
         The problem must offer one of them.
     """
-    losses: Mapping[str, PairwiseLoss | UnivariateLoss] = UNIVARIATE_LOSSES if single else LOSSES
+    losses: Mapping[str, RankingLoss | UnivariateLoss] = UNIVARIATE_LOSSES if single else LOSSES
     if isinstance(objective.loss, UnivariateLoss) != single:
         return f"belongs to {'HingeClassifier' if single else 'AUCClassifier'}"
     if objective.loss.kind not in loss:

@@ -1,8 +1,13 @@
-"""Losses as functions of the scores: of pairs of rows, and of single rows. They never see X."""
+"""Losses as functions of the scores; they never see X.
 
-from aucmax.objective.losses.base import Kind, PairSum
+A `RankingLoss` of all scores stays the same when all of them move by a constant: a `PairwiseLoss`
+is a mean over pairs of a positive and a negative row, `BalancedLogistic` one over rows, at the best
+threshold. A `UnivariateLoss` is taken at the margin of each row.
+"""
+
+from aucmax.objective.losses.base import Bends, ByRow, Kind, LossAt, RankingLoss
+from aucmax.objective.losses.logistic import AtThreshold, BalancedLogistic
 from aucmax.objective.losses.pairwise import (
-    LOSSES,
     Hinge,
     PairwiseLoss,
     RoundedHinge,
@@ -25,12 +30,17 @@ from aucmax.objective.losses.univariate import (
 __all__ = [
     "LOSSES",
     "UNIVARIATE_LOSSES",
+    "AtThreshold",
+    "BalancedLogistic",
+    "Bends",
+    "ByRow",
     "Exponential",
     "Hinge",
     "Kind",
     "LogisticLoss",
-    "PairSum",
+    "LossAt",
     "PairwiseLoss",
+    "RankingLoss",
     "RoundedHinge",
     "RoundedMargin",
     "RowSum",
@@ -42,3 +52,7 @@ __all__ = [
     "bend1",
     "derivative1",
 ]
+
+LOSSES: dict[str, RankingLoss] = {
+    loss.name: loss for loss in (Square(), SquaredHinge(), Hinge(), BalancedLogistic())
+}

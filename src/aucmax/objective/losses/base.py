@@ -1,21 +1,21 @@
-"""What losses share: their kinds, the form of a sum, and the parabola over a hinge's kink."""
+"""What losses share: how they answer, their kinds, and the parabola over a hinge's kink."""
 
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-__all__ = ["Kind", "PairSum", "Rounded"]
+__all__ = ["Bends", "ByRow", "Kind", "LossAt", "RankingLoss", "Rounded"]
 
 # "quadratic" and "piecewise quadratic" losses are (1 − t)² wherever they are not 0; a "weighted
 # quadratic" one is no mean over pairs
 Kind = Literal["quadratic", "weighted quadratic", "piecewise quadratic", "smooth", "kinked"]
 
 
-class PairSum(Protocol):
-    """½ Σ_i Σ_j s_i s_j ℓ(z_i − z_j) at fixed scores z.
+class LossAt(Protocol):
+    """A loss of all rows at fixed scores z (n,).
 
-    ``value`` is the sum, ``gradient`` (n,) its derivative with respect to z, and ``product(u)``
-    (n,) its second derivative times u (n,). That of a hinge also has ``active``, the sum of the
+    ``value`` is a number, ``gradient`` (n,) its derivative with respect to z, and ``product(u)``
+    (n,) its second derivative times u (n,). A hinge also has ``active``, the sum of the
     weights β in [0, 1] that say how much each kink's slope counts: −½ Σ_i Σ_j s_i s_j ℓ′.
     """
 
@@ -26,6 +26,85 @@ class PairSum(Protocol):
     def gradient(self) -> np.ndarray: ...
 
     def product(self, u: np.ndarray) -> np.ndarray: ...
+
+
+class ByRow:
+    """A `LossAt` whose second derivative is u ↦ Σ_i bent_i (u_i − c)², a diagonal or nearly.
+
+    c is 0 or, where a threshold follows the scores, the mean of u with weights ``bent`` (n,).
+    """
+
+    follows: ClassVar[bool] = False
+    bent: np.ndarray
+
+    def product(self, u: np.ndarray) -> np.ndarray:
+        if not self.follows:
+            return self.bent * u
+        total = float(self.bent.sum())
+        return self.bent * (u - float(self.bent @ u) / total) if total > 0.0 else self.bent * u
+
+
+class Bends(NamedTuple):
+    """a and c, where the second derivative of a data term at w = 0 is a S + c δδᵀ."""
+
+    within: float
+    between: float
+
+
+class RankingLoss:
+    """A loss of all scores that stays the same when all of them move by a constant.
+
+    A subclass gives `at`, and what J is like at w = 0. Methods take ``z`` (n,) the scores, ``sign``
+    (n,) of ±1 and ``s`` (n,) the sample weights divided by their class's sum, so that s sums to 1
+    in each class.
+
+    Attributes
+    ----------
+    name : str
+    kind : Kind
+    within : float
+        τ, how much the spread of the positives counts beside that of the negatives.
+    at_zero : float
+        The loss where all scores are 0.
+    slope_at_zero : float
+        Its derivative with respect to w there is this times δ.
+    bends_at_zero : Bends
+        Its second derivative there, or one that says how features go together.
+    """
+
+    name: ClassVar[str]
+    kind: Kind = "smooth"
+    within: float = 0.5
+
+    @property
+    def at_zero(self) -> float:
+        raise NotImplementedError
+
+    @property
+    def slope_at_zero(self) -> float:
+        raise NotImplementedError
+
+    @property
+    def bends_at_zero(self) -> Bends:
+        raise NotImplementedError
+
+    def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> LossAt:
+        """Return the loss at scores z."""
+        raise NotImplementedError
+
+    def value(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> float:
+        """Return the loss at scores z."""
+        return self.at(z, sign, s).value
+
+    def gradient(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """Return the derivative of `value` with respect to z, shape (n,)."""
+        return self.at(z, sign, s).gradient
+
+    def hessian_product(
+        self, z: np.ndarray, u: np.ndarray, sign: np.ndarray, s: np.ndarray
+    ) -> np.ndarray:
+        """Return the second derivative of `value` at z times u, shape (n,)."""
+        return self.at(z, sign, s).product(u)
 
 
 class Rounded:

@@ -8,30 +8,25 @@ each in O(n), once the scores are sorted where the loss needs that.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from aucmax.objective.losses.base import Kind, PairSum, Rounded
+from aucmax.objective.losses.base import Bends, LossAt, RankingLoss, Rounded
 from aucmax.rows import compiled
 
-__all__ = ["LOSSES", "Hinge", "PairwiseLoss", "RoundedHinge", "Square", "SquaredHinge"]
+__all__ = ["Hinge", "PairwiseLoss", "RoundedHinge", "Square", "SquaredHinge"]
 
 _PAIRS = 10**6  # held at a time where a loss has no faster way than every pair
+_ALL = Bends(1.0, 1.0)  # as if each pair bent J: of hinges, whose pairs do so at their kinks only
 
 
-class PairwiseLoss:
-    """½ · weighted mean over pairs of ℓ(z_i − z_j), i positive, j negative.
+class PairwiseLoss(RankingLoss):
+    """½ Σ_i Σ_j s_i s_j ℓ(z_i − z_j): half the weighted mean over pairs, i positive, j negative.
 
     A subclass gives `point`, `derivative` and `curvature`, at single differences, or, where there
-    is a faster way than by every pair, its own `at`. The other methods take ``z`` (n,) the scores,
-    ``sign`` (n,) of ±1 and ``s`` (n,) the sample weights divided by their class's sum, so that s
-    sums to 1 in each class.
+    is a faster way than by every pair, its own `at`.
     """
-
-    name: ClassVar[str]
-    kind: Kind = "smooth"
-    within: float = 0.5  # τ, the weight of Σ₊ beside Σ₋
 
     def point(self, t: np.ndarray) -> np.ndarray:
         """Return ℓ(t)."""
@@ -45,23 +40,22 @@ class PairwiseLoss:
         """Return ℓ″(t)."""
         raise NotImplementedError
 
-    def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> PairSum:
+    def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> LossAt:
         """Return the sum over pairs at scores z."""
         return _EveryPair(self, z, s, np.flatnonzero(sign > 0), np.flatnonzero(sign < 0))
 
-    def value(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> float:
-        """Return ½ Σ_i Σ_j s_i s_j ℓ(z_i − z_j)."""
-        return self.at(z, sign, s).value
+    @property
+    def at_zero(self) -> float:
+        return 0.5 * float(self.point(np.zeros(1))[0])
 
-    def gradient(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> np.ndarray:
-        """Return the derivative of `value` with respect to z, shape (n,)."""
-        return self.at(z, sign, s).gradient
+    @property
+    def slope_at_zero(self) -> float:
+        return 0.5 * float(self.derivative(np.zeros(1))[0])
 
-    def hessian_product(
-        self, z: np.ndarray, u: np.ndarray, sign: np.ndarray, s: np.ndarray
-    ) -> np.ndarray:
-        """Return the second derivative of `value` at z times u, shape (n,)."""
-        return self.at(z, sign, s).product(u)
+    @property
+    def bends_at_zero(self) -> Bends:
+        half = 0.5 * float(self.curvature(np.zeros(1))[0])
+        return Bends(half, half)
 
 
 @dataclass(frozen=True)
@@ -131,6 +125,9 @@ class Square(PairwiseLoss):
     def derivative(self, t: np.ndarray) -> np.ndarray:
         return -2.0 * (1.0 - t)
 
+    def curvature(self, t: np.ndarray) -> np.ndarray:
+        return np.full_like(t, 2.0)
+
     def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "_SquarePairs":
         weight = np.where(sign > 0, 2.0 * self.within, 2.0 * (1.0 - self.within))
         return _SquarePairs(z, sign, s, weight)
@@ -187,6 +184,9 @@ class SquaredHinge(PairwiseLoss):
     def derivative(self, t: np.ndarray) -> np.ndarray:
         return -2.0 * np.maximum(1.0 - t, 0.0)
 
+    def curvature(self, t: np.ndarray) -> np.ndarray:
+        return np.where(np.asarray(t) < 1.0, 2.0, 0.0)
+
     def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "_SquaredHingePairs":
         z, pos, neg = _sorted_classes(z, sign)
         return _SquaredHingePairs(z, s, pos, neg, _first_active(z, pos, neg, 1.0))
@@ -235,6 +235,7 @@ class Hinge(PairwiseLoss):
 
     name = "hinge"
     kind = "kinked"
+    bends_at_zero = _ALL
 
     def point(self, t: np.ndarray) -> np.ndarray:
         return np.maximum(1.0 - t, 0.0)
@@ -291,6 +292,8 @@ class RoundedHinge(Rounded, PairwiseLoss):
     width : float
     """
 
+    bends_at_zero = _ALL
+
     def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "_RoundedPairs":
         far, near = (
             SquaredHinge().at(z - half * (sign > 0), sign, s)
@@ -320,9 +323,6 @@ class _RoundedPairs:
 
     def product(self, u: np.ndarray) -> np.ndarray:
         return self.factor * (self.far.product(u) - self.near.product(u))
-
-
-LOSSES: dict[str, PairwiseLoss] = {loss.name: loss for loss in (Square(), SquaredHinge(), Hinge())}
 
 
 # ---- sums over sorted scores -------------------------------------------------------------

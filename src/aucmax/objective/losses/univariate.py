@@ -9,7 +9,7 @@ import numpy as np
 from numba.extending import overload
 from scipy.special import expit
 
-from aucmax.objective.losses.base import Kind, Rounded
+from aucmax.objective.losses.base import ByRow, Kind, Rounded
 
 __all__ = [
     "UNIVARIATE_LOSSES",
@@ -83,8 +83,8 @@ class UnivariateLoss:
 
 
 @dataclass(frozen=True)
-class RowSum:
-    """Σ_i s_i ℓ(t_i) over single rows at the margins t = y z; answers as a `PairSum` does."""
+class RowSum(ByRow):
+    """Σ_i s_i ℓ(t_i) over single rows at the margins t = y z."""
 
     loss: UnivariateLoss
     t: np.ndarray
@@ -105,12 +105,8 @@ class RowSum:
         return -float(self.sign @ self.gradient)
 
     @cached_property
-    def bent(self) -> np.ndarray:
-        """The second derivative's diagonal (n,), which is all there is of it."""
+    def bent(self) -> np.ndarray:  # type: ignore[override]
         return self.s * self.loss.curvature(self.t)
-
-    def product(self, u: np.ndarray) -> np.ndarray:
-        return self.bent * u
 
 
 class _Exp(NamedTuple):

@@ -1,9 +1,10 @@
-"""Newton's method for the squared hinge, matrix-free with an l2 penalty.
+"""Newton's method for the squared hinge and for smooth losses, matrix-free with an l2 penalty.
 
     (∇²f(w) + αI) d = −∇J(w),    w ← w + t d
 
-The data term is piecewise quadratic: its second derivative counts the pairs with margin below 1,
-and its product with a vector is two passes over the rows and one sweep over the sorted scores.
+The squared hinge is quadratic in pieces: its second derivative counts the pairs with margin below
+1, and its product with a vector is two passes over the rows and one sweep over the sorted scores.
+That of the logistic loss weighs the rows, and its product is one pass.
 With another penalty the steps are those of `proximal_newton`.
 """
 
@@ -12,9 +13,9 @@ from functools import partial
 import numpy as np
 
 from aucmax.objective import Objective
-from aucmax.objective.losses import PairSum
+from aucmax.objective.losses import LossAt
 from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
-from aucmax.solvers.batch.krylov import Solved, minimise, preconditioner
+from aucmax.solvers.batch.krylov import Product, Solved, minimise, preconditioner
 from aucmax.solvers.batch.proximal_newton import proximal_newton
 
 __all__ = ["Newton"]
@@ -26,7 +27,7 @@ _LOST = 100.0  # times the rounding of J: a gain so small cannot be seen in it
 
 
 class Newton(Solver):
-    """Minimise J for the squared hinge and a convex penalty by truncated Newton steps.
+    """Minimise J for the squared hinge or a smooth loss by truncated Newton steps.
 
     Parameters
     ----------
@@ -105,8 +106,10 @@ def _newton(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray, 
         ) -> bool:
             return gained > 0.0 and left <= max(forcing * gained, 0.1 * tol * (fallen + gained))
 
-        def product(v: np.ndarray, there: PairSum = there) -> np.ndarray:
-            return problem.adjoint(there.product(problem.scores(v))) + penalty.l2 * v
+        bending = objective.bending(there)
+
+        def product(v: np.ndarray, bending: Product = bending) -> np.ndarray:
+            return bending(v) + penalty.l2 * v
 
         right = -(gradient + penalty.l2 * w)
         solve = partial(minimise, product, right, near.solve, enough, floor=near.floor)
@@ -160,13 +163,13 @@ def _blamed(objective: Objective, decrement: float, w: np.ndarray) -> float:
 
 def _line_search(
     objective: Objective,
-    there: PairSum,
+    there: LossAt,
     gradient: np.ndarray,
     w: np.ndarray,
     direction: np.ndarray,
     z: np.ndarray,
     move: np.ndarray,
-) -> tuple[float, PairSum]:
+) -> tuple[float, LossAt]:
     """Return the first of 1, ½, ¼, … that lowers J enough (Armijo), and the data term there.
 
     0 and the data term as it is if none does.

@@ -1,4 +1,4 @@
-"""Proximal Newton steps for a pairwise loss that is quadratic in pieces, and a convex penalty.
+"""Proximal Newton steps for a loss that is smooth or quadratic in pieces, and a convex penalty.
 
 At w, with gradient ∇ and second derivative H of the data term, a step goes towards
 
@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from aucmax.objective import Objective
-from aucmax.objective.losses import PairSum, RowSum
+from aucmax.objective.losses import ByRow, LossAt
 from aucmax.objective.penalties import Penalty
 from aucmax.rows.products import dot
 from aucmax.solvers.base import Monitor, Run
@@ -123,14 +123,19 @@ class ColumnSet:
         most = MATRIX_UP_TO if dense else MATRIX_UP_TO // 3  # a sparse product costs less
         self.small = len(S) <= most and problem.n_samples * len(S) <= _ENTRIES
 
-    def hessian(self, pairs: PairSum) -> np.ndarray:
+    def hessian(self, there: LossAt) -> np.ndarray:
         """Return the second derivative of the data term over the set, by blocks of columns."""
-        if isinstance(pairs, RowSum):  # rows that do not bend it are left out
-            rows = np.flatnonzero(pairs.bent)
-            some, bent = self.matrix[rows], pairs.bent[rows]
+        if isinstance(there, ByRow):  # rows that do not bend it are left out
+            rows = np.flatnonzero(there.bent)
+            some, bent = self.matrix[rows], there.bent[rows]
             if isinstance(some, np.ndarray):
-                return (some.T * bent) @ some
-            return (some.T.multiply(bent) @ some).toarray()
+                H = (some.T * bent) @ some
+            else:
+                H = (some.T.multiply(bent) @ some).toarray()
+            if there.follows and len(rows):
+                total = some.T @ bent
+                H -= np.outer(total, total) / bent.sum()
+            return H
         k = len(self.S)
         H = np.zeros((k, k))
         for first in range(0, k, _BLOCK):
@@ -139,7 +144,7 @@ class ColumnSet:
                 block = block.toarray()
             bent = np.empty(block.shape, order="F")
             for j in range(block.shape[1]):
-                bent[:, j] = pairs.product(np.ascontiguousarray(block[:, j]))
+                bent[:, j] = there.product(np.ascontiguousarray(block[:, j]))
             H[first:, first : first + _BLOCK] = self.matrix[:, first:].T @ bent
         return np.tril(H) + np.tril(H, -1).T
 
@@ -177,7 +182,7 @@ def _on_set(
             cost += 1
         else:
 
-            def product(u: np.ndarray, there: PairSum = there) -> np.ndarray:
+            def product(u: np.ndarray, there: LossAt = there) -> np.ndarray:
                 return part.transposed @ there.product(X @ u)
 
             limit = min(_PRODUCTS, max_cost - cost)
