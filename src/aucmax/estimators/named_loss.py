@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from aucmax.basics.checks import number
-from aucmax.objective.losses import LOSSES, PairwiseLoss, Square
+from aucmax.objective.losses import LOSSES, RankingLoss, Square
 from aucmax.objective.problem import Problem
 
 __all__ = ["NamedLoss", "check_within"]
@@ -30,7 +30,7 @@ class NamedLoss(NamedTuple):
                 f"loss={self.loss!r}."
             )
 
-    def on(self, problem: Problem) -> PairwiseLoss:
+    def on(self, problem: Problem) -> RankingLoss:
         """Return the loss; the problem's classes say what "pooled" is."""
         within: Any = problem.p if self.within == "pooled" else self.within
         return LOSSES[self.loss] if within == 0.5 else Square(within)

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.metrics.levels import area, levels_of
 from aucmax.objective import Objective
-from aucmax.objective.losses import LOSSES, PairwiseLoss
+from aucmax.objective.losses import LOSSES, RankingLoss
 from aucmax.objective.penalties import Bounded, ElasticNet, Penalty
 from aucmax.objective.problem import ANY_ROWS, MemoryProblem, MomentsProblem, Problem
 from aucmax.rows import Rows, n_features, take_rows
@@ -374,7 +374,7 @@ def _tune_paths(
 
 def _path(
     problem: Problem,
-    loss: PairwiseLoss,
+    loss: RankingLoss,
     alphas: np.ndarray,
     penalties: Sequence[Penalty],
     tol: float,
