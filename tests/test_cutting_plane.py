@@ -158,15 +158,16 @@ def test_shift_class_weights_and_forms():
     X, y = rows(4, n=60, d=5, share=0.3, density=0.6)
     weight = np.random.RandomState(0).choice([1.0, 2.0, 3.0], size=60)
     one = fit(X, y, 1e-2, weight, standardize=0.5)
+    plain = fit(X, y, 1e-2, weight, standardize=0.0)
     times = weight.astype(int)
-    for other in (
-        fit(X + np.arange(5.0), y, 1e-2, weight, standardize=0.5),
-        fit(X, y, 1e-2, weight * np.where(y == 1, 7.0, 1.0), standardize=0.5),
-        fit(sp.csr_matrix(X), y, 1e-2, weight, standardize=0.5),
-        fit(X.repeat(times, axis=0), y.repeat(times), 1e-2, standardize=0.5),
+    for other, same in (
+        (fit(X + np.arange(5.0), y, 1e-2, weight, standardize=0.5), one),
+        (fit(X, y, 1e-2, weight * np.where(y == 1, 7.0, 1.0), standardize=0.0), plain),
+        (fit(sp.csr_matrix(X), y, 1e-2, weight, standardize=0.5), one),
+        (fit(X.repeat(times, axis=0), y.repeat(times), 1e-2, standardize=0.5), one),
     ):
-        assert other.objective_ == pytest.approx(one.objective_, abs=1e-9)
-        assert other.coef_ == pytest.approx(one.coef_, abs=1e-6)
+        assert other.objective_ == pytest.approx(same.objective_, abs=1e-9)
+        assert other.coef_ == pytest.approx(same.coef_, abs=1e-6)
     low = fit(X.astype("f4"), y, 1e-2, weight, standardize=0.5)
     assert low.objective_ == pytest.approx(one.objective_, abs=1e-6)
 

@@ -218,7 +218,7 @@ class AllPairs:
             first += differences.sum(axis=0)
         self.n_pairs = int(np.sum(y == 1) * np.sum(y == 0))
         second, first = second / self.n_pairs, first / self.n_pairs
-        factor = feature_factors(np.diag(second).copy(), gamma)
+        factor = feature_factors(2.0 * X.var(axis=0), gamma)
         self.factor = np.ones(d) if factor is None else factor
         second *= np.outer(self.factor, self.factor)
         w = np.linalg.solve(second + alpha * np.eye(d), self.factor * first)
