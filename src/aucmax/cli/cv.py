@@ -148,7 +148,7 @@ def _interrupted(reached: list[SearchProgress], rows: LabelledRows, as_json: boo
     if not done:
         return interrupted("no fold is done, and nothing was saved")
     at = reached[-1]
-    lines = _lines(at.grid, at.aucs[at.finished], smoothed=False)
+    lines = _lines(at.grid, at.scores[at.finished], smoothed=False)
     best = max(lines, key=_top)
     chosen = {name: best[name] for name in _AXES}
     report = {**rows.facts(), "interrupted": True, "folds": done, **chosen, "grid": lines}

@@ -6,19 +6,21 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn import get_config
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils.metadata_routing import (
     UNUSED,
     MetadataRouter,
     MethodMapping,
     process_routing,
 )
+from sklearn.utils.validation import check_is_fitted
 
 from aucmax.basics.checks import number
 from aucmax.basics.progress import working
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.linear import LinearScorer
 from aucmax.estimators.named_loss import NamedLoss, check_within
+from aucmax.estimators.scoring import Judge, Scoring, scoring_of
 from aucmax.estimators.selection import (
     Fold,
     Grid,
@@ -32,7 +34,7 @@ from aucmax.estimators.selection import (
     warn_of,
     within_of,
 )
-from aucmax.metrics import AUCInterval, cv_auc_interval, roc_auc
+from aucmax.metrics import AUCInterval, cv_auc_interval
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, Bounded
 from aucmax.objective.problem import MemoryProblem
@@ -43,10 +45,10 @@ __all__ = ["AUCClassifierCV"]
 
 
 class AUCClassifierCV(LinearScorer):
-    """`AUCClassifier` with its settings chosen by cross-validated AUC.
+    """`AUCClassifier` with its settings chosen by cross-validation, for the AUC or another score.
 
     Every combination of loss, `standardize`, l1_ratio and α is fitted on every training part and
-    scored on the held-out part; the best mean AUC wins, and is refitted on all rows. A
+    scored on the held-out part; the best mean score wins, and is refitted on all rows. A
     combination that no solver takes is NaN and named in one warning.
 
     Parameters
@@ -62,7 +64,15 @@ class AUCClassifierCV(LinearScorer):
         Losses to try.
     within : "auto" or sequence of float
         τ to try with the square loss, each in [0, 1] or "pooled". "auto" is ½, which aims at the
-        AUC.
+        AUC, and more τ below it where ``scoring`` asks for low false-positive rates.
+    scoring : str or callable
+        What the best is chosen by: "auc"; "partial_auc" or "recall_at_fpr", for false-positive
+        rates up to ``max_fpr``; "average_precision"; all four as in `aucmax.metrics`. Or a scorer
+        of scikit-learn: a name of ``sklearn.metrics.get_scorer_names()``, which sees 1 for the
+        positive label and 0 for the other, or ``scorer(estimator, X, y)``, which sees rows and
+        labels as given. A larger score is better.
+    max_fpr : float, optional
+        In (0, 1], for the two that need it.
     standardize : sequence of float
         γ to try, each in [0, 1].
     cv : int, splitter or iterable
@@ -77,7 +87,7 @@ class AUCClassifierCV(LinearScorer):
     verbose : int
         Show a progress bar, on a terminal.
     callback : callable, optional
-        Called with a `SearchProgress` (``what``, ``done``, ``total``, ``best``, the AUCs so far)
+        Called with a `SearchProgress` (``what``, ``done``, ``total``, ``best``, the scores so far)
         before every path of α, on the thread that solves it, and before the refit. Dropped when
         the model is saved.
 
@@ -86,10 +96,11 @@ class AUCClassifierCV(LinearScorer):
     alpha_, l1_ratio_, loss_, within_, standardize_
         The chosen settings.
     best_score_ : float
-        Their mean held-out AUC, optimistically biased: a maximum over the grid. For an unbiased
-        figure score rows that were not used here.
+        Their mean held-out score, the AUC unless ``scoring`` says otherwise; optimistically
+        biased: a maximum over the grid. For an unbiased figure score rows that were not used here.
     auc_path_ : ndarray, shape (folds, losses, standardize, l1_ratios, alphas)
-        Held-out AUC, weighted by ``sample_weight``. The square loss is there once for each τ.
+        Held-out scores by ``scoring``, weighted by ``sample_weight`` where the scorer takes
+        weights. The square loss is there once for each τ.
     losses_ : list of (loss, τ)
         Along that axis.
     alphas_ : ndarray, shape (losses, standardize, alphas)
@@ -130,6 +141,8 @@ class AUCClassifierCV(LinearScorer):
         n_jobs: int | None = None,
         *,
         within: Sequence[float | str] | str = "auto",
+        scoring: str | Callable[..., float] = "auc",
+        max_fpr: float | None = None,
         coef_bounds: Any = None,
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -144,6 +157,8 @@ class AUCClassifierCV(LinearScorer):
         self.cv = cv
         self.n_jobs = n_jobs
         self.within = within
+        self.scoring = scoring
+        self.max_fpr = max_fpr
         self.coef_bounds = coef_bounds
         self.tol = tol
         self.max_iter = max_iter
@@ -164,7 +179,7 @@ class AUCClassifierCV(LinearScorer):
         Parameters
         ----------
         X, y, sample_weight
-            As for `AUCClassifier.fit`; the weights also weigh the held-out AUC.
+            As for `AUCClassifier.fit`; the weights also weigh the held-out scores.
         groups : array-like, shape (n,), optional
             Passed to the ``split`` of ``cv``, for splitters such as `GroupKFold`. With
             ``enable_metadata_routing`` they are routed there, also through pipelines and
@@ -177,6 +192,7 @@ class AUCClassifierCV(LinearScorer):
             stays as it was.
         """
         self._check_settings()
+        scoring = scoring_of(self.scoring, self.max_fpr)
         kept = self._names_seen()
         try:
             checked, labels = self._validated(X, y, reset=True, whole=True)
@@ -191,7 +207,11 @@ class AUCClassifierCV(LinearScorer):
             if "square" in self.losses and n_features(rows) <= FEW_FEATURES:
                 training, total = fold_moments(rows, sign, weight, folds)
             whole = MemoryProblem(rows, sign, weight, total)
-            grid = self._grid(whole)
+            grid = self._grid(whole, scoring)
+            like = AUCClassifier(coef_bounds=self.coef_bounds, positive=self.positive)
+            like._restore(self._names_seen())
+            like.classes_ = classes
+            judge = Judge(scoring, X, labels, sign > 0, weight, like)
             with working("tuning", quiet=not self.verbose) as now:
 
                 def tell(at: SearchProgress) -> None:
@@ -201,10 +221,10 @@ class AUCClassifierCV(LinearScorer):
                         self.callback(at)
 
                 found = tune(
-                    rows, sign, weight, folds, grid, training=training,
+                    rows, sign, weight, folds, grid, judge=judge, training=training,
                     tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs, callback=tell,
                 )  # fmt: skip
-                place, chosen = self._choose(grid, found.aucs)
+                place, chosen = self._choose(grid, found.scores)
                 held_out = found.held_out(place)
                 interval = _interval(folds, held_out, sign, weight, groups)
                 best = AUCClassifier(
@@ -222,7 +242,7 @@ class AUCClassifierCV(LinearScorer):
             self._restore(kept)
             raise
         warn_of(found.messages)
-        self.__dict__.update(chosen, auc_path_=found.aucs, best_estimator_=best, classes_=classes)
+        self.__dict__.update(chosen, auc_path_=found.scores, best_estimator_=best, classes_=classes)
         self.held_out_, self.best_interval_ = held_out, interval
         self.losses_ = [tuple(named) for named in grid.losses]
         self.alphas_ = np.broadcast_to(grid.alphas, (len(grid.losses), *grid.alphas.shape)).copy()
@@ -231,7 +251,7 @@ class AUCClassifierCV(LinearScorer):
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the AUC of the rows' scores, what the settings were chosen by.
+        """Return what the settings were chosen by, ``scoring``: the AUC of the rows' scores.
 
         A search with ``scoring="roc_auc"`` has the same; `AUCClassifier.score` is accuracy, as for
         every other classifier.
@@ -244,10 +264,11 @@ class AUCClassifierCV(LinearScorer):
         Returns
         -------
         float
-            The area under the ROC curve.
+            The area under the ROC curve, or the score that was asked for.
         """
-        score = self.decision_function(X)
-        return roc_auc(y, score, sample_weight, pos_label=self.classes_[1])
+        check_is_fitted(self)
+        scoring = scoring_of(self.scoring, self.max_fpr)
+        return scoring.of(self.best_estimator_, X, y, sample_weight)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata goes where: groups to the splitter, by scikit-learn's rules.
@@ -314,7 +335,7 @@ class AUCClassifierCV(LinearScorer):
                 stacklevel=3,
             )
 
-    def _grid(self, whole: MemoryProblem) -> Grid:
+    def _grid(self, whole: MemoryProblem, scoring: Scoring) -> Grid:
         gammas = tuple(float(g) for g in self.standardize)
         if self.alphas is None:
             alphas = np.array([alpha_grid(whole, gamma) for gamma in gammas])
@@ -326,22 +347,21 @@ class AUCClassifierCV(LinearScorer):
             names = getattr(self, "feature_names_in_", None)
             box = Bounded(L2(0.0), self.coef_bounds).named(whole.n_features, names)
             bounds = box.coef_bounds
-        return Grid(self._losses(whole), gammas, ratios, alphas, bounds)
-
-    def _losses(self, whole: MemoryProblem) -> tuple[NamedLoss, ...]:
-        """Return the losses to try, the square one with each τ."""
         taus = self.within
         if isinstance(taus, str):
-            taus = within_of(whole.n_pos, whole.n_neg)
-        return tuple(
+            taus = within_of(whole.n_pos, whole.n_neg, scoring)
+        losses = tuple(
             NamedLoss(loss, tau)
             for loss in self.losses
             for tau in (taus if loss == "square" else (0.5,))
         )
+        return Grid(losses, gammas, ratios, alphas, bounds)
 
     def _folds(self, X: Any, y: np.ndarray, groups: Any) -> list[Fold]:
         """Return the splits, as row numbers."""
         splitter = check_cv(self.cv, y, classifier=True)
+        if isinstance(splitter, StratifiedKFold):
+            _check_enough(y, splitter.get_n_splits())
         given = {} if groups is None else {"groups": groups}
         if given and get_config()["enable_metadata_routing"]:
             given = process_routing(self, "fit", **given).splitter.split
@@ -380,19 +400,28 @@ class AUCClassifierCV(LinearScorer):
                     f"the training part of fold {k} holds one class only; use fewer folds or a "
                     "stratified splitter."
                 )
-        if not any(_both_classes(fold.test, sign, weight) for fold in folds):
+        blind = sum(not _both_classes(fold.test, sign, weight) for fold in folds)
+        advice = "use fewer folds or a stratified splitter."
+        if blind == len(folds):
             raise ValueError(
-                "no held-out part holds both classes, so no AUC can be taken; use fewer folds or "
-                "a stratified splitter."
+                f"no held-out part holds both classes, so no model can be scored; {advice}"
+            )
+        if blind:
+            warnings.warn(
+                f"{blind} of {len(folds)} held-out parts hold one class only and are left out of "
+                f"the means, NaN in auc_path_; {advice}",
+                UserWarning,
+                stacklevel=3,
             )
 
-    def _choose(self, grid: Grid, aucs: np.ndarray) -> tuple[tuple[int, ...], dict[str, Any]]:
+    def _choose(self, grid: Grid, scores: np.ndarray) -> tuple[tuple[int, ...], dict[str, Any]]:
         """Return the best cell's place and settings, compared smoothly on the automatic α."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # cells that are NaN in every fold
-            mean = np.nanmean(aucs, axis=0)
+            mean = np.nanmean(scores, axis=0)
         place = best_cell(mean, smoothed=self.alphas is None)
-        assert place is not None
+        if place is None:
+            raise ValueError(f"scoring={self.scoring!r} gives no number for any of the cells.")
         a, b, c, k = place
         return place, {
             "loss_": grid.losses[a].loss,
@@ -421,6 +450,18 @@ def _interval(
         sample_weight=None if weight is None else weight[rows],
         groups=rows if groups is None else np.asarray(groups)[rows],  # held out again, or together
     )
+
+
+def _check_enough(y: np.ndarray, n_folds: int) -> None:
+    """Raise ValueError where a label has too few rows for so many stratified folds."""
+    labels, counts = np.unique(y, return_counts=True)
+    few, label = int(counts.min()), labels.tolist()[counts.argmin()]
+    if few < n_folds:
+        instead = f"use cv={few}" if few > 1 else "cross-validation needs two"
+        raise ValueError(
+            f"rows of label {label!r}: {few}, fewer than the {n_folds} folds, each of which holds "
+            f"out one at least; {instead}."
+        )
 
 
 def _both_classes(rows: np.ndarray, sign: np.ndarray, weight: np.ndarray | None) -> bool:

@@ -12,14 +12,15 @@ import itertools
 import threading
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 
 from aucmax.estimators.named_loss import NamedLoss
-from aucmax.metrics.levels import area, levels_of
+from aucmax.estimators.scoring import Cell, Judge, Scoring
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES, RankingLoss
 from aucmax.objective.penalties import Bounded, ElasticNet, Penalty
@@ -81,12 +82,12 @@ class Grid(NamedTuple):
 
 
 class Tuning(NamedTuple):
-    """``aucs`` (folds, *grid.shape), NaN where no solver takes a cell; messages of solvers.
+    """``scores`` (folds, *grid.shape), NaN where no solver takes a cell; messages of solvers.
 
     ``kept`` is, of each fold, what gives the held-out scores of a cell.
     """
 
-    aucs: np.ndarray
+    scores: np.ndarray
     messages: list[str]
     kept: list["_Fold"]
 
@@ -104,8 +105,8 @@ class SearchProgress(NamedTuple):
         The path of α that begins.
     done, total : int
         Paths: one for each fold, loss and `standardize`.
-    aucs : ndarray, shape (folds, *grid.shape)
-        Held-out AUC so far, NaN where there is none yet; it fills up as the search goes on.
+    scores : ndarray, shape (folds, *grid.shape)
+        Held-out scores so far, NaN where there is none yet; it fills up as the search goes on.
     finished : ndarray of bool, shape (folds,)
         The folds that are done; it goes on, too.
     grid : Grid
@@ -115,17 +116,17 @@ class SearchProgress(NamedTuple):
     what: str
     done: int
     total: int
-    aucs: np.ndarray
+    scores: np.ndarray
     finished: np.ndarray
     grid: Grid
 
     @property
     def best(self) -> float:
-        """The highest mean AUC of a cell over the folds that are done, or NaN."""
-        aucs = self.aucs[self.finished] if self.finished.any() else self.aucs
-        counts = np.isfinite(aucs).sum(axis=0)
+        """The highest mean score of a cell over the folds that are done, or NaN."""
+        scores = self.scores[self.finished] if self.finished.any() else self.scores
+        counts = np.isfinite(scores).sum(axis=0)
         there = counts > 0
-        means = np.nansum(aucs, axis=0)[there] / counts[there]
+        means = np.nansum(scores, axis=0)[there] / counts[there]
         return float(means.max()) if len(means) else float("nan")
 
 
@@ -140,9 +141,12 @@ def takes(loss: str, penalty: Penalty) -> bool:
     return pick(Objective(ANY_ROWS, LOSSES[loss], penalty)) is not None
 
 
-def within_of(n_pos: float, n_neg: float) -> tuple[float, ...]:
-    """Return the τ to try with the square loss, given the weights of the classes."""
-    return (0.5,)
+def within_of(n_pos: float, n_neg: float, scoring: Scoring) -> tuple[float, ...]:
+    """Return the τ to try with the square loss, given the weights of the classes.
+
+    ½ aims at the whole AUC, less at low false-positive rates.
+    """
+    return (0.5,) if scoring.max_fpr is None else (0.05, 0.1, 0.25, 0.5)
 
 
 def alpha_grid(problem: Problem, gamma: float) -> np.ndarray:
@@ -168,13 +172,14 @@ def tune(
     folds: Sequence[Fold],
     grid: Grid,
     *,
+    judge: Judge,
     training: Sequence[ClassMoments] | None,
     tol: float,
     max_iter: int,
     n_jobs: int | None,
     callback: Callable[[SearchProgress], object],
 ) -> Tuning:
-    """Return the held-out AUC of every cell of the grid in every fold, and what scores them.
+    """Return the held-out score of every cell of the grid in every fold.
 
     Parameters
     ----------
@@ -184,6 +189,8 @@ def tune(
     weight : ndarray, shape (n,), optional
     folds : sequence of Fold
     grid : Grid
+    judge : Judge
+        Scores the cells on the held-out rows.
     training : sequence of ClassMoments, optional
         Those of the training parts; the square loss is then solved from them.
     tol, max_iter : float, int
@@ -195,8 +202,8 @@ def tune(
         the end.
     """
     moments = [None] * len(folds) if training is None else training
-    kept = [_Fold(X, sign, weight, *one) for one in zip(folds, moments, strict=True)]
-    aucs = np.full((len(folds), *grid.shape), np.nan)
+    kept = [_Fold(X, sign, weight, *one, judge) for one in zip(folds, moments, strict=True)]
+    table = np.full((len(folds), *grid.shape), np.nan)
     finished = np.zeros(len(folds), dtype=bool)
     total, done = len(folds) * len(grid.losses) * len(grid.standardize), 0
     lock = threading.Lock()
@@ -207,8 +214,8 @@ def tune(
         for a, b in np.ndindex(len(grid.losses), len(grid.standardize)):
             name = f"{grid.losses[a]}, standardize {grid.standardize[b]:g}"
             what = f"fold {k + 1}: {name}"
-            callback(SearchProgress(what, done, total, aucs, finished, grid))
-            aucs[k, a, b], messages = _tune_paths(kept[k], grid, a, b, tol, max_iter)
+            callback(SearchProgress(what, done, total, table, finished, grid))
+            table[k, a, b], messages = _tune_paths(kept[k], grid, a, b, tol, max_iter)
             said += [f"fold {k}: {message}" for message in messages]
             with lock:
                 done += 1
@@ -217,13 +224,15 @@ def tune(
         return said
 
     pool = Parallel(n_jobs=n_jobs, prefer="threads")
-    messages = [m for said in pool(delayed(one)(k) for k in range(len(folds))) for m in said]
-    callback(SearchProgress("refit", total, total, aucs, finished, grid))
-    return Tuning(aucs, messages, kept)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)  # of cells that predict one class
+        messages = [m for said in pool(delayed(one)(k) for k in range(len(folds))) for m in said]
+    callback(SearchProgress("refit", total, total, table, finished, grid))
+    return Tuning(table, messages, kept)
 
 
 def best_cell(mean: np.ndarray, smoothed: bool) -> tuple[int, ...] | None:
-    """Return the place of the cell to choose, given mean held-out AUCs; None if all are NaN.
+    """Return the place of the cell to choose, given mean held-out scores; None if all are NaN.
 
     Parameters
     ----------
@@ -298,8 +307,10 @@ class _Fold:
         weight: np.ndarray | None,
         fold: Fold,
         moments: ClassMoments | None,
+        judge: Judge,
     ) -> None:
         self.X, self.sign, self.weight, self.fold, self.moments = X, sign, weight, fold, moments
+        self.judge, self.held = judge, judge.held_out(fold.test)
         self._rows: MemoryProblem | None = None
         self.kept: dict[tuple[int, ...], np.ndarray] = {}  # of each path of α, see `score`
 
@@ -315,21 +326,17 @@ class _Fold:
         """Let go of the copy of the training rows."""
         self._rows = None
 
-    def score(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the held-out AUC of each column of W (d, k), and W or its scores.
+    def score(self, W: np.ndarray, models: Sequence[Cell]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the held-out score of each of k models, and their coefficients W (d, k) or X W.
 
         Whichever is smaller: `held_out` gives the scores of a cell from either.
         """
-        test = self.fold.test
-        Z = scores(take_rows(self.X, test), W)
-        kept, positive = W if len(W) <= len(Z) else Z, self.sign[test] > 0
-        weight = None if self.weight is None else self.weight[test]
-        if weight is not None and not weight.all():
-            Z, positive, weight = Z[weight > 0], positive[weight > 0], weight[weight > 0]
-        if np.all(positive) or not np.any(positive):
+        Z, held = scores(take_rows(self.X, self.fold.test), W), self.held
+        kept = W if len(W) <= len(Z) else Z
+        if not held.both_classes:
             return np.full(W.shape[1], np.nan), kept
-        columns = np.ascontiguousarray(Z.T)
-        return np.array([area(levels_of(positive, weight, z)) for z in columns]), kept
+        counted = Z if held.counted.all() else Z[held.counted]
+        return np.array(self.judge.scoring.of_cells(held, counted, models)), kept
 
     def held_out(self, place: tuple[int, ...]) -> np.ndarray:
         """Return the held-out scores of a cell that was solved."""
@@ -344,12 +351,12 @@ def _tune_paths(
 ) -> tuple[np.ndarray, list[str]]:
     """Solve all cells of a loss and a γ on one training part, and score the held-out part.
 
-    Returns the AUCs, shape (l1_ratios, alphas), NaN where no solver takes a cell, and messages.
+    Returns the scores, shape (l1_ratios, alphas), NaN where no solver takes a cell, and messages.
     """
     named, gamma, alphas = grid.losses[a], grid.standardize[b], grid.alphas[b]
-    aucs = np.full(grid.shape[2:], np.nan)
+    table = np.full(grid.shape[2:], np.nan)
     messages: list[str] = []
-    columns, solved = [], []
+    columns, models, solved = [], [], []
     for c, l1_ratio in enumerate(grid.l1_ratios):
         penalties = [penalty_of(float(alpha), l1_ratio, grid.coef_bounds) for alpha in alphas]
         if not takes(named.loss, penalties[0]):
@@ -362,14 +369,18 @@ def _tune_paths(
         problem = problem.weighing(loss.within)
         W, said = _path(problem, loss, alphas, penalties, tol, max_iter)
         columns += [problem.to_features(w) for w in W]
+        models += [
+            partial(fold.judge.model, float(alpha), l1_ratio, named, gamma, problem, w)
+            for alpha, w in zip(alphas, W, strict=True)
+        ]
         solved.append(c)
         messages += [f"{named}, standardize {gamma:g}: {m}" for m in said]
     if columns:
-        found, kept = fold.score(np.column_stack(columns))
-        aucs[solved] = found.reshape(len(solved), len(alphas))
+        found, kept = fold.score(np.column_stack(columns), models)
+        table[solved] = found.reshape(len(solved), len(alphas))
         paths = np.split(kept, len(solved), axis=1)
         fold.kept.update({(a, b, c): path for c, path in zip(solved, paths, strict=True)})
-    return aucs, messages
+    return table, messages
 
 
 def _path(

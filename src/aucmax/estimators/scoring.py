@@ -1,0 +1,212 @@
+"""What a search compares models by: a metric of their scores, or a scorer of scikit-learn."""
+
+import copy
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.metrics import get_scorer
+from sklearn.utils import _safe_indexing
+
+from aucmax.basics.checks import number
+from aucmax.estimators.classifier import AUCClassifier
+from aucmax.estimators.named_loss import NamedLoss
+from aucmax.metrics.levels import area, area_up_to, levels_of, mean_precision, recall_up_to
+from aucmax.metrics.reading import read
+from aucmax.objective.penalties import L2
+from aucmax.objective.problem import Problem
+
+__all__ = ["METRICS", "Cell", "HeldOut", "Judge", "Metric", "Scorer", "Scoring", "scoring_of"]
+
+METRICS: dict[str, Callable[..., float]] = {
+    "auc": area,
+    "partial_auc": area_up_to,
+    "average_precision": mean_precision,
+    "recall_at_fpr": recall_up_to,
+}
+_REGIONS = ("partial_auc", "recall_at_fpr")
+_WORDS = {
+    "auc": "AUC",
+    "partial_auc": "AUC at FPR ≤ {:g}",
+    "average_precision": "average precision",
+    "recall_at_fpr": "recall at FPR ≤ {:g}",
+}
+
+
+Cell = Callable[[], AUCClassifier]  # makes the model of a cell
+
+
+class HeldOut:
+    """Rows to score models on: those of ``rows`` that weigh anything.
+
+    Parameters
+    ----------
+    X, y : array-like
+        All rows and labels, as given to the search.
+    positive : ndarray of bool, shape (n,)
+    weight : ndarray, shape (n,), optional
+    rows : ndarray
+        Row numbers.
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        y: np.ndarray,
+        positive: np.ndarray,
+        weight: np.ndarray | None,
+        rows: np.ndarray,
+    ) -> None:
+        counted = np.ones(len(rows), dtype=bool) if weight is None else weight[rows] > 0
+        self._all, self._rows, self.counted = X, rows[counted], counted
+        self.y, self.positive = y[self._rows], positive[self._rows]
+        self.weight = None if weight is None else weight[self._rows]
+
+    @cached_property
+    def X(self) -> Any:
+        return _safe_indexing(self._all, self._rows)
+
+    @property
+    def both_classes(self) -> bool:
+        """Whether positives and others are among them."""
+        return bool(self.positive.any() and not self.positive.all())
+
+
+class Metric(NamedTuple):
+    """A metric of scores by its name in `METRICS`, with its limit where it has one."""
+
+    name: str
+    max_fpr: float | None = None
+
+    @property
+    def words(self) -> str:
+        """What it is called in reports."""
+        return _WORDS[self.name].format(self.max_fpr)
+
+    def of(self, model: AUCClassifier, X: Any, y: Any, sample_weight: Any) -> float:
+        """Return the metric of a model's scores."""
+        scores = model.decision_function(X)
+        return self._at(*read(y, sample_weight, model.classes_[1], score=scores))
+
+    def of_cells(self, held: HeldOut, Z: np.ndarray, models: Sequence[Cell]) -> list[float]:
+        """Return the metric of the scores Z (n, k) of held-out rows, for each of k models."""
+        return [self._at(held.positive, held.weight, z) for z in np.ascontiguousarray(Z.T)]
+
+    def _at(self, positive: np.ndarray, weight: np.ndarray | None, scores: np.ndarray) -> float:
+        limit = () if self.max_fpr is None else (self.max_fpr,)
+        return METRICS[self.name](levels_of(positive, weight, scores), *limit)
+
+
+class Scorer:
+    """A scorer of scikit-learn, by its name or as ``scorer(estimator, X, y)``.
+
+    A named one sees 1 for the positive label and 0 for the other; any other sees the labels as
+    they are.
+    """
+
+    max_fpr = None
+
+    def __init__(self, scoring: Any) -> None:
+        self.named = isinstance(scoring, str)
+        self.scorer = get_scorer(scoring) if self.named else scoring
+        self.words = scoring if self.named else getattr(scoring, "__name__", repr(scoring))
+        of_metric = getattr(self.scorer, "_score_func", self.scorer)
+        self._weighs = "sample_weight" in inspect.signature(of_metric).parameters
+
+    def of(self, model: AUCClassifier, X: Any, y: Any, sample_weight: Any) -> float:
+        """Return the score of a model."""
+        if self.named:
+            y, model = np.where(np.asarray(y) == model.classes_[1], 1, 0), copy.copy(model)
+            model.classes_ = np.array([0, 1])
+        weighs = self._weighs and sample_weight is not None
+        given = {"sample_weight": sample_weight} if weighs else {}
+        try:
+            return float(self.scorer(model, X, y, **given))
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"scoring={self.words!r} cannot score this model ({error}); take a scorer of "
+                f"decision_function or of predict, or one of {', '.join(map(repr, METRICS))}."
+            ) from error
+
+    def of_cells(self, held: HeldOut, Z: np.ndarray, models: Sequence[Cell]) -> list[float]:
+        """Return the score of each of k models on held-out rows, which have the scores Z (n, k)."""
+        return [self.of(model(), held.X, held.y, held.weight) for model in models]
+
+
+Scoring = Metric | Scorer
+
+
+@dataclass(frozen=True)
+class Judge:
+    """What scores the cells of a search on held-out rows.
+
+    Parameters
+    ----------
+    scoring : Metric or Scorer
+    X, y : array-like
+        All rows and labels, as given.
+    positive : ndarray of bool, shape (n,)
+    weight : ndarray, shape (n,), optional
+    like : AUCClassifier
+        A model of the search without coefficients: its classes, its features' names.
+    """
+
+    scoring: Scoring
+    X: Any
+    y: np.ndarray
+    positive: np.ndarray
+    weight: np.ndarray | None
+    like: AUCClassifier
+
+    def held_out(self, rows: np.ndarray) -> HeldOut:
+        """Return some rows to score models on."""
+        return HeldOut(self.X, self.y, self.positive, self.weight, rows)
+
+    def model(
+        self,
+        alpha: float,
+        l1_ratio: float,
+        named: NamedLoss,
+        standardize: float,
+        problem: Problem,
+        w: np.ndarray,
+    ) -> AUCClassifier:
+        """Return a model with these settings and the solution w (d,) of a problem."""
+        out = copy.copy(self.like)
+        out.alpha, out.l1_ratio, out.standardize = alpha, l1_ratio, standardize
+        out.loss, out.within = named
+        coef = problem.to_features(w)
+        threshold = out._threshold(out._objective(problem, L2(0.0)), w, coef)
+        out.coef_, out.intercept_ = coef[None, :], np.array([threshold])
+        return out
+
+
+def scoring_of(scoring: Any, max_fpr: Any) -> Scoring:
+    """Return what the settings ask for, checked."""
+    region = isinstance(scoring, str) and scoring in _REGIONS
+    if region and max_fpr is None:
+        raise ValueError(
+            f"scoring={scoring!r} needs max_fpr, the largest false-positive rate that counts, such "
+            "as max_fpr=0.05."
+        )
+    if not region and max_fpr is not None:
+        raise ValueError(
+            f"max_fpr={max_fpr!r} is for scoring={' or '.join(map(repr, _REGIONS))}; leave it None "
+            f"with scoring={scoring!r}."
+        )
+    if region:
+        number(max_fpr, "max_fpr", high=1.0, open_low=True)
+    if isinstance(scoring, str) and scoring in METRICS:
+        return Metric(scoring, max_fpr)
+    try:
+        if isinstance(scoring, str) or callable(scoring):
+            return Scorer(scoring)
+    except ValueError:  # no scorer of this name
+        pass
+    raise ValueError(
+        f"scoring must be one of {', '.join(map(repr, METRICS))}, a name that "
+        f"sklearn.metrics.get_scorer_names() gives, or scorer(estimator, X, y); got {scoring!r}."
+    )
