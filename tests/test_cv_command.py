@@ -63,9 +63,9 @@ def test_cv_is_the_tuned_classifier_on_the_same_folds(data, good):
         a = tuned.losses.index(line["loss"])
         b = tuned.standardize.index(line["standardize"])
         assert line["alphas"] == [0.01, 0.1, 1]
-        assert np.array(line["aucs"]) == pytest.approx(tuned.auc_path_[:, a, b, 0], abs=1e-9)
-        assert line["mean"] == pytest.approx(np.mean(line["aucs"], axis=0))
-        assert line["std"] == pytest.approx(np.std(line["aucs"], axis=0, ddof=1))
+        assert np.array(line["scores"]) == pytest.approx(tuned.auc_path_[:, a, b, 0], abs=1e-9)
+        assert line["mean"] == pytest.approx(np.mean(line["scores"], axis=0))
+        assert line["std"] == pytest.approx(np.std(line["scores"], axis=0, ddof=1))
     saved = load(model)
     assert isinstance(saved, AUCClassifier)
     assert saved.get_params()["alpha"] == tuned.alpha_
@@ -92,6 +92,36 @@ def test_the_square_loss_with_each_within(data, good, bad):
     assert "square, within 0.1, standardize 1 " in out
     assert "square, within pooled" in out
     assert "got 'all'" in bad("cv", data, "--within", "0.1,all")
+
+
+@pytest.mark.parametrize("scoring", ["partial_auc", "f1"])
+def test_another_score_to_choose_by(data, good, scoring):
+    asked = ["--scoring", scoring, *(["--max-fpr", 0.2] if scoring == "partial_auc" else [])]
+    grid = ("cv", data, "--alphas", "0.1,1", "--standardize", "1", "--losses", "square", *asked)
+    report = json.loads(good(*grid, "--json"))
+    cv = StratifiedKFold(5, shuffle=True, random_state=0)
+    settings = {"scoring": scoring, "max_fpr": 0.2 if scoring == "partial_auc" else None}
+    tuned = AUCClassifierCV(
+        alphas=[0.1, 1], standardize=(1,), losses=["square"], cv=cv, **settings
+    ).fit(*made())  # fmt: skip
+    assert settings.items() <= report.items()
+    assert report["score"] == pytest.approx(tuned.best_score_)
+    assert report["auc"] == pytest.approx(tuned.best_interval_.auc)
+    assert (report["within"], report["alpha"]) == (tuned.within_, tuned.alpha_)
+    assert len(report["grid"]) == len(tuned.losses_)
+    html = data.parent / "scored.html"
+    out = good(*grid, "--html", html)
+    words = {"f1": "f1", "partial_auc": "AUC at FPR ≤ 0.2"}[scoring]
+    assert re.search(f"held-out {words} +{report['score']:.4f} ± ", out)
+    assert f"by the mean held-out {words}" in " ".join(out.split())
+    assert f"Held-out {words} over alpha" in html.read_text(encoding="utf-8")
+
+
+def test_a_score_that_cannot_be_had(data, bad):
+    assert "needs max_fpr" in bad("cv", data, "--scoring", "partial_auc")
+    assert "max_fpr=0.1 is for" in bad("cv", data, "--max-fpr", 0.1)
+    assert "scoring must be one of 'auc'" in bad("cv", data, "--scoring", "rocauc")
+    assert "cannot score this model" in bad("cv", data, "--scoring", "neg_log_loss")
 
 
 def test_one_setting_was_not_chosen(data, good):

@@ -27,6 +27,7 @@ from aucmax.cli.options import DataArgument, Html, Json, Learning, MaxIter, Tol
 from aucmax.estimators import AUCClassifierCV
 from aucmax.estimators.folds import Pairs
 from aucmax.estimators.named_loss import NamedLoss
+from aucmax.estimators.scoring import METRICS, scoring_of
 from aucmax.estimators.selection import Grid, SearchProgress, best_cell
 from aucmax.files.models import save
 from aucmax.objective.losses import LOSSES
@@ -77,6 +78,20 @@ def cv(
         str | None,
         typer.Option(metavar="A,B,…", help="Penalties to try; by default a grid for the data."),
     ] = None,
+    scoring: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help=f"What the best is chosen by: {', '.join(METRICS)}, or a name that scikit-learn "
+            "has, such as f1.",
+        ),
+    ] = "auc",
+    max_fpr: Annotated[
+        float | None,
+        typer.Option(
+            "--max-fpr", help="False-positive rate up to which partial_auc and recall_at_fpr count."
+        ),
+    ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the folds.")] = 0,
     jobs: Annotated[
@@ -87,7 +102,7 @@ def cv(
     html: Html = None,
     as_json: Json = False,
 ) -> None:
-    """Tune by cross-validated AUC, and save the best model.
+    """Tune by cross-validated AUC, or another score, and save the best model.
 
     Tries every alpha with every loss, standardize and l1-ratio on the same folds (stratified;
     --groups keeps each group together, --time trains on the past), and refits the best to
@@ -102,6 +117,8 @@ def cv(
         aucmax cv visits.csv --target booked --groups customer --weight amount
 
         aucmax cv a9a --losses square --l1-ratios 0,0.5
+
+        aucmax cv visits.csv --target booked --scoring partial_auc --max-fpr 0.05
     """
     check_folder(output, Path(data))
     check_html(html)
@@ -112,6 +129,8 @@ def cv(
         "losses": list(DEFAULT_LOSSES) if losses is None else listed(losses),
         "within": "auto" if within is None else [number_or_word(tau) for tau in listed(within)],
     }
+    asked: dict[str, Any] = {"scoring": scoring, "max_fpr": max_fpr}
+    scoring_of(**asked)
     rows = labelled_rows(data, reading, as_json)
     if rows.rarest < folds:
         raise ValueError(
@@ -122,16 +141,16 @@ def cv(
     reached: list[SearchProgress] = []
     parts = rows.folds(folds, seed)
     model = AUCClassifierCV(
-        **settings, cv=parts, n_jobs=jobs, tol=tol, max_iter=max_iter, verbose=not as_json,
+        **settings, **asked, cv=parts, n_jobs=jobs, tol=tol, max_iter=max_iter, verbose=not as_json,
         callback=reached.append, positive=rows.classes.positive_label,
     )  # fmt: skip
     started = time.perf_counter()
     try:
         tuned = model.fit(rows.named(), rows.y, rows.weight, groups=rows.folding.groups)
     except KeyboardInterrupt:
-        raise _interrupted(reached, rows, as_json) from None
+        raise _interrupted(reached, {**rows.facts(), **asked}, as_json) from None
     seconds = time.perf_counter() - started
-    report = _report(rows, tuned, parts, reading.scale.value, seed)
+    report = {**rows.facts(), **asked, **_report(rows, tuned, parts, reading.scale.value, seed)}
     report["seconds"] = seconds
     if output is not None:
         save(rows.whole(tuned.best_estimator_), output)
@@ -142,7 +161,7 @@ def cv(
     show_page(page, as_json, html)
 
 
-def _interrupted(reached: list[SearchProgress], rows: LabelledRows, as_json: bool) -> typer.Exit:
+def _interrupted(reached: list[SearchProgress], facts: dict[str, Any], as_json: bool) -> typer.Exit:
     """Print the results of the finished folds; return an exit with code 130."""
     done = int(reached[-1].finished.sum()) if reached else 0
     if not done:
@@ -151,12 +170,12 @@ def _interrupted(reached: list[SearchProgress], rows: LabelledRows, as_json: boo
     lines = _lines(at.grid, at.scores[at.finished], smoothed=False)
     best = max(lines, key=_top)
     chosen = {name: best[name] for name in _AXES}
-    report = {**rows.facts(), "interrupted": True, "folds": done, **chosen, "grid": lines}
+    report = {**facts, "interrupted": True, "folds": done, **chosen, "grid": lines}
     show_page(Page("", "", [Section("", tables=[_best_of_each(report)])], data=report), as_json)
     return interrupted(f"{done} of {counted(len(at.finished), 'fold')} done; nothing was saved")
 
 
-# ---- the grid: a line of AUCs over alpha for each of its other settings
+# ---- the grid: a line of scores over alpha for each of its other settings
 
 _AXES = ("loss", "within", "standardize", "l1_ratio")
 
@@ -165,8 +184,8 @@ def _lines(grid: Grid, paths: np.ndarray, smoothed: bool) -> list[dict[str, Any]
     lines = []
     for a, b, c in np.ndindex(grid.shape[:3]):
         named = grid.losses[a]
-        aucs = paths[:, a, b, c]
-        mean = _over_folds(np.nanmean, aucs)
+        scores = paths[:, a, b, c]
+        mean = _over_folds(np.nanmean, scores)
         best = best_cell(mean, smoothed)
         lines.append({
             "loss": named.loss,
@@ -175,18 +194,18 @@ def _lines(grid: Grid, paths: np.ndarray, smoothed: bool) -> list[dict[str, Any]
             "l1_ratio": grid.l1_ratios[c],
             "alphas": grid.alphas[b],
             "mean": mean,
-            "std": _over_folds(np.nanstd, aucs, ddof=1),
-            "aucs": aucs,
+            "std": _over_folds(np.nanstd, scores, ddof=1),
+            "scores": scores,
             "best": None if best is None else best[0],
         })  # fmt: skip
     return lines
 
 
-def _over_folds(statistic: Callable[..., Any], aucs: np.ndarray, **options: Any) -> np.ndarray:
+def _over_folds(statistic: Callable[..., Any], scores: np.ndarray, **options: Any) -> np.ndarray:
     """A statistic over the folds, for each alpha; NaN where no solver fits."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        return np.asarray(statistic(aucs, axis=0, **options))
+        return np.asarray(statistic(scores, axis=0, **options))
 
 
 def _is(line: dict[str, Any], chosen: dict[str, Any]) -> bool:
@@ -239,7 +258,6 @@ def _report(
     line = next(line for line in grid if _is(line, chosen))
     at = line["best"] = int(np.argmin(np.abs(line["alphas"] - tuned.alpha_)))
     return {
-        **rows.facts(),
         "folds": len(parts),
         "folding": rows.folding.words,
         "seed": seed,
@@ -247,9 +265,10 @@ def _report(
         "smoothed": tuned.alphas is None,
         "settings_tried": int(np.isfinite(paths).any(axis=0).sum()),
         **chosen,
-        "auc": float(tuned.best_score_),
+        "score": float(tuned.best_score_),
+        "score_std": float(line["std"][at]),
+        "auc": tuned.best_interval_.auc,
         "auc_interval": tuned.best_interval_._asdict(),
-        "auc_std": float(line["std"][at]),
         "at_edge": at in (0, len(line["alphas"]) - 1) and len(line["alphas"]) > 1,
         "solver": best.solver_,
         "objective": best.objective_,
@@ -273,7 +292,7 @@ def _best_of_each(report: dict[str, Any]) -> ResultTable:
             cells = (f"{line['alphas'][k]:.1e}", auc_text(line["mean"][k]), deviation)
         rows.append((name, *cells))
     return ResultTable(
-        ("best of each", "alpha", "AUC", "std"),
+        ("best of each", "alpha", _words(report), "std"),
         rows,
         "std: the standard deviation over the folds.",
         strong=[i for i, line in enumerate(shown.values()) if _is(line, report)],
@@ -292,6 +311,9 @@ def _page(report: dict[str, Any]) -> Page:
         ("refit", f"{report['solver']}, optimality {report['optimality']:.1e}"),
         ("weights", f"{report['nonzero']:,} of {report['features']:,} nonzero"),
     ]
+    if report["scoring"] != "auc":
+        score = f"{auc_text(report['score'])} ± {report['score_std']:.4f} over the folds"
+        chosen.insert(4, (f"held-out {_words(report)}", score))
     if "model" in report:
         chosen.append(("saved", report["model"]))
     folds = f"{report['folds']} folds, {report['folding']}"
@@ -300,13 +322,22 @@ def _page(report: dict[str, Any]) -> Page:
         f"{described}\n{folds}; {counted(tried, 'setting')}, {report['seconds']:.2f} seconds",
         [
             Section("Chosen", tables=[ResultTable.facts(chosen, _how_chosen(report))]),
-            Section("AUC over alpha", tables=[_best_of_each(report)], figures=[_figure(report)]),
+            Section(
+                f"{_words(report)} over alpha",
+                tables=[_best_of_each(report)],
+                figures=[_figure(report)],
+            ),
         ],
         provenance=provenance(
             command_line(), [("data", described), ("folds", folds)], report["seed"]
         ),
         data=report,
     )
+
+
+def _words(report: dict[str, Any]) -> str:
+    """What the best is chosen by."""
+    return scoring_of(report["scoring"], report["max_fpr"]).words
 
 
 def _interval(report: dict[str, Any]) -> str:
@@ -319,23 +350,23 @@ def _how_chosen(report: dict[str, Any]) -> str:
         return "The one setting that was tried: nothing was chosen by the held-out rows."
     smoothed = ", smoothed over neighbouring alphas" if report["smoothed"] else ""
     return (
-        f"Chosen among {tried:,} settings by the mean held-out AUC{smoothed}; the figure and its "
-        "interval are optimistically biased: a maximum over the grid. For unbiased ones evaluate "
-        "the model on rows that were not used here."
+        f"Chosen among {tried:,} settings by the mean held-out {_words(report)}{smoothed}; the "
+        "figure and its interval are optimistically biased: a maximum over the grid. For unbiased "
+        "ones evaluate the model on rows that were not used here."
     )
 
 
 def _figure(report: dict[str, Any]) -> Figure:
-    shown = _shown(report)
+    shown, words = _shown(report), _words(report)
     losses = list(dict.fromkeys(_loss(line) for line in shown.values()))
     gammas = list(dict.fromkeys(line["standardize"] for line in shown.values()))
     line = next(line for line in shown.values() if _is(line, report))
-    at_choice = line["aucs"][:, [line["best"]]]
+    at_choice = line["scores"][:, [line["best"]]]
     lines = {
         name: Line(
             line["alphas"],
             line["mean"],
-            _over_folds(np.nanstd, line["aucs"] - at_choice, ddof=1),
+            _over_folds(np.nanstd, line["scores"] - at_choice, ddof=1),
             detail=f"best {_top(line):.4f}",
             stroke=stroke(gammas.index(line["standardize"]), losses.index(_loss(line))),
         )
@@ -344,10 +375,11 @@ def _figure(report: dict[str, Any]) -> Figure:
     }
     return tuning_figure(
         lines,
-        (report["alpha"], report["auc"]),
+        (report["alpha"], report["score"]),
         f"Mean of {report['folds']} folds. Ring: the choice. Band: one standard deviation over the "
         "folds, to either side, of the difference from the choice in the same fold; the table has "
-        "the standard deviation of the AUC itself. The AUC axis does not start at 0.",
+        f"the standard deviation of the {words} itself. Its axis does not start at 0.",
+        words,
     )
 
 

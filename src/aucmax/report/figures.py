@@ -220,17 +220,21 @@ def convergence_figure(
     )  # fmt: skip
 
 
-def tuning_figure(lines: Mapping[str, Line], best: tuple[float, float], caption: str) -> Figure:
-    """Make a figure of the held-out AUC over alpha, with a ring around the best (alpha, AUC).
+def tuning_figure(
+    lines: Mapping[str, Line], best: tuple[float, float], caption: str, score: str = "AUC"
+) -> Figure:
+    """Make a figure of a held-out score over alpha, with a ring around the best (alpha, score).
 
-    The axis of the AUC starts where the AUCs near the highest can be told apart, and ends at 1.
+    The axis of the score starts where those near the highest can be told apart, and ends at 1
+    unless they are larger.
     """
-    aucs = np.concatenate([line.y[np.isfinite(line.y)] for line in lines.values()])
-    low, middle, high = aucs.min(), float(np.median(aucs)), aucs.max()
+    scores = np.concatenate([line.y[np.isfinite(line.y)] for line in lines.values()])
+    low, middle, high = scores.min(), float(np.median(scores)), scores.max()
     floor = float(min(max(low, high - max(0.01, 4 * (high - middle))), high - 1e-3))
     tops = [line.y if line.spread is None else line.y + line.spread for line in lines.values()]
-    top = min(float(np.nanmax(np.concatenate(tops))), 1.0)
+    most = max(float(high), 1.0)
+    top = min(float(np.nanmax(np.concatenate(tops))), most)
     return Figure(
-        "alpha", "Held-out AUC over alpha", "alpha", "held-out AUC", lines, caption, xlog=True,
-        ring=best, ylim=(floor, min(top + 0.05 * (top - floor), 1.0)),
+        "alpha", f"Held-out {score} over alpha", "alpha", f"held-out {score}", lines, caption,
+        xlog=True, ring=best, ylim=(floor, min(top + 0.05 * (top - floor), most)),
     )  # fmt: skip
