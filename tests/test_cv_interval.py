@@ -40,6 +40,17 @@ def test_the_formula_is_that_of_the_paper(ties, uneven):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+def test_the_formula_on_a_worked_example():
+    # By hand. Fold a: V10 = (1, 1/2), V01 = (1/2, 1), auc 3/4. Fold b: V10 = 2/3, V01 = (1, 0, 1).
+    # With 3 of 8 rows positive the influences are ±2/3, ±2/5 in a; 0, 8/15, −16/15, 8/15 in b.
+    y, score, fold = [1, 1, 0, 0, 1, 0, 0, 0], [3, 1, 2, 0, 5, 4, 6, 1], list("aaaabbbb")
+    squares = (2 * (2 / 3) ** 2 + 2 * (2 / 5) ** 2) / 4, (8**2 + 16**2 + 8**2) / 15**2 / 4
+    auc, std_error = (3 / 4 + 2 / 3) / 2, (np.mean(squares) / 8) ** 0.5
+    found = metrics.cv_auc_interval(y, score, fold, small_sample=False)
+    low = auc - 1.959963984540054 * std_error
+    np.testing.assert_allclose(found, (auc, low, 1.0, std_error), rtol=1e-12)
+
+
 @each_tie
 @each_kind
 def test_the_corrected_error_is_its_definition(ties, uneven):
