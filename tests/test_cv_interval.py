@@ -183,6 +183,11 @@ def test_where_nothing_shows_the_spread_hoeffding_guarantees_it():
     # the smallest fold counts for all: one positive in it leaves three pairs of rows
     y, fold = np.repeat([1, 0], [9, 90]), np.r_[0, 1, [2] * 7, np.arange(90) % 3]
     assert metrics.cv_auc_interval(y, y, fold).low == pytest.approx(0.025 ** (1 / 3))
+    # two folds of five positives that share one of them: no more than five pairs for certain
+    y, fold = np.tile(np.repeat([1, 0], [5, 20]), 2), np.repeat([0, 1], 25)
+    rows = np.r_[np.arange(25), 4, np.arange(25, 49)]
+    assert metrics.cv_auc_interval(y, y, fold).low == pytest.approx(0.025 ** (1 / 10))
+    assert metrics.cv_auc_interval(y, y, fold, groups=rows).low == pytest.approx(0.025 ** (1 / 5))
 
 
 @pytest.mark.parametrize(

@@ -53,8 +53,8 @@ def cv_auc_interval(
     small_sample : bool, default=True
         False is the formula of LeDell, Petersen and van der Laan [1]_ to the letter, which is that
         of R's ``cvAUC::ci.cvAUC``: an average over the folds of the squared influence curve, and
-        the normal quantile. It is too narrow for few rows of a class, and takes neither
-        `sample_weight` nor `groups`. True corrects it for them.
+        the normal quantile. It is too narrow for few rows of a class, has no width where all folds
+        are ranked perfectly, and takes neither `sample_weight` nor `groups`. True corrects it.
 
     Returns
     -------
@@ -185,7 +185,8 @@ def _class(parts: Sequence[_Part], n_groups: int) -> _Class:
         of_groups = np.asarray(np.bincount(part.group, part.share, n_groups), dtype=np.float64)
         held_out += of_groups > 0
         k[v] = effective_rows(of_groups)
-    times = held_out.sum() / np.count_nonzero(held_out)  # that each group was held out
+    # Pairs of rows of all folds part into as many independent sets as a group was held out at most.
+    independent = len(k) * float(k.min()) / float(held_out.max())
     spread = k >= 2 - ROUNDING
     moved = np.zeros(n_groups)
     if spread.any():
@@ -194,7 +195,8 @@ def _class(parts: Sequence[_Part], n_groups: int) -> _Class:
         factor = np.sqrt(lent * k / np.where(spread, k - 1, np.inf)) / len(k)
         for part, scale in zip(parts, factor, strict=True):
             moved += np.bincount(part.group, scale * part.moved, n_groups)
-    return _Class(float(np.sum(k[spread] - 1)) / times, len(k) * float(k.min()) / times, moved)
+    times = held_out.sum() / np.count_nonzero(held_out)
+    return _Class(float(np.sum(k[spread] - 1)) / times, independent, moved)
 
 
 def _by_formula(folds: list[_Fold]) -> float:
