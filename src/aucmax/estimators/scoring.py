@@ -82,6 +82,11 @@ class Metric(NamedTuple):
     max_fpr: float | None = None
 
     @property
+    def top(self) -> bool:
+        """Whether the highest scores count most."""
+        return self.name != "auc"
+
+    @property
     def words(self) -> str:
         """What it is called in reports."""
         return _WORDS[self.name].format(self.max_fpr)
@@ -107,7 +112,7 @@ class Scorer:
     they are.
     """
 
-    max_fpr = None
+    top = False
 
     def __init__(self, scoring: Any) -> None:
         self.named = isinstance(scoring, str)

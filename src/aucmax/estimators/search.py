@@ -64,7 +64,8 @@ class AUCClassifierCV(LinearScorer):
         Losses to try.
     within : "auto" or sequence of float
         τ to try with the square loss, each in [0, 1] or "pooled". "auto" is ½, which aims at the
-        AUC, and more τ below it where ``scoring`` asks for low false-positive rates.
+        AUC, and with the other three named below .05 and .2, too, which aim at low
+        false-positive rates.
     scoring : str or callable
         What the best is chosen by: "auc"; "partial_auc" or "recall_at_fpr", for false-positive
         rates up to ``max_fpr``; "average_precision"; all four as in `aucmax.metrics`. Or a scorer

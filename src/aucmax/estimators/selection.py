@@ -146,7 +146,7 @@ def within_of(n_pos: float, n_neg: float, scoring: Scoring) -> tuple[float, ...]
 
     ½ aims at the whole AUC, less at low false-positive rates.
     """
-    return (0.5,) if scoring.max_fpr is None else (0.05, 0.1, 0.25, 0.5)
+    return (0.05, 0.2, 0.5) if scoring.top else (0.5,)
 
 
 def alpha_grid(problem: Problem, gamma: float) -> np.ndarray:
