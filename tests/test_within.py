@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from aucmax import AUCClassifier, ClassMoments, load, save
@@ -16,6 +17,7 @@ from aucmax.rows import as_rows
 from aucmax.solvers import SOLVERS, ConjugateGradient, Exact
 from aucmax.solvers.batch import coordinate_descent
 from aucmax.statistics.diagonal import DiagonalMoments
+from aucmax.statistics.frequent_directions import FrequentDirections
 from literal import FORMS, equal
 from oracles import rows
 from oracles.pairs import Pairs, elastic_net_optimum, l2_optimum
@@ -111,11 +113,17 @@ def test_elastic_net_optimum(data, path, form, tau, monkeypatch):
 @pytest.mark.parametrize("tau", TAUS)
 @pytest.mark.parametrize("form", ["dense", "csr"])
 def test_sketches(data, form, tau):
-    _, y, weight = data
+    X, y, weight = data
     oracle = Within(*data, tau=number(tau, y, weight))
     directions = Exact("frequent_directions", rank=6)  # as many as features: nothing is lost
     clf = fitted(data, form, tau, solver=directions, standardize=0.0)
     equal(clf.coef_[0], l2_optimum(oracle, ALPHA), 1e-9)
+    sketch = FrequentDirections.from_data(X, y, weight, rank=6)
+    known = AUCClassifier(ALPHA, within=tau, standardize=0.0).fit_moments(sketch)
+    equal(known.coef_, clf.coef_, 1e-9)
+    stream = clone(clf).partial_fit(X[:25], y[:25], sample_weight=weight[:25])
+    stream.partial_fit(X[25:], y[25:], sample_weight=weight[25:])
+    equal(stream.coef_, clf.coef_, 1e-9)
     H = oracle.hessian()
     outer = np.outer(oracle.delta, oracle.delta)
     diagonal = np.diag(np.diag(H - outer)) + outer + ALPHA * np.eye(6)

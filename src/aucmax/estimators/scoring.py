@@ -67,6 +67,7 @@ class HeldOut:
 
     @cached_property
     def X(self) -> Any:
+        """The rows, of the kind that was given."""
         return _safe_indexing(self._all, self._rows)
 
     @property
