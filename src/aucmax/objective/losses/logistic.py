@@ -1,12 +1,15 @@
 """The logistic loss of single rows, both classes weighing the same, at the best threshold."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numba import njit
+from numpy.polynomial import Chebyshev, Polynomial
 
 from aucmax.objective.losses.base import Bends, ByRow, RankingLoss
-from aucmax.rows import compiled
+from aucmax.rows import compiled, inlined
 
 __all__ = ["BalancedLogistic"]
 
@@ -32,7 +35,8 @@ class BalancedLogistic(RankingLoss):
 
     def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "AtThreshold":
         gradient, bent = np.empty(len(z)), np.empty(len(z))
-        value, b = _at_best_threshold(z, sign, s, gradient, bent)
+        b = _best_intercept(z, sign, s)
+        value = _terms(z, sign, s, b, gradient, bent)
         return AtThreshold(value, gradient, bent, b)
 
 
@@ -47,26 +51,51 @@ class AtThreshold(ByRow):
     follows: ClassVar[bool] = True
 
 
+# ---- one pass over the scores ---------------------------------------------------------------
+
+# Sums may be reordered, and exp and log1p are polynomials, so that several rows go at a time.
+_vectorised = njit(
+    cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"}
+)
+_LOG2 = math.log(2.0)
+_EXP = tuple(1.0 / math.factorial(k) for k in range(14))  # of exp(r), |r| ≤ ½ log 2
+_ROOT = Chebyshev.interpolate(lambda x: np.arctanh(x**0.5) / x**0.5, 10, domain=[0.0, 1.0 / 9.0])
+_ATANH = tuple(_ROOT.convert(kind=Polynomial, domain=[-1.0, 1.0]).coef)  # atanh(√x)/√x, x ≤ 1/9
+
+
+@inlined
+def _exp(t):
+    # exp(t) for t ≤ 0, as 2^k exp(r): the exponent's bits, and a polynomial
+    t = max(t, -700.0) / _LOG2
+    k = np.floor(t + 0.5)
+    r = (t - k) * _LOG2
+    total = _EXP[-1]
+    for j in range(len(_EXP) - 2, -1, -1):
+        total = total * r + _EXP[j]
+    return total * np.int64((np.int64(k) + 1023) << 52).view(np.float64)
+
+
+@inlined
+def _log1p(e):
+    # log(1 + e) for 0 ≤ e ≤ 1, as 2 atanh(e/(2 + e)): it keeps the digits of a small e
+    x = e / (2.0 + e)
+    total = _ATANH[-1]
+    for j in range(len(_ATANH) - 2, -1, -1):
+        total = total * (x * x) + _ATANH[j]
+    return 2.0 * x * total
+
+
 @compiled
-def _at_best_threshold(z, sign, s, gradient, bent):
-    # b is the root of Σ gradient, which rises with b: Newton steps, kept between two bounds
-    low, high, b = -np.inf, np.inf, 0.0
+def _best_intercept(z, sign, s):
+    # the root of Σ gradient, which rises with b: Newton steps, kept between two bounds
+    b = 0.0
+    low, high = np.inf, -np.inf
     for i in range(len(z)):
-        low, high = max(low, -z[i]), min(high, -z[i])
+        low, high = min(low, -z[i]), max(high, -z[i])
         b -= 0.5 * s[i] * z[i]
-    low, high = min(low, high), max(low, high)
-    there = False
     for _ in range(200):
-        slope, bend = 0.0, 0.0
-        for i in range(len(z)):
-            t = sign[i] * (z[i] + b)
-            e = np.exp(-abs(t))
-            q = (e if t > 0.0 else 1.0) / (1.0 + e)
-            gradient[i] = -0.5 * s[i] * sign[i] * q
-            bent[i] = 0.5 * s[i] * e / (1.0 + e) ** 2
-            slope += gradient[i]
-            bend += bent[i]
-        if there or slope == 0.0 or not np.isfinite(slope):
+        slope, bend = _slope_and_bend(z, sign, s, b)
+        if slope == 0.0 or not np.isfinite(slope):
             break
         if slope > 0.0:
             high = b
@@ -75,10 +104,34 @@ def _at_best_threshold(z, sign, s, gradient, bent):
         new = b - slope / bend
         if not low <= new <= high:
             new = 0.5 * (low + high)
-        there = abs(new - b) <= 1e-7
-        b = new
+        step, b = abs(new - b), new
+        if step <= 1e-7:  # what is left is less than its square
+            break
+    return b
+
+
+@_vectorised
+def _slope_and_bend(z, sign, s, b):
+    slope, bend = 0.0, 0.0
+    for i in range(len(z)):
+        t = sign[i] * (z[i] + b)
+        e = _exp(-abs(t))
+        near = 1.0 / (1.0 + e)
+        far = e * near
+        slope -= sign[i] * s[i] * (far if t > 0.0 else near)
+        bend += s[i] * far * near
+    return 0.5 * slope, 0.5 * bend
+
+
+@_vectorised
+def _terms(z, sign, s, b, gradient, bent):
     value = 0.0
     for i in range(len(z)):
         t = sign[i] * (z[i] + b)
-        value += 0.5 * s[i] * (np.log1p(np.exp(-abs(t))) + max(-t, 0.0))
-    return value, b
+        e = _exp(-abs(t))
+        near = 1.0 / (1.0 + e)
+        far = e * near
+        gradient[i] = -0.5 * sign[i] * s[i] * (far if t > 0.0 else near)
+        bent[i] = 0.5 * s[i] * far * near
+        value += s[i] * (_log1p(e) + max(-t, 0.0))
+    return 0.5 * value
