@@ -520,19 +520,20 @@ class MemoryProblem(Problem):
                 members = np.flatnonzero(self.sign == label)
                 chosen.append(members[:: max(len(members) // per_class, 1)])
             rows = np.sort(np.concatenate(chosen))
-            part = MemoryProblem(take_rows(self.X, rows), self.sign[rows], self.weight[rows])
-            part.factor = self.factor
+            if len(rows) == self.n_samples:
+                part = self.apart()
+            else:
+                part = MemoryProblem(take_rows(self.X, rows), self.sign[rows], self.weight[rows])
+                part.factor = self.factor
             self._samples[per_class] = part
         return self._samples[per_class].weighing(self.tau)
 
     def standing_out(self) -> np.ndarray:
-        rows = np.asarray(
-            to_scipy(self.rows()).toarray() if isinstance(self.X, CSR) else self.rows()
+        # in whatever units: they cancel
+        q, squares = products.sums_of_squares(
+            self.X, self.sign, self._row_weights, *self.raw_means()
         )
-        means = np.where((self.sign > 0)[:, None], self.mean_pos, self.mean_neg)
-        q = self._row_weights[:, None] * (rows - means) ** 2
-        squares = np.einsum("ij,ij->j", q, q)
-        return np.divide(q.sum(axis=0) ** 2, squares, out=np.zeros(len(squares)), where=squares > 0)
+        return np.divide(q**2, squares, out=np.zeros(len(squares)), where=squares > 0)
 
     def apart(self) -> "MemoryProblem":
         out = self.scaled(0.0)

@@ -22,7 +22,9 @@ from aucmax.rows import (
     n_stored,
     row_add,
     row_dot,
+    row_entry,
     row_norm2,
+    row_size,
     to_scipy,
 )
 
@@ -37,6 +39,7 @@ __all__ = [
     "row_norms2",
     "scores",
     "sparse_gram",
+    "sums_of_squares",
 ]
 
 _BLOCK_ENTRIES = 400_000  # below this a thread costs more than it saves
@@ -195,9 +198,8 @@ def origin_of(X: Rows) -> np.ndarray:
         return X[0].astype(np.float64)
     origin = np.zeros(X.n_features)
     first = slice(X.indptr[0], X.indptr[1])
-    full = np.bincount(X.indices, minlength=X.n_features) == n_rows(X)
     origin[X.indices[first]] = X.data[first]
-    return np.where(full, origin, 0.0)
+    return np.where(_full_columns(X), origin, 0.0)
 
 
 def class_means(X: Rows, sign: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -238,6 +240,16 @@ def class_variances(
             )
         variances.append(np.maximum(var, 0.0))
     return variances[0], variances[1]
+
+
+def sums_of_squares(
+    X: Rows, sign: np.ndarray, s: np.ndarray, mean_pos: np.ndarray, mean_neg: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return Σ q and Σ q² over the rows, q = s (x − μ)², μ that of the row's class; (d,) each."""
+    means = np.stack([mean_pos, mean_neg])
+    q, squares = np.zeros((2, n_features(X)))
+    _sums_of_squares(X, sign, s, means, q, squares)
+    return q, squares
 
 
 def sparse_gram(X: CSR, s: np.ndarray) -> np.ndarray:
@@ -293,6 +305,7 @@ def _row_norms2(X, lo, hi, out):
         out[i] = row_norm2(X, i)
 
 
+# CSR kernels index with unsigned numbers, which spares the check for a negative index.
 # Both add s (x − origin) over the stored entries of a row to its class; for CSR the origin is
 # zero wherever a row may have no entry.
 @compiled
@@ -307,8 +320,8 @@ def _dense_class_sums(X, lo, hi, sign, s, origin, out):
 def _csr_class_sums(X, lo, hi, sign, s, origin, out):
     for i in range(lo, hi):
         k = 0 if sign[i] > 0 else 1
-        for e in range(X.indptr[i], X.indptr[i + 1]):
-            j = X.indices[e]
+        for e in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+            j = np.uint64(X.indices[e])
             out[k, j] += s[i] * (X.data[e] - origin[j])
 
 
@@ -327,8 +340,8 @@ def _csr_variances(X, s, mean):
     for i in range(n):
         if s[i] != 0.0:
             members += 1
-            for k in range(X.indptr[i], X.indptr[i + 1]):
-                j = X.indices[k]
+            for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+                j = np.uint64(X.indices[k])
                 out[j] += s[i] * (X.data[k] - mean[j]) ** 2
                 share[j] += s[i]
                 count[j] += 1
@@ -339,11 +352,54 @@ def _csr_variances(X, s, mean):
 
 
 @compiled
+def _full_columns(X):
+    # there[j]: in how many rows, from the first on, column j has an entry without a gap
+    n = len(X.indptr) - 1
+    there = np.zeros(X.n_features, np.int64)
+    for i in range(n):
+        some = False
+        for e in range(X.indptr[i], X.indptr[i + 1]):
+            j = X.indices[e]
+            if there[j] == i:
+                there[j] = i + 1
+                some = True
+        if not some:
+            break
+    return there == n
+
+
+@compiled
+def _sums_of_squares(X, sign, s, means, q, squares):
+    # as if every row had an entry in each column, and those that are not stored were 0
+    weight, weight2 = np.zeros(means.shape), np.zeros(means.shape)
+    for i in range(len(s)):
+        k = 0 if sign[i] > 0 else 1
+        for e in range(row_size(X, i)):
+            j, x = row_entry(X, i, e)
+            r = s[i] * (x - means[k, j]) ** 2
+            q[j] += r
+            squares[j] += r * r
+            weight[k, j] += s[i]
+            weight2[k, j] += s[i] * s[i]
+    for k in range(2):
+        total, total2 = 0.0, 0.0
+        for i in range(len(s)):
+            if (sign[i] > 0) == (k == 0):
+                total += s[i]
+                total2 += s[i] * s[i]
+        for j in range(means.shape[1]):
+            q[j] += max(total - weight[k, j], 0.0) * means[k, j] ** 2
+            squares[j] += max(total2 - weight2[k, j], 0.0) * means[k, j] ** 4
+
+
+@compiled
 def _sparse_gram(X, lo, hi, s, out):
     # indices ascend within a row, so this fills the lower triangle
+    one = np.uint64(1)
     for i in range(lo, hi):
         if s[i] != 0.0:
-            for a in range(X.indptr[i], X.indptr[i + 1]):
-                c = s[i] * X.data[a]
-                for b in range(X.indptr[i], a + 1):
-                    out[X.indices[a], X.indices[b]] += c * X.data[b]
+            first, last = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+            for a in range(first, last):
+                c, row = s[i] * X.data[a], out[np.uint64(X.indices[a])]
+                for b in range(first, a + one):
+                    row[np.uint64(X.indices[b])] += c * X.data[b]

@@ -166,7 +166,10 @@ def to_scipy(X: Rows) -> Any:
     """Return a SciPy CSR array on the same memory (dense rows come back as they are)."""
     if not isinstance(X, CSR):
         return X
-    return sp.csr_array((X.data, X.indices, X.indptr), shape=(n_rows(X), X.n_features))
+    # with both of one type SciPy copies neither
+    narrow = len(X.data) <= np.iinfo(np.int32).max
+    indptr = X.indptr.astype(np.int32) if narrow else X.indptr
+    return sp.csr_array((X.data, X.indices, indptr), shape=(n_rows(X), X.n_features))
 
 
 def take_rows(X: Rows, index: np.ndarray) -> Rows:

@@ -69,15 +69,17 @@ class Newton(Solver):
         run = self.settled(run)
         w = np.zeros(objective.problem.n_features) if start is None else start.copy()
         method = _newton if "l2" in objective.penalty.offers else proximal_newton
-        w, gap, steps, products = method(objective, w, run)
-        quality = objective.relative(gap, objective.value(w))
+        w, value, gap, steps, products = method(objective, w, run)
+        quality = objective.relative(gap, value)
         what = f"Newton's method stopped after {products} products with the data"
         message = unfinished(objective, run, quality, max(steps, products), what)
         return Result(w, max(steps, 1), message, gap)
 
 
-def _newton(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray, float, int, int]:
-    """Minimise J with an l2 penalty; return w, J(w) − J*, the steps taken and their products.
+def _newton(
+    objective: Objective, w: np.ndarray, run: Run
+) -> tuple[np.ndarray, float, float, int, int]:
+    """Minimise J with an l2 penalty; return w, J(w), J(w) − J*, the steps and their products.
 
     J(w) − J* is what the model at w gains, Newton's decrement, where that is small: the pairs that
     are active at w stay so on so short a way. The last step is taken for nothing.
@@ -85,7 +87,8 @@ def _newton(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray, 
     problem, penalty = objective.problem, objective.penalty
     tol, max_iter = run.tol, run.max_iter
     near = preconditioner(objective, penalty.l2)
-    z, known, forcing, before = problem.scores(w), 1.0, _FORCING, np.inf
+    z = problem.scores(w) if w.any() else np.zeros(problem.n_samples)
+    known, forcing, before = 1.0, _FORCING, np.inf
     probed = done = False
     steps, products = 0, 0
     there = objective.at(z)
@@ -145,7 +148,7 @@ def _newton(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndarray, 
             z = problem.scores(w)
             there = objective.at(z)
         forcing = min(_FORCING, max(decrement / max(fallen + decrement, decrement), 1e-6))
-    return w, gap, steps, products
+    return w, there.value + penalty.value(w), gap, steps, products
 
 
 def _claim(model: Solved, fall: float) -> float:

@@ -45,8 +45,8 @@ _PROXIMAL = 10  # most proximal steps in a row
 
 def proximal_newton(
     objective: Objective, w: np.ndarray, run: Run
-) -> tuple[np.ndarray, float, int, int]:
-    """Minimise J; return w, J(w) − J*, the steps taken and their cost.
+) -> tuple[np.ndarray, float, float, int, int]:
+    """Minimise J; return w, J(w), J(w) − J*, the steps taken and their cost.
 
     A step on a matrix costs 1, one by products as many as it took. Stops at ``tol``, where the
     cost reaches ``max_iter``, when the monitor says so, and where rounding forbids more.
@@ -66,9 +66,9 @@ def proximal_newton(
             # where pairs still come and go, the decrement says too little but J still falls
             gap = min(gap, max(_decrement(objective, part, promise, gradient, w), fall))
         if objective.relative(gap, now) <= run.tol or cost >= run.max_iter or run.monitor.stopped:
-            return w, gap, steps, cost
+            return w, now, gap, steps, cost
         if size >= len(w) and stalled(float(promise.sum())):
-            return w, gap, steps, cost
+            return w, now, gap, steps, cost
         S = working_set(promise, w, penalty, size)
         if part is None or not np.array_equal(S, part.S):
             part = ColumnSet(objective, S)
