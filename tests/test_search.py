@@ -57,7 +57,7 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_each_cell_is_its_own_fit(few, sparse, cv, weighted, monkeypatch):
     if not few:
-        for module in ("solvers.auto", "estimators.search", "estimators.selection"):
+        for module in ("solvers.auto", "estimators.search"):
             monkeypatch.setattr(f"aucmax.{module}.FEW_FEATURES", 0)
         monkeypatch.setattr("aucmax.solvers.batch.coordinate_descent.MATRIX_UP_TO", 0)
     X, y = problem()
@@ -247,28 +247,92 @@ def test_clone_and_params():
     assert clone(clf).get_params()["n_jobs"] == 2
 
 
-def test_a_lucky_alpha_of_the_automatic_grid_loses_to_a_plateau():
-    mean = np.array([0.70, 0.79, 0.80, 0.79, 0.70, 0.81, 0.70])  # smoothed: .795 and .755
-    assert selection.best_cell(mean, smoothed=True) == (2,)
-    assert selection.best_cell(mean, smoothed=False) == (5,)
-    flat = np.full((2, 7), 0.5)
-    assert selection.best_cell(flat, smoothed=True)[-1] == 6  # among equals the strongest
-    edge = np.array([0.9, 0.9, 0.9, 0.9, 0.85, 0.8, 0.7])  # smoothing alone would stop before it
-    assert selection.best_cell(edge, smoothed=True) == (3,)
-    assert selection.best_cell(np.full(7, np.nan), smoothed=True) is None
+ALPHAS = np.arange(-4.0, 1.0)  # in decades from the usual one, which is the last
 
 
-def test_only_the_automatic_grid_is_compared_smoothly():
-    rng = np.random.default_rng(4)
+def test_the_choice_leans_to_the_usual_alpha_as_far_as_the_folds_cannot_tell():
+    mean, noise = np.array([0.81, 0.78, 0.79, 0.80, 0.80]), np.zeros((4, 5))
+    noise[:, 0] = [0.1, -0.1, 0.1, -0.1]  # a single α, high by chance
+    loud, quiet = mean + noise, mean + 0.01 * noise
+    assert selection.best_cell(loud, ALPHAS) == (4,)
+    assert selection.best_cell(quiet, ALPHAS) == (0,)
+    assert selection.best_cell(loud) == (0,)  # α of the user's own
+    assert selection.best_cell(1.0 - loud, ALPHAS) == (4,)  # what is best all the same
+
+
+@pytest.mark.parametrize("decades", [None, np.zeros(7), np.arange(7.0)])
+def test_places_of_equal_and_of_missing_cells(decades):
+    flat = np.full((3, 2, 7), 0.5)
+    assert selection.best_cell(flat, decades)[-1] == 6  # among equals the strongest
+    assert selection.best_cell(np.full((3, 7), np.nan), decades) is None
+    scores = np.random.default_rng(0).uniform(size=(3, 2, 7))
+    scores[:, 0] = np.nan
+    assert selection.best_cell(scores, decades)[0] == 1
+    one_fold = np.where(np.arange(3)[:, None, None] == 1, scores, np.nan)  # nothing tells the noise
+    place = selection.best_cell(one_fold, decades)
+    assert one_fold[1][place] == np.nanmax(one_fold)
+
+
+def test_many_rows_choose_what_few_rows_do_not():
+    """The same differences on every fold are no noise, however far the best α is."""
+    scores = np.tile(np.linspace(0.9, 0.8, 5), (20, 1)) + np.linspace(0, 0.1, 20)[:, None]
+    assert selection.best_cell(scores, ALPHAS) == (0,)
+
+
+def test_only_the_automatic_grid_leans():
+    rng = np.random.default_rng(9)
     X, y = rng.normal(size=(60, 20)), np.arange(60) % 2
     how = {"losses": ["square"], "standardize": [0.0], "cv": 3}
     automatic = AUCClassifierCV(**how).fit(X, y)
     own = AUCClassifierCV(alphas=automatic.alphas_[0, 0], **how).fit(X, y)
-    for clf, smoothed in ((automatic, True), (own, False)):
-        place = selection.best_cell(clf.auc_path_.mean(axis=0), smoothed)
-        assert clf.alpha_ == clf.alphas_[0, 0, place[-1]]
-        assert clf.best_score_ == pytest.approx(clf.auc_path_.mean(axis=0)[place])
-    assert automatic.alpha_ != own.alpha_
+    assert np.array_equal(automatic.auc_path_, own.auc_path_)
+    mean = own.auc_path_.mean(axis=0)[0, 0, 0]
+    assert own.alpha_ == own.alphas_[0, 0, np.flatnonzero(mean == mean.max())[-1]]
+    assert automatic.alpha_ != own.alpha_  # no signal: what is best is luck
+    usual = 2.0 / 30 * automatic.alphas_[0, 0, -1]
+    assert abs(np.log10(automatic.alpha_ / usual)) < abs(np.log10(own.alpha_ / usual))
+
+
+def test_the_grid_and_the_folds_follow_the_rarer_class():
+    X, y = problem(n=1200)
+    y = np.zeros(1200, dtype=int)
+    for rare, folds, alphas in ((40, 20, 5), (199, 20, 5), (200, 5, 11), (600, 5, 11)):
+        y[:rare] = 1
+        for labels in (y, 1 - y):  # whichever is rarer
+            clf = AUCClassifierCV(losses=("square",), standardize=(0.5,)).fit(X, labels)
+            assert clf.auc_path_.shape == (folds, 1, 1, 1, alphas)
+            assert clf.alphas_[0, 0, -1] == pytest.approx(1.0)
+
+
+def test_the_automatic_folds_hold_out_each_row_as_often():
+    X, y = problem(n=300)
+    y = (np.arange(300) < 30).astype(int)
+    clf = AUCClassifierCV(losses=("square",), standardize=(0.5,)).fit(X, y)
+    rounds = [np.sort(np.concatenate(clf.held_out_[k : k + 5])) for k in range(0, 20, 5)]
+    assert all(len(held) == 300 for held in rounds)
+    assert not np.allclose(rounds[0], rounds[1])  # other folds each time
+
+
+def test_repeated_folds_are_merged_round_by_round(monkeypatch):
+    read, work = [], moments.block_moments
+
+    def counted(X, share):
+        read.append(len(share))
+        return work(X, share)
+
+    X, y = problem()
+    sign = np.where(y == 1, 1.0, -1.0)
+    cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
+    folds = [selection.Fold(a, b) for a, b in cv.split(X, y)]
+    monkeypatch.setattr(moments, "block_moments", counted)
+    training, total = selection.fold_moments(X, sign, None, folds)
+    assert sum(read) == 2 * len(y)
+    for rows, merged in zip(
+        [*(f.train for f in folds), slice(None)], [*training, total], strict=True
+    ):
+        direct = selection.ClassMoments.from_data(X[rows], sign[rows])
+        assert np.allclose(merged.counts, direct.counts, rtol=0)
+        assert np.allclose(merged.covs, direct.covs, rtol=1e-10, atol=1e-12)
 
 
 def test_training_parts_that_are_not_the_rest_are_taken_as_given():

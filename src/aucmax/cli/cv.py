@@ -167,7 +167,7 @@ def _interrupted(reached: list[SearchProgress], facts: dict[str, Any], as_json: 
     if not done:
         return interrupted("no fold is done, and nothing was saved")
     at = reached[-1]
-    lines = _lines(at.grid, at.scores[at.finished], smoothed=False)
+    lines = _lines(at.grid, at.scores[at.finished])
     best = max(lines, key=_top)
     chosen = {name: best[name] for name in _AXES}
     report = {**facts, "interrupted": True, "folds": done, **chosen, "grid": lines}
@@ -180,13 +180,13 @@ def _interrupted(reached: list[SearchProgress], facts: dict[str, Any], as_json: 
 _AXES = ("loss", "within", "standardize", "l1_ratio")
 
 
-def _lines(grid: Grid, paths: np.ndarray, smoothed: bool) -> list[dict[str, Any]]:
+def _lines(grid: Grid, paths: np.ndarray) -> list[dict[str, Any]]:
     lines = []
     for a, b, c in np.ndindex(grid.shape[:3]):
         named = grid.losses[a]
         scores = paths[:, a, b, c]
         mean = _over_folds(np.nanmean, scores)
-        best = best_cell(mean, smoothed)
+        best = best_cell(scores)
         lines.append({
             "loss": named.loss,
             "within": named.within,
@@ -246,7 +246,7 @@ def _report(
     paths = np.asarray(tuned.auc_path_)
     losses = tuple(NamedLoss(*named) for named in tuned.losses_)
     tried = Grid(losses, tuned.standardize, tuned.l1_ratios, tuned.alphas_[0])
-    grid = _lines(tried, paths, smoothed=tuned.alphas is None)
+    grid = _lines(tried, paths)
     best = tuned.best_estimator_
     chosen = {
         "loss": tuned.loss_,
@@ -262,7 +262,7 @@ def _report(
         "folding": rows.folding.words,
         "seed": seed,
         "scale": scale,
-        "smoothed": tuned.alphas is None,
+        "leaning": tuned.alphas is None,
         "settings_tried": int(np.isfinite(paths).any(axis=0).sum()),
         **chosen,
         "score": float(tuned.best_score_),
@@ -348,9 +348,9 @@ def _how_chosen(report: dict[str, Any]) -> str:
     tried = report["settings_tried"]
     if tried == 1:
         return "The one setting that was tried: nothing was chosen by the held-out rows."
-    smoothed = ", smoothed over neighbouring alphas" if report["smoothed"] else ""
+    leaning = ", leaning to the alphas usual for so many rows" if report["leaning"] else ""
     return (
-        f"Chosen among {tried:,} settings by the mean held-out {_words(report)}{smoothed}; the "
+        f"Chosen among {tried:,} settings by the mean held-out {_words(report)}{leaning}; the "
         "figure and its interval are optimistically biased: a maximum over the grid. For unbiased "
         "ones evaluate the model on rows that were not used here."
     )

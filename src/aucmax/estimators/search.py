@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn import get_config
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, check_cv
 from sklearn.utils.metadata_routing import (
     UNUSED,
     MetadataRouter,
@@ -22,6 +22,7 @@ from aucmax.estimators.linear import LinearScorer
 from aucmax.estimators.named_loss import NamedLoss, check_within
 from aucmax.estimators.scoring import Judge, Scoring, scoring_of
 from aucmax.estimators.selection import (
+    FEW_ROWS,
     Fold,
     Grid,
     SearchProgress,
@@ -31,6 +32,7 @@ from aucmax.estimators.selection import (
     penalty_of,
     takes,
     tune,
+    usual_alpha,
     warn_of,
     within_of,
 )
@@ -54,10 +56,11 @@ class AUCClassifierCV(LinearScorer):
     Parameters
     ----------
     alphas : array-like of float, optional
-        α to try. None is a grid of half-decades relative to half the mean squared distance
-        over pairs, for each `standardize`; on it the choice is by means smoothed over
-        neighbouring α (weights ¼, ½, ¼), which a single lucky α does not win. Among equals the
-        strongest penalty wins.
+        α to try. None is a grid for the data and each `standardize`: by decades where a class has
+        fewer than 200 rows, by half-decades otherwise. On it the choice leans towards the α that
+        is usual for so many rows, as far as the folds cannot tell: an α that is x decades away has
+        to be better by 0.1·x² standard deviations of a fold. Among equals the strongest penalty
+        wins.
     l1_ratios : sequence of float
         ρ to try, each in [0, 1].
     losses : sequence of str
@@ -76,9 +79,10 @@ class AUCClassifierCV(LinearScorer):
         In (0, 1], for the two that need it.
     standardize : sequence of float
         γ to try, each in [0, 1].
-    cv : int, splitter or iterable
+    cv : "auto", int, splitter or iterable
         As in scikit-learn: a number of stratified folds, a splitter, or (train, test) pairs of row
         numbers. A splitter that keeps groups together gets them from ``fit(X, y, groups=…)``.
+        "auto" is five folds; four times over, shuffled, where a class has fewer than 200 rows.
     n_jobs : int, optional
         Folds solved at a time, on threads; -1 is one for each core.
     coef_bounds, tol, max_iter
@@ -138,7 +142,7 @@ class AUCClassifierCV(LinearScorer):
         l1_ratios: Sequence[float] = (0.0,),
         losses: Sequence[str] = ("square", "squared_hinge"),
         standardize: Sequence[float] = (0.0, 0.5, 1.0),
-        cv: Any = 5,
+        cv: Any = "auto",
         n_jobs: int | None = None,
         *,
         within: Sequence[float | str] | str = "auto",
@@ -281,7 +285,7 @@ class AUCClassifierCV(LinearScorer):
         """
         router = MetadataRouter(owner=self).add_self_request(self)
         # a number of folds and pairs of row numbers take none; a generator would be spent
-        if hasattr(self.cv, "split"):
+        if hasattr(self.cv, "split") and not isinstance(self.cv, str):
             to_split = MethodMapping().add(caller="fit", callee="split")
             router.add(splitter=self.cv, method_mapping=to_split)
         return router
@@ -356,13 +360,19 @@ class AUCClassifierCV(LinearScorer):
             for loss in self.losses
             for tau in (taus if loss == "square" else (0.5,))
         )
-        return Grid(losses, gammas, ratios, alphas, bounds)
+        usual = None
+        if self.alphas is None:
+            usual = np.array(
+                [[usual_alpha(whole, g, named.loss) for g in gammas] for named in losses]
+            )
+        return Grid(losses, gammas, ratios, alphas, bounds, usual)
 
     def _folds(self, X: Any, y: np.ndarray, groups: Any) -> list[Fold]:
         """Return the splits, as row numbers."""
-        splitter = check_cv(self.cv, y, classifier=True)
-        if isinstance(splitter, StratifiedKFold):
-            _check_enough(y, splitter.get_n_splits())
+        automatic = isinstance(self.cv, str) and self.cv == "auto"
+        splitter = _rounds_of_folds(y) if automatic else check_cv(self.cv, y, classifier=True)
+        if automatic or isinstance(splitter, StratifiedKFold):
+            _check_enough(y, 5 if automatic else splitter.get_n_splits())
         given = {} if groups is None else {"groups": groups}
         if given and get_config()["enable_metadata_routing"]:
             given = process_routing(self, "fit", **given).splitter.split
@@ -416,11 +426,8 @@ class AUCClassifierCV(LinearScorer):
             )
 
     def _choose(self, grid: Grid, scores: np.ndarray) -> tuple[tuple[int, ...], dict[str, Any]]:
-        """Return the best cell's place and settings, compared smoothly on the automatic α."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # cells that are NaN in every fold
-            mean = np.nanmean(scores, axis=0)
-        place = best_cell(mean, smoothed=self.alphas is None)
+        """Return the best cell's place and settings, leaning to the usual α."""
+        place = best_cell(scores, grid.decades)
         if place is None:
             raise ValueError(f"scoring={self.scoring!r} gives no number for any of the cells.")
         a, b, c, k = place
@@ -430,7 +437,7 @@ class AUCClassifierCV(LinearScorer):
             "standardize_": grid.standardize[b],
             "l1_ratio_": grid.l1_ratios[c],
             "alpha_": float(grid.alphas[b, k]),
-            "best_score_": float(mean[a, b, c, k]),
+            "best_score_": float(np.nanmean(scores[:, a, b, c, k])),
         }
 
 
@@ -451,6 +458,13 @@ def _interval(
         sample_weight=None if weight is None else weight[rows],
         groups=rows if groups is None else np.asarray(groups)[rows],  # held out again, or together
     )
+
+
+def _rounds_of_folds(y: np.ndarray) -> StratifiedKFold | RepeatedStratifiedKFold:
+    """Return five stratified folds, four times over where a class has few rows."""
+    if np.unique(y, return_counts=True)[1].min() >= FEW_ROWS:
+        return StratifiedKFold(5)
+    return RepeatedStratifiedKFold(n_splits=5, n_repeats=4, random_state=0)
 
 
 def _check_enough(y: np.ndarray, n_folds: int) -> None:

@@ -9,6 +9,7 @@ product.
 """
 
 import itertools
+import math
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -28,10 +29,11 @@ from aucmax.objective.problem import ANY_ROWS, MemoryProblem, MomentsProblem, Pr
 from aucmax.rows import Rows, n_features, take_rows
 from aucmax.rows.products import scores
 from aucmax.solvers import ConjugateGradient, Exact, Monitor, Run
-from aucmax.solvers.auto import FEW_FEATURES, choose, pick
+from aucmax.solvers.auto import choose, pick
 from aucmax.statistics.moments import ClassMoments
 
 __all__ = [
+    "FEW_ROWS",
     "Fold",
     "Grid",
     "SearchProgress",
@@ -41,13 +43,15 @@ __all__ = [
     "fold_moments",
     "takes",
     "tune",
+    "usual_alpha",
     "warn_of",
     "within_of",
 ]
 
-_STRONGEST = 0.5  # decades of α relative to half the mean squared pair distance
-_WEAKEST = {"few": -8.0, "many": -6.0}  # with many features less is overfitting, and slow
-_PER_DECADE = 2
+FEW_ROWS = 200  # of the rarer class: with fewer, noise chooses among fine steps
+# the usual α relative to `_unit`, times the rows of the rarer class
+_USUAL = {"square": 2.0, "squared_hinge": 0.6, "hinge": 0.6, "logistic": 0.1}
+_LEAN = 0.1  # standard deviations of a fold, for a decade away from the usual α
 
 
 class Fold(NamedTuple):
@@ -61,7 +65,8 @@ class Grid(NamedTuple):
     """The cells: ``alphas`` (n_standardize, n_alphas) ascending, one row for each γ.
 
     The square loss is there with each of its τ. ``coef_bounds`` (d, 2) go with every cell, for the
-    features as given.
+    features as given. ``usual`` (n_losses, n_standardize) is the α that each would start from, see
+    `usual_alpha`; None where the α are the user's.
     """
 
     losses: tuple[NamedLoss, ...]
@@ -69,6 +74,14 @@ class Grid(NamedTuple):
     l1_ratios: tuple[float, ...]
     alphas: np.ndarray
     coef_bounds: np.ndarray | None = None
+    usual: np.ndarray | None = None
+
+    @property
+    def decades(self) -> np.ndarray | None:
+        """How far each α is from the usual one, (losses, standardize, 1, alphas)."""
+        if self.usual is None:
+            return None
+        return np.log10(self.alphas / self.usual[..., None])[:, :, None]
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -144,25 +157,39 @@ def takes(loss: str, penalty: Penalty) -> bool:
 def within_of(n_pos: float, n_neg: float, scoring: Scoring) -> tuple[float, ...]:
     """Return the τ to try with the square loss, given the weights of the classes.
 
-    ½ aims at the whole AUC, less at low false-positive rates.
+    ½ aims at the whole AUC, less at low false-positive rates. For the AUC it is a rule: however few
+    the positives, no other τ and no choice among them did reliably better (docs/choosing.md).
     """
     return (0.05, 0.2, 0.5) if scoring.top else (0.5,)
 
 
 def alpha_grid(problem: Problem, gamma: float) -> np.ndarray:
-    """Return the automatic α for a `standardize`, ascending.
+    """Return the automatic α for a `standardize`, ascending up to `_unit`.
 
-    Half-decade steps relative to half the mean squared distance of two rows in the scaled
-    coordinates: 1 for ``gamma > 0`` and, nearly, for unit-norm rows. As given, the rows are a
-    positive and a negative, so that nothing depends on the class weights.
+    Five, by decades, where a class has fewer than `FEW_ROWS` rows; by half-decades otherwise, down
+    to a hundredth of the usual α or 10⁻⁶.
     """
-    distance = 2.0
-    if gamma == 0.0:
-        distance = float(problem.curvature.sum())
-    weakest = _WEAKEST["few" if problem.n_features <= FEW_FEATURES else "many"]
-    count = round((_STRONGEST - weakest) * _PER_DECADE) + 1
-    unit = distance / 2.0 if distance > 0 else 1.0
-    return unit * np.logspace(weakest, _STRONGEST, count)
+    rarer = min(problem.n_pos, problem.n_neg)
+    exponents = np.arange(-4.0, 1.0)
+    if rarer >= FEW_ROWS:
+        lowest = math.log10(_USUAL["squared_hinge"] / rarer) - 2.0
+        exponents = 0.5 * np.arange(math.floor(2.0 * max(lowest, -6.0)), 1)
+    return _unit(problem, gamma) * 10.0**exponents
+
+
+def usual_alpha(problem: Problem, gamma: float, loss: str) -> float:
+    """Return the α that is about right on most data: one over the rows of the rarer class."""
+    return _unit(problem, gamma) * _USUAL[loss] / min(problem.n_pos, problem.n_neg)
+
+
+def _unit(problem: Problem, gamma: float) -> float:
+    """Half the mean squared distance of two rows in the scaled coordinates.
+
+    1 for ``gamma > 0`` and, nearly, for unit-norm rows. As given, the rows are a positive and a
+    negative, so that nothing depends on the class weights.
+    """
+    distance = 2.0 if gamma > 0.0 else float(problem.curvature.sum())
+    return distance / 2.0 if distance > 0 else 1.0
 
 
 def tune(
@@ -231,35 +258,39 @@ def tune(
     return Tuning(table, messages, kept)
 
 
-def best_cell(mean: np.ndarray, smoothed: bool) -> tuple[int, ...] | None:
-    """Return the place of the cell to choose, given mean held-out scores; None if all are NaN.
+def best_cell(scores: np.ndarray, decades: np.ndarray | None = None) -> tuple[int, ...] | None:
+    """Return the place of the cell to choose, given held-out scores; None if all are NaN.
 
     Parameters
     ----------
-    mean : ndarray, shape (…, n_alphas)
+    scores : ndarray, shape (folds, …, n_alphas)
         α ascending along the last axis.
-    smoothed : bool
-        Compare cells by their mean with half the weight and their two neighbours with a quarter
-        each: an α that is high by chance has poor neighbours.
+    decades : ndarray, shape (…, n_alphas), optional
+        How far each α is from the usual one. A cell then has to make good 0.1·decades² times the
+        noise, the standard deviation of a fold's differences between cells: where the folds tell
+        cells apart this is nothing, and where they do not, the α near the usual one are better.
 
     Notes
     -----
-    Among equals the strongest penalty. Where a path is flat, as it is below the α that still moves
-    the model, its strongest α.
+    Among equals the strongest penalty. docs/choosing.md has the evidence.
     """
-    if not np.isfinite(mean).any():
+    counts = np.isfinite(scores).sum(axis=0)
+    if not counts.any():
         return None
-    compared = mean
-    if smoothed:
-        weaker = np.concatenate([mean[..., :1], mean[..., :-1]], axis=-1)
-        stronger = np.concatenate([mean[..., 1:], mean[..., -1:]], axis=-1)
-        compared = 0.25 * weaker + 0.5 * mean + 0.25 * stronger
+    total = np.nansum(scores, axis=0)
+    compared = np.divide(total, counts, out=np.full(total.shape, np.nan), where=counts > 0)
+    if decades is not None:
+        compared = compared - _LEAN * _noise(scores, int(np.nanargmax(compared))) * decades**2
     equal = np.argwhere(compared == np.nanmax(compared))
-    *line, k = equal[np.argmax(equal[:, -1])].tolist()
-    path = mean[tuple(line)]
-    while k + 1 < len(path) and path[k + 1] >= path[k]:
-        k += 1
-    return (*line, k)
+    return tuple(equal[np.argmax(equal[:, -1])].tolist())
+
+
+def _noise(scores: np.ndarray, best: int) -> float:
+    """Return the standard deviation over the folds of how far cells are from the best."""
+    cells = scores.reshape(len(scores), -1)
+    apart = cells - cells[:, [best]]
+    apart = apart[:, np.isfinite(apart).sum(axis=0) > 1]
+    return float(np.sqrt(np.nanvar(apart, axis=0, ddof=1).mean())) if apart.size else 0.0
 
 
 def fold_moments(
@@ -267,9 +298,10 @@ def fold_moments(
 ) -> tuple[list[ClassMoments], ClassMoments]:
     """Return the moments of each training part, and those of all rows.
 
-    Where the held-out parts share no row and each training part is the rest, the data are read
-    once: all are merged from prefix and suffix sums of the parts' moments. Subtracting from the
-    total would leave noise where a feature vanishes from a part.
+    Where the held-out parts hold every row once and each training part is the rest, the data are
+    read once, or once for each time they do: all are merged from prefix and suffix sums of the
+    parts' moments. Subtracting from the total would leave noise where a feature vanishes from a
+    part.
     """
     n, empty = len(sign), ClassMoments(classes=[-1.0, 1.0])
 
@@ -277,16 +309,33 @@ def fold_moments(
         part = None if weight is None else weight[rows]
         return empty.copy().add_rows(take_rows(X, rows), sign[rows], part)
 
+    rounds = _rounds(folds, n)
+    if not rounds:
+        return [of(fold.train) for fold in folds], empty.add_rows(X, sign, weight)
+    training: list[ClassMoments] = []
+    for held_out in rounds:
+        parts = [of(fold.test) for fold in held_out]
+        suffixes = [empty, *itertools.accumulate(reversed(parts))][::-1]
+        prefixes = [empty, *itertools.accumulate(parts)]
+        training += [a + b for a, b in zip(prefixes[:-1], suffixes[1:], strict=True)]
+    return training, prefixes[-1]
+
+
+def _rounds(folds: Sequence[Fold], n: int) -> list[list[Fold]]:
+    """Return the folds in rounds that hold out each row once; none where they do not."""
+    if not all(_is_the_rest(fold, n) for fold in folds):
+        return []
+    rounds: list[list[Fold]] = [[]]
     seen = np.zeros(n, dtype=np.int64)
     for fold in folds:
-        np.add.at(seen, fold.test, 1)
-    if not (np.all(seen == 1) and all(_is_the_rest(fold, n) for fold in folds)):
-        return [of(fold.train) for fold in folds], empty.add_rows(X, sign, weight)
-    parts = [of(fold.test) for fold in folds]
-    suffixes = [empty, *itertools.accumulate(reversed(parts))][::-1]
-    prefixes = [empty, *itertools.accumulate(parts)]
-    training = [before + after for before, after in zip(prefixes[:-1], suffixes[1:], strict=True)]
-    return training, prefixes[-1]
+        if seen.all():
+            rounds.append([])
+            seen[:] = 0
+        rounds[-1].append(fold)
+        seen[fold.test] += 1
+        if seen.max() > 1:
+            return []
+    return rounds if seen.all() else []
 
 
 def _is_the_rest(fold: Fold, n: int) -> bool:
