@@ -120,6 +120,23 @@ class Objective:
 
         return product
 
+    def bend_matrix(self, there: LossAt) -> np.ndarray | None:
+        """Return the data term's second derivative (d, d) at some scores.
+
+        None where `bending` is faster.
+        """
+        if not isinstance(there, ByRow):
+            return None
+        problem, mass = self.problem, float(there.bent.sum())
+        origin = problem.raw_means()[1] if there.follows else np.zeros(problem.n_features)
+        found = problem.gram(there.bent, origin)
+        if found is None:
+            return None
+        matrix, total = found
+        if there.follows and mass > 0.0:
+            matrix -= np.outer(total, total / mass)
+        return matrix
+
     # ---- second derivatives at w = 0 ------------------------------------------------------
 
     def data_curvature(self) -> np.ndarray:

@@ -42,6 +42,7 @@ __all__ = [
 
 Offer = Literal["moments", "products", "rows"]
 
+_GRAM_WORK = 64  # multiplications for each stored entry up to which a d×d matrix is formed
 _OF_TAU = ("within", "curvature", "_low_rank", "_row_weights")  # caches that depend on τ
 
 
@@ -175,6 +176,14 @@ class Problem:
         ``origin`` is that of `products.normal_product`, in the features' own coordinates.
         """
         self._no_rows()
+
+    def gram(self, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return Zᵀ diag(s) Z (d, d) and Zᵀ s (d,) for s ≥ 0 (n,) and the rows Z less an origin.
+
+        None where that is no faster than a few products. The origin is in the features' own
+        coordinates.
+        """
+        return None
 
     def loss_at(self, loss: RankingLoss, z: np.ndarray) -> LossAt:
         """Return the loss at scores z (n,)."""
@@ -477,6 +486,15 @@ class MemoryProblem(Problem):
             return products.normal_product(self.X, s, V, offset, origin)
         factor = self.factor if V.ndim == 1 else self.factor[:, None]
         return factor * products.normal_product(self.X, s, factor * V, offset, origin)
+
+    def gram(self, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        if self.n_samples * self.n_features**2 > _GRAM_WORK * self.n_stored:
+            return None
+        matrix, mean = products.gram(self.X, s, origin)
+        if self.factor is not None:
+            matrix *= self.factor
+            matrix *= self.factor[:, None]
+        return matrix, self._scale(mean)
 
     def loss_at(self, loss: RankingLoss, z: np.ndarray) -> LossAt:
         return loss.at(z, self.sign, self.share)

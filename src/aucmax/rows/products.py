@@ -33,6 +33,7 @@ __all__ = [
     "class_means",
     "class_variances",
     "dot",
+    "gram",
     "normal_product",
     "origin_of",
     "row_blocks",
@@ -44,6 +45,7 @@ __all__ = [
 
 _BLOCK_ENTRIES = 400_000  # below this a thread costs more than it saves
 _MAX_BLOCKS = 8
+_GRAM_ENTRIES = 30_000  # of a block that stays near the processor
 
 
 @lru_cache(maxsize=4)
@@ -72,6 +74,8 @@ def row_blocks(X: Rows) -> list[tuple[int, int]]:
     """
     n = n_rows(X)
     count = int(min(max(n_stored(X) // _BLOCK_ENTRIES, 1), _MAX_BLOCKS, max(n, 1)))
+    if count == 1:
+        return [(0, n)]
     if isinstance(X, CSR):
         cuts = np.searchsorted(X.indptr, np.linspace(0, X.indptr[-1], count + 1))
         cuts[0], cuts[-1] = 0, n
@@ -242,6 +246,24 @@ def class_variances(
     return variances[0], variances[1]
 
 
+def gram(X: Rows, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return Zᵀ diag(s) Z, shape (d, d), and Zᵀ s for the rows Z = X − 1 originᵀ and s ≥ 0.
+
+    For few features: it goes through dense blocks of rows.
+    """
+    d, view = n_features(X), to_scipy(X)
+    step = max(_GRAM_ENTRIES // max(d, 1), 1)
+    total, mean = np.zeros((d, d)), np.zeros(d)
+    for lo in range(0, n_rows(X), step):
+        block = view[lo : lo + step]
+        block = (block if isinstance(X, np.ndarray) else block.toarray()) - origin
+        root = np.sqrt(s[lo : lo + step])
+        block *= root[:, None]
+        total += block.T @ block
+        mean += root @ block
+    return total, mean
+
+
 def sums_of_squares(
     X: Rows, sign: np.ndarray, s: np.ndarray, mean_pos: np.ndarray, mean_neg: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -345,9 +367,9 @@ def _csr_variances(X, s, mean):
                 out[j] += s[i] * (X.data[k] - mean[j]) ** 2
                 share[j] += s[i]
                 count[j] += 1
-    for j in range(d):
-        if count[j] < members:  # the zeros that are not stored
-            out[j] += max(1.0 - share[j], 0.0) * mean[j] ** 2
+    for k in range(d):
+        if count[k] < members:  # the zeros that are not stored
+            out[k] += max(1.0 - share[k], 0.0) * mean[k] ** 2
     return out
 
 

@@ -64,6 +64,9 @@ class RankingLoss:
     kind : Kind
     within : float
         τ, how much the spread of the positives counts beside that of the negatives.
+    concordant : bool
+        Along any way of the scores its third derivative is at most the second times the largest
+        change of a difference of scores: the second hardly changes while no score moves by 1.
     at_zero : float
         The loss where all scores are 0.
     slope_at_zero : float
@@ -75,6 +78,7 @@ class RankingLoss:
     name: ClassVar[str]
     kind: Kind = "smooth"
     within: float = 0.5
+    concordant: ClassVar[bool] = False
 
     @property
     def at_zero(self) -> float:

@@ -29,6 +29,7 @@ class BalancedLogistic(RankingLoss):
     """
 
     name = "logistic"
+    concordant = True
     at_zero = float(np.log(2.0))
     slope_at_zero = -0.25
     bends_at_zero = Bends(0.125, 0.0625)

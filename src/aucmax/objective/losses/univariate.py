@@ -60,6 +60,7 @@ class UnivariateLoss:
     name: ClassVar[str]
     kind: ClassVar[Kind] = "smooth"
     bend: ClassVar[float] = 1.0  # ℓ″(0), or where ℓ bends at all
+    concordant: ClassVar[bool] = False  # as `RankingLoss` has it: these do not stay the same
 
     def point(self, t: np.ndarray) -> np.ndarray:
         """Return ℓ(t)."""

@@ -29,6 +29,7 @@ __all__ = [
     "preconditioner",
     "radau",
     "smallest_ritz",
+    "solved",
     "spread",
 ]
 
@@ -228,6 +229,22 @@ def preconditioner(objective: Objective, alpha: float) -> Preconditioner:
         return Preconditioner(lambda v: v / mean, alpha / mean, units, lambda v: there * v)
     floor = alpha / float(curvature.max())
     return Preconditioner(lambda v: v / curvature, floor, units, lambda v: there * v, _LONG_PROBE)
+
+
+def solved(matrix: np.ndarray, b: np.ndarray) -> Solved:
+    """Return the least of ½ x·Ax − b·x for a matrix A (d, d), which is overwritten.
+
+    Along what A takes to 0, x is 0.
+    """
+    diagonal = np.einsum("jj->j", matrix)
+    units = np.sqrt(np.where(diagonal > 0.0, diagonal, np.inf))
+    matrix /= units
+    matrix /= units[:, None]
+    inverse = _inverse(matrix, True)
+    if inverse is None:
+        return Solved(np.zeros_like(b), b, 1, 0.0, np.inf, 1.0)
+    x = inverse[0](b / units) / units
+    return Solved(x, np.zeros_like(b), 1, 0.5 * dot(b, x), 0.0, 1.0)
 
 
 def _inverse(matrix: np.ndarray, whole: bool) -> tuple[Product, Product] | None:
