@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from aucmax.objective import Objective
-from aucmax.objective.losses import LossAt
+from aucmax.objective.losses import ByRow, LossAt
 from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
 from aucmax.solvers.batch.krylov import (
     Preconditioner,
@@ -30,6 +30,8 @@ __all__ = ["Newton"]
 _FORCING = 0.1  # a Newton system is solved until so large a share of its gain is left
 _MORE = 3.0  # times Newton's decrement is what may be left: pairs that fall out bend J no more
 _SAME = 0.3  # a smallest eigenvalue that is not below this share of the old one is no news
+_STEEP = 0.1  # share of the slope along a step that is left at a good place
+_LONGER = 4.0  # times a step is the next one along the same way, at most
 _LOST = 100.0  # times the rounding of J: a gain so small cannot be seen in it
 
 Enough = Callable[[float, float], bool]
@@ -140,7 +142,7 @@ def _newton(
             break
         w, z, there = w + t * model.x, z + t * move, reached
         steps += 1
-        before = value if t == 1.0 else np.inf  # a short step tells nothing of what is left
+        before = value if t >= 1.0 else np.inf  # a short step tells nothing of what is left
         if done:
             break
         if steps % 10 == 0:
@@ -220,18 +222,33 @@ def _line_search(
     z: np.ndarray,
     move: np.ndarray,
 ) -> tuple[float, LossAt]:
-    """Return the first of 1, ½, ¼, … that lowers J enough (Armijo), and the data term there.
+    """Return a step that lowers J enough (Armijo), and the data term there.
 
-    0 and the data term as it is if none does.
+    The first of 1, ½, ¼, …; of a loss by rows, whose scores cost little beside a pass over the
+    rows, about the best. 0 and the data term as it is if none does.
     """
     penalty = objective.penalty
     now = there.value + penalty.value(w)
-    slope = float(gradient @ direction) + penalty.l2 * float(w @ direction)
-    t = 1.0
+    along, across = penalty.l2 * float(w @ direction), penalty.l2 * float(direction @ direction)
+    slope = float(gradient @ direction) + along
+    found, lowest = (0.0, there), np.inf
+    t, low, high = 1.0, 0.0, np.inf
     for _ in range(30):
         reached = objective.at(z + t * move)
         value = reached.value + penalty.value(w + t * direction)
-        if value <= now + 1e-4 * t * slope + 1e-15 * abs(now):
-            return t, reached
-        t *= 0.5
-    return 0.0, there
+        if not value <= now + 1e-4 * t * slope + 1e-15 * abs(now):
+            high = t
+            t = 0.5 * (low + high)
+            continue
+        if value < lowest:
+            found, lowest = (t, reached), value
+        if not isinstance(reached, ByRow):
+            break
+        steep = float(reached.gradient @ move) + along + t * across
+        if abs(steep) <= _STEEP * abs(slope):
+            break
+        low, high = (t, high) if steep < 0.0 else (low, t)
+        bend, most = float(move @ reached.product(move)) + across, min(high, _LONGER * t)
+        new = t - steep / bend if bend > 0.0 else most
+        t = new if low < new < most else 0.5 * (low + most)
+    return found
