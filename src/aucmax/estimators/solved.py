@@ -283,7 +283,7 @@ class SolvedScorer(LinearScorer):
         result = chosen.solve(objective, start, run)
         message = result.message
         if np.isfinite(result.gap):
-            value = objective.value(result.coef)
+            value = objective.value(result.coef) if result.value is None else result.value
             lost = objective.relative(objective.rounding(result.coef), value)
             optimality = max(objective.relative(result.gap, value), lost)
             if message is None and lost > max(tol, _LOST):

@@ -192,13 +192,13 @@ class Objective:
         Those of its terms: the slope's, the penalty's, and those of sums of squares where features
         nearly cancel.
         """
-        linear = float(np.abs(self._slope_at_zero) @ np.abs(w))
+        linear = float(np.abs(self.slope_at_zero) @ np.abs(w))
         spread = float(np.abs(w) @ np.sqrt(np.maximum(self.data_curvature(), 0.0)))
         return float(np.finfo(float).eps) * (linear + spread**2 + self.penalty.value(w))
 
     @cached_property
-    def _slope_at_zero(self) -> np.ndarray:
-        """The data term's gradient at w = 0."""
+    def slope_at_zero(self) -> np.ndarray:
+        """The data term's gradient at w = 0, shape (d,)."""
         return self.loss.slope_at_zero * self.problem.delta
 
     def bound(self, slopes: Any) -> float:
@@ -267,5 +267,5 @@ class UnivariateObjective(Objective):
         return 0.5 * self.loss.bend * (part.within + means)
 
     @cached_property
-    def _slope_at_zero(self) -> np.ndarray:
+    def slope_at_zero(self) -> np.ndarray:
         return self.data_gradient(np.zeros(self.problem.n_features))

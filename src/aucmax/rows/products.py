@@ -29,6 +29,7 @@ from aucmax.rows import (
 )
 
 __all__ = [
+    "CANCELLED",
     "adjoint",
     "class_means",
     "class_variances",
@@ -45,6 +46,7 @@ __all__ = [
 
 _BLOCK_ENTRIES = 400_000  # below this a thread costs more than it saves
 _MAX_BLOCKS = 8
+CANCELLED = 1e6  # mean² over variance at which uncentred sums lose too many digits
 _GRAM_ENTRIES = 30_000  # of a block that stays near the processor
 
 
@@ -237,7 +239,10 @@ def class_variances(
     for label, mean in ((1.0, mean_pos), (-1.0, mean_neg)):
         share = np.where(sign == label, s, 0.0)
         if isinstance(X, CSR):
-            var = _csr_variances(X, share, mean)
+            squares = _sum_of_blocks(X, lambda o, lo, hi, q=share: _csr_squares(X, lo, hi, q, o))
+            var = squares - mean**2
+            if not np.all(mean**2 <= CANCELLED * var):
+                var = _csr_variances(X, share, mean)
         else:
             var = _sum_of_blocks(
                 X, lambda o, lo, hi, q=share, m=mean: _dense_variances(X, lo, hi, q, m, o)
@@ -353,6 +358,14 @@ def _dense_variances(X, lo, hi, s, mean, out):
         if s[i] != 0.0:
             for j in range(X.shape[1]):
                 out[j] += s[i] * (X[i, j] - mean[j]) ** 2
+
+
+@compiled
+def _csr_squares(X, lo, hi, s, out):
+    for i in range(lo, hi):
+        if s[i] != 0.0:
+            for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+                out[np.uint64(X.indices[k])] += s[i] * np.float64(X.data[k]) ** 2
 
 
 @compiled

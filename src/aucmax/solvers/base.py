@@ -57,6 +57,8 @@ class Result:
         Why the solution may not be good enough; becomes a ``ConvergenceWarning``.
     gap : float
         J(w) − J*, bounded or estimated from above by the solver; infinite where it has no say.
+    value : float, optional
+        J(w), where the solver knows it.
     state : dict or None
         What a stochastic solver goes on from with new rows, where the problem and the solution
         alone do not say it.
@@ -66,6 +68,7 @@ class Result:
     n_iter: int
     message: str | None = None
     gap: float = np.inf
+    value: float | None = None
     state: dict[str, Any] | None = None
 
 

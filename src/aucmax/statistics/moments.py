@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from aucmax.basics.checks import check_array_of
 from aucmax.rows import CSR, Rows, n_features, n_rows, to_scipy
-from aucmax.rows.products import sparse_gram
+from aucmax.rows.products import CANCELLED, sparse_gram
 from aucmax.statistics.base import ClassStatistics, Part
 from aucmax.statistics.subtraction import Remainder, is_covariance, not_there
 
@@ -25,7 +25,6 @@ __all__ = ["ClassMoments", "block_moments"]
 BLOCK_BYTES = 32e6  # rows are copied to dense blocks of this size
 _SPARSE_BELOW = 0.25  # density below which pairs of stored entries beat a dense product
 _ASYMMETRY = 1e-6  # asymmetry that rounding may leave, relative to the variances
-_CANCELLED = 1e6  # mean² over variance at which uncentred sums lose too many digits
 
 
 class ClassMoments(ClassStatistics):
@@ -157,7 +156,7 @@ def block_moments(X: Rows, share: np.ndarray) -> Part:
         cov -= np.outer(mean, mean)
         variance = np.maximum(np.einsum("jj->j", cov), 1e-14 * second)
         # not if a nearly full column far from zero has lost its digits
-        if np.all(mean**2 <= _CANCELLED * variance):
+        if np.all(mean**2 <= CANCELLED * variance):
             return {"counts": total, "means": mean, "covariances": cov}
     return _dense_blocks(X, share)
 

@@ -37,7 +37,8 @@ Product = Callable[[np.ndarray], np.ndarray]
 
 UNITS = 1e5  # ratio of curvatures above which features are taken to come in different units
 _SMALL = 1500  # features up to which a d×d matrix preconditions
-_ROWS = 2  # rows per feature that its correlations come from, at least
+_ROWS, _AT_LEAST = 2, 500  # rows per feature, and in all, that correlations come from
+_EACH = 20  # rows of each class for every direction along which J bends more than α bends it
 WORK = 10**8  # multiplications for which more rows are taken: all of them, with very few features
 _RIDGES = (1e-14, 1e-12, 1e-10)  # added to its diagonal: the first that can be factored
 _LOST = 100.0  # times rounding: a smaller eigenvalue cannot be told from 0
@@ -279,7 +280,11 @@ def _correlations(objective: Objective, alpha: float) -> tuple[np.ndarray, bool]
     And whether it is that of all rows, not of some.
     """
     problem, d = objective.problem, objective.problem.n_features
-    part = problem.sample(max(_ROWS * d + 500, WORK // d**2))
+    whole = objective.data_curvature()
+    rows = max(_ROWS * d + _AT_LEAST, WORK // d**2)
+    if alpha > 0.0:  # it is α that bends J most, but along so many directions at most
+        rows = int(min(rows, _AT_LEAST + _EACH * float(whole.sum()) / alpha))
+    part = problem.sample(rows)
     bending = objective.data_hessian(part)
     rare = part.standing_out() < _FEW if part.n_samples < problem.n_samples else None
     own = np.einsum("jj->j", bending).copy()
@@ -287,7 +292,6 @@ def _correlations(objective: Objective, alpha: float) -> tuple[np.ndarray, bool]
     bending *= scale * scale[:, None]
     if rare is not None:
         bending[rare] = bending[:, rare] = 0.0
-    whole = objective.data_curvature()
     # α shrinks the correlations: (c_jk √(h_j h_k)) / √((h_j + α)(h_k + α))
     share = np.sqrt(whole / np.where(whole + alpha > 0.0, whole + alpha, 1.0))
     bending *= share * share[:, None]

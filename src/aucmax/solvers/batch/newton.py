@@ -84,7 +84,7 @@ class Newton(Solver):
         quality = objective.relative(gap, value)
         what = f"Newton's method stopped after {products} products with the data"
         message = unfinished(objective, run, quality, max(steps, products), what)
-        return Result(w, max(steps, 1), message, gap)
+        return Result(w, max(steps, 1), message, gap, value)
 
 
 def _newton(
@@ -99,11 +99,11 @@ def _newton(
     tol, max_iter = run.tol, run.max_iter
     z = problem.scores(w) if w.any() else np.zeros(problem.n_samples)
     there = objective.at(z)
+    gradient = problem.adjoint(there.gradient) if w.any() else objective.slope_at_zero
     systems, done = _Systems(objective), False
     forcing, before = _FORCING, np.inf
     steps, products = 0, 0
     while True:
-        gradient = problem.adjoint(there.gradient)
         value = there.value + penalty.value(w)
         gap = objective.gap(there.value, gradient, w)
         stop = steps > 0 and run.monitor(w, 2.0 * products + 2.0 * steps)
@@ -148,6 +148,7 @@ def _newton(
         if steps % 10 == 0:
             z = problem.scores(w)
             there = objective.at(z)
+        gradient = problem.adjoint(there.gradient)
         forcing = min(_FORCING, max(decrement / max(fallen + decrement, decrement), 1e-6))
     return w, there.value + penalty.value(w), gap, steps, products
 
