@@ -1,29 +1,213 @@
-"""Which loss and which `standardize`: five-fold AUC at the best α, for every data set.
+"""How much AUC the choice of the settings loses with few positives, rule by rule.
 
-Sparse sets get unit-norm rows, dense ones are as shipped. Names of data sets as arguments, all by
-default. Prints a Markdown table.
+A case is a data set, a label against the rest, a number of positives, as many other rows as the set
+has for each of them (twelve at least, 3,000 at most), and a seed. Every cell of a grid is fitted to
+these rows and tested on all others; and scored by four rounds of five folds of these rows. What a
+rule loses is the test AUC of the best of all cells less that of the cell which the rule chooses.
+
+    python benchmarks/choices.py letter german --seeds 3      # these sets; all by default
+    python benchmarks/choices.py --data mine.csv --target fraud --positive 1
+    python benchmarks/choices.py --whole usps                 # which loss and which standardize
+
+The rules were found on the first half of the sets, `FOUND_ON`; the others check them. Tables of
+cases are kept in a folder, ``--keep``, and not made again. With ``--whole`` all rows are used: a
+table of the five-fold AUC of each loss and `standardize` at its best α.
 """
 
+import argparse
 import sys
 import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from _bench import BINARY, binary
-from sklearn.model_selection import StratifiedKFold
+from rare_events import Task, given, held
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 
 from aucmax import AUCClassifierCV, datasets
+from aucmax.estimators.selection import best_cell, usual_alpha
+from aucmax.objective.problem import MemoryProblem
+from aucmax.rows import as_rows
 
-LOSSES, GAMMAS = ("square", "squared_hinge"), (0.0, 0.5, 1.0)
+LOSSES, GAMMAS = ("square", "squared_hinge", "logistic"), (0.0, 0.5, 1.0)
+TAUS = ("pooled", 0.25, 0.5)
+ALPHAS = np.logspace(-5, 0, 11)
+COUNTS = (30, 60, 100, 300)
+ROUNDS = 4
+MOST, TESTED = 3000, 20_000  # negatives to train on, rows to test on
+FOUND_ON = {"letter": (1, 9, 19), "usps": (1, 6), "news20": (6, 12), "a9a": (1,), "german": (1,)}
+CHECKED_ON = {"connect-4": (0, -1), "sector": (4, 22), "magic04": (-1,), "splice": (-1,),
+              "diabetes": (-1,)}  # fmt: skip
 
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")
+
+# ---- the cases ---------------------------------------------------------------------------
+
+
+def tasks(names: list[str]) -> Iterator[Task]:
+    """Yield the data sets, each label against the rest."""
+    for name, labels in (FOUND_ON | CHECKED_ON).items():
+        if not names or name in names:
+            scale = "unit-norm" if name in ("news20", "sector") else None
+            data = datasets.load(name, split="train" if name == "news20" else "all", scale=scale)
+            for label in labels:
+                yield Task(f"{name} {label}", held(data.data), data.target == label)
+
+
+def cells(task: Task, positives: int, seed: int) -> dict[str, np.ndarray] | None:
+    """Return scores of all cells by fold, (folds, losses, γ, α), and on the test rows."""
+    rng = np.random.default_rng([seed, positives])
+    pos, neg = (rng.permutation(np.flatnonzero(task.y == is_pos)) for is_pos in (True, False))
+    if 3 * positives > 2 * len(pos):
+        return None
+    each = max(12.0, len(neg) / len(pos))
+    others = int(min(each * positives, MOST, 2 * len(neg) // 3))
+    test = rng.permutation(np.concatenate([pos[positives:], neg[others:]]))[:TESTED]
+    rows = np.concatenate([rng.permutation(np.r_[pos[:positives], neg[:others]]), test])
+    n = positives + others
+    X, y = task.X[rows], task.y[rows].astype(int)
+    if sp.issparse(X):  # features that no training row has tell nothing
+        X = X[:, np.unique(X[:n].indices)]
+    sign = np.where(y[:n] == 1, 1.0, -1.0)
+    X = X / np.sqrt(usual_alpha(MemoryProblem(as_rows(X[:n]), sign), 0.0, "square")
+                    / usual_alpha(MemoryProblem(as_rows(X[:n]), sign), 1.0, "square"))  # fmt: skip
+    problem = MemoryProblem(as_rows(X[:n]), sign)
+    folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=ROUNDS, random_state=seed)
+    pairs = [*folds.split(y[:n], y[:n]), (np.arange(n), np.arange(n, len(y)))]
+    search = AUCClassifierCV(ALPHAS, losses=LOSSES, within=TAUS, standardize=GAMMAS, cv=pairs)
+    scores = search.fit(X, y).auc_path_[:, :, :, 0]
+    usual = [[usual_alpha(problem, g, loss) for g in GAMMAS] for loss, _ in search.losses_]
+    decades = np.log10(ALPHAS / np.array(usual)[..., None])
+    return {"folds": scores[:-1], "test": scores[-1], "decades": decades, "rows": np.array(n)}
+
+
+# ---- the rules ---------------------------------------------------------------------------
+
+NAMES = [*(f"square, τ {tau}" for tau in TAUS), *LOSSES[1:]]
+BOTH = ("square, τ 0.5", "squared_hinge")
+
+
+class Rule(NamedTuple):
+    """What to search and how to choose: ``rounds`` of five folds, α from the weakest on."""
+
+    losses: tuple[str, ...] = BOTH
+    weakest: float = -5.0
+    strongest: float = 0.0
+    steps: int = 2  # per decade
+    rounds: int = 1
+    leans: bool = True
+    smooths: bool = False
+
+    def loss(self, case: dict[str, np.ndarray]) -> float:
+        """Return what it loses; of fewer rounds than there are, the mean over the rounds."""
+        tried = np.arange(2.0 * self.weakest, 2.0 * self.strongest + 1.0, 3 - self.steps) / 2.0
+        alphas = np.searchsorted(np.log10(ALPHAS), tried - 0.1)
+        at = np.ix_([NAMES.index(name) for name in self.losses], range(len(GAMMAS)), alphas)
+        test, decades = case["test"][at], case["decades"][at] if self.leans else None
+        lost = []
+        for first in range(0, ROUNDS, self.rounds):
+            folds = case["folds"][5 * first : 5 * (first + self.rounds)][:, *at]
+            if self.smooths:
+                k = np.arange(folds.shape[-1])
+                weaker, stronger = (
+                    folds[..., np.maximum(k - 1, 0)],
+                    folds[..., np.minimum(k + 1, k[-1])],
+                )
+                folds = 0.25 * weaker + 0.5 * folds + 0.25 * stronger
+            lost.append(case["test"].max() - test[best_cell(folds, decades)])
+        return float(np.mean(lost))
+
+
+NARROW = Rule(weakest=-3.0, strongest=-0.5)
+KEPT = NARROW._replace(rounds=4)
+RULES = {
+    "the highest mean": Rule(leans=False),
+    "the highest mean, smoothed over α": Rule(leans=False, smooths=True),
+    "the highest mean, four rounds": Rule(leans=False, rounds=4),
+    "leaning": Rule(),
+    "leaning, four rounds": Rule(rounds=4),
+    "leaning, four rounds, by decades": Rule(weakest=-4.0, steps=1, rounds=4),
+    "leaning, α from 10⁻³ to 10⁻⁰·⁵": NARROW,
+    "the same, two rounds": NARROW._replace(rounds=2),
+    "the same, four rounds": KEPT,
+    "that, and logistic": KEPT._replace(losses=(*BOTH, "logistic")),
+    "that, squared hinge alone": KEPT._replace(losses=("squared_hinge",)),
+    "that, logistic alone": KEPT._replace(losses=("logistic",), weakest=-4.0),
+    **{f"that, {name} alone": KEPT._replace(losses=(name,)) for name in NAMES[: len(TAUS)]},
+    "that, square, τ of these": KEPT._replace(losses=tuple(NAMES[: len(TAUS)])),
+}
+
+
+def table(cases: dict[tuple[str, int, int], dict[str, np.ndarray]]) -> None:
+    """Print what each rule loses, in units of .0001."""
+    counts = sorted({positives for _, positives, _ in cases})
+    found = np.array([name.split()[0] in FOUND_ON for name, _, _ in cases])
+    checked = np.array([name.split()[0] in CHECKED_ON for name, _, _ in cases])
+    groups: dict[str, Callable[[np.ndarray], float]] = {
+        f"{count} positives": np.array([n == count for _, n, _ in cases]) for count in counts
+    } | {"found on": found, "checked on": checked}
+    groups = {name: mask for name, mask in groups.items() if mask.any()}
+    print("| rule | " + " | ".join(f"{k} ({v.sum()})" for k, v in groups.items()) + " |")
+    print("|---" * (len(groups) + 1) + "|")
+    for name, rule in RULES.items():
+        lost = 1e4 * np.array([rule.loss(case) for case in cases.values()])
+        means = " | ".join(f"{lost[mask].mean():.0f}" for mask in groups.values())
+        print(f"| {name} | {means} |")
+
+
+# ---- all rows ----------------------------------------------------------------------------
+
+
+def whole(names: list[str]) -> None:
+    """Print the five-fold AUC of each loss and γ at its best α: sparse sets with unit-norm rows."""
     heads = [f"{loss} γ={gamma:g}" for loss in LOSSES for gamma in GAMMAS]
     print("| data set | " + " | ".join(heads) + " |")
     print("|---" * (len(heads) + 1) + "|")
-    for name in sys.argv[1:] or BINARY:
+    for name in names or BINARY:
         X, y = binary(name, "unit-norm" if datasets.about(name).sparse else None)
         folds = StratifiedKFold(5, shuffle=True, random_state=0)
         search = AUCClassifierCV(losses=LOSSES, standardize=GAMMAS, cv=folds).fit(X, y)
         best = np.nanmax(search.auc_path_.mean(axis=0), axis=(2, 3)).ravel()
-        cells = [f"**{v:.4f}**" if v == best.max() else f"{v:.4f}" for v in best]
-        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+        shown = [f"**{v:.4f}**" if v == best.max() else f"{v:.4f}" for v in best]
+        print(f"| {name} | " + " | ".join(shown) + " |", flush=True)
+
+
+def main() -> None:
+    """Read the command line."""
+    ask = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    ask.add_argument("sets", nargs="*", help="names of data sets; all by default")
+    ask.add_argument("--whole", action="store_true", help="all rows: losses and standardize")
+    ask.add_argument("--data", help="a CSV, Parquet or svmlight file of your own in their place")
+    ask.add_argument("--target", help="its column of labels")
+    ask.add_argument("--positive", help="the label to rank first; by default the rarer of two")
+    ask.add_argument("--seeds", type=int, default=1)
+    ask.add_argument("--keep", type=Path, help="a folder for the tables of the cases")
+    asked = ask.parse_args()
+    warnings.simplefilter("ignore")
+    if asked.whole:
+        return whole(asked.sets)
+    cases: dict[tuple[str, int, int], Any] = {}
+    for seed in range(asked.seeds):
+        own = (given(asked.data, asked.target, asked.positive) for _ in range(1))
+        for task in own if asked.data else tasks(asked.sets):
+            for positives in COUNTS:
+                key = (task.name, positives, seed)
+                file = asked.keep and asked.keep / f"{'_'.join(map(str, key))}.npz"
+                if file and file.exists():
+                    cases[key] = dict(np.load(file))
+                    continue
+                if (case := cells(task, positives, seed)) is not None:
+                    cases[key] = case
+                    if file:
+                        file.parent.mkdir(parents=True, exist_ok=True)
+                        np.savez(file, **case)
+                    best = case["test"].max()
+                    print(*key, f"{case['rows']} rows, best {best:.4f}", file=sys.stderr)
+    table(cases)
+    return None
+
+
+if __name__ == "__main__":
+    main()

@@ -19,7 +19,7 @@ print(f"{len(y)} rows, {y.mean():.1%} positive")
 # 2. train: this line was LogisticRegressionCV(class_weight="balanced", scoring="roc_auc")
 from aucmax import AUCClassifierCV
 
-model = AUCClassifierCV(cv=5).fit(X_train, y_train)
+model = AUCClassifierCV().fit(X_train, y_train)
 print(f"chosen: loss={model.loss_}, standardize={model.standardize_}, alpha={model.alpha_:.2g}")
 
 # 3. the evidence: an interval, and the paired test against logistic regression

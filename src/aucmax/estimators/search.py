@@ -56,11 +56,10 @@ class AUCClassifierCV(LinearScorer):
     Parameters
     ----------
     alphas : array-like of float, optional
-        α to try. None is a grid for the data and each `standardize`: by decades where a class has
-        fewer than 200 rows, by half-decades otherwise. On it the choice leans towards the α that
-        is usual for so many rows, as far as the folds cannot tell: an α that is x decades away has
-        to be better by 0.1·x² standard deviations of a fold. Among equals the strongest penalty
-        wins.
+        α to try. None is a grid of half-decades for the data and each `standardize`, the shorter
+        the fewer rows the rarer class has. On it the choice leans towards the α that is usual for
+        so many rows, as far as the folds cannot tell: an α that is x decades away has to be better
+        by 0.1·x² standard deviations of a fold. Among equals the strongest penalty wins.
     l1_ratios : sequence of float
         ρ to try, each in [0, 1].
     losses : sequence of str
@@ -82,7 +81,7 @@ class AUCClassifierCV(LinearScorer):
     cv : "auto", int, splitter or iterable
         As in scikit-learn: a number of stratified folds, a splitter, or (train, test) pairs of row
         numbers. A splitter that keeps groups together gets them from ``fit(X, y, groups=…)``.
-        "auto" is five folds; four times over, shuffled, where a class has fewer than 200 rows.
+        "auto" is five folds; four times over, shuffled, where a class has fewer than 100 rows.
     n_jobs : int, optional
         Folds solved at a time, on threads; -1 is one for each core.
     coef_bounds, tol, max_iter

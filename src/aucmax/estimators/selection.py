@@ -48,7 +48,7 @@ __all__ = [
     "within_of",
 ]
 
-FEW_ROWS = 200  # of the rarer class: with fewer, noise chooses among fine steps
+FEW_ROWS = 100  # of the rarer class: with fewer, one round of folds is mostly luck
 # the usual α relative to `_unit`, times the rows of the rarer class
 _USUAL = {"square": 2.0, "squared_hinge": 0.6, "hinge": 0.6, "logistic": 0.1}
 _LEAN = 0.1  # standard deviations of a fold, for a decade away from the usual α
@@ -164,17 +164,15 @@ def within_of(n_pos: float, n_neg: float, scoring: Scoring) -> tuple[float, ...]
 
 
 def alpha_grid(problem: Problem, gamma: float) -> np.ndarray:
-    """Return the automatic α for a `standardize`, ascending up to `_unit`.
+    """Return the automatic α for a `standardize`: half-decades below `_unit`, ascending.
 
-    Five, by decades, where a class has fewer than `FEW_ROWS` rows; by half-decades otherwise, down
-    to a hundredth of the usual α or 10⁻⁶.
+    Down to 10⁻³ where a class has fewer than `FEW_ROWS` rows, which overfit with less; otherwise to
+    a hundredth of the usual α or 10⁻⁶.
     """
-    rarer = min(problem.n_pos, problem.n_neg)
-    exponents = np.arange(-4.0, 1.0)
+    rarer, lowest = min(problem.n_pos, problem.n_neg), -3.0
     if rarer >= FEW_ROWS:
-        lowest = math.log10(_USUAL["squared_hinge"] / rarer) - 2.0
-        exponents = 0.5 * np.arange(math.floor(2.0 * max(lowest, -6.0)), 1)
-    return _unit(problem, gamma) * 10.0**exponents
+        lowest = max(math.log10(_USUAL["squared_hinge"] / rarer) - 2.0, -6.0)
+    return _unit(problem, gamma) * 10.0 ** (0.5 * np.arange(math.floor(2.0 * lowest), 0))
 
 
 def usual_alpha(problem: Problem, gamma: float, loss: str) -> float:
