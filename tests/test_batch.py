@@ -615,7 +615,7 @@ def many_rows():
     return rows(1, n=3000, d=6, share=0.5)
 
 
-def test_the_tolerance_is_kept_and_a_miss_is_told(named):
+def test_the_tolerance_is_kept_and_a_miss_is_told(named, monkeypatch):
     data = given(balanced)
     for solver in L2_SOLVERS:
         for tol in (1e-2, 1e-5, 1e-9):
@@ -631,6 +631,7 @@ def test_the_tolerance_is_kept_and_a_miss_is_told(named):
             assert lost <= clf.optimality_ * (1 + 1e-6) + 1e-13
             assert clf.optimality_ <= tol
     data = (*many_rows(), None)
+    monkeypatch.setattr(krylov, "WORK", 0)  # so few features have their preconditioner from all
     for solver in ("conjugate_gradient", "coordinate_descent", "newton", "cutting_plane"):
         unfinished = r"optimality .* > tol=1e-300; raise max_iter"
         scale = r"scale the features \(standardize=0.5\)"
