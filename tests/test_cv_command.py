@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.datasets import dump_svmlight_file
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 from sklearn.preprocessing import OneHotEncoder, normalize
 
 from aucmax import AUCClassifier, AUCClassifierCV, datasets, load, metrics
@@ -50,8 +50,9 @@ def test_cv_is_the_tuned_classifier_on_the_same_folds(data, good):
     tuned = AUCClassifierCV(
         alphas=[1, 0.01, 0.1],
         standardize=(0, 1),
-        cv=StratifiedKFold(3, shuffle=True, random_state=4),
+        cv=RepeatedStratifiedKFold(n_splits=3, n_repeats=4, random_state=4),
     ).fit(X, y)
+    assert (report["folds"], report["rounds"]) == (12, 4)  # few rows: four rounds
     assert report["loss"] == tuned.loss_
     for name in ("alpha", "standardize", "l1_ratio"):
         assert report[name] == getattr(tuned, f"{name}_")
@@ -97,7 +98,8 @@ def test_the_square_loss_with_each_within(data, good, bad):
 @pytest.mark.parametrize("scoring", ["partial_auc", "f1"])
 def test_another_score_to_choose_by(data, good, scoring):
     asked = ["--scoring", scoring, *(["--max-fpr", 0.2] if scoring == "partial_auc" else [])]
-    grid = ("cv", data, "--alphas", "0.1,1", "--standardize", "1", "--losses", "square", *asked)
+    line = ("--alphas", "0.1,1", "--standardize", "1", "--losses", "square")
+    grid = ("cv", data, *line, *asked, "--rounds", 1)
     report = json.loads(good(*grid, "--json"))
     cv = StratifiedKFold(5, shuffle=True, random_state=0)
     settings = {"scoring": scoring, "max_fpr": 0.2 if scoring == "partial_auc" else None}
@@ -118,6 +120,7 @@ def test_another_score_to_choose_by(data, good, scoring):
 
 
 def test_a_score_that_cannot_be_had(data, bad):
+    assert "time has one order" in bad("cv", data, "--time", "a", "--rounds", 2)
     assert "needs max_fpr" in bad("cv", data, "--scoring", "partial_auc")
     assert "max_fpr=0.1 is for" in bad("cv", data, "--max-fpr", 0.1)
     assert "scoring must be one of 'auc'" in bad("cv", data, "--scoring", "rocauc")

@@ -62,6 +62,20 @@ def test_without_groups_and_time_folds_are_stratified():
         assert (y[train].sum(), y[test].sum()) == (16, 4)
 
 
+@pytest.mark.parametrize("groups", [None, np.arange(100) // 4])
+def test_every_round_draws_folds_of_its_own(groups):
+    y = np.arange(100) % 5 == 0
+    folding = Folding(groups)
+    pairs = folding.folds(y, 4, 1, rounds=3)
+    tests = [set(test) for _, test in pairs]
+    assert tests[:4] == [set(test) for _, test in folding.folds(y, 4, 1)]
+    assert len({frozenset(test) for test in tests}) == 12
+    for k in (0, 4, 8):
+        assert sorted(i for test in tests[k : k + 4] for i in test) == list(range(100))
+    assert Folding(time=np.arange(100)).rounds(3) == 1
+    assert folding.rounds(3) > folding.rounds(10**6) == 1
+
+
 @pytest.mark.parametrize("kind", [BalancedLogisticRegression, BalancedLeastSquares])
 def test_rivals_take_folds_and_weights(kind):
     rng = np.random.default_rng(0)

@@ -136,7 +136,7 @@ def test_train_tunes_unless_a_setting_is_given(tmp_path, good):
     assert load(model).alpha == report["alpha"]
     text = " ".join(good("train", path, "-o", model).split())
     assert f"tuned loss {report['loss']}, standardize {report['standardize']:g}" in text
-    assert f"the best of {report['settings_tried']} settings in 5 folds" in text
+    assert f"the best of {report['settings_tried']} settings in 4 rounds of 5 folds" in text
     text = " ".join(good("train", path, "-o", model, "--solver", "exact", *FIT).split())
     assert "not tuned" in text
     assert "--alpha, --solver given" in text
@@ -147,7 +147,10 @@ def test_train_tunes_unless_a_setting_is_given(tmp_path, good):
 
 def test_a_class_of_few_rows_has_fewer_folds(tmp_path, run):
     path = tmp_path / "a.csv"
-    for positives, words in ((2, "in 2 folds"), (1, "too few rows of a class, groups or times")):
+    for positives, words in (
+        (2, "in 4 rounds of 2 folds"),
+        (1, "too few rows of a class, groups or times"),
+    ):
         y = np.repeat(["no", "yes"], [40, positives])
         pd.DataFrame({"x": np.arange(40.0 + positives) ** 0.5, "y": y}).to_csv(path, index=False)
         code, out, err = run("train", path, "-o", tmp_path / "m")

@@ -25,6 +25,7 @@ __all__ = [
     "counted",
     "few_positives",
     "fit_facts",
+    "folds_described",
     "help_of",
     "listed",
     "listed_numbers",
@@ -49,6 +50,13 @@ def listed_numbers(text: str | None, flag: str) -> list[float] | None:
         return None if text is None else [float(part) for part in listed(text)]
     except ValueError:
         raise ValueError(f"{flag} takes numbers separated by commas; got {text!r}.") from None
+
+
+def folds_described(report: dict[str, Any]) -> str:
+    """How many folds there were, and how often they were drawn."""
+    if report["rounds"] == 1:
+        return f"{report['folds']} folds"
+    return f"{report['rounds']} rounds of {report['folds'] // report['rounds']} folds"
 
 
 def number_or_word(text: str | None) -> float | str | None:

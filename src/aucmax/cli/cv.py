@@ -16,6 +16,7 @@ from aucmax.cli.common import (
     check_html,
     counted,
     few_positives,
+    folds_described,
     listed,
     listed_numbers,
     number_or_word,
@@ -93,6 +94,15 @@ def cv(
         ),
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 5,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How often folds are drawn; 4 times where a class has fewer than 100 rows, else "
+            "once.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the folds.")] = 0,
     jobs: Annotated[
         int | None, typer.Option("--jobs", help="Folds to fit in parallel; -1 uses all cores.")
@@ -139,7 +149,11 @@ def cv(
         )
     few_positives(rows.is_positive, "row")
     reached: list[SearchProgress] = []
-    parts = rows.folds(folds, seed)
+    if rounds is None:
+        rounds = rows.folding.rounds(rows.rarest)
+    elif rows.folding.time is not None and rounds > 1:
+        raise ValueError("--rounds: time has one order, so with --time folds are drawn once.")
+    parts = rows.folds(folds, seed, rounds)
     model = AUCClassifierCV(
         **settings, **asked, cv=parts, n_jobs=jobs, tol=tol, max_iter=max_iter, verbose=not as_json,
         callback=reached.append, positive=rows.classes.positive_label,
@@ -151,7 +165,7 @@ def cv(
         raise _interrupted(reached, {**rows.facts(), **asked}, as_json) from None
     seconds = time.perf_counter() - started
     report = {**rows.facts(), **asked, **_report(rows, tuned, parts, reading.scale.value, seed)}
-    report["seconds"] = seconds
+    report |= {"rounds": len(parts) // folds, "seconds": seconds}
     if output is not None:
         save(rows.whole(tuned.best_estimator_), output)
         report["model"] = str(output)
@@ -316,7 +330,7 @@ def _page(report: dict[str, Any]) -> Page:
         chosen.insert(4, (f"held-out {_words(report)}", score))
     if "model" in report:
         chosen.append(("saved", report["model"]))
-    folds = f"{report['folds']} folds, {report['folding']}"
+    folds = f"{folds_described(report)}, {report['folding']}"
     return Page(
         f"Tuned on {report['data']}",
         f"{described}\n{folds}; {counted(tried, 'setting')}, {report['seconds']:.2f} seconds",

@@ -92,10 +92,10 @@ class LabelledRows:
         """Rows of the rarer class."""
         return int(min(self.is_positive.sum(), (~self.is_positive).sum()))
 
-    def folds(self, folds: int, seed: int) -> Pairs:
+    def folds(self, folds: int, seed: int, rounds: int) -> Pairs:
         """Row numbers of the folds; ValueError unless both classes are in every training part."""
         try:
-            parts = self.folding.folds(self.is_positive, folds, seed)
+            parts = self.folding.folds(self.is_positive, folds, seed, rounds)
         except ValueError as error:
             raise ValueError(f"{self.name}: {error}") from None
         for k, (train, _) in enumerate(parts, 1):

@@ -14,6 +14,7 @@ from aucmax.cli.common import (
     counted,
     few_positives,
     fit_facts,
+    folds_described,
     number_or_word,
     scores_of,
     show_page,
@@ -126,12 +127,15 @@ def train(
         with working(f"fitting {rows_described(facts)}", as_json):
             model = fixed.set_params(**common).fit(X, y, rows.weight)
     else:
-        search = AUCClassifierCV(cv=rows.folds(folds, seed), **common, verbose=not as_json)
+        rounds = rows.folding.rounds(rows.rarest)
+        parts = rows.folds(folds, seed, rounds)
+        search = AUCClassifierCV(cv=parts, **common, verbose=not as_json)
         search.fit(X, y, rows.weight, groups=rows.folding.groups)
         model = search.best_estimator_
         how = {
             "tuned": True,
-            "folds": folds,
+            "folds": len(parts),
+            "rounds": rounds,
             "folding": rows.folding.words,
             "settings_tried": int(np.isfinite(search.auc_path_).any(axis=0).sum()),
             "held_out_auc": float(search.best_score_),
@@ -171,7 +175,7 @@ def _page(report: dict[str, Any], given: dict[str, Any]) -> Page:
         held_out, around = auc_text(report["held_out_auc"]), report["held_out_interval"]
         interval = interval_text(around["low"], around["high"])
         facts += [
-            ("tuned", f"{settings}: the best of {tried} in {report['folds']} folds{how}"),
+            ("tuned", f"{settings}: the best of {tried} in {folds_described(report)}{how}"),
             ("held-out AUC", f"{held_out}  (95 % interval {interval}; best of many: too high)"),
         ]
     else:

@@ -7,9 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["Folding", "Pairs", "time_folds"]
+__all__ = ["FEW_ROWS", "Folding", "Pairs", "time_folds", "usual_rounds"]
 
 Pairs = list[tuple[np.ndarray, np.ndarray]]
+
+FEW_ROWS = 100  # of the rarer class: with fewer, one round of folds is mostly luck
+_ROUNDS = 4
+
+
+def usual_rounds(rarer: int) -> int:
+    """Return how many times folds are drawn, given the rows of the rarer class."""
+    return 1 if rarer >= FEW_ROWS else _ROUNDS
 
 
 def time_folds(time: ArrayLike, n_folds: int) -> Pairs:
@@ -93,7 +101,11 @@ class Folding:
             return min(n_folds, len(np.unique(self.time)) - 1)
         return n_folds if self.groups is None else min(n_folds, len(np.unique(self.groups)))
 
-    def folds(self, y: np.ndarray, n_folds: int, seed: int) -> Pairs:
+    def rounds(self, rarer: int) -> int:
+        """Return how many times folds are usually drawn, given the rows of the rarer class."""
+        return 1 if self.time is not None else usual_rounds(rarer)
+
+    def folds(self, y: np.ndarray, n_folds: int, seed: int, rounds: int = 1) -> Pairs:
         """Return folds, as pairs of row numbers.
 
         Parameters
@@ -104,6 +116,8 @@ class Folding:
             How many.
         seed : int
             Shuffles rows or groups; time has its order.
+        rounds : int
+            How many times they are drawn; with times, which have one order, once.
 
         Raises
         ------
@@ -114,16 +128,16 @@ class Folding:
 
         if self.time is not None:
             return time_folds(self.time, n_folds)
-        blank = np.zeros(len(y))
+        blank, rng = np.zeros(len(y)), np.random.RandomState(seed)
         if self.groups is None:
-            plain = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
-            return list(plain.split(blank, y))
+            plain = StratifiedKFold(n_folds, shuffle=True, random_state=rng)
+            return [pair for _ in range(rounds) for pair in plain.split(blank, y)]
         found = len(np.unique(self.groups))
         if found < n_folds:
             have = "is 1 group" if found == 1 else f"are {found} groups"
             raise ValueError(f"there {have}, fewer than the {n_folds} folds.")
-        together = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
-        return list(together.split(blank, y, self.groups))
+        together = StratifiedGroupKFold(n_folds, shuffle=True, random_state=rng)
+        return [pair for _ in range(rounds) for pair in together.split(blank, y, self.groups)]
 
     def splits(self, y: np.ndarray, n_splits: int, test_size: float, seed: int) -> Pairs:
         """Return splits, as pairs of row numbers.

@@ -18,11 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 from aucmax.basics.checks import number
 from aucmax.basics.progress import working
 from aucmax.estimators.classifier import AUCClassifier
+from aucmax.estimators.folds import usual_rounds
 from aucmax.estimators.linear import LinearScorer
 from aucmax.estimators.named_loss import NamedLoss, check_within
 from aucmax.estimators.scoring import Judge, Scoring, scoring_of
 from aucmax.estimators.selection import (
-    FEW_ROWS,
     Fold,
     Grid,
     SearchProgress,
@@ -461,9 +461,10 @@ def _interval(
 
 def _rounds_of_folds(y: np.ndarray) -> StratifiedKFold | RepeatedStratifiedKFold:
     """Return five stratified folds, four times over where a class has few rows."""
-    if np.unique(y, return_counts=True)[1].min() >= FEW_ROWS:
+    rounds = usual_rounds(int(np.unique(y, return_counts=True)[1].min()))
+    if rounds == 1:
         return StratifiedKFold(5)
-    return RepeatedStratifiedKFold(n_splits=5, n_repeats=4, random_state=0)
+    return RepeatedStratifiedKFold(n_splits=5, n_repeats=rounds, random_state=0)
 
 
 def _check_enough(y: np.ndarray, n_folds: int) -> None:

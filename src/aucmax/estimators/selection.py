@@ -20,6 +20,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 
+from aucmax.estimators.folds import FEW_ROWS
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.scoring import Cell, Judge, Scoring
 from aucmax.objective import Objective
@@ -33,7 +34,6 @@ from aucmax.solvers.auto import choose, pick
 from aucmax.statistics.moments import ClassMoments
 
 __all__ = [
-    "FEW_ROWS",
     "Fold",
     "Grid",
     "SearchProgress",
@@ -48,7 +48,6 @@ __all__ = [
     "within_of",
 ]
 
-FEW_ROWS = 100  # of the rarer class: with fewer, one round of folds is mostly luck
 # the usual α relative to `_unit`, times the rows of the rarer class
 _USUAL = {"square": 2.0, "squared_hinge": 0.6, "hinge": 0.6, "logistic": 0.1}
 _LEAN = 0.1  # standard deviations of a fold, for a decade away from the usual α
