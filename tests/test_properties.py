@@ -221,11 +221,32 @@ def test_products_in_every_form_of_rows(form, dtype):
         mean = share[members] @ X[members]
         np.testing.assert_allclose(means[k], mean, **exact)
         np.testing.assert_allclose(variances[k], share[members] @ (X[members] - mean) ** 2, **exact)
+    for origin in (np.zeros(7), X.mean(axis=0)):
+        Z = X - origin
+        matrix, total = products.gram(R, s, origin)
+        np.testing.assert_allclose(matrix, Z.T @ (s[:, None] * Z), **exact)
+        np.testing.assert_allclose(total, Z.T @ s, **exact)
     index = np.array([3, 0, 3, 29])
     np.testing.assert_allclose(products.scores(take_rows(R, index), v), X[index] @ v, **exact)
     if hasattr(R, "indptr"):
         np.testing.assert_allclose(products.sparse_gram(R, s), X.T @ (s[:, None] * X), **exact)
     np.testing.assert_allclose(products.row_norms2(R), (X**2).sum(axis=1), **exact)
+
+
+def test_a_full_column_far_from_zero_keeps_its_digits_among_sparse_ones():
+    X, y = rows(3, n=200, d=40, density=0.05)
+    X[:, 3], s = 1e7 + X[:, 3] + np.arange(200) % 7, np.random.RandomState(0).rand(200)
+    R, share = as_rows(sp.csr_array(X)), s / np.where(y > 0, s[y > 0].sum(), s[y < 0].sum())
+    means = products.class_means(R, y.astype(float), share)
+    for mean, variance, members in zip(
+        means, products.class_variances(R, y.astype(float), share, *means), (y > 0, y < 0),
+        strict=True,
+    ):  # fmt: skip
+        exact = share[members] @ (X[members] - mean) ** 2
+        np.testing.assert_allclose(variance, exact, rtol=1e-9, atol=1e-14)
+    matrix, _ = products.gram(R, s, means[0])
+    Z = X - means[0]
+    np.testing.assert_allclose(matrix, Z.T @ (s[:, None] * Z), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])

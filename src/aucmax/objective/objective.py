@@ -120,19 +120,11 @@ class Objective:
 
         return product
 
-    def bend_matrix(self, there: LossAt) -> np.ndarray | None:
-        """Return the data term's second derivative (d, d) at some scores.
-
-        None where `bending` is faster.
-        """
-        if not isinstance(there, ByRow):
-            return None
+    def bend_matrix(self, there: ByRow) -> np.ndarray:
+        """Return the data term's second derivative (d, d) at some scores."""
         problem, mass = self.problem, float(there.bent.sum())
         origin = problem.raw_means()[1] if there.follows else np.zeros(problem.n_features)
-        found = problem.gram(there.bent, origin)
-        if found is None:
-            return None
-        matrix, total = found
+        matrix, total = problem.gram(there.bent, origin)
         if there.follows and mass > 0.0:
             matrix -= np.outer(total, total / mass)
         return matrix

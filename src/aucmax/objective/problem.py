@@ -42,7 +42,6 @@ __all__ = [
 
 Offer = Literal["moments", "products", "rows"]
 
-_GRAM_WORK = 64  # multiplications for each stored entry up to which a d×d matrix is formed
 _OF_TAU = ("within", "curvature", "_low_rank", "_row_weights")  # caches that depend on τ
 
 
@@ -177,13 +176,17 @@ class Problem:
         """
         self._no_rows()
 
-    def gram(self, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    def gram(self, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return Zᵀ diag(s) Z (d, d) and Zᵀ s (d,) for s ≥ 0 (n,) and the rows Z less an origin.
 
-        None where that is no faster than a few products. The origin is in the features' own
-        coordinates.
+        The origin is in the features' own coordinates.
         """
-        return None
+        self._no_rows()
+
+    @property
+    def gram_cost(self) -> float:
+        """About how many products `gram` costs; infinite where there is none."""
+        return np.inf
 
     def loss_at(self, loss: RankingLoss, z: np.ndarray) -> LossAt:
         """Return the loss at scores z (n,)."""
@@ -487,9 +490,11 @@ class MemoryProblem(Problem):
         factor = self.factor if V.ndim == 1 else self.factor[:, None]
         return factor * products.normal_product(self.X, s, factor * V, offset, origin)
 
-    def gram(self, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        if self.n_samples * self.n_features**2 > _GRAM_WORK * self.n_stored:
-            return None
+    @cached_property
+    def gram_cost(self) -> float:  # type: ignore[override]
+        return products.gram_cost(self.X)
+
+    def gram(self, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         matrix, mean = products.gram(self.X, s, origin)
         if self.factor is not None:
             matrix *= self.factor

@@ -35,6 +35,8 @@ __all__ = [
     "class_variances",
     "dot",
     "gram",
+    "gram_cost",
+    "is_sparse",
     "normal_product",
     "origin_of",
     "row_blocks",
@@ -47,6 +49,7 @@ __all__ = [
 _BLOCK_ENTRIES = 400_000  # below this a thread costs more than it saves
 _MAX_BLOCKS = 8
 CANCELLED = 1e6  # mean² over variance at which uncentred sums lose too many digits
+_SPARSE_BELOW = 0.25  # density
 _GRAM_ENTRIES = 30_000  # of a block that stays near the processor
 
 
@@ -252,10 +255,13 @@ def class_variances(
 
 
 def gram(X: Rows, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return Zᵀ diag(s) Z, shape (d, d), and Zᵀ s for the rows Z = X − 1 originᵀ and s ≥ 0.
-
-    For few features: it goes through dense blocks of rows.
-    """
+    """Return Zᵀ diag(s) Z, shape (d, d), and Zᵀ s for the rows Z = X − 1 originᵀ and s ≥ 0."""
+    if isinstance(X, CSR) and is_sparse(X):
+        about_zero, sums, mass = sparse_gram(X, s), adjoint(X, s), float(s.sum())
+        cross = np.outer(origin, sums - 0.5 * mass * origin)
+        matrix = about_zero - cross - cross.T
+        if np.all(np.diag(about_zero) <= CANCELLED * np.diag(matrix)):
+            return matrix, sums - mass * origin
     d, view = n_features(X), to_scipy(X)
     step = max(_GRAM_ENTRIES // max(d, 1), 1)
     total, mean = np.zeros((d, d)), np.zeros(d)
@@ -267,6 +273,19 @@ def gram(X: Rows, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.nda
         total += block.T @ block
         mean += root @ block
     return total, mean
+
+
+def gram_cost(X: Rows) -> float:
+    """Return about how many products with the rows `gram` costs (measured)."""
+    if isinstance(X, CSR) and is_sparse(X):
+        sizes = np.diff(X.indptr).astype(np.float64)
+        return 0.4 * float(sizes @ sizes) / max(n_stored(X), 1)
+    return n_rows(X) * n_features(X) ** 2 / max(6.0 * n_stored(X), 1.0)
+
+
+def is_sparse(X: CSR) -> bool:
+    """Tell whether pairs of stored entries beat a dense product."""
+    return n_stored(X) < _SPARSE_BELOW * n_rows(X) * X.n_features
 
 
 def sums_of_squares(

@@ -16,14 +16,13 @@ import scipy.sparse as sp
 
 from aucmax.basics.checks import check_array_of
 from aucmax.rows import CSR, Rows, n_features, n_rows, to_scipy
-from aucmax.rows.products import CANCELLED, sparse_gram
+from aucmax.rows.products import CANCELLED, is_sparse, sparse_gram
 from aucmax.statistics.base import ClassStatistics, Part
 from aucmax.statistics.subtraction import Remainder, is_covariance, not_there
 
 __all__ = ["ClassMoments", "block_moments"]
 
 BLOCK_BYTES = 32e6  # rows are copied to dense blocks of this size
-_SPARSE_BELOW = 0.25  # density below which pairs of stored entries beat a dense product
 _ASYMMETRY = 1e-6  # asymmetry that rounding may leave, relative to the variances
 
 
@@ -147,7 +146,7 @@ class ClassMoments(ClassStatistics):
 
 def block_moments(X: Rows, share: np.ndarray) -> Part:
     """Return total weight, mean and biased covariance of rows with positive weights."""
-    if isinstance(X, CSR) and len(X.data) < _SPARSE_BELOW * n_rows(X) * X.n_features:
+    if isinstance(X, CSR) and is_sparse(X):
         total = float(share.sum())
         s = share / total
         mean = np.asarray(to_scipy(X).T @ s)

@@ -30,6 +30,7 @@ __all__ = ["Newton"]
 _FORCING = 0.1  # a Newton system is solved until so large a share of its gain is left
 _MORE = 3.0  # times Newton's decrement is what may be left: pairs that fall out bend J no more
 _SAME = 0.3  # a smallest eigenvalue that is not below this share of the old one is no news
+_USUAL = 11  # products that a system takes, until one took more
 _STEEP = 0.1  # share of the slope along a step that is left at a good place
 _LONGER = 4.0  # times a step is the next one along the same way, at most
 _LOST = 100.0  # times the rounding of J: a gain so small cannot be seen in it
@@ -154,14 +155,14 @@ def _newton(
 
 
 class _Systems:
-    """Newton's systems (∇²f + αI) x = b: by their matrices where these are small, else by products.
+    """Newton's systems (∇²f + αI) x = b: by products, or by their matrices where these cost less.
 
-    Then they share a preconditioner, and what is known of the spectrum.
+    By products they share a preconditioner, and what is known of the spectrum.
     """
 
     def __init__(self, objective: Objective) -> None:
         self.objective, self.known = objective, 1.0
-        self.probed = False
+        self.probed, self.usual = False, _USUAL
 
     @cached_property
     def near(self) -> Preconditioner:
@@ -169,8 +170,9 @@ class _Systems:
 
     def solve(self, there: LossAt, right: np.ndarray, enough: Enough, limit: int) -> Solved:
         """Return the solution at scores where the data term is ``there``, good enough."""
-        l2, matrix = self.objective.penalty.l2, self.objective.bend_matrix(there)
-        if matrix is not None:
+        l2 = self.objective.penalty.l2
+        if isinstance(there, ByRow) and self.objective.problem.gram_cost <= self.usual:
+            matrix = self.objective.bend_matrix(there)
             matrix[np.diag_indices(len(matrix))] += l2
             self.probed = True  # nothing to see
             return solved(matrix, right)
@@ -192,7 +194,7 @@ class _Systems:
             self.product, right, self.near.solve, enough, limit,
             floor=self.near.floor, known=self.known,
         )  # fmt: skip
-        self.known = model.smallest
+        self.known, self.usual = model.smallest, max(self.usual, model.steps)
         return model
 
 
