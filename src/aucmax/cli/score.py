@@ -42,7 +42,8 @@ def score(
     """Score the rows of a file: the higher, the more likely positive.
 
     Gives CSV with the columns row (from 1), score and label. The label is the positive one where
-    the score is above 0, midway between the classes' mean scores; for a ranking, use the scores.
+    the score is above 0: midway between the classes' mean scores, with the logistic loss where the
+    probability is ½ for classes equally frequent. For a ranking, use the scores.
 
     Example:
 
