@@ -34,6 +34,7 @@ __all__ = ["MATRIX_UP_TO", "ColumnSet", "proximal_newton"]
 MATRIX_UP_TO = 1000  # features of a working set for which its matrix is formed; sparse: a third
 _ENTRIES = 10**8  # rows times features up to which the set's columns are held for it
 _DENSE = 0.05  # share of stored entries above which sparse columns are held dense
+_DENSE_COST = 6.0  # features for which a dense matrix costs as much as a product
 _BLOCK = 64  # columns of that matrix made at a time
 _INNER = 0.01  # a working set is solved to this share of what its features promised
 _MODEL = 0.01  # and a model to this share of what they promised where it was made
@@ -106,7 +107,7 @@ class ColumnSet:
 
     def __init__(self, objective: Objective, S: np.ndarray) -> None:
         problem = objective.problem
-        self.S = S
+        self.objective, self.S = objective, S
         self.matrix: np.ndarray | sp.csc_array
         columns = problem.columns(S)
         if not isinstance(columns.X, np.ndarray):
@@ -125,17 +126,10 @@ class ColumnSet:
 
     def hessian(self, there: LossAt) -> np.ndarray:
         """Return the second derivative of the data term over the set, by blocks of columns."""
-        if isinstance(there, ByRow):  # rows that do not bend it are left out
-            rows = np.flatnonzero(there.bent)
-            some, bent = self.matrix[rows], there.bent[rows]
-            if isinstance(some, np.ndarray):
-                H = (some.T * bent) @ some
-            else:
-                H = (some.T.multiply(bent) @ some).toarray()
-            if there.follows and len(rows):
-                total = some.T @ bent
-                H -= np.outer(total, total) / bent.sum()
-            return H
+        if isinstance(there, ByRow):
+            if self.objective.problem.gram_cost <= len(self.S) / _DENSE_COST:
+                return self.objective.bend_matrix(there)[np.ix_(self.S, self.S)]
+            return self._weighted(there)
         k = len(self.S)
         H = np.zeros((k, k))
         for first in range(0, k, _BLOCK):
@@ -147,6 +141,22 @@ class ColumnSet:
                 bent[:, j] = there.product(np.ascontiguousarray(block[:, j]))
             H[first:, first : first + _BLOCK] = self.matrix[:, first:].T @ bent
         return np.tril(H) + np.tril(H, -1).T
+
+    def _weighted(self, there: ByRow) -> np.ndarray:
+        rows = np.flatnonzero(there.bent)  # the others do not bend it
+        some = self.matrix if len(rows) == len(there.bent) else self.matrix[rows]
+        bent = there.bent[rows]
+        root = np.sqrt(bent)[:, None]
+        if isinstance(some, np.ndarray):
+            rooted = some * root
+            H = rooted.T @ rooted
+        else:
+            rooted = some.multiply(root).tocsc()
+            H = (rooted.T @ rooted).toarray()
+        if there.follows and len(rows):
+            total = some.T @ bent
+            H -= np.outer(total, total) / bent.sum()
+        return H
 
 
 def _on_set(
