@@ -118,7 +118,9 @@ def _newton(
         def enough(
             gained: float, left: float, fallen: float = fallen, forcing: float = forcing
         ) -> bool:
-            return gained > 0.0 and left <= max(forcing * gained, 0.1 * tol * (fallen + gained))
+            # from w = 0 the model is the better, the less it promises
+            share = forcing if fallen > 0.0 else min(forcing, gained / objective.at_zero)
+            return gained > 0.0 and left <= max(share * gained, 0.1 * tol * (fallen + gained))
 
         right = -(gradient + penalty.l2 * w)
         model = systems.solve(there, right, enough, max_iter - products)
