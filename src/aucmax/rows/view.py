@@ -44,8 +44,8 @@ _REORDER = {"reassoc", "contract", "nsz"}
 _INLINE: Any = {"forceinline": True}
 
 
-def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a kernel, kept on disk between processes.
+def compiled(kernel: Callable[..., Any], reorder: bool = False) -> Callable[..., Any]:
+    """Compile a kernel, kept on disk between processes; ``reorder`` lets its sums use registers.
 
     Numba's cache looks at the kernel's own file only, and a kernel contains the bodies of what it
     calls: the whole package's digest is made part of what the cache compares, and what is called
@@ -53,7 +53,8 @@ def compiled(kernel: Callable[..., Any]) -> Callable[..., Any]:
     that processes that compile at once may take each other's for their own: here the file's name
     tells which signature it is.
     """
-    dispatcher = njit(cache=True, nogil=True, error_model="numpy")(kernel)
+    fast = _REORDER if reorder else False
+    dispatcher = njit(cache=True, nogil=True, error_model="numpy", fastmath=fast)(kernel)
     index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):
         index._source_stamp = (index._source_stamp, _sources_digest())

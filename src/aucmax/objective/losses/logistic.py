@@ -1,11 +1,11 @@
-"""The logistic loss of single rows, both classes weighing the same, at the best threshold."""
+"""The logistic loss of single rows, both classes weighing the same, at the best intercept."""
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.polynomial import Chebyshev, Polynomial
 
 from aucmax.objective.losses.base import Bends, ByRow, RankingLoss
@@ -17,10 +17,9 @@ __all__ = ["BalancedLogistic"]
 class BalancedLogistic(RankingLoss):
     """min over b of ½ Σ_i s_i log(1 + exp(−y_i (z_i + b))).
 
-    As s sums to 1 in each class, it is the mean over each class, half of each. What is small by it
-    has small pairwise regret, too: its excess bounds that of the AUC (Kotłowski et al. 2011).
-    The threshold −b is gone: the best one follows the scores, so that a constant added to all of
-    them changes nothing.
+    As s sums to 1 in each class, it is half of each class's mean. Its regret, what it lies above
+    the least that any scores reach, bounds the AUC's (Kotłowski et al. 2011). The best b follows
+    the scores, so that a constant added to all of them changes nothing.
 
     References
     ----------
@@ -54,10 +53,8 @@ class AtThreshold(ByRow):
 
 # ---- one pass over the scores ---------------------------------------------------------------
 
-# Sums may be reordered, and exp and log1p are polynomials, so that several rows go at a time.
-_vectorised = njit(
-    cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"}
-)
+# exp and log1p are polynomials, so that several rows go at a time
+_vectorised = partial(compiled, reorder=True)
 _LOG2 = math.log(2.0)
 _EXP = tuple(1.0 / math.factorial(k) for k in range(14))  # of exp(r), |r| ≤ ½ log 2
 _ROOT = Chebyshev.interpolate(lambda x: np.arctanh(x**0.5) / x**0.5, 10, domain=[0.0, 1.0 / 9.0])

@@ -58,6 +58,10 @@ class Newton(Solver):
     1000 features (a third of that where the rows are sparse), by proximal and conjugate-gradient
     steps beyond. Optimality is always that over all features.
 
+    For the logistic loss a step goes about as far as is best, since looking along it costs little
+    beside a pass over the rows, and a system is solved by its matrix where that costs less than the
+    products with the rows would.
+
     References
     ----------
     Chapelle & Keerthi (2010), "Efficient algorithms for ranking with SVMs". Keerthi & DeCoste
@@ -65,7 +69,8 @@ class Newton(Solver):
     an l1 part: Lee, Sun & Saunders (2014), "Proximal Newton-type methods for minimizing composite
     functions"; Yuan, Ho & Lin (2012), "An improved GLMNET for l1-regularized logistic
     regression"; Byrd, Chin, Nocedal & Wu (2012), "Sample size selection in optimization methods
-    for machine learning", section 5.
+    for machine learning", section 5. What is left of the logistic loss: Bach (2010),
+    "Self-concordant analysis for logistic regression".
     """
 
     name = "newton"
