@@ -137,6 +137,24 @@ def test_more_features_than_rows(form, path, monkeypatch):
         assert clf.objective_ == pytest.approx(least, rel=1e-10)
 
 
+@pytest.mark.parametrize("cost", [np.inf, 0.0], ids=["products", "matrix"])
+@pytest.mark.parametrize(("form", "density"), [(np.asarray, 1.0), (sp.csr_array, 0.1)])
+def test_systems_by_products_and_by_their_matrix(cost, form, density, monkeypatch):
+    monkeypatch.setattr(MemoryProblem, "gram_cost", cost)
+    grams, gram = [], MemoryProblem.gram
+    monkeypatch.setattr(MemoryProblem, "gram", lambda *args: grams.append(1) or gram(*args))
+    X, y, weight = some(15, n=300, d=20, density=density)
+    X[:, 0] += 50.0  # a full column far from 0
+    for gamma in (0.0, 0.5):
+        clf = AUCClassifier(1e-3, **TIGHT | {"standardize": gamma}).fit(form(X), y, weight)
+        goal = objective(X, y, weight, 1e-3, gamma=gamma)
+        factor = 1.0 if goal.problem.factor is None else goal.problem.factor
+        least, best = optimum(X * factor, y, "logistic", 1e-3, 0.0, weight)
+        assert clf.objective_ == pytest.approx(least, rel=1e-12)
+        assert clf.coef_[0] == pytest.approx(factor * best, abs=1e-6 * np.abs(best).max())
+    assert bool(grams) == (cost == 0.0)
+
+
 @weighted
 @pytest.mark.parametrize("alpha", [1e-5, 1e-2, 1.0])
 def test_it_is_scikit_learns_with_balanced_classes(weighted, alpha):
