@@ -87,12 +87,14 @@ def cells(task: Task, positives: int, seed: int) -> dict[str, np.ndarray] | None
 
 NAMES = [*(f"square, τ {tau}" for tau in TAUS), *LOSSES[1:]]
 BOTH = ("square, τ 0.5", "squared_hinge")
+THREE = (*BOTH, "logistic")
 
 
 class Rule(NamedTuple):
     """What to search and how to choose: ``rounds`` of five folds, α from the weakest on."""
 
     losses: tuple[str, ...] = BOTH
+    gammas: tuple[float, ...] = GAMMAS
     weakest: float = -5.0
     strongest: float = 0.0
     steps: int = 2  # per decade
@@ -104,7 +106,8 @@ class Rule(NamedTuple):
         """Return what it loses; of fewer rounds than there are, the mean over the rounds."""
         tried = np.arange(2.0 * self.weakest, 2.0 * self.strongest + 1.0, 3 - self.steps) / 2.0
         alphas = np.searchsorted(np.log10(ALPHAS), tried - 0.1)
-        at = np.ix_([NAMES.index(name) for name in self.losses], range(len(GAMMAS)), alphas)
+        gammas = [GAMMAS.index(gamma) for gamma in self.gammas]
+        at = np.ix_([NAMES.index(name) for name in self.losses], gammas, alphas)
         test, decades = case["test"][at], case["decades"][at] if self.leans else None
         lost = []
         for first in range(0, ROUNDS, self.rounds):
@@ -132,7 +135,11 @@ RULES = {
     "leaning, α from 10⁻³ to 10⁻⁰·⁵": NARROW,
     "the same, two rounds": NARROW._replace(rounds=2),
     "the same, four rounds": KEPT,
-    "that, and logistic": KEPT._replace(losses=(*BOTH, "logistic")),
+    "that, γ = ½ alone": KEPT._replace(gammas=(0.5,)),
+    "that, γ = 1 alone": KEPT._replace(gammas=(1.0,)),
+    "that, γ = ½ or 1": KEPT._replace(gammas=(0.5, 1.0)),
+    "that, γ = ½ or 1, and logistic": KEPT._replace(gammas=(0.5, 1.0), losses=THREE),
+    "that, and logistic": KEPT._replace(losses=THREE),
     "that, squared hinge alone": KEPT._replace(losses=("squared_hinge",)),
     "that, logistic alone": KEPT._replace(losses=("logistic",), weakest=-4.0),
     **{f"that, {name} alone": KEPT._replace(losses=(name,)) for name in NAMES[: len(TAUS)]},

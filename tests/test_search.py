@@ -68,11 +68,11 @@ def test_each_cell_is_its_own_fit(few, sparse, cv, weighted, monkeypatch):
         alphas[::-1], rhos, standardize=(0.0, 0.5), cv=cv, tol=1e-10, max_iter=5000
     ).fit(X, y, weight)
     folds = list(cv.split(X, y))
-    assert clf.auc_path_.shape == (len(folds), 2, 2, 2, 3)
+    assert clf.auc_path_.shape == (len(folds), 3, 2, 2, 3)
     assert np.array_equal(clf.alphas_[0, 0], alphas)
     for k, (train, test) in enumerate(folds):
         w = (None, None) if weight is None else (weight[train], weight[test])
-        for a, loss in enumerate(("square", "squared_hinge")):
+        for a, loss in enumerate(("square", "squared_hinge", "logistic")):
             for b, gamma in enumerate((0.0, 0.5)):
                 for c, rho in enumerate(rhos):
                     for j, alpha in enumerate(alphas):
@@ -162,8 +162,9 @@ def test_a_path_from_moments_is_its_fits(alphas, gamma):
 
 def test_automatic_alphas_follow_the_units():
     X, y = problem()
-    small = AUCClassifierCV(cv=3, losses=("square",)).fit(X, y)
-    large = AUCClassifierCV(cv=3, losses=("square",)).fit(1000 * X, y)
+    settings = {"cv": 3, "losses": ("square",), "standardize": (0.0, 0.5)}
+    small = AUCClassifierCV(**settings).fit(X, y)
+    large = AUCClassifierCV(**settings).fit(1000 * X, y)
     assert large.alphas_[0, 0] == pytest.approx(1e6 * small.alphas_[0, 0])
     assert large.alphas_[0, 1] == pytest.approx(small.alphas_[0, 1])
     assert large.best_score_ == pytest.approx(small.best_score_, abs=1e-9)

@@ -55,7 +55,7 @@ def cv(
         str | None,
         typer.Option(
             metavar="A,B",
-            help=f"Of {', '.join(LOSSES)}; {' and '.join(DEFAULT_LOSSES)} by default.",
+            help=f"Of {', '.join(LOSSES)}; {', '.join(DEFAULT_LOSSES)} by default.",
         ),
     ] = None,
     within: Annotated[
@@ -71,7 +71,7 @@ def cv(
         typer.Option(
             metavar="A,B,…", help="From 0 (features as given) to 1 (features of equal spread)."
         ),
-    ] = "0,0.5,1",
+    ] = "0.5,1",
     l1_ratios: Annotated[
         str, typer.Option(metavar="A,B,…", help="Shares of the l1 part, 0 to 1.")
     ] = "0",
