@@ -15,6 +15,7 @@ import numpy as np
 
 from aucmax.objective import Objective
 from aucmax.objective.losses import ByRow, LossAt
+from aucmax.rows.products import dot
 from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
 from aucmax.solvers.batch.krylov import (
     Preconditioner,
@@ -131,7 +132,8 @@ def _newton(
         model = systems.solve(there, right, enough, max_iter - products)
         move = problem.scores(model.x)
         claim = _claim(objective, model, move, fall)
-        if objective.relative(claim, value) <= tol:
+        most = _claim(objective, systems.certain(model), move, fall)
+        if objective.relative(claim, value) <= tol < objective.relative(most, value):
             surer = systems.surer(model, right, enough, max(max_iter - products, 1))
             if surer is not model:
                 model, products = surer, products + model.steps
@@ -169,7 +171,7 @@ class _Systems:
 
     def __init__(self, objective: Objective) -> None:
         self.objective, self.known = objective, 1.0
-        self.probed, self.usual = False, _USUAL
+        self.probed, self.by_matrix, self.usual = False, False, _USUAL
 
     @cached_property
     def near(self) -> Preconditioner:
@@ -181,11 +183,18 @@ class _Systems:
         if isinstance(there, ByRow) and self.objective.problem.gram_cost <= self.usual:
             matrix = self.objective.bend_matrix(there)
             matrix[np.diag_indices(len(matrix))] += l2
-            self.probed = True  # nothing to see
+            self.by_matrix = True
             return solved(matrix, right)
-        bending = self.objective.bending(there)
+        self.by_matrix, bending = False, self.objective.bending(there)
         self.product = lambda v: bending(v) + l2 * v
         return self._minimised(right, enough, limit)
+
+    def certain(self, model: Solved) -> Solved:
+        """Return the solution with the most that can be left, whatever the spectrum: ‖r‖²/(2α)."""
+        if self.by_matrix:
+            return model
+        l2, square = self.objective.penalty.l2, dot(model.residual, model.residual)
+        return model._replace(left=0.5 * square / l2 if l2 > 0.0 else np.inf)
 
     def surer(self, model: Solved, right: np.ndarray, enough: Enough, limit: int) -> Solved:
         """Return the last solution, or a better one where a random vector sees more."""
