@@ -28,7 +28,7 @@ from aucmax.solvers.batch.proximal_newton import proximal_newton
 
 __all__ = ["Newton"]
 
-_FORCING = 0.1  # a Newton system is solved until so large a share of its gain is left
+_FORCING = 0.2  # a Newton system is solved until so large a share of its gain is left
 _MORE = 3.0  # times Newton's decrement is what may be left: pairs that fall out bend J no more
 _SAME = 0.3  # a smallest eigenvalue that is not below this share of the old one is no news
 _USUAL = 11  # products that a system takes, until one took more
