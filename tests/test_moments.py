@@ -1057,3 +1057,17 @@ def test_a_model_that_cannot_forget_rows_stays_as_it_was():
     rest = clf.forget(X[:3], y[:3])
     fresh = AUCClassifier(1e-3).fit(X[3:], y[3:])
     np.testing.assert_allclose(rest.coef_, fresh.coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("value", [0.0, 7.3])
+@pytest.mark.parametrize("solver", ["exact", SOLVERS["exact"]("diagonal")])
+def test_a_feature_that_only_forgotten_rows_moved_is_constant_again(value, solver):
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(300, 4)), rng.integers(0, 2, 300)
+    X[:, 3] = value
+    X[:40, 3] += rng.normal(size=40)
+    for gamma in (0.5, 1.0):  # which would stretch what rounding leaves of the feature
+        clf = AUCClassifier(standardize=gamma, solver=solver).fit(X, y).forget(X[:40], y[:40])
+        fresh = AUCClassifier(standardize=gamma, solver=solver).fit(X[40:], y[40:])
+        assert clf.coef_[0, 3] == clf.spread_[3] == 0.0
+        np.testing.assert_allclose(clf.coef_, fresh.coef_, rtol=1e-9)

@@ -36,6 +36,8 @@ __all__ = ["ClassStatistics"]
 
 Part = dict[str, Any]  # the arrays of one class, by name
 
+_SETTLED = 64 * np.finfo(np.float64).eps  # rounding of a subtraction, as a share of what was there
+
 
 class ClassStatistics:
     """Weighted counts and means of K classes, and what a subclass keeps of their covariances.
@@ -325,6 +327,7 @@ class ClassStatistics:
             left = remainder(out._summary(mine), out._summary(part), label, out.feature_names)
             out._leave(mine, part, left, label)
             mine["counts"][...], mine["means"][...] = left.weight, left.mean
+        out._settle(self)
         return out
 
     def decay(self, gamma: float) -> Self:
@@ -501,6 +504,33 @@ class ClassStatistics:
         self._join(mine, part)
         mine["means"] += (t / (T + t)) * (part["means"] - mine["means"])
         mine["counts"] += t
+
+    def _settle(self, whole: "ClassStatistics") -> None:
+        """Make features constant again that vary by no more than what subtracting has rounded.
+
+        `standardize` would stretch them. ``whole`` is what was subtracted from.
+        """
+        here = self.counts > 0
+        if not here.any():
+            return
+        peak = np.abs(whole.means).max(axis=0)
+        size = np.max(whole.counts[here] / self.counts[here]) * whole._spread()
+        rounding = _SETTLED * np.sqrt(size) * (np.sqrt(size) + peak) + (_SETTLED * peak) ** 2
+        constant = self._spread() <= rounding
+        value = self.means[here][0]
+        value[np.abs(value) <= _SETTLED * (np.sqrt(size) + peak)] = 0.0
+        for _, mine in self._each():
+            mine["means"][constant] = value[constant]
+            self._make_constant(mine, constant)
+
+    def _make_constant(self, mine: Part, constant: np.ndarray) -> None:
+        """Take the variance of some features out of a class."""
+        mine["variances"][constant] = 0.0
+
+    def _spread(self) -> np.ndarray:
+        """Return the variance of each feature over the rows of all classes, shape (d,)."""
+        p = self.counts / self.counts.sum()
+        return p @ (self.variances + (self.means - p @ self.means) ** 2)
 
     def _variance(self, part: Part) -> np.ndarray:
         return part["variances"]

@@ -117,6 +117,9 @@ class ClassMoments(ClassStatistics):
                 "variance"
             )
 
+    def _make_constant(self, mine: Part, constant: np.ndarray) -> None:
+        mine["covariances"][constant] = mine["covariances"][:, constant] = 0.0
+
     def _packed(self) -> dict[str, np.ndarray]:
         # (K, d, d) is symmetric: its lower triangles are enough
         rows, cols = np.tril_indices(self.n_features)
