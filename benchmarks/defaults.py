@@ -19,7 +19,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from aucmax import AUCClassifierCV, datasets
 
-LOSSES, GAMMAS = ("square", "squared_hinge"), (0.0, 0.5, 1.0)
+LOSSES, GAMMAS = ("square", "squared_hinge", "logistic"), (0.0, 0.5, 1.0)
 ALPHAS = np.logspace(-5, -1, 9)
 RARE = {"usps": 1, "letter": 1, "mnist": 0, "connect-4": 0, "sector": 1, "news20": 1}
 ROWS = 20_000

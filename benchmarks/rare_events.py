@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.stats import ttest_rel
+from scipy.stats import ttest_1samp
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
@@ -35,6 +35,7 @@ from sklearn.svm import LinearSVC
 from aucmax import AUCClassifierCV, datasets
 from aucmax.basics.errors import DataFileError
 from aucmax.datasets.bunch import frame
+from aucmax.datasets.obstacles import TableError
 from aucmax.estimators.encoder import TableEncoder
 from aucmax.metrics import average_precision, partial_auc, roc_auc
 
@@ -227,9 +228,11 @@ def own(name: str) -> Task:
 
 def given(path: str, target: str | None, positive: str | None) -> Task:
     """Return the rows of a file; the rarer label is positive where none is named."""
-    data = datasets.read(
-        path, target=target, positive=positive, text=True, missing=True, dates=True
-    )
+    try:
+        data = datasets.read(path, target=target, positive=positive)
+    except TableError:  # text, gaps or dates
+        every = {"text": True, "missing": True, "dates": True}
+        data = datasets.read(path, target=target, positive=positive, **every)
     X, (labels, counts) = data.data, np.unique(data.target, return_counts=True)
     if len(labels) != 2:
         raise ValueError(
@@ -360,12 +363,12 @@ def main() -> None:
 
 # ---- the tables --------------------------------------------------------------------------
 
+Figures = dict[tuple[str, str], dict[str, dict[str, dict[str, float]]]]
+
 
 def show(lines: list[dict[str, str]]) -> None:
     """Print the tables in Markdown."""
-    figures: dict[tuple[str, str], dict[str, dict[str, dict[str, float]]]] = defaultdict(
-        lambda: defaultdict(dict)
-    )
+    figures: Figures = defaultdict(lambda: defaultdict(dict))
     for line in lines:
         if not line["skipped"]:
             values = figures[line["data"], line["positives"]][line["method"]]
@@ -373,56 +376,89 @@ def show(lines: list[dict[str, str]]) -> None:
     methods = [m for m in METHODS if any(m in case for case in figures.values())]
     for what in FIELDS[5:9]:
         print(f"\n## {what.replace('_', ' ')}, mean over splits\n")
-        print("| data | positives | " + " | ".join(methods) + " |")
-        print("|---" * (len(methods) + 2) + "|")
+        row("data", "positives", *map(short, methods), head=True)
         for (data, positives), values in figures.items():
-            cells = []
-            for method in methods:
-                runs = [run[what] for run in values.get(method, {}).values()]
-                cells.append(f"{np.mean(runs):.{1 if what == 'seconds' else 4}f}" if runs else "–")
-            print(f"| {data} | {positives} | " + " | ".join(cells) + " |")
+            runs = ([run[what] for run in values.get(method, {}).values()] for method in methods)
+            digits = 1 if what == "seconds" else 4
+            row(data, positives, *(f"{np.mean(r):.{digits}f}" if r else "–" for r in runs))
     for ours in ("aucmax", "aucmax, moments only"):
+        against(ours, [m for m in methods if m != ours], figures)
         beside(ours, figures)
 
 
-def beside(ours: str, figures: dict[Any, Any]) -> None:
-    """Print how a method stands beside the best logistic regression of each case."""
-    print(f"\n## {ours} beside the best logistic regression\n")
-    print("| data | positives | splits | best logistic regression | AUC | ours | difference | p |")
-    print("|---" * 8 + "|")
-    differences, few = [], []
-    for (data, positives), values in figures.items():
-        if ours not in values:
-            continue
-        mine = values[ours]
-        rivals = {
-            m: np.mean([values[m][s]["auc"] for s in mine])
-            for m in LOGISTIC
-            if m in values and set(mine) <= set(values[m])
-        }
-        if not rivals:
-            continue
-        best = max(rivals, key=lambda m: rivals[m])
-        a = np.array([mine[s]["auc"] for s in mine])
-        b = np.array([values[best][s]["auc"] for s in mine])
-        p = float(ttest_rel(a, b).pvalue) if len(a) > 1 and np.ptp(a - b) > 0 else np.nan
-        differences.append((float(np.mean(a - b)), p))
-        if positives != "all" and int(positives) <= 100:
-            few.append(differences[-1][0])
+def row(*cells: Any, head: bool = False) -> None:
+    """Print a row of a Markdown table."""
+    print("| " + " | ".join(map(str, cells)) + " |")
+    if head:
+        print("|---" * len(cells) + "|")
+
+
+def short(method: str) -> str:
+    """Return a method's name for a column: LR with γ, the power of the standard deviation."""
+    words = {CHOSEN: "LR, best of six", "logistic regression": "LR", "half-standardised": "γ=½",
+             "standardised": "γ=1", "raw": "γ=0"}  # fmt: skip
+    for long, brief in words.items():
+        method = method.replace(long, brief)
+    return method
+
+
+def differences(case: dict[str, dict[str, dict[str, float]]], a: str, b: str) -> np.ndarray:
+    """Return by how much AUC a method is above another, on each split that both ran."""
+    splits = [split for split in case.get(a, {}) if split in case.get(b, {})]
+    return np.array([case[a][split]["auc"] - case[b][split]["auc"] for split in splits])
+
+
+def chance(d: np.ndarray) -> float:
+    """Return p of a paired t-test, NaN where there is too little to test."""
+    return float(ttest_1samp(d, 0.0).pvalue) if len(d) > 1 and np.ptp(d) > 0 else np.nan
+
+
+def against(ours: str, rivals: list[str], figures: Figures) -> None:
+    """Print how a method stands against each of the others: by .001 in the mean over splits."""
+    print(f"\n## {ours} against each of the others, AUC\n")
+    row("against", "cases", "mean difference", "won", "tied", "lost", "significantly won", "lost",
+        "mean difference up to 100 positives", head=True)  # fmt: skip
+    for rival in rivals:
+        cases = {key: differences(case, ours, rival) for key, case in figures.items()}
+        cases = {key: d for key, d in cases.items() if len(d)}
+        if cases:
+            mean = np.array([d.mean() for d in cases.values()])
+            sure = np.array([chance(d) < 0.05 for d in cases.values()])
+            few = np.array([key[1] in ("30", "100") for key in cases])
+            row(
+                short(rival), len(mean), f"{mean.mean():+.4f}", np.sum(mean >= 0.001),
+                np.sum(np.abs(mean) < 0.001), np.sum(mean <= -0.001), np.sum(sure & (mean > 0)),
+                np.sum(sure & (mean < 0)), f"{mean[few].mean():+.4f}" if few.any() else "–",
+            )  # fmt: skip
+
+
+def beside(ours: str, figures: Figures) -> None:
+    """Print how a method stands beside what turned out the best logistic regression of a case."""
+    print(f"\n## {ours} beside the logistic regression that turned out best\n")
+    row("data", "positives", "splits", "best", "AUC", "ours", "difference", "p", head=True)
+    found, few = [], []
+    for (data, positives), case in figures.items():
+        apart = {m: differences(case, ours, m) for m in LOGISTIC}
+        most = max((len(d) for d in apart.values()), default=0)
+        apart = {m: d for m, d in apart.items() if len(d) == most > 0}
+        if apart:
+            best = min(apart, key=lambda m: apart[m].mean())
+            d = apart[best]
+            mine = np.mean([run["auc"] for s, run in case[ours].items() if s in case[best]])
+            found.append((d.mean(), chance(d)))
+            if positives in ("30", "100"):
+                few.append(d.mean())
+            row(data, positives, most, short(best), f"{mine - d.mean():.4f}", f"{mine:.4f}",
+                f"{d.mean():+.4f}", f"{found[-1][1]:.3f}")  # fmt: skip
+    if found:
+        mean, p = np.array(found).T
         print(
-            f"| {data} | {positives} | {len(a)} | {best.removeprefix('logistic regression, ')} "
-            f"| {b.mean():.4f} | {a.mean():.4f} | {np.mean(a - b):+.4f} | {p:.3f} |"
+            f"\n{len(mean)} cases: won by .001 or more {np.sum(mean >= 0.001)}, tied "
+            f"{np.sum(np.abs(mean) < 0.001)}, lost {np.sum(mean <= -0.001)}; significantly (paired "
+            f"t, 5 %, each case by itself) better {np.sum((p < 0.05) & (mean > 0))}, worse "
+            f"{np.sum((p < 0.05) & (mean < 0))}; the worst {mean.min():+.4f}. Up to 100 positives "
+            f"{np.sum(np.array(few) >= 0.002)} of {len(few)} better by .002 or more."
         )
-    if not differences:
-        return
-    mean, p = np.array(differences).T
-    print(
-        f"\n{len(mean)} cases: won by .001 or more {np.sum(mean >= 0.001)}, lost "
-        f"{np.sum(mean <= -0.001)}, tied {np.sum(np.abs(mean) < 0.001)}; significantly (paired t, "
-        f"5 %, of each case by itself) better {np.sum((p < 0.05) & (mean > 0))}, worse "
-        f"{np.sum((p < 0.05) & (mean < 0))}; the worst {mean.min():+.4f}. Up to 100 positives: "
-        f"{np.sum(np.array(few) >= 0.002)} of {len(few)} better by .002 or more."
-    )
 
 
 if __name__ == "__main__":
