@@ -253,8 +253,12 @@ def test_bad_input(data, bad, tmp_path):
     assert "losses must be a non-empty" in bad("cv", data, "--losses", ",")
     assert "standardize" in bad("cv", data, "--standardize", "2")
     assert "no solver takes any" in bad("cv", data, "--losses", "hinge", "--l1-ratios", "0.5")
-    assert "use --folds" in bad("cv", data, "--folds", 200)
+    assert "fewer than the 200 folds; use --folds" in bad("cv", data, "--folds", 200)
     assert "--folds" in bad("cv", data, "--folds", 1)
+    for few, instead in ((3, "has 3 rows, .*; use --folds 3"), (1, "1 row, .* needs two")):
+        rare = tmp_path / "rare.csv"
+        rare.write_text("a,y\n" + "".join(f"{i},{int(i < few)}\n" for i in range(20)))
+        assert re.search(instead, bad("cv", rare))
     assert "there is no folder" in bad("cv", data, "-o", tmp_path / "no" / "m")
     assert "no such file" in bad("cv", tmp_path / "none.csv")
     assert "--impute is for files; diabetes is a data set known by name" in bad(

@@ -246,6 +246,10 @@ def test_bad_input_is_named():
         interval(y, score, fold[:, None])
     with pytest.raises(ValueError, match=r"fold must be numbers or text.*none of them missing"):
         interval(y, score, [None, *fold[1:].astype(str)])
+    for missing in (np.nan, np.datetime64("NaT", "D")):
+        some = np.where(fold > 0, fold.astype(np.asarray(missing).dtype), missing)
+        with pytest.raises(ValueError, match="none of them missing"):
+            interval(y, score, some)
     with pytest.raises(ValueError, match="confidence"):
         interval(y, score, fold, 1.0)
     for more in ({"sample_weight": np.ones(60)}, {"groups": fold}):

@@ -480,6 +480,7 @@ class TestBadInput:
             ({"tol": 0}, r"tol must be a number in \(0, inf\)"),
             ({"max_iter": 0}, r"max_iter must be a whole number in \[1, inf\)"),
             ({"loss": "exp"}, "loss must be one of 'square'.*got 'exp'"),
+            ({"loss": ["square"]}, r"loss must be one of 'square'.*got \['square'\]"),
             ({"solver": "adam"}, "solver must be one of 'auto', 'exact'.*got 'adam'"),
             ({"solver": "exact", "l1_ratio": 0.5}, "'exact' does not take .*these do: 'coord"),
             ({"solver": solvers.SPAM(order="sorted")}, "order must be one of shuffle"),

@@ -215,6 +215,7 @@ def test_saved_and_shown(tmp_path, capsys):
         ({"l1_ratios": 0.5}, "l1_ratios must be a non-empty sequence"),
         ({"losses": "square"}, "losses must be a non-empty sequence"),
         ({"losses": ("exp",)}, "each of losses must be one of"),
+        ({"losses": [["square"]]}, "each of losses must be one of"),
         ({"losses": ("hinge",), "l1_ratios": (0.5,)}, "no solver takes any"),
         ({"cv": 1}, "k-fold"),
         ({"tol": -1}, "tol must be"),

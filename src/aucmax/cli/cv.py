@@ -143,9 +143,11 @@ def cv(
     scoring_of(**asked)
     rows = labelled_rows(data, reading, as_json)
     if rows.rarest < folds:
+        few = rows.rarest
+        instead = f"use --folds {few}" if few > 1 else "cross-validation needs two"
         raise ValueError(
-            f"{data}: the rarer class has {counted(rows.rarest, 'row')}, fewer than the "
-            f"{folds} folds; use --folds."
+            f"{data}: the rarer class has {counted(few, 'row')}, fewer than the {folds} folds; "
+            f"{instead}."
         )
     few_positives(rows.is_positive, "row")
     reached: list[SearchProgress] = []

@@ -20,7 +20,7 @@ class NamedLoss(NamedTuple):
 
     def check(self) -> None:
         """Raise ValueError unless there is such a loss."""
-        if self.loss not in LOSSES:
+        if not isinstance(self.loss, str) or self.loss not in LOSSES:
             names = ", ".join(map(repr, LOSSES))
             raise ValueError(f"loss must be one of {names}; got {self.loss!r}.")
         check_within(self.within, "within")

@@ -303,7 +303,7 @@ class AUCClassifierCV(LinearScorer):
         if not isinstance(self.losses, (list, tuple, np.ndarray)) or not len(self.losses):
             raise ValueError(f"losses must be a non-empty sequence; got {self.losses!r}.")
         for loss in self.losses:
-            if loss not in LOSSES:
+            if not isinstance(loss, str) or loss not in LOSSES:
                 names = ", ".join(map(repr, LOSSES))
                 raise ValueError(f"each of losses must be one of {names}; got {loss!r}.")
         if not (isinstance(self.within, str) and self.within == "auto"):

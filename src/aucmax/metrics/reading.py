@@ -38,11 +38,14 @@ def read(
 def codes_of(values: ArrayLike, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the distinct values, and for each row which of them it has."""
     try:
-        return np.unique(_vector(values, name), return_inverse=True)
+        found, codes = np.unique(_vector(values, name), return_inverse=True)
+        if np.any(found != found):  # NaN and NaT are missing
+            raise TypeError
     except TypeError:
         raise ValueError(
             f"{name} must be numbers or text, all of one type and none of them missing."
         ) from None
+    return found, codes
 
 
 def _vector(values: ArrayLike, name: str, n: int | None = None) -> NDArray[Any]:
