@@ -197,6 +197,16 @@ def test_scorers_that_are_not_defined(data, settings, message):
     assert clf.coef_ is before
 
 
+@pytest.mark.parametrize("scoring", ["auc", "f1"])
+def test_labels_that_the_model_does_not_know_are_not_scored(data, scoring):
+    X, y, _ = data
+    clf = AUCClassifierCV([0.1], losses=("square",), scoring=scoring, cv=3).fit(X, y)
+    for labels, one in ((7 * y, "7"), (y.astype(str), "'[01]'")):
+        message = f"y holds the label {one}; this model was fitted to 0 and 1"
+        with pytest.raises(ValueError, match=message):
+            clf.score(X, labels)
+
+
 @pytest.mark.parametrize(
     ("positives", "message"),
     [

@@ -360,6 +360,7 @@ def test_training_parts_that_are_not_the_rest_are_taken_as_given():
         ({"cv": GroupKFold(3)}, "needs groups, one for each row"),
         ({"cv": []}, "cv gives no splits"),
         ({"cv": [([0, 1, 50], [2, 3])]}, "split 0 of cv must hold two non-empty arrays"),
+        ({"cv": [(np.arange(500), [2])]}, r"from 0 to \d+; got \[0, 1, 2, 3, 4, 5, \.\.\.\]"),
         ({"cv": [([0.0, 1.0], [2, 3])]}, "split 0 of cv must hold"),
         ({"cv": [([0, 1, 2, 3], [])]}, "split 0 of cv must hold"),
         ({"losses": None}, "losses must be a non-empty sequence; got None"),

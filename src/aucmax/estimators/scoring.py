@@ -94,8 +94,9 @@ class Metric(NamedTuple):
 
     def of(self, model: AUCClassifier, X: Any, y: Any, sample_weight: Any) -> float:
         """Return the metric of a model's scores."""
+        _check_known(y, model.classes_)
         scores = model.decision_function(X)
-        return self._at(*read(y, sample_weight, model.classes_[1], score=scores))
+        return self._at(*read(y, sample_weight, model.classes_.tolist()[1], score=scores))
 
     def of_cells(self, held: HeldOut, Z: np.ndarray, models: Sequence[Cell]) -> list[float]:
         """Return the metric of the scores Z (n, k) of held-out rows, for each of k models."""
@@ -125,6 +126,7 @@ class Scorer:
     def of(self, model: AUCClassifier, X: Any, y: Any, sample_weight: Any) -> float:
         """Return the score of a model."""
         if self.named:
+            _check_known(y, model.classes_)
             y, model = np.where(np.asarray(y) == model.classes_[1], 1, 0), copy.copy(model)
             model.classes_ = np.array([0, 1])
         weighs = self._weighs and sample_weight is not None
@@ -188,6 +190,18 @@ class Judge:
         threshold = out._threshold(out._objective(problem, L2(0.0)), w, coef)
         out.coef_, out.intercept_ = coef[None, :], np.array([threshold])
         return out
+
+
+def _check_known(y: Any, classes: np.ndarray) -> None:
+    """Raise ValueError for a label that is neither class of the model."""
+    labels = np.asarray(y)
+    unknown = labels[(labels != classes[0]) & (labels != classes[1])]
+    if len(unknown):
+        negative, positive = classes.tolist()
+        raise ValueError(
+            f"y holds the label {unknown.tolist()[0]!r}; this model was fitted to {negative!r} and "
+            f"{positive!r}."
+        )
 
 
 def scoring_of(scoring: Any, max_fpr: Any) -> Scoring:

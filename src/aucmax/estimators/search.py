@@ -1,5 +1,6 @@
 """AUCClassifierCV: one call that gives the best linear ranking, with the evidence."""
 
+import reprlib
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Self
@@ -396,7 +397,7 @@ class AUCClassifierCV(LinearScorer):
                 if not (whole and rows.min() >= 0 and rows.max() < len(y)):
                     raise ValueError(
                         f"split {k} of cv must hold two non-empty arrays of row numbers from 0 to "
-                        f"{len(y) - 1}; got {part!r}."
+                        f"{len(y) - 1}; got {reprlib.repr(rows.tolist())}."
                     )
                 parts.append(rows.astype(np.int64))
             folds.append(Fold(*parts))
