@@ -279,7 +279,7 @@ def test_what_needs_moments_refuses_it():
     with pytest.raises(ValueError, match=r"no solver takes class moments alone.*loss='logistic'"):
         clf.fit_moments(ClassMoments.from_data(X, y))
     clf.fit(X, y)
-    with pytest.raises(ValueError, match="forget needs class moments, and the solver 'newton'"):
+    with pytest.raises(ValueError, match="the solver 'newton' keeps none; fit loss='square'"):
         clf.forget(X[:3], y[:3])
     assert not hasattr(clf, "moments_")
 

@@ -298,7 +298,7 @@ class AUCClassifier(SolvedScorer):
         if not hasattr(self, "moments_"):
             raise ValueError(
                 f"forget needs class moments, and the solver {self.solver_!r} keeps none; fit "
-                "with solver='exact' (few features), or build the model with fit_moments."
+                "loss='square' with solver='exact' (few features), or use fit_moments."
             )
         X, y = self._validated(X, y, reset=False)
         weight = self._weights(sample_weight, X)

@@ -104,7 +104,7 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     if unknown:
         raise ValueError(
             f"the model holds {unknown[0]}, which a model file cannot carry; save models made of "
-            "aucmax and scikit-learn parts only."
+            "aucmax's and scikit-learn's estimators only, or of a search its best_estimator_."
         )
     from aucmax import __version__
 
