@@ -70,7 +70,7 @@ def test_train_and_cv_tune_by_weight(path, tmp_path, good):
     X, y, worth = arrays(frame())
     weighed = (*ASIDE, "--weight", "worth")
     report = json.loads(good("cv", path, *weighed, *QUICK, "--json"))
-    parts = Folding().folds(y, 3, 0)
+    parts = Folding().folds(y, 3, 0, rounds=4)
     settings = {"losses": ["square"], "alphas": [0.1, 1.0]}
     tuned = AUCClassifierCV(**settings, cv=parts).fit(X, y, worth)
     assert report["auc"] == pytest.approx(tuned.best_score_)
@@ -79,7 +79,7 @@ def test_train_and_cv_tune_by_weight(path, tmp_path, good):
     )
     trained = json.loads(good("train", path, *weighed, "-o", tmp_path / "m", "--json"))
     assert trained["tuned"]
-    parts = Folding().folds(y, 5, 0)
+    parts = Folding().folds(y, 5, 0, rounds=4)
     assert trained["held_out_auc"] == pytest.approx(
         AUCClassifierCV(cv=parts).fit(X, y, worth).best_score_
     )
@@ -153,7 +153,8 @@ def test_rows_of_a_group_stay_together(path, good):
     X, y, _ = arrays(rows)
     command = ("cv", path, "--groups", "patient", "--drop", "day", "--drop", "worth")
     report = json.loads(good(*command, *QUICK, "--json"))
-    parts = list(StratifiedGroupKFold(3, shuffle=True, random_state=0).split(X, y, rows["patient"]))
+    folds = StratifiedGroupKFold(3, shuffle=True, random_state=np.random.RandomState(0))
+    parts = [pair for _ in range(4) for pair in folds.split(X, y, rows["patient"])]
     tuned = AUCClassifierCV(losses=["square"], alphas=[0.1, 1.0], cv=parts).fit(X, y)
     assert report["auc"] == pytest.approx(tuned.best_score_)
     tuned.fit(X, y, groups=rows["patient"])
@@ -161,7 +162,7 @@ def test_rows_of_a_group_stay_together(path, good):
     assert report["features"] == 2
     assert report["folding"] == "random, groups kept together"
     out = good(*command, *QUICK)
-    assert "3 folds, random, groups kept together" in out
+    assert "4 rounds of 3 folds, random, groups kept together" in out
 
 
 def test_what_tells_groups_apart_teaches_nothing_about_others(tmp_path, good):
