@@ -3,7 +3,8 @@
 For every data set the middle one of its labels is positive (the rarer one, where there are two).
 A split draws 30, 100, 300 or all of the positives of two thirds of the rows for training, with at
 most 3,000 rows of either class; the other third is the test set. Every method tunes itself on the
-training rows, by five-fold AUC. Sparse sets get unit-norm rows, dense ones are as shipped.
+training rows, by five-fold AUC; aucmax as it comes draws the folds four times where positives are
+few. Sparse sets get unit-norm rows, dense ones are as shipped.
 
     python benchmarks/rare_events.py letter usps          # these sets; all of the papers by default
     python benchmarks/rare_events.py --data mine.csv --target fraud --positive 1

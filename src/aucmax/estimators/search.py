@@ -354,7 +354,7 @@ class AUCClassifierCV(LinearScorer):
             bounds = box.coef_bounds
         taus = self.within
         if isinstance(taus, str):
-            taus = within_of(whole.n_pos, whole.n_neg, scoring)
+            taus = within_of(scoring)
         losses = tuple(
             NamedLoss(loss, tau)
             for loss in self.losses

@@ -153,8 +153,8 @@ def takes(loss: str, penalty: Penalty) -> bool:
     return pick(Objective(ANY_ROWS, LOSSES[loss], penalty)) is not None
 
 
-def within_of(n_pos: float, n_neg: float, scoring: Scoring) -> tuple[float, ...]:
-    """Return the τ to try with the square loss, given the weights of the classes.
+def within_of(scoring: Scoring) -> tuple[float, ...]:
+    """Return the τ to try with the square loss.
 
     ½ aims at the whole AUC, less at low false-positive rates. For the AUC it is a rule: however few
     the positives, no other τ and no choice among them did reliably better (docs/choosing.md).

@@ -4,7 +4,7 @@ from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-__all__ = ["Bends", "ByRow", "Kind", "LossAt", "RankingLoss", "Rounded"]
+__all__ = ["Bends", "ByRow", "Kind", "LossAt", "PointLoss", "RankingLoss", "Rounded"]
 
 # "quadratic" and "piecewise quadratic" losses are (1 − t)² wherever they are not 0; a "weighted
 # quadratic" one is no mean over pairs
@@ -109,6 +109,22 @@ class RankingLoss:
     ) -> np.ndarray:
         """Return the second derivative of `value` at z times u, shape (n,)."""
         return self.at(z, sign, s).product(u)
+
+
+class PointLoss:
+    """What a loss ℓ of single numbers t gives at each: at differences of scores, or margins."""
+
+    def point(self, t: np.ndarray) -> np.ndarray:
+        """Return ℓ(t)."""
+        raise NotImplementedError
+
+    def derivative(self, t: np.ndarray) -> np.ndarray:
+        """Return ℓ′(t)."""
+        raise NotImplementedError
+
+    def curvature(self, t: np.ndarray) -> np.ndarray:
+        """Return ℓ″(t), 0 at a kink."""
+        raise NotImplementedError
 
 
 class Rounded:

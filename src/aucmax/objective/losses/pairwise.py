@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aucmax.objective.losses.base import Bends, LossAt, RankingLoss, Rounded
+from aucmax.objective.losses.base import Bends, LossAt, PointLoss, RankingLoss, Rounded
 from aucmax.rows import compiled
 
 __all__ = ["Hinge", "PairwiseLoss", "RoundedHinge", "Square", "SquaredHinge"]
@@ -21,24 +21,12 @@ _PAIRS = 10**6  # held at a time where a loss has no faster way than every pair
 _ALL = Bends(1.0, 1.0)  # as if each pair bent J: of hinges, whose pairs do so at their kinks only
 
 
-class PairwiseLoss(RankingLoss):
+class PairwiseLoss(PointLoss, RankingLoss):
     """½ Σ_i Σ_j s_i s_j ℓ(z_i − z_j): half the weighted mean over pairs, i positive, j negative.
 
     A subclass gives `point`, `derivative` and `curvature`, at single differences, or, where there
     is a faster way than by every pair, its own `at`.
     """
-
-    def point(self, t: np.ndarray) -> np.ndarray:
-        """Return ℓ(t)."""
-        raise NotImplementedError
-
-    def derivative(self, t: np.ndarray) -> np.ndarray:
-        """Return ℓ′(t)."""
-        raise NotImplementedError
-
-    def curvature(self, t: np.ndarray) -> np.ndarray:
-        """Return ℓ″(t)."""
-        raise NotImplementedError
 
     def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> LossAt:
         """Return the sum over pairs at scores z."""

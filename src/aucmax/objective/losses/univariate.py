@@ -9,7 +9,7 @@ import numpy as np
 from numba.extending import overload
 from scipy.special import expit
 
-from aucmax.objective.losses.base import ByRow, Kind, Rounded
+from aucmax.objective.losses.base import ByRow, Kind, PointLoss, Rounded
 
 __all__ = [
     "UNIVARIATE_LOSSES",
@@ -54,25 +54,13 @@ def in_kernels(kind: type, derivative: Callable[..., Any], bend: Callable[..., A
     _DERIVATIVE1[kind], _BEND1[kind] = derivative, bend
 
 
-class UnivariateLoss:
+class UnivariateLoss(PointLoss):
     """ℓ at the margins t = y w·x of single rows; ℓ(0) is 1 except for the logistic loss."""
 
     name: ClassVar[str]
     kind: ClassVar[Kind] = "smooth"
     bend: ClassVar[float] = 1.0  # ℓ″(0), or where ℓ bends at all
     concordant: ClassVar[bool] = False  # as `RankingLoss` has it: these do not stay the same
-
-    def point(self, t: np.ndarray) -> np.ndarray:
-        """Return ℓ(t)."""
-        raise NotImplementedError
-
-    def derivative(self, t: np.ndarray) -> np.ndarray:
-        """Return ℓ′(t)."""
-        raise NotImplementedError
-
-    def curvature(self, t: np.ndarray) -> np.ndarray:
-        """Return ℓ″(t), 0 at a kink."""
-        raise NotImplementedError
 
     def compiled(self) -> NamedTuple:
         """Return what kernels see of it: for losses with `derivative1` and `bend1`."""
