@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import numpy as np
 import pandas as pd
@@ -117,6 +118,20 @@ def test_another_score_to_choose_by(data, good, scoring):
     assert re.search(f"held-out {words} +{report['score']:.4f} ± ", out)
     assert f"by the mean held-out {words}" in " ".join(out.split())
     assert f"Held-out {words} over alpha" in html.read_text(encoding="utf-8")
+
+
+def test_no_two_lines_of_the_figure_look_alike(data, good, monkeypatch):
+    drawn, module = [], sys.modules["aucmax.cli.cv"]
+    whole = module.tuning_figure
+
+    def seen(lines, *rest):
+        drawn.extend(line.stroke for line in lines.values())
+        return whole(lines, *rest)
+
+    monkeypatch.setattr(module, "tuning_figure", seen)
+    good("cv", data, "--scoring", "partial_auc", "--max-fpr", 0.2, "--alphas", "0.1,1")
+    # the square loss with three τ and two other losses, each with two standardize
+    assert len(drawn) == len(set(drawn)) == 10
 
 
 def test_a_score_that_cannot_be_had(data, bad):

@@ -384,7 +384,7 @@ def _figure(report: dict[str, Any]) -> Figure:
             line["mean"],
             _over_folds(np.nanstd, line["scores"] - at_choice, ddof=1),
             detail=f"best {_top(line):.4f}",
-            stroke=stroke(gammas.index(line["standardize"]), losses.index(_loss(line))),
+            stroke=stroke(losses.index(_loss(line)), gammas.index(line["standardize"])),
         )
         for name, line in shown.items()
         if line["best"] is not None
