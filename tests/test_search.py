@@ -532,7 +532,7 @@ def test_the_square_loss_is_tried_with_each_within():
         ({"within": 0.1}, "within must be 'auto' or a non-empty sequence; got 0.1"),
         ({"within": (0.1, 2)}, r"each of within, unless it is 'pooled', must be .*; got 2\."),
         ({"within": ("all",)}, "each of within, unless it is 'pooled', .*; got 'all'"),
-        ({"within": (0.1,), "losses": ("hinge",)}, "is for the square loss; add 'square'"),
+        ({"within": (0.1,), "losses": ("hinge",)}, "is for loss='square' or 'logistic'; add"),
     ],
 )
 def test_a_bad_within(settings, message):
