@@ -314,10 +314,10 @@ class AUCClassifierCV(LinearScorer):
                 )
             for tau in self.within:
                 check_within(tau, "each of within")
-            if not set(WEIGHED) & set(self.losses):
+            if not any(named.loss in WEIGHED for named in self._named_losses(self.within)):
                 raise ValueError(
-                    f"within={self.within!r} is for loss={' or '.join(map(repr, WEIGHED))}; add "
-                    "one of them to losses, or leave it 'auto'."
+                    f"within={self.within!r} is for loss='square' or, between 0 and 1, 'logistic'; "
+                    "add one of them to losses, or leave it 'auto'."
                 )
         number(self.tol, "tol", open_low=True)
         number(self.max_iter, "max_iter", low=1, whole=True)
@@ -355,18 +355,21 @@ class AUCClassifierCV(LinearScorer):
         taus = self.within
         if isinstance(taus, str):
             taus = within_of(scoring)
-        losses = tuple(
-            NamedLoss(loss, tau)
-            for loss in self.losses
-            for tau in (taus if loss in WEIGHED else (0.5,))
-            if (loss, tau) not in (("logistic", 0.0), ("logistic", 1.0))
-        )
+        losses = self._named_losses(taus)
         usual = None
         if self.alphas is None:
             usual = np.array(
                 [[usual_alpha(whole, g, named.loss) for g in gammas] for named in losses]
             )
         return Grid(losses, gammas, ratios, alphas, bounds, usual)
+
+    def _named_losses(self, taus: Sequence[float | str]) -> tuple[NamedLoss, ...]:
+        return tuple(
+            NamedLoss(loss, tau)
+            for loss in self.losses
+            for tau in (taus if loss in WEIGHED else (0.5,))
+            if (loss, tau) not in (("logistic", 0.0), ("logistic", 1.0))
+        )
 
     def _folds(self, X: Any, y: np.ndarray, groups: Any) -> list[Fold]:
         """Return the splits, as row numbers."""
