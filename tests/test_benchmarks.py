@@ -1,0 +1,151 @@
+"""What `python -m benchmarks` makes of its runs, and how a run ends. Nothing here is timed."""
+
+import time
+
+import numpy as np
+import pytest
+from benchmarks import page, runs
+from benchmarks.data import Task, generated_dense, generated_sparse, insurance
+from benchmarks.peers import Method
+from benchmarks.summary import Cell, best_auc, cells, fastest, ratio, slope
+
+SIZES = (10, 2, 20)
+
+
+def line(method, auc, seconds, repeat=0, setting="1", **more):
+    """A line of the CSV as it is read back."""
+    return {
+        "question": "fit", "data": "letter", "rows": "10", "features": "2", "stored": "20",
+        "method": method, "setting": setting, "repeat": str(repeat), "auc": str(auc),
+        "seconds": str(2 * seconds), "processor_seconds": str(seconds), "memory_mb": "1",
+        "note": "",
+    } | more  # fmt: skip
+
+
+def test_the_fastest_is_sought_among_those_that_are_near_the_best():
+    lines = [
+        line("slow", 0.9, 3.0),
+        line("near", 0.8991, 2.0),
+        line("near", 0.8992, 1.5, setting="2"),
+        line("quick", 0.8989, 0.1),
+    ]
+    ((_, found),) = cells(lines, "fit").items()
+    assert best_auc(found) == 0.9
+    chosen = fastest(found, 0.9)
+    assert (chosen.method, chosen.setting) == ("near", "2")
+    assert fastest(found, 0.95) is None
+
+
+def test_a_run_that_was_made_again_replaces_the_first():
+    lines = [line("a", 0.8, 5.0), line("a", 0.9, 2.0), line("a", 0.7, 4.0, repeat=1)]
+    (cell,) = cells(lines, "fit")["letter"]
+    assert cell.processor_seconds == {0: 2.0, 1: 4.0}
+    assert cell.auc == pytest.approx(0.8)
+
+
+def test_a_ratio_is_the_median_over_the_repeats_that_both_have():
+    ours, theirs = Cell("a", "", *SIZES), Cell("b", "", *SIZES)
+    ours.seconds = {0: 1.0, 1: 10.0, 2: 1.0}
+    theirs.seconds = {0: 3.0, 1: 20.0, 2: 5.0, 3: 100.0}
+    assert ratio(theirs, ours, "seconds") == 3.0
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
+def test_the_slope_is_the_power_of_the_size(power):
+    sizes = np.array([1e3, 1e4, 1e5])
+    assert slope(sizes, 7 * sizes**power) == pytest.approx(power)
+
+
+def test_the_table_tells_ratios_and_who_does_not_come_near():
+    method = Method("square", None, ours="given")
+    both = cells([line("square", 0.9, 1.0), line("LinearSVC", 0.9, 3.0)], "fit")
+    text = page.duel(both, [method])
+    assert "square, 1 s, .9000 | LinearSVC, 3 s, .9000 | 3.00 | 3.00 |" in text
+    assert "faster on 1 of 1" in text
+    apart = cells([line("square", 0.9, 1.0), line("LinearSVC", 0.8, 3.0)], "fit")
+    assert "none; the best has .8000 | – | – |" in page.duel(apart, [method])
+
+
+def test_what_has_run_is_known_again(tmp_path):
+    path = tmp_path / "peers.csv"
+    runs.keep([line("a", 0.9, 1.0)], path)
+    runs.keep([line("b", "", 1.0, setting="", note="over 1 s"), line("c", 0.9, 1.0)], path)
+    run, failed = runs.finished("fit", path)
+    assert ("letter", "a", 0) in run
+    assert failed == {("letter", "b")}
+    assert runs.finished("tuned", path) == (set(), set())
+
+
+# ---- runs in a child process -------------------------------------------------------------
+
+
+class Model:
+    """Scores by the first feature, once ``wait`` seconds have passed."""
+
+    def __init__(self, setting, wait=0.0):
+        self.setting, self.wait = setting, wait
+
+    def fit(self, X, y):
+        if self.setting == 13.0:
+            raise ValueError("no luck")
+        time.sleep(self.wait)
+        return self
+
+    def decision_function(self, X):
+        return X[:, 0]
+
+
+@pytest.fixture
+def task():
+    X = np.arange(12.0)[:, None]
+    y = np.where(X[:, 0] > 5, 1, -1)
+    return Task("small", X, y, X, y)
+
+
+forks = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+
+
+@forks
+def test_a_run_tells_what_each_setting_gives(task):
+    method = Method("m", lambda setting, rows: Model(setting), (1.0, 2.0))
+    lines = list(runs.measure(task, method, 60.0))
+    assert [(each["setting"], each["auc"]) for each in lines] == [
+        (1.0, "1.000000"),
+        (2.0, "1.000000"),
+    ]
+
+
+@forks
+def test_a_run_that_fails_is_told_with_the_reason(task):
+    method = Method("m", lambda setting, rows: Model(setting), (1.0, 2.0, 13.0))
+    *lines, last = runs.measure(task, method, 60.0)
+    assert len(lines) == 2
+    assert last == {"note": "ValueError: no luck"}
+
+
+@forks
+def test_a_run_ends_at_the_limit(task):
+    method = Method("m", lambda setting, rows: Model(setting, wait=3600.0), (1.0,))
+    assert [each["note"] for each in runs.measure(task, method, 0.2)] == ["over 0.2 s"]
+
+
+def test_a_method_for_few_features_is_not_run_on_many(task):
+    method = Method("m", None, most_features=0)
+    (only,) = runs.measure(task, method, 1.0)
+    assert only["note"] == "forms a matrix of all features: not run with more than 0 features"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: generated_dense(500, 4), lambda: generated_sparse(500, 60, 6), lambda: insurance(500)],
+)
+def test_generated_rows_hold_both_classes_and_a_signal(make):
+    task = make()
+    assert len(task.y) == 400
+    assert task.X.shape == (400, task.X_test.shape[1])
+    assert set(task.y) == set(task.y_test) == {-1, 1}
+
+
+def test_sparse_rows_meet_no_feature_twice():
+    X = generated_sparse(50, 60, 6).X
+    assert (np.diff(X.indices.reshape(-1, 6)) > 0).all()
