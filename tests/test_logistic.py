@@ -1,4 +1,4 @@
-"""The class-balanced logistic loss: its formula, its optimum, scikit-learn's, and invariances."""
+"""The logistic loss at any class weights: its formula, its optimum, scikit-learn's, invariances."""
 
 import warnings
 
@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from aucmax import AUCClassifier, AUCClassifierCV, ClassMoments
 from aucmax.objective import Objective
-from aucmax.objective.losses import LOSSES
+from aucmax.objective.losses import LOSSES, Logistic
 from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
@@ -32,29 +32,46 @@ def some(seed=1, n=60, d=5, share=0.3, **made):
     return X, y, np.random.RandomState(seed).choice([0.0, 0.5, 1.0, 4.0], size=n)
 
 
-def objective(X, y, weight=None, alpha=0.1, l1_ratio=0.0, gamma=0.0):
+def objective(X, y, weight=None, alpha=0.1, l1_ratio=0.0, gamma=0.0, tau=0.5):
     problem = MemoryProblem(as_rows(X), y.astype(float), weight).scaled(gamma)
-    return Objective(problem, LOSSES["logistic"], ElasticNet(alpha, l1_ratio))
+    return Objective(problem, Logistic(tau), ElasticNet(alpha, l1_ratio))
 
 
 # ---- the formula -------------------------------------------------------------------------
 
 
 @untimed
-@given(st.integers(0, 2**31 - 1), st.sampled_from([1e-3, 1.0, 5.0, 30.0]))
-def test_value_gradient_and_hessian_are_those_of_the_best_intercept(seed, spread):
+@given(
+    st.integers(0, 2**31 - 1),
+    st.sampled_from([1e-3, 1.0, 5.0, 30.0]),
+    st.sampled_from([0.5, 1e-6, 0.01, 0.8]),
+)
+def test_value_gradient_and_hessian_are_those_of_the_best_intercept(seed, spread, tau):
     rng = np.random.RandomState(seed)
     y = np.r_[1.0, -1.0, rng.choice([-1.0, 1.0], size=rng.randint(0, 12))]
     z, u = spread * rng.randn(len(y)) + 10 * rng.randn(), rng.randn(len(y))
     s = logistic.shares(y, rng.rand(len(y)) + 0.05)
-    value, gradient, hessian = logistic.at(z, y, s)
-    there = LOSSES["logistic"].at(z, y, s)
+    value, gradient, hessian = logistic.at(z, y, s, tau)
+    there = Logistic(tau).at(z, y, s)
     # scores far apart leave b free: only what it gives counts
     assert there.value == pytest.approx(value, rel=1e-12, abs=1e-300)
     np.testing.assert_allclose(there.gradient, gradient, rtol=1e-9, atol=1e-14)
     np.testing.assert_allclose(there.product(u), hessian @ u, rtol=1e-9, atol=1e-13)
     if spread < 30:
-        assert there.intercept == pytest.approx(logistic.intercept(z, y, s), abs=1e-9)
+        assert there.intercept == pytest.approx(logistic.intercept(z, y, s, tau), abs=1e-9)
+
+
+@pytest.mark.parametrize("tau", [0.5, 0.01, 0.9])
+def test_what_it_says_of_itself_at_zero(tau):
+    X, y, weight = some()
+    goal, s = objective(X, y, weight, tau=tau), logistic.shares(y, weight)
+    value, gradient, H = logistic.at(np.zeros(60), y, s, tau)
+    assert goal.at_zero == pytest.approx(value, rel=1e-14)
+    slope, delta = goal.loss.slope_at_zero, goal.problem.delta
+    np.testing.assert_allclose(X.T @ gradient, slope * delta, atol=1e-14)
+    within, between = goal.loss.bends_at_zero
+    bends = within * goal.problem.within + between * np.outer(delta, delta)
+    np.testing.assert_allclose(X.T @ H @ X, bends, atol=1e-14)
 
 
 @pytest.mark.parametrize("far", [1e2, 1e6, 1e100])
@@ -78,16 +95,17 @@ def test_scores_that_are_not_finite_give_a_value_that_is_not():
 
 @each_form
 @weighted
-@pytest.mark.parametrize("gamma", [0.0, 0.5])
-def test_the_objective_is_its_formula(form, weighted, gamma):
+@pytest.mark.parametrize(("gamma", "tau"), [(0.0, 0.5), (0.5, 0.1)])
+def test_the_objective_is_its_formula(form, weighted, gamma, tau):
     X, y, weight = some()
     weight = weight if weighted else np.ones(60)
-    goal = objective(form(X), y, weight, 0.2, 0.4, gamma)
+    goal = objective(form(X), y, weight, 0.2, 0.4, gamma, tau)
     X = np.asarray(form(X).toarray() if sp.issparse(form(X)) else form(X), dtype=float)
     kept = weight > 0
     Z = X[kept] * (1.0 if goal.problem.factor is None else goal.problem.factor)
     w, v = np.random.RandomState(1).randn(2, 5)
-    value, gradient, H = logistic.at(Z @ w, y[kept], logistic.shares(y[kept], weight[kept]))
+    s = logistic.shares(y[kept], weight[kept])
+    value, gradient, H = logistic.at(Z @ w, y[kept], s, tau)
     penalty = 0.2 * (0.3 * w @ w + 0.4 * np.abs(w).sum())
     rough = 1e-6 if X.dtype != np.float64 else 1e-10
     assert goal.value(w) == pytest.approx(value + penalty, rel=rough)
@@ -104,18 +122,18 @@ def test_the_objective_is_its_formula(form, weighted, gamma):
 
 @each_form
 @weighted
-@pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize(("gamma", "tau"), [(0.0, 0.5), (0.5, 0.05), (1.0, 0.9)])
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.5, 1.0])
-def test_it_is_the_optimum(form, weighted, gamma, l1_ratio):
+def test_it_is_the_optimum(form, weighted, gamma, tau, l1_ratio):
     X, y, weight = some(2, density=0.6)
     weight = weight if weighted else np.ones(60)
     goal = objective(form(X), y, weight, gamma=gamma)
     factor = np.ones(5) if goal.problem.factor is None else goal.problem.factor
     X32 = np.asarray(X, dtype=np.float32).astype(float) if form in _SINGLE else X
     for alpha in (1e-4, 3e-2):
-        clf = AUCClassifier(alpha, l1_ratio, **TIGHT | {"standardize": gamma})
+        clf = AUCClassifier(alpha, l1_ratio, within=tau, **TIGHT | {"standardize": gamma})
         clf.fit(form(X), y, weight)
-        least, best = optimum(X32 * factor, y, "logistic", alpha, l1_ratio, weight)
+        least, best = optimum(X32 * factor, y, "logistic", alpha, l1_ratio, weight, tau)
         assert clf.objective_ == pytest.approx(least, rel=1e-12)
         assert clf.coef_[0] == pytest.approx(factor * best, abs=1e-6 * np.abs(best).max())
         assert clf.solver_ == "newton"
@@ -169,6 +187,23 @@ def test_it_is_scikit_learns_with_balanced_classes(weighted, alpha):
     np.testing.assert_allclose(probability, theirs.predict_proba(X)[:, 1], atol=1e-7)
 
 
+@weighted
+@pytest.mark.parametrize("alpha", [1e-5, 1e-2, 1.0])
+def test_pooled_it_is_plain_logistic_regression(weighted, alpha):
+    X, y, weight = some(4)
+    weight = weight if weighted else np.ones(60)
+    p = weight[y > 0].sum() / weight.sum()
+    C = 1.0 / (4.0 * p * (1.0 - p) * alpha)  # of the mean loss, which ours is times 1/4p(1 − p)
+    theirs = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-12, max_iter=1000)
+    theirs.fit(X, y, weight / weight.sum())
+    ours = AUCClassifier(alpha, within="pooled", **TIGHT).fit(X, y, weight)
+    assert ours.coef_ == pytest.approx(theirs.coef_, rel=1e-6, abs=1e-9)
+    assert ours.intercept_ == pytest.approx(theirs.intercept_, rel=1e-6, abs=1e-9)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+    balanced = AUCClassifier(alpha, **TIGHT).fit(X, y, weight)
+    assert np.abs(ours.coef_ - balanced.coef_).max() > 1e-3 * np.abs(ours.coef_).max()
+
+
 def test_coefficients_within_bounds():
     X, y, weight = some(5)
     bounds = [(0, None), (None, 0), (-0.1, 0.1), (None, None), (None, None)]
@@ -195,19 +230,20 @@ def test_features_in_any_units():
 
 
 @pytest.mark.parametrize("alpha", [1e-3, 1e-6, 1e-9])
-@pytest.mark.parametrize("spread", [1.0, 50.0])
-def test_separable_rows(alpha, spread):
+@pytest.mark.parametrize(("spread", "tau"), [(1.0, 0.5), (50.0, 0.5), (1.0, 0.01), (50.0, 0.9)])
+def test_separable_rows(alpha, spread, tau):
     """Where the loss alone has no minimum, and margins of very different sizes."""
     X, y, _ = some(7, n=40, d=30)
     X *= np.exp(np.log(spread) * np.random.RandomState(0).rand(40, 1))
-    least, _ = optimum(X, y, "logistic", alpha)
+    least, _ = optimum(X, y, "logistic", alpha, tau=tau)
+    at_zero = Logistic(tau).at_zero
     for tol in (1e-2, 1e-4, 1e-8):
-        clf = AUCClassifier(alpha, **TIGHT | {"tol": tol}).fit(X, y)
-        true = (clf.objective_ - least) / (np.log(2) - least)
+        clf = AUCClassifier(alpha, within=tau, **TIGHT | {"tol": tol}).fit(X, y)
+        true = (clf.objective_ - least) / (at_zero - least)
         assert true <= 10 * clf.optimality_ + 1e-12
         assert clf.optimality_ <= tol
-    clf = AUCClassifier(0.0, **TIGHT | {"tol": 1e-4}).fit(X, y)
-    assert clf.objective_ <= 1e-4 * np.log(2)
+    clf = AUCClassifier(0.0, within=tau, **TIGHT | {"tol": 1e-4}).fit(X, y)
+    assert clf.objective_ <= 1e-4 * at_zero
 
 
 def test_a_warm_start_and_a_history():

@@ -160,9 +160,10 @@ def test_it_is_cloned_searched_and_saved(data, tmp_path):
 @pytest.mark.parametrize("name", OURS)
 def test_within_is_searched_where_the_top_counts_most(data, name):
     X, y, _ = data
-    settings = GRID | {"within": "auto", "losses": ("square", "squared_hinge")}
+    settings = GRID | {"within": "auto", "losses": ("square", "logistic", "squared_hinge")}
     clf = AUCClassifierCV(**settings, **limit(name)).fit(X, y)
-    taus = [tau for loss, tau in clf.losses_ if loss == "square"]
+    taus, other = ([t for loss, t in clf.losses_ if loss == one] for one in ("square", "logistic"))
+    assert taus == other
     assert (min(taus) < 0.5) == (name != "auc")
     assert 0.5 in taus
     assert clf.losses_[-1] == ("squared_hinge", 0.5)

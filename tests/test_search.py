@@ -503,13 +503,14 @@ def test_the_square_loss_is_tried_with_each_within():
     X, y = problem()
     weight = np.random.RandomState(2).rand(len(y))
     taus, alphas, gammas = (0.1, "pooled", 0.5), (1e-2, 1.0), (0.0, 1.0)
-    losses = ("squared_hinge", "square")
+    losses = ("squared_hinge", "square", "logistic")
     cv = StratifiedKFold(3)
     clf = AUCClassifierCV(alphas, (0.0, 0.5), losses, gammas, cv, within=taus, tol=1e-10)
     clf.fit(X, y, weight)
-    assert clf.losses_ == [("squared_hinge", 0.5), *(("square", tau) for tau in taus)]
-    assert clf.auc_path_.shape == (3, 4, 2, 2, 2)
-    assert clf.alphas_.shape == (4, 2, 2)
+    weighed = [(loss, tau) for loss in ("square", "logistic") for tau in taus]
+    assert clf.losses_ == [("squared_hinge", 0.5), *weighed]
+    assert clf.auc_path_.shape == (3, 7, 2, 2, 2)
+    assert clf.alphas_.shape == (7, 2, 2)
     for k, (train, test) in enumerate(cv.split(X, y)):
         for a, (loss, tau) in enumerate(clf.losses_):
             for b, c, j in np.ndindex(2, 2, 2):
@@ -520,6 +521,10 @@ def test_the_square_loss_is_tried_with_each_within():
                 assert clf.auc_path_[k, a, b, c, j] == pytest.approx(auc, abs=1e-12)
     only = AUCClassifierCV(alphas, losses=("square",), within=(0.1,), cv=cv).fit(X, y)
     assert (only.within_, only.best_estimator_.within) == (0.1, 0.1)
+    both = AUCClassifierCV(alphas, losses=("square", "logistic"), within=(0.0, 0.3, 1.0), cv=cv)
+    assert both.fit(X, y).losses_ == [
+        ("square", 0.0), ("square", 0.3), ("square", 1.0), ("logistic", 0.3)
+    ]  # fmt: skip
     same = AUCClassifierCV(alphas, losses=("square",), cv=cv).fit(X, y)
     assert same.losses_ == [("square", 0.5)]
     assert not np.array_equal(same.coef_, only.coef_)
@@ -532,7 +537,8 @@ def test_the_square_loss_is_tried_with_each_within():
         ({"within": 0.1}, "within must be 'auto' or a non-empty sequence; got 0.1"),
         ({"within": (0.1, 2)}, r"each of within, unless it is 'pooled', must be .*; got 2\."),
         ({"within": ("all",)}, "each of within, unless it is 'pooled', .*; got 'all'"),
-        ({"within": (0.1,), "losses": ("hinge",)}, "is for the square loss; add 'square'"),
+        ({"within": (0.1,), "losses": ("hinge",)}, "is for loss='square' or, between 0 and 1"),
+        ({"within": (0, 1.0), "losses": ("logistic",)}, "between 0 and 1, 'logistic'; add one"),
     ],
 )
 def test_a_bad_within(settings, message):

@@ -235,9 +235,16 @@ def test_a_number_out_of_range(data, tau):
 @pytest.mark.parametrize("tau", [0.1, "pooled"])
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 def test_other_losses_have_none(data, loss, tau):
-    message = f"within={tau!r} is for loss='square'; leave it at 0.5 with loss={loss!r}."
+    message = f"within={tau!r} is for loss='square' or 'logistic'; leave it at 0.5 with {loss=}."
     with pytest.raises(ValueError, match=re.escape(message)):
         AUCClassifier(loss=loss, within=tau).fit(*data[:2])
+
+
+@pytest.mark.parametrize("tau", [0.0, 1.0, 0, 1])
+def test_the_logistic_loss_needs_both_classes(data, tau):
+    message = f"within={tau!r} leaves out a class, which loss='logistic' cannot do without; name "
+    with pytest.raises(ValueError, match=re.escape(message)):
+        AUCClassifier(loss="logistic", within=tau).fit(*data[:2])
 
 
 @pytest.mark.parametrize("tau", [0.1, "pooled"])

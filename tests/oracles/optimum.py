@@ -5,10 +5,10 @@ import numpy as np
 import scipy.sparse as sp
 
 
-def optimum(X, y, loss="square", alpha=1e-4, l1_ratio=0.0, weight=None, steps=200):
+def optimum(X, y, loss="square", alpha=1e-4, l1_ratio=0.0, weight=None, tau=0.5, steps=200):
     """J* of ½ mean over pairs of ℓ(w·(x − x′)) + α[(1−ρ)/2 ‖w‖² + ρ‖w‖₁], and its minimiser.
 
-    Or of the logistic loss of single rows, both classes weighing the same, at the best intercept.
+    Or of the logistic loss of single rows at the best intercept, its classes weighing τ and 1 − τ.
     """
     X = np.asarray(X.toarray() if sp.issparse(X) else X, dtype=float)
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
@@ -23,7 +23,8 @@ def optimum(X, y, loss="square", alpha=1e-4, l1_ratio=0.0, weight=None, steps=20
 
     def logistic(w, hessian=False):
         nonlocal b
-        y, s, X = np.r_[np.ones(len(P)), -np.ones(len(N))], np.r_[p, n] / 2, np.vstack([P, N])
+        y, X = np.r_[np.ones(len(P)), -np.ones(len(N))], np.vstack([P, N])
+        s = np.r_[tau * p, (1 - tau) * n] / (4 * tau * (1 - tau))
         z = X @ w
         for _ in range(200):
             e = np.exp(np.clip(y * (z + b), -700, 700))

@@ -62,7 +62,7 @@ def cv(
         str | None,
         typer.Option(
             metavar="A,B,…",
-            help="With the square loss, weights of the positives' spread beside that of the "
+            help="With the square and the logistic loss, how much the positives count beside the "
             "negatives, 0 to 1, or pooled; 0.5 by default.",
         ),
     ] = None,

@@ -56,9 +56,9 @@ def train(
         str | None,
         typer.Option(
             metavar="NUMBER",
-            help="With the square loss, how much the spread of the positives counts beside that of "
-            "the negatives, 0 to 1, or pooled: less than 0.5 aims at low false-positive rates; "
-            "turns tuning off.",
+            help="With the square or the logistic loss, how much the positives count beside the "
+            "negatives, 0 to 1, or pooled: less than 0.5 aims at low false-positive rates; turns "
+            "tuning off.",
         ),
     ] = None,
     standardize: Annotated[

@@ -60,15 +60,16 @@ class AUCClassifier(SolvedScorer):
     loss : {"square", "squared_hinge", "hinge", "logistic"}
         ℓ(t) = (1 − t)², max(0, 1 − t)² or max(0, 1 − t). The square loss needs only class
         moments; the hinges do not punish a pair for being ranked too well. The hinge takes an l2
-        penalty only. "logistic" is logistic regression with both classes weighing the same and an
-        intercept that is not penalised, whose excess loss bounds that of the AUC (Kotłowski,
-        Dembczyński & Hüllermeier 2011).
+        penalty only. "logistic" is logistic regression with both classes weighing the same
+        (``within`` weighs them otherwise) and an intercept that is not penalised, whose excess loss
+        bounds that of the AUC (Kotłowski, Dembczyński & Hüllermeier 2011).
     within : float or "pooled"
-        τ in [0, 1], for the square loss only: how much the spread of the positives counts beside
-        that of the negatives. ½ is the mean over pairs above, the one that aims at the AUC. Less
-        aims at low false-positive rates, and helps where the spread of few positives is mostly
-        noise; "pooled" is the positives' share of the weight, the covariance of Fisher's linear
-        discriminant. Stochastic solvers take ½ only. See Notes.
+        τ in [0, 1], for the square and the logistic loss: how much the positives count beside the
+        negatives, with the square loss their spread and with the logistic loss, which needs both,
+        the class. ½ aims at the AUC. Less aims at low false-positive rates, and helps where the
+        spread of few positives is mostly noise; "pooled" is the positives' share of the weight,
+        with the covariance of Fisher's linear discriminant, or plain logistic regression.
+        Stochastic solvers take ½ only. See Notes.
     standardize : float or "auto"
         γ in [0, 1]: feature j is divided by v_j^{γ/2}, v_j its mean squared difference over
         any two rows, weights included, then all by one constant so that the mean squared distance
@@ -137,7 +138,9 @@ class AUCClassifier(SolvedScorer):
     and covariances Σ of the classes, and τ = ½. With any other τ it is no mean over pairs, but is
     minimised, merged, streamed and forgotten in the same way: along w, τΣ₊ + (1−τ)Σ₋ is the spread
     that the distance of the means is held against (Anderson & Bahadur 1962, for two normal classes;
-    Su & Liu 1993 for τ = ½).
+    Su & Liu 1993 for τ = ½). The logistic loss is (τL₊ + (1−τ)L₋)/4τ(1−τ), with L the classes'
+    means of log(1 + e^(−margin)): for every τ its slope at w = 0 is the same, and ``alpha`` means
+    the same.
 
     J does not change when all rows are shifted by one vector, nor with the class weights, unless
     ``within`` is "pooled". Where ``standardize`` > 0 the solution does depend on the class weights,

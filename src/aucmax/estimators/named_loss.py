@@ -1,9 +1,9 @@
-"""A loss as the settings name it: ``loss``, and with the square loss ``within``."""
+"""A loss as the settings name it: ``loss``, and with two of them ``within``."""
 
 from typing import Any, NamedTuple
 
 from aucmax.basics.checks import number
-from aucmax.objective.losses import LOSSES, RankingLoss, Square
+from aucmax.objective.losses import LOSSES, WEIGHED, RankingLoss
 from aucmax.objective.problem import Problem
 
 __all__ = ["NamedLoss", "check_within"]
@@ -24,16 +24,21 @@ class NamedLoss(NamedTuple):
             names = ", ".join(map(repr, LOSSES))
             raise ValueError(f"loss must be one of {names}; got {self.loss!r}.")
         check_within(self.within, "within")
-        if self.loss != "square" and self.within != 0.5:
+        if self.loss not in WEIGHED and self.within != 0.5:
             raise ValueError(
-                f"within={self.within!r} is for loss='square'; leave it at 0.5 with "
-                f"loss={self.loss!r}."
+                f"within={self.within!r} is for loss={' or '.join(map(repr, WEIGHED))}; leave it "
+                f"at 0.5 with loss={self.loss!r}."
+            )
+        if self.loss == "logistic" and self.within in (0.0, 1.0):
+            raise ValueError(
+                f"within={self.within!r} leaves out a class, which loss='logistic' cannot do "
+                "without; name a number between 0 and 1."
             )
 
     def on(self, problem: Problem) -> RankingLoss:
         """Return the loss; the problem's classes say what "pooled" is."""
         within: Any = problem.p if self.within == "pooled" else self.within
-        return LOSSES[self.loss] if within == 0.5 else Square(within)
+        return LOSSES[self.loss] if within == 0.5 else WEIGHED[self.loss](within)
 
 
 def check_within(value: Any, name: str) -> None:

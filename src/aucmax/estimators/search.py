@@ -38,7 +38,7 @@ from aucmax.estimators.selection import (
     within_of,
 )
 from aucmax.metrics import AUCInterval, cv_auc_interval
-from aucmax.objective.losses import LOSSES
+from aucmax.objective.losses import LOSSES, WEIGHED
 from aucmax.objective.penalties import L2, Bounded
 from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows, n_features
@@ -66,9 +66,9 @@ class AUCClassifierCV(LinearScorer):
     losses : sequence of str
         Losses to try.
     within : "auto" or sequence of float
-        τ to try with the square loss, each in [0, 1] or "pooled". "auto" is ½, which aims at the
-        AUC, and with the other three named below .05 and .2, too, which aim at low
-        false-positive rates.
+        τ to try with the square and the logistic loss, each in [0, 1] or "pooled"; the logistic
+        loss leaves out 0 and 1. "auto" is ½, which aims at the AUC, and with the other three named
+        below .05 and .2, too, which aim at low false-positive rates.
     scoring : str or callable
         What the best is chosen by: "auc"; "partial_auc" or "recall_at_fpr", for false-positive
         rates up to ``max_fpr``; "average_precision"; all four as in `aucmax.metrics`. Or a scorer
@@ -105,7 +105,7 @@ class AUCClassifierCV(LinearScorer):
         biased: a maximum over the grid. For an unbiased figure score rows that were not used here.
     auc_path_ : ndarray, shape (folds, losses, standardize, l1_ratios, alphas)
         Held-out scores by ``scoring``, weighted by ``sample_weight`` where the scorer takes
-        weights. The square loss is there once for each τ.
+        weights. The square and the logistic loss are there once for each τ.
     losses_ : list of (loss, τ)
         Along that axis.
     alphas_ : ndarray, shape (losses, standardize, alphas)
@@ -314,10 +314,10 @@ class AUCClassifierCV(LinearScorer):
                 )
             for tau in self.within:
                 check_within(tau, "each of within")
-            if "square" not in self.losses:
+            if not any(named.loss in WEIGHED for named in self._named_losses(self.within)):
                 raise ValueError(
-                    f"within={self.within!r} is for the square loss; add 'square' to losses, or "
-                    "leave it 'auto'."
+                    f"within={self.within!r} is for loss='square' or, between 0 and 1, 'logistic'; "
+                    "add one of them to losses, or leave it 'auto'."
                 )
         number(self.tol, "tol", open_low=True)
         number(self.max_iter, "max_iter", low=1, whole=True)
@@ -355,17 +355,21 @@ class AUCClassifierCV(LinearScorer):
         taus = self.within
         if isinstance(taus, str):
             taus = within_of(scoring)
-        losses = tuple(
-            NamedLoss(loss, tau)
-            for loss in self.losses
-            for tau in (taus if loss == "square" else (0.5,))
-        )
+        losses = self._named_losses(taus)
         usual = None
         if self.alphas is None:
             usual = np.array(
                 [[usual_alpha(whole, g, named.loss) for g in gammas] for named in losses]
             )
         return Grid(losses, gammas, ratios, alphas, bounds, usual)
+
+    def _named_losses(self, taus: Sequence[float | str]) -> tuple[NamedLoss, ...]:
+        return tuple(
+            NamedLoss(loss, tau)
+            for loss in self.losses
+            for tau in (taus if loss in WEIGHED else (0.5,))
+            if (loss, tau) not in (("logistic", 0.0), ("logistic", 1.0))
+        )
 
     def _folds(self, X: Any, y: np.ndarray, groups: Any) -> list[Fold]:
         """Return the splits, as row numbers."""

@@ -1,12 +1,14 @@
 """Losses as functions of the scores; they never see X.
 
 A `RankingLoss` of all scores stays the same when all of them move by a constant: a `PairwiseLoss`
-is a mean over pairs of a positive and a negative row, `BalancedLogistic` one over rows, at the best
+is a mean over pairs of a positive and a negative row, `Logistic` one over rows, at the best
 threshold. A `UnivariateLoss` is taken at the margin of each row.
 """
 
+from collections.abc import Callable
+
 from aucmax.objective.losses.base import Bends, ByRow, Kind, LossAt, RankingLoss
-from aucmax.objective.losses.logistic import AtThreshold, BalancedLogistic
+from aucmax.objective.losses.logistic import AtThreshold, Logistic
 from aucmax.objective.losses.pairwise import (
     Hinge,
     PairwiseLoss,
@@ -30,13 +32,14 @@ from aucmax.objective.losses.univariate import (
 __all__ = [
     "LOSSES",
     "UNIVARIATE_LOSSES",
+    "WEIGHED",
     "AtThreshold",
-    "BalancedLogistic",
     "Bends",
     "ByRow",
     "Exponential",
     "Hinge",
     "Kind",
+    "Logistic",
     "LogisticLoss",
     "LossAt",
     "PairwiseLoss",
@@ -54,5 +57,7 @@ __all__ = [
 ]
 
 LOSSES: dict[str, RankingLoss] = {
-    loss.name: loss for loss in (Square(), SquaredHinge(), Hinge(), BalancedLogistic())
+    loss.name: loss for loss in (Square(), SquaredHinge(), Hinge(), Logistic())
 }
+# those that take a τ
+WEIGHED: dict[str, Callable[[float], RankingLoss]] = {"square": Square, "logistic": Logistic}

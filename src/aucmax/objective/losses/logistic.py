@@ -1,4 +1,4 @@
-"""The logistic loss of single rows, both classes weighing the same, at the best intercept."""
+"""The logistic loss of single rows, with a weight for each class, at the best intercept."""
 
 import math
 from dataclasses import dataclass
@@ -11,15 +11,22 @@ from numpy.polynomial import Chebyshev, Polynomial
 from aucmax.objective.losses.base import Bends, ByRow, RankingLoss
 from aucmax.rows import compiled, inlined
 
-__all__ = ["BalancedLogistic"]
+__all__ = ["AtThreshold", "Logistic"]
 
 
-class BalancedLogistic(RankingLoss):
-    """min over b of ½ Σ_i s_i log(1 + exp(−y_i (z_i + b))).
+class Logistic(RankingLoss):
+    """min over b of Σ_i c_i s_i log(1 + exp(−y_i (z_i + b))), c₊ : c₋ = τ : 1 − τ.
 
-    As s sums to 1 in each class, it is half of each class's mean. Its regret, what it lies above
-    the least that any scores reach, bounds the AUC's (Kotłowski et al. 2011). The best b follows
-    the scores, so that a constant added to all of them changes nothing.
+    As s sums to 1 in each class, τ = ½ takes half of each class's mean: the regret, what that lies
+    above the least that any scores reach, bounds the AUC's (Kotłowski et al. 2011). With the
+    positives' share of the weight for τ it is plain logistic regression. The best b follows the
+    scores, so that a constant added to all of them changes nothing. The weights c₊ = ¼/(1 − τ) and
+    c₋ = ¼/τ make the slope at 0 the same for every τ, so that a penalty means the same.
+
+    Parameters
+    ----------
+    within : float
+        τ, above 0 and below 1.
 
     References
     ----------
@@ -29,14 +36,26 @@ class BalancedLogistic(RankingLoss):
 
     name = "logistic"
     concordant = True
-    at_zero = float(np.log(2.0))
     slope_at_zero = -0.25
-    bends_at_zero = Bends(0.125, 0.0625)
+
+    def __init__(self, within: float = 0.5) -> None:
+        self.within = within
+        self._weights = 0.25 / (1.0 - within), 0.25 / within
+
+    @property
+    def at_zero(self) -> float:
+        tau, (pos, neg) = self.within, self._weights
+        return -pos * math.log(tau) - neg * math.log1p(-tau)
+
+    @property
+    def bends_at_zero(self) -> Bends:
+        return Bends(0.125, 0.25 * self.within * (1.0 - self.within))
 
     def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "AtThreshold":
         gradient, bent = np.empty(len(z)), np.empty(len(z))
-        b = _best_intercept(z, sign, s)
-        value = _terms(z, sign, s, b, gradient, bent)
+        weight = np.where(sign > 0, *self._weights) * s
+        b = _best_intercept(z, sign, weight, math.log(self.within) - math.log1p(-self.within))
+        value = _terms(z, sign, weight, b, gradient, bent)
         return AtThreshold(value, gradient, bent, b)
 
 
@@ -84,15 +103,18 @@ def _log1p(e):
 
 
 @compiled
-def _best_intercept(z, sign, s):
-    # the root of Σ gradient, which rises with b: Newton steps, kept between two bounds
-    b = 0.0
+def _best_intercept(z, sign, weight, at_zero):
+    # the root of Σ gradient, which rises with b: Newton steps, kept between two bounds. Where all
+    # scores are the same, z_i + b is `at_zero`
+    b, total = 0.0, 0.0
     low, high = np.inf, -np.inf
     for i in range(len(z)):
-        low, high = min(low, -z[i]), max(high, -z[i])
-        b -= 0.5 * s[i] * z[i]
+        low, high = min(low, at_zero - z[i]), max(high, at_zero - z[i])
+        b -= weight[i] * z[i]
+        total += weight[i]
+    b = at_zero + b / total
     for _ in range(200):
-        slope, bend = _slope_and_bend(z, sign, s, b)
+        slope, bend = _slope_and_bend(z, sign, weight, b)
         if slope == 0.0 or not np.isfinite(slope):
             break
         if slope > 0.0:
@@ -109,27 +131,27 @@ def _best_intercept(z, sign, s):
 
 
 @_vectorised
-def _slope_and_bend(z, sign, s, b):
+def _slope_and_bend(z, sign, weight, b):
     slope, bend = 0.0, 0.0
     for i in range(len(z)):
         t = sign[i] * (z[i] + b)
         e = _exp(-abs(t))
         near = 1.0 / (1.0 + e)
         far = e * near
-        slope -= sign[i] * s[i] * (far if t > 0.0 else near)
-        bend += s[i] * far * near
-    return 0.5 * slope, 0.5 * bend
+        slope -= sign[i] * weight[i] * (far if t > 0.0 else near)
+        bend += weight[i] * far * near
+    return slope, bend
 
 
 @_vectorised
-def _terms(z, sign, s, b, gradient, bent):
+def _terms(z, sign, weight, b, gradient, bent):
     value = 0.0
     for i in range(len(z)):
         t = sign[i] * (z[i] + b)
         e = _exp(-abs(t))
         near = 1.0 / (1.0 + e)
         far = e * near
-        gradient[i] = -0.5 * sign[i] * s[i] * (far if t > 0.0 else near)
-        bent[i] = 0.5 * s[i] * far * near
-        value += s[i] * (_log1p(e) + max(-t, 0.0))
-    return 0.5 * value
+        gradient[i] = -sign[i] * weight[i] * (far if t > 0.0 else near)
+        bent[i] = weight[i] * far * near
+        value += weight[i] * (_log1p(e) + max(-t, 0.0))
+    return value
