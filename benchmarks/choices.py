@@ -11,7 +11,8 @@ rule loses is the test AUC of the best of all cells less that of the cell which 
 
 The rules were found on the first half of the sets, `FOUND_ON`; the others check them. Tables of
 cases are kept in a folder, ``--keep``, and not made again. With ``--whole`` all rows are used: a
-table of the five-fold AUC of each loss and `standardize` at its best α.
+table of the five-fold AUC of each loss and `standardize` at its best α. "Cells": how many settings
+a rule tries, on average.
 """
 
 import argparse
@@ -28,7 +29,8 @@ from rare_events import Task, given, held
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 
 from aucmax import AUCClassifierCV, datasets
-from aucmax.estimators.selection import best_cell, usual_alpha
+from aucmax.estimators.named_loss import NamedLoss
+from aucmax.estimators.selection import Grid, alpha_grid, best_cell, next_cells, usual_alpha
 from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
 
@@ -85,13 +87,20 @@ def cells(task: Task, positives: int, seed: int) -> dict[str, np.ndarray] | None
 
 # ---- the rules ---------------------------------------------------------------------------
 
+NAMED = [
+    *(NamedLoss("square", tau) for tau in TAUS),
+    *(NamedLoss(loss, 0.5) for loss in LOSSES[1:]),
+]
 NAMES = [*(f"square, τ {tau}" for tau in TAUS), *LOSSES[1:]]
 BOTH = ("square, τ 0.5", "squared_hinge")
 THREE = (*BOTH, "logistic")
 
 
 class Rule(NamedTuple):
-    """What to search and how to choose: ``rounds`` of five folds, α from the weakest on."""
+    """What to search and how to choose: ``rounds`` of five folds, α from the weakest on.
+
+    One that walks goes from the best cell to those beside it; others try all.
+    """
 
     losses: tuple[str, ...] = BOTH
     gammas: tuple[float, ...] = GAMMAS
@@ -101,15 +110,25 @@ class Rule(NamedTuple):
     rounds: int = 1
     leans: bool = True
     smooths: bool = False
+    walks: bool = False
 
-    def loss(self, case: dict[str, np.ndarray]) -> float:
-        """Return what it loses; of fewer rounds than there are, the mean over the rounds."""
+    def loss(self, case: dict[str, np.ndarray]) -> tuple[float, float]:
+        """Return what it loses and how many cells it tries.
+
+        Of fewer rounds than there are, the means over the rounds.
+        """
         tried = np.arange(2.0 * self.weakest, 2.0 * self.strongest + 1.0, 3 - self.steps) / 2.0
         alphas = np.searchsorted(np.log10(ALPHAS), tried - 0.1)
         gammas = [GAMMAS.index(gamma) for gamma in self.gammas]
         at = np.ix_([NAMES.index(name) for name in self.losses], gammas, alphas)
         test, decades = case["test"][at], case["decades"][at] if self.leans else None
-        lost = []
+        all_decades = case["decades"][at]
+        usual = ALPHAS[alphas[0]] / 10.0 ** all_decades[..., 0]
+        grid = Grid(
+            tuple(NAMED[NAMES.index(name)] for name in self.losses), self.gammas, (0.0,),
+            np.tile(ALPHAS[alphas], (len(gammas), 1)), usual=usual if self.walks else None,
+        )  # fmt: skip
+        lost, tried = [], []
         for first in range(0, ROUNDS, self.rounds):
             folds = case["folds"][5 * first : 5 * (first + self.rounds)][:, *at]
             if self.smooths:
@@ -119,8 +138,20 @@ class Rule(NamedTuple):
                     folds[..., np.minimum(k + 1, k[-1])],
                 )
                 folds = 0.25 * weaker + 0.5 * folds + 0.25 * stronger
-            lost.append(case["test"].max() - test[best_cell(folds, decades)])
-        return float(np.mean(lost))
+            cells = walked(grid, folds[:, :, :, None])[:, :, 0]
+            place = best_cell(np.where(cells, folds, np.nan), decades)
+            lost.append(case["test"].max() - test[place])
+            tried.append(cells.sum())
+        return float(np.mean(lost)), float(np.mean(tried))
+
+
+def walked(grid: Grid, scores: np.ndarray) -> np.ndarray:
+    """Return the cells that a search of the grid tries, given what it would find."""
+    tried, cells = np.zeros(grid.shape, dtype=bool), grid.first()
+    while cells.any():
+        tried |= cells
+        cells = next_cells(grid, np.where(tried, scores, np.nan), tried)
+    return tried
 
 
 NARROW = Rule(weakest=-3.0, strongest=-0.5)
@@ -139,6 +170,7 @@ RULES = {
     "that, γ = 1 alone": KEPT._replace(gammas=(1.0,)),
     "that, γ = ½ or 1": KEPT._replace(gammas=(0.5, 1.0)),
     "that, γ = ½ or 1, and logistic": KEPT._replace(gammas=(0.5, 1.0), losses=THREE),
+    "the same, walked": KEPT._replace(gammas=(0.5, 1.0), losses=THREE, walks=True),
     "that, and logistic": KEPT._replace(losses=THREE),
     "that, squared hinge alone": KEPT._replace(losses=("squared_hinge",)),
     "that, logistic alone": KEPT._replace(losses=("logistic",), weakest=-4.0),
@@ -156,12 +188,13 @@ def table(cases: dict[tuple[str, int, int], dict[str, np.ndarray]]) -> None:
         f"{count} positives": np.array([n == count for _, n, _ in cases]) for count in counts
     } | {"found on": found, "checked on": checked}
     groups = {name: mask for name, mask in groups.items() if mask.any()}
-    print("| rule | " + " | ".join(f"{k} ({v.sum()})" for k, v in groups.items()) + " |")
-    print("|---" * (len(groups) + 1) + "|")
+    heads = " | ".join(f"{k} ({v.sum()})" for k, v in groups.items())
+    print(f"| rule | {heads} | cells |")
+    print("|---" * (len(groups) + 2) + "|")
     for name, rule in RULES.items():
-        lost = 1e4 * np.array([rule.loss(case) for case in cases.values()])
-        means = " | ".join(f"{lost[mask].mean():.0f}" for mask in groups.values())
-        print(f"| {name} | {means} |")
+        lost, tried = np.array([rule.loss(case) for case in cases.values()]).T
+        means = " | ".join(f"{1e4 * lost[mask].mean():.0f}" for mask in groups.values())
+        print(f"| {name} | {means} | {tried.mean():.0f} |")
 
 
 # ---- all rows ----------------------------------------------------------------------------
@@ -175,9 +208,13 @@ def whole(names: list[str]) -> None:
     for name in names or BINARY:
         X, y = binary(name, "unit-norm" if datasets.about(name).sparse else None)
         folds = StratifiedKFold(5, shuffle=True, random_state=0)
-        search = AUCClassifierCV(losses=LOSSES, standardize=GAMMAS, cv=folds).fit(X, y)
-        best = np.nanmax(search.auc_path_.mean(axis=0), axis=(2, 3)).ravel()
-        shown = [f"**{v:.4f}**" if v == best.max() else f"{v:.4f}" for v in best]
+        problem = MemoryProblem(as_rows(X), np.where(y == 1, 1.0, -1.0))
+        best = np.empty((len(LOSSES), len(GAMMAS)))
+        for b, gamma in enumerate(GAMMAS):
+            alphas = alpha_grid(problem, gamma)
+            search = AUCClassifierCV(alphas, losses=LOSSES, standardize=(gamma,), cv=folds)
+            best[:, b] = search.fit(X, y).auc_path_.mean(axis=0)[:, 0, 0].max(axis=-1)
+        shown = [f"**{v:.4f}**" if v == best.max() else f"{v:.4f}" for v in best.ravel()]
         print(f"| {name} | " + " | ".join(shown) + " |", flush=True)
 
 

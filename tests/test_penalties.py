@@ -361,17 +361,18 @@ def test_a_search_keeps_to_the_bounds():
     X, y = rows(4, n=120, d=4)
     frame = pd.DataFrame(X, columns=list("abcd"))
     bounds, settings = {"a": (None, 0), "b": (0, 0.1)}, dict(standardize=(0.0, 1.0), cv=3)
-    search = AUCClassifierCV(l1_ratios=(0.0, 0.5), coef_bounds=bounds, **settings).fit(frame, y)
+    search = AUCClassifierCV((1e-3, 1e-2, 0.1), (0.0, 0.5), coef_bounds=bounds, **settings)
+    search.fit(frame, y)
     assert np.isfinite(search.auc_path_).all()
     chosen = dict(alpha=search.alpha_, l1_ratio=search.l1_ratio_, loss=search.loss_)
     model = AUCClassifier(**chosen, standardize=search.standardize_, coef_bounds=bounds)
     np.testing.assert_array_equal(model.fit(frame, y).coef_, search.coef_)
     # a cell by hand
     train, test = next(iter(StratifiedKFold(3).split(X, y)))
-    cell = AUCClassifier(search.alphas_[0, 1, 4], 0.5, standardize=1.0, coef_bounds=bounds)
+    cell = AUCClassifier(search.alphas_[0, 1, 1], 0.5, standardize=1.0, coef_bounds=bounds)
     score = cell.fit(frame.iloc[train], y[train]).decision_function(frame.iloc[test])
     auc = roc_auc_score(y[test], score)
-    assert search.auc_path_[0, 0, 1, 1, 4] == pytest.approx(auc, abs=1e-12)
+    assert search.auc_path_[0, 0, 1, 1, 1] == pytest.approx(auc, abs=1e-12)
     with pytest.raises(ValueError, match="'z', which is not a feature"):
         AUCClassifierCV(coef_bounds={"z": (0, 1)}).fit(frame, y)
     with pytest.warns(UserWarning, match="no solver takes loss='hinge'"):

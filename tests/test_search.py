@@ -25,7 +25,8 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from aucmax import AUCClassifier, AUCClassifierCV, load, save
-from aucmax.estimators import selection
+from aucmax.estimators import selection, tuning
+from aucmax.estimators.named_loss import NamedLoss
 from aucmax.metrics import roc_auc
 from aucmax.objective.problem import MomentsProblem
 from aucmax.solvers import Exact
@@ -136,13 +137,13 @@ def test_merged_moments_are_those_of_the_training_rows():
     X, y = problem()
     sign = np.where(y == 1, 1.0, -1.0)
     X[y == 1, 2] = 0  # vanishes from one class
-    folds = [selection.Fold(a, b) for a, b in KFold(4, shuffle=True, random_state=0).split(X)]
-    training, total = selection.fold_moments(X, sign, None, folds)
+    folds = [tuning.Fold(a, b) for a, b in KFold(4, shuffle=True, random_state=0).split(X)]
+    training, total = tuning.fold_moments(X, sign, None, folds)
     everything = np.arange(len(y))
     for rows, merged in zip(
         [*(f.train for f in folds), everything], [*training, total], strict=True
     ):
-        direct = selection.ClassMoments.from_data(X[rows], sign[rows])
+        direct = moments.ClassMoments.from_data(X[rows], sign[rows])
         assert np.allclose(merged.counts, direct.counts, rtol=0)
         assert np.allclose(merged.means, direct.means, rtol=1e-12, atol=1e-13)
         assert np.allclose(merged.covs, direct.covs, rtol=1e-10, atol=1e-12)
@@ -174,7 +175,7 @@ def test_jobs_give_the_same_bits():
     X, y = problem()
     one = AUCClassifierCV(cv=4).fit(X, y)
     two = AUCClassifierCV(cv=4, n_jobs=2).fit(X, y)
-    assert np.array_equal(one.auc_path_, two.auc_path_)
+    assert np.array_equal(one.auc_path_, two.auc_path_, equal_nan=True)
     assert np.array_equal(one.coef_, two.coef_)
 
 
@@ -203,7 +204,7 @@ def test_saved_and_shown(tmp_path, capsys):
     save(clf, tmp_path / "m")
     again = load(tmp_path / "m")
     assert np.array_equal(again.decision_function(X), clf.decision_function(X))
-    assert np.array_equal(again.auc_path_, clf.auc_path_)
+    assert np.array_equal(again.auc_path_, clf.auc_path_, equal_nan=True)
 
 
 @pytest.mark.parametrize(
@@ -287,12 +288,92 @@ def test_only_the_automatic_grid_leans():
     how = {"losses": ["square"], "standardize": [0.0], "cv": 3}
     automatic = AUCClassifierCV(**how).fit(X, y)
     own = AUCClassifierCV(alphas=automatic.alphas_[0, 0], **how).fit(X, y)
-    assert np.array_equal(automatic.auc_path_, own.auc_path_)
+    tried = np.isfinite(automatic.auc_path_)
+    assert np.array_equal(automatic.auc_path_[tried], own.auc_path_[tried])
     mean = own.auc_path_.mean(axis=0)[0, 0, 0]
     assert own.alpha_ == own.alphas_[0, 0, np.flatnonzero(mean == mean.max())[-1]]
     assert automatic.alpha_ != own.alpha_  # no signal: what is best is luck
     usual = 2.0 / 30 * automatic.alphas_[0, 0, -1] * 10**0.5
     assert abs(np.log10(automatic.alpha_ / usual)) < abs(np.log10(own.alpha_ / usual))
+
+
+def walk(grid, scores):
+    """Return the cells that a search tries, given what it would find, and the one it chooses."""
+    tried, cells = np.zeros(grid.shape, dtype=bool), grid.first()
+    while cells.any():
+        assert not np.any(tried & cells)
+        tried |= cells
+        cells = selection.next_cells(grid, np.where(tried, scores, np.nan), tried)
+    return tried, selection.best_cell(np.where(tried, scores, np.nan), grid.decades)
+
+
+def walked_grid():
+    losses = tuple(NamedLoss(loss, 0.5) for loss in ("square", "squared_hinge", "logistic"))
+    alphas = np.logspace(-5, 0, 11) * np.array([[1.0], [3.0]])
+    usual = np.array([1e-3, 3e-4, 1e-4])[:, None] * [1.0, 3.0]
+    return selection.Grid(losses, (0.5, 1.0), (0.0, 0.3, 0.6), alphas, usual=usual)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nothing_beside_the_chosen_cell_is_left_to_try(seed):
+    grid, rng = walked_grid(), np.random.default_rng(seed)
+    scores = rng.uniform(size=(5, *grid.shape))
+    if seed % 2:  # where no solver takes some of them
+        scores[:, rng.integers(3), :, rng.integers(3)] = np.nan
+    tried, place = walk(grid, scores)
+    assert tried[place]
+    assert np.all(np.isfinite(scores[:, *place]))
+    assert all(np.all(tried[cells]) for cells in grid.beside(place))
+    assert np.all(tried.any(axis=(1, 2, 3)))  # each loss
+    assert np.all(tried[0].any(axis=-1))  # each standardize and l1_ratio
+    assert tried.sum() < tried.size
+
+
+@pytest.mark.parametrize("summit", [3, 5, 8])
+def test_a_walk_ends_on_the_one_summit(summit):
+    """Of each loss at its own α, ten times less for the logistic loss, which bends less."""
+    grid, rng = walked_grid(), np.random.default_rng(summit)
+    away = np.arange(11) - np.array([summit, summit, summit - 2])[:, None]
+    apart = rng.uniform(size=grid.shape[0:1]), rng.uniform(size=2), rng.uniform(size=3)
+    scores = sum(np.ix_(*apart))[..., None] - 0.1 * away[:, None, None] ** 2
+    place = walk(grid, np.repeat(scores[None], 4, axis=0))[1]
+    assert place == np.unravel_index(scores.argmax(), scores.shape)
+
+
+def test_where_nothing_can_be_scored_the_search_goes_on():
+    grid = walked_grid()
+    scores = np.full((5, *grid.shape), np.nan)
+    scores[:, 2, 1, 2, 0] = 0.5
+    tried, place = walk(grid, scores)
+    assert place == (2, 1, 2, 0)
+    assert tried.all()
+
+
+def test_alphas_of_the_user_are_all_tried():
+    grid = walked_grid()._replace(usual=None)
+    assert grid.first().all()
+    X, y = problem()
+    assert np.isfinite(AUCClassifierCV((1e-3, 1e-2), cv=2).fit(X, y).auc_path_).all()
+
+
+@pytest.mark.parametrize("few", [True, False])
+def test_a_search_is_a_part_of_that_of_all_its_cells(few, monkeypatch):
+    if not few:
+        monkeypatch.setattr("aucmax.estimators.search.FEW_FEATURES", 0)
+    X, y = problem(n=200)
+    seen = []
+    how = {"tol": 1e-8, "cv": 3, "standardize": (0.5, 1.0)}
+    clf = AUCClassifierCV(**how, callback=lambda at: seen.append((at.done, at.total))).fit(X, y)
+    every = AUCClassifierCV(clf.alphas_[0, 0], **how).fit(X, y)
+    tried = np.isfinite(clf.auc_path_)
+    assert np.array_equal(tried[0], tried.any(axis=0))  # on all folds or on none
+    assert np.all(tried[0].any(axis=(1, 2, 3)))
+    assert not tried.all()
+    assert clf.auc_path_[tried] == pytest.approx(every.auc_path_[tried], abs=1e-3)
+    assert clf.best_score_ == clf.best_interval_.auc
+    assert clf.optimality_ <= 1e-8
+    assert seen == sorted(seen)
+    assert seen[-1][0] == seen[-1][1]
 
 
 def test_the_grid_and_the_folds_follow_the_rarer_class():
@@ -325,14 +406,14 @@ def test_repeated_folds_are_merged_round_by_round(monkeypatch):
     X, y = problem()
     sign = np.where(y == 1, 1.0, -1.0)
     cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
-    folds = [selection.Fold(a, b) for a, b in cv.split(X, y)]
+    folds = [tuning.Fold(a, b) for a, b in cv.split(X, y)]
     monkeypatch.setattr(moments, "block_moments", counted)
-    training, total = selection.fold_moments(X, sign, None, folds)
+    training, total = tuning.fold_moments(X, sign, None, folds)
     assert sum(read) == 2 * len(y)
     for rows, merged in zip(
         [*(f.train for f in folds), slice(None)], [*training, total], strict=True
     ):
-        direct = selection.ClassMoments.from_data(X[rows], sign[rows])
+        direct = moments.ClassMoments.from_data(X[rows], sign[rows])
         assert np.allclose(merged.counts, direct.counts, rtol=0)
         assert np.allclose(merged.covs, direct.covs, rtol=1e-10, atol=1e-12)
 

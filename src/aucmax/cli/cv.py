@@ -29,7 +29,8 @@ from aucmax.estimators import AUCClassifierCV
 from aucmax.estimators.folds import Pairs
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.scoring import METRICS, scoring_of
-from aucmax.estimators.selection import Grid, SearchProgress, best_cell
+from aucmax.estimators.selection import Grid, best_cell
+from aucmax.estimators.tuning import SearchProgress
 from aucmax.files.models import save
 from aucmax.objective.losses import LOSSES
 from aucmax.report.curves import ranking_figures
@@ -114,10 +115,11 @@ def cv(
 ) -> None:
     """Tune by cross-validated AUC, or another score, and save the best model.
 
-    Tries every alpha with every loss, standardize and l1-ratio on the same folds (stratified;
-    --groups keeps each group together, --time trains on the past), and refits the best to
-    all rows; among equals the strongest penalty. Its mean held-out AUC and the interval around
-    it are optimistically biased, a maximum over the grid: for unbiased figures use 'aucmax
+    Tries settings on the same folds (stratified; --groups keeps each group together, --time trains
+    on the past), and refits the best to all rows; among equals the strongest penalty. It begins
+    with the first loss and goes from the best setting to those beside it; alphas that you name are
+    all tried, with every loss, standardize and l1-ratio. Its mean held-out AUC and the interval
+    around it are optimistically biased, a maximum over the grid: for unbiased figures use 'aucmax
     evaluate' on rows that were not given here. --impute and --one-hot learn from all rows.
 
     Examples:
@@ -218,7 +220,7 @@ def _lines(grid: Grid, paths: np.ndarray) -> list[dict[str, Any]]:
 
 
 def _over_folds(statistic: Callable[..., Any], scores: np.ndarray, **options: Any) -> np.ndarray:
-    """A statistic over the folds, for each alpha; NaN where no solver fits."""
+    """A statistic over the folds, for each alpha; NaN where it was not tried."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.asarray(statistic(scores, axis=0, **options))
@@ -301,7 +303,7 @@ def _best_of_each(report: dict[str, Any]) -> ResultTable:
     """The best alpha of each line."""
     shown, rows = _shown(report), []
     for name, line in shown.items():
-        k, cells = line["best"], ("–", "no solver", "–")
+        k, cells = line["best"], ("–", "not tried", "–")
         if k is not None:
             spread = line["std"][k]
             deviation = f"{spread:.4f}" if np.isfinite(spread) else "–"
@@ -383,6 +385,7 @@ def _figure(report: dict[str, Any]) -> Figure:
             line["alphas"],
             line["mean"],
             _over_folds(np.nanstd, line["scores"] - at_choice, ddof=1),
+            points=True,
             detail=f"best {_top(line):.4f}",
             stroke=stroke(losses.index(_loss(line)), gammas.index(line["standardize"])),
         )

@@ -24,19 +24,15 @@ from aucmax.estimators.linear import LinearScorer
 from aucmax.estimators.named_loss import NamedLoss, check_within
 from aucmax.estimators.scoring import Judge, Scoring, scoring_of
 from aucmax.estimators.selection import (
-    Fold,
     Grid,
-    SearchProgress,
     alpha_grid,
     best_cell,
-    fold_moments,
     penalty_of,
     takes,
-    tune,
     usual_alpha,
-    warn_of,
     within_of,
 )
+from aucmax.estimators.tuning import Fold, SearchProgress, fold_moments, tune, warn_of
 from aucmax.metrics import AUCInterval, cv_auc_interval
 from aucmax.objective.losses import LOSSES, WEIGHED
 from aucmax.objective.penalties import L2, Bounded
@@ -50,21 +46,27 @@ __all__ = ["AUCClassifierCV"]
 class AUCClassifierCV(LinearScorer):
     """`AUCClassifier` with its settings chosen by cross-validation, for the AUC or another score.
 
-    Every combination of loss, `standardize`, l1_ratio and α is fitted on every training part and
-    scored on the held-out part; the best mean score wins, and is refitted on all rows. A
-    combination that no solver takes is NaN and named in one warning.
+    Settings are fitted on every training part and scored on the held-out part; the best mean score
+    wins, and is refitted on all rows. A combination that no solver takes is named in one warning.
+
+    With ``alphas`` of your own every combination of loss, `standardize`, l1_ratio and α is tried.
+    Without, the search begins with the first of ``losses``, every `standardize` and l1_ratio, and
+    the α that are usual for so many rows, a decade to each side. From the best it goes to the α
+    beside it, and then to what differs from it in one other setting, until nothing beside the
+    best is left to try. So a dozen or two of combinations are tried of more than seventy, and the
+    choice is no worse (docs/choosing.md).
 
     Parameters
     ----------
     alphas : array-like of float, optional
-        α to try. None is a grid of half-decades for the data and each `standardize`, the shorter
-        the fewer rows the rarer class has. On it the choice leans towards the α that is usual for
-        so many rows, as far as the folds cannot tell: an α that is x decades away has to be better
-        by 0.1·x² standard deviations of a fold. Among equals the strongest penalty wins.
+        α to try, all of them. None is a grid of half-decades for the data and each `standardize`,
+        the shorter the fewer rows the rarer class has. On it the choice leans towards the α that is
+        usual for so many rows, as far as the folds cannot tell: an α that is x decades away has to
+        be better by 0.1·x² standard deviations of a fold. Among equals the strongest penalty wins.
     l1_ratios : sequence of float
         ρ to try, each in [0, 1].
     losses : sequence of str
-        Losses to try.
+        Losses to try, the first one first: the square loss costs least.
     within : "auto" or sequence of float
         τ to try with the square and the logistic loss, each in [0, 1] or "pooled"; the logistic
         loss leaves out 0 and 1. "auto" is ½, which aims at the AUC, and with the other three named
@@ -86,7 +88,7 @@ class AUCClassifierCV(LinearScorer):
     n_jobs : int, optional
         Folds solved at a time, on threads; -1 is one for each core.
     coef_bounds, tol, max_iter
-        As for `AUCClassifier`, for every cell and the refit.
+        As for `AUCClassifier`, for every cell and the refit; in the folds ten times ``tol`` does.
     positive : label, optional
         The label to rank first; by default the larger of the two.
     verbose : int
@@ -105,11 +107,12 @@ class AUCClassifierCV(LinearScorer):
         biased: a maximum over the grid. For an unbiased figure score rows that were not used here.
     auc_path_ : ndarray, shape (folds, losses, standardize, l1_ratios, alphas)
         Held-out scores by ``scoring``, weighted by ``sample_weight`` where the scorer takes
-        weights. The square and the logistic loss are there once for each τ.
+        weights; NaN where a combination was not tried. The square and the logistic loss are there
+        once for each τ.
     losses_ : list of (loss, τ)
         Along that axis.
     alphas_ : ndarray, shape (losses, standardize, alphas)
-        The α that were tried, ascending.
+        The α of the grid, ascending. Handed over as ``alphas`` they are all tried.
     best_interval_ : AUCInterval
         ``(auc, low, high, std_error)``, see `metrics.cv_auc_interval`: the mean held-out AUC of the
         chosen settings and its 95 % interval, over the folds that hold out both classes. It covers

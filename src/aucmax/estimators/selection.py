@@ -1,63 +1,38 @@
-"""What AUCClassifierCV computes: held-out scores for a whole grid, fold by fold.
+"""What AUCClassifierCV tries, and what it chooses: a grid of cells, and a walk on it.
 
-The square loss with few features needs the data once: each training part's moments are merged
-from those of the other folds, and one eigendecomposition gives all α of a `standardize`, coordinate
-descent those with an l1 part. With many features
-one multi-shift conjugate gradient gives all α of a `standardize`. The others are solved from one α
-to the next, by Newton's method and by cutting planes. The held-out scores of all cells are one
-product.
+With α of its own the search begins around the usual α and goes from the best cell to those beside
+it, until none of them is better: docs/choosing.md has the evidence.
 """
 
-import itertools
 import math
-import threading
-import warnings
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
-from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 
 from aucmax.estimators.folds import FEW_ROWS
 from aucmax.estimators.named_loss import NamedLoss
-from aucmax.estimators.scoring import Cell, Judge, Scoring
+from aucmax.estimators.scoring import Scoring
 from aucmax.objective import Objective
-from aucmax.objective.losses import LOSSES, RankingLoss
+from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import Bounded, ElasticNet, Penalty
-from aucmax.objective.problem import ANY_ROWS, MemoryProblem, MomentsProblem, Problem
-from aucmax.rows import Rows, n_features, take_rows
-from aucmax.rows.products import scores
-from aucmax.solvers import ConjugateGradient, Exact, Monitor, Run
-from aucmax.solvers.auto import choose, pick
-from aucmax.statistics.moments import ClassMoments
+from aucmax.objective.problem import ANY_ROWS, Problem
+from aucmax.solvers.auto import pick
 
 __all__ = [
-    "Fold",
     "Grid",
-    "SearchProgress",
-    "Tuning",
     "alpha_grid",
     "best_cell",
-    "fold_moments",
+    "penalty_of",
     "takes",
-    "tune",
     "usual_alpha",
-    "warn_of",
     "within_of",
 ]
 
 # the usual α relative to `_unit`, times the rows of the rarer class
 _USUAL = {"square": 2.0, "squared_hinge": 0.6, "hinge": 0.6, "logistic": 0.1}
 _LEAN = 0.1  # standard deviations of a fold, for a decade away from the usual α
-
-
-class Fold(NamedTuple):
-    """Row numbers of a training and of a held-out part."""
-
-    train: np.ndarray
-    test: np.ndarray
+_FIRST = 2  # α to each side of the usual one that a walk begins with
 
 
 class Grid(NamedTuple):
@@ -75,6 +50,35 @@ class Grid(NamedTuple):
     coef_bounds: np.ndarray | None = None
     usual: np.ndarray | None = None
 
+    def first(self) -> np.ndarray:
+        """Return the cells to begin with, a mask: all where the α are the user's.
+
+        Else those of the first loss with the usual α or near it, whatever their other settings.
+        """
+        if self.decades is None:
+            return np.ones(self.shape, dtype=bool)
+        usual = np.abs(self.decades).argmin(axis=-1)[..., None]
+        near = np.abs(np.arange(self.shape[-1]) - usual) <= _FIRST
+        first = np.array([named.loss == self.losses[0].loss for named in self.losses])
+        return np.broadcast_to(near & first[:, None, None, None], self.shape)
+
+    def beside(self, place: tuple[int, ...]) -> Iterator[np.ndarray]:
+        """Yield the cells beside one, as masks: those with the next α, then the other ones.
+
+        These differ in one other setting; another loss has the α in proportion to how much it
+        bends at w = 0.
+        """
+        a, b, c, k = place
+        mask = np.zeros(self.shape, dtype=bool)
+        mask[a, b, c, max(k - 1, 0) : k + 2] = True
+        yield mask
+        bends = np.array([LOSSES[named.loss].bends_at_zero.within for named in self.losses])
+        alike = self.alphas[:, k] * (bends / bends[a])[:, None]  # (losses, standardize)
+        away = np.abs(np.log(self.alphas / alike[..., None]))
+        differ = (np.indices(self.shape[:-1]) != np.reshape((a, b, c), (3, 1, 1, 1))).sum(axis=0)
+        nearest = np.arange(self.shape[-1]) == away.argmin(axis=-1)[..., None, None]
+        yield (differ == 1)[..., None] & nearest
+
     @property
     def decades(self) -> np.ndarray | None:
         """How far each α is from the usual one, (losses, standardize, 1, alphas)."""
@@ -91,55 +95,6 @@ class Grid(NamedTuple):
             len(self.l1_ratios),
             self.alphas.shape[1],
         )
-
-
-class Tuning(NamedTuple):
-    """``scores`` (folds, *grid.shape), NaN where no solver takes a cell; messages of solvers.
-
-    ``kept`` is, of each fold, what gives the held-out scores of a cell.
-    """
-
-    scores: np.ndarray
-    messages: list[str]
-    kept: list["_Fold"]
-
-    def held_out(self, place: tuple[int, ...]) -> list[np.ndarray]:
-        """Return the held-out scores of a cell, fold by fold."""
-        return [fold.held_out(place) for fold in self.kept]
-
-
-class SearchProgress(NamedTuple):
-    """Where a search is.
-
-    Parameters
-    ----------
-    what : str
-        The path of α that begins.
-    done, total : int
-        Paths: one for each fold, loss and `standardize`.
-    scores : ndarray, shape (folds, *grid.shape)
-        Held-out scores so far, NaN where there is none yet; it fills up as the search goes on.
-    finished : ndarray of bool, shape (folds,)
-        The folds that are done; it goes on, too.
-    grid : Grid
-        The cells.
-    """
-
-    what: str
-    done: int
-    total: int
-    scores: np.ndarray
-    finished: np.ndarray
-    grid: Grid
-
-    @property
-    def best(self) -> float:
-        """The highest mean score of a cell over the folds that are done, or NaN."""
-        scores = self.scores[self.finished] if self.finished.any() else self.scores
-        counts = np.isfinite(scores).sum(axis=0)
-        there = counts > 0
-        means = np.nansum(scores, axis=0)[there] / counts[there]
-        return float(means.max()) if len(means) else float("nan")
 
 
 def penalty_of(alpha: float, l1_ratio: float, coef_bounds: Any) -> Penalty:
@@ -189,72 +144,6 @@ def _unit(problem: Problem, gamma: float) -> float:
     return distance / 2.0 if distance > 0 else 1.0
 
 
-def tune(
-    X: Rows,
-    sign: np.ndarray,
-    weight: np.ndarray | None,
-    folds: Sequence[Fold],
-    grid: Grid,
-    *,
-    judge: Judge,
-    training: Sequence[ClassMoments] | None,
-    tol: float,
-    max_iter: int,
-    n_jobs: int | None,
-    callback: Callable[[SearchProgress], object],
-) -> Tuning:
-    """Return the held-out score of every cell of the grid in every fold.
-
-    Parameters
-    ----------
-    X : ndarray or CSR, shape (n, d)
-    sign : ndarray, shape (n,)
-        ±1.
-    weight : ndarray, shape (n,), optional
-    folds : sequence of Fold
-    grid : Grid
-    judge : Judge
-        Scores the cells on the held-out rows.
-    training : sequence of ClassMoments, optional
-        Those of the training parts; the square loss is then solved from them.
-    tol, max_iter : float, int
-        For the solvers.
-    n_jobs : int, optional
-        Folds solved at a time, on threads.
-    callback : callable
-        Called with a `SearchProgress` before every path of α, by the thread that solves it, and at
-        the end.
-    """
-    moments = [None] * len(folds) if training is None else training
-    kept = [_Fold(X, sign, weight, *one, judge) for one in zip(folds, moments, strict=True)]
-    table = np.full((len(folds), *grid.shape), np.nan)
-    finished = np.zeros(len(folds), dtype=bool)
-    total, done = len(folds) * len(grid.losses) * len(grid.standardize), 0
-    lock = threading.Lock()
-
-    def one(k: int) -> list[str]:
-        nonlocal done
-        said: list[str] = []
-        for a, b in np.ndindex(len(grid.losses), len(grid.standardize)):
-            name = f"{grid.losses[a]}, standardize {grid.standardize[b]:g}"
-            what = f"fold {k + 1}: {name}"
-            callback(SearchProgress(what, done, total, table, finished, grid))
-            table[k, a, b], messages = _tune_paths(kept[k], grid, a, b, tol, max_iter)
-            said += [f"fold {k}: {message}" for message in messages]
-            with lock:
-                done += 1
-        finished[k] = True
-        kept[k].forget_rows()
-        return said
-
-    pool = Parallel(n_jobs=n_jobs, prefer="threads")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)  # of cells that predict one class
-        messages = [m for said in pool(delayed(one)(k) for k in range(len(folds))) for m in said]
-    callback(SearchProgress("refit", total, total, table, finished, grid))
-    return Tuning(table, messages, kept)
-
-
 def best_cell(scores: np.ndarray, decades: np.ndarray | None = None) -> tuple[int, ...] | None:
     """Return the place of the cell to choose, given held-out scores; None if all are NaN.
 
@@ -282,188 +171,29 @@ def best_cell(scores: np.ndarray, decades: np.ndarray | None = None) -> tuple[in
     return tuple(equal[np.argmax(equal[:, -1])].tolist())
 
 
+def next_cells(grid: Grid, scores: np.ndarray, tried: np.ndarray) -> np.ndarray:
+    """Return the cells to try next, a mask: none once the best has nothing untried beside it.
+
+    Parameters
+    ----------
+    grid : Grid
+    scores : ndarray, shape (folds, *grid.shape)
+        NaN where a cell was not tried, or no solver takes it.
+    tried : ndarray of bool, shape grid.shape
+    """
+    if tried.all():
+        return ~tried
+    place = best_cell(scores, grid.decades)
+    if place is None:  # nothing to go by
+        return ~tried
+    return next(
+        (new for cells in grid.beside(place) if (new := cells & ~tried).any()), ~tried & tried
+    )
+
+
 def _noise(scores: np.ndarray, best: int) -> float:
     """Return the standard deviation over the folds of how far cells are from the best."""
     cells = scores.reshape(len(scores), -1)
     apart = cells - cells[:, [best]]
     apart = apart[:, np.isfinite(apart).sum(axis=0) > 1]
     return float(np.sqrt(np.nanvar(apart, axis=0, ddof=1).mean())) if apart.size else 0.0
-
-
-def fold_moments(
-    X: Rows, sign: np.ndarray, weight: np.ndarray | None, folds: Sequence[Fold]
-) -> tuple[list[ClassMoments], ClassMoments]:
-    """Return the moments of each training part, and those of all rows.
-
-    Where the held-out parts hold every row once and each training part is the rest, the data are
-    read once, or once for each time they do: all are merged from prefix and suffix sums of the
-    parts' moments. Subtracting from the total would leave noise where a feature vanishes from a
-    part.
-    """
-    n, empty = len(sign), ClassMoments(classes=[-1.0, 1.0])
-
-    def of(rows: np.ndarray) -> ClassMoments:
-        part = None if weight is None else weight[rows]
-        return empty.copy().add_rows(take_rows(X, rows), sign[rows], part)
-
-    rounds = _rounds(folds, n)
-    if not rounds:
-        return [of(fold.train) for fold in folds], empty.add_rows(X, sign, weight)
-    training: list[ClassMoments] = []
-    for held_out in rounds:
-        parts = [of(fold.test) for fold in held_out]
-        suffixes = [empty, *itertools.accumulate(reversed(parts))][::-1]
-        prefixes = [empty, *itertools.accumulate(parts)]
-        training += [a + b for a, b in zip(prefixes[:-1], suffixes[1:], strict=True)]
-    return training, prefixes[-1]
-
-
-def _rounds(folds: Sequence[Fold], n: int) -> list[list[Fold]]:
-    """Return the folds in rounds that hold out each row once; none where they do not."""
-    if not all(_is_the_rest(fold, n) for fold in folds):
-        return []
-    rounds: list[list[Fold]] = [[]]
-    seen = np.zeros(n, dtype=np.int64)
-    for fold in folds:
-        if seen.all():
-            rounds.append([])
-            seen[:] = 0
-        rounds[-1].append(fold)
-        seen[fold.test] += 1
-        if seen.max() > 1:
-            return []
-    return rounds if seen.all() else []
-
-
-def _is_the_rest(fold: Fold, n: int) -> bool:
-    """Tell whether the training part is each row once that is not held out."""
-    there = np.zeros(n, dtype=np.int64)
-    for rows in fold:
-        np.add.at(there, rows, 1)
-    return bool(np.all(there == 1))
-
-
-class _Fold:
-    """A fold's data: the training problem by rows or by moments, and the held-out rows."""
-
-    def __init__(
-        self,
-        X: Rows,
-        sign: np.ndarray,
-        weight: np.ndarray | None,
-        fold: Fold,
-        moments: ClassMoments | None,
-        judge: Judge,
-    ) -> None:
-        self.X, self.sign, self.weight, self.fold, self.moments = X, sign, weight, fold, moments
-        self.judge, self.held = judge, judge.held_out(fold.test)
-        self._rows: MemoryProblem | None = None
-        self.kept: dict[tuple[int, ...], np.ndarray] = {}  # of each path of α, see `score`
-
-    def rows(self) -> MemoryProblem:
-        """Return the training rows as a problem; made once, only where a solver needs rows."""
-        if self._rows is None:
-            train = self.fold.train
-            weight = None if self.weight is None else self.weight[train]
-            self._rows = MemoryProblem(take_rows(self.X, train), self.sign[train], weight)
-        return self._rows
-
-    def forget_rows(self) -> None:
-        """Let go of the copy of the training rows."""
-        self._rows = None
-
-    def score(self, W: np.ndarray, models: Sequence[Cell]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the held-out score of each of k models, and their coefficients W (d, k) or X W.
-
-        Whichever is smaller: `held_out` gives the scores of a cell from either.
-        """
-        Z, held = scores(take_rows(self.X, self.fold.test), W), self.held
-        kept = W if len(W) <= len(Z) else Z
-        if not held.both_classes:
-            return np.full(W.shape[1], np.nan), kept
-        counted = Z if held.counted.all() else Z[held.counted]
-        return np.array(self.judge.scoring.of_cells(held, counted, models)), kept
-
-    def held_out(self, place: tuple[int, ...]) -> np.ndarray:
-        """Return the held-out scores of a cell that was solved."""
-        *line, k = place
-        test, column = self.fold.test, np.ascontiguousarray(self.kept[tuple(line)][:, k])
-        few = n_features(self.X) <= len(test)
-        return scores(take_rows(self.X, test), column) if few else column
-
-
-def _tune_paths(
-    fold: _Fold, grid: Grid, a: int, b: int, tol: float, max_iter: int
-) -> tuple[np.ndarray, list[str]]:
-    """Solve all cells of a loss and a γ on one training part, and score the held-out part.
-
-    Returns the scores, shape (l1_ratios, alphas), NaN where no solver takes a cell, and messages.
-    """
-    named, gamma, alphas = grid.losses[a], grid.standardize[b], grid.alphas[b]
-    table = np.full(grid.shape[2:], np.nan)
-    messages: list[str] = []
-    columns, models, solved = [], [], []
-    for c, l1_ratio in enumerate(grid.l1_ratios):
-        penalties = [penalty_of(float(alpha), l1_ratio, grid.coef_bounds) for alpha in alphas]
-        if not takes(named.loss, penalties[0]):
-            continue
-        if named.loss == "square" and fold.moments is not None:
-            problem: Problem = MomentsProblem(fold.moments, gamma)
-        else:
-            problem = fold.rows().scaled(gamma)
-        loss = named.on(problem)
-        problem = problem.weighing(loss.within)
-        W, said = _path(problem, loss, alphas, penalties, tol, max_iter)
-        columns += [problem.to_features(w) for w in W]
-        models += [
-            partial(fold.judge.model, float(alpha), l1_ratio, named, gamma, problem, w)
-            for alpha, w in zip(alphas, W, strict=True)
-        ]
-        solved.append(c)
-        messages += [f"{named}, standardize {gamma:g}: {m}" for m in said]
-    if columns:
-        found, kept = fold.score(np.column_stack(columns), models)
-        table[solved] = found.reshape(len(solved), len(alphas))
-        paths = np.split(kept, len(solved), axis=1)
-        fold.kept.update({(a, b, c): path for c, path in zip(solved, paths, strict=True)})
-    return table, messages
-
-
-def _path(
-    problem: Problem,
-    loss: RankingLoss,
-    alphas: np.ndarray,
-    penalties: Sequence[Penalty],
-    tol: float,
-    max_iter: int,
-) -> tuple[np.ndarray, list[str]]:
-    """Return the optima (k, d) for ascending α, in the problem's coordinates, and messages."""
-    if loss.name == "square" and all("l2" in penalty.offers for penalty in penalties):
-        if problem.knows_moments:
-            return Exact().solve_path(problem, alphas), []
-        if alphas.min() > 0.0:
-            W, quality = ConjugateGradient().solve_path(problem, alphas, tol, max_iter)
-            late = quality > tol
-            said = [f"alpha={a:.2g} ended at optimality {q:.1e}" for a, q in
-                    zip(alphas[late], quality[late], strict=True)]  # fmt: skip
-            return W, said
-    W, said = np.empty((len(penalties), problem.n_features)), []
-    start = None
-    for k in range(len(penalties) - 1, -1, -1):  # from the strongest, each from the last
-        objective = Objective(problem, loss, penalties[k].scaled(problem.factor))
-        run = Run(Monitor(objective), tol, max_iter)
-        result = choose(objective).solve(objective, start, run)
-        W[k] = start = result.coef
-        if result.message is not None:
-            said.append(f"alpha={alphas[k]:.2g}: {result.message}")
-    return W, said
-
-
-def warn_of(messages: list[str]) -> None:
-    """Give one ConvergenceWarning for all the cells that did not reach tol."""
-    if messages:
-        warnings.warn(
-            f"{len(messages)} cells did not reach tol; the first: {messages[0]}",
-            ConvergenceWarning,
-            stacklevel=4,
-        )

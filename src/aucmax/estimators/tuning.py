@@ -1,0 +1,349 @@
+"""What AUCClassifierCV computes: held-out scores of the cells that its search tries, fold by fold.
+
+The square loss with few features needs the data once: each training part's moments are merged
+from those of the other folds, and one factorisation gives all α of a `standardize`, coordinate
+descent those with an l1 part. With many features one multi-shift conjugate gradient gives all α of
+a `standardize`. The others are solved from one α to the next, by Newton's method, which the moments
+precondition, and by cutting planes. The held-out scores of a path of α are one product.
+"""
+
+import itertools
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
+
+from aucmax.estimators.scoring import Cell, Judge
+from aucmax.estimators.selection import Grid, next_cells, penalty_of, takes
+from aucmax.objective import Objective
+from aucmax.objective.losses import RankingLoss
+from aucmax.objective.penalties import Penalty
+from aucmax.objective.problem import MemoryProblem, MomentsProblem, Problem
+from aucmax.rows import Rows, n_features, take_rows
+from aucmax.rows.products import scores
+from aucmax.solvers import ConjugateGradient, Exact, Monitor, Run
+from aucmax.solvers.auto import choose
+from aucmax.statistics.moments import ClassMoments
+
+__all__ = ["Fold", "SearchProgress", "Tuning", "fold_moments", "tune", "warn_of"]
+
+_LOOSER = 10.0  # times tol will do in the folds: a ranking feels less of it than J
+
+
+class Fold(NamedTuple):
+    """Row numbers of a training and of a held-out part."""
+
+    train: np.ndarray
+    test: np.ndarray
+
+
+class Tuning(NamedTuple):
+    """``scores`` (folds, *grid.shape), NaN where a cell has none; messages of solvers.
+
+    ``kept`` is, of each fold, what gives the held-out scores of a cell.
+    """
+
+    scores: np.ndarray
+    messages: list[str]
+    kept: list["_Fold"]
+
+    def held_out(self, place: tuple[int, ...]) -> list[np.ndarray]:
+        """Return the held-out scores of a cell, fold by fold."""
+        return [fold.held_out(place) for fold in self.kept]
+
+
+class SearchProgress(NamedTuple):
+    """Where a search is.
+
+    Parameters
+    ----------
+    what : str
+        The path of α that begins.
+    done, total : int
+        Paths: one for each fold and line of α to try. There are more where the search goes on.
+    scores : ndarray, shape (folds, *grid.shape)
+        Held-out scores so far, NaN where there is none yet; it fills up as the search goes on.
+    finished : ndarray of bool, shape (folds,)
+        The folds in which all is done that the search began with; it goes on, too.
+    grid : Grid
+        The cells.
+    """
+
+    what: str
+    done: int
+    total: int
+    scores: np.ndarray
+    finished: np.ndarray
+    grid: Grid
+
+    @property
+    def best(self) -> float:
+        """The highest mean score of a cell over the folds that are done, or NaN."""
+        scores = self.scores[self.finished] if self.finished.any() else self.scores
+        counts = np.isfinite(scores).sum(axis=0)
+        there = counts > 0
+        means = np.nansum(scores, axis=0)[there] / counts[there]
+        return float(means.max()) if len(means) else float("nan")
+
+
+def tune(
+    X: Rows,
+    sign: np.ndarray,
+    weight: np.ndarray | None,
+    folds: Sequence[Fold],
+    grid: Grid,
+    *,
+    judge: Judge,
+    training: Sequence[ClassMoments] | None,
+    tol: float,
+    max_iter: int,
+    n_jobs: int | None,
+    callback: Callable[[SearchProgress], object],
+) -> Tuning:
+    """Return the held-out scores of the cells that a walk on the grid comes by, in every fold.
+
+    Parameters
+    ----------
+    X : ndarray or CSR, shape (n, d)
+    sign : ndarray, shape (n,)
+        ±1.
+    weight : ndarray, shape (n,), optional
+    folds : sequence of Fold
+    grid : Grid
+    judge : Judge
+        Scores the cells on the held-out rows.
+    training : sequence of ClassMoments, optional
+        Those of the training parts; the square loss is then solved from them.
+    tol, max_iter : float, int
+        Of the model that is chosen; ten times ``tol`` does in the folds.
+    n_jobs : int, optional
+        Folds solved at a time, on threads.
+    callback : callable
+        Called with a `SearchProgress` before every path of α, by the thread that solves it, and at
+        the end.
+    """
+    moments = [None] * len(folds) if training is None else training
+    kept = [_Fold(X, sign, weight, *one, judge) for one in zip(folds, moments, strict=True)]
+    table = np.full((len(folds), *grid.shape), np.nan)
+    finished = np.zeros(len(folds), dtype=bool)
+    tried, done, total = np.zeros(grid.shape, dtype=bool), 0, 0
+    lock = threading.Lock()
+    messages: list[str] = []
+
+    def one(k: int, cells: np.ndarray) -> tuple[np.ndarray, list[str]]:
+        nonlocal done
+        found, said = np.full(grid.shape, np.nan), []
+        for line in zip(*np.nonzero(cells.any(axis=-1)), strict=True):
+            a, b, _ = line
+            name = f"{grid.losses[a]}, standardize {grid.standardize[b]:g}"
+            what = f"fold {k + 1}: {name}"
+            callback(SearchProgress(what, done, total, table, finished, grid))
+            new = np.flatnonzero(cells[line])
+            found[*line, new], late = kept[k].solve(grid, line, new, _LOOSER * tol, max_iter)
+            said += [f"fold {k}: {name}: {message}" for message in late]
+            with lock:
+                done += 1
+        kept[k].forget_rows()
+        if not finished[k]:
+            table[k], finished[k] = found, True
+        return found, said
+
+    pool = Parallel(n_jobs=n_jobs, prefer="threads")
+    cells = grid.first()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)  # of cells that predict one class
+        while cells.any():
+            total += len(folds) * int(cells.any(axis=-1).sum())
+            for k, (found, said) in enumerate(
+                pool(delayed(one)(k, cells) for k in range(len(folds)))
+            ):
+                table[k][cells] = found[cells]
+                messages += said
+            tried |= cells
+            cells = next_cells(grid, table, tried)
+    callback(SearchProgress("refit", total, total, table, finished, grid))
+    return Tuning(table, messages, kept)
+
+
+def fold_moments(
+    X: Rows, sign: np.ndarray, weight: np.ndarray | None, folds: Sequence[Fold]
+) -> tuple[list[ClassMoments], ClassMoments]:
+    """Return the moments of each training part, and those of all rows.
+
+    Where the held-out parts hold every row once and each training part is the rest, the data are
+    read once, or once for each time they do: all are merged from prefix and suffix sums of the
+    parts' moments. Subtracting from the total would leave noise where a feature vanishes from a
+    part.
+    """
+    n, empty = len(sign), ClassMoments(classes=[-1.0, 1.0])
+
+    def of(rows: np.ndarray) -> ClassMoments:
+        part = None if weight is None else weight[rows]
+        return empty.copy().add_rows(take_rows(X, rows), sign[rows], part)
+
+    rounds = _rounds(folds, n)
+    if not rounds:
+        return [of(fold.train) for fold in folds], empty.add_rows(X, sign, weight)
+    training: list[ClassMoments] = []
+    for held_out in rounds:
+        parts = [of(fold.test) for fold in held_out]
+        suffixes = [empty, *itertools.accumulate(reversed(parts))][::-1]
+        prefixes = [empty, *itertools.accumulate(parts)]
+        training += [a + b for a, b in zip(prefixes[:-1], suffixes[1:], strict=True)]
+    return training, prefixes[-1]
+
+
+def _rounds(folds: Sequence[Fold], n: int) -> list[list[Fold]]:
+    """Return the folds in rounds that hold out each row once; none where they do not."""
+    if not all(_is_the_rest(fold, n) for fold in folds):
+        return []
+    rounds: list[list[Fold]] = [[]]
+    seen = np.zeros(n, dtype=np.int64)
+    for fold in folds:
+        if seen.all():
+            rounds.append([])
+            seen[:] = 0
+        rounds[-1].append(fold)
+        seen[fold.test] += 1
+        if seen.max() > 1:
+            return []
+    return rounds if seen.all() else []
+
+
+def _is_the_rest(fold: Fold, n: int) -> bool:
+    """Tell whether the training part is each row once that is not held out."""
+    there = np.zeros(n, dtype=np.int64)
+    for rows in fold:
+        np.add.at(there, rows, 1)
+    return bool(np.all(there == 1))
+
+
+class _Fold:
+    """A fold's data: the training problem by rows or by moments, and the held-out rows."""
+
+    def __init__(
+        self,
+        X: Rows,
+        sign: np.ndarray,
+        weight: np.ndarray | None,
+        fold: Fold,
+        moments: ClassMoments | None,
+        judge: Judge,
+    ) -> None:
+        self.X, self.sign, self.weight, self.fold, self.moments = X, sign, weight, fold, moments
+        self.judge, self.held = judge, judge.held_out(fold.test)
+        self._rows: MemoryProblem | None = None
+        self.kept: dict[tuple[int, ...], np.ndarray] = {}  # of each cell, see `_scored`
+
+    def rows(self) -> MemoryProblem:
+        """Return the training rows as a problem; made once, only where a solver needs rows."""
+        if self._rows is None:
+            train = self.fold.train
+            weight = None if self.weight is None else self.weight[train]
+            rows = take_rows(self.X, train)
+            self._rows = MemoryProblem(rows, self.sign[train], weight, self.moments)
+        return self._rows
+
+    def forget_rows(self) -> None:
+        """Let go of the copy of the training rows."""
+        self._rows = None
+
+    def solve(
+        self, grid: Grid, line: tuple[int, ...], new: np.ndarray, tol: float, max_iter: int
+    ) -> tuple[np.ndarray, list[str]]:
+        """Solve cells of a line of the grid, its α ``new``, and score the held-out part.
+
+        Returns the scores, NaN where no solver takes the cells, and messages.
+        """
+        a, b, c = line
+        named, gamma, l1_ratio = grid.losses[a], grid.standardize[b], grid.l1_ratios[c]
+        alphas = grid.alphas[b, new]
+        penalties = [penalty_of(float(alpha), l1_ratio, grid.coef_bounds) for alpha in alphas]
+        if not takes(named.loss, penalties[0]):
+            return np.full(len(new), np.nan), []
+        if named.loss == "square" and self.moments is not None:
+            problem: Problem = MomentsProblem(self.moments, gamma)
+        else:
+            problem = self.rows().scaled(gamma)
+        loss = named.on(problem)
+        problem = problem.weighing(loss.within)
+        known: dict[float, np.ndarray] = {}
+        if n_features(self.X) <= len(self.fold.test):  # what is kept are coefficients
+            done = [k for k in range(grid.shape[-1]) if (*line, k) in self.kept]
+            known = {grid.alphas[b, k]: problem.from_features(self.kept[*line, k]) for k in done}
+        W, said = _path(problem, loss, alphas, penalties, tol, max_iter, known)
+        models = [
+            partial(self.judge.model, float(alpha), l1_ratio, named, gamma, problem, w)
+            for alpha, w in zip(alphas, W, strict=True)
+        ]
+        found, kept = self._scored(np.column_stack([problem.to_features(w) for w in W]), models)
+        self.kept |= {(*line, k): column for k, column in zip(new, kept.T, strict=True)}
+        return found, said
+
+    def _scored(self, W: np.ndarray, models: Sequence[Cell]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the held-out score of each of k models, and their coefficients W (d, k) or X W.
+
+        Whichever is smaller: `held_out` gives the scores of a cell from either.
+        """
+        Z, held = scores(take_rows(self.X, self.fold.test), W), self.held
+        kept = W if len(W) <= len(Z) else Z
+        if not held.both_classes:
+            return np.full(W.shape[1], np.nan), kept
+        counted = Z if held.counted.all() else Z[held.counted]
+        return np.array(self.judge.scoring.of_cells(held, counted, models)), kept
+
+    def held_out(self, place: tuple[int, ...]) -> np.ndarray:
+        """Return the held-out scores of a cell that was solved."""
+        test, kept = self.fold.test, np.ascontiguousarray(self.kept[place])
+        few = n_features(self.X) <= len(test)
+        return scores(take_rows(self.X, test), kept) if few else kept
+
+
+def _path(
+    problem: Problem,
+    loss: RankingLoss,
+    alphas: np.ndarray,
+    penalties: Sequence[Penalty],
+    tol: float,
+    max_iter: int,
+    known: dict[float, np.ndarray],
+) -> tuple[np.ndarray, list[str]]:
+    """Return the optima (k, d) for ascending α, in the problem's coordinates, and messages.
+
+    ``known`` are optima (d,) for other α; those found are added.
+    """
+    if loss.name == "square" and all("l2" in penalty.offers for penalty in penalties):
+        if problem.knows_moments:
+            return Exact().solve_path(problem, alphas), []
+        if alphas.min() > 0.0:
+            W, quality = ConjugateGradient().solve_path(problem, alphas, tol, max_iter)
+            late = quality > tol
+            said = [f"alpha={a:.2g} ended at optimality {q:.1e}" for a, q in
+                    zip(alphas[late], quality[late], strict=True)]  # fmt: skip
+            return W, said
+    W, said = np.empty((len(penalties), problem.n_features)), []
+    for k in range(len(penalties) - 1, -1, -1):  # from the strongest, each from the nearest
+        nearest = min(known, key=lambda alpha: abs(alpha - alphas[k]), default=None)
+        start = None if nearest is None else known[nearest]
+        objective = Objective(problem, loss, penalties[k].scaled(problem.factor))
+        run = Run(Monitor(objective), tol, max_iter)
+        result = choose(objective).solve(objective, start, run)
+        W[k] = known[alphas[k]] = result.coef
+        if result.message is not None:
+            said.append(f"alpha={alphas[k]:.2g}: {result.message}")
+    return W, said
+
+
+def warn_of(messages: list[str]) -> None:
+    """Give one ConvergenceWarning for all the cells that did not reach tol."""
+    if messages:
+        warnings.warn(
+            f"{len(messages)} cells did not reach tol; the first: {messages[0]}",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
