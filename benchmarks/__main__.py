@@ -26,7 +26,7 @@ def asked() -> argparse.Namespace:
     ask.add_argument("--sets", nargs="+", help="their names, or all; by default the real ones")
     ask.add_argument("--methods", nargs="+", help="their names; all by default")
     ask.add_argument("--repeats", type=int, default=3)
-    ask.add_argument("--limit", type=float, help="seconds that one fit may take")
+    ask.add_argument("--limit", type=float, help="processor seconds that one fit may take")
     ask.add_argument("--threads", type=int, default=1, help="threads of every library")
     ask.add_argument("--again", action="store_true", help="run what is there, too")
     ask.add_argument("--page", action="store_true", help="only make the page")

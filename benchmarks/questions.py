@@ -23,7 +23,7 @@ class Question(NamedTuple):
 
     sets: dict[str, Callable[[], Task]]
     methods: Sequence[Method]
-    limit: float  # seconds a fit may take, unless told otherwise
+    limit: float  # processor seconds a fit may take, unless told otherwise
 
 
 def tuned() -> list[Method]:

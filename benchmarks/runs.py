@@ -1,8 +1,11 @@
 """Runs, each in a child process with a time limit, and the CSV file that keeps them."""
 
 import csv
+import math
 import multiprocessing
 import os
+import resource
+import signal
 import subprocess
 import time
 import warnings
@@ -22,24 +25,30 @@ FIELDS = ("question", "data", "rows", "features", "stored", "method", "setting",
           "seconds", "processor_seconds", "memory_mb", "note", "threads", "versions",
           "machine")  # fmt: skip
 WARM_ROWS = 100  # of each class, for the fit that loads and compiles before the clock starts
+PATIENCE = 30  # wall seconds for each processor second of the limit, for what hangs
 SMALL = 20_000_000  # stored numbers up to which a fit of all rows goes before, too
 Line = dict[str, Any]
 
 
 def measure(task: Task, method: Method, limit: float) -> Iterator[Line]:
-    """Yield a line for each setting: what it took, or a note on why there is no more."""
+    """Yield a line for each setting: what it took, or a note on why there is no more.
+
+    The limit is of processor seconds, so that other work on the machine decides nothing.
+    """
     if reason := method.obstacle(task):
         yield {"note": reason}
         return
     receive, send = multiprocessing.Pipe(duplex=False)
     # a fork shares the rows; nothing here has started threads
-    child = multiprocessing.get_context("fork").Process(target=_run, args=(task, method, send))
+    child = multiprocessing.get_context("fork").Process(
+        target=_run, args=(task, method, limit, send)
+    )
     child.start()
     send.close()
     try:
         for setting in (None, *method.settings):  # the first one is the warming up
-            if not receive.poll(limit):
-                yield {"setting": setting, "note": f"over {limit:g} s"}
+            if not receive.poll(PATIENCE * limit):
+                yield {"setting": setting, "note": "hangs"}
                 return
             line = receive.recv()
             if setting is not None or "note" in line:
@@ -47,25 +56,29 @@ def measure(task: Task, method: Method, limit: float) -> Iterator[Line]:
             if "note" in line:
                 return
     except EOFError:
-        yield {"setting": setting, "note": "the process ended"}
+        child.join()
+        over = child.exitcode == -signal.SIGXCPU
+        yield {"setting": setting, "note": f"over {limit:g} s" if over else "the process ended"}
     finally:
         child.kill()
         child.join()
 
 
-def _run(task: Task, method: Method, send: Connection) -> None:
+def _run(task: Task, method: Method, limit: float, send: Connection) -> None:
     """Fit at every setting and send what each took."""
     warnings.simplefilter("ignore")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # some print as they fit
     try:
         if method.dense:
             task = task.dense()
+        _allow(limit)
         few = task.first(WARM_ROWS)
         method.build(method.settings[len(method.settings) // 2], len(few.y)).fit(few.X, few.y)
         send.send({})
         if task.stored <= SMALL and not method.tuned:
             method.build(method.settings[0], len(task.y)).fit(task.X, task.y)
         for setting in method.settings:
+            _allow(limit)
             before = _forget_peak()
             model, wall, processor = method.build(setting, len(task.y)), _wall(), _processor()
             model = model.fit(task.X, task.y)
@@ -79,6 +92,12 @@ def _run(task: Task, method: Method, send: Connection) -> None:
             })  # fmt: skip
     except Exception as error:
         send.send({"note": f"{type(error).__name__}: {error}".splitlines()[0][:150]})
+
+
+def _allow(seconds: float) -> None:
+    """Let the process be ended once it has worked for so long from now on."""
+    most = math.ceil(time.process_time() + seconds)
+    resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
 
 
 _wall, _processor = time.perf_counter, time.process_time
