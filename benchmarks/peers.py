@@ -37,18 +37,23 @@ FEW = 1_000  # features up to which dense rows and d×d matrices are taken
 class Method:
     """One competitor.
 
-    ``build(setting, rows)`` returns what has ``fit`` and ``decision_function``; ``ours`` names the
-    form of rows that a model of aucmax is fitted to, "scaled" by itself or as "given".
+    ``build(setting, rows)`` returns what has ``fit`` and ``decision_function``; ``scales`` says
+    that it brings the features to a scale of its own.
     """
 
     name: str
     build: Callable[[float, int], Any]
     settings: tuple[float, ...] = ALPHAS
     package: str = "sklearn"
-    ours: str = ""
+    scales: bool = False
     dense: bool = False
     most_features: int | None = None
     tuned: bool = field(default=False)
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is a model of aucmax."""
+        return self.package == "aucmax"
 
     def obstacle(self, task: Task) -> str:
         """Return why the method cannot take these rows, or nothing."""
@@ -70,8 +75,8 @@ class Method:
         """Return the method tuned by a grid search, the same loop for all that have none."""
         search = partial(GridSearch, self.build)
         return Method(
-            f"{self.name}, grid search", lambda _, rows: search(), (0.0,), self.package, self.ours,
-            self.dense, self.most_features, tuned=True,
+            f"{self.name}, grid search", lambda _, rows: search(), (0.0,), self.package,
+            self.scales, self.dense, self.most_features, tuned=True,
         )  # fmt: skip
 
 
@@ -307,18 +312,18 @@ LOSSES = {"square": ALPHAS, "squared_hinge": ALPHAS, "logistic": WEAKER}
 LEARNERS = {"SPAM": "spam", "VRSPAM": "vrspam", "UnivariateSGD": "univariate"}
 OURS = [
     *(
-        Method(loss, partial(auc, loss), settings, package="aucmax", ours="scaled")
+        Method(loss, partial(auc, loss), settings, package="aucmax", scales=True)
         for loss, settings in LOSSES.items()
     ),
     *(
         Method(f"{loss}, as given", partial(auc, loss, standardize=0.0), settings,
-               package="aucmax", ours="given")
+               package="aucmax")
         for loss, settings in LOSSES.items()
     ),
-    Method("moments", lambda alpha, rows: Moments(alpha), package="aucmax", ours="scaled",
+    Method("moments", lambda alpha, rows: Moments(alpha), package="aucmax", scales=True,
            most_features=1_500),
     *(
-        Method(name, partial(auc, "square", solver=solver), package="aucmax", ours="given")
+        Method(name, partial(auc, "square", solver=solver), package="aucmax")
         for name, solver in LEARNERS.items()
     ),
 ]  # fmt: skip
@@ -347,7 +352,7 @@ PEERS = [
     Method("LIBLINEAR SVM", lambda alpha, rows: Liblinear(2, 1.0 / (alpha * rows)),
            package="liblinear.liblinearutil"),
     Method("Vowpal Wabbit", lambda alpha, rows: VowpalWabbit(alpha), WEAKER,
-           package="vowpalwabbit"),
+           package="vowpalwabbit", scales=True),
     Method("XGBoost rank:pairwise gblinear", xgboost, package="xgboost"),
     Method("torch with LibAUC's loss", lambda step, rows: TorchLinear(step), (0.1, 1.0, 10.0),
            package="libauc", dense=True),

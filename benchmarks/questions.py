@@ -29,7 +29,7 @@ class Question(NamedTuple):
 def tuned() -> list[Method]:
     """Return the forms that tune themselves, ours first; a grid search where there is none."""
     own = partial(Method, settings=(0.0,), tuned=True)
-    ours = partial(own, package="aucmax", ours="scaled")
+    ours = partial(own, package="aucmax", scales=True)
     forms = [
         ours("AUCClassifierCV", lambda _, rows: AUCClassifierCV()),
         ours("AUCClassifierCV square", lambda _, rows: AUCClassifierCV(losses=("square",))),
@@ -77,7 +77,7 @@ def single(name: str, alpha: float, **settings: object) -> Method:
     """Return one of our solvers at one penalty."""
     loss = settings.pop("loss", "square")
     return Method(
-        name, partial(auc, loss, **settings), (alpha,), package="aucmax", ours="scaled"
+        name, partial(auc, loss, **settings), (alpha,), package="aucmax", scales=True
     )  # fmt: skip
 
 
@@ -85,8 +85,6 @@ SOLVERS = ("auto", "exact", "conjugate_gradient", "coordinate_descent")
 QUESTIONS = {
     "fit": Question(SETS, [*OURS, *PEERS], 120),
     "tuned": Question(SETS, tuned(), 300),
-    "scaling": Question(
-        scaling_sets(), [replace(each, settings=(1e-3,)) for each in OURS if each.ours], 120
-    ),
+    "scaling": Question(scaling_sets(), [replace(each, settings=(1e-3,)) for each in OURS], 120),
     "auto": Question(grid_sets(), [single(name, 1e-4, solver=name) for name in SOLVERS], 60),
 }

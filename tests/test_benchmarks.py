@@ -55,7 +55,7 @@ def test_the_slope_is_the_power_of_the_size(power):
 
 
 def test_the_table_tells_ratios_and_who_does_not_come_near():
-    method = Method("square", None, ours="given")
+    method = Method("square", None, package="aucmax")
     both = cells([line("square", 0.9, 1.0), line("LinearSVC", 0.9, 3.0)], "fit")
     text = page.duel(both, [method])
     assert "square, 1 s, .9000 | LinearSVC, 3 s, .9000 | 3.00 | 3.00 |" in text
