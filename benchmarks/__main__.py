@@ -1,8 +1,9 @@
 """Run what is asked for and not there yet, and write docs/benchmarks.md.
 
     python -m benchmarks                          # a fit and a tuned model on the small sets
-    python -m benchmarks fit --sets all           # the large generated ones, too: hours
+    python -m benchmarks fit --sets all           # the generated ones, too: an hour or more
     python -m benchmarks scaling auto             # time over rows and entries; the choice of solver
+    python -m benchmarks precision                # float32 beside float64, memory
     python -m benchmarks --page                   # only the page, from the runs that are kept
 
 Each run is a line of benchmarks/results/peers.csv, and is not run again. Methods take turns, so

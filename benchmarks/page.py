@@ -12,12 +12,13 @@ import numpy as np
 
 from benchmarks import runs
 from benchmarks.data import SETS
-from benchmarks.peers import OURS, PEERS, Method
-from benchmarks.questions import QUESTIONS, SOLVERS
-from benchmarks.summary import NEAR, Cell, best_auc, cells, fastest, ratio, slope
+from benchmarks.peers import LOSSES, OURS, PEERS, Method
+from benchmarks.questions import PRECISIONS, QUESTIONS, SOLVERS
+from benchmarks.summary import NEAR, Cell, best_auc, cells, duels, fastest, ratio, slope
 
 DOCS = Path(__file__).parents[1] / "docs"
 Cells = dict[str, list[Cell]]
+GIVEN = [method for method in (*OURS, *PEERS) if not method.scales]
 OUR_COLOURS = {"square": "#1f77b4", "squared_hinge": "#d62728", "logistic": "#2ca02c",
                "moments": "#17becf", "SPAM": "#9467bd", "VRSPAM": "#c8a2dc",
                "UnivariateSGD": "#ff7f0e", "AUCClassifierCV": "#d62728",
@@ -34,13 +35,69 @@ def write() -> None:
     """Write the page and its figures."""
     lines = runs.lines_of()
     parts = [HEAD.format(machines="; ".join(distinct(lines, "machine")))]
+    parts.append(targets_part(lines))
     parts.append(fit_part(lines))
     parts.append(tuned_part(lines))
+    parts.append(precision_part(lines))
     parts.append(scaling_part(lines))
     parts.append(auto_part(lines))
     parts.append(absent_part(lines))
     parts.append(TAIL.format(versions=", ".join(distinct(lines, "versions"))))
     (DOCS / "benchmarks.md").write_text("\n\n".join(part for part in parts if part) + "\n")
+
+
+# ---- targets -----------------------------------------------------------------------------
+
+
+def targets_part(lines: list[dict[str, str]]) -> str:
+    """Return what was aimed at, what came out, and whether that is enough."""
+    fit, tuned = cells(lines, "fit"), cells(lines, "tuned")
+    dense = {data: each for data, each in fit.items() if each[0].dense}
+    sparse = {data: each for data, each in fit.items() if not each[0].dense}
+    ours = names_of(OURS)
+    rows = [
+        against("one fit, dense sets", dense, ours, 2.0, 1.0),
+        against("one fit, sparse sets", sparse, ours, 2.0, 1.0),
+        against("one fit, no method scaling features", keep(fit, GIVEN), ours, 2.0, 1.0),
+        against("a tuned model", tuned, names_of(QUESTIONS["tuned"].methods), 10.0, 4.0),
+    ]
+    for loss in ("squared_hinge", "logistic"):
+        times = [
+            ratio(cell, pair[0])
+            for each in fit.values()
+            if (pair := loss_ratios(each)) is not None and (cell := pair[1][loss]) is not None
+        ]
+        if times:
+            figure = f"{median(times):.1f}, at most {max(times):.1f}"
+            rows.append([f"{loss} within 3 times the square loss", figure, met(median(times) <= 3)])
+    if powers := [(power, kind, method) for (kind, method), power in slopes(lines).items()]:
+        power, kind, method = max(powers)
+        figure = f"largest power {power:.2f} ({method}, {kind})"
+        rows.append(["time linear in rows and entries", figure, met(power <= 1.1)])
+    if lost := [row[-1] for row in auto_rows(lines)]:
+        figure = f"at worst {max(lost):.2f}"
+        rows.append(["`auto` within 1.5 times the best solver", figure, met(max(lost) <= 1.5)])
+    return TARGETS.format(table=table(["target", "figure", "met"], [row for row in rows if row]))
+
+
+def against(what: str, found: Cells, names: set[str], usual: float, least: float) -> list[str]:
+    """Return the line of a target for the median ratio and for the least one."""
+    fought = duels(found, names)
+    ratios = [r for each in fought if (r := each.ratio()) is not None]
+    if not ratios:
+        return []
+    figure = f"{median(ratios):.2f}, least {min(ratios):.2f}"
+    if alone := [each.data for each in fought if each.them is None]:
+        figure += f"; only ours get there on {', '.join(alone)}"
+    if missed := [each.data for each in fought if each.us is None]:
+        figure += f"; only a peer on {', '.join(missed)}"
+    enough = median(ratios) >= usual and min(ratios) >= least and not missed
+    return [f"{what}: {usual:g} times faster, on none below {least:g}", figure, met(enough)]
+
+
+def met(enough: bool) -> str:
+    """Return yes or no."""
+    return "yes" if enough else "no"
 
 
 # ---- one fit, a tuned model --------------------------------------------------------------
@@ -51,11 +108,11 @@ def fit_part(lines: list[dict[str, str]]) -> str:
     found = ordered(cells(lines, "fit"))
     if not found:
         return ""
-    picture(found, OURS, "benchmarks_fit.png")
-    given = [method for method in (*OURS, *PEERS) if not method.scales]
+    picture(found, names_of(OURS), "benchmarks_fit.png")
+    ours = names_of(OURS)
     return FIT.format(
-        any=duel(found, OURS),
-        given=duel(keep(found, given), [method for method in given if method.ours]),
+        any=duel_table(found, ours),
+        given=duel_table(keep(found, GIVEN), ours),
         losses=losses(found),
         all=everything(found, [*OURS, *PEERS], notes(lines, "fit")),
     )
@@ -67,32 +124,39 @@ def tuned_part(lines: list[dict[str, str]]) -> str:
     if not found:
         return ""
     methods = QUESTIONS["tuned"].methods
-    ours = [method for method in methods if method.ours]
+    ours = names_of(methods)
     picture(found, ours, "benchmarks_tuned.png")
     return TUNED.format(
-        any=duel(found, ours), all=everything(found, methods, notes(lines, "tuned"))
+        any=duel_table(found, ours), all=everything(found, methods, notes(lines, "tuned"))
     )
 
 
-def duel(found: Cells, ours: Iterable[Method]) -> str:
+def names_of(methods: Iterable[Method]) -> set[str]:
+    """Return the names of ours among them."""
+    return {method.name for method in methods if method.ours}
+
+
+def duel_table(found: Cells, names: set[str]) -> str:
     """Return our fastest beside their fastest, both within .001 of the best AUC."""
-    names = {method.name for method in ours}
-    rows, by_clock = [], {"processor_seconds": [], "seconds": []}
-    for data, competing in found.items():
-        best = best_auc(competing)
-        us = fastest((cell for cell in competing if cell.method in names), best)
-        others = [cell for cell in competing if cell.method not in names]
-        them, shown = fastest(others, best), []
-        for clock, ratios in by_clock.items():
-            if us and them:
-                ratios.append(ratio(them, us, clock))
-            shown.append(f"{ratios[-1]:.2f}" if us and them else "–")
-        rows.append([data, auc_text(best), told(us, others), told(them, others), *shown])
-    won, pairs = sum(each > 1 for each in by_clock["processor_seconds"]), len(by_clock["seconds"])
-    summary = ["median", "", f"faster on {won} of {pairs}", ""]
-    summary += [f"**{median(each):.2f}**" if each else "" for each in by_clock.values()]
-    head = ["data", "best AUC", "ours", "peer", "ratio", "ratio, wall"]
-    return table(head, [*rows, summary])
+    fought = duels(found, names)
+    rows = [
+        [each.data, auc_text(each.best), told(each.us, each.ours), told(each.them, each.others),
+         ratio_text(each.ratio()), ratio_text(each.ratio("seconds"))]
+        for each in fought
+    ]  # fmt: skip
+    ratios = [r for each in fought if (r := each.ratio()) is not None]
+    walls = [r for each in fought if (r := each.ratio("seconds")) is not None]
+    if ratios:
+        won = f"faster on {sum(r > 1 for r in ratios)} of {len(ratios)}"
+        rows.append(
+            ["median", "", won, "", f"**{median(ratios):.2f}**", f"**{median(walls):.2f}**"]
+        )
+    return table(["data", "best AUC", "ours", "peer", "ratio", "ratio, wall"], rows)
+
+
+def ratio_text(value: float | None) -> str:
+    """Return 1.23, or a dash."""
+    return "–" if value is None else f"{value:.2f}"
 
 
 def told(cell: Cell | None, others: list[Cell]) -> str:
@@ -102,24 +166,27 @@ def told(cell: Cell | None, others: list[Cell]) -> str:
     return f"{cell.method}, {time_text(cell.time)}, {auc_text(cell.auc)}"
 
 
+def loss_ratios(competing: list[Cell]) -> tuple[Cell, dict[str, Cell | None]] | None:
+    """Return the square loss and the two others, each at the fastest setting near its best AUC."""
+    by_loss = {}
+    for loss in LOSSES:
+        own = [cell for cell in competing if cell.method == loss]
+        by_loss[loss] = fastest(own, best_auc(own))
+    square = by_loss.pop("square")
+    return None if square is None else (square, by_loss)
+
+
 def losses(found: Cells) -> str:
-    """Return the time of our losses at their best settings, as multiples of the square loss."""
+    """Return the time of our losses, as multiples of the square loss."""
     rows = []
     for data, competing in found.items():
-        row = [data]
-        by_loss = {}
-        for loss in ("square", "squared_hinge", "logistic"):
-            own = [cell for cell in competing if cell.method == loss]
-            by_loss[loss] = fastest(own, best_auc(own))
-        square = by_loss.pop("square")
-        if square is None:
-            continue
-        row.append(f"{time_text(square.time)}, {auc_text(square.auc)}")
-        row += [
-            f"{ratio(cell, square):.1f}, {auc_text(cell.auc)}" if cell else "–"
-            for cell in by_loss.values()
-        ]
-        rows.append(row)
+        if (pair := loss_ratios(competing)) is not None:
+            square, others = pair
+            times = [
+                f"{ratio(cell, square):.1f}, {auc_text(cell.auc)}" if cell else "–"
+                for cell in others.values()
+            ]
+            rows.append([data, f"{time_text(square.time)}, {auc_text(square.auc)}", *times])
     return table(["data", "square", "squared hinge", "logistic"], rows)
 
 
@@ -148,61 +215,94 @@ def keep(found: Cells, methods: Iterable[Method]) -> Cells:
     return {data: [c for c in each if c.method in names] for data, each in found.items()}
 
 
+# ---- precision and memory ----------------------------------------------------------------
+
+
+def precision_part(lines: list[dict[str, str]]) -> str:
+    """Return what single precision saves, and the memory that a fit takes."""
+    found = cells(lines, "precision")
+    rows = []
+    for data in dict.fromkeys(name.rsplit(", ", 1)[0] for name in found):
+        single, double = (
+            {cell.method: cell for cell in found.get(f"{data}, {kind}", [])} for kind in PRECISIONS
+        )
+        for method in single.keys() & double.keys():
+            one, two = single[method], double[method]
+            rows.append([data, method, time_text(one.time), f"{ratio(two, one):.2f}",
+                         f"{median(one.memory_mb.values()):.0f} MB",
+                         f"{4 * one.stored / 2**20:.0f} MB"])  # fmt: skip
+    head = ["data", "method", "float32", "float64 / float32", "memory beyond the rows", "the rows"]
+    return PRECISION.format(table=table(head, sorted(rows))) if rows else ""
+
+
 # ---- scaling, the choice of solver -------------------------------------------------------
+
+
+def series(lines: list[dict[str, str]]) -> dict[tuple[str, str], list[tuple[int, float]]]:
+    """Return (kind of growth, method) -> sizes and times, ascending."""
+    found: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    for data, competing in cells(lines, "scaling").items():
+        kind = data.split(":")[0]
+        for cell in competing:
+            size = cell.stored if kind == "entries" else cell.rows
+            found.setdefault((kind, cell.method), []).append((size, cell.time))
+    return {key: sorted(points) for key, points in found.items() if len(points) > 1}
+
+
+def slopes(lines: list[dict[str, str]]) -> dict[tuple[str, str], float]:
+    """Return (kind of growth, method) -> the power with which the time grows."""
+    return {key: slope(*zip(*points, strict=True)) for key, points in series(lines).items()}
 
 
 def scaling_part(lines: list[dict[str, str]]) -> str:
     """Return the slopes, and draw the lines."""
-    found = cells(lines, "scaling")
-    if not found:
+    powers = slopes(lines)
+    if not powers:
         return ""
-    series: dict[str, dict[str, list[tuple[float, float]]]] = {}
-    for data, competing in found.items():
-        kind = data.split(":")[0]
-        for cell in competing:
-            size = cell.stored if kind == "entries" else cell.rows
-            series.setdefault(kind, {}).setdefault(cell.method, []).append((size, cell.time))
-    figure, axes = plt.subplots(1, len(series), figsize=(4.6 * len(series), 4.2), squeeze=False)
-    rows: dict[str, list[str]] = {}
-    for axis, (kind, by_method) in zip(axes[0], series.items(), strict=True):
-        for method, points in by_method.items():
-            sizes, times = zip(*sorted(points), strict=True)
-            power = slope(sizes, times) if len(sizes) > 1 else float("nan")
-            rows.setdefault(method, []).append(f"{power:.2f}")
-            dashed = ":" if "as given" in method else "-"
-            axis.loglog(sizes, times, dashed, marker=".", color=colour(method),
-                        label=f"{method} ({power:.2f})")  # fmt: skip
+    kinds = list(dict.fromkeys(kind for kind, _ in powers))
+    figure, axes = plt.subplots(1, len(kinds), figsize=(4.6 * len(kinds), 4.2), squeeze=False)
+    for (kind, method), points in series(lines).items():
+        axis = axes[0, kinds.index(kind)]
+        axis.loglog(
+            *zip(*points, strict=True), ":" if "as given" in method else "-", marker=".",
+            color=colour(method), label=f"{method} ({powers[kind, method]:.2f})",
+        )  # fmt: skip
+    for axis, kind in zip(axes[0], kinds, strict=True):
         axis.set(title=kind, xlabel="stored entries" if kind == "entries" else "rows")
         axis.legend(fontsize=7)
     axes[0, 0].set_ylabel("processor seconds of a fit")
     save(figure, "benchmarks_scaling.png")
-    whole = [[name, *powers] for name, powers in rows.items() if len(powers) == len(series)]
-    part = [[name, *powers, *["–"] * (len(series) - len(powers))]
-            for name, powers in rows.items() if len(powers) < len(series)]  # fmt: skip
-    return SCALING.format(slopes=table(["", *series], whole + part))
+    methods = dict.fromkeys(method for _, method in powers)
+    rows = [[each, *(ratio_text(powers.get((kind, each))) for kind in kinds)] for each in methods]
+    return SCALING.format(slopes=table(["", *kinds], rows))
+
+
+def auto_rows(lines: list[dict[str, str]]) -> list[tuple[str, dict[str, Cell], float]]:
+    """Return for each case the solvers, and ``auto``'s time as a multiple of the best one's."""
+    found = []
+    for data, competing in cells(lines, "auto").items():
+        by_solver = {cell.method: cell for cell in competing}
+        rivals = [cell for name, cell in by_solver.items() if name != "auto"]
+        if "auto" in by_solver and rivals:
+            best = min(rivals, key=lambda cell: cell.time)
+            found.append((data, by_solver, ratio(by_solver["auto"], best)))
+    return found
 
 
 def auto_part(lines: list[dict[str, str]]) -> str:
     """Return what ``auto`` loses to the best solver for each case."""
-    found = cells(lines, "auto")
-    rows, lost = [], []
-    for data, competing in found.items():
-        by_solver = {cell.method: cell for cell in competing}
-        if "auto" not in by_solver or len(by_solver) < 2:
-            continue
-        rivals = [cell for name, cell in by_solver.items() if name != "auto"]
-        best = min(rivals, key=lambda cell: cell.time)
-        lost.append(ratio(by_solver["auto"], best))
-        times = [time_text(by_solver[s].time) if s in by_solver else "–" for s in SOLVERS]
-        rows.append([data, *times, f"{lost[-1]:.2f}"])
-    if not rows:
+    found = auto_rows(lines)
+    if not found:
         return ""
+    rows = []
+    for data, by_solver, lost in found:
+        times = [time_text(by_solver[s].time) if s in by_solver else "–" for s in SOLVERS]
+        rows.append([data, *times, f"{lost:.2f}"])
+    lost = [each[-1] for each in found]
     return AUTO.format(
-        worst=f"{max(lost):.2f}",
-        over=sum(each > 1.5 for each in lost),
-        cases=len(lost),
+        worst=f"{max(lost):.2f}", over=sum(each > 1.5 for each in lost), cases=len(lost),
         table=table(["rows x features", *SOLVERS, "auto / best"], rows),
-    )
+    )  # fmt: skip
 
 
 # ---- what did not run --------------------------------------------------------------------
@@ -231,9 +331,8 @@ def notes(lines: list[dict[str, str]], question: str) -> dict[tuple[str, str], s
 # ---- drawing and writing -----------------------------------------------------------------
 
 
-def picture(found: Cells, ours: Iterable[Method], name: str) -> None:
+def picture(found: Cells, names: set[str], name: str) -> None:
     """Draw AUC against time, a panel for each set: ours filled, theirs hollow."""
-    names = [method.name for method in ours]
     columns = 3
     rows = -(-len(found) // columns)
     figure, axes = plt.subplots(rows, columns, figsize=(12, 3.1 * rows + 1.2), squeeze=False)
@@ -330,6 +429,12 @@ Machine: {machines}. Every library has one thread. Other work ran beside, so pro
 more than wall seconds; methods take turns, and ratios are medians over the repeats. A ratio is the
 peer's time over ours: above 1 ours is the faster one."""
 
+TARGETS = """## What was aimed at
+
+Medians over the sets of the ratio to the fastest peer within .001 of the best AUC.
+
+{table}"""
+
 FIT = """## One fit
 
 ![AUC against processor seconds](benchmarks_fit.png)
@@ -364,6 +469,13 @@ penalties, all others seven. They choose by AUC, glum by deviance.
 {any}
 
 {all}"""
+
+PRECISION = """## Single precision and memory
+
+Dense rows in both precisions, one penalty; the peak of memory during a fit in single precision,
+beside the rows themselves.
+
+{table}"""
 
 SCALING = """## Time over rows and entries
 

@@ -5,10 +5,11 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 from sklearn.linear_model import LogisticRegressionCV, RidgeClassifierCV
 
 from aucmax import AUCClassifierCV
-from benchmarks.data import SETS, Task, generated_dense, generated_sparse
+from benchmarks.data import SETS, Task, generated_dense, generated_sparse, real
 from benchmarks.peers import FOLDS, GRID, OURS, PEERS, Method, auc, glum_cv, intelex_cv
 
 SCALING_SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -57,6 +58,15 @@ def scaling_sets() -> dict[str, Callable[[], Task]]:
     return sets
 
 
+def precision_sets() -> dict[str, Callable[[], Task]]:
+    """Return dense rows in both precisions."""
+    sets: dict[str, Callable[[], Task]] = {}
+    for name, dtype in PRECISIONS.items():
+        sets[f"mnist, {name}"] = lambda dtype=dtype: real("mnist", dtype).dense()
+        sets[f"dense 1000000x100, {name}"] = partial(generated_dense, 1_000_000, 100, dtype)
+    return sets
+
+
 def grid_sets() -> dict[str, Callable[[], Task]]:
     """Return cases over rows, features and density."""
     sets: dict[str, Callable[[], Task]] = {}
@@ -81,10 +91,16 @@ def single(name: str, alpha: float, **settings: object) -> Method:
     )  # fmt: skip
 
 
+PRECISIONS = {"float32": np.float32, "float64": np.float64}
 SOLVERS = ("auto", "exact", "conjugate_gradient", "coordinate_descent")
 QUESTIONS = {
     "fit": Question(SETS, [*OURS, *PEERS], 120),
     "tuned": Question(SETS, tuned(), 300),
     "scaling": Question(scaling_sets(), [replace(each, settings=(1e-3,)) for each in OURS], 120),
+    "precision": Question(
+        precision_sets(),
+        [replace(each, settings=(1e-4,)) for each in OURS if each.scales],
+        120,
+    ),
     "auto": Question(grid_sets(), [single(name, 1e-4, solver=name) for name in SOLVERS], 60),
 }

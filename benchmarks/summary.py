@@ -1,7 +1,7 @@
 """What the runs say: who is fastest within .001 of the best AUC, ratios, and how time grows."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal
@@ -24,7 +24,12 @@ class Cell:
     aucs: dict[int, float] = field(default_factory=dict)
     seconds: dict[int, float] = field(default_factory=dict)
     processor_seconds: dict[int, float] = field(default_factory=dict)
-    memory: dict[int, float] = field(default_factory=dict)
+    memory_mb: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def dense(self) -> bool:
+        """Whether the rows are."""
+        return self.stored == self.rows * self.features
 
     @property
     def auc(self) -> float:
@@ -49,7 +54,7 @@ def cells(lines: Iterable[dict[str, str]], question: str) -> dict[str, list[Cell
         cell.aucs[repeat] = float(line["auc"])
         cell.seconds[repeat] = float(line["seconds"])
         cell.processor_seconds[repeat] = float(line["processor_seconds"])
-        cell.memory[repeat] = float(line["memory_mb"])
+        cell.memory_mb[repeat] = float(line["memory_mb"])
     return {data: list(of.values()) for data, of in found.items()}
 
 
@@ -68,6 +73,33 @@ def ratio(theirs: Cell, ours: Cell, clock: Clock = "processor_seconds") -> float
     """Return how many times as long they take: the median over the repeats both have."""
     a, b = getattr(theirs, clock), getattr(ours, clock)
     return median(a[repeat] / b[repeat] for repeat in a.keys() & b.keys())
+
+
+@dataclass
+class Duel:
+    """Our fastest and their fastest within .001 of the best AUC of a set; None where nobody is."""
+
+    data: str
+    best: float
+    us: Cell | None
+    them: Cell | None
+    ours: list[Cell]
+    others: list[Cell]
+
+    def ratio(self, clock: Clock = "processor_seconds") -> float | None:
+        """Return how many times as long they take, None where one side does not get there."""
+        return ratio(self.them, self.us, clock) if self.us and self.them else None
+
+
+def duels(found: dict[str, list[Cell]], names: Collection[str]) -> list[Duel]:
+    """Return the duel of each set, ``names`` being our methods."""
+    fought = []
+    for data, competing in found.items():
+        best = best_auc(competing)
+        ours = [cell for cell in competing if cell.method in names]
+        others = [cell for cell in competing if cell.method not in names]
+        fought.append(Duel(data, best, fastest(ours, best), fastest(others, best), ours, others))
+    return fought
 
 
 def slope(sizes: Sequence[float], times: Sequence[float]) -> float:
