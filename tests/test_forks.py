@@ -105,7 +105,7 @@ def test_processes_that_compile_at_once_keep_their_kernels_apart(tmp_path, monke
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     (tmp_path / "twice.py").write_text("def twice(x):\n    return x + x\n")
     twice = runpy.run_path(str(tmp_path / "twice.py"))["twice"]
-    slow, fast, later = (compiled(twice) for _ in range(3))
+    slow, fast, later = (compiled(twice).dispatcher for _ in range(3))
     delayed = []
     index = slow._cache._cache_file
     written = index._save_data

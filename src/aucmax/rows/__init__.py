@@ -1,11 +1,10 @@
 """Rows as kernels see them, dense or CSR, and products with all of them."""
 
+from aucmax.rows.kernels import compiled, inlined
 from aucmax.rows.view import (
     CSR,
     Rows,
     as_rows,
-    compiled,
-    inlined,
     n_features,
     n_rows,
     n_stored,

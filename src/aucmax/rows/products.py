@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
 import numpy as np
-from numba import config, njit
 
 from aucmax.rows import (
     CSR,
@@ -27,6 +26,7 @@ from aucmax.rows import (
     row_size,
     to_scipy,
 )
+from aucmax.rows.kernels import vectorised
 
 __all__ = [
     "CANCELLED",
@@ -69,6 +69,8 @@ def _threads() -> int:
     Not Numba's ``get_num_threads``, which starts its own threads and takes a lock that forked
     processes share: one that is killed while it holds the lock would stop all others.
     """
+    from numba import config
+
     return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
 
 
@@ -92,7 +94,7 @@ def row_blocks(X: Rows) -> list[tuple[int, int]]:
 def _each_block(X: Rows, work: Callable[[int, int, int], None]) -> None:
     """Call work(block, first row, last row) for every block, on threads when there are several."""
     blocks = row_blocks(X)
-    threads = min(_threads(), len(blocks))
+    threads = min(_threads(), len(blocks)) if len(blocks) > 1 else 1
     if threads == 1:
         for k, (lo, hi) in enumerate(blocks):
             work(k, lo, hi)
@@ -314,7 +316,7 @@ def sparse_gram(X: CSR, s: np.ndarray) -> np.ndarray:
     return lower + np.tril(lower, -1).T
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@vectorised
 def _dot(a, b):
     total = 0.0
     for i in range(len(a)):

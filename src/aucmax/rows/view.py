@@ -7,23 +7,17 @@ compiled code the right body is chosen by the type of ``X`` at compile time; wit
 ``NUMBA_DISABLE_JIT=1`` the same two bodies serve at run time.
 """
 
-import hashlib
-from collections.abc import Callable
-from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numba import njit, types
-from numba.extending import overload, register_jitable
+
+from aucmax.rows.kernels import INLINE, REORDER, overloaded
 
 __all__ = [
     "CSR",
     "Rows",
     "as_rows",
-    "compiled",
-    "inlined",
     "n_features",
     "n_rows",
     "n_stored",
@@ -37,58 +31,6 @@ __all__ = [
     "take_rows",
     "to_scipy",
 ]
-
-# Dense sums may be reordered to use vector registers; NaN and infinity keep their meaning.
-_REORDER = {"reassoc", "contract", "nsz"}
-
-_INLINE: Any = {"forceinline": True}
-
-
-def compiled(kernel: Callable[..., Any], reorder: bool = False) -> Callable[..., Any]:
-    """Compile a kernel, kept on disk between processes; ``reorder`` lets its sums use registers.
-
-    Numba's cache looks at the kernel's own file only, and a kernel contains the bodies of what it
-    calls: the whole package's digest is made part of what the cache compares, and what is called
-    for a type from elsewhere is not kept. And it numbers the files of a kernel's signatures, so
-    that processes that compile at once may take each other's for their own: here the file's name
-    tells which signature it is.
-    """
-    fast = _REORDER if reorder else False
-    dispatcher = njit(cache=True, nogil=True, error_model="numpy", fastmath=fast)(kernel)
-    index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if hasattr(index, "_source_stamp"):
-        index._source_stamp = (index._source_stamp, _sources_digest())
-        index._version = (index._version, _sources_digest())  # is read before any type of ours
-
-        def save(key: Any, data: Any) -> None:
-            if any(map(_from_elsewhere, key[0])):
-                return
-            of = hashlib.sha256(repr((key, index._source_stamp)).encode()).hexdigest()
-            name = f"{index._index_name}.{of[:16]}.nbc"
-            index._save_data(name, data)  # before the index that names it
-            index._save_index(index._load_index() | {key: name})
-
-        index.save = save
-    return dispatcher
-
-
-def inlined(helper: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a helper part of the kernels that call it: a call costs as much as a short row."""
-    return register_jitable(error_model="numpy", **_INLINE)(helper)
-
-
-def _from_elsewhere(kind: types.Type) -> bool:
-    """Tell whether a type is, or holds, a NamedTuple of another package's."""
-    own = getattr(kind, "instance_class", CSR).__module__.startswith("aucmax.")
-    return not own or any(map(_from_elsewhere, getattr(kind, "types", ())))
-
-
-@lru_cache(maxsize=1)
-def _sources_digest() -> str:
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 class CSR(NamedTuple):
@@ -286,39 +228,43 @@ def row_entry(X, i, k):
     return (_csr_entry if isinstance(X, CSR) else _dense_entry)(X, i, k)
 
 
+def _is_csr(kind):
+    return getattr(kind, "instance_class", None) is CSR  # what Numba makes of the NamedTuple
+
+
 # Dense sums may be reordered. CSR sums must not be, or the compiler gathers, which is slower. CSR
 # bodies are inlined, since passing three arrays costs as much as a short row, and so is the dense
 # addition, which takes a fifth off a step on 16 features.
-@overload(row_dot, jit_options={"fastmath": _REORDER})
+@overloaded(row_dot, fastmath=REORDER)
 def _row_dot_dense(X, i, w):
-    return _dense_dot if isinstance(X, types.Array) else None
+    return None if _is_csr(X) else _dense_dot
 
 
-@overload(row_dot, jit_options=_INLINE)
+@overloaded(row_dot, **INLINE)
 def _row_dot_csr(X, i, w):
-    return None if isinstance(X, types.Array) else _csr_dot
+    return _csr_dot if _is_csr(X) else None
 
 
-@overload(row_add, jit_options=_INLINE)
+@overloaded(row_add, **INLINE)
 def _row_add_dense(X, i, c, w):
-    return _dense_add if isinstance(X, types.Array) else None
+    return None if _is_csr(X) else _dense_add
 
 
-@overload(row_add, jit_options=_INLINE)
+@overloaded(row_add, **INLINE)
 def _row_add_csr(X, i, c, w):
-    return None if isinstance(X, types.Array) else _csr_add
+    return _csr_add if _is_csr(X) else None
 
 
-@overload(row_norm2, jit_options={"fastmath": _REORDER})
+@overloaded(row_norm2, fastmath=REORDER)
 def _row_norm2(X, i):
-    return _dense_norm2 if isinstance(X, types.Array) else _csr_norm2
+    return _csr_norm2 if _is_csr(X) else _dense_norm2
 
 
-@overload(row_size, jit_options=_INLINE)
+@overloaded(row_size, **INLINE)
 def _row_size(X, i):
-    return _dense_size if isinstance(X, types.Array) else _csr_size
+    return _csr_size if _is_csr(X) else _dense_size
 
 
-@overload(row_entry, jit_options=_INLINE)
+@overloaded(row_entry, **INLINE)
 def _row_entry(X, i, k):
-    return _dense_entry if isinstance(X, types.Array) else _csr_entry
+    return _csr_entry if _is_csr(X) else _dense_entry

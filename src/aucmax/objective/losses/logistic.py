@@ -2,14 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
 
 from aucmax.objective.losses.base import Bends, ByRow, RankingLoss
-from aucmax.rows import compiled, inlined
+from aucmax.rows.kernels import compiled, inlined, vectorised
 
 __all__ = ["AtThreshold", "Logistic"]
 
@@ -73,7 +72,6 @@ class AtThreshold(ByRow):
 # ---- one pass over the scores ---------------------------------------------------------------
 
 # exp and log1p are polynomials, so that several rows go at a time
-_vectorised = partial(compiled, reorder=True)
 _LOG2 = math.log(2.0)
 _EXP = tuple(1.0 / math.factorial(k) for k in range(14))  # of exp(r), |r| ≤ ½ log 2
 _ROOT = Chebyshev.interpolate(lambda x: np.arctanh(x**0.5) / x**0.5, 10, domain=[0.0, 1.0 / 9.0])
@@ -130,7 +128,7 @@ def _best_intercept(z, sign, weight, at_zero):
     return b
 
 
-@_vectorised
+@vectorised
 def _slope_and_bend(z, sign, weight, b):
     slope, bend = 0.0, 0.0
     for i in range(len(z)):
@@ -143,7 +141,7 @@ def _slope_and_bend(z, sign, weight, b):
     return slope, bend
 
 
-@_vectorised
+@vectorised
 def _terms(z, sign, weight, b, gradient, bent):
     value = 0.0
     for i in range(len(z)):

@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 from scipy.special import expit
 
 from aucmax.objective.losses.base import ByRow, Kind, PointLoss, Rounded
+from aucmax.rows.kernels import INLINE, overloaded
 
 __all__ = [
     "UNIVARIATE_LOSSES",
@@ -39,12 +39,12 @@ def bend1(loss, t):
     return _BEND1[type(loss)](loss, t)
 
 
-@overload(derivative1, jit_options={"forceinline": True})
+@overloaded(derivative1, **INLINE)
 def _derivative1(loss, t):
     return _DERIVATIVE1.get(getattr(loss, "instance_class", object))
 
 
-@overload(bend1, jit_options={"forceinline": True})
+@overloaded(bend1, **INLINE)
 def _bend1(loss, t):
     return _BEND1.get(getattr(loss, "instance_class", object))
 

@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numba.extending import overload
 from sklearn.base import BaseEstimator
 
-from aucmax.rows import compiled
+from aucmax.rows.kernels import INLINE, compiled, overloaded
 
 __all__ = ["Penalty", "Pieces", "prox1", "prox1_of"]
 
@@ -33,7 +32,7 @@ def prox1(penalty, j, u, step):
     return _PROX1[type(penalty)](penalty, j, u, step)
 
 
-@overload(prox1, jit_options={"forceinline": True})
+@overloaded(prox1, **INLINE)
 def _prox1(penalty, j, u, step):
     return _PROX1.get(getattr(penalty, "instance_class", object))
 

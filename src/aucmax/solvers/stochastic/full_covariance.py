@@ -5,9 +5,9 @@ row of weight q adds (q(T−q)/T)(x − c)(x − c)ᵀ; with many features, seve
 """
 
 import numpy as np
-from numba import njit
 
 from aucmax.rows import Rows, compiled, inlined, row_add
+from aucmax.rows.kernels import vectorised
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.scaled import numbers
 
@@ -79,7 +79,7 @@ def _scatter_dot(scatter, T, w, out):
             out[b] += row[b] * w_a
 
 
-@njit(fastmath={"reassoc", "contract", "nsz"})  # to use vector registers
+@vectorised
 def _dot(x, y, n):
     """Return the product of the first n entries."""
     s = 0.0

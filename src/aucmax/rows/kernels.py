@@ -1,0 +1,135 @@
+"""Functions for Numba to compile: each at its first call, and none before.
+
+Importing Numba takes as long as a small fit, so it waits for the first call of a kernel.
+"""
+
+import functools
+import hashlib
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+__all__ = ["INLINE", "REORDER", "Kernel", "compiled", "inlined", "overloaded", "vectorised"]
+
+# Dense sums may be reordered to use vector registers; NaN and infinity keep their meaning.
+REORDER = {"reassoc", "contract", "nsz"}
+INLINE: Any = {"forceinline": True}
+
+# what Numba is to know of helpers, told when it is imported
+_untold: list[Callable[[], Any]] = []
+_lock = threading.RLock()
+
+
+class Kernel:
+    """A function whose first call imports Numba and makes its dispatcher; kernels may call it.
+
+    Parameters
+    ----------
+    body : callable
+        The function in Python.
+    make : callable
+        Turns the body into Numba's dispatcher.
+    """
+
+    def __init__(self, body: Callable[..., Any], make: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, body)
+        self._body, self._make, self._dispatcher = body, make, None
+
+    def __call__(self, *arguments: Any) -> Any:
+        return (self._dispatcher or self.dispatcher)(*arguments)
+
+    @property
+    def dispatcher(self) -> Any:
+        """Numba's dispatcher (with ``NUMBA_DISABLE_JIT=1`` the body itself)."""
+        with _lock:  # two threads that made one each would compile twice
+            while _untold:
+                _untold.pop(0)()
+            if self._dispatcher is None:
+                self._dispatcher = self._make(self._body)
+        return self._dispatcher
+
+    @property
+    def _numba_type_(self) -> Any:
+        # what Numba asks of a name in a kernel that it compiles
+        return self.dispatcher._numba_type_
+
+
+def compiled(kernel: Callable[..., Any]) -> Kernel:
+    """Compile a kernel, kept on disk between processes."""
+    return Kernel(kernel, _cached)
+
+
+def vectorised(kernel: Callable[..., Any]) -> Kernel:
+    """Compile a kernel whose sums may be reordered, to use vector registers."""
+    return Kernel(kernel, functools.partial(_cached, fastmath=REORDER))
+
+
+def inlined(helper: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a helper part of the kernels that call it: a call costs as much as a short row."""
+
+    def tell() -> None:
+        from numba.extending import register_jitable
+
+        register_jitable(error_model="numpy", **INLINE)(helper)
+
+    _untold.append(tell)
+    return helper
+
+
+def overloaded(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """Let the decorated function choose, by Numba's types, what a call of ``function`` runs."""
+
+    def keep(choose: Callable[..., Any]) -> Callable[..., Any]:
+        def tell() -> None:
+            from numba.extending import overload
+
+            overload(function, jit_options=options)(choose)  # type: ignore[arg-type]
+
+        _untold.append(tell)
+        return choose
+
+    return keep
+
+
+def _cached(kernel: Callable[..., Any], fastmath: Any = False) -> Any:
+    """Return Numba's dispatcher, with a cache on disk that holds only what is up to date.
+
+    Numba's cache looks at the kernel's own file only, and a kernel contains the bodies of what it
+    calls: the whole package's digest is made part of what the cache compares, and what is called
+    for a type from elsewhere is not kept. And it numbers the files of a kernel's signatures, so
+    that processes that compile at once may take each other's for their own: here the file's name
+    tells which signature it is.
+    """
+    from numba import njit
+
+    dispatcher = njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(kernel)
+    index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if hasattr(index, "_source_stamp"):
+        index._source_stamp = (index._source_stamp, _sources_digest())
+        index._version = (index._version, _sources_digest())  # is read before any type of ours
+
+        def save(key: Any, data: Any) -> None:
+            if any(map(_from_elsewhere, key[0])):
+                return
+            of = hashlib.sha256(repr((key, index._source_stamp)).encode()).hexdigest()
+            name = f"{index._index_name}.{of[:16]}.nbc"
+            index._save_data(name, data)  # before the index that names it
+            index._save_index(index._load_index() | {key: name})
+
+        index.save = save
+    return dispatcher
+
+
+def _from_elsewhere(kind: Any) -> bool:
+    """Tell whether a type is, or holds, a NamedTuple of another package's."""
+    own = getattr(kind, "instance_class", Kernel).__module__.startswith("aucmax.")
+    return not own or any(map(_from_elsewhere, getattr(kind, "types", ())))
+
+
+@functools.lru_cache(maxsize=1)
+def _sources_digest() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
