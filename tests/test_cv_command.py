@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 
 import numpy as np
 import pandas as pd
@@ -15,6 +14,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 from sklearn.preprocessing import OneHotEncoder, normalize
 
 from aucmax import AUCClassifier, AUCClassifierCV, datasets, load, metrics
+from aucmax.cli import cv as cv_command
 from aucmax.estimators.selection import best_cell
 
 
@@ -121,14 +121,14 @@ def test_another_score_to_choose_by(data, good, scoring):
 
 
 def test_no_two_lines_of_the_figure_look_alike(data, good, monkeypatch):
-    drawn, module = [], sys.modules["aucmax.cli.cv"]
-    whole = module.tuning_figure
+    drawn = []
+    whole = cv_command.tuning_figure
 
     def seen(lines, *rest):
         drawn.extend(line.stroke for line in lines.values())
         return whole(lines, *rest)
 
-    monkeypatch.setattr(module, "tuning_figure", seen)
+    monkeypatch.setattr(cv_command, "tuning_figure", seen)
     good("cv", data, "--scoring", "partial_auc", "--max-fpr", 0.2, "--alphas", "0.1,1")
     # the square loss with three τ and two other losses, each with two standardize
     assert len(drawn) == len(set(drawn)) == 10

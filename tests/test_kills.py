@@ -23,7 +23,7 @@ import pytest
 
 from aucmax import load
 from aucmax.basics import replacing
-from aucmax.cli import main
+from aucmax.cli import demo, main
 from aucmax.experiments import sources
 from processes import Child
 
@@ -308,7 +308,7 @@ def bench(tmp_path_factory):
         patch.setenv("AUCMAX_DATA", str(folder / "data"))
         patch.setenv("AUCMAX_CACHE", str(folder / "out"))
         patch.chdir(folder)
-        demo = sys.modules["aucmax.cli.demo"]  # of which one small data set is enough
+        # of the demo one small data set is enough
         small = demo.data_sets(0)[0]
         small = small._replace(X=small.X[:100, :5], y=small.y[:100], X_test=small.X_test[:, :5])
         patch.setattr(demo, "data_sets", lambda seed: [small])

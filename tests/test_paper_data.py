@@ -7,7 +7,6 @@ import gzip
 import http.server
 import json
 import lzma
-import sys
 import threading
 from dataclasses import replace
 
@@ -16,6 +15,7 @@ import pytest
 
 from aucmax import datasets
 from aucmax.basics.errors import DataFileError
+from aucmax.cli import datasets as command
 from aucmax.cli import main
 from aucmax.datasets import registry
 from aucmax.experiments.catalogue import CATALOGUE
@@ -359,7 +359,7 @@ def test_an_interruption_says_what_is_fetched(run, publisher, monkeypatch, as_js
     def fetch(name, **_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["aucmax.cli.datasets"], "fetch", fetch)
+    monkeypatch.setattr(command, "fetch", fetch)
     code, text, err = run("fetch", "covtype", "gisette", "a9a", *["--json"] * as_json)
     assert (code, err) == (130, "interrupted: 1 of 3 data sets fetched, not gisette\n")
     if as_json:

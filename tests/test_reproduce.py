@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import signal
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from aucmax import AUCClassifier, metrics, theory
 from aucmax.cli import main
+from aucmax.cli import reproduce as command
 from aucmax.experiments import crossing, figures, sources, table_report, tables
 from aucmax.experiments.catalogue import CATALOGUE
 from aucmax.experiments.jobs import Store, attempt, key_of, locked_store
@@ -473,7 +473,7 @@ def test_a_broken_file_is_told_and_left_out(run, folder, tmp_path, columns):
 
 def test_all_goes_on_after_what_fails(run, tmp_path, monkeypatch):
     few = {name: CATALOGUE[name] for name in ("opauc-online", "opauc-iterations")}
-    monkeypatch.setattr(sys.modules["aucmax.cli.reproduce"], "CATALOGUE", few)
+    monkeypatch.setattr(command, "CATALOGUE", few)
     out = tmp_path / "out"
     (out / "opauc-online" / "runs.csv").mkdir(parents=True)
     code, text, err = run("all", "--data", "fourclass", "--quick", "--jobs", 1, "-o", out)

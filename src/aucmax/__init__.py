@@ -4,18 +4,17 @@ Scorers trained for the area under the ROC curve (AUC): exact, streaming and mer
 the published stochastic learners. Start with `AUCClassifier`.
 """
 
-from importlib.metadata import PackageNotFoundError, version
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from aucmax import datasets, metrics, solvers, theory
-from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier
-from aucmax.files import load, save
-from aucmax.objective import penalties
-from aucmax.statistics.moments import ClassMoments
+if TYPE_CHECKING:
+    from aucmax import datasets, metrics, solvers, theory
+    from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier
+    from aucmax.files import load, save
+    from aucmax.objective import penalties
+    from aucmax.statistics.moments import ClassMoments
 
-try:
-    __version__ = version("aucmax")
-except PackageNotFoundError:  # running from a source tree that is not installed
-    __version__ = "0+unknown"
+    __version__: str
 
 __all__ = [
     "AUCClassifier",
@@ -30,3 +29,40 @@ __all__ = [
     "solvers",
     "theory",
 ]
+
+# where each name is: a part of the package is imported when something in it is first asked for
+_WHERE = {
+    "AUCClassifier": "aucmax.estimators",
+    "AUCClassifierCV": "aucmax.estimators",
+    "ClassMoments": "aucmax.statistics.moments",
+    "HingeClassifier": "aucmax.estimators",
+    "load": "aucmax.files",
+    "penalties": "aucmax.objective",
+    "save": "aucmax.files",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        value: Any = _version()
+    elif name in _WHERE:
+        value = getattr(import_module(_WHERE[name]), name)
+    elif name in __all__:
+        value = import_module(f"aucmax.{name}")
+    else:
+        raise AttributeError(f"module 'aucmax' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("aucmax")
+    except PackageNotFoundError:  # running from a source tree that is not installed
+        return "0+unknown"

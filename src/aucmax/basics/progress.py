@@ -1,13 +1,13 @@
 """The one progress bar: what runs, how much of it is done, for how long, and the best so far."""
 
-import contextlib
-import time
-from collections.abc import Iterator
+from __future__ import annotations
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
-from rich.table import Column
-from rich.text import Text
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 __all__ = ["Working", "working"]
 
@@ -67,37 +67,15 @@ def working(what: str, quiet: bool = False) -> Iterator[Working]:
     Working
         What to call as the work goes on.
     """
-    console = Console(stderr=True, markup=False, emoji=False)
-    if quiet or not (console.file.isatty() or console.is_jupyter):
+    bar = None if quiet else _bar()
+    if bar is None:
         yield Working()
         return
-    columns = (
-        SpinnerColumn(),
-        BarColumn(bar_width=12),
-        _Count(time.monotonic()),
-        # what does not fit into the line is cut off
-        TextColumn(
-            "{task.description}",
-            style="dim",
-            markup=False,
-            table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
-        ),
-    )
-    with Progress(*columns, console=console, transient=True, expand=True) as screen:
-        yield Working(screen, what)
+    with bar:
+        yield Working(bar, what)
 
 
-class _Count(ProgressColumn):
-    """``12 of 30, 0:14, best 0.9312``."""
+def _bar() -> Progress | None:
+    from aucmax.basics.progress_bar import progress_bar  # rich, which most fits do without
 
-    def __init__(self, started: float) -> None:
-        super().__init__(table_column=Column(no_wrap=True))
-        self.started = started
-
-    def render(self, task: Task) -> Text:
-        minutes, seconds = divmod(int(time.monotonic() - self.started), 60)
-        hours, minutes = divmod(minutes, 60)
-        clock = f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
-        count = "" if task.total is None else f"{task.completed:,.0f} of {task.total:,.0f}, "
-        best = f", best {task.fields['best']}" if task.fields["best"] else ""
-        return Text(f"{count}{clock}{best}")
+    return progress_bar()

@@ -9,20 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from aucmax.cli.common import help_of
-from aucmax.cli.compare import compare
-from aucmax.cli.cv import cv
-from aucmax.cli.datasets import datasets
-from aucmax.cli.demo import demo
 from aucmax.cli.errors import OneLineErrors, repeated_interrupt
-from aucmax.cli.evaluate import evaluate
-from aucmax.cli.options import spread
-from aucmax.cli.reproduce import reproduce
-from aucmax.cli.score import score
-from aucmax.cli.show import show
-from aucmax.cli.train import train
+from aucmax.cli.later import Later
 
-__all__ = ["app", "main"]
+__all__ = ["COMMANDS", "app", "main"]
 
 app = typer.Typer(
     name="aucmax",
@@ -33,10 +23,20 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-
-for _command in (demo, train, score, evaluate, show, compare, cv, reproduce):
-    app.command(help=help_of(_command))(spread(_command))
-app.add_typer(datasets, name="datasets")
+# each is in a file of its name, whose docstring begins with the same words
+COMMANDS = {
+    "demo": "Show in one minute what is different, on real data, with every number computed now.",
+    "train": "Fit a ranking model to a file and save it.",
+    "score": "Score the rows of a file: the higher, the more likely positive.",
+    "evaluate": "Measure how well a model ranks, alone or against another.",
+    "show": "Show a model: its largest weights, settings, and how close it is to the optimum.",
+    "compare": "Compare algorithms on the same splits of one data set.",
+    "cv": "Tune by cross-validated AUC, or another score, and save the best model.",
+    "reproduce": "Regenerate a published table or figure from raw data.",
+    "datasets": "List the data sets known by name, show one in detail, or fetch some.",
+}
+for _name, _line in COMMANDS.items():
+    app.command(_name, cls=Later, help=_line)(lambda: None)
 
 
 @app.callback()

@@ -31,7 +31,12 @@ class ByName(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-datasets = typer.Typer(cls=ByName, subcommand_metavar="[NAME | fetch NAME...]")
+datasets = typer.Typer(
+    cls=ByName,
+    subcommand_metavar="[NAME | fetch NAME...]",
+    rich_markup_mode="rich",
+    add_completion=False,
+)
 
 
 def _datasets(context: typer.Context, as_json: Json = False) -> None:

@@ -20,10 +20,15 @@ import typer
 from typer.core import TyperGroup
 
 from aucmax.basics.errors import DataWarning
-from aucmax.cli.options import FLAGS
-from aucmax.datasets.obstacles import TableError
 
-__all__ = ["OneLineErrors", "command_line", "interrupted", "repeated_interrupt", "tell"]
+__all__ = [
+    "OneLineErrors",
+    "command_line",
+    "interrupted",
+    "repeated_interrupt",
+    "tell",
+    "warnings_in_one_line",
+]
 
 # ---- the command line as it was given
 
@@ -38,6 +43,8 @@ def command_line(more: Mapping[str, Any] | None = None) -> str:
     more : mapping, optional
         Further arguments of `datasets.read`, to be added as options.
     """
+    from aucmax.cli.options import FLAGS  # only files have them to add
+
     words = ["aucmax", *_given.get()]
     for name, value in (more or {}).items():
         flag = FLAGS[name]
@@ -94,7 +101,7 @@ class OneLineErrors(TyperGroup):
             return run()
         ended = _Interruptible()
         try:
-            with ended, _warnings_in_one_line():
+            with ended:
                 code = run()
         except (typer.Abort, KeyboardInterrupt):
             code = 130
@@ -104,11 +111,8 @@ class OneLineErrors(TyperGroup):
                 code = interrupted("nothing was saved").exit_code
             elif message is None:
                 raise
-            elif isinstance(error, TableError):
-                _tell_of_table(error)
-                code = 2
             else:
-                tell("error", message)
+                _tell_error(error, message)
                 code = 2
         sys.exit(ended.code(code if isinstance(code, int) else 0))
 
@@ -207,8 +211,13 @@ def _again(number: signal.Signals, seconds: float = 0.01) -> None:
         _thread.interrupt_main(number)
 
 
-def _tell_of_table(error: TableError) -> None:
-    """Print every problem of a table, and a command that reads it."""
+def _tell_error(error: Exception, message: str) -> None:
+    """Print an error in one line; of a table every problem, and a command that reads it."""
+    from aucmax.datasets.obstacles import TableError
+
+    if not isinstance(error, TableError):
+        tell("error", message)
+        return
     first, *more = error.report().split("\n")
     tell("error", first)
     print(*map(_visible, more), sep="\n", end="\n" if more else "", file=sys.stderr)
@@ -231,7 +240,7 @@ def _visible(text: str) -> str:
 
 
 @contextlib.contextmanager
-def _warnings_in_one_line() -> Iterator[None]:
+def warnings_in_one_line() -> Iterator[None]:
     """Show each warning once, without its place in the code."""
     from sklearn.exceptions import ConvergenceWarning
 

@@ -1,0 +1,76 @@
+"""What a new process imports: nothing before it is needed."""
+
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import aucmax
+from aucmax import cli
+from aucmax.cli.later import command_of
+from aucmax.rows.kernels import Kernel
+
+IMPORTED = """
+import sys
+{first}
+before = set(sys.modules)
+{second}
+print(*{{name.partition(".")[0] for name in set(sys.modules) - before}})
+"""
+HEAVY = {"numba", "matplotlib", "pyarrow", "skops", "pooch", "typer", "rich", "jinja2", "clarabel"}
+HELP = (
+    "import aucmax.cli, contextlib\nwith contextlib.suppress(SystemExit): aucmax.cli.main(['-h'])"
+)
+
+
+def imported(second: str, first: str = "") -> set[str]:
+    """The packages of which statements import modules in a new process, after others."""
+    code = IMPORTED.format(first=first, second=second)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_all_names_come_without_what_only_some_calls_need():
+    # scikit-learn imports pandas where it is installed, and pandas imports pyarrow
+    packages = imported("from aucmax import *", first="import sklearn.linear_model")
+    assert "aucmax" in packages
+    assert not packages & HEAVY
+
+
+@pytest.mark.parametrize("statement", ["import aucmax", HELP], ids=["package", "help"])
+def test_the_package_and_the_list_of_commands_come_without_numpy(statement):
+    packages = imported(statement)
+    assert "aucmax" in packages
+    assert not packages & {"numpy", "scipy", "sklearn", *HEAVY} - {"typer", "rich"}
+
+
+def test_the_package_has_its_names_and_no_others():
+    assert {*aucmax.__all__, "__version__"} <= set(dir(aucmax))
+    for name in dir(aucmax):
+        getattr(aucmax, name)
+    with pytest.raises(AttributeError, match="module 'aucmax' has no attribute 'AUCClasifier'"):
+        aucmax.AUCClasifier
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_the_list_of_commands_has_the_first_line_of_their_help(name):
+    assert command_of(name).help.split("\n")[0] == cli.COMMANDS[name]
+
+
+def test_threads_that_call_a_kernel_at_once_share_what_is_compiled():
+    made = []
+
+    def make(body):
+        time.sleep(0.05)
+        made.append(body)
+        return body
+
+    kernel = Kernel(lambda x: x + 1, make)
+    threads = [threading.Thread(target=kernel, args=(1,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(made) == 1
