@@ -31,6 +31,7 @@ from aucmax.rows.kernels import vectorised
 __all__ = [
     "CANCELLED",
     "adjoint",
+    "centred_rows",
     "class_means",
     "class_variances",
     "dot",
@@ -256,6 +257,24 @@ def class_variances(
     return variances[0], variances[1]
 
 
+def centred_rows(
+    X: np.ndarray, rows: np.ndarray, s: np.ndarray, origin: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return √s_i (x_i − origin) of some dense rows, one below the other, and Σ s_i (x_i − origin).
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, d)
+    rows : ndarray of int, shape (k,)
+    s : ndarray, shape (k,)
+        Their weights, which sum to 1.
+    origin : ndarray, shape (d,)
+    """
+    out, total = np.empty((len(rows), X.shape[1])), np.zeros(X.shape[1])
+    _centred_rows(X, rows, s, origin, out, total)
+    return out, total
+
+
 def gram(X: Rows, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return Zᵀ diag(s) Z, shape (d, d), and Zᵀ s for the rows Z = X − 1 originᵀ and s ≥ 0."""
     if isinstance(X, CSR) and is_sparse(X):
@@ -371,6 +390,16 @@ def _csr_class_sums(X, lo, hi, sign, s, origin, out):
         for e in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
             j = np.uint64(X.indices[e])
             out[k, j] += s[i] * (X.data[e] - origin[j])
+
+
+@compiled
+def _centred_rows(X, rows, s, origin, out, total):
+    for k in range(len(rows)):
+        i, root = rows[k], np.sqrt(s[k])
+        for j in range(X.shape[1]):
+            x = X[i, j] - origin[j]
+            out[k, j] = root * x
+            total[j] += s[k] * x
 
 
 @compiled

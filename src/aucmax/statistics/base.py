@@ -32,9 +32,15 @@ from aucmax.basics.errors import ModelFileError
 from aucmax.rows import Rows, as_rows, n_features, n_rows, take_rows
 from aucmax.statistics.subtraction import ClassPart, Remainder, check_weight, remainder
 
-__all__ = ["ClassStatistics"]
+__all__ = ["ClassStatistics", "Part", "members"]
 
 Part = dict[str, Any]  # the arrays of one class, by name
+
+
+def members(X: Rows, rows: np.ndarray) -> Rows:
+    """Return the rows of X at these ascending places, not copied where they are all."""
+    return X if len(rows) == n_rows(X) else take_rows(X, rows)
+
 
 _SETTLED = 64 * np.finfo(np.float64).eps  # rounding of a subtraction, as a share of what was there
 
@@ -97,8 +103,8 @@ class ClassStatistics:
         """Return the shapes of the arrays of one class."""
         return {"counts": (), "means": (d,)}
 
-    def _measure(self, X: Rows, share: np.ndarray) -> Part:
-        """Return the arrays of one class from rows with positive weights."""
+    def _measure(self, X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
+        """Return the arrays of one class, whose ``rows`` of X have positive weights ``share``."""
         raise NotImplementedError
 
     def _join(self, mine: Part, part: Part) -> None:
@@ -262,8 +268,7 @@ class ClassStatistics:
             if not share.all():
                 rows, share = rows[share > 0], share[share > 0]
             if len(rows):
-                members = X if len(rows) == n_rows(X) else take_rows(X, rows)
-                parts.append((label, self._measure(members, share)))
+                parts.append((label, self._measure(X, rows, share)))
         self._grow(labels, n_features(X))
         if names is not None and self.feature_names is None and not self.counts.any():
             self.feature_names = names

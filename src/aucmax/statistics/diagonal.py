@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from aucmax.rows import Rows, products
-from aucmax.statistics.base import ClassStatistics, Part
+from aucmax.statistics.base import ClassStatistics, Part, members
 from aucmax.statistics.subtraction import Remainder
 
 __all__ = ["DiagonalMoments"]
@@ -44,7 +44,8 @@ class DiagonalMoments(ClassStatistics):
     def _shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         return super()._shapes(d) | {"variances": (d,)}
 
-    def _measure(self, X: Rows, share: np.ndarray) -> Part:
+    def _measure(self, X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
+        X = members(X, rows)
         total = float(share.sum())
         s, sign = share / total, np.ones(len(share))
         mean = products.class_means(X, sign, s)[0]

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from aucmax.basics.checks import number
-from aucmax.rows import CSR, Rows, n_features, n_rows, take_rows
+from aucmax.rows import CSR, Rows, n_features, take_rows
 from aucmax.statistics.base import ClassStatistics, Part
 from aucmax.statistics.centred import Centred
 from aucmax.statistics.diagonal import DiagonalMoments
@@ -128,17 +128,17 @@ class FrequentDirections(DiagonalMoments):
     def _shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         return super()._shapes(d) | {"rows": (self._directions(d), d), "lost": ()}
 
-    def _measure(self, X: Rows, share: np.ndarray) -> Part:
-        out = super()._measure(X, share)
-        n, d = n_rows(X), n_features(X)
+    def _measure(self, X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
+        out = super()._measure(X, rows, share)
+        n, d = len(rows), n_features(X)
         B, lost = np.zeros((0, d)), 0.0
         rank = self._directions(d)
         step = max(BLOCK_ROWS, 2 * rank)
         if not isinstance(X, CSR):
             step = max(min(step, int(BLOCK_BYTES / (8 * max(d, 1)))), rank, 1)
         for lo in range(0, n, step):
-            some = np.arange(lo, min(lo + step, n))
-            block = Centred(take_rows(X, some), share[some], out["means"])
+            some = slice(lo, lo + step)
+            block = Centred(take_rows(X, rows[some]), share[some], out["means"])
             B, cut = _stacked(B, block, rank)
             lost += cut
         return out | {"rows": self._padded(B), "lost": lost}

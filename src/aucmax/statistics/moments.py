@@ -12,17 +12,17 @@ and the code below is the block form (Chan, Golub & LeVeque 1983; Gao et al. 201
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from aucmax.basics.checks import check_array_of
-from aucmax.rows import CSR, Rows, n_features, n_rows, to_scipy
-from aucmax.rows.products import CANCELLED, is_sparse, sparse_gram
-from aucmax.statistics.base import ClassStatistics, Part
+from aucmax.rows import CSR, Rows, n_features, take_rows, to_scipy
+from aucmax.rows.products import CANCELLED, centred_rows, is_sparse, sparse_gram
+from aucmax.statistics.base import ClassStatistics, Part, members
 from aucmax.statistics.subtraction import Remainder, is_covariance, not_there
 
 __all__ = ["ClassMoments", "block_moments"]
 
-BLOCK_BYTES = 32e6  # rows are copied to dense blocks of this size
+BLOCK_BYTES = 1e6  # rows of few features are copied to dense blocks of this size
+_NEAR = 0.99  # of a second moment: a mean whose square is less may be taken out afterwards
 _ASYMMETRY = 1e-6  # asymmetry that rounding may leave, relative to the variances
 
 
@@ -83,8 +83,8 @@ class ClassMoments(ClassStatistics):
     def _shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         return super()._shapes(d) | {"covariances": (d, d)}
 
-    def _measure(self, X: Rows, share: np.ndarray) -> Part:
-        return block_moments(X, share)
+    def _measure(self, X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
+        return block_moments(X, rows, share)
 
     def _variance(self, part: Part) -> np.ndarray:
         return np.einsum("jj->j", part["covariances"])
@@ -147,46 +147,46 @@ class ClassMoments(ClassStatistics):
                 raise ValueError(f"the covariance of class {label!r} is not symmetric")
 
 
-def block_moments(X: Rows, share: np.ndarray) -> Part:
-    """Return total weight, mean and biased covariance of rows with positive weights."""
+def block_moments(X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
+    """Return total weight, mean and biased covariance of some rows, their weights positive."""
     if isinstance(X, CSR) and is_sparse(X):
+        some = members(X, rows)
         total = float(share.sum())
         s = share / total
-        mean = np.asarray(to_scipy(X).T @ s)
-        cov = sparse_gram(X, s)
+        mean = np.asarray(to_scipy(some).T @ s)
+        cov = sparse_gram(some, s)  # type: ignore[arg-type]
         second = np.einsum("jj->j", cov).copy()
         cov -= np.outer(mean, mean)
         variance = np.maximum(np.einsum("jj->j", cov), 1e-14 * second)
         # not if a nearly full column far from zero has lost its digits
         if np.all(mean**2 <= CANCELLED * variance):
             return {"counts": total, "means": mean, "covariances": cov}
-    return _dense_blocks(X, share)
+    return _dense_blocks(X, rows, share)
 
 
-def _dense_blocks(X: Rows, share: np.ndarray) -> Part:
-    """Return the same, centred block by block before multiplying."""
-    n, d = n_rows(X), n_features(X)
-    step = max(int(BLOCK_BYTES / (8 * max(d, 1))), 1)
+def _dense_blocks(X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
+    """Return the same, block by block; a block is centred before it is multiplied."""
+    n, d = len(rows), n_features(X)
+    size = BLOCK_BYTES * np.clip(d / 100, 1, 32)  # joining blocks costs d² each
+    step = max(int(size / (8 * max(d, 1))), 1)
     whole = ClassMoments(classes=[0])
     whole._grow(whole.classes, d)
-    view = to_scipy(X)
     for lo in range(0, n, step):
-        block = view[lo : lo + step]
-        if sp.issparse(block):
-            block = block.toarray()
-        block = block.astype(np.float64)  # a copy, centred in place below
-        q = share[lo : lo + step]
-        t = float(q.sum())
-        # shifting by a row first makes the mean of a constant feature exact
-        origin = block[0].copy()
-        block -= origin
-        mean = (q / t) @ block
-        block -= mean
-        if not np.all(q == q[0]):
-            block *= np.sqrt(q / t)[:, None]
-            cov = block.T @ block
+        some, q = rows[lo : lo + step], share[lo : lo + step]
+        if isinstance(X, CSR):
+            block, some = take_rows(X, some), np.arange(len(some))
+            dense = to_scipy(block).toarray()
         else:
-            cov = block.T @ block
-            cov /= len(block)
+            dense = X
+        t = float(q.sum())
+        # a row, then the mean so far: near enough to cancel nothing, exact for constant features
+        origin = whole.means[0] if lo else dense[some[0]].astype(np.float64)
+        centred, mean = centred_rows(dense, some, q / t, origin)
+        cov = centred.T @ centred
+        if np.all(mean**2 <= _NEAR * np.einsum("jj->j", cov)):
+            cov -= np.outer(mean, mean)
+        else:
+            centred -= np.sqrt(q / t)[:, None] * mean
+            cov = centred.T @ centred
         whole._add(0, {"counts": t, "means": origin + mean, "covariances": cov})
     return whole._each()[0][1]

@@ -44,7 +44,7 @@ def principal_axes(X: Rows, weight: np.ndarray, k: int, rng: np.random.RandomSta
     side = min(n, d)
     out = np.zeros((d, k))
     if side <= _DENSE_SIDE * k and d <= n:
-        cov = block_moments(X, weight)["covariances"]
+        cov = block_moments(X, np.arange(n), weight)["covariances"]
         values, V = eigh(cov, subset_by_index=[d - min(k, d), d - 1], check_finite=False)
         U = V[:, ::-1]
         found = values[::-1] > _NO_AXIS * max(float(values[-1]), 0.0)
