@@ -38,11 +38,12 @@ def logistic(weights, folds):
 
 
 WAYS = {
-    "by AUC": lambda folds: AUCClassifierCV(losses=("square",), cv=folds),
-    "by partial AUC": lambda folds: AUCClassifierCV(
-        losses=("square",), within=(0.5,), cv=folds, **REGION
+    "by AUC": lambda folds: AUCClassifierCV(cv=folds),
+    "by partial AUC": lambda folds: AUCClassifierCV(within=(0.5,), cv=folds, **REGION),
+    "and within": lambda folds: AUCClassifierCV(cv=folds, **REGION),
+    "square loss, and within": lambda folds: AUCClassifierCV(
+        losses=("square",), cv=folds, **REGION
     ),
-    "and within": lambda folds: AUCClassifierCV(losses=("square",), cv=folds, **REGION),
     "balanced logistic by partial AUC": partial(logistic, "balanced"),
     "logistic by partial AUC": partial(logistic, None),
 }

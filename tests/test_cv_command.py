@@ -130,8 +130,8 @@ def test_no_two_lines_of_the_figure_look_alike(data, good, monkeypatch):
 
     monkeypatch.setattr(cv_command, "tuning_figure", seen)
     good("cv", data, "--scoring", "partial_auc", "--max-fpr", 0.2, "--alphas", "0.1,1")
-    # the square loss with three τ and two other losses, each with two standardize
-    assert len(drawn) == len(set(drawn)) == 10
+    # the square and the logistic loss with four τ and the squared hinge, each with two standardize
+    assert len(drawn) == len(set(drawn)) == 18
 
 
 def test_a_score_that_cannot_be_had(data, bad):

@@ -103,9 +103,9 @@ def test_the_data_are_read_once(monkeypatch):
     """Each fold's rows are summed up once: the grid of α, the fits and the refit rest on that."""
     read, work = [], moments.block_moments
 
-    def counted(X, share):
-        read.append(len(share))
-        return work(X, share)
+    def counted(X, rows, share):
+        read.append(len(rows))
+        return work(X, rows, share)
 
     monkeypatch.setattr(moments, "block_moments", counted)
     X, y = problem()
@@ -379,7 +379,7 @@ def test_a_search_is_a_part_of_that_of_all_its_cells(few, monkeypatch):
 def test_the_grid_and_the_folds_follow_the_rarer_class():
     X, y = problem(n=1200)
     y = np.zeros(1200, dtype=int)
-    for rare, folds, alphas in ((40, 20, 6), (99, 20, 6), (100, 5, 9), (600, 5, 10)):
+    for rare, folds, alphas in ((40, 20, 8), (99, 20, 9), (100, 5, 9), (600, 5, 10)):
         y[:rare] = 1
         for labels in (y, 1 - y):  # whichever is rarer
             clf = AUCClassifierCV(losses=("square",), standardize=(0.5,)).fit(X, labels)
@@ -399,9 +399,9 @@ def test_the_automatic_folds_hold_out_each_row_as_often():
 def test_repeated_folds_are_merged_round_by_round(monkeypatch):
     read, work = [], moments.block_moments
 
-    def counted(X, share):
-        read.append(len(share))
-        return work(X, share)
+    def counted(X, rows, share):
+        read.append(len(rows))
+        return work(X, rows, share)
 
     X, y = problem()
     sign = np.where(y == 1, 1.0, -1.0)

@@ -70,7 +70,7 @@ class AUCClassifierCV(LinearScorer):
     within : "auto" or sequence of float
         τ to try with the square and the logistic loss, each in [0, 1] or "pooled"; the logistic
         loss leaves out 0 and 1. "auto" is ½, which aims at the AUC, and with the other three named
-        below .05 and .2, too, which aim at low false-positive rates.
+        below "pooled", .05 and .2, too, which aim at low false-positive rates.
     scoring : str or callable
         What the best is chosen by: "auc"; "partial_auc" or "recall_at_fpr", for false-positive
         rates up to ``max_fpr``; "average_precision"; all four as in `aucmax.metrics`. Or a scorer

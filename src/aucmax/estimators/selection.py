@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from aucmax.estimators.folds import FEW_ROWS
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.scoring import Scoring
 from aucmax.objective import Objective
@@ -108,24 +107,22 @@ def takes(loss: str, penalty: Penalty) -> bool:
     return pick(Objective(ANY_ROWS, LOSSES[loss], penalty)) is not None
 
 
-def within_of(scoring: Scoring) -> tuple[float, ...]:
-    """Return the τ to try with the square loss.
+def within_of(scoring: Scoring) -> tuple[float | str, ...]:
+    """Return the τ to try with the square and the logistic loss.
 
     ½ aims at the whole AUC, less at low false-positive rates. For the AUC it is a rule: however few
     the positives, no other τ and no choice among them did reliably better (docs/choosing.md).
     """
-    return (0.05, 0.2, 0.5) if scoring.top else (0.5,)
+    return ("pooled", 0.05, 0.2, 0.5) if scoring.top else (0.5,)
 
 
 def alpha_grid(problem: Problem, gamma: float) -> np.ndarray:
     """Return the automatic α for a `standardize`: half-decades below `_unit`, ascending.
 
-    Down to 10⁻³ where a class has fewer than `FEW_ROWS` rows, which overfit with less; otherwise to
-    a hundredth of the usual α or 10⁻⁶.
+    Down to a hundredth of the usual α or 10⁻⁶.
     """
-    rarer, lowest = min(problem.n_pos, problem.n_neg), -3.0
-    if rarer >= FEW_ROWS:
-        lowest = max(math.log10(_USUAL["squared_hinge"] / rarer) - 2.0, -6.0)
+    rarer = min(problem.n_pos, problem.n_neg)
+    lowest = max(math.log10(_USUAL["squared_hinge"] / rarer) - 2.0, -6.0)
     return _unit(problem, gamma) * 10.0 ** (0.5 * np.arange(math.floor(2.0 * lowest), 0))
 
 
