@@ -265,13 +265,6 @@ def glum_cv(_: float, rows: int) -> Any:
     )
 
 
-def intelex_cv(_: float, rows: int) -> Any:
-    """Return Intel's patch of scikit-learn's cross-validation."""
-    from sklearnex.linear_model import LogisticRegressionCV as Patched
-
-    return Patched(cv=FOLDS, scoring="roc_auc", class_weight="balanced", max_iter=1000)
-
-
 def intelex(alpha: float, rows: int) -> Any:
     """Return Intel's patch of scikit-learn's logistic regression."""
     from sklearnex.linear_model import LogisticRegression as Patched

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegressionCV, RidgeClassifierCV
 
 from aucmax import AUCClassifierCV
 from benchmarks.data import SETS, Task, generated_dense, generated_sparse, real
-from benchmarks.peers import FOLDS, GRID, OURS, PEERS, Method, auc, glum_cv, intelex_cv
+from benchmarks.peers import FOLDS, GRID, OURS, PEERS, Method, auc, glum_cv
 
 SCALING_SIZES = (1_000, 10_000, 100_000, 1_000_000)
 GRID_ROWS = (1_000, 10_000, 100_000)
@@ -40,9 +40,8 @@ def tuned() -> list[Method]:
             [alpha * rows for alpha in GRID], cv=FOLDS, scoring="roc_auc",
             class_weight="balanced")),
         own("glum CV", glum_cv, package="glum", most_features=1_000),
-        own("scikit-learn-intelex CV", intelex_cv, package="sklearnex"),
     ]  # fmt: skip
-    have = ("LogisticRegression lbfgs", "RidgeClassifier", "glum", "scikit-learn-intelex")
+    have = ("LogisticRegression lbfgs", "RidgeClassifier", "glum")
     return forms + [peer.searched() for peer in PEERS if peer.name not in have]
 
 
