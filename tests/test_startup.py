@@ -1,16 +1,18 @@
 """What a new process imports: nothing before it is needed."""
 
+import gc
 import subprocess
 import sys
 import threading
 import time
 
 import pytest
+from numba.core.registry import cpu_target
 
 import aucmax
 from aucmax import cli
 from aucmax.cli.later import command_of
-from aucmax.rows.kernels import Kernel
+from aucmax.rows.kernels import Kernel, start_numba
 
 IMPORTED = """
 import sys
@@ -78,3 +80,18 @@ def test_threads_that_call_a_kernel_at_once_share_what_is_compiled():
     for thread in threads:
         thread.join()
     assert len(made) == 1
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_numba_starts_without_garbage_collection_and_leaves_it_as_it_was(collecting, monkeypatch):
+    seen = []
+    context = cpu_target.typing_context
+    monkeypatch.setattr(context, "refresh", lambda: seen.append(gc.isenabled()))
+    before = gc.isenabled()
+    try:
+        (gc.enable if collecting else gc.disable)()
+        start_numba.__wrapped__()
+        assert gc.isenabled() == collecting
+    finally:
+        (gc.enable if before else gc.disable)()
+    assert seen == [False]

@@ -4,13 +4,23 @@ Importing Numba takes as long as a small fit, so it waits for the first call of 
 """
 
 import functools
+import gc
 import hashlib
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["INLINE", "REORDER", "Kernel", "compiled", "inlined", "overloaded", "vectorised"]
+__all__ = [
+    "INLINE",
+    "REORDER",
+    "Kernel",
+    "compiled",
+    "inlined",
+    "overloaded",
+    "start_numba",
+    "vectorised",
+]
 
 # Dense sums may be reordered to use vector registers; NaN and infinity keep their meaning.
 REORDER = {"reassoc", "contract", "nsz"}
@@ -43,6 +53,7 @@ class Kernel:
     def dispatcher(self) -> Any:
         """Numba's dispatcher (with ``NUMBA_DISABLE_JIT=1`` the body itself)."""
         with _lock:  # two threads that made one each would compile twice
+            start_numba()
             while _untold:
                 _untold.pop(0)()
             if self._dispatcher is None:
@@ -90,6 +101,23 @@ def overloaded(function: Callable[..., Any], **options: Any) -> Callable[..., An
         return choose
 
     return keep
+
+
+@functools.cache
+def start_numba() -> None:
+    """Import Numba and let it load all it knows, without garbage collection, which takes as long.
+
+    There is no garbage yet, but with each generation of new objects Python looks through them all.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        from numba.core.registry import cpu_target
+
+        cpu_target.target_context.refresh()
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _cached(kernel: Callable[..., Any], fastmath: Any = False) -> Any:
