@@ -30,7 +30,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 
 from aucmax import AUCClassifierCV, datasets
 from aucmax.estimators.named_loss import NamedLoss
-from aucmax.estimators.selection import Grid, alpha_grid, best_cell, next_cells, usual_alpha
+from aucmax.estimators.selection import Grid, alpha_grid, best_cell, usual_alpha
 from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
 
@@ -150,7 +150,8 @@ def walked(grid: Grid, scores: np.ndarray) -> np.ndarray:
     tried, cells = np.zeros(grid.shape, dtype=bool), grid.first()
     while cells.any():
         tried |= cells
-        cells = next_cells(grid, np.where(tried, scores, np.nan), tried)
+        best = best_cell(np.where(tried, scores, np.nan), grid.decades)
+        cells = grid.following(best, tried)
     return tried
 
 

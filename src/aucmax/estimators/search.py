@@ -51,9 +51,9 @@ class AUCClassifierCV(LinearScorer):
 
     With ``alphas`` of your own every combination of loss, `standardize`, l1_ratio and α is tried.
     Without, the search begins with the first of ``losses``, every `standardize` and l1_ratio, and
-    the α that are usual for so many rows, a decade to each side. From the best it goes to the α
-    beside it, and then to what differs from it in one other setting, until nothing beside the
-    best is left to try. So a dozen or two of combinations are tried of more than seventy, and the
+    the α that are usual for so many rows, a decade to each side. It goes on to the α beside the
+    best until both were tried, then to the other losses with the best one's settings, and to the α
+    beside the best again. So some fifteen combinations are tried of up to seventy-two, and the
     choice is no worse (docs/choosing.md).
 
     Parameters
@@ -242,10 +242,11 @@ class AUCClassifierCV(LinearScorer):
                     positive=self.positive,
                 )  # fmt: skip
                 best._restore(self._names_seen())
+                penalty, _ = best._settings()
+                solved = best._solved(whole, penalty, start=found.start())
                 if best.loss != "square":  # its solver keeps no moments
                     whole = MemoryProblem(rows, sign, weight)
-                penalty, _ = best._settings()
-                best._keep(best._solved(whole, penalty), whole, classes, penalty)
+                best._keep(solved, whole, classes, penalty)
         except BaseException:
             self._restore(kept)
             raise

@@ -1,11 +1,10 @@
 """What AUCClassifierCV tries, and what it chooses: a grid of cells, and a walk on it.
 
-With α of its own the search begins around the usual α and goes from the best cell to those beside
-it, until none of them is better: docs/choosing.md has the evidence.
+With α of its own the search begins with one loss around the usual α, goes on to the α beside the
+best, and tries the other losses there: docs/choosing.md has the evidence.
 """
 
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,22 +60,31 @@ class Grid(NamedTuple):
         first = np.array([named.loss == self.losses[0].loss for named in self.losses])
         return np.broadcast_to(near & first[:, None, None, None], self.shape)
 
-    def beside(self, place: tuple[int, ...]) -> Iterator[np.ndarray]:
-        """Yield the cells beside one, as masks: those with the next α, then the other ones.
+    def following(self, best: tuple[int, ...] | None, tried: np.ndarray) -> np.ndarray:
+        """Return the cells to try next, a mask: those with the α beside that of the best cell.
 
-        These differ in one other setting; another loss has the α in proportion to how much it
-        bends at w = 0.
+        Where these were tried, each loss that was not, with the settings of the best cell; its α is
+        in proportion to how much it bends at w = 0. If there are none, the walk ends.
+
+        Parameters
+        ----------
+        best : tuple of int, optional
+            The place of the best cell; None where no cell has a score, and all others are next.
+        tried : ndarray of bool, shape ``shape``
         """
-        a, b, c, k = place
-        mask = np.zeros(self.shape, dtype=bool)
-        mask[a, b, c, max(k - 1, 0) : k + 2] = True
-        yield mask
-        bends = np.array([LOSSES[named.loss].bends_at_zero.within for named in self.losses])
-        alike = self.alphas[:, k] * (bends / bends[a])[:, None]  # (losses, standardize)
-        away = np.abs(np.log(self.alphas / alike[..., None]))
-        differ = (np.indices(self.shape[:-1]) != np.reshape((a, b, c), (3, 1, 1, 1))).sum(axis=0)
-        nearest = np.arange(self.shape[-1]) == away.argmin(axis=-1)[..., None, None]
-        yield (differ == 1)[..., None] & nearest
+        if best is None:
+            return ~tried
+        a, b, c, k = best
+        cells = np.zeros(self.shape, dtype=bool)
+        cells[a, b, c, max(k - 1, 0) : k + 2] = True
+        cells &= ~tried
+        if not cells.any():
+            bends = np.array([LOSSES[named.loss].bends_at_zero.within for named in self.losses])
+            alike = self.alphas[b, k] * bends / bends[a]
+            nearest = np.abs(np.log(self.alphas[b] / alike[:, None])).argmin(axis=-1)
+            new = np.flatnonzero(~tried.any(axis=(1, 2, 3)))
+            cells[new, b, c, nearest[new]] = True
+        return cells
 
     @property
     def decades(self) -> np.ndarray | None:
@@ -166,26 +174,6 @@ def best_cell(scores: np.ndarray, decades: np.ndarray | None = None) -> tuple[in
         compared = compared - _LEAN * _noise(scores, int(np.nanargmax(compared))) * decades**2
     equal = np.argwhere(compared == np.nanmax(compared))
     return tuple(equal[np.argmax(equal[:, -1])].tolist())
-
-
-def next_cells(grid: Grid, scores: np.ndarray, tried: np.ndarray) -> np.ndarray:
-    """Return the cells to try next, a mask: none once the best has nothing untried beside it.
-
-    Parameters
-    ----------
-    grid : Grid
-    scores : ndarray, shape (folds, *grid.shape)
-        NaN where a cell was not tried, or no solver takes it.
-    tried : ndarray of bool, shape grid.shape
-    """
-    if tried.all():
-        return ~tried
-    place = best_cell(scores, grid.decades)
-    if place is None:  # nothing to go by
-        return ~tried
-    return next(
-        (new for cells in grid.beside(place) if (new := cells & ~tried).any()), ~tried & tried
-    )
 
 
 def _noise(scores: np.ndarray, best: int) -> float:

@@ -12,14 +12,14 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 
 from aucmax.estimators.scoring import Cell, Judge
-from aucmax.estimators.selection import Grid, next_cells, penalty_of, takes
+from aucmax.estimators.selection import Grid, best_cell, penalty_of, takes
 from aucmax.objective import Objective
 from aucmax.objective.losses import RankingLoss
 from aucmax.objective.penalties import Penalty
@@ -55,6 +55,11 @@ class Tuning(NamedTuple):
     def held_out(self, place: tuple[int, ...]) -> list[np.ndarray]:
         """Return the held-out scores of a cell, fold by fold."""
         return [fold.held_out(place) for fold in self.kept]
+
+    def start(self) -> np.ndarray | None:
+        """Return coefficients near those of the best cell on all rows, if there are any."""
+        starts = [fold.start for fold in self.kept if fold.start is not None]
+        return np.asarray(np.mean(starts, axis=0)) if starts else None
 
 
 class SearchProgress(NamedTuple):
@@ -165,7 +170,10 @@ def tune(
                 table[k][cells] = found[cells]
                 messages += said
             tried |= cells
-            cells = next_cells(grid, table, tried)
+            best = best_cell(table, grid.decades)
+            for fold in kept:
+                fold.begin_at(best)
+            cells = grid.following(best, tried)
     callback(SearchProgress("refit", total, total, table, finished, grid))
     return Tuning(table, messages, kept)
 
@@ -239,6 +247,8 @@ class _Fold:
         self.judge, self.held = judge, judge.held_out(fold.test)
         self._rows: MemoryProblem | None = None
         self.kept: dict[tuple[int, ...], np.ndarray] = {}  # of each cell, see `_scored`
+        self._solved: dict[Any, np.ndarray] = {}  # coefficients, since `begin_at`
+        self.start: np.ndarray | None = None
 
     def rows(self) -> MemoryProblem:
         """Return the training rows as a problem; made once, only where a solver needs rows."""
@@ -252,6 +262,10 @@ class _Fold:
     def forget_rows(self) -> None:
         """Let go of the copy of the training rows."""
         self._rows = None
+
+    def begin_at(self, best: tuple[int, ...] | None) -> None:
+        """Begin what is solved next at the coefficients of the best cell, if they are known."""
+        self.start, self._solved = self._solved.get(best, self.start), {}
 
     def solve(
         self, grid: Grid, line: tuple[int, ...], new: np.ndarray, tol: float, max_iter: int
@@ -272,17 +286,18 @@ class _Fold:
             problem = self.rows().scaled(gamma)
         loss = named.on(problem)
         problem = problem.weighing(loss.within)
-        known: dict[float, np.ndarray] = {}
-        if n_features(self.X) <= len(self.fold.test):  # what is kept are coefficients
-            done = [k for k in range(grid.shape[-1]) if (*line, k) in self.kept]
-            known = {grid.alphas[b, k]: problem.from_features(self.kept[*line, k]) for k in done}
-        W, said = _path(problem, loss, alphas, penalties, tol, max_iter, known)
+        start = None if self.start is None else problem.from_features(self.start)
+        W, said = _path(problem, loss, alphas, penalties, tol, max_iter, start)
         models = [
             partial(self.judge.model, float(alpha), l1_ratio, named, gamma, problem, w)
             for alpha, w in zip(alphas, W, strict=True)
         ]
-        found, kept = self._scored(np.column_stack([problem.to_features(w) for w in W]), models)
-        self.kept |= {(*line, k): column for k, column in zip(new, kept.T, strict=True)}
+        coefs = np.column_stack([problem.to_features(w) for w in W])
+        found, kept = self._scored(coefs, models)
+        places = [(*line, k) for k in new]
+        self.kept |= zip(places, kept.T, strict=True)
+        if len(new) < grid.shape[-1]:  # more may follow, and digits do not matter
+            self._solved |= zip(places, coefs.T.astype(np.float32), strict=True)
         return found, said
 
     def _scored(self, W: np.ndarray, models: Sequence[Cell]) -> tuple[np.ndarray, np.ndarray]:
@@ -311,11 +326,11 @@ def _path(
     penalties: Sequence[Penalty],
     tol: float,
     max_iter: int,
-    known: dict[float, np.ndarray],
+    start: np.ndarray | None,
 ) -> tuple[np.ndarray, list[str]]:
     """Return the optima (k, d) for ascending α, in the problem's coordinates, and messages.
 
-    ``known`` are optima (d,) for other α; those found are added.
+    They are solved from ``start``; without one, from the strongest α on, each from the last.
     """
     if loss.name == "square" and all("l2" in penalty.offers for penalty in penalties):
         if problem.knows_moments:
@@ -327,13 +342,14 @@ def _path(
                     zip(alphas[late], quality[late], strict=True)]  # fmt: skip
             return W, said
     W, said = np.empty((len(penalties), problem.n_features)), []
-    for k in range(len(penalties) - 1, -1, -1):  # from the strongest, each from the nearest
-        nearest = min(known, key=lambda alpha: abs(alpha - alphas[k]), default=None)
-        start = None if nearest is None else known[nearest]
+    last = start
+    for k in range(len(penalties) - 1, -1, -1):
         objective = Objective(problem, loss, penalties[k].scaled(problem.factor))
         run = Run(Monitor(objective), tol, max_iter)
-        result = choose(objective).solve(objective, start, run)
-        W[k] = known[alphas[k]] = result.coef
+        begin = None if last is None else objective.penalty.prox(last, 0.0)  # within bounds
+        result = choose(objective).solve(objective, begin, run)
+        W[k] = result.coef
+        last = W[k] if start is None else start
         if result.message is not None:
             said.append(f"alpha={alphas[k]:.2g}: {result.message}")
     return W, said

@@ -104,9 +104,12 @@ def _newton(
     """
     problem, penalty = objective.problem, objective.penalty
     tol, max_iter = run.tol, run.max_iter
-    z = problem.scores(w) if w.any() else np.zeros(problem.n_samples)
-    there = objective.at(z)
-    gradient = problem.adjoint(there.gradient) if w.any() else objective.slope_at_zero
+    z = np.zeros(problem.n_samples)
+    there, gradient = objective.at(z), objective.slope_at_zero
+    if w.any():  # from 0 along the start: that of another loss may have the direction alone
+        move = problem.scores(w)
+        t, there = _line_search(objective, there, gradient, np.zeros_like(w), w, z, move)
+        w, z, gradient = t * w, t * move, problem.adjoint(there.gradient)
     systems, done = _Systems(objective), False
     forcing, before = _FORCING, np.inf
     steps, products = 0, 0
