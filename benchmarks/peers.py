@@ -8,7 +8,7 @@ weigh the same wherever the library can do that.
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -48,7 +48,8 @@ class Method:
     scales: bool = False
     dense: bool = False
     most_features: int | None = None
-    tuned: bool = field(default=False)
+    tuned: bool = False
+    hint: str = ""  # what to know where the package is missing
 
     @property
     def ours(self) -> bool:
@@ -68,7 +69,7 @@ class Method:
         try:
             importlib.import_module(self.package)
         except Exception as error:  # a broken install may raise anything
-            return f"{type(error).__name__}: {error}".splitlines()[0]
+            return self.hint or told(error)
         return ""
 
     def searched(self) -> "Method":
@@ -76,8 +77,13 @@ class Method:
         search = partial(GridSearch, self.build)
         return Method(
             f"{self.name}, grid search", lambda _, rows: search(), (0.0,), self.package,
-            self.scales, self.dense, self.most_features, tuned=True,
+            self.scales, self.dense, self.most_features, tuned=True, hint=self.hint,
         )  # fmt: skip
+
+
+def told(error: Exception) -> str:
+    """Return an error in one short line, without the paths of this machine."""
+    return f"{type(error).__name__}: {error}".splitlines()[0].split(" (/")[0][:150]
 
 
 class GridSearch:
@@ -349,5 +355,6 @@ PEERS = [
     Method("XGBoost rank:pairwise gblinear", xgboost, package="xgboost"),
     Method("torch with LibAUC's loss", lambda step, rows: TorchLinear(step), (0.1, 1.0, 10.0),
            package="libauc", dense=True),
-    Method("adelie", lambda alpha, rows: None, package="adelie"),
+    Method("adelie", lambda alpha, rows: None, package="adelie",
+           hint="asks for NumPy 1, aucmax for NumPy 2: the two cannot be installed together"),
 ]  # fmt: skip

@@ -18,7 +18,7 @@ from typing import Any
 
 from aucmax import metrics
 from benchmarks.data import Task
-from benchmarks.peers import Method
+from benchmarks.peers import Method, told
 
 RESULTS = Path(__file__).parent / "results" / "peers.csv"
 FIELDS = ("question", "data", "rows", "features", "stored", "method", "setting", "repeat", "auc",
@@ -91,7 +91,7 @@ def _run(task: Task, method: Method, limit: float, send: Connection) -> None:
                 "memory_mb": f"{max(peak - before, 0) / 1024:.0f}",
             })  # fmt: skip
     except Exception as error:
-        send.send({"note": f"{type(error).__name__}: {error}".splitlines()[0][:150]})
+        send.send({"note": told(error)})
 
 
 def _allow(seconds: float) -> None:
