@@ -14,7 +14,7 @@ from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
-from aucmax.solvers import Newton
+from aucmax.solvers import Monitor, Newton, Run
 from aucmax.solvers.batch import proximal_newton
 from aucmax.solvers.batch.krylov import minimise
 from oracles.pairs import Pairs, elastic_net_optimum
@@ -129,6 +129,24 @@ def test_elastic_net_optimum_of_the_explicit_pair_sum(seed, sparse, rho, path):
         assert clf.objective_ == pytest.approx(
             pairs.objective(best, alpha, rho, "squared_hinge"), rel=1e-10
         )
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+@pytest.mark.parametrize("length", [0.1, 1.0, 10.0, -1.0])
+def test_a_start_counts_by_its_direction(loss, length):
+    """The optimum of another loss may be far too short or long, and still as good a start."""
+    X, y, _ = problem(3, n=300)
+    rows = MemoryProblem(as_rows(X), np.where(y == 1, 1.0, -1.0)).scaled(1.0)
+    objective = Objective(rows, LOSSES[loss], ElasticNet(1e-3, 0.0))
+    run = Run(Monitor(objective), tol=1e-9)
+    cold = Newton().solve(objective, None, run)
+    warm = Newton().solve(objective, length * cold.coef, run)
+    assert np.allclose(warm.coef, cold.coef, rtol=1e-3, atol=1e-5)
+    assert warm.value <= cold.value * (1.0 + 1e-8)
+    if length > 0.0:
+        assert warm.n_iter <= cold.n_iter
+    if length == 1.0 or (length > 0.0 and loss == "logistic"):
+        assert warm.n_iter < cold.n_iter
 
 
 @pytest.mark.parametrize("sparse", [False, True])
