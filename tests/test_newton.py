@@ -159,7 +159,7 @@ def test_working_sets_grow_to_the_optimum(sparse, path, monkeypatch):
     pairs = Pairs(X, y)
     for rho in (0.7, 1.0):
         clf = AUCClassifier(
-            2e-3, rho, loss="squared_hinge", standardize=0.0, tol=1e-14, max_iter=5000
+            2e-3, rho, loss="squared_hinge", standardize=0.0, tol=1e-14, max_iter=20_000
         )
         clf.fit(sp.csr_matrix(X) if sparse else X, y)
         assert 20 < np.count_nonzero(clf.coef_) < 150

@@ -39,7 +39,7 @@ _BLOCK = 64  # columns of that matrix made at a time
 _INNER = 0.01  # a working set is solved to this share of what its features promised
 _MODEL = 0.01  # and a model to this share of what they promised where it was made
 _SWEEPS = 500  # most sweeps of coordinate descent on one matrix
-_PRODUCTS = 100  # most products spent on one model
+_PRODUCTS = 200  # most products spent on one model
 _SYSTEM = 0.01  # a linear system on the support is solved until this share of its gain is left
 _PROXIMAL = 10  # most proximal steps in a row
 
