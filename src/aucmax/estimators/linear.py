@@ -87,7 +87,8 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
             self, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
         )
         refuse_sizes(X, whole)
-        check_classification_targets(y)
+        if y.dtype.kind not in "biuUS":  # such are never continuous
+            check_classification_targets(y)
         return X, y
 
     def _two_classes(self, y: np.ndarray) -> np.ndarray:

@@ -24,6 +24,7 @@ from aucmax.rows import (
     row_entry,
     row_norm2,
     row_size,
+    take_rows,
     to_scipy,
 )
 from aucmax.rows.kernels import vectorised
@@ -34,6 +35,7 @@ __all__ = [
     "centred_rows",
     "class_means",
     "class_variances",
+    "dense_rows",
     "dot",
     "gram",
     "gram_cost",
@@ -51,7 +53,7 @@ _BLOCK_ENTRIES = 400_000  # below this a thread costs more than it saves
 _MAX_BLOCKS = 8
 CANCELLED = 1e6  # mean² over variance at which uncentred sums lose too many digits
 _SPARSE_BELOW = 0.25  # density
-_GRAM_ENTRIES = 30_000  # of a block that stays near the processor
+_GRAM_ENTRIES = 120_000  # of a block that stays near the processor
 
 
 @lru_cache(maxsize=4)
@@ -257,6 +259,13 @@ def class_variances(
     return variances[0], variances[1]
 
 
+def dense_rows(X: Rows, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return a dense array and where some rows are in it: X itself, or a copy of those of CSR."""
+    if isinstance(X, CSR):
+        return to_scipy(take_rows(X, rows)).toarray(), np.arange(len(rows))
+    return X, rows
+
+
 def centred_rows(
     X: np.ndarray, rows: np.ndarray, s: np.ndarray, origin: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -267,7 +276,7 @@ def centred_rows(
     X : ndarray, shape (n, d)
     rows : ndarray of int, shape (k,)
     s : ndarray, shape (k,)
-        Their weights, which sum to 1.
+        Their weights.
     origin : ndarray, shape (d,)
     """
     out, total = np.empty((len(rows), X.shape[1])), np.zeros(X.shape[1])
@@ -283,17 +292,15 @@ def gram(X: Rows, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.nda
         matrix = about_zero - cross - cross.T
         if np.all(np.diag(about_zero) <= CANCELLED * np.diag(matrix)):
             return matrix, sums - mass * origin
-    d, view = n_features(X), to_scipy(X)
+    d = n_features(X)
     step = max(_GRAM_ENTRIES // max(d, 1), 1)
-    total, mean = np.zeros((d, d)), np.zeros(d)
+    matrix, sums = np.zeros((d, d)), np.zeros(d)
     for lo in range(0, n_rows(X), step):
-        block = view[lo : lo + step]
-        block = (block if isinstance(X, np.ndarray) else block.toarray()) - origin
-        root = np.sqrt(s[lo : lo + step])
-        block *= root[:, None]
-        total += block.T @ block
-        mean += root @ block
-    return total, mean
+        rows = np.arange(lo, min(lo + step, n_rows(X)))
+        block, part = centred_rows(*dense_rows(X, rows), s[rows], origin)
+        matrix += block.T @ block
+        sums += part
+    return matrix, sums
 
 
 def gram_cost(X: Rows) -> float:

@@ -254,16 +254,17 @@ class ClassStatistics:
     ) -> Self:
         """Add checked rows: what `update` does after its checks."""
         self._match(n_features(X), names)
-        labels = np.unique(y)
-        unknown = np.setdiff1d(labels, self._classes)
-        if self._declared and len(unknown):
+        # sorting the labels takes as long as the moments of few features
+        labels = self._classes if self._declared else np.unique(y)
+        chosen = [np.flatnonzero(y == label) for label in labels]
+        if sum(map(len, chosen)) < len(y):
+            unknown = np.setdiff1d(y, labels)
             raise ValueError(
                 f"y holds the label {unknown.tolist()[0]!r}, which is not among the classes "
                 f"{self._classes.tolist()}; declare it in `classes` or leave its rows out."
             )
         parts = []  # measured before anything changes
-        for label in labels:
-            rows = np.flatnonzero(y == label)
+        for label, rows in zip(labels, chosen, strict=True):
             share = np.ones(len(rows)) if weight is None else weight[rows]
             if not share.all():
                 rows, share = rows[share > 0], share[share > 0]

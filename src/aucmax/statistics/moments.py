@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from aucmax.basics.checks import check_array_of
-from aucmax.rows import CSR, Rows, n_features, take_rows, to_scipy
-from aucmax.rows.products import CANCELLED, centred_rows, is_sparse, sparse_gram
+from aucmax.rows import CSR, Rows, n_features, to_scipy
+from aucmax.rows.products import CANCELLED, centred_rows, dense_rows, is_sparse, sparse_gram
 from aucmax.statistics.base import ClassStatistics, Part, members
 from aucmax.statistics.subtraction import Remainder, is_covariance, not_there
 
@@ -173,11 +173,7 @@ def _dense_blocks(X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
     whole._grow(whole.classes, d)
     for lo in range(0, n, step):
         some, q = rows[lo : lo + step], share[lo : lo + step]
-        if isinstance(X, CSR):
-            block, some = take_rows(X, some), np.arange(len(some))
-            dense = to_scipy(block).toarray()
-        else:
-            dense = X
+        dense, some = dense_rows(X, some)
         t = float(q.sum())
         # a row, then the mean so far: near enough to cancel nothing, exact for constant features
         origin = whole.means[0] if lo else dense[some[0]].astype(np.float64)

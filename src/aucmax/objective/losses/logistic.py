@@ -102,7 +102,7 @@ def _log1p(e):
 
 @compiled
 def _best_intercept(z, sign, weight, at_zero):
-    # the root of Σ gradient, which rises with b: Newton steps, kept between two bounds. Where all
+    # the root of Σ gradient, which rises with b: Halley's steps, kept between two bounds. Where all
     # scores are the same, z_i + b is `at_zero`
     b, total = 0.0, 0.0
     low, high = np.inf, -np.inf
@@ -112,33 +112,37 @@ def _best_intercept(z, sign, weight, at_zero):
         total += weight[i]
     b = at_zero + b / total
     for _ in range(200):
-        slope, bend = _slope_and_bend(z, sign, weight, b)
+        slope, bend, turn = _derivatives(z, sign, weight, b)
         if slope == 0.0 or not np.isfinite(slope):
             break
         if slope > 0.0:
             high = b
         else:
             low = b
-        new = b - slope / bend
+        newton = slope / bend
+        new = b - newton / max(1.0 - 0.5 * newton * turn / bend, 0.5)
         if not low <= new <= high:
             new = 0.5 * (low + high)
         step, b = abs(new - b), new
-        if step <= 1e-7:  # what is left is less than its square
+        if step <= 1e-5:  # what is left is less than its cube
             break
     return b
 
 
 @vectorised
-def _slope_and_bend(z, sign, weight, b):
-    slope, bend = 0.0, 0.0
+def _derivatives(z, sign, weight, b):
+    # the first three with respect to b
+    slope, bend, turn = 0.0, 0.0, 0.0
     for i in range(len(z)):
         t = sign[i] * (z[i] + b)
         e = _exp(-abs(t))
         near = 1.0 / (1.0 + e)
         far = e * near
         slope -= sign[i] * weight[i] * (far if t > 0.0 else near)
-        bend += weight[i] * far * near
-    return slope, bend
+        bent = weight[i] * far * near
+        bend += bent
+        turn += bent * (far - near if z[i] + b > 0.0 else near - far)
+    return slope, bend, turn
 
 
 @vectorised
