@@ -160,9 +160,10 @@ def ratio_text(value: float | None) -> str:
 
 
 def told(cell: Cell | None, others: list[Cell]) -> str:
-    """Return a method, its time and AUC; where there is none, how near the others come."""
+    """Return a method, its time and AUC; where there is none, the fastest near their own best."""
     if cell is None:
-        return f"none; the best has {auc_text(best_auc(others))}" if others else "none"
+        nearest = fastest(others, best_auc(others))
+        return f"none; {told(nearest, [])}" if nearest else "none"
     return f"{cell.method}, {time_text(cell.time)}, {auc_text(cell.auc)}"
 
 

@@ -60,7 +60,7 @@ def test_the_table_tells_ratios_and_who_does_not_come_near():
     assert "square, 1 s, .9000 | LinearSVC, 3 s, .9000 | 3.00 | 3.00 |" in text
     assert "faster on 1 of 1" in text
     apart = cells([line("square", 0.9, 1.0), line("LinearSVC", 0.8, 3.0)], "fit")
-    assert "none; the best has .8000 | – | – |" in page.duel_table(apart, {"square"})
+    assert "none; LinearSVC, 3 s, .8000 | – | – |" in page.duel_table(apart, {"square"})
 
 
 def test_what_has_run_is_known_again(tmp_path):
