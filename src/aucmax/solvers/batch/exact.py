@@ -27,6 +27,7 @@ from aucmax.statistics.woodbury import woodbury
 __all__ = ["Exact"]
 
 _SHIFT = 1e-9  # share of the largest eigenvalue from which α is safe beside rounding
+_FEW = 8  # α up to which their Cholesky factorisations cost less than one eigendecomposition
 _ROUNDING = 1e-14  # share of J(0) below which nothing is left to gain
 _COVARIANCES = ("full", "diagonal", "frequent_directions")
 
@@ -82,7 +83,7 @@ class Exact(Solver):
         return Result(w, 1, gap=gap)
 
     def solve_path(self, problem: Problem, alphas: np.ndarray) -> np.ndarray:
-        """Return the optima for many α from the moments, by one eigendecomposition.
+        """Return the optima for some α from the moments: for many by one eigendecomposition.
 
         Parameters
         ----------
@@ -95,21 +96,22 @@ class Exact(Solver):
         ndarray, shape (k, d)
             In the problem's coordinates.
         """
-        delta = problem.delta
-        matrix = problem.within + np.outer(delta, delta)
-        values, vectors = eigh(matrix, check_finite=False)
-        if alphas.min() <= _SHIFT * values[-1]:  # rounding would drown what the smallest adds
-            loss = Square(problem.tau)
-            goals = [Objective(problem, loss, L2(float(alpha))) for alpha in alphas]
-            return np.array([solve_moments(goal)[0] for goal in goals])
+        if len(alphas) > _FEW:
+            delta = problem.delta
+            matrix = problem.within + np.outer(delta, delta)
+            values, vectors = eigh(matrix, check_finite=False)
+            if alphas.min() > _SHIFT * values[-1]:  # else rounding drowns what the smallest adds
 
-        def solve(right: np.ndarray) -> np.ndarray:
-            return vectors @ ((vectors.T @ right) / (values[:, None] + alphas))
+                def solve(right: np.ndarray) -> np.ndarray:
+                    return vectors @ ((vectors.T @ right) / (values[:, None] + alphas))
 
-        W = solve(delta[:, None])
-        for _ in range(2):  # iterative refinement
-            W += solve(delta[:, None] - matrix @ W - alphas * W)
-        return W.T
+                W = solve(delta[:, None])
+                for _ in range(2):  # iterative refinement
+                    W += solve(delta[:, None] - matrix @ W - alphas * W)
+                return W.T
+        loss = Square(problem.tau)
+        goals = [Objective(problem, loss, L2(float(alpha))) for alpha in alphas]
+        return np.array([solve_moments(goal)[0] for goal in goals])
 
     def _check_memory(self, problem: Problem) -> None:
         size = 2 * problem.n_features**2 * 8
