@@ -377,6 +377,21 @@ def test_a_search_is_a_part_of_that_of_all_its_cells(few, monkeypatch):
     assert seen[-1][0] == seen[-1][1]
 
 
+def test_folds_by_themselves_are_shuffled():
+    """Rows in some order, each block of them unlike the others, still give folds that are alike."""
+    rng = np.random.RandomState(0)
+    block = np.repeat(np.arange(5), 100)
+    y = np.tile([0, 1], 250)
+    X = rng.randn(500, 6) + np.eye(6)[block] * 4 * y[:, None]  # each has a feature of its own
+    settings = {"alphas": (0.1,), "losses": ("square",), "standardize": (0.5,)}
+    clf = AUCClassifierCV(**settings).fit(X, y)
+    drawn = RepeatedStratifiedKFold(n_splits=5, n_repeats=1, random_state=0)
+    same = AUCClassifierCV(cv=drawn, **settings).fit(X, y)
+    np.testing.assert_array_equal(clf.auc_path_, same.auc_path_)
+    in_order = AUCClassifierCV(cv=5, **settings).fit(X, y)
+    assert clf.best_score_ > in_order.best_score_ + 0.2
+
+
 def test_the_grid_and_the_folds_follow_the_rarer_class():
     X, y = problem(n=1200)
     y = np.zeros(1200, dtype=int)

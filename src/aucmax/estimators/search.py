@@ -84,7 +84,8 @@ class AUCClassifierCV(LinearScorer):
     cv : "auto", int, splitter or iterable
         As in scikit-learn: a number of stratified folds, a splitter, or (train, test) pairs of row
         numbers. A splitter that keeps groups together gets them from ``fit(X, y, groups=…)``.
-        "auto" is five folds; four times over, shuffled, where a class has fewer than 100 rows.
+        "auto" is five folds of shuffled rows; four times over where a class has fewer than 100.
+        For rows in the order of time give a splitter such as ``TimeSeriesSplit``.
     n_jobs : int, optional
         Folds solved at a time, on threads; -1 is one for each core.
     coef_bounds, tol, max_iter
@@ -468,11 +469,12 @@ def _interval(
     )
 
 
-def _rounds_of_folds(y: np.ndarray) -> StratifiedKFold | RepeatedStratifiedKFold:
-    """Return five stratified folds, four times over where a class has few rows."""
+def _rounds_of_folds(y: np.ndarray) -> RepeatedStratifiedKFold:
+    """Return five stratified folds, four times over where a class has few rows.
+
+    Shuffled: where the rows are in some order, folds of neighbours are unlike each other.
+    """
     rounds = usual_rounds(int(np.unique(y, return_counts=True)[1].min()))
-    if rounds == 1:
-        return StratifiedKFold(5)
     return RepeatedStratifiedKFold(n_splits=5, n_repeats=rounds, random_state=0)
 
 
