@@ -104,12 +104,13 @@ def _newton(
     """
     problem, penalty = objective.problem, objective.penalty
     tol, max_iter = run.tol, run.max_iter
-    z = np.zeros(problem.n_samples)
-    there, gradient = objective.at(z), objective.slope_at_zero
-    if w.any():  # from 0 along the start: that of another loss may have the direction alone
-        move = problem.scores(w)
-        t, there = _line_search(objective, there, gradient, np.zeros_like(w), w, z, move)
-        w, z, gradient = t * w, t * move, problem.adjoint(there.gradient)
+    if w.any():
+        z = problem.scores(w)
+        t, there = _length(objective, w, z)
+        w, z, gradient = t * w, t * z, problem.adjoint(there.gradient)
+    else:
+        z, gradient = np.zeros(problem.n_samples), objective.slope_at_zero
+        there = objective.at(z)
     systems, done = _Systems(objective), False
     forcing, before = _FORCING, np.inf
     steps, products = 0, 0
@@ -164,6 +165,19 @@ def _newton(
         gradient = problem.adjoint(there.gradient)
         forcing = min(_FORCING, max(decrement / max(fallen + decrement, decrement), 1e-6))
     return w, there.value + penalty.value(w), gap, steps, products
+
+
+def _length(objective: Objective, w: np.ndarray, z: np.ndarray) -> tuple[float, LossAt]:
+    """Return what to multiply a start w and its scores z by, and the data term there.
+
+    The optimum of another loss may have the direction alone. Where looking along it costs a sort
+    each time, it is taken as it is.
+    """
+    if objective.loss.kind != "smooth":
+        return 1.0, objective.at(z)
+    at_zero, nowhere = np.zeros_like(z), np.zeros_like(w)
+    there = objective.at(at_zero)
+    return _line_search(objective, there, objective.slope_at_zero, nowhere, w, at_zero, z)
 
 
 class _Systems:
