@@ -173,6 +173,14 @@ def test_systems_by_products_and_by_their_matrix(cost, form, density, monkeypatc
     assert bool(grams) == (cost == 0.0)
 
 
+def test_few_short_rows_of_many_features_ask_for_no_matrix(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = sp.random_array((400, 2_000), density=1e-3, rng=rng, format="csr")
+    monkeypatch.setattr(MemoryProblem, "gram", lambda *args: pytest.fail("2,000 × 2,000 numbers"))
+    clf = AUCClassifier(1e-3, loss="logistic").fit(X, rng.integers(0, 2, 400))
+    assert clf.optimality_ <= clf.tol
+
+
 @weighted
 @pytest.mark.parametrize("alpha", [1e-5, 1e-2, 1.0])
 def test_it_is_scikit_learns_with_balanced_classes(weighted, alpha):

@@ -304,11 +304,13 @@ def gram(X: Rows, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def gram_cost(X: Rows) -> float:
-    """Return about how many products with the rows `gram` costs (measured)."""
+    """Return about how many products with the rows `gram` and a system with it cost (measured)."""
+    d, stored = n_features(X), max(n_stored(X), 1)
+    system = (12.0 + 0.02 * d) * d**2 / stored  # to write the matrix, and to factor it
     if isinstance(X, CSR) and is_sparse(X):
         sizes = np.diff(X.indptr).astype(np.float64)
-        return 0.4 * float(sizes @ sizes) / max(n_stored(X), 1)
-    return n_rows(X) * n_features(X) ** 2 / max(6.0 * n_stored(X), 1.0)
+        return 0.4 * float(sizes @ sizes) / stored + system
+    return n_rows(X) * d**2 / (6.0 * stored) + system
 
 
 def is_sparse(X: CSR) -> bool:
