@@ -72,8 +72,8 @@ def compiled(kernel: Callable[..., Any]) -> Kernel:
 
 
 def vectorised(kernel: Callable[..., Any]) -> Kernel:
-    """Compile a kernel whose sums may be reordered, to use vector registers."""
-    return Kernel(kernel, functools.partial(_cached, fastmath=REORDER))
+    """Compile a kernel whose sums may be reordered for vector registers; zeros keep their sign."""
+    return Kernel(kernel, functools.partial(_cached, fastmath=REORDER - {"nsz"}))
 
 
 def inlined(helper: Callable[..., Any]) -> Callable[..., Any]:
