@@ -247,7 +247,12 @@ def series(lines: list[dict[str, str]]) -> dict[tuple[str, str], list[tuple[int,
         for cell in competing:
             size = cell.stored if kind == "entries" else cell.rows
             found.setdefault((kind, cell.method), []).append((size, cell.time))
-    return {key: sorted(points) for key, points in found.items() if len(points) > 1}
+    order = [method.name for method in QUESTIONS["scaling"].methods]
+    return {
+        key: sorted(found[key])
+        for key in sorted(found, key=lambda key: order.index(key[1]))
+        if len(found[key]) > 1
+    }
 
 
 def slopes(lines: list[dict[str, str]]) -> dict[tuple[str, str], float]:
@@ -273,8 +278,13 @@ def scaling_part(lines: list[dict[str, str]]) -> str:
         axis.legend(fontsize=7)
     axes[0, 0].set_ylabel("processor seconds of a fit")
     save(figure, "benchmarks_scaling.png")
+    late = {key: slope(*zip(*points[-2:], strict=True)) for key, points in series(lines).items()}
+
+    def shown(key: tuple[str, str]) -> str:
+        return f"{powers[key]:.2f}, {late[key]:.2f}" if key in powers else "–"
+
     methods = dict.fromkeys(method for _, method in powers)
-    rows = [[each, *(ratio_text(powers.get((kind, each))) for kind in kinds)] for each in methods]
+    rows = [[each, *(shown((kind, each)) for kind in kinds)] for each in methods]
     return SCALING.format(slopes=table(["", *kinds], rows))
 
 
@@ -484,8 +494,8 @@ SCALING = """## Time over rows and entries
 
 Generated rows, one penalty: dense with 20 features and sparse with 50 entries a row, from a
 thousand rows to a million, and 10,000 sparse rows with ever more entries. Told is the power of the
-size with which the time grows, by least squares of logarithms: 1 is linear, below 1 the fixed cost
-of a call still counts.
+size with which the time grows, by least squares of logarithms over all sizes, and from the last
+size but one to the last: 1 is linear, below 1 the fixed cost of a call still counts.
 
 {slopes}"""
 
