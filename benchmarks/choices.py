@@ -172,6 +172,8 @@ RULES = {
     "that, γ = ½ or 1": KEPT._replace(gammas=(0.5, 1.0)),
     "that, γ = ½ or 1, and logistic": KEPT._replace(gammas=(0.5, 1.0), losses=THREE),
     "the same, walked": KEPT._replace(gammas=(0.5, 1.0), losses=THREE, walks=True),
+    "walked, α from 10⁻⁴": KEPT._replace(gammas=(0.5, 1.0), losses=THREE, walks=True, weakest=-4.0),
+    "that, γ = 0, too": KEPT._replace(losses=THREE, walks=True, weakest=-4.0),
     "that, and logistic": KEPT._replace(losses=THREE),
     "that, squared hinge alone": KEPT._replace(losses=("squared_hinge",)),
     "that, logistic alone": KEPT._replace(losses=("logistic",), weakest=-4.0),
