@@ -521,9 +521,9 @@ class MemoryProblem(Problem):
             if self.factor is not None:
                 part = part.multiply(self.factor[S]).tocsc()
         else:
-            part = self.X[:, S]
-            if self.factor is not None:
-                part = part * self.factor[S]
+            part = products.take_columns(
+                self.X, S, np.ones(len(S)) if self.factor is None else self.factor[S]
+            )
         return Columns(part, self.sign, self.share)
 
     @cached_property

@@ -47,6 +47,7 @@ __all__ = [
     "scores",
     "sparse_gram",
     "sums_of_squares",
+    "take_columns",
 ]
 
 _BLOCK_ENTRIES = 400_000  # below this a thread costs more than it saves
@@ -282,6 +283,15 @@ def centred_rows(
     out, total = np.empty((len(rows), X.shape[1])), np.zeros(X.shape[1])
     _centred_rows(X, rows, s, origin, out, total)
     return out, total
+
+
+def take_columns(X: np.ndarray, S: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """Return the columns S of dense rows times ``factor`` (k,): a new array in Fortran order."""
+    out = np.empty((len(X), len(S)), order="F")
+    step = max(_GRAM_ENTRIES // max(len(S), 1), 1)
+    for lo in range(0, len(X), step):  # no other copy of all rows
+        out[lo : lo + step] = X[lo : lo + step, S] * factor
+    return out
 
 
 def gram(X: Rows, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

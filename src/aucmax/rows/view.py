@@ -125,12 +125,12 @@ def scaled_rows(X: Rows, factor: np.ndarray) -> Rows:
     if isinstance(X, CSR):
         data = (X.data * factor[X.indices]).astype(X.data.dtype, copy=False)
         return X._replace(data=_frozen(data))
-    return _frozen((X * factor).astype(X.dtype, copy=False))
+    return _frozen(np.multiply(X, factor, out=np.empty_like(X), casting="same_kind"))
 
 
 def shifted_rows(X: np.ndarray, shift: np.ndarray) -> np.ndarray:
     """Return a copy of dense rows with ``shift`` (d,) subtracted from each."""
-    return _frozen((X - shift).astype(X.dtype, copy=False))
+    return _frozen(np.subtract(X, shift, out=np.empty_like(X), casting="same_kind"))
 
 
 def _dense_dot(X, i, w):

@@ -116,8 +116,9 @@ class ColumnSet:
             if _DENSE * entries <= self.matrix.nnz and entries <= _ENTRIES:
                 self.matrix = np.asfortranarray(self.matrix.toarray())
         else:
-            shift = problem.mean_neg[S] if objective.translates else 0.0
-            self.matrix = np.asfortranarray(columns.X - shift)
+            self.matrix = columns.X
+            if objective.translates:
+                self.matrix -= problem.mean_neg[S]
         self.transposed = self.matrix.T
         self.curvature = objective.data_curvature()[S]
         dense = isinstance(self.matrix, np.ndarray)
