@@ -8,14 +8,14 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
-from aucmax import AUCClassifier, ClassMoments, datasets, metrics
+from aucmax import AUCClassifier, AUCClassifierCV, ClassMoments, datasets, metrics
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import Monitor, Newton, Run
-from aucmax.solvers.batch import proximal_newton
+from aucmax.solvers.batch import krylov, proximal_newton
 from aucmax.solvers.batch.krylov import minimise
 from oracles.pairs import Pairs, elastic_net_optimum
 
@@ -129,6 +129,25 @@ def test_elastic_net_optimum_of_the_explicit_pair_sum(seed, sparse, rho, path):
         assert clf.objective_ == pytest.approx(
             pairs.objective(best, alpha, rho, "squared_hinge"), rel=1e-10
         )
+
+
+def test_a_run_that_need_not_be_sure_does_not_look_twice(monkeypatch):
+    looks = []
+    probe = krylov.Preconditioner.probe
+    monkeypatch.setattr(
+        krylov.Preconditioner, "probe", lambda *how: looks.append(how) or probe(*how)
+    )
+    X, y, _ = problem(3, n=300)
+    rows = MemoryProblem(as_rows(X), np.where(y == 1, 1.0, -1.0))
+    objective = Objective(rows, LOSSES["squared_hinge"], ElasticNet(1e-6, 0.0))
+    best = Newton().solve(objective, None, Run(Monitor(objective), 1e-12)).value
+    for sure in (True, False):
+        looks.clear()
+        result = Newton().solve(objective, None, Run(Monitor(objective), 1e-6, sure=sure))
+        assert bool(looks) == sure
+        assert result.value - best <= 1e-6 * (objective.at_zero - best)
+    AUCClassifierCV((1e-6, 1e-5), losses=("squared_hinge",), cv=2).fit(X, y)
+    assert len(looks) <= 1  # that of the refit
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])

@@ -345,7 +345,7 @@ def _path(
     last = start
     for k in range(len(penalties) - 1, -1, -1):
         objective = Objective(problem, loss, penalties[k].scaled(problem.factor))
-        run = Run(Monitor(objective), tol, max_iter)
+        run = Run(Monitor(objective), tol, max_iter, sure=False)
         begin = None if last is None else objective.penalty.prox(last, 0.0)  # within bounds
         result = choose(objective).solve(objective, begin, run)
         W[k] = result.coef

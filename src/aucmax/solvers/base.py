@@ -165,12 +165,15 @@ class Run:
     tol, max_iter : float, int
         The estimator's; a solver's own settings of these names win.
     rng : RandomState
+    sure : bool
+        Look, at the cost of a dozen products, for what may be left where a solver has not come by.
     """
 
     monitor: Monitor
     tol: float = 1e-4
     max_iter: int = 1000
     rng: np.random.RandomState = field(default_factory=lambda: np.random.RandomState(0))
+    sure: bool = True
 
 
 _PENALTIES = {

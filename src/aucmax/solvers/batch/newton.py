@@ -137,7 +137,7 @@ def _newton(
         move = problem.scores(model.x)
         claim = _claim(objective, model, move, fall)
         most = _claim(objective, systems.certain(model), move, fall)
-        if objective.relative(claim, value) <= tol < objective.relative(most, value):
+        if run.sure and objective.relative(claim, value) <= tol < objective.relative(most, value):
             surer = systems.surer(model, right, enough, max(max_iter - products, 1))
             if surer is not model:
                 model, products = surer, products + model.steps
