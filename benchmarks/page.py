@@ -251,7 +251,7 @@ def series(lines: list[dict[str, str]]) -> dict[tuple[str, str], list[tuple[int,
     return {
         key: sorted(found[key])
         for key in sorted(found, key=lambda key: order.index(key[1]))
-        if len(found[key]) > 1
+        if len(found[key]) > 2
     }
 
 
@@ -371,7 +371,10 @@ def picture(found: Cells, names: set[str], name: str) -> None:
     for axis in axes.flat[max(len(found) - columns, 0) : len(found)]:
         axis.set_xlabel("processor seconds")
     figure.tight_layout(rect=(0, 0.9 / (3.1 * rows + 1.2), 1, 1))
-    figure.legend(legend.values(), legend.keys(), loc="lower center", ncols=6, fontsize=8)
+    order = [*OUR_COLOURS, *PEER_MARKERS]
+    shown = sorted(legend, key=lambda name: order.index(name.split(",")[0]))
+    handles = [legend[name] for name in shown]
+    figure.legend(handles, shown, loc="lower center", ncols=6, fontsize=8)
     save(figure, name, tight=False)
 
 
