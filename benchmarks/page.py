@@ -87,7 +87,7 @@ def against(what: str, found: Cells, names: set[str], usual: float, least: float
     if not ratios:
         return []
     figure = f"{median(ratios):.2f}, least {min(ratios):.2f}"
-    if alone := [each.data for each in fought if each.them is None]:
+    if alone := [each.data for each in fought if each.others and each.them is None]:
         figure += f"; only ours get there on {', '.join(alone)}"
     if missed := [each.data for each in fought if each.us is None]:
         figure += f"; only a peer on {', '.join(missed)}"
