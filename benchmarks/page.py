@@ -9,6 +9,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import NullFormatter
 
 from benchmarks import runs
 from benchmarks.data import SETS
@@ -34,7 +35,8 @@ PEER_MARKERS = {
 def write() -> None:
     """Write the page and its figures."""
     lines = runs.lines_of()
-    parts = [HEAD.format(machines="; ".join(distinct(lines, "machine")))]
+    runs_each = len(distinct(lines, "repeat"))
+    parts = [HEAD.format(machines="; ".join(distinct(lines, "machine")), repeats=runs_each)]
     parts.append(targets_part(lines))
     parts.append(fit_part(lines))
     parts.append(tuned_part(lines))
@@ -365,6 +367,7 @@ def picture(found: Cells, names: set[str], name: str) -> None:
         axis.axhspan(0, NEAR, color="#dddddd", zorder=0)
         axis.set(title=f"{data}, best {auc_text(best)}", xscale="log", yscale="log",
                  ylim=(SHOWN[1] * 1.2, SHOWN[0] / 1.2))  # fmt: skip
+        axis.xaxis.set_minor_formatter(NullFormatter())  # few decades would crowd them
         axis.grid(alpha=0.25)
     for axis in axes[:, 0]:
         axis.set_ylabel("test AUC below the best")
@@ -439,9 +442,10 @@ settings, and the fastest that gets there counts; for a tuned model folds and gr
     python -m benchmarks
 
 Every number comes from a line of `benchmarks/results/peers.csv`, and this page is made from it.
-Machine: {machines}. Every library has one thread. Other work ran beside, so processor seconds say
-more than wall seconds; methods take turns, and ratios are medians over the repeats. A ratio is the
-peer's time over ours: above 1 ours is the faster one."""
+Machine: {machines}. Every library has one thread. Other work ran beside, so that
+processor seconds say more than wall seconds. Methods take turns; ratios are medians over the
+repeats (at most {repeats} here), and shorter fits are made again for .2 s, their mean counts. A
+ratio is the peer's time over ours: above 1 ours is the faster one."""
 
 TARGETS = """## What was aimed at
 
