@@ -171,6 +171,18 @@ def test_automatic_alphas_follow_the_units():
     assert large.best_score_ == pytest.approx(small.best_score_, abs=1e-9)
 
 
+def test_the_choice_does_not_hang_on_units_however_small():
+    X, y = problem()
+    settings = {"cv": 3, "losses": ("logistic",), "standardize": (1.0,), "tol": 1e-9}
+    clf = AUCClassifierCV(**settings).fit(X, y)
+    tiny = X * 2.0**-200
+    # coefficients beyond single precision, in which the search keeps where to begin
+    small = AUCClassifierCV(**settings).fit(tiny, y)
+    assert small.alpha_ == clf.alpha_
+    assert small.optimality_ <= small.tol
+    assert small.decision_function(tiny) == pytest.approx(clf.decision_function(X), abs=1e-3)
+
+
 def test_jobs_give_the_same_bits():
     X, y = problem()
     one = AUCClassifierCV(cv=4).fit(X, y)

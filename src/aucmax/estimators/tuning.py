@@ -59,7 +59,7 @@ class Tuning(NamedTuple):
     def start(self) -> np.ndarray | None:
         """Return coefficients near those of the best cell on all rows, if there are any."""
         starts = [fold.start for fold in self.kept if fold.start is not None]
-        return np.asarray(np.mean(starts, axis=0)) if starts else None
+        return np.asarray(np.mean(starts, axis=0, dtype=np.float64)) if starts else None
 
 
 class SearchProgress(NamedTuple):
@@ -265,7 +265,9 @@ class _Fold:
 
     def begin_at(self, best: tuple[int, ...] | None) -> None:
         """Begin what is solved next at the coefficients of the best cell, if they are known."""
-        self.start, self._solved = self._solved.get(best, self.start), {}
+        near, self._solved = self._solved.get(best), {}
+        if near is not None and np.isfinite(near).all():
+            self.start = near
 
     def solve(
         self, grid: Grid, line: tuple[int, ...], new: np.ndarray, tol: float, max_iter: int
@@ -297,7 +299,8 @@ class _Fold:
         places = [(*line, k) for k in new]
         self.kept |= zip(places, kept.T, strict=True)
         if len(new) < grid.shape[-1]:  # more may follow, and digits do not matter
-            self._solved |= zip(places, coefs.T.astype(np.float32), strict=True)
+            with np.errstate(over="ignore"):  # of features so small that it does not begin there
+                self._solved |= zip(places, coefs.T.astype(np.float32), strict=True)
         return found, said
 
     def _scored(self, W: np.ndarray, models: Sequence[Cell]) -> tuple[np.ndarray, np.ndarray]:
