@@ -66,9 +66,9 @@ class AUCClassifier(SolvedScorer):
     within : float or "pooled"
         τ in [0, 1], for the square and the logistic loss: how much the positives count beside the
         negatives, with the square loss their spread and with the logistic loss, which needs both,
-        the class. ½ aims at the AUC. Less aims at low false-positive rates, and helps where the
-        spread of few positives is mostly noise; "pooled" is the positives' share of the weight,
-        with the covariance of Fisher's linear discriminant, or plain logistic regression.
+        the class. ½ aims at the AUC, however few the positives; less aims at low false-positive
+        rates. "pooled" is the positives' share of the weight, with the covariance of Fisher's
+        linear discriminant, or plain logistic regression.
         Stochastic solvers take ½ only. See Notes.
     standardize : float or "auto"
         γ in [0, 1]: feature j is divided by v_j^{γ/2}, v_j its mean squared difference over

@@ -82,8 +82,9 @@ class AUCClassifierCV(LinearScorer):
     standardize : sequence of float
         γ to try, each in [0, 1].
     cv : "auto", int, splitter or iterable
-        As in scikit-learn: a number of stratified folds, a splitter, or (train, test) pairs of row
-        numbers. A splitter that keeps groups together gets them from ``fit(X, y, groups=…)``.
+        As in scikit-learn: a number of stratified folds, in the order of the rows, a splitter, or
+        (train, test) pairs of row numbers. A splitter that keeps groups together gets them from
+        ``fit(X, y, groups=…)``.
         "auto" is five folds of shuffled rows; four times over where a class has fewer than 100.
         For rows in the order of time give a splitter such as ``TimeSeriesSplit``.
     n_jobs : int, optional
