@@ -307,3 +307,18 @@ def test_an_inner_system_stops_where_little_is_left():
         assert found.left <= share * found.gained
     assert solve(0.3).steps < solve(1e-6).steps
     np.testing.assert_allclose(A @ solve(1e-20).x, b, atol=1e-8)
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5])
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_features_far_from_zero_are_fitted_as_well_as_others(loss, l1_ratio):
+    X, y, weight = problem(1, n=300)
+    far = X + 1e8
+    how = {"alpha": 1e-2, "l1_ratio": l1_ratio, "loss": loss, "standardize": 0.0}
+    # the same rows, with the digits that are left
+    best = AUCClassifier(**how, tol=1e-12).fit(far - 1e8, y, weight)
+    lowest, nothing = best.objective_, LOSSES[loss].at_zero
+    clf = AUCClassifier(**how, tol=1e-6).fit(far, y, weight)
+    assert clf.optimality_ <= 1e-6  # and is true, as far as J has digits
+    assert clf.objective_ - lowest <= clf.optimality_ * (nothing - lowest) + 1e-7
+    np.testing.assert_allclose(clf.coef_, best.coef_, atol=1e-3)

@@ -76,6 +76,13 @@ class Objective:
         """Return the data term as a function of the rows' scores, at z (n,)."""
         return self.problem.loss_at(self.loss, z)
 
+    def adjoint(self, g: np.ndarray) -> np.ndarray:
+        """Return Xᵀ g, shape (d,), for a change g (n,) of the data term: it sums to 0.
+
+        What its sum has in rounding would count as much as the features are far from zero.
+        """
+        return self.problem.adjoint(g) - float(g.sum()) * self.problem.mean_neg
+
     def data_term(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the data term of J at w and its gradient (d,), in one pass or from moments."""
         problem = self.problem
@@ -84,7 +91,7 @@ class Objective:
             hw = problem.within_product(w)
             return 0.5 * gap * gap + 0.5 * dot(w, hw), hw - gap * problem.delta
         there = self.at(problem.scores(w))
-        return there.value, problem.adjoint(there.gradient)
+        return there.value, self.adjoint(there.gradient)
 
     def value(self, w: np.ndarray) -> float:
         """Return J(w)."""
@@ -108,7 +115,7 @@ class Objective:
         """Return v ↦ the data term's second derivative times v, (d,) to (d,), at some scores."""
         problem = self.problem
         if not isinstance(there, ByRow):
-            return lambda v: problem.adjoint(there.product(problem.scores(v)))
+            return lambda v: self.adjoint(there.product(problem.scores(v)))
         bent, total = there.bent, float(there.bent.sum())
         if not (there.follows and total > 0.0):
             return lambda v: problem.product(bent, v)
@@ -204,7 +211,7 @@ class Objective:
         ``slopes`` is what `at` gives for the hinge or for one with a rounded kink: any weights β in
         [0, 1] on the kinks' slopes do.
         """
-        return slopes.active, -self.problem.adjoint(slopes.gradient)
+        return slopes.active, -self.adjoint(slopes.gradient)
 
     def slopes(self, z: np.ndarray, widths: Iterable[float]) -> Iterator[LossAt]:
         """Yield the slopes of a hinge at scores z (n,) with its kink rounded, for each width."""
@@ -244,6 +251,9 @@ class UnivariateObjective(Objective):
         self.problem, self.loss, self.penalty = problem, loss, penalty
         self.balanced = balanced
         self.at_zero = float(loss.point(np.zeros(1))[0])
+
+    def adjoint(self, g: np.ndarray) -> np.ndarray:
+        return self.problem.adjoint(g)
 
     def at(self, z: np.ndarray) -> LossAt:
         return self.problem.margins(self.loss, z, self.balanced)

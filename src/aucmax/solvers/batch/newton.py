@@ -107,7 +107,7 @@ def _newton(
     if w.any():
         z = problem.scores(w)
         t, there = _length(objective, w, z)
-        w, z, gradient = t * w, t * z, problem.adjoint(there.gradient)
+        w, z, gradient = t * w, t * z, objective.adjoint(there.gradient)
     else:
         z, gradient = np.zeros(problem.n_samples), objective.slope_at_zero
         there = objective.at(z)
@@ -162,7 +162,7 @@ def _newton(
         if steps % 10 == 0:
             z = problem.scores(w)
             there = objective.at(z)
-        gradient = problem.adjoint(there.gradient)
+        gradient = objective.adjoint(there.gradient)
         forcing = min(_FORCING, max(decrement / max(fallen + decrement, decrement), 1e-6))
     return w, there.value + penalty.value(w), gap, steps, products
 
