@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from aucmax.basics.checks import number
 from aucmax.objective.losses import LOSSES, WEIGHED, RankingLoss
 from aucmax.objective.problem import Problem
@@ -29,15 +31,18 @@ class NamedLoss(NamedTuple):
                 f"within={self.within!r} is for loss={' or '.join(map(repr, WEIGHED))}; leave it "
                 f"at 0.5 with loss={self.loss!r}."
             )
-        if self.loss == "logistic" and self.within in (0.0, 1.0):
+
+    def on(self, problem: Problem) -> RankingLoss:
+        """Return the loss; the problem's classes say what "pooled" is.
+
+        Raises ValueError where the logistic loss would be left with one class.
+        """
+        within: Any = problem.p if self.within == "pooled" else self.within
+        if self.loss == "logistic" and not np.finfo(float).tiny <= within < 1.0:
             raise ValueError(
                 f"within={self.within!r} leaves out a class, which loss='logistic' cannot do "
                 "without; name a number between 0 and 1."
             )
-
-    def on(self, problem: Problem) -> RankingLoss:
-        """Return the loss; the problem's classes say what "pooled" is."""
-        within: Any = problem.p if self.within == "pooled" else self.within
         return LOSSES[self.loss] if within == 0.5 else WEIGHED[self.loss](within)
 
 
