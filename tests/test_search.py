@@ -653,3 +653,12 @@ def test_the_square_loss_is_tried_with_each_within():
 def test_a_bad_within(settings, message):
     with pytest.raises(ValueError, match=message):
         AUCClassifierCV(cv=3).set_params(**settings).fit(*problem())
+
+
+@pytest.mark.parametrize("infinite", [-np.inf, np.inf])
+def test_an_infinite_score_in_one_fold_is_the_worst_or_the_best(infinite):
+    scores = np.array([[0.7, 0.8, 0.6], [0.7, 0.9, 0.6]])
+    scores[0, 2] = infinite
+    assert selection.best_cell(scores, np.array([0.0, 1.0, 2.0])) == (
+        (1,) if infinite < 0 else (2,)
+    )

@@ -178,7 +178,7 @@ def best_cell(scores: np.ndarray, decades: np.ndarray | None = None) -> tuple[in
 
 def _noise(scores: np.ndarray, best: int) -> float:
     """Return the standard deviation over the folds of how far cells are from the best."""
-    cells = scores.reshape(len(scores), -1)
+    cells = np.where(np.isfinite(scores), scores, np.nan).reshape(len(scores), -1)
     apart = cells - cells[:, [best]]
     apart = apart[:, np.isfinite(apart).sum(axis=0) > 1]
     return float(np.sqrt(np.nanvar(apart, axis=0, ddof=1).mean())) if apart.size else 0.0
