@@ -38,7 +38,8 @@ class NamedLoss(NamedTuple):
         Raises ValueError where the logistic loss would be left with one class.
         """
         within: Any = problem.p if self.within == "pooled" else self.within
-        if self.loss == "logistic" and not np.finfo(float).tiny <= within < 1.0:
+        lost = within < np.finfo(float).tiny or within >= 1.0  # not NaN, of data that are not there
+        if self.loss == "logistic" and lost:
             raise ValueError(
                 f"within={self.within!r} leaves out a class, which loss='logistic' cannot do "
                 "without; name a number between 0 and 1."
