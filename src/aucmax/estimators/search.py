@@ -54,7 +54,7 @@ class AUCClassifierCV(LinearScorer):
     the α that are usual for so many rows, a decade to each side. It goes on to the α beside the
     best until both were tried, then to the other losses with the best one's settings, and to the α
     beside the best again. So some fifteen combinations are tried of up to seventy-two, and the
-    choice is no worse (docs/choosing.md).
+    choice is as good as far as can be told (docs/choosing.md).
 
     Parameters
     ----------

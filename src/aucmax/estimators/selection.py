@@ -36,9 +36,9 @@ _FIRST = 2  # α to each side of the usual one that a walk begins with
 class Grid(NamedTuple):
     """The cells: ``alphas`` (n_standardize, n_alphas) ascending, one row for each γ.
 
-    The square loss is there with each of its τ. ``coef_bounds`` (d, 2) go with every cell, for the
-    features as given. ``usual`` (n_losses, n_standardize) is the α that each would start from, see
-    `usual_alpha`; None where the α are the user's.
+    The square and the logistic loss are there with each of their τ. ``coef_bounds`` (d, 2) go with
+    every cell, for the features as given. ``usual`` (n_losses, n_standardize) is the α that each
+    would start from, see `usual_alpha`; None where the α are the user's.
     """
 
     losses: tuple[NamedLoss, ...]

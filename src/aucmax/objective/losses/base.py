@@ -63,7 +63,7 @@ class RankingLoss:
     name : str
     kind : Kind
     within : float
-        τ, how much the spread of the positives counts beside that of the negatives.
+        τ, how much the positives count beside the negatives, or their spread.
     concordant : bool
         Along any way of the scores its third derivative is at most the second times the largest
         change of a difference of scores: the second hardly changes while no score moves by 1.
