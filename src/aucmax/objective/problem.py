@@ -82,6 +82,8 @@ class Problem:
         Weight of each class; only their ratio enters the maths.
     unit : float
         The mean of the weights as given, which are normalised to mean 1.
+    gamma : float
+        `standardize`, γ, of the solver's coordinates.
     factor : ndarray of shape (d,), or None
         Solver coordinates are the features multiplied by this.
     tau : float
@@ -96,6 +98,7 @@ class Problem:
     n_pos: float
     n_neg: float
     unit: float = 1.0
+    gamma: float = 0.0
     factor: np.ndarray | None
     tau: float = 0.5
     offers: frozenset[Offer]
@@ -323,7 +326,7 @@ class MomentsProblem(Problem):
         self.offers = frozenset({"moments"} if known.has_covariances else ())
         self.n_features = known.n_features
         self.n_pos, self.n_neg = known.n_pos, known.n_neg
-        self.factor = feature_factors(self.spread(), gamma)
+        self.gamma, self.factor = gamma, feature_factors(self.spread(), gamma)
 
     @property
     def known(self) -> ClassStatistics:
@@ -454,6 +457,7 @@ class MemoryProblem(Problem):
             if name in self.__dict__:
                 setattr(out, name, getattr(self, name))
         out._samples = {}
+        out.gamma = gamma
         out.factor = feature_factors(out.spread(), gamma) if gamma > 0.0 else None
         return out
 
@@ -547,7 +551,7 @@ class MemoryProblem(Problem):
                 part = self.apart()
             else:
                 part = MemoryProblem(take_rows(self.X, rows), self.sign[rows], self.weight[rows])
-                part.factor = self.factor
+                part.gamma, part.factor = self.gamma, self.factor
             self._samples[per_class] = part
         return self._samples[per_class].weighing(self.tau)
 
@@ -560,7 +564,7 @@ class MemoryProblem(Problem):
 
     def apart(self) -> "MemoryProblem":
         out = self.scaled(0.0)
-        out.factor, out._known = self.factor, dict(self._known)
+        out.gamma, out.factor, out._known = self.gamma, self.factor, dict(self._known)
         return out
 
     def within_product(self, v: np.ndarray) -> np.ndarray:

@@ -36,6 +36,7 @@ __all__ = [
 Product = Callable[[np.ndarray], np.ndarray]
 
 UNITS = 1e5  # ratio of curvatures above which features are taken to come in different units
+_HALFWAY = 0.5  # `standardize` that rows of many features are preconditioned to, at least
 _SMALL = 1500  # features up to which a d×d matrix preconditions
 _ROWS, _AT_LEAST = 2, 500  # rows per feature, and in all, that correlations come from
 _EACH = 20  # rows of each class for every direction along which J bends more than α bends it
@@ -208,7 +209,8 @@ def preconditioner(objective: Objective, alpha: float) -> Preconditioner:
 
     With few features M has the correlations of some rows and the diagonal of all: it only has to
     know which directions are long. With many it is the diagonal where features come in different
-    units, else a multiple of the identity.
+    units, else as if they were standardised by half: rare features gain by the diagonal where they
+    go with no others, and lose where few rows tie them together.
     """
     problem = objective.problem
     curvature = objective.data_curvature() + alpha
@@ -226,8 +228,11 @@ def preconditioner(objective: Objective, alpha: float) -> Preconditioner:
                 lambda v: solve(v / units) / units, floor, units, lambda v: kept(there * v)
             )
     elif spread(curvature) <= UNITS:
-        mean = float(curvature.mean())
-        return Preconditioner(lambda v: v / mean, alpha / mean, units, lambda v: there * v)
+        gamma = min(problem.gamma, _HALFWAY)
+        halfway = curvature ** ((_HALFWAY - gamma) / (1.0 - gamma))
+        halfway *= float(curvature.sum()) / float(halfway.sum())
+        floor = alpha / float(halfway.max())
+        return Preconditioner(lambda v: v / halfway, floor, units, lambda v: there * v)
     floor = alpha / float(curvature.max())
     return Preconditioner(lambda v: v / curvature, floor, units, lambda v: there * v, _LONG_PROBE)
 
