@@ -13,7 +13,7 @@ from pathlib import Path
 from aucmax.basics.errors import ModelFileError
 from aucmax.basics.replacing import replacing
 
-__all__ = ["FORMAT", "pack", "unpack"]
+__all__ = ["FORMAT", "kind_of", "pack", "unpack"]
 
 FORMAT = 1
 _MAGIC = "aucmax"
@@ -30,6 +30,16 @@ def pack(path: str | PathLike[str], kind: str, body: bytes) -> None:
     with replacing(target) as stream:
         stream.write(header)
         stream.write(body)
+
+
+def kind_of(path: str | PathLike[str]) -> str | None:
+    """Return the kind that a file says it holds; None if there is none, or it is not ours."""
+    try:
+        with open(path, "rb") as stream:
+            words = stream.readline(_HEADER_LIMIT).decode("ascii").split(" ")
+    except (OSError, ValueError):
+        return None
+    return words[2] if len(words) == 5 and words[0] == _MAGIC else None
 
 
 def unpack(path: str | PathLike[str], kind: str) -> bytes:

@@ -31,6 +31,7 @@ COMMANDS = {
     "evaluate": "Measure how well a model ranks, alone or against another.",
     "show": "Show a model: its largest weights, settings, and how close it is to the optimum.",
     "compare": "Compare algorithms on the same splits of one data set.",
+    "moments": "Sum rows up in small files that add and subtract, and fit models to these.",
     "cv": "Tune by cross-validated AUC, or another score, and save the best model.",
     "reproduce": "Regenerate a published table or figure from raw data.",
     "datasets": "List the data sets known by name, show one in detail, or fetch some.",

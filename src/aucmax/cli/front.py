@@ -20,7 +20,7 @@ from aucmax.cli.common import counted, working
 from aucmax.cli.errors import tell
 from aucmax.cli.inputs import inputs_of
 from aucmax.cli.labels import Classes, check_weights, classes_of
-from aucmax.cli.options import Learning, Reading, Scale, given_file
+from aucmax.cli.options import Learning, Reading, Scale, Weighing, given_file
 from aucmax.datasets.bunch import Labels, frame
 from aucmax.datasets.obstacles import TableError
 from aucmax.estimators.encoder import TableEncoder
@@ -31,6 +31,7 @@ __all__ = [
     "LabelledRows",
     "encoding_of",
     "labelled_rows",
+    "plain_rows",
     "rows_described",
     "rows_for",
 ]
@@ -185,6 +186,29 @@ def labelled_rows(data: str, reading: Learning, quiet: bool = False) -> Labelled
         classes = classes_of(source, reading)
         check_weights(source.weight, classes.is_positive, data)
         return LabelledRows(source, classes, reading.weight, *_steps(source, reading))
+
+
+def plain_rows(data: str, reading: Weighing, n_features: int | None = None) -> Bunch:
+    """Open a file, or a data set by name, as rows of numbers with the labels that they have.
+
+    Parameters
+    ----------
+    data, reading
+        As for `labelled_rows`, whose errors it raises.
+    n_features : int, optional
+        To which rows of an svmlight file are padded.
+    """
+    more = {} if n_features is None else {"n_features": n_features}
+    try:
+        rows = _opened(data, reading, **more)
+    except TableError as error:
+        known = {*reading.arguments()}
+        if error.remedy is None or error.remedy.keys() <= known:
+            raise
+        raise TableError(error.path, error.obstacles) from None  # the command has no such options
+    _check_sizes(rows.data, rows.feature_names, rows.name)
+    rows.data = frame(rows)
+    return rows
 
 
 def _opened(data: Any, reading: Reading, **more: Any) -> Bunch:

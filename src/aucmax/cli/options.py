@@ -34,6 +34,7 @@ __all__ = [
     "Reading",
     "Scale",
     "Tol",
+    "Weighing",
     "given_file",
     "spread",
 ]
@@ -135,8 +136,23 @@ class Reading:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judging(Reading):
-    """Options of commands that need labels."""
+class Weighing(Reading):
+    """Options of commands that take weights of the rows."""
+
+    weight: Annotated[
+        str | None,
+        _column(
+            "Column of sample weights, 0 or more, for fits and metrics; not used as a feature."
+        ),
+    ] = None
+
+    def arguments(self) -> dict[str, Any]:
+        return super().arguments() | {"weight": self.weight}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judging(Weighing):
+    """Options of commands that need labels of two classes."""
 
     positive: Annotated[
         str | None,
@@ -146,12 +162,6 @@ class Judging(Reading):
             "the rarer of two words (or, with a model, the one it was trained for).",
         ),
     ] = None
-    weight: Annotated[
-        str | None,
-        _column(
-            "Column of sample weights, 0 or more, for fits and metrics; not used as a feature."
-        ),
-    ] = None
     binarize: Annotated[
         str | None,
         _option(
@@ -159,9 +169,6 @@ class Judging(Reading):
             help="Two classes out of many: even-odd, first-half, or random-halves:SEED.",
         ),
     ] = None
-
-    def arguments(self) -> dict[str, Any]:
-        return super().arguments() | {"weight": self.weight}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -245,6 +245,8 @@ class AUCClassifier(SolvedScorer):
         self.n_features_in_ = moments.n_features
         if moments.feature_names is not None:
             self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
+        if moments.target_name is not None:
+            self.target_name_ = moments.target_name
         return self
 
     def _takes_parts(self) -> bool:
@@ -542,8 +544,9 @@ class AUCClassifier(SolvedScorer):
             )
 
     def _named(self, moments: ClassStatistics) -> ClassStatistics:
-        """Give moments this model's feature names."""
+        """Give moments this model's names of the features and of the labels."""
         names = getattr(self, "feature_names_in_", None)
+        moments.target_name = getattr(self, "target_name_", None)
         moments.feature_names = None if names is None else [str(n) for n in names]
         return moments
 

@@ -8,6 +8,7 @@ how it measures rows (`_measure`), and how its arrays change when rows join (`_j
 import io
 import json
 from collections.abc import Sequence
+from itertools import zip_longest
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -56,12 +57,19 @@ class ClassStatistics:
         The allowed labels; any other raises ValueError. By default all labels are allowed.
     feature_names : sequence of str, optional
         Names of the columns; by default those of the first data frame.
+
+    Attributes
+    ----------
+    target_name : str or None
+        The name of y, where it had one.
+    guarantee : dict or None
+        What a private release guarantees, see `aucmax.statistics.private`; None for others.
     """
 
     kind: ClassVar[str]  # in the header of its files
     has_covariances: ClassVar[bool] = False  # in full, as `covs`
     _settings: ClassVar[tuple[str, ...]] = ()
-    _not_negative: ClassVar[tuple[str, ...]] = ("counts", "variances", "lost")
+    _not_negative: ClassVar[tuple[str, ...]] = ("counts", "squares", "variances", "lost")
 
     def __init__(
         self,
@@ -72,6 +80,8 @@ class ClassStatistics:
         self._declared = classes is not None
         self._classes = np.array([]) if classes is None else np.unique(np.asarray(classes))
         self.feature_names = None if feature_names is None else [str(f) for f in feature_names]
+        self.target_name: str | None = None
+        self.guarantee: dict[str, Any] | None = None
         self._d = 0 if self.feature_names is None else len(self.feature_names)
         self._parts = self._blank(len(self._classes), self._d)
 
@@ -101,21 +111,21 @@ class ClassStatistics:
 
     def _shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the arrays of one class."""
-        return {"counts": (), "means": (d,)}
+        return {"counts": (), "squares": (), "means": (d,)}
 
     def _measure(self, X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
         """Return the arrays of one class, whose ``rows`` of X have positive weights ``share``."""
         raise NotImplementedError
 
     def _join(self, mine: Part, part: Part) -> None:
-        """Update the arrays of a class, except count and mean, when the rows of ``part`` join it.
+        """Update the arrays of a class, except weights and mean, when rows of ``part`` join it.
 
         Both have weight; ``mine`` is changed in place.
         """
         raise NotImplementedError
 
     def _leave(self, mine: Part, part: Part, left: Remainder, label: Any) -> None:
-        """Update the arrays of a class, except count and mean, when the rows of ``part`` leave."""
+        """Update the arrays of a class, except weights and mean, when rows of ``part`` leave."""
         raise NotImplementedError
 
     def taken_from(self, other: "ClassStatistics") -> Self:
@@ -144,6 +154,15 @@ class ClassStatistics:
     def counts(self) -> np.ndarray:
         """Total weight of each class, shape (K,)."""
         return self._parts["counts"]
+
+    @property
+    def effective_rows(self) -> np.ndarray:
+        """Effective number of rows of each class, shape (K,).
+
+        (Σ weight)² / Σ weight²: the number of rows where all weigh the same.
+        """
+        squares = self._parts["squares"]
+        return self.counts**2 / np.where(squares > 0.0, squares, 1.0)
 
     @property
     def means(self) -> np.ndarray:
@@ -236,7 +255,7 @@ class ClassStatistics:
             If shapes do not match, values are not finite, a weight is negative, or a label is
             not among the allowed ones.
         """
-        names = _get_feature_names(X)
+        names, target = _get_feature_names(X), getattr(y, "name", None)
         refuse_nul(y)
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
         refuse_sizes(X)
@@ -245,9 +264,13 @@ class ClassStatistics:
             raise ValueError("y holds NaN or infinite labels; give every row a label.")
         check_consistent_length(X, y)
         weight = sample_weights(sample_weight, X.shape[0])
-        return self.add_rows(
+        self.add_rows(
             as_rows(X), y, weight, None if names is None else [str(name) for name in names]
         )
+        self.guarantee = None
+        if self.target_name is None and isinstance(target, str):
+            self.target_name = target
+        return self
 
     def add_rows(
         self, X: Rows, y: np.ndarray, weight: np.ndarray | None, names: list[str] | None = None
@@ -293,6 +316,9 @@ class ClassStatistics:
         out._declared = self._declared and other._declared
         if out.feature_names is None:
             out.feature_names = other.feature_names
+        if out.target_name is None:
+            out.target_name = other.target_name
+        out.guarantee = _weaker(self.guarantee, other.guarantee)
         for label, part in other._each():
             out._add(label, part)
         return out
@@ -322,6 +348,7 @@ class ClassStatistics:
         if not self._alike(other):
             raise ValueError(f"cannot subtract {other!r} from {self!r}: they differ in kind.")
         out = self.copy()
+        out.guarantee = _weaker(self.guarantee, other.guarantee)
         if other._d:
             out._match(other._d, other.feature_names)
         here = dict(out._each())
@@ -333,6 +360,8 @@ class ClassStatistics:
             left = remainder(out._summary(mine), out._summary(part), label, out.feature_names)
             out._leave(mine, part, left, label)
             mine["counts"][...], mine["means"][...] = left.weight, left.mean
+            squares, most = float(mine["squares"] - part["squares"]), left.weight**2
+            mine["squares"][...] = squares if 0.0 < squares < most else most  # as of one row
         out._settle(self)
         return out
 
@@ -348,6 +377,7 @@ class ClassStatistics:
             raise ValueError(f"gamma must be in (0, 1]; got {gamma!r}.")
         out = self.copy()
         out._parts["counts"] *= gamma
+        out._parts["squares"] *= gamma**2
         return out
 
     def copy(self) -> Self:
@@ -356,6 +386,8 @@ class ClassStatistics:
         out._declared, out._d, out._classes = self._declared, self._d, self._classes.copy()
         out._parts = {name: values.copy() for name, values in self._parts.items()}
         out.feature_names = None if self.feature_names is None else list(self.feature_names)
+        out.target_name = self.target_name
+        out.guarantee = None if self.guarantee is None else dict(self.guarantee)
         return out
 
     def empty(self, classes: Any = None) -> Self:
@@ -363,11 +395,52 @@ class ClassStatistics:
         return type(self)(classes=classes, **self._set())
 
     def relabelled(self, labels: Sequence[Any] | np.ndarray) -> Self:
-        """Return a copy in which the k-th class is called ``labels[k]``; classes stay sorted."""
-        order = np.argsort(labels)
+        """Return a copy in which the k-th class is called ``labels[k]``.
+
+        Classes stay sorted; those that are called the same become one.
+        """
+        order, labels = np.argsort(labels, kind="stable"), np.asarray(labels)
         out = self.copy()
-        out._classes = np.asarray(labels)[order]
-        out._parts = {name: values[order] for name, values in out._parts.items()}
+        out._classes = np.unique(labels)
+        if len(out._classes) == len(labels):
+            out._parts = {name: values[order] for name, values in out._parts.items()}
+            return out
+        out._parts = out._blank(len(out._classes), out._d)
+        for k in order:
+            if self.counts[k] > 0:
+                out._add(labels[k], {name: values[k] for name, values in self._parts.items()})
+        return out
+
+    def aligned(self, feature_names: Sequence[str]) -> Self:
+        """Return a copy with the features in another order.
+
+        Parameters
+        ----------
+        feature_names : sequence of str
+            The names of the features, all of them, in the order wanted.
+
+        Raises
+        ------
+        ValueError
+            If these are other names, or the features have none.
+        """
+        mine, wanted = self.feature_names, [str(name) for name in feature_names]
+        if mine is None:
+            raise ValueError("the features have no names by which they could be put in order.")
+        if len(set(mine)) < len(mine):
+            twice = next(name for name in mine if mine.count(name) > 1)
+            raise ValueError(f"two features are called {twice!r}; names tell them not apart.")
+        for some, others, what in ((wanted, mine, "is missing"), (mine, wanted, "is not wanted")):
+            odd = next((name for name in some if name not in set(others)), None)
+            if odd is not None:
+                raise ValueError(f"feature {odd!r} {what}; give the same columns.")
+        if len(wanted) > len(mine):
+            twice = next(name for name in wanted if wanted.count(name) > 1)
+            raise ValueError(f"feature {twice!r} is wanted twice.")
+        place = {name: j for j, name in enumerate(mine)}
+        order = np.array([place[name] for name in wanted], dtype=np.intp)
+        out = self.copy()
+        out._parts, out.feature_names = self._reordered(order), wanted
         return out
 
     # ---- files ---------------------------------------------------------------------------
@@ -395,6 +468,8 @@ class ClassStatistics:
             "declared": self._declared,
             "n_features": self._d,
             "feature_names": self.feature_names,
+            "target_name": self.target_name,
+            "guarantee": self.guarantee,
             **self._set(),
         }
         pack(path, self.kind, json.dumps(meta).encode() + b"\n" + buffer.getvalue())
@@ -422,7 +497,8 @@ class ClassStatistics:
                 out._classes = npz["classes"]
                 out._parts = out._unpacked({name: npz[name] for name in npz if name != "classes"})
             out._declared, out._d = bool(meta["declared"]), meta["n_features"]
-            out.feature_names = meta["feature_names"]
+            out.feature_names, out.target_name = meta["feature_names"], meta["target_name"]
+            out.guarantee = meta["guarantee"]
             out._check_state()
         except Exception as error:  # whatever a parser raises on a damaged body
             what = " ".join(str(error).split()) or type(error).__name__
@@ -442,12 +518,16 @@ class ClassStatistics:
         if type(self._d) is not int:
             raise ValueError("its number of features is not a whole number")
         check_labels(self._classes, self.feature_names, self._d)
+        if not isinstance(self.target_name, (str, type(None))):
+            raise ValueError("the name of its labels is not text")
+        if not isinstance(self.guarantee, (dict, type(None))):
+            raise ValueError("what it guarantees is not a mapping")
         shapes = self._shapes(self._d)
         if not isinstance(self._parts, dict) or self._parts.keys() != shapes.keys():
             raise ValueError(f"it does not hold {', '.join(shapes)}")
         for name, shape in shapes.items():
             low = 0.0 if name in self._not_negative else None
-            high = {"counts": np.inf, "means": LARGEST}.get(name, LARGEST**2)
+            high = {"counts": np.inf, "squares": np.inf, "means": LARGEST}.get(name, LARGEST**2)
             check_array_of(self._parts[name], (len(self._classes), *shape), name, low, high)
 
     # ---- inside --------------------------------------------------------------------------
@@ -463,23 +543,41 @@ class ClassStatistics:
         """Return the arrays of K classes without rows, the class along the first axis."""
         return {name: np.zeros((K, *shape)) for name, shape in self._shapes(d).items()}
 
+    def _reordered(self, order: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the arrays with the features in this order."""
+        shapes = self._shapes(self._d)
+        return {
+            name: np.ascontiguousarray(values[..., order] if shapes[name] else values)
+            for name, values in self._parts.items()
+        }
+
     def _match(self, d: int, names: Sequence[str] | None) -> None:
         """Raise unless d features with these names fit what is here."""
-        mine = self.feature_names
-        if self._d and d != self._d:
-            raise ValueError(
-                f"X has {d} features, but these moments have {self._d}; give the same columns."
-            )
+        mine, odd = self.feature_names, ""
         if names is not None and mine is not None and list(names) != mine:
-            odd = next((a, b) for a, b in zip(mine, names, strict=True) if a != b)
+            a, b = next((a, b) for a, b in zip_longest(mine, names) if a != b)
+            odd = f"expected {a!r}, got {b!r}"
+            if a is None or b is None:
+                odd = f"expected no {b!r}" if a is None else f"{a!r} is missing"
+        if self._d and d != self._d:
+            more = f": {odd}" if odd else ""
             raise ValueError(
-                f"feature names differ: expected {odd[0]!r}, got {odd[1]!r}; "
-                "give the same columns in the same order."
+                f"X has {d} features, but these moments have {self._d}{more}; give the same "
+                "columns."
+            )
+        if odd:
+            raise ValueError(
+                f"feature names differ: {odd}; give the same columns in the same order."
             )
 
     def _grow(self, labels: np.ndarray, d: int) -> None:
         """Make room for labels, keeping their order sorted, and for d features."""
         old, d = self._classes, d or self._d
+        if len(old) and len(labels) and _are_words(old) != _are_words(labels):
+            raise ValueError(
+                f"labels differ in kind: {old.tolist()[0]!r} and {labels.tolist()[0]!r}; give all "
+                "of them as numbers, or all as text."
+            )
         new = np.setdiff1d(labels, old)
         if not len(new) and d == self._d:
             return
@@ -510,6 +608,7 @@ class ClassStatistics:
         self._join(mine, part)
         mine["means"] += (t / (T + t)) * (part["means"] - mine["means"])
         mine["counts"] += t
+        mine["squares"] += part["squares"]
 
     def _settle(self, whole: "ClassStatistics") -> None:
         """Make features constant again that vary by no more than what subtracting has rounded.
@@ -543,3 +642,14 @@ class ClassStatistics:
 
     def _summary(self, part: Part) -> ClassPart:
         return ClassPart(float(part["counts"]), part["means"], self._variance(part))
+
+
+def _weaker(one: dict[str, Any] | None, other: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return what holds for each row of two sets, of which no row is in both."""
+    if one is None or other is None:
+        return None
+    return {name: max(one[name], other[name]) for name in one.keys() & other.keys()}
+
+
+def _are_words(labels: np.ndarray) -> bool:
+    return isinstance(labels.tolist()[0], str)

@@ -30,9 +30,8 @@ class DiagonalMoments(ClassStatistics):
         """Return the variances of other statistics, of any kind."""
         out = DiagonalMoments(other.classes, other.feature_names)
         out._declared, out._d = other._declared, other.n_features
-        for name, values in (
-            ("counts", other.counts), ("means", other.means), ("variances", other.variances)
-        ):  # fmt: skip
+        kept = {name: other._parts[name] for name in ("counts", "squares", "means")}
+        for name, values in (kept | {"variances": other.variances}).items():
             out._parts[name] = values.copy()
         return out
 
@@ -50,7 +49,7 @@ class DiagonalMoments(ClassStatistics):
         s, sign = share / total, np.ones(len(share))
         mean = products.class_means(X, sign, s)[0]
         variance = products.class_variances(X, sign, s, mean, mean)[0]
-        return {"counts": total, "means": mean, "variances": variance}
+        return {"counts": total, "squares": share @ share, "means": mean, "variances": variance}
 
     def _join(self, mine: Part, part: Part) -> None:
         variance, T, t = mine["variances"], mine["counts"], part["counts"]

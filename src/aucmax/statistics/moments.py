@@ -83,6 +83,10 @@ class ClassMoments(ClassStatistics):
     def _shapes(self, d: int) -> dict[str, tuple[int, ...]]:
         return super()._shapes(d) | {"covariances": (d, d)}
 
+    def _reordered(self, order: np.ndarray) -> dict[str, np.ndarray]:
+        out = super()._reordered(order)
+        return out | {"covariances": np.ascontiguousarray(out["covariances"][:, order])}
+
     def _measure(self, X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
         return block_moments(X, rows, share)
 
@@ -124,7 +128,8 @@ class ClassMoments(ClassStatistics):
         # (K, d, d) is symmetric: its lower triangles are enough
         rows, cols = np.tril_indices(self.n_features)
         lower = self.covs[:, rows, cols]
-        return {"counts": self.counts, "means": self.means, "lower": lower}
+        kept = {name: self._parts[name] for name in ("counts", "squares", "means")}
+        return kept | {"lower": lower}
 
     def _unpacked(self, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         lower = arrays.pop("lower")
@@ -160,7 +165,7 @@ def block_moments(X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
         variance = np.maximum(np.einsum("jj->j", cov), 1e-14 * second)
         # not if a nearly full column far from zero has lost its digits
         if np.all(mean**2 <= CANCELLED * variance):
-            return {"counts": total, "means": mean, "covariances": cov}
+            return {"counts": total, "squares": share @ share, "means": mean, "covariances": cov}
     return _dense_blocks(X, rows, share)
 
 
@@ -184,5 +189,6 @@ def _dense_blocks(X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
         else:
             centred -= np.sqrt(q / t)[:, None] * mean
             cov = centred.T @ centred
-        whole._add(0, {"counts": t, "means": origin + mean, "covariances": cov})
+        part = {"counts": t, "squares": q @ q, "means": origin + mean, "covariances": cov}
+        whole._add(0, part)
     return whole._each()[0][1]

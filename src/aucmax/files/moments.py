@@ -1,0 +1,72 @@
+"""Files of moments, of any kind, and of the bounds that private ones need."""
+
+import csv
+from collections.abc import Sequence
+from os import PathLike
+
+import numpy as np
+
+from aucmax.basics.container import kind_of
+from aucmax.basics.errors import DataFileError
+from aucmax.statistics.base import ClassStatistics
+from aucmax.statistics.diagonal import DiagonalMoments
+from aucmax.statistics.frequent_directions import FrequentDirections
+from aucmax.statistics.moments import ClassMoments
+
+__all__ = ["load_moments", "read_bounds"]
+
+_KINDS: dict[str | None, type[ClassStatistics]] = {
+    kind.kind: kind for kind in (ClassMoments, DiagonalMoments, FrequentDirections)
+}
+
+
+def load_moments(path: str | PathLike[str]) -> ClassStatistics:
+    """Return what the ``save`` of class statistics of any kind wrote.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Raises
+    ------
+    ModelFileError
+        If the file holds none, is damaged, or comes from a newer version.
+    """
+    return _KINDS.get(kind_of(path), ClassMoments).load(path)
+
+
+def read_bounds(path: str | PathLike[str], feature_names: Sequence[str]) -> np.ndarray:
+    """Return the bounds (d, 2) of features by name, from a CSV file.
+
+    Parameters
+    ----------
+    path : path
+        A header line ``feature,low,high``, and a line for each feature, in any order.
+    feature_names : sequence of str
+        In the order of the result.
+
+    Raises
+    ------
+    DataFileError
+        If the file does not have bounds, two numbers, for each feature; others may be in it.
+    """
+    bounds: dict[str, tuple[float, float]] = {}
+    with open(path, encoding="utf-8-sig", newline="") as stream:
+        lines = csv.reader(stream)
+        if [name.strip() for name in next(lines, [])] != ["feature", "low", "high"]:
+            raise DataFileError(f"{path}: the first line must be: feature,low,high")
+        for words in lines:
+            if not words:
+                continue
+            try:
+                name, low, high = words
+                bounds[name] = float(low), float(high)
+            except ValueError:
+                raise DataFileError(
+                    f"{path}, line {lines.line_num}: must be a feature's name and two numbers."
+                ) from None
+    gone = next((name for name in feature_names if name not in bounds), None)
+    if gone is not None:
+        raise DataFileError(f"{path}: has no bounds of feature {gone!r}; add a line for it.")
+    return np.array([bounds[name] for name in feature_names])
