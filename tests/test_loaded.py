@@ -223,7 +223,8 @@ def test_a_model_file_is_checked(smuggled, wrong, inside):
     ],
 )
 def test_the_sketch_in_a_model_file_is_checked(smuggled, tmp_path, covariance, name, value):
-    model = AUCClassifier(solver=Exact(covariance=covariance)).fit(*rows())
+    X, y = rows()
+    model = AUCClassifier(solver=Exact(covariance=covariance)).fit(X, y, 1.0 + np.arange(len(y)))
     kind = DiagonalMoments if covariance == "diagonal" else FrequentDirections
     assert type(model.moments_) is kind
     bad, held = tmp_path / "bad.aucmax", getattr(model.moments_, name)

@@ -290,6 +290,8 @@ def _fit(
     given = {name: value for name, value in settings.items() if value is not None}
     model = AUCClassifier(**given, tol=tol, max_iter=max_iter, positive=label)
     steps = [] if like is None else _steps(load_model(like), held, like)
+    if steps:
+        held.feature_names = None  # behind the steps, which name them
     model.fit_moments(held)
     report = {
         "model": str(output),

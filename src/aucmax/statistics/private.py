@@ -51,6 +51,7 @@ UNITS = {"counts": 1, "sums": 2**16, "products": 2**32}  # to 1, in which sums a
 _BLOCK = 2**14  # rows whose products are exact in floating point
 _MOST_ROWS = 2**29  # whose sums fit 64 bits, with room for noise
 _LARGEST = 2.0**56  # scale of noise that does
+_SMALL = 2.0**10  # scale of noise all of whose values floating-point numbers reach
 
 Random = Callable[[int], bytes]
 
@@ -295,9 +296,9 @@ def _integer_noise(scale: float, size: int, normal: bool, random: Random) -> np.
             f"the noise would have to be {scale / UNITS['products']:.1g} times the features' "
             "bounds; take a larger epsilon, a delta, or fewer features."
         )
-    t = int(np.floor(scale)) + 1  # never less noise than was asked for
     if not normal:
-        return _filled(size, lambda n: _laplace(t, n, random))
+        return _filled(size, lambda n: _laplace(scale, n, random))
+    t = np.floor(scale) + 1.0
 
     def accepted(n: int) -> np.ndarray:
         x = _filled(n, lambda m: _laplace(t, m, random))
@@ -315,18 +316,24 @@ def _filled(size: int, draw: Callable[[int], np.ndarray]) -> np.ndarray:
     return out[:size]
 
 
-def _laplace(t: int, n: int, random: Random) -> np.ndarray:
-    """Return up to n numbers with P(x) ∝ exp(−|x|/t), all others rejected.
+def _laplace(scale: float, n: int, random: Random) -> np.ndarray:
+    """Return up to n numbers with P(x) ∝ exp(−|x|/t), all others rejected; t is about ``scale``.
 
-    |x| = u + t v with P(u) ∝ exp(−u/t) for 0 ≤ u < t, and P(v ≥ m) = exp(−m).
+    For a large t, one that is whole: a floating-point logarithm does not have all |x|, whose lowest
+    digits are drawn by themselves. |x| = u + t v, P(u) ∝ exp(−u/t) for 0 ≤ u < t, P(v ≥ m) = e⁻ᵐ.
     """
     bits = _integers(n, random)
     negative = bits % 2 == 1
-    u = (bits >> np.uint64(1)) & np.uint64(2 ** t.bit_length() - 1)
-    v = np.floor(-np.log(_chances(n, random)))
-    size = u.astype(np.int64) + t * v.astype(np.int64)
-    kept = (u < t) & (_chances(n, random) < np.exp(-u.astype(float) / t))
-    kept &= ~(negative & (size == 0))
+    if scale < _SMALL:
+        size = np.floor(-scale * np.log(_chances(n, random))).astype(np.int64)
+        kept = np.full(n, True)
+    else:
+        t = int(np.ceil(scale))
+        u = ((bits >> np.uint64(1)) & np.uint64(2 ** t.bit_length() - 1)).astype(np.int64)
+        v = np.floor(-np.log(_chances(n, random))).astype(np.int64)
+        size = u + t * v
+        kept = (u < t) & (_chances(n, random) < np.exp(-u / t))
+    kept &= ~(negative & (size == 0))  # not two zeros
     return np.where(negative, -size, size)[kept]
 
 

@@ -1,0 +1,443 @@
+"""Moments as files: what travels with them, what is refused, and `aucmax moments`."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+from aucmax import AUCClassifier, ClassMoments, load
+from aucmax.files.moments import load_moments
+from aucmax.statistics.diagonal import DiagonalMoments
+from aucmax.statistics.disclosure import disclosure
+from aucmax.statistics.frequent_directions import FrequentDirections
+
+NAMES = ["age", "bmi", "dose", "smokes"]
+KINDS = [ClassMoments, DiagonalMoments, FrequentDirections]
+each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
+
+
+def table(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.3
+    X = rng.normal(size=(n, 4)) * [10, 3, 1, 0] + [50, 25, 0, 0] + np.outer(y, [5, 0, 0.5, 0])
+    X[:, 3] = rng.random(n) < 0.4
+    return pd.DataFrame(X, columns=NAMES), pd.Series(np.where(y, "yes", "no"), name="ill")
+
+
+def write(path, X, y):
+    X.assign(ill=y).to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def shards(tmp_path):
+    """All rows, and three shards of them, as CSV files."""
+    X, y = table()
+    write(tmp_path / "all.csv", X, y)
+    for name, rows in {"a": slice(0, 200), "b": slice(200, 350), "c": slice(350, 600)}.items():
+        write(tmp_path / f"{name}.csv", X[rows], y[rows])
+    return tmp_path
+
+
+@pytest.fixture
+def built(shards, good):
+    for name in ("a", "b", "c", "all"):
+        good("moments", "build", shards / f"{name}.csv", "--target", "ill", "-o", shards / name)
+    return shards
+
+
+# ---- what moments keep -------------------------------------------------------------------
+
+
+def test_effective_rows_are_rows_where_all_weigh_the_same():
+    X, y = table()
+    w = np.random.default_rng(0).random(len(y))
+    m = ClassMoments.from_data(X, y, w)
+    w_no = w[y == "no"]
+    assert m.effective_rows[0] == pytest.approx(w_no.sum() ** 2 / (w_no**2).sum(), rel=1e-12)
+    for equal in (1.0, 0.25):
+        m = ClassMoments.from_data(X, y, np.full(len(y), equal))
+        np.testing.assert_allclose(m.effective_rows, y.value_counts()[["no", "yes"]], rtol=1e-12)
+        np.testing.assert_allclose(m.decay(0.3).effective_rows, m.effective_rows, rtol=1e-12)
+    assert ClassMoments(classes=[0, 1]).effective_rows.tolist() == [0, 0]
+
+
+@each_kind
+def test_effective_rows_add(kind):
+    X, y = table()
+    w = np.random.default_rng(1).random(len(y))
+    parts = [kind.from_data(X[i::3], y[i::3], w[i::3]) for i in range(3)]
+    whole = kind.from_data(X, y, w)
+    np.testing.assert_allclose(sum(parts).effective_rows, whole.effective_rows, rtol=1e-12)
+    if kind is not FrequentDirections:
+        rest = whole - parts[0]
+        expected = (parts[1] + parts[2]).effective_rows
+        np.testing.assert_allclose(rest.effective_rows, expected, rtol=1e-10)
+        assert (whole - whole).effective_rows.tolist() == [0, 0]
+
+
+@each_kind
+def test_names_travel_with_the_file(kind, tmp_path):
+    X, y = table()
+    m = kind.from_data(X, y)
+    m.save(tmp_path / "m")
+    for again in (load_moments(tmp_path / "m"), m.copy(), kind() + m, m + kind()):
+        assert type(again) is kind
+        assert again == m
+        assert again.feature_names == NAMES
+        assert again.target_name == "ill"
+        assert again.classes.tolist() == ["no", "yes"]
+
+
+@each_kind
+def test_features_are_put_in_order_by_name(kind):
+    X, y = table()
+    other = ["smokes", "dose", "age", "bmi"]
+    found = kind.from_data(X, y).aligned(other)
+    expected = kind.from_data(X[other], y)
+    assert found.feature_names == other
+    np.testing.assert_allclose(found.means, expected.means, rtol=1e-12)
+    np.testing.assert_allclose(found.variances, expected.variances, rtol=1e-12)
+    if kind is ClassMoments:
+        np.testing.assert_allclose(found.covs, expected.covs, rtol=1e-12)
+    if kind is FrequentDirections:
+        gram = [np.einsum("kri,krj->kij", sketch.rows, sketch.rows) for sketch in (found, expected)]
+        np.testing.assert_allclose(*gram, atol=1e-9 * np.abs(gram[0]).max())
+    assert found.aligned(NAMES) == kind.from_data(X, y)
+
+
+def test_only_the_same_names_can_be_put_in_order():
+    X, y = table()
+    m = ClassMoments.from_data(X, y)
+    for names, message in (
+        (["age", "bmi", "dose", "drinks"], "feature 'drinks' is missing"),
+        (["age", "bmi", "dose"], "feature 'smokes' is not wanted"),
+        ([*NAMES, "age"], "feature 'age' is wanted twice"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            m.aligned(names)
+    with pytest.raises(ValueError, match="the features have no names"):
+        ClassMoments.from_data(X.to_numpy(), y).aligned(NAMES)
+    twice = ClassMoments.from_data(X.to_numpy(), y)
+    twice.feature_names = ["a", "b", "a", "c"]
+    with pytest.raises(ValueError, match="two features are called 'a'"):
+        twice.aligned(["a", "b", "c"])
+
+
+@each_kind
+def test_labels_that_are_called_the_same_become_one_class(kind):
+    X, _ = table()
+    y = np.arange(600) % 3
+    found = kind.from_data(X, y).relabelled(["rest", "two", "rest"])
+    expected = kind.from_data(X, np.where(y == 1, "two", "rest"))
+    assert found.classes.tolist() == ["rest", "two"]
+    np.testing.assert_array_equal(found.counts, expected.counts)
+    np.testing.assert_allclose(found.means, expected.means, rtol=1e-12)
+    np.testing.assert_allclose(found.variances, expected.variances, rtol=1e-10)
+
+
+def test_labels_of_two_kinds_do_not_add():
+    X, y = table()
+    m = ClassMoments.from_data(X, y)
+    message = "labels differ in kind: 'no' and 0; give all of them as numbers, or all as text"
+    with pytest.raises(ValueError, match=message):
+        m + ClassMoments.from_data(X, np.arange(600) % 2)
+
+
+# ---- small counts ------------------------------------------------------------------------
+
+
+def test_few_rows_are_found():
+    X, y = table()
+    numbers = X[NAMES[:3]]
+    assert disclosure(ClassMoments.from_data(X, y)) is None
+    one = ClassMoments.from_data(numbers[:20], ["no"] * 19 + ["yes"])
+    assert disclosure(one) == "class 'yes' has 1 effective rows"
+    assert disclosure(one, 1) is None
+    assert disclosure(ClassMoments(classes=[0, 1])) is None
+    w = np.ones(600)
+    w[np.flatnonzero(y == "yes")[0]] = 1e6  # the mean is nearly that row
+    heavy = ClassMoments.from_data(numbers, y, w)
+    assert disclosure(heavy) == "class 'yes' has 1 effective rows"
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_a_rare_value_is_found_which_covariances_would_tell(value):
+    X, y = table()
+    X["smokes"] = 1.0 - value
+    X.loc[np.flatnonzero(y == "yes")[:2], "smokes"] = value
+    m = ClassMoments.from_data(X, y)
+    k, rows = 1, (X["smokes"] == value) & (y == "yes")
+    # that is what there is to find: the mean of these two rows follows from the covariances
+    share = rows.sum() / m.counts[k]
+    sign = 1 if value else -1
+    shown = m.means[k, 0] + sign * m.covs[k, 3, 0] / share
+    assert shown == pytest.approx(X["age"][rows].mean(), rel=1e-9)
+    assert disclosure(m) == f"feature 'smokes' is {value} in only 2 rows of class 'yes'"
+    assert disclosure(DiagonalMoments.from_data(X, y)) is None
+    m.feature_names = None
+    assert disclosure(m).startswith("feature number 4 is")
+
+
+# ---- the command -------------------------------------------------------------------------
+
+
+def test_merged_moments_give_the_model_of_all_rows(built, good):
+    good("moments", "merge", built / "a", built / "b", built / "c", "-o", built / "abc")
+    whole, parts = ClassMoments.load(built / "all"), ClassMoments.load(built / "abc")
+    np.testing.assert_allclose(parts.covs, whole.covs, rtol=1e-10, atol=1e-12)
+    settings = ("--alpha", 0.01, "--standardize", 1, "--l1-ratio", 0.1, "--within", 0.3)
+    settings = (*settings, "--tol", 1e-14)
+    out = good("moments", "fit", built / "abc", "-o", built / "m", *settings, "--json")
+    good("train", built / "all.csv", "--target", "ill", "-o", built / "t", *settings)
+    merged, pooled = load(built / "m"), load(built / "t")
+    np.testing.assert_allclose(merged.coef_, pooled.coef_, rtol=1e-10)
+    np.testing.assert_allclose(merged.intercept_, pooled.intercept_, rtol=1e-10)
+    for name in ("classes_", "feature_names_in_"):
+        assert getattr(merged, name).tolist() == getattr(pooled, name).tolist()
+    assert merged.target_name_ == pooled.target_name_ == "ill"
+    report = json.loads(out)
+    assert (report["positive"], report["negative"], report["features"]) == ("yes", "no", 4)
+    assert report["alpha"] == 0.01
+    # and it is a model like any other
+    assert json.loads(good("evaluate", built / "m", built / "all.csv", "--json"))
+
+
+def test_several_files_are_built_into_one(shards, good):
+    files = [shards / f"{name}.csv" for name in "abc"]
+    good("moments", "build", *files, "--target", "ill", "-o", shards / "m")
+    X, y = table()
+    expected = ClassMoments.from_data(X, y)
+    found = ClassMoments.load(shards / "m")
+    np.testing.assert_array_equal(found.counts, expected.counts)
+    np.testing.assert_allclose(found.covs, expected.covs, rtol=1e-10, atol=1e-12)
+
+
+def test_a_part_is_taken_out_again(built, good):
+    good("moments", "subtract", built / "all", built / "c", "-o", built / "ab")
+    good("moments", "merge", built / "a", built / "b", "-o", built / "sum")
+    one, other = ClassMoments.load(built / "ab"), ClassMoments.load(built / "sum")
+    np.testing.assert_allclose(one.covs, other.covs, rtol=1e-9, atol=1e-10)
+    np.testing.assert_array_equal(one.counts, other.counts)
+
+
+def test_other_names_or_another_order_are_refused(shards, good, bad):
+    X, y = table()
+    build = ("moments", "build", "--target", "ill")
+    good(*build, shards / "a.csv", "-o", shards / "a")
+    moved = write(shards / "moved.csv", X[["age", "dose", "bmi", "smokes"]], y)
+    good(*build, moved, "-o", shards / "moved")
+    other = write(shards / "other.csv", X.rename(columns={"bmi": "BMI"}), y)
+    good(*build, other, "-o", shards / "other")
+    merge = ("moments", "merge", shards / "a", "-o", shards / "sum")
+    message = bad(*merge, shards / "moved")
+    assert f"{shards / 'moved'}: feature names differ: expected 'bmi', got 'dose'" in message
+    assert "--align" in message
+    message = bad(*merge, shards / "other")
+    assert "feature names differ: expected 'bmi', got 'BMI'" in message
+    assert "--align" not in message
+    assert "feature 'bmi' is missing" in bad(*merge, shards / "other", "--align")
+    assert not (shards / "sum").exists()
+    good(*merge, shards / "moved", "--align")
+    expected = ClassMoments.from_data(X[:200], y[:200]) + ClassMoments.from_data(X, y)
+    found = ClassMoments.load(shards / "sum")
+    assert found.feature_names == NAMES
+    np.testing.assert_allclose(found.covs, expected.covs, rtol=1e-10, atol=1e-12)
+    # also of the files of one call, and in a difference
+    assert "got 'dose'" in bad(*build, shards / "a.csv", moved, "-o", shards / "two")
+    good(*build, shards / "a.csv", moved, "--align", "-o", shards / "two")
+    subtract = ("moments", "subtract", shards / "sum", shards / "moved", "-o", shards / "rest")
+    assert "--align" in bad(*subtract)
+    good(*subtract, "--align")
+
+
+def test_names_on_one_side_only_are_refused(built, good, bad):
+    X, y = table()
+    labels = (y == "yes").astype(int)
+    dump_svmlight_file(X.to_numpy(), labels, str(built / "d.svm"), zero_based=False)
+    good("moments", "build", built / "d.svm", "-o", built / "d")
+    message = bad("moments", "merge", built / "a", built / "d", "-o", built / "sum")
+    assert "its features have no names, and those before have some" in message
+
+
+def test_svmlight_files_may_lack_the_last_features(tmp_path, good, bad):
+    for name, d in (("a", 5), ("b", 3)):
+        rng = np.random.default_rng(d)
+        dump_svmlight_file(
+            rng.normal(size=(60, d)), np.arange(60) % 2, str(tmp_path / name), zero_based=False
+        )
+    files = (tmp_path / "a", tmp_path / "b")
+    message = bad("moments", "build", *files, "-o", tmp_path / "m")
+    assert "X has 3 features, but these moments have 5" in message
+    good("moments", "build", *files, "--features", 5, "-o", tmp_path / "m")
+    assert ClassMoments.load(tmp_path / "m").n_features == 5
+
+
+def test_small_counts_are_refused(shards, good, bad):
+    X, y = table()
+    few = write(shards / "few.csv", X[:12], ["no"] * 9 + ["yes"] * 3)
+    build = ("moments", "build", few, "--target", "ill", "--drop", "smokes", "-o", shards / "few")
+    message = bad(*build)
+    assert (
+        "class 'no' has 9 effective rows, fewer than 10, and the file could show a row" in message
+    )
+    assert "--min-rows" in message
+    assert not (shards / "few").exists()
+    good(*build, "--min-rows", 3)
+    # nor may a difference leave so few
+    build = ("moments", "build", "--target", "ill", "--drop", "smokes", "-o")
+    good(*build, shards / "all", shards / "all.csv")
+    write(shards / "most.csv", X[5:], y[5:])
+    good(*build, shards / "most", shards / "most.csv")
+    subtract = ("moments", "subtract", shards / "all", shards / "most", "-o", shards / "rest")
+    assert "effective rows, fewer than 10" in bad(*subtract)
+    good(*subtract, "--min-rows", 1)
+
+
+def test_which_label_is_positive_is_said_when_fitting(tmp_path, good, bad):
+    X, _ = table()
+    y = np.array(["a", "b", "c"])[np.arange(600) % 3]
+    write(tmp_path / "x.csv", X, y)
+    good("moments", "build", tmp_path / "x.csv", "--target", "ill", "-o", tmp_path / "m")
+    fit = ("moments", "fit", tmp_path / "m", "-o", tmp_path / "model")
+    message = bad(*fit)
+    assert "has 3 labels (a, b, c)" in message
+    assert "--positive" in message
+    assert "z" in bad(*fit, "--positive", "z")
+    good(*fit, "--positive", "b", "--alpha", 1e-3)
+    train = ("train", tmp_path / "x.csv", "--target", "ill", "-o", tmp_path / "t")
+    good(*train, "--positive", "b", "--alpha", 1e-3)
+    one, other = load(tmp_path / "model"), load(tmp_path / "t")
+    assert one.classes_.tolist() == other.classes_.tolist() == ["not b", "b"]
+    np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-9)
+
+
+def test_new_labels_bring_a_warning(built, good, run):
+    X, y = table()
+    write(built / "d.csv", X, y.str.capitalize())
+    good("moments", "build", built / "d.csv", "--target", "ill", "-o", built / "d")
+    code, _, err = run("moments", "merge", built / "a", built / "d", "-o", built / "sum")
+    assert code == 0
+    assert "warning" in err
+    assert "is new, and others are missing" in err
+
+
+def test_text_and_gaps_are_taken_as_a_model_takes_them(tmp_path, good, bad):
+    X, y = table()
+    X["town"] = np.array(["Ulm", "Bonn", "Kiel"])[np.arange(600) % 3]
+    X.loc[::4, "bmi"] = np.nan
+    paths = [
+        write(tmp_path / f"{i}.csv", X[rows], y[rows])
+        for i, rows in enumerate((slice(None), slice(0, 300), slice(300, 600)))
+    ]
+    model, build = tmp_path / "model", ("moments", "build", "--target", "ill")
+    train = ("train", paths[0], "--target", "ill", "--impute", "--one-hot", "--alpha", 1e-3)
+    good(*train, "-o", model)
+    message = bad(*build, paths[1], "-o", tmp_path / "m")
+    assert "town" in message
+    assert "reads it" not in message  # with options that this command does not have
+    for i in (1, 2):
+        good(*build, paths[i], "--like", model, "-o", tmp_path / f"m{i}")
+    good("moments", "merge", tmp_path / "m1", tmp_path / "m2", "-o", tmp_path / "m")
+    fit = ("moments", "fit", tmp_path / "m", "--alpha", 1e-3, "-o", tmp_path / "fitted")
+    good(*fit, "--like", model)
+    one, other = load(model), load(tmp_path / "fitted")
+    np.testing.assert_allclose(other[-1].coef_, one[-1].coef_, rtol=1e-9)
+    assert good("score", tmp_path / "fitted", paths[0]).count("\n") == 601
+    plain = write(tmp_path / "plain.csv", *table())
+    good(*build, plain, "-o", tmp_path / "p")
+    message = bad("moments", "fit", tmp_path / "p", "--like", model, "-o", tmp_path / "fitted")
+    assert "its steps give other features than the moments have" in message
+
+
+def test_variances_alone_make_small_files(shards, good):
+    build = ("moments", "build", shards / "all.csv", "--target", "ill", "-o", shards / "m")
+    good(*build, "--covariance", "diagonal")
+    assert type(load_moments(shards / "m")) is DiagonalMoments
+    assert "(diagonal)" in good("moments", "show", shards / "m")
+    good("moments", "fit", shards / "m", "-o", shards / "model", "--alpha", 0.1)
+    X, y = table()
+    expected = AUCClassifier(0.1, solver="exact").fit_moments(DiagonalMoments.from_data(X, y))
+    np.testing.assert_allclose(load(shards / "model").coef_, expected.coef_, rtol=1e-9)
+
+
+def test_show_lists_what_tells_the_classes_apart(built, good):
+    report = json.loads(good("moments", "show", built / "all", "--top", 2, "--json"))
+    X, y = table()
+    F = X.groupby(y).mean()
+    assert [one["feature"] for one in report["largest"]] == ["age", "dose"]
+    np.testing.assert_allclose(report["largest"][0]["means"], F["age"], rtol=1e-12)
+    total = X["age"].var(ddof=0)
+    within = X["age"].groupby(y).var(ddof=0) @ y.value_counts()[["no", "yes"]] / 600
+    assert report["largest"][0]["between"] == pytest.approx(1 - within / total, rel=1e-9)
+    assert report["feature_names"] == NAMES
+    assert [one["weight"] for one in report["classes"]] == y.value_counts()[["no", "yes"]].tolist()
+    out = good("moments", "show", built / "all")
+    assert "target" in out
+    assert "between" in out
+
+
+def test_weights_count(shards, good):
+    X, y = table()
+    w = np.random.default_rng(0).integers(1, 4, 600)
+    write(shards / "w.csv", X.assign(times=w), y)
+    build = ("moments", "build", shards / "w.csv", "--target", "ill", "--weight", "times")
+    good(*build, "-o", shards / "w")
+    expected = ClassMoments.from_data(X, y, w)
+    np.testing.assert_allclose(ClassMoments.load(shards / "w").covs, expected.covs, rtol=1e-12)
+    assert "effective rows" in good("moments", "show", shards / "w")
+
+
+# ---- private files -----------------------------------------------------------------------
+
+
+def test_a_private_file_says_what_it_guarantees(shards, good):
+    ends = pd.DataFrame({"feature": NAMES, "low": [0, 10, -5, 0], "high": [120, 60, 5, 1]})
+    ends.iloc[::-1].to_csv(shards / "bounds.csv", index=False)  # in any order
+    build = ("moments", "build", shards / "a.csv", shards / "b.csv", "--target", "ill")
+    private = (*build, "--labels", "no,yes", "--bounds-file", shards / "bounds.csv")
+    out = good(*private, "--epsilon", 2, "--delta", 1e-6, "-o", shards / "p")
+    assert "(2, 1e-06)-differentially private for one row more or less" in " ".join(out.split())
+    held = ClassMoments.load(shards / "p")
+    assert held.guarantee["epsilon"] == 2
+    assert held.feature_names == NAMES
+    good(*private, "--epsilon", 1e9, "-o", shards / "q")
+    expected = ClassMoments.from_data(*(part[:350] for part in table()))
+    found = ClassMoments.load(shards / "q")
+    np.testing.assert_array_equal(found.counts, expected.counts)
+    np.testing.assert_allclose(found.means, expected.means, rtol=1e-3, atol=1e-3)
+    good("moments", "fit", shards / "p", "-o", shards / "model")
+
+
+def test_what_a_private_file_needs(shards, bad):
+    build = ("moments", "build", shards / "a.csv", "--target", "ill", "-o", shards / "p")
+    needs = "--epsilon needs what does not come from the rows"
+    assert needs in bad(*build, "--epsilon", 1)
+    assert needs in bad(*build, "--epsilon", 1, "--bounds", 0, 1)
+    both = ("--bounds", 0, 1, "--bounds-file", shards / "b.csv", "--labels", "no,yes")
+    assert needs in bad(*build, "--epsilon", 1, *both)
+    assert "--bounds is for a private release" in bad(*build, "--bounds", 0, 1)
+    some = ("--epsilon", 1, "--labels", "no,yes")
+    assert "without weights" in bad(*build, *some, "--bounds", 0, 1, "--weight", "age")
+    assert "label 'yes', which is not" in bad(
+        *build, "--epsilon", 1, "--labels", "no,maybe", "--bounds", 0, 1
+    )
+    assert "epsilon must be a number" in bad(
+        *build, "--epsilon", -1, "--labels", "no,yes", "--bounds", -1, 1
+    )
+    (shards / "x.csv").write_text("feature,low,high\nage,0,1\n")
+    message = bad(*build, *some, "--bounds-file", shards / "x.csv")
+    assert "has no bounds of feature 'bmi'" in message
+    (shards / "x.csv").write_text("feature,low,high\nage,0\n")
+    assert "x.csv, line 2: must be" in bad(*build, *some, "--bounds-file", shards / "x.csv")
+    (shards / "x.csv").write_text("name,low,high\n")
+    message = bad(*build, *some, "--bounds-file", shards / "x.csv")
+    assert "the first line must be: feature,low,high" in message
+
+
+def test_what_is_no_file_of_moments(built, bad):
+    assert "not an aucmax moments file" in bad("moments", "show", built / "a.csv")
+    assert "cannot be read (No such file" in bad("moments", "fit", built / "none", "-o", "m")
+    assert "is also an input" in bad("moments", "fit", built / "a", "-o", built / "a")
