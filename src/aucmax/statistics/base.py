@@ -390,6 +390,25 @@ class ClassStatistics:
         out.guarantee = None if self.guarantee is None else dict(self.guarantee)
         return out
 
+    def widened(self, d: int) -> Self:
+        """Return the same with d features: those behind the ones here were 0 in every row.
+
+        Parameters
+        ----------
+        d : int
+            No fewer than there are. Where there are none more, nothing is copied.
+        """
+        if d == self._d:
+            return self
+        if d < self._d or self.feature_names is not None:
+            raise ValueError(f"{self!r} cannot have {d} features, or features without names.")
+        out = self.empty()
+        out._declared, out._d, out._classes = self._declared, d, self._classes.copy()
+        out._parts = self._blank(len(self._classes), d)
+        for name, values in self._parts.items():
+            out._parts[name][tuple(map(slice, values.shape))] = values
+        return out
+
     def empty(self, classes: Any = None) -> Self:
         """Return statistics of the same kind and settings, without rows."""
         return type(self)(classes=classes, **self._set())

@@ -1,0 +1,232 @@
+"""A linear scorer that is learnt row by row, and scores at any moment.
+
+Rows wait until they are ``refresh`` of the weight of all rows, or ``BLOCK`` rows; then they are
+learnt together, and scores are those of the new solution. When that is depends on the rows alone,
+not on the calls that brought them or on what was asked between: one by one and many at once end in
+the same bits.
+"""
+
+from collections.abc import Mapping, Set
+from math import exp, isfinite, log
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from aucmax.basics.checks import LARGEST, number
+from aucmax.statistics.moments import ClassMoments
+from aucmax.streams.rules import MomentsRule, Rule
+from aucmax.streams.waiting import Waiting, checked
+
+__all__ = ["BLOCK", "Scorer", "StreamLearner"]
+
+BLOCK = 1000  # rows that wait at most
+
+
+class Scorer(NamedTuple):
+    """What scores rows: w·x + intercept, above 0 where nearer to the mean score of the positives.
+
+    At the minimum of the square loss the spread of the scores within the classes follows from the
+    distance g of their means, ½ g(1 − g), penalty included. For normal scores of that variance the
+    log-odds are 2/(1 − g) times the score, ``slope``, plus those of the classes, ``prior``.
+    """
+
+    weights: dict[Any, float]
+    intercept: float
+    slope: float
+    prior: float
+
+    def score(self, row: Mapping[Any, Any]) -> float:
+        """Return the score of one row; ValueError names a feature that is not a number."""
+        get, total = self.weights.get, self.intercept
+        try:
+            for name, value in row.items():
+                total += get(name, 0.0) * value
+        except TypeError:
+            checked(row)
+            raise
+        if not isfinite(total):
+            checked(row)
+        return total
+
+    def scores(self, names: list[Any], X: np.ndarray) -> np.ndarray:
+        """Return the scores of rows X (m, k) with these features; NaN is a feature not there."""
+        w = np.array([self.weights.get(name, 0.0) for name in names])
+        return np.where(np.isnan(X), 0.0, X) @ w + self.intercept
+
+    def probability(self, score: float) -> float:
+        """Return the probability of the positive label."""
+        z = self.prior + self.slope * score
+        return 1.0 / (1.0 + exp(-z)) if z > -700.0 else 0.0
+
+
+_NOTHING = Scorer({}, 0.0, 0.0, 0.0)
+
+
+class StreamLearner:
+    """Learns rows given as mappings of name to number; a name that is missing stands for 0.
+
+    Parameters
+    ----------
+    rule : Rule
+        How blocks of rows are learnt.
+    half_life : float, optional
+        In rows: row i of m weighs γ^(m−i), γ = 2^(−1/half_life). None forgets nothing.
+    refresh : float
+        The share of the weight of all rows that may wait, in [0, 1); 0 learns each row at once.
+    positive : label, optional
+        The label to rank first; by default the larger one.
+    """
+
+    def __init__(
+        self,
+        rule: Rule,
+        half_life: float | None = None,
+        refresh: float = 0.05,
+        positive: Any = None,
+    ) -> None:
+        if half_life is not None:
+            number(half_life, "half_life", low=1.0)
+        number(refresh, "refresh", high=1.0, open_high=True)
+        self.rule, self.refresh, self.positive = rule, refresh, positive
+        self.gamma = 1.0 if half_life is None else 0.5 ** (1.0 / half_life)
+        self.labels: dict[Any, int] = {}  # to their codes
+        self._waiting = Waiting()
+        self._total = self._since = 0.0  # weight of all rows, and of those that wait
+        self._scorer: Scorer | None = _NOTHING
+
+    @property
+    def names(self) -> list[Any]:
+        """The features met so far, in the order of the rule's columns."""
+        return list(self._waiting.columns)
+
+    # ---- learning ------------------------------------------------------------------------
+
+    def learn(self, row: Mapping[Any, Any], label: Any, weight: float = 1.0) -> None:
+        """Learn one row; an error leaves everything as it was."""
+        values = checked(row)
+        if weight != 1.0:
+            number(weight, "w")
+        self._room(row.keys())
+        code = self._code(label)
+        self._waiting.add(row, values, code, weight)
+        if self._due(weight):
+            self._take_in()
+
+    def learn_rows(
+        self, names: list[Any], X: np.ndarray, labels: list[Any], weights: np.ndarray
+    ) -> None:
+        """Learn rows X (m, k) with these features, as `learn` would one by one.
+
+        NaN is a feature that is not there. An error leaves everything as it was.
+        """
+        sizes = np.abs(X)
+        if np.any(sizes > LARGEST):
+            j = int(np.argmax(np.any(sizes > LARGEST, axis=0)))
+            raise ValueError(
+                f"feature {names[j]!r} has values above {LARGEST:g}, or infinite ones."
+            )
+        if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
+            raise ValueError("w must be finite numbers, 0 or more.")
+        self._room(set(names))
+        known = dict(self.labels)
+        try:
+            codes = np.array([self._code(label) for label in labels], dtype=np.int64)
+        except ValueError:
+            self.labels = known
+            raise
+        X = np.where(np.isnan(X), 0.0, X)
+        columns = np.array([self._waiting.columns[name] for name in names], dtype=np.int64)
+        first = 0
+        for i, weight in enumerate(weights.tolist()):
+            if self._due(weight, i + 1 - first):
+                self._waiting.add_rows(
+                    columns, *(part[first : i + 1] for part in (X, codes, weights))
+                )
+                self._take_in()
+                first = i + 1
+        self._waiting.add_rows(columns, X[first:], codes[first:], weights[first:])
+
+    def _room(self, names: Set[Any]) -> None:
+        """Raise ValueError where the rule cannot keep the features that would be new."""
+        columns = self._waiting.columns
+        if not columns.keys() >= names:
+            self.rule.check_features(len(columns) + sum(name not in columns for name in names))
+
+    def _code(self, label: Any) -> int:
+        """Return the code of a label, which is its second at most."""
+        code = self.labels.get(label)
+        if code is None:
+            plain = label.item() if isinstance(label, np.generic) else label
+            if isinstance(plain, bool):  # the other one is known
+                self.labels |= {False: 0, True: 1}
+                return int(plain)
+            if len(self.labels) == 2:
+                raise ValueError(
+                    f"the label {plain!r} is a third one, beside {list(self.labels)}; "
+                    "this learns two classes."
+                )
+            self.labels[plain] = code = len(self.labels)
+        return code
+
+    def _due(self, weight: float, more: int = 0) -> bool:
+        """Count a row; tell whether the rows that wait, and ``more``, are to be learnt now."""
+        self._total = self.gamma * self._total + weight
+        self._since = self.gamma * self._since + weight
+        return self._since >= self.refresh * self._total or len(self._waiting) + more >= BLOCK
+
+    def _take_in(self) -> None:
+        m = len(self._waiting)
+        self.rule.learn(*self._waiting.block(self.gamma), self.gamma**m)
+        self._waiting.clear()
+        self._since, self._scorer = 0.0, None
+
+    def moments(self) -> ClassMoments:
+        """Return the class moments of all rows, those that wait as well; nothing changes."""
+        if not isinstance(self.rule, MomentsRule):
+            raise ValueError("SPAM keeps no class moments; use learner='moments'.")
+        block, m = self._waiting.block(self.gamma), len(self._waiting)
+        moments = self.rule.after(*block, self.gamma**m, keep=True)
+        if len(self.labels) < 2:
+            raise ValueError(
+                f"there are no moments of two classes yet: {list(self.labels)} so far."
+            )
+        out = moments.relabelled(list(self.labels))
+        out.feature_names = [str(name) for name in self._waiting.columns]
+        return out
+
+    # ---- scoring -------------------------------------------------------------------------
+
+    @property
+    def classes(self) -> list[Any]:
+        """The labels met so far; of two, the positive one last."""
+        labels = list(self.labels)
+        if len(labels) < 2:
+            return labels
+        try:
+            ranked = sorted(labels)
+        except TypeError:
+            raise ValueError(
+                f"the labels {labels} cannot be ordered; name the one to rank first as `positive`."
+            ) from None
+        if self.positive is None:
+            return ranked
+        if self.positive not in self.labels:
+            raise ValueError(f"positive={self.positive!r} is not among the labels {ranked}.")
+        return [label for label in ranked if label != self.positive] + [self.positive]
+
+    @property
+    def scorer(self) -> Scorer:
+        """What scores now: the solution for the rows that no longer wait."""
+        if self._scorer is None:
+            self._scorer = self._solved()
+        return self._scorer
+
+    def _solved(self) -> Scorer:
+        classes = self.classes
+        found = self.rule.solve(self.labels[classes[1]]) if len(classes) == 2 else None
+        if found is None:
+            return _NOTHING
+        (low, high), (n_neg, n_pos) = found.centres, found.counts
+        slope = 2.0 / max(1.0 - (high - low), 1.0 / (n_neg + n_pos))
+        weights = dict(zip(self._waiting.columns, found.coef.tolist(), strict=False))
+        return Scorer(weights, -0.5 * (low + high), slope, log(n_pos / n_neg))

@@ -1,0 +1,102 @@
+"""Rows of named features that have come and are not learnt yet.
+
+A name gets a column when it is first met; a row without it holds 0 there.
+"""
+
+from array import array
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from aucmax.basics.checks import LARGEST
+from aucmax.rows import Rows, as_rows
+
+__all__ = ["Columns", "Waiting", "checked"]
+
+_DENSE = 0.25  # share of entries that are not 0 from which a block is dense
+
+
+class Columns(dict[Any, int]):
+    """The column of each name, in the order in which they were first met."""
+
+    def __missing__(self, name: Any) -> int:
+        self[name] = column = len(self)
+        return column
+
+
+def checked(row: Mapping[Any, Any]) -> Iterable[Any]:
+    """Return the values of a row; raise ValueError, naming the feature, unless they are numbers."""
+    values = row.values()
+    try:
+        low, high = min(values, default=0.0), max(values, default=0.0)
+        if isfinite(sum(values)) and -LARGEST <= low <= high <= LARGEST:
+            return values
+    except (TypeError, OverflowError):
+        pass
+    for name, value in row.items():
+        try:
+            good = not isinstance(value, str) and abs(float(value)) <= LARGEST
+        except (TypeError, ValueError, OverflowError):
+            good = False
+        if not good:
+            raise ValueError(
+                f"feature {name!r} holds {value!r}; expected a number of at most {LARGEST:g}. "
+                "Leave out what is missing, and encode text before."
+            )
+    return values
+
+
+class Waiting:
+    """Rows that wait, with the code of their class and their weight; `block` hands them over."""
+
+    def __init__(self) -> None:
+        self.columns = Columns()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._values, self._indices = array("d"), array("q")
+        self._ends, self._codes, self._weights = array("q"), array("q"), array("d")
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def add(self, names: Iterable[Any], values: Iterable[Any], code: int, weight: float) -> None:
+        """Add one row that was checked."""
+        self._indices.extend(map(self.columns.__getitem__, names))
+        self._values.extend(values)
+        self._ends.append(len(self._values))
+        self._codes.append(code)
+        self._weights.append(weight)
+
+    def add_rows(
+        self, columns: np.ndarray, X: np.ndarray, codes: np.ndarray, weights: np.ndarray
+    ) -> None:
+        """Add checked rows X (m, k) whose features have these ``columns`` (k,)."""
+        m, k = X.shape
+        first = len(self._values)
+        self._indices.frombytes(np.tile(columns.astype(np.int64), m).tobytes())
+        self._values.frombytes(np.ascontiguousarray(X, dtype=np.float64).tobytes())
+        self._ends.extend(range(first + k, first + m * k + 1, k) if k else [first] * m)
+        self._codes.frombytes(codes.astype(np.int64).tobytes())
+        self._weights.frombytes(weights.astype(np.float64).tobytes())
+
+    def block(self, gamma: float) -> tuple[Rows, np.ndarray, np.ndarray]:
+        """Return the rows (m, d), codes and weights (m,); row i's weight times γ^(m−i)."""
+        codes, weights = (np.array(part) for part in (self._codes, self._weights))
+        indptr = np.concatenate(([0], np.array(self._ends, dtype=np.int64)))
+        parts = np.array(self._values), np.array(self._indices, dtype=np.int64), indptr
+        X = sp.csr_array(parts, shape=(len(codes), len(self.columns)))
+        X.sort_indices()
+        X.eliminate_zeros()
+        if X.nnz >= _DENSE * X.shape[0] * X.shape[1]:
+            X = X.toarray()
+        if gamma < 1.0:
+            weights = weights * gamma ** np.arange(len(codes) - 1, -1, -1)
+        return as_rows(X), codes, weights
+
+    def clear(self) -> None:
+        """Forget the rows, but not the columns."""
+        self._clear()
