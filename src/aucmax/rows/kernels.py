@@ -16,6 +16,7 @@ __all__ = [
     "REORDER",
     "Kernel",
     "compiled",
+    "fetch",
     "inlined",
     "overloaded",
     "start_numba",
@@ -101,6 +102,33 @@ def overloaded(function: Callable[..., Any], **options: Any) -> Callable[..., An
         return choose
 
     return keep
+
+
+def fetch(values, k):
+    """Ask the memory for the k-th number of an array, C-contiguous, which is read some steps on."""
+
+
+def _tell_fetch() -> None:
+    from llvmlite import ir
+    from numba.core import types
+    from numba.extending import intrinsic, overload
+
+    def prefetch(typing, values, k):
+        def generate(context, builder, signature, arguments):
+            array = context.make_array(signature.args[0])(context, builder, arguments[0])
+            place = builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.PointerType(byte))
+            call = builder.module.declare_intrinsic("llvm.prefetch", [ir.PointerType(byte)], kind)
+            builder.call(call, [place, number(0), number(2), number(1)])  # read it; to level two
+
+        byte, number = ir.IntType(8), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [ir.PointerType(byte), *[number] * 3])
+        return types.void(values, k), generate
+
+    instruction: Any = intrinsic(prefetch)
+    overload(fetch, jit_options=INLINE)(lambda values, k: lambda values, k: instruction(values, k))
+
+
+_untold.append(_tell_fetch)
 
 
 @functools.cache

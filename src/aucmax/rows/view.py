@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from aucmax.rows.kernels import INLINE, REORDER, overloaded
+from aucmax.rows.kernels import INLINE, REORDER, fetch, overloaded
 
 __all__ = [
     "CSR",
     "Rows",
     "as_rows",
+    "fetch_ahead",
     "n_features",
     "n_rows",
     "n_stored",
@@ -46,6 +47,8 @@ class CSR(NamedTuple):
 
 
 Rows = np.ndarray | CSR
+
+_AHEAD = 4  # steps
 
 
 def _frozen(a: np.ndarray) -> np.ndarray:
@@ -203,6 +206,26 @@ def _csr_entry(X, i, k):
     return np.uint64(X.indices[at]), X.data[at]
 
 
+# A line of memory has 64 bytes. Where a row of CSR begins must be known before it is asked for.
+def _dense_ahead(order, t, X):
+    if t + _AHEAD < len(order):
+        size = X.shape[1] if X.ndim == 2 else 1
+        first = order[t + _AHEAD] * size
+        for k in range(first, first + size, 64 // X.itemsize):
+            fetch(X, k)
+
+
+def _csr_ahead(order, t, X):
+    if t + 2 * _AHEAD < len(order):
+        fetch(X.indptr, order[t + 2 * _AHEAD])
+    if t + _AHEAD < len(order):
+        i = order[t + _AHEAD]
+        for k in range(X.indptr[i], X.indptr[i + 1], 64 // X.data.itemsize):
+            fetch(X.data, k)
+        for k in range(X.indptr[i], X.indptr[i + 1], 64 // X.indices.itemsize):
+            fetch(X.indices, k)
+
+
 def row_dot(X, i, w):
     """Return x_i · w, summed in float64."""
     return (_csr_dot if isinstance(X, CSR) else _dense_dot)(X, i, w)
@@ -226,6 +249,14 @@ def row_size(X, i):
 def row_entry(X, i, k):
     """Return (j, x_ij) of the k-th stored entry of x_i."""
     return (_csr_entry if isinstance(X, CSR) else _dense_entry)(X, i, k)
+
+
+def fetch_ahead(order, t, X):
+    """Ask the memory for the row that a step after t reads, so that the step need not wait for it.
+
+    ``order`` holds the rows of all steps. X may also be an array of one number a row, or of some.
+    """
+    (_csr_ahead if isinstance(X, CSR) else _dense_ahead)(order, t, X)
 
 
 def _is_csr(kind):
@@ -268,3 +299,8 @@ def _row_size(X, i):
 @overloaded(row_entry, **INLINE)
 def _row_entry(X, i, k):
     return _csr_entry if _is_csr(X) else _dense_entry
+
+
+@overloaded(fetch_ahead, **INLINE)
+def _fetch_ahead(order, t, X):
+    return _csr_ahead if _is_csr(X) else _dense_ahead

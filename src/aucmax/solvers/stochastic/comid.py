@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import RandomState
 
 from aucmax.objective.penalties import Penalty
-from aucmax.rows import compiled, row_dot, row_entry, row_size
+from aucmax.rows import compiled, fetch_ahead, row_dot, row_entry, row_size
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.hinge import HingeSolver, Missed, left, sum_until
 from aucmax.solvers.stochastic.samples import Batch
@@ -112,6 +112,9 @@ def _l2_steps(X, order, sign, weight, eta, alpha, average, v, u, k):
     # w = c v,  Σ w = S v − u
     c, S = k["scale"], k["sum"]
     for t in range(len(order)):
+        fetch_ahead(order, t, X)
+        fetch_ahead(order, t, sign)
+        fetch_ahead(order, t, weight)
         i = order[t]
         if sign[i] * c * row_dot(X, i, v) < 1.0:
             # w ← (w + η y x)/(1 + ηα)
@@ -128,6 +131,9 @@ def _l2_steps(X, order, sign, weight, eta, alpha, average, v, u, k):
 def _l1_steps(X, order, sign, weight, eta, average, w, u, A, B, met, gone):
     # w_j misses thresholds until a step along a row that has it
     for t in range(len(order)):
+        fetch_ahead(order, t, X)
+        fetch_ahead(order, t, sign)
+        fetch_ahead(order, t, weight)
         i, m = order[t], 0.0
         for k in range(row_size(X, i)):
             j, x = row_entry(X, i, k)

@@ -12,7 +12,7 @@ from numpy.random import RandomState
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
 from aucmax.objective.penalties import Penalty
-from aucmax.rows import compiled, row_dot
+from aucmax.rows import compiled, fetch_ahead, row_dot
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.hinge import HingeSolver
@@ -93,6 +93,10 @@ def _steps(X, order, sign, weight, norm2, times, alpha, R, average, v, u, k):
     # w = c v,  Σ w = S v − u,  vv = ‖v‖²
     c, S, vv = k["scale"], k["sum"], squared(v)
     for t in range(len(order)):
+        fetch_ahead(order, t, X)
+        fetch_ahead(order, t, sign)
+        fetch_ahead(order, t, weight)
+        fetch_ahead(order, t, norm2)
         i = order[t]
         vx = row_dot(X, i, v)
         short = sign[i] * c * vx < 1.0

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.random import RandomState
 
 from aucmax.objective.penalties import Penalty, soft
-from aucmax.rows import compiled, row_entry, row_size
+from aucmax.rows import compiled, fetch_ahead, row_entry, row_size
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.hinge import HingeSolver, left
 from aucmax.solvers.stochastic.samples import Batch, Classes
@@ -110,6 +110,9 @@ def _steps(X, order, sign, weight, beta, P, Q, first, alpha, average, G, u, met)
     # w_j = −soft(G_j, tα)/β_t; the sum of iterates holds those of coordinate j up to step met_j,
     # and P and Q are the sums of 1/β and t/β. At first G is 0, or what stands for the start.
     for t in range(len(order)):
+        fetch_ahead(order, t, X)
+        fetch_ahead(order, t, sign)
+        fetch_ahead(order, t, weight)
         i, m, threshold = order[t], 0.0, alpha * max(first + t, 1.0)
         for k in range(row_size(X, i)):
             j, x = row_entry(X, i, k)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import RandomState
 
 from aucmax.objective.penalties import Penalty, soft
-from aucmax.rows import compiled, row_dot, row_entry, row_size
+from aucmax.rows import compiled, fetch_ahead, row_dot, row_entry, row_size
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.hinge import HingeSolver, Missed, left, sum_until
 from aucmax.solvers.stochastic.samples import Batch, Classes
@@ -101,6 +101,10 @@ def _l2_steps(X, order, sign, weight, norm2, rho, alpha, average, v, u, k):
     # z = c v,  Σ z = S v − u
     c, S = k["scale"], k["sum"]
     for t in range(len(order)):
+        fetch_ahead(order, t, X)
+        fetch_ahead(order, t, sign)
+        fetch_ahead(order, t, weight)
+        fetch_ahead(order, t, norm2)
         i, r = order[t], rho[t]
         short = 1.0 - sign[i] * (1.0 - alpha / r) * c * row_dot(X, i, v)
         if short > 0.0 and norm2[i] > 0.0:
@@ -119,6 +123,10 @@ def _l2_steps(X, order, sign, weight, norm2, rho, alpha, average, v, u, k):
 def _l1_steps(X, order, sign, weight, norm2, rho, alpha, average, z, mu, u, A, B, met, gone):
     # z_j and μ_j miss the steps with β = 0 or x_j = 0: z ← soft(z, α/ρ), μ ← ρ times its change
     for t in range(len(order)):
+        fetch_ahead(order, t, X)
+        fetch_ahead(order, t, sign)
+        fetch_ahead(order, t, weight)
+        fetch_ahead(order, t, norm2)
         i, r, vx = order[t], rho[t], 0.0
         for k in range(row_size(X, i)):
             j, x = row_entry(X, i, k)

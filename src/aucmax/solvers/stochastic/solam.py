@@ -15,7 +15,7 @@ from numpy.random import RandomState
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
 from aucmax.objective.penalties import L2Ball, Penalty
-from aucmax.rows import compiled, products, row_dot
+from aucmax.rows import compiled, fetch_ahead, products, row_dot
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.samples import Batch, Classes
@@ -165,6 +165,10 @@ def _steps(X, order, sign, weight, norm2, gamma, eta, shrink, p, bound, R, v, u,
     c, S, N = k["scale"], k["sum"], squared(v)
     a, b, alpha = k["a"], k["b"], k["alpha"]
     for t in range(len(order)):
+        fetch_ahead(order, t, X)
+        fetch_ahead(order, t, sign)
+        fetch_ahead(order, t, weight)
+        fetch_ahead(order, t, norm2)
         i, p_t = order[t], p[t]
         S += gamma[t] * c
         vx = row_dot(X, i, v)

@@ -16,7 +16,7 @@ from numpy.random import RandomState
 from aucmax import theory
 from aucmax.basics.checks import number
 from aucmax.objective.penalties import Penalty, prox1
-from aucmax.rows import compiled, n_features, n_rows, n_stored, row_add, row_dot
+from aucmax.rows import compiled, fetch_ahead, n_features, n_rows, n_stored, row_add, row_dot
 from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.expiry import heap_of
 from aucmax.solvers.stochastic.lazy_spam import lazy_steps, pairs, slope
@@ -146,6 +146,10 @@ def _shrinking_steps(
     # w = c v,  Σ w = S v − u;  a, b = v·total
     c, S = k["scale"], k["sum"]
     for t in range(len(order)):
+        fetch_ahead(order, t, X)
+        fetch_ahead(order, t, sign)
+        fetch_ahead(order, t, weight)
+        fetch_ahead(order, t, dots)
         i = order[t]
         q = 0 if sign[i] > 0 else 1
         vx = row_dot(X, i, v)
@@ -176,6 +180,9 @@ def _steps(
 ):  # fmt: skip
     # u is minus the sum of the iterates, a = w·total₊, b = w·total₋
     for t in range(len(order)):
+        fetch_ahead(order, t, X)
+        fetch_ahead(order, t, sign)
+        fetch_ahead(order, t, weight)
         i = order[t]
         q = 0 if sign[i] > 0 else 1
         wx = row_dot(X, i, w)

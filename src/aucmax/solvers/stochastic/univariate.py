@@ -17,7 +17,7 @@ from numpy.random import RandomState
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import UNIVARIATE_LOSSES, UnivariateLoss, bend1, derivative1
 from aucmax.objective.penalties import Penalty
-from aucmax.rows import compiled, row_dot
+from aucmax.rows import compiled, fetch_ahead, row_dot
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.samples import Batch
@@ -116,6 +116,10 @@ def _steps(
     # w = c v,  Σ w = S v − u
     c, S = k["scale"], k["sum"]
     for t in range(len(order)):
+        fetch_ahead(order, t, X)
+        fetch_ahead(order, t, sign)
+        fetch_ahead(order, t, weight)
+        fetch_ahead(order, t, norm2)
         i, rate = order[t], eta[t]
         y = sign[i]
         # both classes weigh the same: n/(2 n_y)

@@ -22,7 +22,7 @@ from aucmax import theory
 from aucmax.basics.checks import number
 from aucmax.objective import Objective
 from aucmax.objective.penalties import Penalty, prox1
-from aucmax.rows import CSR, compiled, products, row_add, row_dot, shifted_rows
+from aucmax.rows import CSR, compiled, fetch_ahead, products, row_add, row_dot, shifted_rows
 from aucmax.solvers.base import Run
 from aucmax.solvers.stochastic.core import Epoch, State, StochasticSolver
 from aucmax.solvers.stochastic.samples import Batch, Sampler, Whole
@@ -200,6 +200,12 @@ def _shrinking_steps(X, order, sign, weight, p, eta, beta, dots, fixed, along, z
     c, e = 1.0, 0.0
     shrink = 1.0 / (1.0 + eta * beta)
     for t in range(len(order)):
+        fetch_ahead(order, t, X)
+        fetch_ahead(order, t, sign)
+        fetch_ahead(order, t, weight)
+        fetch_ahead(order, t, dots)
+        fetch_ahead(order, t, along)
+        fetch_ahead(order, t, z)
         i = order[t]
         moved = c * row_dot(X, i, v) + e * along[i] - z[i]  # (w − w̃)·x
         if sign[i] > 0:
@@ -223,6 +229,10 @@ def _shrinking_steps(X, order, sign, weight, p, eta, beta, dots, fixed, along, z
 @compiled
 def _steps(X, order, sign, weight, p, eta, penalty, means, gradient, z, start, a, b, w):
     for t in range(len(order)):
+        fetch_ahead(order, t, X)
+        fetch_ahead(order, t, sign)
+        fetch_ahead(order, t, weight)
+        fetch_ahead(order, t, z)
         i = order[t]
         moved = row_dot(X, i, w) - z[i]
         if sign[i] > 0:
