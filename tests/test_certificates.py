@@ -309,7 +309,7 @@ def test_scaled_features_and_histories_are_certified_too():
     for gamma in (0.0, 0.5, 1.0):
         scaled = MemoryProblem(as_rows(X), sign).scaled(gamma)
         for loss, solver, rho in SOLVED:
-            least = optimum(np.asarray(scaled.rows()), y, loss, 1e-3, rho)[0]
+            least = optimum(np.asarray(next(scaled.batches()).X), y, loss, 1e-3, rho)[0]
             seen = []
             check(X, y, 1e-3, rho, loss, solver, 1e-6, least, standardize=gamma,
                   callback=lambda progress, seen=seen: seen.append(progress))  # fmt: skip
@@ -513,7 +513,7 @@ def test_who_asks_for_a_certificate_leaves_the_problem_alone():
     for gamma in (0.0, 0.5):
         scaled = Objective(goal.problem.scaled(gamma), goal.loss, goal.penalty)
         np.testing.assert_array_equal(scaled.apart().data_gradient(w), scaled.data_gradient(w))
-        assert scaled.apart().problem.X is goal.problem.X
+        assert scaled.apart().problem.store is goal.problem.store
 
 
 def test_how_many_rows_a_feature_stands_out_in():

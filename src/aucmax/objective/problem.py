@@ -14,18 +14,10 @@ import scipy.sparse as sp
 
 from aucmax.objective.losses import LossAt, RankingLoss, RowSum, UnivariateLoss
 from aucmax.objective.scaling import feature_factors
-from aucmax.rows import (
-    CSR,
-    Rows,
-    n_features,
-    n_rows,
-    n_stored,
-    products,
-    scaled_rows,
-    take_rows,
-    to_scipy,
-)
+from aucmax.rows import Rows, products, scaled_rows
+from aucmax.rows.store import InMemory, Store
 from aucmax.statistics.base import ClassStatistics
+from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.moments import ClassMoments
 
 __all__ = [
@@ -42,6 +34,10 @@ __all__ = [
 
 Offer = Literal["moments", "products", "rows"]
 
+_SHARED = (
+    *("store", "sign", "weight", "share", "n_samples", "n_features", "tau"),
+    *("_known", "_spreads"),
+)
 _OF_TAU = ("within", "curvature", "_low_rank", "_row_weights")  # caches that depend on τ
 
 
@@ -175,7 +171,9 @@ class Problem:
     ) -> np.ndarray:
         """Return Xᵀ (s ∘ (X V − offset)) in one pass; V (d,) or (d, k), offset like X V.
 
-        ``origin`` is that of `products.normal_product`, in the features' own coordinates.
+        ``origin`` (d,), in the features' own coordinates, is taken from every row on the left,
+        (X − 1 originᵀ)ᵀ (…): the same where s ∘ (X V − offset) sums to 0 but for rounding, and
+        data far from zero then keep their digits.
         """
         self._no_rows()
 
@@ -368,17 +366,17 @@ class MomentsProblem(Problem):
 
 
 class MemoryProblem(Problem):
-    """Rows in memory.
+    """Rows, in memory or in parts.
 
     Parameters
     ----------
-    X : ndarray or CSR, shape (n, d)
-        As `aucmax.rows.as_rows` returns it.
+    X : ndarray or CSR, shape (n, d), or Store
+        As `aucmax.rows.as_rows` returns it, or rows kept elsewhere.
     sign : ndarray, shape (n,)
         +1 for the positive class, −1 for the other; both must occur.
     weight : ndarray, shape (n,), optional
         Sample weights; rows of weight zero are left out, the rest is normalised to mean 1.
-    moments : ClassMoments, optional
+    known : ClassMoments or DiagonalMoments, optional
         Those of the rows, with these weights, where they are known.
     """
 
@@ -386,44 +384,53 @@ class MemoryProblem(Problem):
 
     def __init__(
         self,
-        X: Rows,
+        X: Rows | Store,
         sign: np.ndarray,
         weight: np.ndarray | None = None,
-        moments: ClassMoments | None = None,
+        known: ClassStatistics | None = None,
     ) -> None:
+        store = X if isinstance(X, Store) else InMemory(X)
         if weight is not None and not np.all(weight > 0):
             kept = np.flatnonzero(weight > 0)
-            X, sign, weight = take_rows(X, kept), sign[kept], weight[kept]
-        self.X, self.factor = X, None
+            store, sign, weight = store.taken(kept), sign[kept], weight[kept]
+        self.store, self.factor = store, None
         self.sign = np.ascontiguousarray(sign, dtype=np.float64)
-        n = n_rows(X)
+        n = store.n_rows
         # the mean of the weights as given: moments keep it, so that rows can be forgotten
         self.unit = 1.0 if weight is None else float(weight.mean())
         self.weight = np.ones(n) if weight is None else weight * (n / weight.sum())
-        self.n_samples, self.n_features = n, n_features(X)
+        self.n_samples, self.n_features = n, store.n_features
         pos = self.sign > 0
         self.n_pos, self.n_neg = float(self.weight[pos].sum()), float(self.weight[~pos].sum())
         # s sums to 1 in each class: weights of a mean over pairs
         self.share = self.weight / np.where(pos, self.n_pos, self.n_neg)
-        # the moments, and the last sketch of them
-        self._known: dict[str, Any] = {} if moments is None else {"moments": moments}
+        if known is None and not isinstance(store, InMemory):
+            by_row = self.sign, self.unit * self.weight
+            known = store.total(_measured, by_row, (DiagonalMoments([-1.0, 1.0]),))
+        # the moments, and the last sketch of them; what else tells means and variances
+        self._known: dict[str, Any] = {}
+        self._spreads = known
+        if known is not None and known.has_covariances:
+            self._known["moments"] = known
         self._samples: dict[int, MemoryProblem] = {}
 
     @cached_property
     def _raw_means(self) -> tuple[np.ndarray, np.ndarray]:
-        if self.knows_moments:
-            moments = self.moments()
-            return moments.mean_pos, moments.mean_neg
-        return products.class_means(self.X, self.sign, self.share)
+        known = self._known.get("moments", self._spreads)
+        if known is not None:
+            return known.mean_pos, known.mean_neg
+        return products.class_means(self.in_memory(), self.sign, self.share)
 
     def raw_means(self) -> tuple[np.ndarray, np.ndarray]:
         return self._raw_means
 
     @cached_property
     def _raw_variances(self) -> tuple[np.ndarray, np.ndarray]:
-        if self.knows_moments:
-            return MomentsProblem(self.moments()).raw_variances()
-        return products.class_variances(self.X, self.sign, self.share, *self.raw_means())
+        known = self._known.get("moments", self._spreads)
+        if known is not None:
+            return MomentsProblem(known).raw_variances()
+        X, means = self.in_memory(), self.raw_means()
+        return products.class_variances(X, self.sign, self.share, *means)
 
     def raw_variances(self) -> tuple[np.ndarray, np.ndarray]:
         return self._raw_variances
@@ -438,7 +445,8 @@ class MemoryProblem(Problem):
     def statistics(self, empty: ClassStatistics) -> ClassStatistics:
         kind = "moments" if empty.has_covariances else "sketch"
         if kind == "sketch" or kind not in self._known:
-            self._known[kind] = empty.add_rows(self.X, self.sign, self.unit * self.weight)
+            by_row = self.sign, self.unit * self.weight
+            self._known[kind] = self.store.total(_measured, by_row, (empty,))
         return self._known[kind]
 
     @property
@@ -448,7 +456,7 @@ class MemoryProblem(Problem):
     def scaled(self, gamma: float) -> "MemoryProblem":
         """Return a view in the coordinates of ``standardize=gamma``; caches are shared."""
         out = MemoryProblem.__new__(MemoryProblem)
-        for name in ("X", "sign", "weight", "share", "n_samples", "n_features", "tau", "_known"):
+        for name in _SHARED:
             setattr(out, name, getattr(self, name))
         out.n_pos, out.n_neg, out.unit = self.n_pos, self.n_neg, self.unit
         if gamma > 0.0:
@@ -461,26 +469,19 @@ class MemoryProblem(Problem):
         out.factor = feature_factors(out.spread(), gamma) if gamma > 0.0 else None
         return out
 
-    @cached_property
-    def _rows(self) -> Rows:
-        return self.X if self.factor is None else scaled_rows(self.X, self.factor)
-
-    def rows(self) -> Rows:
-        """Return the rows in the solver's coordinates; a copy only where they are scaled."""
-        return self._rows
-
-    @property
-    def n_stored(self) -> int:
-        """How many entries one pass over the rows reads."""
-        return n_stored(self.X)
+    def in_memory(self) -> Rows:
+        """Return the rows as they were given; raise ValueError where they are in parts."""
+        if not isinstance(self.store, InMemory):
+            raise ValueError("this needs all rows in memory, and they are read in parts.")
+        return self.store.X
 
     def scores(self, W: np.ndarray) -> np.ndarray:
         if self.factor is not None:
             W = W * (self.factor if W.ndim == 1 else self.factor[:, None])
-        return products.scores(self.X, W)
+        return self.store.stacked(products.scores, W)
 
     def adjoint(self, g: np.ndarray) -> np.ndarray:
-        return self._scale(products.adjoint(self.X, g))
+        return self._scale(self.store.total(products.adjoint, (g,)))
 
     def product(
         self,
@@ -489,17 +490,19 @@ class MemoryProblem(Problem):
         offset: np.ndarray | None = None,
         origin: np.ndarray | None = None,
     ) -> np.ndarray:
-        if self.factor is None:
-            return products.normal_product(self.X, s, V, offset, origin)
-        factor = self.factor if V.ndim == 1 else self.factor[:, None]
-        return factor * products.normal_product(self.X, s, factor * V, offset, origin)
+        factor = self.factor if self.factor is None or V.ndim == 1 else self.factor[:, None]
+        moved = V if factor is None else factor * V
+        total, left = self.store.total(_normal_product, (s, offset), (moved,))
+        if origin is not None:
+            total = total - np.multiply.outer(origin, left)
+        return total if factor is None else factor * total
 
-    @cached_property
-    def gram_cost(self) -> float:  # type: ignore[override]
-        return products.gram_cost(self.X)
+    @property
+    def gram_cost(self) -> float:
+        return self.store.gram_cost
 
     def gram(self, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        matrix, mean = products.gram(self.X, s, origin)
+        matrix, mean = self.store.total(products.gram, (s,), (origin,))
         if self.factor is not None:
             matrix *= self.factor
             matrix *= self.factor[:, None]
@@ -520,22 +523,20 @@ class MemoryProblem(Problem):
         return self.weight / self.n_samples
 
     def columns(self, S: np.ndarray) -> Columns:
-        if isinstance(self.X, CSR):
-            part = self._by_column[:, S]
-            if self.factor is not None:
-                part = part.multiply(self.factor[S]).tocsc()
-        else:
-            part = products.take_columns(
-                self.X, S, np.ones(len(S)) if self.factor is None else self.factor[S]
-            )
-        return Columns(part, self.sign, self.share)
-
-    @cached_property
-    def _by_column(self) -> sp.csc_array:
-        return sp.csc_array(to_scipy(self.X))
+        return Columns(self.store.columns(S, self.factor), self.sign, self.share)
 
     def batches(self) -> Iterator[SignedRows]:
-        yield SignedRows(self.rows(), self.sign, self.weight)
+        if self._batch is not None:
+            yield self._batch
+            return
+        yield from self.store.each(_signed, (self.sign, self.weight), (self.factor,))
+
+    @cached_property
+    def _batch(self) -> SignedRows | None:
+        """The rows in the solver's coordinates where they are in memory; a copy if scaled."""
+        if not isinstance(self.store, InMemory):
+            return None
+        return _signed(self.store.X, self.sign, self.weight, self.factor)
 
     def sample(self, per_class: int) -> Problem:
         # evenly spaced rows
@@ -550,16 +551,15 @@ class MemoryProblem(Problem):
             if len(rows) == self.n_samples:
                 part = self.apart()
             else:
-                part = MemoryProblem(take_rows(self.X, rows), self.sign[rows], self.weight[rows])
+                part = MemoryProblem(self.store.take(rows), self.sign[rows], self.weight[rows])
                 part.gamma, part.factor = self.gamma, self.factor
             self._samples[per_class] = part
         return self._samples[per_class].weighing(self.tau)
 
     def standing_out(self) -> np.ndarray:
         # in whatever units: they cancel
-        q, squares = products.sums_of_squares(
-            self.X, self.sign, self._row_weights, *self.raw_means()
-        )
+        by_row = self.sign, self._row_weights
+        q, squares = self.store.total(products.sums_of_squares, by_row, self.raw_means())
         return np.divide(q**2, squares, out=np.zeros(len(squares)), where=squares > 0)
 
     def apart(self) -> "MemoryProblem":
@@ -578,3 +578,22 @@ class MemoryProblem(Problem):
     def _row_weights(self) -> np.ndarray:
         """The weights (n,) of the rows in S."""
         return self.share * np.where(self.sign > 0, *self.covariance_weights)
+
+
+# ---- tasks for a store ---------------------------------------------------------------------
+
+
+def _measured(
+    X: Rows, sign: np.ndarray, weight: np.ndarray, empty: ClassStatistics
+) -> ClassStatistics:
+    return empty.copy().add_rows(X, sign, weight)
+
+
+def _normal_product(
+    X: Rows, s: np.ndarray, offset: np.ndarray | None, V: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    return products.normal_product(X, s, V, offset)
+
+
+def _signed(X: Rows, sign: np.ndarray, weight: np.ndarray, factor: np.ndarray | None) -> SignedRows:
+    return SignedRows(X if factor is None else scaled_rows(X, factor), sign, weight)

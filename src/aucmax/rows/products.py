@@ -157,13 +157,9 @@ def adjoint(X: Rows, g: np.ndarray) -> np.ndarray:
 
 
 def normal_product(
-    X: Rows,
-    s: np.ndarray,
-    V: np.ndarray,
-    offset: np.ndarray | None = None,
-    origin: np.ndarray | None = None,
-) -> np.ndarray:
-    """Return Xᵀ (s ∘ (X V − offset)) in one pass over the rows.
+    X: Rows, s: np.ndarray, V: np.ndarray, offset: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return Xᵀ r, r = s ∘ (X V − offset), and the sum of r, in one pass over the rows.
 
     Parameters
     ----------
@@ -174,27 +170,25 @@ def normal_product(
     offset : ndarray, shape (n,) or (n, k), optional
         Subtracted from the scores before they are multiplied: the class means' scores, so that
         data far from the origin do not cancel.
-    origin : ndarray, shape (d,), optional
-        Taken from every row on the left, (X − 1 originᵀ)ᵀ (…): the same where s ∘ (X V − offset)
-        sums to 0 but for rounding, and far data then keep their digits.
 
     Returns
     -------
-    ndarray of float64, shape (d,) or (d, k)
+    product : ndarray of float64, shape (d,) or (d, k)
+    total : ndarray of float64, shape () or (k,)
     """
     if V.ndim == 2:
         columns = [
-            normal_product(X, s, V[:, k], None if offset is None else offset[:, k], origin)
+            normal_product(X, s, V[:, k], None if offset is None else offset[:, k])
             for k in range(V.shape[1])
         ]
-        return np.column_stack(columns)
+        return np.column_stack([c[0] for c in columns]), np.array([c[1] for c in columns])
     v = np.ascontiguousarray(V, dtype=np.float64)
     m = np.zeros(n_rows(X)) if offset is None else np.ascontiguousarray(offset, dtype=np.float64)
     d = n_features(X)
-    parts = np.zeros((len(row_blocks(X)), d + 1))  # the last entry: the sum of s ∘ (X V − offset)
+    parts = np.zeros((len(row_blocks(X)), d + 1))  # the last entry: the sum of r
     _each_block(X, lambda k, lo, hi: _normal_product(X, lo, hi, s, v, m, parts[k]))
     total = parts[0] if len(parts) == 1 else parts.sum(axis=0)
-    return total[:d] if origin is None else total[:d] - total[d] * origin
+    return total[:d], total[d]
 
 
 def row_norms2(X: Rows) -> np.ndarray:

@@ -68,7 +68,8 @@ def leave_pair_out(problem: MemoryProblem, alphas: np.ndarray) -> np.ndarray:
         raise ValueError(
             f"leave-pair-out needs two rows of each class; there are {m} positive and {n} negative."
         )
-    rows, tau, numbers = _coordinates(problem), problem.tau, _equal_rows(problem.X)
+    X = problem.in_memory()
+    rows, tau, numbers = _coordinates(problem), problem.tau, _equal_rows(X)
     P, Q = rows[pos], rows[neg]
     delta = P.mean(axis=0) - Q.mean(axis=0)
     P, Q = P - P.mean(axis=0), Q - Q.mean(axis=0)
@@ -104,7 +105,8 @@ def _whitening(matrix: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
 
 def _coordinates(problem: MemoryProblem) -> np.ndarray:
     """Return the rows (n, r) about their mean: as they are, or in fewer dimensions if wide."""
-    rows, n = problem.rows(), problem.n_samples
+    (batch,), n = problem.batches(), problem.n_samples
+    rows = batch.X
     wide = problem.n_features > n
     if wide and 8 * n**2 > _LARGEST:
         raise ValueError(

@@ -1,0 +1,135 @@
+"""Where rows are kept: in memory, or in parts that are read for every pass over them.
+
+A pass is a task, a function of rows and of what belongs to them, and a reduction: one result below
+the other, or their sum in an order that the number of parts alone decides. So the same parts give
+the same bits wherever the tasks run.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from aucmax.rows import products
+from aucmax.rows.view import CSR, Rows, n_features, n_rows, take_rows, to_scipy
+
+__all__ = ["InMemory", "Store", "sum_in_order"]
+
+Task = Callable[..., Any]
+Arrays = Sequence[np.ndarray | None]
+
+
+class Store:
+    """n rows of d features, as they were given.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+    """
+
+    n_rows: int
+    n_features: int
+
+    def each(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Iterator[Any]:
+        """Yield what a task makes of the rows, some at a time and in order.
+
+        Parameters
+        ----------
+        task : callable
+            ``task(X, *by_row, *common)``; a function of a module, so that it can be sent away.
+        by_row : sequence of ndarray, shape (n, …), or None
+            The task sees those of its rows.
+        common : sequence
+            What every task sees.
+        """
+        raise NotImplementedError
+
+    def stacked(self, task: Task, *common: Any) -> np.ndarray:
+        """Return what a task makes of each row, one below the other."""
+        return np.concatenate(list(self.each(task, (), common)))
+
+    def total(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Any:
+        """Return the sum of what a task makes of the rows: an array, a tuple or what can add."""
+        return sum_in_order(self.each(task, by_row, common))
+
+    @property
+    def gram_cost(self) -> float:
+        """About how many products `products.gram` costs, and a system with its matrix."""
+        raise NotImplementedError
+
+    def taken(self, rows: np.ndarray) -> "Store":
+        """Return a store of the rows at these ascending places only."""
+        raise NotImplementedError
+
+    def take(self, rows: np.ndarray) -> Rows:
+        """Return the rows at these ascending places, in memory."""
+        raise NotImplementedError
+
+    def columns(self, S: np.ndarray, factor: np.ndarray | None) -> np.ndarray | sp.csc_array:
+        """Return the columns S of all rows times ``factor`` (d,): in Fortran order, or CSC."""
+        raise NotImplementedError
+
+
+class InMemory(Store):
+    """Rows in memory.
+
+    Parameters
+    ----------
+    X : ndarray or CSR, shape (n, d)
+        As `aucmax.rows.as_rows` returns it.
+    """
+
+    def __init__(self, X: Rows) -> None:
+        self.X, self.n_rows, self.n_features = X, n_rows(X), n_features(X)
+
+    def each(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Iterator[Any]:
+        yield task(self.X, *by_row, *common)
+
+    def stacked(self, task: Task, *common: Any) -> np.ndarray:
+        return task(self.X, *common)
+
+    @cached_property
+    def gram_cost(self) -> float:  # type: ignore[override]
+        return products.gram_cost(self.X)
+
+    def taken(self, rows: np.ndarray) -> "InMemory":
+        return InMemory(take_rows(self.X, rows))
+
+    def take(self, rows: np.ndarray) -> Rows:
+        return take_rows(self.X, rows)
+
+    def columns(self, S: np.ndarray, factor: np.ndarray | None) -> np.ndarray | sp.csc_array:
+        if isinstance(self.X, CSR):
+            part = self._by_column[:, S]
+            return part if factor is None else part.multiply(factor[S]).tocsc()
+        return products.take_columns(self.X, S, np.ones(len(S)) if factor is None else factor[S])
+
+    @cached_property
+    def _by_column(self) -> sp.csc_array:
+        return sp.csc_array(to_scipy(self.X))
+
+
+def sum_in_order(parts: Iterable[Any]) -> Any:
+    """Return the sum of the parts as a balanced tree, holding few of them at a time.
+
+    Parameters
+    ----------
+    parts : iterable of arrays, tuples of arrays, or objects that add; not empty
+    """
+    waiting: list[tuple[int, Any]] = []  # sums of 2ᵏ parts, and k: like the digits of a counter
+    for part in parts:
+        height = 0
+        while waiting and waiting[-1][0] == height:
+            part = _plus(waiting.pop()[1], part)
+            height += 1
+        waiting.append((height, part))
+    total = waiting.pop()[1]
+    while waiting:
+        total = _plus(waiting.pop()[1], total)
+    return total
+
+
+def _plus(a: Any, b: Any) -> Any:
+    return tuple(map(_plus, a, b)) if isinstance(a, tuple) else a + b
