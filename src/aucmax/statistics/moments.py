@@ -9,7 +9,8 @@ weight T, mean c and biased covariance S; adding one row is
 and the code below is the block form (Chan, Golub & LeVeque 1983; Gao et al. 2013).
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 
@@ -57,6 +58,70 @@ class ClassMoments(ClassStatistics):
 
     kind = "moments"
     has_covariances = True
+
+    @classmethod
+    def from_query(
+        cls,
+        frame: Any,
+        target: str,
+        features: Sequence[str] | None = None,
+        weight: str | None = None,
+    ) -> Self:
+        """Return the moments of a table where it is: in a database, a cluster, a lazy frame.
+
+        A first query takes counts and means of the classes, a second the products around them.
+        With more than 200 features, with more than 20 in DuckDB and Polars, and of a frame in
+        memory, batches of rows are read instead, which is faster there. Either way memory stays
+        small, whatever the number of rows.
+
+        Parameters
+        ----------
+        frame : frame or relation
+            Whatever narwhals knows: Polars (lazy, too), DuckDB, PySpark, Dask, Ibis, pandas, Arrow.
+        target : str
+            The column of labels, which has two values, of any type that can be ordered.
+        features : sequence of str, optional
+            Columns of numbers or truth values; by default all others.
+        weight : str, optional
+            The column of sample weights.
+
+        Returns
+        -------
+        ClassMoments
+            Equal to `from_data` of the same rows, up to rounding, with the names of the columns.
+
+        Raises
+        ------
+        ValueError
+            If a column is missing, is not a number, or has gaps, NaN or infinite values, which are
+            counted; or if the target has not two values.
+        ImportError
+            If narwhals is not installed: ``pip install 'aucmax[query]'``.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> from aucmax import ClassMoments
+        >>> rows = pl.LazyFrame({"age": [41, 35, 60, 72], "ill": ["no", "no", "yes", "yes"]})
+        >>> ClassMoments.from_query(rows, target="ill")
+        ClassMoments(1 features, {no: 2, yes: 2})
+        """
+        from aucmax.statistics.query import Queried, query
+
+        found = query(frame, target, features, weight)
+        out = cls(feature_names=found.feature_names)
+        if isinstance(found, Queried):
+            labels = np.array([label for label, _ in found.classes])
+            out._grow(labels, len(found.feature_names))
+            for label, part in found.classes:
+                out._add(label, part)
+            out._settle(out.copy())
+            out._check_state()
+        else:
+            for X, y, w in found.rows:
+                out.update(X, y, w)
+        out.target_name = target
+        return out
 
     @property
     def covs(self) -> np.ndarray:

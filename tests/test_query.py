@@ -1,0 +1,239 @@
+"""Moments by queries: equal to those of the rows, in whatever engine these are."""
+
+import datetime
+import shutil
+import sys
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from aucmax import AUCClassifier, ClassMoments
+from aucmax.statistics import query
+
+ENGINES = {
+    "polars": lambda frame: pl.from_pandas(frame).lazy(),
+    "duckdb": lambda frame: duckdb.from_arrow(pa.Table.from_pandas(frame)),
+}
+HERE = {**ENGINES, "pandas": lambda frame: frame, "eager polars": pl.from_pandas}
+each_engine = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES.keys())
+each_here = pytest.mark.parametrize("engine", HERE.values(), ids=HERE.keys())
+routes = pytest.mark.parametrize("rows", [False, True], ids=["queries", "batches"])
+
+
+@pytest.fixture
+def route(monkeypatch):
+    """Take queries, or batches of rows, whatever the number of features."""
+
+    def route(rows):
+        monkeypatch.setattr(query, "MOST_HERE", 0 if rows else 1000)
+        monkeypatch.setattr(query, "MOST_FEATURES", 0 if rows else 1000)
+
+    return route
+
+
+def table(n=4000, d=5, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.2
+    X = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 4, d) + np.outer(y, rng.normal(size=d))
+    out = pd.DataFrame(X, columns=[f"f{j}" for j in range(d)])
+    out["whole"] = rng.integers(-5, 100, n)
+    out["truth"] = rng.random(n) < 0.3
+    out["constant"] = 0.1 + 0.2
+    out["times"] = rng.random(n) * (rng.random(n) < 0.9)
+    return out, y
+
+
+def same(found, expected, rtol=1e-12):
+    """Equal up to a share of what the features spread."""
+    assert found.classes.tolist() == expected.classes.tolist()
+    np.testing.assert_allclose(found.counts, expected.counts, rtol=rtol)
+    np.testing.assert_allclose(found.effective_rows, expected.effective_rows, rtol=rtol)
+    scale = np.sqrt(expected.variances)
+    assert np.all(np.abs(found.means - expected.means) <= rtol * (np.abs(expected.means) + scale))
+    size = np.einsum("ki,kj->kij", scale, scale)
+    assert np.all(np.abs(found.covs - expected.covs) <= rtol * size)
+    assert found.feature_names == expected.feature_names
+
+
+LABELS = {
+    "truth": lambda y: y,
+    "numbers": lambda y: np.where(y, 3, -7),
+    "floats": lambda y: np.where(y, 1.5, 0.25),
+    "words": lambda y: np.where(y, "yes", "no"),
+}
+
+
+@each_here
+@routes
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.covering
+def test_equal_to_the_moments_of_the_rows(engine, rows, labels, route):
+    route(rows)
+    frame, y = table()
+    y = LABELS[labels](y)
+    features = frame.drop(columns="times")
+    given = engine(frame.assign(ill=y))
+    found = ClassMoments.from_query(given, target="ill", weight="times")
+    same(found, ClassMoments.from_data(features, y, frame["times"]))
+    assert found.target_name == "ill"
+    assert not found.covs[:, features.columns.get_loc("constant")].any()
+    names = ["whole", "f3", "truth"]
+    found = ClassMoments.from_query(given, target="ill", features=names)
+    same(found, ClassMoments.from_data(features[names], y))
+
+
+@each_engine
+def test_far_features_keep_their_digits(engine):
+    """Whole numbers around ten million: sums of squares would have lost what is left of them."""
+    rng = np.random.default_rng(1)
+    y = rng.random(5000) < 0.5
+    near = pd.DataFrame(rng.integers(-4, 5, (5000, 3)), columns=list("abc")) + 100 * y[:, None]
+    far = near.assign(a=near.a + 10**7, b=near.b - 3 * 10**7).assign(ill=y)
+    found = ClassMoments.from_query(engine(far), target="ill")
+    expected = ClassMoments.from_data(near.astype(float), y)
+    size = expected.variances.max()
+    np.testing.assert_allclose(found.covs, expected.covs, rtol=0, atol=1e-12 * size)
+
+
+@each_engine
+def test_many_features_take_several_queries(engine, monkeypatch):
+    monkeypatch.setattr(query, "TILE", 3)
+    frame, y = table(n=800, d=8)
+    frame = frame.drop(columns="times")
+    found = ClassMoments.from_query(engine(frame.assign(ill=y)), target="ill")
+    same(found, ClassMoments.from_data(frame, y))
+
+
+@each_engine
+@routes
+def test_columns_may_be_called_anything(engine, rows, route):
+    route(rows)
+    frame, y = table(n=500, d=4)
+    names = ["y", "w", "x0", "a 'b' \"c\""]
+    frame = frame[["f0", "f1", "f2", "f3"]].set_axis(names, axis=1)
+    found = ClassMoments.from_query(engine(frame.assign(x1=y)), target="x1")
+    same(found, ClassMoments.from_data(frame, y))
+
+
+@each_engine
+def test_a_model_is_that_of_the_rows(engine):
+    frame, y = table()
+    frame = frame.drop(columns="times")
+    moments = ClassMoments.from_query(engine(frame.assign(ill=y)), target="ill")
+    found, expected = AUCClassifier().fit_moments(moments), AUCClassifier().fit(frame, y)
+    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-8)
+    assert found.target_name_ == "ill"
+    np.testing.assert_array_equal(found.predict(frame), expected.predict(frame))
+
+
+def test_labels_may_be_dates():
+    days = [datetime.date(2024, 1, 1), datetime.date(2025, 1, 1)]
+    frame = pl.LazyFrame({"a": [1.0, 2.0, 4.0, 8.0], "day": [days[0], days[1], *days]})
+    assert ClassMoments.from_query(frame, target="day").classes.tolist() == days
+
+
+# ---- what is refused ---------------------------------------------------------------------
+
+
+def put(frame, column, value, rows=(3, 7)):
+    frame.loc[list(rows), column] = value
+
+
+BAD = {
+    "nulls": (lambda f: put(f, "f1", None), "not finite: 'f1' in 2 rows; fill them"),
+    "infinity": (lambda f: put(f, "f2", np.inf), "not finite: 'f2' in 2 rows"),
+    "two columns": (
+        lambda f: (put(f, "f0", -np.inf), put(f, "f2", np.nan, [1])),
+        "'f0' in 2 rows, 'f2' in 1 rows",
+    ),
+    "target": (lambda f: put(f, "ill", None), "the target 'ill' is missing in some rows"),
+    "third": (lambda f: put(f, "ill", 2.0), r"two values; it has 3: 0\.0, 1\.0, 2\.0"),
+    "one": (lambda f: f.assign(ill=1.0), r"must have two values; it has 1: 1\.0"),
+    "none": (lambda f: f[:0], r"must have two values; it has 0\."),
+    "continuous": (lambda f: f.assign(ill=np.arange(100.0)), r"it has more than 20: 0\.0"),
+    "text": (lambda f: f.assign(town="Ulm"), "columns that are not numbers: 'town'"),
+    "weights": (lambda f: put(f, "times", -1.0), "'times' is missing, negative or not"),
+    "no weights": (
+        lambda f: put(f, "times", None),
+        "'times' is missing, negative or not",
+    ),
+}
+
+
+@each_engine
+@routes
+@pytest.mark.parametrize("case", BAD)
+def test_what_cannot_be_summed_is_named(engine, rows, case, route):
+    route(rows)
+    change, message = BAD[case]
+    frame, y = table(n=100, d=3)
+    frame["ill"] = np.where(y, 1.0, 0.0)
+    changed = change(frame)
+    changed = changed if isinstance(changed, pd.DataFrame) else frame
+    if rows and case == "continuous":
+        message = "two values; it has "
+    with pytest.raises(ValueError, match=message):
+        ClassMoments.from_query(engine(changed), target="ill", weight="times")
+
+
+def test_what_is_no_column_or_no_frame(monkeypatch):
+    frame = pl.LazyFrame({"a": [1.0, 2.0], "ill": [0, 1]})
+    with pytest.raises(ValueError, match="there is no column 'b'; there are a, ill"):
+        ClassMoments.from_query(frame, target="b")
+    with pytest.raises(ValueError, match="there is no column 'b'"):
+        ClassMoments.from_query(frame, target="ill", features=["a", "b"])
+    with pytest.raises(ValueError, match="no feature beside the target 'ill'"):
+        ClassMoments.from_query(frame.select("ill"), target="ill")
+    with pytest.raises(TypeError, match="list is no frame or relation that narwhals knows"):
+        ClassMoments.from_query([[1.0]], target="ill")
+    monkeypatch.setitem(sys.modules, "narwhals", None)
+    with pytest.raises(ImportError, match=r"pip install 'aucmax\[query\]'"):
+        ClassMoments.from_query(frame, target="ill")
+
+
+# ---- other engines -----------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")  # of others' packages
+@pytest.mark.parametrize("rows", [False, True], ids=["queries", "batches"])
+def test_dask(rows, route):
+    dask = pytest.importorskip("dask.dataframe")
+    route(rows)
+    frame, y = table(n=1000)
+    given = dask.from_pandas(frame.assign(ill=y), npartitions=3)
+    found = ClassMoments.from_query(given, target="ill", weight="times")
+    same(found, ClassMoments.from_data(frame.drop(columns="times"), y, frame["times"]))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_ibis():
+    ibis = pytest.importorskip("ibis")
+    frame, y = table(n=1000)
+    given = ibis.memtable(frame.assign(ill=y))
+    found = ClassMoments.from_query(given, target="ill", weight="times")
+    same(found, ClassMoments.from_data(frame.drop(columns="times"), y, frame["times"]))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_spark(route):
+    sql = pytest.importorskip("pyspark.sql")
+    if shutil.which("java") is None:
+        pytest.skip("PySpark needs Java")
+    frame, y = table(n=1000, d=2)
+    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}
+    builder = sql.SparkSession.builder.master("local[1]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    try:
+        given = session.createDataFrame(frame.assign(ill=y))
+        for rows in (False, True):
+            route(rows)
+            found = ClassMoments.from_query(given, target="ill", weight="times")
+            same(found, ClassMoments.from_data(frame.drop(columns="times"), y, frame["times"]))
+    finally:
+        session.stop()
