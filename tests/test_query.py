@@ -113,7 +113,7 @@ def test_many_features_take_several_queries(engine, monkeypatch):
 def test_columns_may_be_called_anything(engine, rows, route):
     route(rows)
     frame, y = table(n=500, d=4)
-    names = ["y", "w", "x0", "a 'b' \"c\""]
+    names = ["y", "w", "x0", "a 'b' (c)"]
     frame = frame[["f0", "f1", "f2", "f3"]].set_axis(names, axis=1)
     found = ClassMoments.from_query(engine(frame.assign(x1=y)), target="x1")
     same(found, ClassMoments.from_data(frame, y))
@@ -154,7 +154,7 @@ BAD = {
     "third": (lambda f: put(f, "ill", 2.0), r"two values; it has 3: 0\.0, 1\.0, 2\.0"),
     "one": (lambda f: f.assign(ill=1.0), r"must have two values; it has 1: 1\.0"),
     "none": (lambda f: f[:0], r"must have two values; it has 0\."),
-    "continuous": (lambda f: f.assign(ill=np.arange(100.0)), r"it has more than 20: 0\.0"),
+    "continuous": (lambda f: f.assign(ill=np.arange(100.0)), r"two values; it has more than 20\."),
     "text": (lambda f: f.assign(town="Ulm"), "columns that are not numbers: 'town'"),
     "weights": (lambda f: put(f, "times", -1.0), "'times' is missing, negative or not"),
     "no weights": (

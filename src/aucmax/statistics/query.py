@@ -244,12 +244,9 @@ def _two_labels(target: str, labels: Collection[Any], so_far: bool = False) -> l
     if any(label is None or label != label for label in labels):
         raise ValueError(f"the target {target!r} is missing in some rows; leave these out.")
     if len(labels) > 2 or (len(labels) < 2 and not so_far):
-        number = f"more than {_MANY}" if len(labels) > _MANY else f"{len(labels)}"
-        some = ", ".join(map(repr, sorted(labels)[:5])) + (", …" if len(labels) > 5 else "")
-        raise ValueError(
-            f"the target {target!r} must have two values; it has {number}"
-            f"{f': {some}' if some else ''}."
-        )
+        some = f": {', '.join(map(repr, sorted(labels)))}" if labels else ""
+        number = f"{len(labels)}{some}" if len(labels) <= _MANY else f"more than {_MANY}"
+        raise ValueError(f"the target {target!r} must have two values; it has {number}.")
     return sorted(labels)
 
 
