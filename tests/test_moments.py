@@ -23,6 +23,7 @@ import aucmax
 from aucmax import AUCClassifier, ClassMoments
 from aucmax.basics import container
 from aucmax.basics.errors import ModelFileError
+from aucmax.rows import products
 from aucmax.solvers import SOLVERS
 from aucmax.statistics import moments
 from aucmax.statistics.diagonal import DiagonalMoments
@@ -163,7 +164,7 @@ def test_blocks_of_rows_are_merged(monkeypatch):
     """Rows are centred a block at a time: the block size does not matter."""
     X, y = rows(7, n=200, d=5, shift=3.0)
     weight = np.random.RandomState(0).rand(200)
-    monkeypatch.setattr(moments, "BLOCK_BYTES", 8 * 5 * 17)
+    monkeypatch.setattr(products, "_GRAM_ENTRIES", 5 * 17)
     for form in (np.asarray, sp.csr_array):
         same(ClassMoments.from_data(form(X), y, weight), literal(X, y, weight))
 

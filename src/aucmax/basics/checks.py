@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_array
+from sklearn.utils import assert_all_finite, check_array
 
 __all__ = [
     "LARGEST",
@@ -22,6 +22,7 @@ __all__ = [
 
 LARGEST = 1e75  # of values: fourth powers are in the steps of solvers, and sums of them in bounds
 _SMALLEST = 1e-150  # whose squares are hardly numbers
+_NEAR_BY = 2**16  # numbers that stay in the cache between two looks at them
 
 
 def number(
@@ -93,20 +94,20 @@ def refuse_nul(y: Any) -> None:
         )
 
 
-def refuse_sizes(X: Any, whole: bool = False) -> None:
-    """Raise ValueError for values so large, or all of them so small, that sums lose them.
+def refuse_sizes(X: Any, whole: bool = False, estimator: str | None = None) -> None:
+    """Raise ValueError for values not finite, or so large or all so small that sums lose them.
 
     Parameters
     ----------
     X : ndarray or sparse matrix, shape (n, d)
-        Finite.
     whole : bool
         Whether these are all rows there are, so that some must be large enough.
+    estimator : str, optional
+        Who is to speak of missing values.
     """
-    values = X.data if sp.issparse(X) else X
-    if not values.size:
-        return
-    peak = max(float(values.max()), -float(values.min()))
+    peak = _peak(X.data if sp.issparse(X) else X)
+    if not np.isfinite(peak):
+        assert_all_finite(X, estimator_name=estimator, input_name="X")
     if peak > LARGEST:
         column = abs(X).max(axis=0)
         j = int(np.argmax(column.toarray() if sp.issparse(column) else column))
@@ -119,6 +120,15 @@ def refuse_sizes(X: Any, whole: bool = False) -> None:
             f"the values of X are at most {peak:.3g}, too small to compute with: their squares "
             "vanish; multiply the features by a constant."
         )
+
+
+def _peak(values: np.ndarray) -> float:
+    """Return the largest size of the values, NaN if one is; each is fetched from memory once."""
+    if values.flags.f_contiguous:
+        values = values.T
+    step = max(_NEAR_BY * len(values) // max(values.size, 1), 1)
+    parts = [values[lo : lo + step] for lo in range(0, len(values) if values.size else 0, step)]
+    return float(np.max([(part.max(), -part.min()) for part in parts], initial=0.0))
 
 
 def check_labels(classes: Any, names: Any, d: int) -> None:

@@ -83,10 +83,11 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
             self.__dict__.pop("target_name_", None)
             if isinstance(name := getattr(y, "name", None), str):
                 self.target_name_ = name
+        kinds = [np.float64, np.float32]
         X, y = validate_data(
-            self, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32]
+            self, X, y, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite=False
         )
-        refuse_sizes(X, whole)
+        refuse_sizes(X, whole, type(self).__name__)
         if y.dtype.kind not in "biuUS":  # such are never continuous
             check_classification_targets(y)
         return X, y

@@ -11,11 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
 import numpy as np
+from scipy.linalg.blas import dsyrk
 
 from aucmax.rows import (
     CSR,
     Rows,
     compiled,
+    fetch_ahead,
     n_features,
     n_rows,
     n_stored,
@@ -32,9 +34,9 @@ from aucmax.rows.kernels import vectorised
 __all__ = [
     "CANCELLED",
     "adjoint",
-    "centred_rows",
     "class_means",
     "class_variances",
+    "dense_gram",
     "dense_rows",
     "dot",
     "gram",
@@ -54,7 +56,8 @@ _BLOCK_ENTRIES = 400_000  # below this a thread costs more than it saves
 _MAX_BLOCKS = 8
 CANCELLED = 1e6  # mean² over variance at which uncentred sums lose too many digits
 _SPARSE_BELOW = 0.25  # density
-_GRAM_ENTRIES = 120_000  # of a block that stays near the processor
+_GRAM_ENTRIES = 120_000  # of a piece that stays near the processor
+_GRAM_ROWS = 1_000  # of a piece of wide rows: each one costs d² numbers read and written
 
 
 @lru_cache(maxsize=4)
@@ -261,24 +264,6 @@ def dense_rows(X: Rows, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return X, rows
 
 
-def centred_rows(
-    X: np.ndarray, rows: np.ndarray, s: np.ndarray, origin: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return √s_i (x_i − origin) of some dense rows, one below the other, and Σ s_i (x_i − origin).
-
-    Parameters
-    ----------
-    X : ndarray, shape (n, d)
-    rows : ndarray of int, shape (k,)
-    s : ndarray, shape (k,)
-        Their weights.
-    origin : ndarray, shape (d,)
-    """
-    out, total = np.empty((len(rows), X.shape[1])), np.zeros(X.shape[1])
-    _centred_rows(X, rows, s, origin, out, total)
-    return out, total
-
-
 def take_columns(X: np.ndarray, S: np.ndarray, factor: np.ndarray) -> np.ndarray:
     """Return the columns S of dense rows times ``factor`` (k,): a new array in Fortran order."""
     out = np.empty((len(X), len(S)), order="F")
@@ -296,15 +281,26 @@ def gram(X: Rows, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.nda
         matrix = about_zero - cross - cross.T
         if np.all(np.diag(about_zero) <= CANCELLED * np.diag(matrix)):
             return matrix, sums - mass * origin
+    return dense_gram(X, np.arange(n_rows(X)), s, origin)
+
+
+def dense_gram(
+    X: Rows, rows: np.ndarray, s: np.ndarray, origin: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return Zᵀ diag(s) Z and Zᵀ s for some rows of X minus the origin, with s (k,) ≥ 0.
+
+    Pieces of them, shifted and weighted, stay near the processor while they are multiplied.
+    """
     d = n_features(X)
-    step = max(_GRAM_ENTRIES // max(d, 1), 1)
-    matrix, sums = np.zeros((d, d)), np.zeros(d)
-    for lo in range(0, n_rows(X), step):
-        rows = np.arange(lo, min(lo + step, n_rows(X)))
-        block, part = centred_rows(*dense_rows(X, rows), s[rows], origin)
-        matrix += block.T @ block
-        sums += part
-    return matrix, sums
+    step = max(_GRAM_ENTRIES // max(d, 1), min(d, _GRAM_ROWS), 1)
+    upper, sums = np.zeros((d, d), order="F"), np.zeros(d)
+    piece = np.empty((min(step, len(rows)), d))
+    for lo in range(0, len(rows), step):
+        dense, some = dense_rows(X, rows[lo : lo + step])
+        part = piece[: len(some)]
+        _centred_rows(dense, some, s[lo : lo + step], origin, part, sums)
+        upper = dsyrk(1.0, part.T, beta=1.0, c=upper, overwrite_c=True)
+    return upper + np.triu(upper, 1).T, sums
 
 
 def gram_cost(X: Rows) -> float:
@@ -408,6 +404,7 @@ def _csr_class_sums(X, lo, hi, sign, s, origin, out):
 @compiled
 def _centred_rows(X, rows, s, origin, out, total):
     for k in range(len(rows)):
+        fetch_ahead(rows, k, X)
         i, root = rows[k], np.sqrt(s[k])
         for j in range(X.shape[1]):
             x = X[i, j] - origin[j]

@@ -43,6 +43,7 @@ def members(X: Rows, rows: np.ndarray) -> Rows:
     return X if len(rows) == n_rows(X) else take_rows(X, rows)
 
 
+_FIRST = 1_000  # labels, of which each class is likely to have one
 _SETTLED = 64 * np.finfo(np.float64).eps  # rounding of a subtraction, as a share of what was there
 
 
@@ -257,7 +258,8 @@ class ClassStatistics:
         """
         names, target = _get_feature_names(X), getattr(y, "name", None)
         refuse_nul(y)
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+        kinds = [np.float64, np.float32]
+        X = check_array(X, accept_sparse="csr", dtype=kinds, ensure_all_finite=False)
         refuse_sizes(X)
         y = column_or_1d(y, warn=False)
         if y.dtype.kind == "f" and not np.isfinite(y).all():
@@ -277,9 +279,12 @@ class ClassStatistics:
     ) -> Self:
         """Add checked rows: what `update` does after its checks."""
         self._match(n_features(X), names)
-        # sorting the labels takes as long as the moments of few features
-        labels = self._classes if self._declared else np.unique(y)
+        # sorting all labels takes as long as the moments of few features
+        labels = self._classes if self._declared else np.unique(y[:_FIRST])
         chosen = [np.flatnonzero(y == label) for label in labels]
+        if not self._declared and sum(map(len, chosen)) < len(y):
+            labels = np.unique(y)
+            chosen = [np.flatnonzero(y == label) for label in labels]
         if sum(map(len, chosen)) < len(y):
             unknown = np.setdiff1d(y, labels)
             raise ValueError(

@@ -15,14 +15,14 @@ from typing import Any, Self
 import numpy as np
 
 from aucmax.basics.checks import check_array_of
-from aucmax.rows import CSR, Rows, n_features, to_scipy
-from aucmax.rows.products import CANCELLED, centred_rows, dense_rows, is_sparse, sparse_gram
+from aucmax.rows import CSR, Rows, to_scipy
+from aucmax.rows.products import CANCELLED, dense_gram, dense_rows, is_sparse, sparse_gram
 from aucmax.statistics.base import ClassStatistics, Part, members
 from aucmax.statistics.subtraction import Remainder, is_covariance, not_there
 
 __all__ = ["ClassMoments", "block_moments"]
 
-BLOCK_BYTES = 1e6  # rows of few features are copied to dense blocks of this size
+_FEW = 64  # rows whose mean tells about where that of all is
 _NEAR = 0.99  # of a second moment: a mean whose square is less may be taken out afterwards
 _ASYMMETRY = 1e-6  # asymmetry that rounding may leave, relative to the variances
 
@@ -231,29 +231,22 @@ def block_moments(X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
         # not if a nearly full column far from zero has lost its digits
         if np.all(mean**2 <= CANCELLED * variance):
             return {"counts": total, "squares": share @ share, "means": mean, "covariances": cov}
-    return _dense_blocks(X, rows, share)
+    return _about_their_mean(X, rows, share)
 
 
-def _dense_blocks(X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
-    """Return the same, block by block; a block is centred before it is multiplied."""
-    n, d = len(rows), n_features(X)
-    size = BLOCK_BYTES * np.clip(d / 100, 1, 32)  # joining blocks costs d² each
-    step = max(int(size / (8 * max(d, 1))), 1)
-    whole = ClassMoments(classes=[0])
-    whole._grow(whole.classes, d)
-    for lo in range(0, n, step):
-        some, q = rows[lo : lo + step], share[lo : lo + step]
-        dense, some = dense_rows(X, some)
-        t = float(q.sum())
-        # a row, then the mean so far: near enough to cancel nothing, exact for constant features
-        origin = whole.means[0] if lo else dense[some[0]].astype(np.float64)
-        centred, mean = centred_rows(dense, some, q / t, origin)
-        cov = centred.T @ centred
-        if np.all(mean**2 <= _NEAR * np.einsum("jj->j", cov)):
-            cov -= np.outer(mean, mean)
-        else:
-            centred -= np.sqrt(q / t)[:, None] * mean
-            cov = centred.T @ centred
-        part = {"counts": t, "squares": q @ q, "means": origin + mean, "covariances": cov}
-        whole._add(0, part)
-    return whole._each()[0][1]
+def _about_their_mean(X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
+    """Return the same from sums of squares about a point near the mean: they cancel nothing."""
+    total = float(share.sum())
+    s = share / total
+    few, q = rows[:_FEW], share[:_FEW] / share[:_FEW].sum()
+    dense, some = dense_rows(X, few)
+    # the mean of the first rows, exact for constant features
+    origin = dense[some[0]].astype(np.float64)
+    origin += q @ (dense[some] - origin)
+    cov, mean = dense_gram(X, rows, s, origin)
+    if not np.all(mean**2 <= _NEAR * np.einsum("jj->j", cov)):
+        origin += mean
+        cov, mean = dense_gram(X, rows, s, origin)
+    cov -= np.outer(mean, mean)
+    squares = float(share @ share)
+    return {"counts": total, "squares": squares, "means": origin + mean, "covariances": cov}
