@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier
     from aucmax.files import load, save
     from aucmax.objective import penalties
+    from aucmax.rows.source import Source
     from aucmax.statistics.moments import ClassMoments
 
     __version__: str
@@ -21,6 +22,7 @@ __all__ = [
     "AUCClassifierCV",
     "ClassMoments",
     "HingeClassifier",
+    "Source",
     "datasets",
     "load",
     "metrics",
@@ -36,6 +38,7 @@ _WHERE = {
     "AUCClassifierCV": "aucmax.estimators",
     "ClassMoments": "aucmax.statistics.moments",
     "HingeClassifier": "aucmax.estimators",
+    "Source": "aucmax.rows.source",
     "load": "aucmax.files",
     "penalties": "aucmax.objective",
     "save": "aucmax.files",

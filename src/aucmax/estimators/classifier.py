@@ -24,7 +24,8 @@ from aucmax.objective.problem import (
 from aucmax.objective.scaling import midpoint_intercept
 from aucmax.rows import as_rows
 from aucmax.solvers import SOLVERS, Exact, Solver, get_solver
-from aucmax.solvers.auto import pick
+from aucmax.solvers.auto import FEW_FEATURES, pick
+from aucmax.solvers.batch.coordinate_descent import CoordinateDescent
 from aucmax.solvers.batch.leave_pair_out import leave_pair_out
 from aucmax.solvers.stochastic.core import StochasticSolver
 from aucmax.statistics.base import ClassStatistics
@@ -400,6 +401,12 @@ class AUCClassifier(SolvedScorer):
         if isinstance(there, AtThreshold):
             return there.intercept
         return super()._threshold(objective, w, coef)
+
+    def _covariances_up_to(self, solver: Solver | None) -> int:
+        exact = solver is None or (isinstance(solver, Exact) and solver.covariance == "full")
+        if self.loss != "square" or not (exact or isinstance(solver, CoordinateDescent)):
+            return 0
+        return FEW_FEATURES
 
     def _learnt(self, problem: MemoryProblem) -> dict[str, Any]:
         known = problem.known

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -16,6 +17,7 @@ from aucmax.basics.checks import (
 )
 from aucmax.rows import as_rows
 from aucmax.rows.products import scores
+from aucmax.rows.source import Part, Source
 
 __all__ = ["LinearScorer"]
 
@@ -37,10 +39,25 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         return tags
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the scores w·x + intercept, shape (n,); positive means ``classes_[1]``."""
+        """Return the scores w·x + intercept, shape (n,); positive means ``classes_[1]``.
+
+        X may be a `Source`: its parts are scored one after the other.
+        """
         check_is_fitted(self)
+        if isinstance(X, Source):
+            return np.concatenate([self._scored(part, X.name(k)) for k, part in enumerate(X)])
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return scores(as_rows(X), self.coef_[0]) + self.intercept_[0]
+
+    def _scored(self, part: Part, name: str) -> np.ndarray:
+        X = part.X
+        if sp.issparse(X) and X.shape[1] < self.n_features_in_:
+            X = sp.csr_array(X)
+            X.resize(X.shape[0], self.n_features_in_)
+        try:
+            return self.decision_function(X)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted labels, shape (n,)."""

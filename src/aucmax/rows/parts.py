@@ -1,0 +1,172 @@
+"""Rows in parts as a store, and where the passes over them run."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from aucmax.rows import products
+from aucmax.rows.source import Part, Source
+from aucmax.rows.store import Arrays, Store, Task, sum_in_order
+from aucmax.rows.view import CSR, Rows, as_rows, n_features, n_rows, take_rows, to_scipy
+
+__all__ = ["Here", "InParts", "rows_of"]
+
+OnPart = Callable[..., Any]  # (part, *arguments)
+
+
+class Here:
+    """Runs tasks on the parts of a source one after the other, in this process."""
+
+    def each(self, source: Source, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Yield ``task(part, *arguments)`` for each part, in order.
+
+        Parameters
+        ----------
+        source : Source
+        task : callable
+            A function of a module, so that it can be sent away.
+        given : iterable of tuple
+            The arguments of each part; endless where the number of parts is not known yet.
+        """
+        arguments = iter(given)
+        for part in source:
+            mine = next(arguments, None)
+            if mine is None:
+                raise ValueError("the source has more parts than when it was read first.")
+            yield task(part, *mine)
+        if not isinstance(given, repeat) and next(arguments, None) is not None:
+            raise ValueError("the source has fewer parts than when it was read first.")
+
+    def total(self, source: Source, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Any:
+        """Return the sum of what `each` yields, as `sum_in_order`."""
+        return sum_in_order(self.each(source, task, given))
+
+
+class InParts(Store):
+    """The rows of a source, read for every pass.
+
+    Parameters
+    ----------
+    source : Source
+    sizes : ndarray of int, shape (parts,)
+        How many rows each part has.
+    d : int
+        Features; sparse parts may have fewer columns.
+    runs : Here
+        Where tasks run.
+    kept : list of ndarray of int, optional
+        The rows that count, of each part; by default all.
+
+    Attributes
+    ----------
+    passes : int
+        Over all parts, so far.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        sizes: np.ndarray,
+        d: int,
+        runs: Here,
+        kept: list[np.ndarray] | None = None,
+    ) -> None:
+        self.source, self.sizes, self.runs, self.kept = source, sizes, runs, kept
+        counts = sizes if kept is None else np.array([len(rows) for rows in kept])
+        self.ends = np.cumsum(counts)
+        self.n_rows, self.n_features, self.passes = int(self.ends[-1]), d, 0
+
+    def each(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Iterator[Any]:
+        self.passes += 1
+        return self.runs.each(self.source, _on_rows, self._given(task, by_row, common))
+
+    def total(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Any:
+        self.passes += 1
+        return self.runs.total(self.source, _on_rows, self._given(task, by_row, common))
+
+    def _given(
+        self, task: Task, by_row: Arrays, common: Sequence[Any]
+    ) -> Iterator[tuple[Any, ...]]:
+        first = 0
+        for k, end in enumerate(self.ends.tolist()):
+            mine = [None if values is None else values[first:end] for values in by_row]
+            kept = None if self.kept is None else self.kept[k]
+            shape = int(self.sizes[k]), self.n_features
+            yield self.source.name(k), shape, kept, task, mine, common
+            first = end
+
+    @cached_property
+    def gram_cost(self) -> float:  # type: ignore[override]
+        return products.gram_cost(rows_of(next(iter(self.source)).X))  # parts are much alike
+
+    def taken(self, rows: np.ndarray) -> "InParts":
+        kept = [
+            mine if self.kept is None else self.kept[k][mine]
+            for k, mine in enumerate(self._by_part(rows))
+        ]
+        out = InParts(self.source, self.sizes, self.n_features, self.runs, kept)
+        out.passes = self.passes
+        return out
+
+    def take(self, rows: np.ndarray) -> Rows:
+        self.passes += 1
+        given = self._given(take_rows, (), ())
+        chosen = (
+            (*ask[:4], [mine], ()) for ask, mine in zip(given, self._by_part(rows), strict=True)
+        )
+        return _stacked(list(self.runs.each(self.source, _on_rows, chosen)))
+
+    def _by_part(self, rows: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield which rows of each part these ascending places are."""
+        first = 0
+        for end in self.ends.tolist():
+            yield rows[np.searchsorted(rows, first) : np.searchsorted(rows, end)] - first
+            first = end
+
+    def columns(self, S: np.ndarray, factor: np.ndarray | None) -> np.ndarray | sp.csc_array:
+        scale = np.ones(len(S)) if factor is None else factor[S]
+        parts = list(self.each(_columns, (), (S, scale)))
+        if any(sp.issparse(part) for part in parts):
+            return sp.csc_array(sp.vstack([sp.csc_array(part) for part in parts]))
+        return np.asfortranarray(np.concatenate(parts))
+
+
+def rows_of(X: Any, d: int | None = None) -> Rows:
+    """Return the rows of a part as kernels see them, of d features where it is sparse."""
+    rows = as_rows(X)
+    return rows._replace(n_features=d) if d is not None and isinstance(rows, CSR) else rows
+
+
+def _on_rows(
+    part: Part,
+    name: str,
+    shape: tuple[int, int],
+    kept: np.ndarray | None,
+    task: Task,
+    by_row: Sequence[Any],
+    common: Sequence[Any],
+) -> Any:
+    """Run a task on the rows of a part; raise ValueError where they are not those of before."""
+    rows = rows_of(part.X, shape[1])
+    if (n_rows(rows), n_features(rows)) != shape:
+        raise ValueError(
+            f"{name} had {shape[0]:,} rows of {shape[1]:,} features when it was read first, and "
+            f"now has {n_rows(rows):,} of {n_features(rows):,}: parts must stay as they are."
+        )
+    return task(rows if kept is None else take_rows(rows, kept), *by_row, *common)
+
+
+def _columns(X: Rows, S: np.ndarray, scale: np.ndarray) -> np.ndarray | sp.csc_array:
+    if isinstance(X, CSR):
+        return sp.csc_array(to_scipy(X))[:, S].multiply(scale).tocsc()
+    return products.take_columns(X, S, scale)
+
+
+def _stacked(parts: list[Rows]) -> Rows:
+    if any(isinstance(part, CSR) for part in parts):
+        return as_rows(sp.vstack([sp.csr_array(to_scipy(part)) for part in parts], format="csr"))
+    return as_rows(np.concatenate([to_scipy(part) for part in parts]))

@@ -1,0 +1,128 @@
+"""Rows that are not in memory: a source yields them part by part, as often as they are needed."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["Part", "Source"]
+
+Load = Callable[[], Any]
+
+
+class Part(NamedTuple):
+    """Some rows X (m, d), with their labels and weights (m,) where there are any."""
+
+    X: Any
+    y: Any = None
+    weight: Any = None
+
+
+class Source:
+    """Rows in parts, which are read again and again; in memory are two parts at a time.
+
+    Whatever takes one reads all parts in order, once for each pass over the data, and reads the
+    next part while it works on one. `datasets.scan` makes one of files, lazy frames and clusters.
+
+    Parameters
+    ----------
+    parts : sequence of callables
+        Each takes nothing and returns X, (X, y) or (X, y, sample_weight), the same each time; X as
+        for a fit. What they return may differ in dtype and in being sparse.
+    feature_names : sequence of str, optional
+        By default those of the first part where it is a data frame.
+    names : sequence of str, optional
+        What messages call the parts, "part 1" and so on by default.
+    target_name : str, optional
+        What the labels are called.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucmax import AUCClassifier, Source
+    >>> def part(seed):
+    ...     rng = np.random.default_rng(seed)
+    ...     X = rng.normal(size=(500, 3))
+    ...     return X, (X[:, 0] + rng.normal(size=500) > 1.0).astype(int)
+    >>> source = Source([lambda seed=seed: part(seed) for seed in range(4)])
+    >>> AUCClassifier().fit(source).passes_
+    1
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Load],
+        *,
+        feature_names: Sequence[str] | None = None,
+        names: Sequence[str] | None = None,
+        target_name: str | None = None,
+    ) -> None:
+        self.loads: Sequence[Load] | None = list(parts)
+        self.feature_names = None if feature_names is None else [str(f) for f in feature_names]
+        self.target_name = target_name
+        self._names = None if names is None else list(names)
+        if not self.loads:
+            raise ValueError("a Source needs at least one part.")
+        if self._names is not None and len(self._names) != len(self.loads):
+            raise ValueError(f"there are {len(self._names)} names of {len(self.loads)} parts.")
+
+    @classmethod
+    def from_iterable(cls, factory: Callable[[], Iterable[Any]], **settings: Any) -> "Source":
+        """Return a source of what an iterable yields; the factory makes a new one for each pass.
+
+        Parameters
+        ----------
+        factory : callable
+            Takes nothing, returns an iterable of X, (X, y) or (X, y, sample_weight): the same each
+            time.
+        **settings
+            ``feature_names`` and ``target_name``.
+        """
+        out = cls([list], **settings)
+        out.loads, out._factory = None, factory
+        return out
+
+    _factory: Callable[[], Iterable[Any]]
+
+    def name(self, k: int) -> str:
+        """Return what messages call part k."""
+        return f"part {k + 1}" if self._names is None else self._names[k]
+
+    def load(self, k: int) -> Part:
+        """Return part k."""
+        if self.loads is None:
+            raise ValueError("this source can be read from its first part on only.")
+        return _part(self.loads[k](), self.name(k))
+
+    def __iter__(self) -> Iterator[Part]:
+        return _ahead(self._read())
+
+    def _read(self) -> Iterator[Part]:
+        found = self._factory() if self.loads is None else (load() for load in self.loads)
+        for k, given in enumerate(found):
+            yield _part(given, self.name(k))
+
+    def labels(self) -> Any:
+        """Return the labels of all rows, shape (n,): a pass over the parts."""
+        return np.concatenate([np.asarray(part.y) for part in self])
+
+
+def _part(given: Any, name: str) -> Part:
+    if not isinstance(given, tuple):
+        return Part(given)
+    if not 1 <= len(given) <= 3:
+        raise ValueError(
+            f"{name} is a tuple of {len(given)}; it should be (X, y) or (X, y, sample_weight)."
+        )
+    return Part(*given)
+
+
+def _ahead(parts: Iterator[Part]) -> Iterator[Part]:
+    """Yield the parts, each read while the one before is worked on."""
+    with ThreadPoolExecutor(1, thread_name_prefix="aucmax-read") as reader:
+        coming = reader.submit(next, parts, None)
+        while (part := coming.result()) is not None:
+            coming = reader.submit(next, parts, None)
+            yield part
+            del part  # or it would be kept while the one after the next is read
