@@ -12,13 +12,14 @@ import lzma
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from aucmax.basics.errors import DataFileError
 
-__all__ = ["COMPRESSIONS", "Piped", "fault", "opened"]
+__all__ = ["COMPRESSIONS", "Block", "Piped", "RowGroups", "fault", "opened"]
 
 COMPRESSIONS: dict[str, Callable[..., Any]] = {
     ".gz": gzip.open,
@@ -53,15 +54,98 @@ class Piped:
         return self.stream.read()
 
 
-def fault(path: Path, what: str, where: int | str = "") -> DataFileError:
+class Block(Piped):
+    """A piece of a text file, whole lines of it, with the file's header before them if it has one.
+
+    Parameters
+    ----------
+    path : Path
+    start, end : int
+        The bytes between which it lies, after unpacking.
+    header : bytes
+        The file's first line; none where rows begin with it.
+    text : bytes, optional
+        Its bytes where they were read already.
+    """
+
+    def __init__(
+        self, path: Path, start: int, end: int, header: bytes = b"", text: bytes | None = None
+    ) -> None:
+        self.path, self.start, self.end, self.header, self.text = path, start, end, header, text
+        self.name = str(path)
+
+    @cached_property
+    def content(self) -> bytes:  # type: ignore[override]
+        """The header and the lines."""
+        if self.text is not None:
+            return self.header + self.text
+        with self.path.open("rb") as stream:
+            stream.seek(self.start)
+            return self.header + stream.read(self.end - self.start)
+
+    @property
+    def where(self) -> str:
+        """What messages call it."""
+        return f"{self.path}, bytes {self.start:,} to {self.end:,}"
+
+    @property
+    def lines_before(self) -> int:
+        """How many lines of the file come before its own, the header not counted."""
+        with opened(self.path) as stream:
+            left, lines = self.start, 0
+            while left and (chunk := stream.read(min(left, 1 << 24))):
+                left -= len(chunk)
+                lines += chunk.count(b"\n")
+        return lines - bool(self.header)
+
+    def check_quotes(self) -> None:
+        """Raise DataFileError where a quoted value may go on behind its last line."""
+        if self.content.count(b'"') % 2:
+            raise fault(
+                self.path,
+                f"a quoted value goes over a line break near byte {self.end:,}, where the file is "
+                "divided; read larger parts (part_bytes=…), or write it as Parquet",
+            )
+
+
+@dataclass(frozen=True)
+class RowGroups:
+    """Some row groups of a Parquet file, of which ``first`` rows come before."""
+
+    path: Path
+    groups: tuple[int, ...]
+    first: int
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def suffixes(self) -> list[str]:
+        return self.path.suffixes
+
+    @property
+    def where(self) -> str:
+        """What messages call it."""
+        return f"{self.path}, rows from {self.first + 1:,} on"
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+def fault(path: Path | RowGroups, what: str, where: int | str = "") -> DataFileError:
     """The error for a file: `where` is a line number or words such as "row 3"."""
+    if isinstance(path, Block) and isinstance(where, int) and where > bool(path.header):
+        where += path.lines_before
     place = f"line {where}" if isinstance(where, int) else where
     return DataFileError(f"{path}{', ' if place else ''}{place}: {what}")
 
 
 @contextmanager
-def opened(path: Path | Piped) -> Iterator[io.BufferedReader]:
+def opened(path: Path | Piped | RowGroups) -> Iterator[io.BufferedReader]:
     """The bytes of a file, unpacked by its suffix, or of a stream."""
+    if isinstance(path, RowGroups):
+        path = path.path
     if isinstance(path, Piped):
         yield io.BytesIO(path.content)  # type: ignore[misc]
         return

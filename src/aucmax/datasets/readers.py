@@ -16,13 +16,20 @@ from sklearn.utils import Bunch
 from aucmax.basics.errors import DataWarning
 from aucmax.datasets.bunch import rows_and_labels
 from aucmax.datasets.dates import EXAMPLES
-from aucmax.datasets.files import COMPRESSIONS, Piped, fault
+from aucmax.datasets.files import COMPRESSIONS, Piped, RowGroups, fault
 from aucmax.datasets.obstacles import Obstacle, TableError, tried
 from aucmax.datasets.svmlight import read_svmlight
-from aucmax.datasets.tables import Choice, Columns, read_csv, read_parquet
+from aucmax.datasets.tables import (
+    Choice,
+    Columns,
+    csv_columns,
+    parquet_columns,
+    read_csv,
+    read_parquet,
+)
 from aucmax.datasets.transforms import listing
 
-__all__ = ["READERS", "Reader", "find_label", "read"]
+__all__ = ["READERS", "Reader", "find_label", "read", "reader_of"]
 
 _WORDS = {"true": 1, "false": 0}
 _LABELS = ("required", "optional", "none")
@@ -34,7 +41,7 @@ _FOREIGN = (
 
 
 def read(
-    path: str | os.PathLike[str] | BinaryIO | Piped,
+    path: str | os.PathLike[str] | BinaryIO | Piped | RowGroups,
     *,
     target: str | None = None,
     labels: str = "required",
@@ -134,7 +141,7 @@ def read(
             "drop, columns, text, missing and categories are lists of column names, not one string"
         )
     source = _source(path)
-    reader = _reader(source, format)
+    reader = reader_of(source, format)
     choice = Choice(
         target,
         labels,
@@ -158,7 +165,7 @@ def read(
 
 
 def _source(path: Any) -> Any:
-    if isinstance(path, Piped):
+    if isinstance(path, Piped | RowGroups):
         return path
     return (
         Piped(path, str(getattr(path, "name", "stream"))) if hasattr(path, "read") else Path(path)
@@ -247,7 +254,7 @@ def _one_positive(path: Path, y: NDArray, positive: Any) -> NDArray[np.int64]:
     return np.where(np.asarray(y) == label, 1, -1).astype(np.int64)
 
 
-def _reader(path: Path | Piped, format: str | None) -> Reader:
+def reader_of(path: Path | Piped, format: str | None) -> Reader:
     """The reader that is asked for, else that of the file's suffix."""
     if format is not None:
         if format not in READERS:
@@ -314,12 +321,15 @@ class Reader:
         (path, choice, n_features) to the columns that the choice wants.
     separated : bool
         Whether a character separates its values, so that ``sep`` and ``decimal`` apply.
+    columns : callable, optional
+        (path, sep) to the names of all columns; None where they have none.
     """
 
     name: str
     suffixes: tuple[str, ...]
     open: Callable[[Path, Choice, int | None], Columns]
     separated: bool = False
+    columns: Callable[[Path, str | None], list[str]] | None = None
 
 
 def _svmlight(path: Path, choice: Choice, n_features: int | None) -> Columns:
@@ -347,12 +357,27 @@ def _svmlight(path: Path, choice: Choice, n_features: int | None) -> Columns:
     return Columns(*read_svmlight(path, n_features, choice.labels))
 
 
+def _separated(name: str, mark: str) -> Reader:
+    return Reader(
+        name,
+        (f".{name}",),
+        lambda path, choice, _: read_csv(path, mark, choice),
+        separated=True,
+        columns=lambda path, sep: csv_columns(path, sep or mark),
+    )
+
+
 READERS = {
     reader.name: reader
     for reader in (
         Reader("svmlight", (".svm", ".svmlight", ".libsvm"), _svmlight),
-        Reader("csv", (".csv",), lambda path, choice, _: read_csv(path, ",", choice), True),
-        Reader("tsv", (".tsv",), lambda path, choice, _: read_csv(path, "\t", choice), True),
-        Reader("parquet", (".parquet", ".pq"), lambda path, choice, _: read_parquet(path, choice)),
+        _separated("csv", ","),
+        _separated("tsv", "\t"),
+        Reader(
+            "parquet",
+            (".parquet", ".pq"),
+            lambda path, choice, _: read_parquet(path, choice),
+            columns=lambda path, _: parquet_columns(path),
+        ),
     )
 }

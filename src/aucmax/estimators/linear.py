@@ -1,12 +1,18 @@
 """What the linear classifiers share: scoring, and the checks of rows, labels and weights."""
 
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_n_features,
+    check_array,
+    check_is_fitted,
+    validate_data,
+)
 
 from aucmax.basics.checks import (
     check_array_of,
@@ -17,7 +23,7 @@ from aucmax.basics.checks import (
 )
 from aucmax.rows import as_rows
 from aucmax.rows.products import scores
-from aucmax.rows.source import Part, Source
+from aucmax.rows.source import Source
 
 __all__ = ["LinearScorer"]
 
@@ -45,19 +51,31 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if isinstance(X, Source):
-            return np.concatenate([self._scored(part, X.name(k)) for k, part in enumerate(X)])
+            return self._scores_of_parts(X)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return scores(as_rows(X), self.coef_[0]) + self.intercept_[0]
 
-    def _scored(self, part: Part, name: str) -> np.ndarray:
-        X = part.X
-        if sp.issparse(X) and X.shape[1] < self.n_features_in_:
-            X = sp.csr_array(X)
-            X.resize(X.shape[0], self.n_features_in_)
-        try:
-            return self.decision_function(X)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
+    def _scores_of_parts(self, source: Source) -> np.ndarray:
+        mine, names = getattr(self, "feature_names_in_", None), source.feature_names
+        if mine is not None and names is not None and mine.tolist() != names:
+            odd = next((a, b) for a, b in zip_longest(mine.tolist(), names) if a != b)
+            raise ValueError(f"the model was fitted to the feature {odd[0]!r}, not {odd[1]!r}.")
+        found = []
+        for k, part in enumerate(source):
+            X = part.X
+            if sp.issparse(X) and X.shape[1] < self.n_features_in_:
+                X = sp.csr_array(X)
+                X.resize(X.shape[0], self.n_features_in_)
+            try:
+                if names is None:
+                    found.append(self.decision_function(X))
+                else:  # they are said once, for all parts
+                    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+                    _check_n_features(self, X, reset=False)
+                    found.append(scores(as_rows(X), self.coef_[0]) + self.intercept_[0])
+            except ValueError as error:
+                raise ValueError(f"{source.name(k)}: {error}") from None
+        return np.concatenate(found)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted labels, shape (n,)."""

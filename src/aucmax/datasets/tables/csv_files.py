@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from aucmax.basics.errors import DataFileError
 from aucmax.datasets.codes import zero_padded
-from aucmax.datasets.files import fault, opened
+from aucmax.datasets.files import Block, fault, opened
 from aucmax.datasets.obstacles import Obstacle, TableError
 from aucmax.datasets.tables.arrow import BLOCK_BYTES, ArrowFile, Native, is_binary
 from aucmax.datasets.tables.choice import NUMBER, Choice, Columns
@@ -21,7 +21,7 @@ from aucmax.datasets.tables.wanted import choose, columns_used
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["read_csv"]
+__all__ = ["csv_columns", "read_csv"]
 
 _SEPARATORS = ";\t|,"
 
@@ -52,6 +52,11 @@ def read_csv(path: Path, delimiter: str, choice: Choice) -> Columns:
         ),
     )
     return extract(source, target, features, choice)
+
+
+def csv_columns(path: Path, delimiter: str) -> list[str]:
+    """The names of a CSV file's columns."""
+    return [name.strip() for name in _header(path, delimiter)]
 
 
 def _arrow_table(
@@ -154,7 +159,7 @@ def _csv_line(path: Path, delimiter: str, row: int) -> int | str:
     """Line number of a data row; the row's number if Python and Arrow read the file differently."""
     for i, (line, _) in enumerate(_csv_rows(path, delimiter)):
         if i == row + 1:
-            return line
+            return line + (path.lines_before if isinstance(path, Block) else 0)
     return f"row {row + 1}"
 
 

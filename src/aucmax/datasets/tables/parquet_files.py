@@ -3,33 +3,78 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from aucmax.datasets.files import fault, opened
+from aucmax.datasets.files import RowGroups, fault, opened
 from aucmax.datasets.tables.arrow import ArrowFile, Native
 from aucmax.datasets.tables.choice import Choice, Columns
 from aucmax.datasets.tables.extract import extract
 from aucmax.datasets.tables.wanted import choose, columns_used
 
-__all__ = ["read_parquet"]
+if TYPE_CHECKING:
+    from pyarrow import parquet
+
+__all__ = ["parquet_columns", "read_parquet", "row_groups"]
 
 # pandas stores a row index in Parquet under this name.
 _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
 
 
 def read_parquet(path: Path, choice: Choice) -> Columns:
-    """Rows and labels of a Parquet file."""
+    """Rows and labels of a Parquet file, or of some of its row groups."""
+    with _readable(path) as file:
+        target, features = choose(path, _names(file), choice)
+        used = columns_used(target, features, choice)
+        if isinstance(path, RowGroups):
+            first, table = path.first, file.read_row_groups(list(path.groups), columns=used)
+        else:
+            first, table = 0, file.read(columns=used)
+        rows = ArrowFile(path, table, lambda row: f"row {first + row + 1}")
+        return extract(rows, target, features, choice)
+
+
+def parquet_columns(path: Path) -> list[str]:
+    """The names of a Parquet file's columns."""
+    with _readable(path) as file:
+        return _names(file)
+
+
+def row_groups(path: Path, part_bytes: int) -> Iterator[RowGroups]:
+    """Yield a file's row groups, as many at a time as hold so many bytes of numbers."""
+    with _readable(path) as file:
+        about, width = file.metadata, 8 * max(len(_names(file)), 1)
+        counts = [about.row_group(k).num_rows for k in range(about.num_row_groups)]
+    if not sum(counts):
+        raise fault(path, "the table has column names but no rows")
+    taken: list[int] = []
+    first = rows = 0
+    for k, count in enumerate(counts):
+        if taken and (rows + count) * width > part_bytes:
+            yield RowGroups(path, tuple(taken), first)
+            first, rows, taken = first + rows, 0, []
+        if count:
+            taken.append(k)
+            rows += count
+    if taken:
+        yield RowGroups(path, tuple(taken), first)
+
+
+def _names(file: parquet.ParquetFile) -> list[str]:
+    return [name for name in file.schema_arrow.names if not _PANDAS_INDEX.fullmatch(name)]
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[parquet.ParquetFile]:
+    """Open a Parquet file; what is wrong with it is a DataFileError."""
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
         with opened(path) as stream, parquet.ParquetFile(Native(stream).file) as file:
-            names = [n for n in file.schema_arrow.names if not _PANDAS_INDEX.fullmatch(n)]
-            target, features = choose(path, names, choice)
-            table = file.read(columns=columns_used(target, features, choice))
-        return extract(
-            ArrowFile(path, table, lambda row: f"row {row + 1}"), target, features, choice
-        )
+            yield file
     except pa.ArrowException as error:
         raise fault(path, f"not a readable Parquet file ({error}); write it again") from None
     except UnicodeDecodeError:

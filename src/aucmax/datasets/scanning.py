@@ -1,0 +1,265 @@
+"""Files and lazy frames as a source: read part by part, for data larger than memory."""
+
+from __future__ import annotations
+
+import copy
+import glob
+import io
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import scipy.sparse as sp
+
+from aucmax.basics.errors import DataFileError
+from aucmax.datasets.files import COMPRESSIONS, Block, fault, opened
+from aucmax.datasets.readers import read, reader_of
+from aucmax.datasets.tables.parquet_files import row_groups
+from aucmax.datasets.transforms import listing
+from aucmax.rows.source import Part, Source
+
+__all__ = ["PART_BYTES", "scan"]
+
+PART_BYTES = 1 << 26  # of text, or of numbers in a table
+_WIDE = 2**31 - 1  # features: those of svmlight text are known when all of it was read
+
+
+def scan(
+    data: Any,
+    *,
+    target: str | None = None,
+    weight: str | None = None,
+    drop: Sequence[str] = (),
+    format: str | None = None,
+    sep: str | None = None,
+    decimal: str = ".",
+    part_bytes: int = PART_BYTES,
+) -> Source:
+    """Return a source of data that need not fit into memory.
+
+    Parameters
+    ----------
+    data : str, path-like, a list of them, or a lazy frame
+        Files as `read` takes them, their features numbers: Parquet is read by row groups, text in
+        pieces of whole lines, compressed or not. ``"2026-*.csv"`` names all files that match,
+        sorted. Or a Polars lazy frame, an Arrow dataset, or a Dask data frame.
+    target, weight : str, optional
+        The columns of labels and of weights; as for `read`.
+    drop : sequence of str
+        Columns to leave out.
+    format, sep, decimal
+        As for `read`; of all files.
+    part_bytes : int
+        About how much is read at a time: bytes of text, or of a table's numbers. A row group of a
+        Parquet file is never divided. Two parts are in memory, and what is made of one.
+
+    Returns
+    -------
+    Source
+
+    Raises
+    ------
+    DataFileError
+        No such file, or one whose columns are not those of the first; the message names it. What
+        is wrong with the rows is told when they are read.
+    ValueError
+        For an argument that is none of these.
+    """
+    settings: dict[str, Any] = {"target": target, "weight": weight, "drop": tuple(drop)}
+    if isinstance(data, (str, os.PathLike, list, tuple)):
+        how = {**settings, "format": format, "sep": sep, "decimal": decimal}
+        return _files(_named(data), how, part_bytes)
+    frame = _frame(data, part_bytes)
+    if frame is None:
+        raise ValueError(
+            "data must be a path, a list of paths, a Polars lazy frame, an Arrow dataset or a Dask "
+            f"data frame; got {type(data).__name__}. Of arrays make a Source of functions."
+        )
+    return _of_frames(*frame, **settings)
+
+
+# ---- files
+
+
+def _named(data: Any) -> list[Path]:
+    """The files that a path, a pattern or a list of them names."""
+    given = data if isinstance(data, (list, tuple)) else [data]
+    found = []
+    for one in given:
+        text = os.fspath(one)
+        matches = sorted(glob.glob(text)) if glob.has_magic(text) else []
+        if glob.has_magic(text) and not matches and not Path(text).exists():
+            raise DataFileError(f"{text}: no file matches")
+        found += [Path(match) for match in matches] or [Path(text)]
+    if not found:
+        raise ValueError("no file is named.")
+    return found
+
+
+def _files(paths: list[Path], how: dict[str, Any], part_bytes: int) -> Source:
+    readers = [reader_of(path, how["format"]) for path in paths]
+    for path, reader in zip(paths, readers, strict=True):
+        if reader is not readers[0]:
+            raise fault(
+                path, f"is read as {reader.name}, and {paths[0]} as {readers[0].name}: give files "
+                "of one format, or name it"
+            )  # fmt: skip
+    reader = readers[0]
+    if reader.columns is not None:
+        columns = [reader.columns(path, how["sep"]) for path in paths]
+        for path, names in zip(paths, columns, strict=True):
+            _check_columns(path, names, paths[0], columns[0])
+    pieces = [partial(_pieces, path, reader.name, part_bytes) for path in paths]
+    first = next(pieces[0](), None)
+    if first is None:
+        raise fault(paths[0], "the file has no rows")
+    found = _read(first, how | {"format": reader.name})
+    names = found.feature_names
+    how |= {"format": reader.name}
+    if names is None:
+        how |= {"n_features": _WIDE}
+    else:
+        how |= {"columns": names, "target": found.target_name, "drop": ()}
+    settings = {"feature_names": names, "target_name": found.target_name}
+    if all(_random(path, reader.name) for path in paths):
+        every = [piece for some in pieces for piece in some()]
+        return Source(
+            [partial(_load, piece, how) for piece in every],
+            names=[piece.where for piece in every],
+            **settings,
+        )
+
+    def parts() -> Iterator[Part]:
+        for some in pieces:
+            for piece in some():
+                yield _load(piece, how)
+
+    return Source.from_iterable(parts, **settings)
+
+
+def _check_columns(path: Path, names: list[str], first: Path, others: list[str]) -> None:
+    """Refuse a file whose columns are not those of the first, in whatever order."""
+    lacks = [name for name in others if name not in names]
+    more = [name for name in names if name not in others]
+    if lacks or more:
+        what = " and ".join(
+            f"{verb} {listing(some)}" for verb, some in (("lacks", lacks), ("has", more)) if some
+        )
+        raise fault(path, f"{what}, unlike {first}; give files with the same columns")
+
+
+def _random(path: Path, kind: str) -> bool:
+    """Whether a part can be read without those before it."""
+    return kind == "parquet" or path.suffix.lower() not in COMPRESSIONS
+
+
+def _pieces(path: Path, kind: str, part_bytes: int) -> Iterator[Any]:
+    """Yield the parts of a file, to be read."""
+    if kind == "parquet":
+        yield from row_groups(path, part_bytes)
+        return
+    header = b""
+    with opened(path) as stream:
+        if kind != "svmlight":
+            header = stream.readline()
+        if not _random(path, kind):
+            yield from _unpacked(path, stream, header, part_bytes)
+            return
+        start, size = stream.tell(), path.stat().st_size
+        while start < size:
+            stream.seek(min(start + part_bytes, size))
+            stream.readline()
+            end = stream.tell()
+            yield Block(path, start, end, header)
+            start = end
+
+
+def _unpacked(
+    path: Path, stream: io.BufferedReader, header: bytes, part_bytes: int
+) -> Iterator[Block]:
+    """Yield the parts of a compressed file, already read."""
+    start = stream.tell()
+    while text := stream.read(part_bytes):
+        text += stream.readline()
+        yield Block(path, start, start + len(text), header, text)
+        start += len(text)
+
+
+def _read(piece: Any, how: dict[str, Any]) -> Any:
+    piece = copy.copy(piece)  # which keeps its text while it is read
+    if isinstance(piece, Block) and how["format"] != "svmlight":
+        piece.check_quotes()
+    return read(piece, **how)
+
+
+def _load(piece: Any, how: dict[str, Any]) -> Part:
+    rows = _read(piece, how)
+    X = rows.data
+    if rows.feature_names is None:
+        shape = len(rows.target), int(X.indices.max(initial=0)) + 1
+        X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=shape)
+    return Part(X, rows.target, rows.weight)
+
+
+# ---- lazy frames
+
+
+def _frame(data: Any, part_bytes: int) -> tuple[Callable[[], Iterator[Any]], list[str]] | None:
+    """Return what yields the frames of a lazy frame, and the names of its columns."""
+    home = type(data).__module__.partition(".")[0]
+    if home == "polars" and hasattr(data, "collect_schema"):
+        names = data.collect_schema().names()
+        rows = max(part_bytes // (8 * len(names)), 1)
+        return partial(_of_polars, data, rows), names
+    if home == "pyarrow" and hasattr(data, "to_batches") and hasattr(data, "schema"):
+        names = data.schema.names
+        rows = max(part_bytes // (8 * len(names)), 1)
+        return partial(_of_arrow, data, rows), names
+    if home in ("dask", "dask_expr") and hasattr(data, "to_delayed"):
+        return partial(_of_dask, data), [str(name) for name in data.columns]
+    return None
+
+
+def _of_polars(lazy: Any, rows: int) -> Iterator[Any]:
+    if hasattr(lazy, "collect_batches"):
+        yield from lazy.collect_batches(chunk_size=rows, maintain_order=True)
+        return
+    first = 0
+    while len(frame := lazy.slice(first, rows).collect()):
+        yield frame
+        first += rows
+
+
+def _of_arrow(dataset: Any, rows: int) -> Iterator[Any]:
+    for batch in dataset.to_batches(batch_size=rows):
+        if batch.num_rows:
+            yield batch.to_pandas()
+
+
+def _of_dask(frame: Any) -> Iterator[Any]:
+    for part in frame.to_delayed():
+        yield part.compute()
+
+
+def _of_frames(
+    frames: Callable[[], Iterator[Any]],
+    names: list[str],
+    *,
+    target: str | None,
+    weight: str | None,
+    drop: tuple[str, ...],
+) -> Source:
+    if target is None:
+        raise ValueError(f"name the column of labels (target=…); the columns are {listing(names)}.")
+    for name in (target, weight, *drop):
+        if name is not None and name not in names:
+            raise ValueError(f"no column {name!r}; the columns are {listing(names)}.")
+    kept = [name for name in names if name not in (target, weight, *drop)]
+
+    def parts() -> Iterator[Part]:
+        for frame in frames():
+            yield Part(frame[kept], frame[target], None if weight is None else frame[weight])
+
+    return Source.from_iterable(parts, feature_names=kept, target_name=target)
