@@ -1,0 +1,364 @@
+"""A source of rows in parts: a fit to it is the fit to the rows in memory."""
+
+import gc
+import gzip
+import weakref
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow.dataset as arrow
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import dump_svmlight_file
+
+from aucmax import AUCClassifier, ClassMoments, HingeClassifier, Source, datasets, solvers
+from aucmax.basics.errors import DataFileError
+from aucmax.rows.store import sum_in_order
+
+CUTS = (0, 70, 71, 150, 280, 300)
+NAMES = [f"f{j}" for j in range(6)]
+
+
+def data(seed=0, n=300, d=6, sparse=False):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * np.exp(rng.normal(size=d)) + rng.normal(size=d)
+    if sparse:
+        X = np.where(rng.random((n, d)) < 0.4, X, 0.0)
+    y = (X @ rng.normal(size=d) + rng.normal(size=n) > 1.0).astype(int)
+    return (sp.csr_matrix(X) if sparse else X), y
+
+
+def source(X, y, weight=None, cuts=CUTS, **settings):
+    def part(a, b):
+        return (X[a:b], y[a:b]) if weight is None else (X[a:b], y[a:b], weight[a:b])
+
+    return Source([lambda a=a, b=b: part(a, b) for a, b in pairwise(cuts)], **settings)
+
+
+FITS = {
+    "exact": dict(),
+    "diagonal": dict(solver=solvers.Exact(covariance="diagonal")),
+    "conjugate gradient": dict(solver="conjugate_gradient"),
+    "within": dict(solver="conjugate_gradient", within=0.2),
+    "coordinate descent": dict(l1_ratio=0.5),
+    "squared hinge": dict(loss="squared_hinge"),
+    "squared hinge, l1": dict(loss="squared_hinge", l1_ratio=1.0),
+    "logistic": dict(loss="logistic"),
+    "logistic, l1": dict(loss="logistic", l1_ratio=0.9),
+    "VRSPAM": dict(
+        solver=solvers.VRSPAM(step_size=0.05, init="zero", order="cyclic", center=False)
+    ),
+    "SPAM": dict(solver=solvers.SPAM(step_size=0.01, order="cyclic"), standardize=0.0),
+    "OPAUC": dict(solver=solvers.OPAUC(step_size=0.01, order="cyclic"), standardize=0.0),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", FITS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_fit_to_parts_is_the_fit_to_all_rows(name, sparse, weighted):
+    X, y = data(sparse=sparse)
+    weight = np.random.default_rng(1).integers(0, 3, len(y)).astype(float) if weighted else None
+    clf = AUCClassifier(**{"alpha": 1e-3, "standardize": 0.5, "tol": 1e-10, **FITS[name]})
+    whole = clf.fit(X, y, weight)
+    there = whole.coef_.copy(), whole.intercept_.copy(), whole.objective_
+    parts = clf.fit(source(X, y, weight))
+    size = np.abs(there[0]).max()
+    np.testing.assert_allclose(parts.coef_, there[0], rtol=0, atol=1e-9 * size)
+    np.testing.assert_allclose(parts.intercept_, there[1], rtol=1e-8, atol=1e-10)
+    assert parts.objective_ == pytest.approx(there[2], rel=1e-10)
+    assert parts.passes_ >= 1
+    assert parts.n_features_in_ == X.shape[1]
+
+
+def test_the_hinge_optimum_has_the_same_value():
+    X, y = data()
+    clf = AUCClassifier(loss="hinge", alpha=1e-2, tol=1e-8)
+    assert clf.fit(X, y).objective_ == pytest.approx(clf.fit(source(X, y)).objective_, rel=1e-7)
+
+
+def test_the_learners_for_accuracy_take_a_source():
+    X, y = data()
+    clf = HingeClassifier(solver=solvers.Pegasos(order="cyclic"), l1_ratio=0.0, random_state=0)
+    whole = clf.fit(X, y).coef_.copy()
+    np.testing.assert_allclose(clf.fit(source(X, y)).coef_, whole, rtol=1e-9)
+
+
+@given(st.integers(0, 10_000), st.lists(st.integers(1, 299), max_size=8, unique=True))
+@settings(max_examples=25, deadline=None)
+def test_moments_do_not_depend_on_the_parts(seed, inner):
+    X, y = data(seed)
+    if len(np.unique(y)) < 2:
+        y[0] = 1 - y[0]
+    cuts = (0, *sorted(inner), 300)
+    found = AUCClassifier().fit(source(X, y, cuts=cuts)).moments_
+    true = ClassMoments.from_data(X, y)
+    for name in ("counts", "means", "covs"):
+        a, b = getattr(found, name), getattr(true, name)
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-12 * np.abs(b).max())
+
+
+@pytest.mark.parametrize("loss", ["square", "squared_hinge", "logistic"])
+def test_the_same_parts_give_the_same_bits(loss):
+    X, y = data()
+    clf = AUCClassifier(loss=loss, solver="conjugate_gradient" if loss == "square" else "auto")
+    first = clf.fit(source(X, y)).coef_.copy()
+    np.testing.assert_array_equal(clf.fit(source(X, y)).coef_, first)
+    parts = [(X[a:b], y[a:b]) for a, b in pairwise(CUTS)]
+    again = clf.fit(Source.from_iterable(lambda: iter(parts)))
+    np.testing.assert_array_equal(again.coef_, first)
+
+
+@pytest.mark.parametrize("count", range(1, 18))
+def test_sums_are_taken_in_an_order_that_their_number_decides(count):
+    parts = np.random.default_rng(count).normal(size=(count, 3)) * 10.0 ** np.arange(3)
+
+    def tree(lo, hi):
+        if hi - lo == 1:
+            return parts[lo]
+        half = 1 << (hi - lo - 1).bit_length() - 1
+        return tree(lo, lo + half) + tree(lo + half, hi)
+
+    np.testing.assert_array_equal(sum_in_order(parts), tree(0, count))
+    pair = sum_in_order((part, part[0]) for part in parts)
+    np.testing.assert_array_equal(pair[0], tree(0, count))
+    assert pair[1] == tree(0, count)[0]
+
+
+def test_moments_of_few_features_take_one_pass_and_forget_rows():
+    X, y = data()
+    model = AUCClassifier(standardize=0.5).fit(source(X, y))
+    assert model.passes_ == 1
+    rest = AUCClassifier(standardize=0.5).fit(X[40:], y[40:])
+    np.testing.assert_allclose(model.forget(X[:40], y[:40]).coef_, rest.coef_, rtol=1e-8)
+    assert not hasattr(AUCClassifier().fit(X, y), "passes_")
+
+
+def test_no_more_than_two_parts_are_in_memory():
+    made, most = [], []
+
+    class Rows(np.ndarray):
+        pass
+
+    def part(seed):
+        X, y = data(seed)
+        X = X.view(Rows)
+        made.append(weakref.ref(X))
+        gc.collect()
+        most.append(sum(one() is not None for one in made))
+        return X, y
+
+    Source([lambda s=s: part(s) for s in range(6)]).labels()
+    assert len(most) == 6
+    assert max(most) <= 3  # one is read while one is used, and one is just let go
+
+
+def test_scores_of_a_source_stand_one_below_the_other():
+    X, y = data()
+    frame = pd.DataFrame(X, columns=NAMES)
+    model = AUCClassifier().fit(frame, y)
+    whole = model.decision_function(frame)
+    named = source(frame, y)
+    np.testing.assert_array_equal(model.decision_function(named), whole)
+    np.testing.assert_array_equal(model.predict(named), model.predict(frame))
+    np.testing.assert_array_equal(named.labels(), y)
+    bare = source(X, y, feature_names=NAMES)
+    np.testing.assert_array_equal(model.decision_function(bare), whole)
+    with pytest.raises(ValueError, match="fitted to the feature 'f0', not 'g0'"):
+        model.decision_function(source(X, y, feature_names=["g0", *NAMES[1:]]))
+    with pytest.raises(ValueError, match=r"part 1: .*3 features"):
+        model.decision_function(source(X[:, :3], y, feature_names=NAMES))
+
+
+def test_sparse_parts_may_lack_the_last_features():
+    X, y = data(sparse=True)
+    dense = X.toarray()
+    dense[:150, 4:] = 0.0
+    X, narrow = sp.csr_matrix(dense), sp.csr_matrix(dense[:150, :4])
+    parts = Source([lambda: (narrow, y[:150]), lambda: (X[150:], y[150:])])
+    for settings_ in (dict(), dict(solver="conjugate_gradient"), dict(loss="squared_hinge")):
+        clf = AUCClassifier(alpha=1e-3, tol=1e-10, **settings_)
+        whole = clf.fit(X, y).coef_.copy()
+        np.testing.assert_allclose(clf.fit(parts).coef_, whole, rtol=1e-8)
+    np.testing.assert_allclose(clf.decision_function(parts), clf.decision_function(X))
+
+
+def test_what_is_wrong_with_a_part_is_told_with_its_name():
+    X, y = data()
+    good = lambda: (X[:100], y[:100])  # noqa: E731
+    model = AUCClassifier().fit(X, y)
+    before = model.coef_.copy()
+    holes = X.copy()
+    holes[120, 2] = np.nan
+
+    def refused(parts, message, **settings):
+        with pytest.raises(ValueError, match=message):
+            model.fit(Source(parts, **settings))
+
+    refused([good, lambda: (holes[100:], y[100:])], r"^part 2: Input X contains NaN")
+    refused([good, lambda: X[100:]], r"^part 2: it has no labels")
+    refused(
+        [good, lambda: (X[100:, :4], y[100:])], r"^part 2 has 4 features, unlike the 6 of part 1"
+    )
+    refused([good, lambda: (X, y, y, y)], "part 2 is a tuple of 4")
+    refused([good, lambda: (X[100:], y[100:], -y[100:])], "part 2: sample_weight must not be neg")
+    refused([good, lambda: (X[100:], y[90:])], "part 2: .*inconsistent numbers")
+    refused([good], "there are 2 feature names of 6", feature_names=["a", "b"])
+    refused([lambda: (X, np.ones(300))], "one class only")
+    refused([lambda: (X, y, np.zeros(300))], "weight is zero for every row")
+    frames = [
+        lambda: (pd.DataFrame(X, columns=NAMES), y),
+        lambda: (pd.DataFrame(X, columns=[*NAMES[:3], "x", *NAMES[4:]]), y),
+    ]
+    refused(frames, "^part 2 has 'x' as column 4, which is 'f3' in part 1")
+    refused(frames, "^b has 'x' as column 4, which is 'f3' in a", names=["a", "b"])
+    refused([frames[0], good], "^part 2 has no feature names, unlike part 1")
+    with pytest.raises(ValueError, match="brings its labels"):
+        model.fit(source(X, y), y)
+    np.testing.assert_array_equal(model.coef_, before)
+    with pytest.raises(ValueError, match="at least one part"):
+        Source([])
+    with pytest.raises(ValueError, match="1 names of 2 parts"):
+        Source([good, good], names=["a"])
+
+
+def test_parts_must_stay_as_they_are():
+    X, y = data()
+    sizes = iter([300, 299, 300])
+    clf = AUCClassifier(loss="squared_hinge")
+
+    def shrinking():
+        n = next(sizes)
+        return X[:n], y[:n]
+
+    with pytest.raises(ValueError, match=r"part 1 had 300 rows of 6 features.* now has 299"):
+        clf.fit(Source([shrinking]))
+    counts = iter([2, 3])
+    with pytest.raises(ValueError, match="more parts than when it was read first"):
+        clf.fit(Source.from_iterable(lambda: [(X, y)] * next(counts)))
+    counts = iter([2, 1])
+    with pytest.raises(ValueError, match="fewer parts than when it was read first"):
+        clf.fit(Source.from_iterable(lambda: [(X, y)] * next(counts)))
+    with pytest.raises(ValueError, match="has no parts"):
+        clf.fit(Source.from_iterable(list))
+
+
+# ---- files
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    where = tmp_path_factory.mktemp("parts")
+    X, y = data(n=400)
+    frame = pd.DataFrame(X, columns=NAMES).assign(y=y, w=np.arange(400) % 3 + 1.0)
+    frame.to_csv(where / "all.csv", index=False)
+    frame.to_csv(where / "all.tsv", index=False, sep="\t")
+    frame.to_parquet(where / "all.parquet", row_group_size=37, index=False)
+    frame[:150].to_csv(where / "2026-1.csv", index=False)
+    frame[150:][frame.columns[::-1]].to_csv(where / "2026-2.csv", index=False)
+    dump_svmlight_file(X, y, str(where / "all.svm"), zero_based=False)
+    for name in ("all.csv", "all.svm"):
+        (where / f"{name}.gz").write_bytes(gzip.compress((where / name).read_bytes()))
+    return where
+
+
+SCANS = {
+    "CSV": ("all.csv", dict(weight="w")),
+    "TSV": ("all.tsv", dict(weight="w")),
+    "compressed": ("all.csv.gz", dict(weight="w")),
+    "several": ("2026-*.csv", dict(weight="w")),
+    "Parquet": ("all.parquet", dict(weight="w")),
+    "without a column": ("all.parquet", dict(drop=["w", "f2"])),
+    "svmlight": ("all.svm", {}),
+    "compressed svmlight": ("all.svm.gz", {}),
+}
+
+
+@pytest.mark.parametrize("name", SCANS)
+def test_files_are_read_in_parts(name, folder):
+    pattern, arguments = SCANS[name]
+    first = "all.csv" if name == "several" else pattern
+    rows = datasets.read(folder / first, **arguments)
+    X = (
+        rows.data
+        if rows.feature_names is None
+        else pd.DataFrame(rows.data, columns=rows.feature_names)
+    )
+    whole = AUCClassifier(standardize=0.5).fit(X, rows.target, rows.weight)
+    scanned = datasets.scan(str(folder / pattern), part_bytes=5_000, **arguments)
+    assert len(list(scanned)) > 2
+    parts = AUCClassifier(standardize=0.5).fit(scanned)
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-9)
+    assert list(getattr(parts, "feature_names_in_", [])) == list(rows.feature_names or [])
+    assert getattr(parts, "target_name_", None) == rows.target_name
+    np.testing.assert_allclose(parts.decision_function(scanned), whole.decision_function(X))
+
+
+@pytest.mark.parametrize("kind", ["polars", "arrow"])
+def test_lazy_frames_are_read_in_parts(kind, folder):
+    path = folder / "all.parquet"
+    lazy = pl.scan_parquet(path) if kind == "polars" else arrow.dataset(path)
+    scanned = datasets.scan(lazy, target="y", weight="w", part_bytes=5_000)
+    assert len(list(scanned)) > 2
+    frame = pd.read_parquet(path)
+    whole = AUCClassifier().fit(frame[NAMES], frame["y"], frame["w"])
+    parts = AUCClassifier().fit(scanned)
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-9)
+    assert parts.target_name_ == "y"
+    assert parts.feature_names_in_.tolist() == NAMES
+    with pytest.raises(ValueError, match="name the column of labels"):
+        datasets.scan(lazy)
+    with pytest.raises(ValueError, match="no column 'z'; the columns are f0"):
+        datasets.scan(lazy, target="z")
+
+
+def test_a_fault_in_a_file_is_told_with_its_line(folder, tmp_path):
+    lines = (folder / "all.csv").read_text().splitlines()
+    lines[301] = "1,2,oops,4,5,6,0,1"
+    bad = tmp_path / "bad.csv"
+    bad.write_text("\n".join(lines) + "\n")
+    with pytest.raises(DataFileError, match=r"bad\.csv, line 302: column 'f2' holds 'oops'"):
+        AUCClassifier().fit(datasets.scan(bad, part_bytes=5_000))
+    lines[301] = "1,2,3"
+    bad.write_text("\n".join(lines) + "\n")
+    with pytest.raises(DataFileError, match=r"bad\.csv, line 302: 3 values"):
+        AUCClassifier().fit(datasets.scan(bad, part_bytes=5_000))
+    text = (folder / "all.svm").read_text().splitlines()
+    text[350] = "1 3:x"
+    rows = tmp_path / "bad.svm"
+    rows.write_text("\n".join(text) + "\n")
+    with pytest.raises(DataFileError, match=r"bad\.svm, line 351: the value 'x'"):
+        AUCClassifier().fit(datasets.scan(rows, part_bytes=5_000))
+    packed = tmp_path / "bad.svm.gz"
+    packed.write_bytes(gzip.compress(rows.read_bytes()))
+    with pytest.raises(DataFileError, match=r"bad\.svm\.gz, line 351: the value 'x'"):
+        AUCClassifier().fit(datasets.scan(packed, part_bytes=5_000))
+
+
+def test_files_that_do_not_go_together_are_told_apart(folder, tmp_path):
+    frame = pd.read_csv(folder / "all.csv").rename(columns={"f3": "g3"})
+    frame.to_csv(tmp_path / "other.csv", index=False)
+    with pytest.raises(DataFileError, match=r"other\.csv: lacks f3 and has g3, unlike .*all\.csv"):
+        datasets.scan([folder / "all.csv", tmp_path / "other.csv"])
+    with pytest.raises(DataFileError, match=r"all\.svm: is read as svmlight"):
+        datasets.scan([folder / "all.csv", folder / "all.svm"])
+    with pytest.raises(DataFileError, match="no file matches"):
+        datasets.scan(str(tmp_path / "*.parquet"))
+    with pytest.raises(DataFileError, match="no such file"):
+        datasets.scan(tmp_path / "none.csv")
+    with pytest.raises(ValueError, match="no file is named"):
+        datasets.scan([])
+    with pytest.raises(ValueError, match="data must be a path"):
+        datasets.scan(np.ones((3, 2)))
+    (tmp_path / "empty.csv").write_text("a,y\n")
+    with pytest.raises(DataFileError, match=r"empty\.csv: the file has no rows"):
+        datasets.scan(tmp_path / "empty.csv")
+    quoted = tmp_path / "quoted.csv"
+    quoted.write_text("a,y\n" + '1,"0\n"\n' * 2000)
+    with pytest.raises(DataFileError, match="quoted value goes over a line break"):
+        AUCClassifier().fit(datasets.scan(quoted, part_bytes=1001))
