@@ -281,7 +281,7 @@ def test_scoring_tells_of_what_is_no_number():
     ("settings", "message"),
     [
         ({"learner": "sgd"}, "learner must be 'moments' or 'spam'"),
-        ({"learner": "spam", "half_life": 9.0}, "half_life=9.0 is for learner='moments'"),
+        ({"learner": "spam", "half_life": 9.0}, "half_life is for learner='moments'"),
         ({"learner": "spam", "within": 0.1}, "within=0.1 is for learner='moments'"),
         ({"step_size": 1.0}, "step_size is for learner='spam'"),
         ({"half_life": 0.5}, "half_life must be a number"),

@@ -111,9 +111,8 @@ class AUCClassifier(base.MiniBatchClassifier):
             )
         if self.learner != "spam":
             raise ValueError(f"learner must be 'moments' or 'spam'; got {self.learner!r}.")
-        for name, default in {"within": 0.5, "half_life": None}.items():
-            if (value := getattr(self, name)) != default:
-                raise ValueError(f"{name}={value!r} is for learner='moments'; leave it {default}.")
+        if self.within != 0.5:
+            raise ValueError(f"within={self.within!r} is for learner='moments'; leave it 0.5.")
         return SpamRule(self.alpha, self.l1_ratio, self.step_size)
 
     @property

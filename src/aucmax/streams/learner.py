@@ -34,6 +34,7 @@ class Scorer(NamedTuple):
     intercept: float
     slope: float
     prior: float
+    optimality: float = 1.0
 
     def score(self, row: Mapping[Any, Any]) -> float:
         """Return the score of one row; ValueError names a feature that is not a number."""
@@ -86,6 +87,8 @@ class StreamLearner:
     ) -> None:
         if half_life is not None:
             number(half_life, "half_life", low=1.0)
+            if not isinstance(rule, MomentsRule):
+                raise ValueError("SPAM forgets nothing: half_life is for learner='moments'.")
         number(refresh, "refresh", high=1.0, open_high=True)
         self.rule, self.refresh, self.positive = rule, refresh, positive
         self.gamma = 1.0 if half_life is None else 0.5 ** (1.0 / half_life)
@@ -157,14 +160,16 @@ class StreamLearner:
         code = self.labels.get(label)
         if code is None:
             plain = label.item() if isinstance(label, np.generic) else label
-            if isinstance(plain, bool):  # the other one is known
-                self.labels |= {False: 0, True: 1}
+            if isinstance(plain, bool) and not self.labels:  # the other one is known
+                self._ranked([False, True])
+                self.labels = {False: 0, True: 1}
                 return int(plain)
             if len(self.labels) == 2:
                 raise ValueError(
                     f"the label {plain!r} is a third one, beside {list(self.labels)}; "
                     "this learns two classes."
                 )
+            self._ranked([*self.labels, plain])
             self.labels[plain] = code = len(self.labels)
         return code
 
@@ -180,17 +185,26 @@ class StreamLearner:
         self._waiting.clear()
         self._since, self._scorer = 0.0, None
 
-    def moments(self) -> ClassMoments:
-        """Return the class moments of all rows, those that wait as well; nothing changes."""
+    def coded_moments(self) -> ClassMoments | None:
+        """Return the moments of all rows, those that wait as well, with codes for labels.
+
+        None where the rule keeps none. Nothing changes.
+        """
         if not isinstance(self.rule, MomentsRule):
-            raise ValueError("SPAM keeps no class moments; use learner='moments'.")
+            return None
         block, m = self._waiting.block(self.gamma), len(self._waiting)
-        moments = self.rule.after(*block, self.gamma**m, keep=True)
+        return self.rule.after(*block, self.gamma**m, keep=True)
+
+    def moments(self) -> ClassMoments:
+        """Return the same with labels and names; ValueError where there are none."""
+        coded = self.coded_moments()
+        if coded is None:
+            raise ValueError("SPAM keeps no class moments; use learner='moments'.")
         if len(self.labels) < 2:
             raise ValueError(
                 f"there are no moments of two classes yet: {list(self.labels)} so far."
             )
-        out = moments.relabelled(list(self.labels))
+        out = coded.relabelled(list(self.labels))
         out.feature_names = [str(name) for name in self._waiting.columns]
         return out
 
@@ -199,20 +213,24 @@ class StreamLearner:
     @property
     def classes(self) -> list[Any]:
         """The labels met so far; of two, the positive one last."""
-        labels = list(self.labels)
+        return self._ranked(list(self.labels))
+
+    def _ranked(self, labels: list[Any]) -> list[Any]:
+        """Return labels with the positive one last; ValueError where none of two can be that."""
         if len(labels) < 2:
             return labels
+        if self.positive is not None:
+            if self.positive not in labels:
+                raise ValueError(
+                    f"none of the labels {labels} is the positive one, {self.positive!r}"
+                )
+            return sorted(labels, key=lambda label: bool(label == self.positive))
         try:
-            ranked = sorted(labels)
+            return sorted(labels)
         except TypeError:
             raise ValueError(
                 f"the labels {labels} cannot be ordered; name the one to rank first as `positive`."
             ) from None
-        if self.positive is None:
-            return ranked
-        if self.positive not in self.labels:
-            raise ValueError(f"positive={self.positive!r} is not among the labels {ranked}.")
-        return [label for label in ranked if label != self.positive] + [self.positive]
 
     @property
     def scorer(self) -> Scorer:
@@ -229,4 +247,26 @@ class StreamLearner:
         (low, high), (n_neg, n_pos) = found.centres, found.counts
         slope = 2.0 / max(1.0 - (high - low), 1.0 / (n_neg + n_pos))
         weights = dict(zip(self._waiting.columns, found.coef.tolist(), strict=False))
-        return Scorer(weights, -0.5 * (low + high), slope, log(n_pos / n_neg))
+        return Scorer(weights, -0.5 * (low + high), slope, log(n_pos / n_neg), found.optimality)
+
+    # ---- to be kept in a file ------------------------------------------------------------
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return all that was learnt, but for ``names`` and ``labels``."""
+        parts = {"weight": np.array([self._total, self._since])}
+        parts |= {f"waiting {name}": values for name, values in self._waiting.arrays().items()}
+        return parts | {f"rule {name}": values for name, values in self.rule.arrays.items()}
+
+    def restore(
+        self, names: list[Any], labels: dict[Any, int], arrays: dict[str, np.ndarray]
+    ) -> None:
+        """Take over what `arrays` returned, with the names and labels of that time."""
+        parts: dict[str, dict[str, np.ndarray]] = {"waiting": {}, "rule": {}}
+        for name, values in arrays.items():
+            part, _, rest = name.partition(" ")
+            if rest:
+                parts[part][rest] = values
+        self._total, self._since = arrays["weight"].tolist()
+        self._waiting.restore(names, parts["waiting"])
+        self.rule.arrays = parts["rule"]
+        self.labels, self._scorer = dict(labels), None

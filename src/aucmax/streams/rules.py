@@ -21,15 +21,21 @@ __all__ = ["MomentsRule", "Rule", "Solution", "SpamRule"]
 
 
 class Solution(NamedTuple):
-    """Coefficients (d,), the scores of the class means, negative first, and the class weights."""
+    """Coefficients (d,), the scores of the class means, negative first, and the class weights.
+
+    ``optimality`` is that of `AUCClassifier`, NaN where it is not known.
+    """
 
     coef: np.ndarray
     centres: tuple[float, float]
     counts: tuple[float, float]
+    optimality: float
 
 
 class Rule(Protocol):
-    """What learns blocks of rows."""
+    """What learns blocks of rows; ``arrays`` is all it has learnt, and can be set."""
+
+    arrays: dict[str, np.ndarray]
 
     def check_features(self, d: int) -> None:
         """Raise ValueError where so many features cannot be kept."""
@@ -74,11 +80,26 @@ class MomentsRule:
     def solve(self, positive: int) -> Solution | None:
         if self.moments.counts.min() <= 0.0:
             return None
-        model = AUCClassifier(**self.settings, positive=positive).fit_moments(self.moments)
+        model = AUCClassifier(**self.settings, positive=positive)
+        with warnings.catch_warnings():  # of the first rows, few and alike; optimality tells
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit_moments(self.moments)
         coef, order = model.coef_[0], [1 - positive, positive]
         low, high = (self.moments.means[order] @ coef).tolist()
         counts = self.moments.counts[order].tolist()
-        return Solution(coef, (low, high), (counts[0], counts[1]))
+        return Solution(coef, (low, high), (counts[0], counts[1]), model.optimality_)
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Counts (2,), means (2, d) and covariances (2, d, d) by code."""
+        moments = self.moments
+        return {"counts": moments.counts, "means": moments.means, "covs": moments.covs}
+
+    @arrays.setter
+    def arrays(self, given: dict[str, np.ndarray]) -> None:
+        self.moments = ClassMoments(classes=[0, 1]).widened(given["means"].shape[1])
+        for name, mine in self.arrays.items():
+            mine[...] = given[name]
 
 
 class SpamRule:
@@ -96,13 +117,13 @@ class SpamRule:
         else:
             self.solver = SPAM("auto" if step_size is None else step_size, order="cyclic")
         self.solver.given_step()
-        self.state = self.solver.blank(0, self.penalty)
+        self.arrays = self.solver.blank(0, self.penalty)
 
     def check_features(self, d: int) -> None:
         pass
 
     def learn(self, X: Rows, codes: np.ndarray, weight: np.ndarray, gamma: float) -> None:
-        state = copy.deepcopy(self.state)
+        state = copy.deepcopy(self.arrays)
         for name, wide in self.solver.blank(n_features(X), self.penalty).items():
             if wide.shape != state[name].shape:
                 wide[..., : state[name].shape[-1]] = state[name]
@@ -113,7 +134,7 @@ class SpamRule:
         sign = np.where(codes == 1, 1.0, -1.0)
         self.solver.take(state, X, sign, weight, self.penalty, np.random.RandomState(0))
         if np.isfinite(self.solver.current(state)).all():
-            self.state = state
+            self.arrays = state
             return
         warnings.warn(
             "SPAM diverged: its weights were not finite after these rows, which were left out; "
@@ -123,12 +144,12 @@ class SpamRule:
         )
 
     def solve(self, positive: int) -> Solution | None:
-        mass, total = self.state["mass"], self.state["total"]
+        mass, total = self.arrays["mass"], self.arrays["total"]
         if mass.min() <= 0.0:
             return None
         # the steps rank code 1 first; the objective is the same with the classes swapped
-        coef = self.solver.current(self.state) * (1.0 if positive == 1 else -1.0)
+        coef = self.solver.current(self.arrays) * (1.0 if positive == 1 else -1.0)
         order = [1, 0] if positive == 1 else [0, 1]
         low, high = ((total[order] @ coef) / mass[order]).tolist()
         counts = mass[order].tolist()
-        return Solution(coef.copy(), (low, high), (counts[0], counts[1]))
+        return Solution(coef.copy(), (low, high), (counts[0], counts[1]), np.nan)

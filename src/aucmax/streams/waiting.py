@@ -97,6 +97,23 @@ class Waiting:
             weights = weights * gamma ** np.arange(len(codes) - 1, -1, -1)
         return as_rows(X), codes, weights
 
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return copies of what waits, but for the columns."""
+        return {
+            "values": np.array(self._values),
+            "indices": np.array(self._indices, dtype=np.int64),
+            "ends": np.array(self._ends, dtype=np.int64),
+            "codes": np.array(self._codes, dtype=np.int64),
+            "weights": np.array(self._weights),
+        }
+
+    def restore(self, names: Iterable[Any], arrays: dict[str, np.ndarray]) -> None:
+        """Take over columns and what `arrays` returned."""
+        self.columns = Columns((name, column) for column, name in enumerate(names))
+        self._clear()
+        for name, values in arrays.items():
+            getattr(self, f"_{name}").frombytes(values.tobytes())
+
     def clear(self) -> None:
         """Forget the rows, but not the columns."""
         self._clear()

@@ -1,0 +1,389 @@
+"""``aucmax stream``: rows as they come, each scored before it is learnt."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import typer
+
+from aucmax.basics.errors import DataFileError
+from aucmax.cli.common import check_folder, counted
+from aucmax.cli.errors import interrupted, tell
+from aucmax.cli.options import Json
+from aucmax.datasets.files import COMPRESSIONS, fault, opened
+from aucmax.estimators import AUCClassifier
+from aucmax.files.models import save
+from aucmax.report.text import auc_text, difference_text, interval_text, p_words
+from aucmax.streams.formats import FORMATS, label_of
+from aucmax.streams.monitor import told
+from aucmax.streams.state import Settings, State, advance, load_state, save_state
+
+__all__ = ["stream"]
+
+_POLL = 0.1  # seconds between looks at a file that has no more lines
+_SUFFIXES = {
+    ".ndjson": "ndjson", ".jsonl": "ndjson", ".json": "ndjson", ".csv": "csv", ".tsv": "csv"
+}  # fmt: skip
+
+StreamFormat = StrEnum("StreamFormat", {name: name for name in FORMATS})  # type: ignore[misc]
+
+
+class Learner(StrEnum):
+    """What learns."""
+
+    moments = "moments"
+    spam = "spam"
+
+
+class OnError(StrEnum):
+    """What a line that is no row does."""
+
+    stop = "stop"
+    skip = "skip"
+
+
+def _reading(*flags: str, help: str, metavar: str | None = None) -> Any:
+    return typer.Option(*flags, help=help, metavar=metavar, rich_help_panel="Reading the rows")
+
+
+def stream(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="NDJSON, CSV with a header, or svmlight text (also .gz, .bz2, .xz); - for "
+            "standard input.",
+        ),
+    ],
+    format: Annotated[
+        StreamFormat | None,
+        _reading(help="By default from the file's name; NDJSON for standard input."),
+    ] = None,
+    target: Annotated[
+        str | None,
+        _reading(
+            metavar="NAME",
+            help="The label in NDJSON or CSV; else the one called target, label, y or class.",
+        ),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        _reading(metavar="NAME", help="Name to leave out, such as an id; may be repeated."),
+    ] = None,
+    sep: Annotated[
+        str | None,
+        _reading(metavar="CHARACTER", help="Separator of CSV: a character, or tab."),
+    ] = None,
+    positive: Annotated[
+        str | None,
+        _reading(metavar="LABEL", help="The label to rank first; else the larger of the two."),
+    ] = None,
+    on_error: Annotated[
+        OnError,
+        _reading(
+            "--on-error", help="Whether a line that is no row ends the command or is left out."
+        ),
+    ] = OnError.stop,
+    follow: Annotated[
+        bool, _reading("--follow", help="Wait for lines that are still to be written to the file.")
+    ] = False,
+    idle: Annotated[
+        float | None,
+        _reading(metavar="SECONDS", help="With --follow: end after so long without a new line."),
+    ] = None,
+    learner: Annotated[
+        Learner,
+        typer.Option(
+            help="moments: the optimum for the class moments of all rows; spam: a step for each "
+            "row, for many features."
+        ),
+    ] = Learner.moments,
+    alpha: Annotated[float, typer.Option(min=0.0, help="Strength of the penalty.")] = 3e-4,
+    half_life: Annotated[
+        float | None,
+        typer.Option(
+            metavar="ROWS",
+            help="Forget: a row weighs half as much after so many rows. With --learner moments.",
+        ),
+    ] = None,
+    freeze: Annotated[
+        int,
+        typer.Option(
+            metavar="ROWS",
+            min=1,
+            help="The model of the first rows is frozen, and compared with the one that learns on.",
+        ),
+    ] = 1000,
+    every: Annotated[
+        int,
+        typer.Option(metavar="LINES", min=1, help="Tell, and save the state, after so many lines."),
+    ] = 1000,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep all that was learnt here. If the file is there, go on where it ended.",
+        ),
+    ] = None,
+    monitor: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write what is told as JSON lines: AUCs, test, features that moved.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Save the model for 'aucmax score' at the end."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Learn from rows as they come; tell the AUC of what was scored before.
+
+    The AUC is prequential: of scores given before the row was learnt, in fixed memory, with an
+    interval. With --state the command can be killed at any moment: started again on the same
+    input, it goes on and ends with the same state, bit for bit. From standard input it then skips
+    the lines that it has seen.
+
+    Examples:
+
+        aucmax stream clicks.ndjson --target clicked --half-life 50000 --state clicks.state
+
+        tail -n +1 -f visits.csv | aucmax stream - --format csv --monitor visits.monitor
+    """
+    path = Path(file)
+    piped = file == "-"
+    for out in (state, monitor, output):
+        check_folder(out, *([] if piped else [path]))
+    if (follow and (piped or path.suffix.lower() in COMPRESSIONS)) or (
+        idle is not None and not follow
+    ):
+        raise ValueError(
+            "--follow is for a file that grows, not for standard input, which waits by itself, or "
+            "a compressed file; --idle goes with --follow."
+        )
+    if output is not None and learner is not Learner.moments:
+        raise ValueError("--output needs the class moments: use --learner moments.")
+    settings = Settings(
+        format=_format(path, piped) if format is None else format.value,
+        target=target,
+        drop=tuple(drop or ()),
+        sep=_separator(path, sep),
+        positive=None if positive is None else _label(positive),
+        learner=learner.value,
+        alpha=alpha,
+        half_life=half_life,
+        freeze=freeze,
+    )
+    now = State(settings)
+    if state is not None and state.exists():
+        now = load_state(state, settings)
+    with ExitStack() as stack:
+        source = stack.enter_context(_opened(file, now))
+        wait = _patience(path, idle) if follow else None
+        say = _Teller(now, monitor, state, every, as_json, stack)
+
+        def on_bad(line: int, what: str) -> None:
+            error = fault(path if not piped else Path("standard input"), what, line)
+            if on_error is OnError.stop:
+                raise error
+            tell("left out", str(error))
+
+        try:
+            for lines in _batches(source, now, every, wait):
+                now = advance(now.offset, lines, now, on_bad)
+                say.after(now)
+        except DataFileError:
+            say.last(now)
+            raise
+        except KeyboardInterrupt:
+            kept = "nothing was saved" if state is None else f"{state} is as it was last saved"
+            raise interrupted(kept) from None
+        say.last(now)
+    if output is not None:
+        model = AUCClassifier(alpha=alpha, positive=now.settings.positive)
+        save(model.fit_moments(now.learner.moments()), output)
+        print(f"model saved to {output}", file=sys.stderr)
+
+
+# ---- reading
+
+
+def _format(path: Path, piped: bool) -> str:
+    if piped:
+        return "ndjson"
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSIONS]
+    return _SUFFIXES.get(suffixes[-1] if suffixes else "", "svmlight")
+
+
+def _separator(path: Path, sep: str | None) -> str:
+    if sep is None:
+        return "\t" if ".tsv" in path.suffixes else ","
+    sep = "\t" if sep in ("tab", "\\t") else sep
+    if len(sep) != 1:
+        raise ValueError(f"--sep takes one character, or tab; got {sep!r}.")
+    return sep
+
+
+def _label(text: str) -> Any:
+    words = {"true": True, "false": False}
+    return words[text.lower()] if text.lower() in words else label_of(text)
+
+
+class _opened:
+    """The bytes behind those that the state has read."""
+
+    def __init__(self, file: str, state: State) -> None:
+        self.file, self.state, self.stack = file, state, ExitStack()
+
+    def __enter__(self) -> BinaryIO:
+        path, state = Path(self.file), self.state
+        if self.file == "-":
+            source: Any = sys.stdin.buffer
+        else:
+            source = self.stack.enter_context(opened(path))
+            if path.suffix.lower() not in COMPRESSIONS:
+                _check_size(path, state.offset)
+                source.seek(state.offset)
+                return source
+        for _ in range(state.lines):
+            if not source.readline():
+                raise ValueError(
+                    f"{self.file}: ends before line {state.lines:,}, where the state is."
+                )
+        return source
+
+    def __exit__(self, *error: Any) -> None:
+        self.stack.close()
+
+
+def _check_size(path: Path, offset: int) -> None:
+    if path.stat().st_size < offset:
+        raise fault(
+            path,
+            f"has fewer bytes than were read ({offset:,}): another file? Give the one that the "
+            "state belongs to, or another --state",
+        )
+
+
+def _patience(path: Path, idle: float | None) -> Callable[[int, float], bool]:
+    """Return a function of the offset and the seconds since the last line: whether to go on."""
+
+    def wait(offset: int, since: float) -> bool:
+        _check_size(path, offset)
+        if idle is not None and since >= idle:
+            return False
+        time.sleep(_POLL)
+        return True
+
+    return wait
+
+
+def _batches(
+    source: BinaryIO, state: State, every: int, wait: Callable[[int, float], bool] | None
+) -> Iterator[list[bytes]]:
+    """Yield lines up to each multiple of ``every``, and those that are there before a wait.
+
+    Without ``wait`` the last line may lack its end.
+    """
+    count, batch, last = state.lines, [], time.monotonic()
+    while True:
+        line = source.readline()
+        whole = line.endswith(b"\n")
+        if whole or (line and wait is None):
+            batch.append(line)
+            count += 1
+            last = time.monotonic()
+            if count % every == 0:
+                yield batch
+                batch = []
+        if whole:
+            continue
+        if batch:
+            yield batch
+            batch = []
+        if wait is None:
+            return
+        source.seek(state.offset)
+        if not wait(state.offset, time.monotonic() - last):
+            return
+
+
+# ---- telling
+
+
+class _Teller:
+    """Tells and saves after every so many lines, each time once, whatever is killed between."""
+
+    def __init__(
+        self,
+        state: State,
+        monitor: Path | None,
+        path: Path | None,
+        every: int,
+        as_json: bool,
+        stack: ExitStack,
+    ) -> None:
+        self.path, self.every, self.as_json = path, every, as_json
+        self.saved = state.lines if state.lines else -1
+        self.out: BinaryIO | None = None
+        if monitor is not None:
+            self.out = stack.enter_context(monitor.open("ab"))
+            # what was told after the state was last saved is told again
+            kept = state.extra.get("monitor", 0)
+            self.out.truncate(min(kept, self.out.tell()))
+            self.out.seek(0, 2)
+
+    def after(self, state: State) -> None:
+        """Tell where a multiple of ``every`` is reached; save there, and wherever reading waits."""
+        if state.lines % self.every == 0:
+            self._tell(state)
+        self._save(state)
+
+    def last(self, state: State) -> None:
+        """Tell and save at the end."""
+        if state.lines % self.every or not state.lines:
+            self._print(told(state))
+        self._save(state)
+
+    def _tell(self, state: State) -> None:
+        found = told(state)
+        self._print(found)
+        if self.out is not None:
+            self.out.write(json.dumps(found, ensure_ascii=False).encode() + b"\n")
+            self.out.flush()
+            state.extra["monitor"] = self.out.tell()
+
+    def _save(self, state: State) -> None:
+        if self.path is not None and state.lines != self.saved:
+            save_state(state, self.path)
+            self.saved = state.lines
+
+    def _print(self, found: dict[str, Any]) -> None:
+        print(json.dumps(found, ensure_ascii=False) if self.as_json else _text(found), flush=True)
+
+
+def _text(found: dict[str, Any]) -> str:
+    """One line for people."""
+    parts = [counted(found["row"], "row")]
+    if found["bad"]:
+        parts.append(f"{found['bad']:,} left out")
+    if (auc := found["prequential"]) is not None:
+        parts.append(f"AUC {auc_text(auc['auc'])} ({interval_text(auc['low'], auc['high'])})")
+    if (test := found["test"]) is not None:
+        gap, ends = difference_text(*(test[name] for name in ("difference", "low", "high")))
+        learning = auc_text(found["learning"]["auc"])
+        parts.append(
+            f"since row {found['frozen_after']:,}: {learning}, {gap} ({ends}) against the frozen "
+            f"model, {p_words(test['p_value'])}, {test['verdict']}"
+        )
+    return "  ".join(parts)

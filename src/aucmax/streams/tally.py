@@ -1,0 +1,185 @@
+"""The AUC of a stream in fixed memory: how many rows of each class fell into each bin of scores.
+
+A score z falls into one of ``BINS`` equal bins of z/(2 + |z|), so that bins widen away from 0. The
+AUC of the bins, ties half, is the AUC of the scores up to half the share of pairs that fall into
+the same bin, which is known exactly and reported with it.
+
+With a half-life of H rows, row i of m weighs 2^(−(m−i)/H). Weights are kept relative to a row of
+reference, from which a new row weighs more: nothing that was counted changes but once in 256 H
+rows. All depends on the rows alone, in their order, not on the batches they come in.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from aucmax.metrics.intervals import interval_around, largest_error
+from aucmax.rows import compiled
+
+__all__ = ["BINS", "Tally", "TallyAUC", "TallyTest", "bins_of"]
+
+BINS = 4096
+_GROUP = 64  # bins whose sum is kept, so that counts below a bin take few additions
+_SPAN = 256  # half-lives after which the row of reference moves
+
+
+class TallyAUC(NamedTuple):
+    """The AUC of the bins, its interval, and how far the AUC of the scores may be from it."""
+
+    auc: float
+    low: float
+    high: float
+    std_error: float
+    error: float
+
+
+class TallyTest(NamedTuple):
+    """The second scorer's AUC less the first one's, its interval and the two-sided p-value."""
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+
+
+def bins_of(z: np.ndarray) -> np.ndarray:
+    """Return the bin of each score, of the same shape."""
+    t = z / (2.0 + np.abs(z))
+    return np.minimum((0.5 * BINS * (1.0 + t)).astype(np.int64), BINS - 1)
+
+
+class Tally:
+    """Counts by class and bin of one scorer's scores, or of two scorers' for the same rows.
+
+    Parameters
+    ----------
+    scorers : int
+        1 or 2.
+    half_life : float
+        In rows; infinite forgets nothing.
+
+    Notes
+    -----
+    For two, the difference of the shares of the other class below a row is summed as the rows come,
+    by the counts so far: its variance is DeLong's of the difference of the areas.
+    """
+
+    def __init__(self, scorers: int, half_life: float = np.inf) -> None:
+        self.half_life = half_life
+        self.arrays = {
+            "counts": np.zeros((scorers, 2, BINS)),
+            "groups": np.zeros((scorers, 2, BINS // _GROUP)),
+            "squares": np.zeros(2),  # Σ weight² of each class
+            "gaps": np.zeros((2, 3)),  # Σ weight · (1, D, D²) of each class
+            "clock": np.zeros(2, dtype=np.int64),  # rows so far, and the row of reference
+        }
+
+    def add(self, codes: np.ndarray, bins: np.ndarray) -> None:
+        """Count rows: codes 0 or 1 of their classes (n,), bins (scorers, n)."""
+        _add(codes, np.ascontiguousarray(bins), 1.0 / self.half_life, *self.arrays.values())
+
+    @property
+    def totals(self) -> np.ndarray:
+        """The weight of each class, relative to the row of reference, shape (2,)."""
+        return self.arrays["groups"][0].sum(axis=1)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Kish's effective number of rows of each class, shape (2,)."""
+        squares = self.arrays["squares"]
+        return np.divide(self.totals**2, squares, out=np.zeros(2), where=squares > 0)
+
+    def auc(self, positive: int, scorer: int = 0, confidence: float = 0.95) -> TallyAUC | None:
+        """Return a scorer's AUC, or None while a class has no weight.
+
+        The standard error is DeLong's, with the bins for scores; the interval that of
+        `metrics.auc_interval`, with effective numbers of rows.
+
+        Parameters
+        ----------
+        positive : int
+            The code that is ranked first.
+        scorer : int
+            Which of the two.
+        confidence : float
+            Coverage of the interval.
+        """
+        totals, k = self.totals, self.rows[[positive, 1 - positive]]
+        if totals.min() <= 0.0:
+            return None
+        pos, neg = (self.arrays["counts"][scorer, c] / totals[c] for c in (positive, 1 - positive))
+        below, above = np.cumsum(neg) - neg / 2, pos.sum() - np.cumsum(pos) + pos / 2
+        won, lost = float(pos @ below), float(neg @ (pos.sum() - above))
+        auc = won / (won + lost)
+        parts = [
+            float(share @ (placed - share @ placed) ** 2) / max(rows - 1.0, 1.0)
+            for share, placed, rows in ((pos, below, k[0]), (neg, above, k[1]))
+        ]
+        variance, smaller = sum(parts), float(k.min())
+        shown = min(parts) > 0.0 and smaller > 1.5
+        std_error = float(np.sqrt(variance)) if variance > 0.0 else largest_error(auc, smaller)
+        freedom = smaller - 1.0 if shown else 0.0
+        interval = interval_around(
+            auc, lost / (won + lost), std_error, freedom, smaller, confidence
+        )
+        return TallyAUC(*interval, 0.5 * float(pos @ neg))
+
+    def test(self, positive: int, confidence: float = 0.95) -> TallyTest | None:
+        """Test whether two scorers have the same AUC; None while there is nothing to tell.
+
+        Parameters
+        ----------
+        positive, confidence
+            As for `auc`.
+        """
+        first, second = (self.auc(positive, scorer) for scorer in range(2))
+        weight, k = self.arrays["gaps"][:, 0], self.rows
+        if first is None or second is None or weight.min() <= 0.0 or k.min() < 1.5:
+            return None
+        mean, square = (self.arrays["gaps"][:, 1:] / weight[:, None]).T
+        variance = float(np.sum(np.maximum(square - mean**2, 0.0) / (k - 1.0)))
+        difference = second.auc - first.auc
+        if variance <= 0.0:
+            return TallyTest(difference, difference, difference, 1.0) if not difference else None
+        error = np.sqrt(variance)
+        reach = float(ndtri((1.0 + confidence) / 2) * error)
+        p_value = 2.0 * float(ndtr(-abs(difference) / error))
+        low, high = max(difference - reach, -1.0), min(difference + reach, 1.0)
+        return TallyTest(difference, low, high, p_value)
+
+
+@compiled
+def _add(codes, bins, rate, counts, groups, squares, gaps, clock):
+    scorers = counts.shape[0]
+    for i in range(len(codes)):
+        age = (clock[0] - clock[1]) * rate
+        if age >= _SPAN:  # the next row is the one of reference
+            back = 2.0**-age
+            counts *= back
+            groups *= back
+            gaps *= back
+            squares *= back * back
+            clock[1], age = clock[0], 0.0
+        weight, k = 2.0**age, codes[i]
+        if scorers == 2:
+            other, share = 1 - k, 0.0
+            total = groups[0, other].sum()
+            if total > 0.0:
+                for s in range(2):
+                    b = bins[s, i]
+                    group = b // _GROUP
+                    below = 0.5 * counts[s, other, b]
+                    for g in range(group):
+                        below += groups[s, other, g]
+                    for j in range(group * _GROUP, b):
+                        below += counts[s, other, j]
+                    share = below / total - share  # of the second less that of the first
+                gaps[k, 0] += weight
+                gaps[k, 1] += weight * share
+                gaps[k, 2] += weight * share * share
+        for s in range(scorers):
+            counts[s, k, bins[s, i]] += weight
+            groups[s, k, bins[s, i] // _GROUP] += weight
+        squares[k] += weight * weight
+        clock[0] += 1

@@ -1,0 +1,487 @@
+"""Streams: AUC in fixed memory, lines as rows, and states that no kill and no cut can change."""
+
+import io
+import json
+import os
+import random
+import re
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from aucmax import AUCClassifier, load, metrics
+from aucmax.streams.monitor import moved, told
+from aucmax.streams.state import Settings, State, advance, load_state, save_state
+from aucmax.streams.tally import BINS, Tally, bins_of
+from processes import Child
+
+ROWS = 400
+SPLIT = 250  # the row from which a feature has moved
+
+
+def values(n=ROWS, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < 0.3).astype(int)
+    X = rng.normal(size=(n, 4)) + np.outer(y, [1.2, 0.5, 0.0, 0.0])
+    X[SPLIT:, 2] += 3.0
+    return X.round(4), y
+
+
+def ndjson(n=ROWS):
+    X, y = values(n)
+    lines = []
+    for i, (x, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+        row = {name: v for j, (name, v) in enumerate(zip("abcd", x, strict=True)) if (i + j) % 5}
+        lines.append(json.dumps(row | {"id": f"u{i}", "label": bool(label)}).encode() + b"\n")
+    return lines
+
+
+def csv(n=ROWS):
+    X, y = values(n)
+    rows = [
+        f"u{i},{','.join(map(str, x))},{k}\n" for i, (x, k) in enumerate(zip(X, y, strict=True))
+    ]
+    return [line.encode() for line in ["id,a,b,c,d,label\n", *rows]]
+
+
+def svmlight(n=ROWS):
+    X, y = values(n)
+    return [
+        f"{k} {' '.join(f'{j}:{v}' for j, v in enumerate(x, 1))}\n".encode()
+        for x, k in zip(X, y, strict=True)
+    ]
+
+
+WRITERS = {"ndjson": ndjson, "csv": csv, "svmlight": svmlight}
+KINDS = [
+    {"format": "ndjson", "half_life": 60.0},
+    {"format": "ndjson", "learner": "spam"},
+    {"format": "csv"},
+    {"format": "svmlight", "half_life": 7.5, "refresh": 0.0},
+]
+
+
+def refuse(line, what):
+    raise AssertionError(f"line {line}: {what}")
+
+
+def begun(**settings):
+    return State(Settings(**{"drop": ("id",), "freeze": 100} | settings))
+
+
+def run_through(state, lines, on_bad=refuse):
+    return advance(state.offset, lines, state, on_bad)
+
+
+def bits(state, path):
+    save_state(state, path)
+    return path.read_bytes()
+
+
+# ---- the tally ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("half_life", [np.inf, 150.0, 1.3])
+@pytest.mark.parametrize("spread", [0.001, 1.0, 300.0])
+def test_the_auc_is_that_of_the_scores_within_the_bound_that_is_told(half_life, spread):
+    rng = np.random.default_rng(3)
+    y = (rng.random(900) < 0.2).astype(int)
+    z = spread * (rng.normal(size=900) + y) + np.where(rng.random(900) < 0.1, 0.0, 0.1 * spread)
+    tally = Tally(1, half_life)
+    tally.add(y, bins_of(z)[None])
+    weight = 0.5 ** (np.arange(899, -1, -1) / half_life)
+    true = metrics.roc_auc(y, z, sample_weight=np.maximum(weight, 1e-300))
+    found = tally.auc(1)
+    assert abs(found.auc - true) <= found.error + 1e-12
+    assert found.low <= found.auc <= found.high
+    assert tally.auc(0).auc == pytest.approx(1.0 - found.auc)
+    # exactly the AUC of the bins
+    binned = metrics.roc_auc(y, bins_of(z), sample_weight=np.maximum(weight, 1e-300))
+    assert found.auc == pytest.approx(binned, abs=1e-12)
+
+
+def test_the_bound_is_reached():
+    tally = Tally(1)
+    tally.add(np.array([0, 1]), bins_of(np.array([[0.0, 1e-9]])))  # one bin, ranked rightly
+    assert tally.auc(1).auc == 0.5
+    assert tally.auc(1).error == 0.5
+
+
+def test_bins_rise_with_the_score_and_hold_every_number():
+    z = np.concatenate([[-1e300, -1e10], np.linspace(-50, 50, 1001), [1e10, 1e300]])
+    bins = bins_of(z)
+    assert bins[0] == 0
+    assert bins[-1] == BINS - 1
+    assert (np.diff(bins) >= 0).all()
+
+
+def test_interval_and_test_are_delongs_without_decay():
+    rng = np.random.default_rng(4)
+    y = (rng.random(3000) < 0.3).astype(int)
+    a = rng.normal(size=3000) + y
+    b = a + rng.normal(size=3000)
+    tally = Tally(2)
+    tally.add(y, bins_of(np.stack([b, a])))
+    expected = metrics.auc_interval(y, a)
+    assert tally.auc(1, 1).std_error == pytest.approx(expected.std_error, rel=1e-3)
+    assert tally.auc(1, 1)[:3] == pytest.approx(expected[:3], abs=5e-4)
+    assert tally.test(1)[:3] == pytest.approx(metrics.auc_difference(y, a, b), abs=2e-3)
+
+
+@pytest.mark.parametrize("half_life", [np.inf, 150.0])
+def test_intervals_cover_and_the_test_keeps_its_level(half_life):
+    rng = np.random.default_rng(5)
+    true, covered, refused, runs = norm.cdf(1 / 2), 0, 0, 400
+    for _ in range(runs):
+        y = (rng.random(400) < 0.3).astype(int)
+        noise = rng.normal(size=(2, 400)) + rng.normal(size=400)
+        tally = Tally(2, half_life)
+        tally.add(y, bins_of(noise + y))
+        found = tally.auc(1)
+        covered += found.low <= true <= found.high
+        refused += tally.test(1).p_value < 0.05
+    # 95 % and 5 %, by four standard errors of a count
+    assert covered > 0.95 * runs - 4 * np.sqrt(0.05 * 0.95 * runs)
+    assert refused < 0.05 * runs + 4 * np.sqrt(0.05 * 0.95 * runs)
+
+
+# ---- one function from (offset, lines, state) to state -----------------------------------
+
+
+@pytest.mark.parametrize("settings", KINDS, ids=str)
+def test_no_cut_and_no_file_between_changes_a_bit(settings, tmp_path):
+    lines = WRITERS[settings["format"]]()
+    whole = bits(run_through(begun(**settings), lines), tmp_path / "whole")
+    for seed in range(3):
+        rng, state, at = random.Random(seed), begun(**settings), 0
+        while at < len(lines):
+            step = rng.randint(1, 90)
+            state = run_through(state, lines[at : at + step])
+            at += step
+            if rng.random() < 0.5:
+                path = tmp_path / "between"
+                save_state(state, path)
+                state = load_state(path, state.settings)
+        assert bits(state, tmp_path / "parts") == whole
+
+
+def test_lines_must_begin_where_the_state_ended():
+    state = run_through(begun(), ndjson()[:3])
+    with pytest.raises(ValueError, match="these lines begin at byte 0, the state ended at"):
+        advance(0, ndjson()[:3], state, refuse)
+
+
+def test_each_row_is_scored_before_it_is_learnt():
+    # the label stands in a feature's name, which is new each time: only learning first would see it
+    rng = np.random.default_rng(0)
+    lines = []
+    for i in range(300):
+        y = int(rng.integers(2))
+        lines.append(json.dumps({f"{y}-{i}": 1.0, "y": y}).encode() + b"\n")
+    state = run_through(begun(refresh=0.0), lines)
+    found = told(state)["prequential"]
+    assert found["low"] < 0.5 < found["high"]
+
+
+def test_the_size_of_the_state_does_not_grow_with_the_rows(tmp_path):
+    short, long = (len(bits(run_through(begun(), ndjson(n)), tmp_path / "s")) for n in (400, 4000))
+    # up to a thousand rows wait, of which each takes some 90 bytes
+    assert long - short < 1000 * 90
+
+
+def test_formats_say_the_same():
+    found = [
+        told(run_through(begun(format=name), lines))["prequential"]
+        for name, lines in (("csv", csv()), ("svmlight", svmlight()))
+    ]
+    assert found[0] == found[1]
+
+
+# ---- bad rows ----------------------------------------------------------------------------
+
+BAD = {
+    "ndjson": [
+        (b'{"a": 1, "label": \n', "Expecting value"),
+        (b"[1, 2]\n", "expected an object"),
+        (b'{"a": "x", "label": true}\n', "feature 'a' holds 'x'"),
+        (b'{"new": 2.0, "a": NaN, "label": true}\n', "feature 'a' holds nan"),
+        (b'{"new": 2.0, "label": "third"}\n', "the label 'third' is a third one"),
+        (b'{"a": [1], "label": true}\n', r"feature 'a' holds \[1\]"),
+        (b'{"a": 1}\n', "there is no label, called target, label, y or class"),
+        (b'{"a": 1, "label": null}\n', "the label 'label' is None"),
+        (b"\xff\xfe\n", "decode"),
+        (b"[" * 100_000 + b"\n", "recursion|nested|expected"),
+    ],
+    "csv": [
+        (b"u,1,2,3,4\n", "has 5 fields, the header has 6"),
+        (b"u,1,2,x,4,1\n", "feature 'c' holds 'x'"),
+        (b"u,1,2,1_0,4,1\n", "feature 'c' holds '1_0'"),
+        (b"u,1,2,3,inf,1\n", "feature 'd' holds inf"),
+        (b"u,1,2,3,4,\n", "the label is empty"),
+        (b"u,1,2,3,4,2\n", "the label 2 is a third one"),
+    ],
+    "svmlight": [
+        (b"1 0:2\n", "'0:2' is not index:value"),
+        (b"1 2:3 2:4\n", "the index 2 occurs twice"),
+        (b"1 qid:3 2:4\n", "'qid:3' is not index:value"),
+        (b"x 1:3\n", "feature 'label' holds 'x'"),
+        (b"1 1:nan\n", "feature '1' holds nan"),
+    ],
+}
+
+
+@pytest.mark.parametrize("format", BAD)
+def test_a_bad_row_is_told_by_number_and_changes_nothing(format, tmp_path):
+    good = WRITERS[format](120)
+    clean = run_through(begun(format=format), good)
+    lines, places = list(good), {}
+    for i, (line, message) in enumerate(BAD[format]):
+        at = 60 + 3 * i
+        lines.insert(at, line)
+        places[at + 1] = message
+    heard = {}
+    state = run_through(begun(format=format), lines, heard.__setitem__)
+    assert heard.keys() == places.keys()
+    for line, message in places.items():
+        assert re.search(message, heard[line])
+    assert (state.bad, state.rows, state.lines) == (len(places), 120, len(lines))
+    for field in ("offset", "lines", "bad"):
+        setattr(state, field, getattr(clean, field))
+    assert bits(state, tmp_path / "a") == bits(clean, tmp_path / "b")
+
+
+def test_blank_lines_and_comments_are_no_rows():
+    state = run_through(begun(), [b"\n", *ndjson(5), b"  \n"])
+    assert (state.rows, state.bad, state.lines) == (5, 0, 7)
+    state = run_through(begun(format="svmlight"), [b"# made today\n", *svmlight(5)])
+    assert (state.rows, state.bad) == (5, 0)
+
+
+# ---- the monitor -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("half_life", [None, 50.0])
+def test_the_monitor_tells_what_moved_and_whether_learning_on_pays(half_life):
+    lines = ndjson()
+    before = told(run_through(begun(half_life=half_life), lines[:SPLIT]))
+    assert before["test"]["verdict"] == "tie"
+    assert max(abs(one["z"]) for one in before["moved"]) < 5
+    state = run_through(begun(half_life=half_life), lines)
+    after = told(state)
+    assert {one["feature"] for one in after["moved"][:2]} == {"c"}
+    assert after["moved"][0]["shift"] > 1.0
+    assert after["frozen_after"] == 100
+    json.dumps(after, allow_nan=False)
+
+
+def test_what_moved_is_measured_on_the_rows_since_the_freeze():
+    state = run_through(begun(format="csv", half_life=30.0), csv())
+    X, y = values()
+    weight = 0.5 ** (np.arange(ROWS - 101, -1, -1) / 30.0)
+    for one in moved(state):
+        x, mine = X[100:, "abcd".index(one["feature"])], y[100:] == one["class"]
+        mean = np.average(x[mine], weights=weight[mine])
+        assert one["since"] == pytest.approx(mean, rel=1e-9, abs=1e-9)
+        old, w = X[:100, "abcd".index(one["feature"])], 0.5 ** (np.arange(99, -1, -1) / 30.0)
+        first = y[:100] == one["class"]
+        assert one["before"] == pytest.approx(np.average(old[first], weights=w[first]))
+
+
+# ---- the command -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clicks(tmp_path):
+    path = tmp_path / "clicks.ndjson"
+    path.write_bytes(b"".join(ndjson()))
+    return path
+
+
+def options(tmp_path, *more):
+    return [
+        *("--drop", "id", "--freeze", "100", "--every", "50", "--half-life", "60"),
+        *("--state", str(tmp_path / "state"), "--monitor", str(tmp_path / "monitor")),
+        *more,
+    ]
+
+
+def test_the_command_tells_saves_and_goes_on(clicks, tmp_path, run):
+    code, out, err = run("stream", str(clicks), *options(tmp_path, "--json"))
+    assert (code, err) == (0, "")
+    heard = [json.loads(line) for line in out.splitlines()]
+    assert [one["row"] for one in heard] == list(range(50, ROWS + 1, 50))
+    told_lines = (tmp_path / "monitor").read_text().splitlines()
+    assert [json.loads(line) for line in told_lines] == heard
+    state = (tmp_path / "state").read_bytes()
+    code, out, err = run("stream", str(clicks), *options(tmp_path))
+    assert (code, out, err) == (0, "", "")  # nothing new
+    assert (tmp_path / "state").read_bytes() == state
+    with clicks.open("ab") as more:
+        more.write(b"".join(ndjson(ROWS + 30)[ROWS:]))
+    code, out, _ = run("stream", str(clicks), *options(tmp_path))
+    assert code == 0
+    assert out.startswith("430 rows  AUC 0.")
+    assert "against the frozen model" in out
+
+
+def test_standard_input_skips_what_was_seen(clicks, tmp_path, run, monkeypatch):
+    def piped(lines):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"".join(lines))))
+        assert run("stream", "-", *options(tmp_path))[0] == 0
+        return (tmp_path / "state").read_bytes()
+
+    piped(ndjson()[:130])
+    parts = piped(ndjson())
+    (tmp_path / "state").unlink()
+    assert piped(ndjson()) == parts
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(ndjson()[0])))
+    code, _, err = run("stream", "-", *options(tmp_path))
+    assert code == 2
+    assert "ends before line 400, where the state is" in err
+
+
+def test_a_bad_row_stops_and_the_stream_goes_on_once_it_is_corrected(clicks, tmp_path, run):
+    lines = ndjson()
+    clicks.write_bytes(b"".join([*lines[:170], b'{"a": "x", "label": true}\n', *lines[170:]]))
+    code, _, err = run("stream", str(clicks), *options(tmp_path))
+    assert code == 2
+    assert err.startswith(f"error: {clicks}, line 171: feature 'a' holds 'x'")
+    clicks.write_bytes(b"".join(lines))
+    assert run("stream", str(clicks), *options(tmp_path))[0] == 0
+    again = (tmp_path / "state").read_bytes(), (tmp_path / "monitor").read_bytes()
+    for name in ("state", "monitor"):
+        (tmp_path / name).unlink()
+    assert run("stream", str(clicks), *options(tmp_path))[0] == 0
+    assert ((tmp_path / "state").read_bytes(), (tmp_path / "monitor").read_bytes()) == again
+
+
+def test_bad_rows_can_be_left_out(clicks, tmp_path, run):
+    lines = ndjson()
+    clicks.write_bytes(b"".join([*lines[:170], b"nothing\n", *lines[170:]]))
+    code, out, err = run("stream", str(clicks), *options(tmp_path, "--on-error", "skip"))
+    assert code == 0
+    assert err.startswith(f"left out: {clicks}, line 171: Expecting value")
+    assert "400 rows  1 left out" in out.splitlines()[-1]
+
+
+def test_a_file_that_grows_is_followed(clicks, tmp_path, run):
+    whole = clicks.read_bytes()
+    assert run("stream", str(clicks), *options(tmp_path))[0] == 0
+    expected = (tmp_path / "state").read_bytes()
+    (tmp_path / "state").unlink()
+    clicks.write_bytes(whole[:9990])  # in the middle of a line
+
+    def grow():
+        for lo, hi in ((9990, 9995), (9995, 20000), (20000, len(whole))):
+            time.sleep(0.2)
+            with clicks.open("ab") as stream:
+                stream.write(whole[lo:hi])
+
+    writer = threading.Thread(target=grow)
+    writer.start()
+    code, _, err = run("stream", str(clicks), *options(tmp_path, "--follow", "--idle", "1.5"))
+    writer.join()
+    assert (code, err) == (0, "")
+    assert (tmp_path / "state").read_bytes() == expected
+
+
+def test_the_model_is_that_of_one_fit(tmp_path, run):
+    path, model = tmp_path / "rows.csv", tmp_path / "model.aucmax"
+    path.write_bytes(b"".join(csv()))
+    assert run("stream", str(path), "--drop", "id", "-o", str(model))[0] == 0
+    X, y = values()
+    fitted = AUCClassifier().fit(X, y)
+    found = load(model)
+    np.testing.assert_allclose(found.coef_, fitted.coef_, rtol=1e-9)
+    assert found.feature_names_in_.tolist() == list("abcd")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--half-life", "61"], "was begun with half_life=60.0, not 61.0"),
+        (["--learner", "spam"], "SPAM forgets nothing: half_life is for learner='moments'"),
+        (["--alpha", "0.5"], "was begun with alpha=0.0003, not 0.5"),
+        (["--follow", "--positive", "true"], "was begun with positive=None, not True"),
+        (["--idle", "3"], "--idle goes with --follow"),
+        (["--learner", "spam", "-o", "model"], "--output needs the class moments"),
+        (["--sep", "ab"], "--sep takes one character"),
+        (["--half-life", "0.1"], "half_life must be a number in"),
+    ],
+)
+def test_what_does_not_go_together_is_one_line(words, message, clicks, tmp_path, run):
+    clicks.write_bytes(b"".join(ndjson(60)))
+    assert run("stream", str(clicks), *options(tmp_path))[0] == 0
+    code, _, err = run("stream", str(clicks), *options(tmp_path, *words))
+    assert code == 2
+    assert message in err
+    assert len(err.splitlines()) == 1
+
+
+def test_another_file_or_a_damaged_state_is_told(clicks, tmp_path, run):
+    assert run("stream", str(clicks), *options(tmp_path))[0] == 0
+    clicks.write_bytes(b"".join(ndjson(10)))
+    code, _, err = run("stream", str(clicks), *options(tmp_path))
+    assert code == 2
+    assert "has fewer bytes than were read" in err
+    state = tmp_path / "state"
+    state.write_bytes(state.read_bytes()[:-9])
+    code, _, err = run("stream", str(clicks), *options(tmp_path))
+    assert code == 2
+    assert "cut short" in err
+
+
+# ---- killed ------------------------------------------------------------------------------
+
+
+def killed_until_done(clicks, tmp_path, rng, kills):
+    """Run the command, killed at random moments; return how often it was before it ended."""
+    words = ["stream", str(clicks), *options(tmp_path)]
+    count = 0
+    with open(os.devnull, "w") as nowhere:
+        while True:
+            child = Child(words, os.dup(nowhere.fileno()), os.dup(nowhere.fileno()))
+            if count < kills:
+                time.sleep(rng.uniform(0.0, 0.12))
+                os.kill(child.pid, signal.SIGKILL)
+            code = child.wait(60.0)
+            if code == 0:
+                return count
+            assert code == -signal.SIGKILL
+            count += 1
+
+
+def attack(clicks, tmp_path, run, total):
+    """Kill so often in all; the state and the monitor have the bits of a run never killed."""
+    files = [tmp_path / "state", tmp_path / "monitor"]
+    assert run("stream", str(clicks), *options(tmp_path))[0] == 0
+    expected = [path.read_bytes() for path in files]
+    rng, done = random.Random(total), 0
+    while done < total:
+        for path in files:
+            path.unlink()
+        done += killed_until_done(clicks, tmp_path, rng, min(4, total - done))
+        assert [path.read_bytes() for path in files] == expected
+    return done
+
+
+no_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+ignored = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+
+
+@no_fork
+@ignored
+def test_a_run_that_was_killed_ends_with_the_same_bits(clicks, tmp_path, run):
+    assert attack(clicks, tmp_path, run, 10) >= 10
+
+
+@no_fork
+@ignored
+@pytest.mark.exhaustive
+def test_a_run_that_was_killed_very_often_ends_with_the_same_bits(clicks, tmp_path, run):
+    print(attack(clicks, tmp_path, run, int(os.environ.get("AUCMAX_ATTACKS", "200"))), "kills")
