@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from aucmax.objective.losses.base import Bends, LossAt, PointLoss, RankingLoss, Rounded
+from aucmax.objective.losses.sorting import ascending
 from aucmax.rows import compiled
 
 __all__ = ["Hinge", "PairwiseLoss", "RoundedHinge", "Square", "SquaredHinge"]
@@ -193,7 +194,7 @@ class _SquaredHingePairs:
     neg: np.ndarray
     first: np.ndarray
 
-    @property
+    @cached_property
     def value(self) -> float:
         # Σ s_i s_j m_ij² with m_ij = 1 − z_i + z_j, and m_ij summed is already in the gradient
         return _value(self.gradient, self.z, self.pos)
@@ -320,9 +321,8 @@ def _sorted_classes(z: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, np.nda
     """Return the scores, moved, and the rows of each class by ascending score."""
     # differences are all that counts: near 0 they keep their digits
     z = z - 0.5 * (float(z.min()) + float(z.max()))
-    order = np.argsort(z)
-    positive = sign[order] > 0
-    return z, order[positive], order[~positive]
+    positive = sign > 0
+    return z, ascending(z, np.flatnonzero(positive)), ascending(z, np.flatnonzero(~positive))
 
 
 @compiled
