@@ -10,13 +10,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from aucmax import AUCClassifier, AUCClassifierCV, ClassMoments, datasets, metrics
 from aucmax.objective import Objective
-from aucmax.objective.losses import LOSSES
-from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.losses import LOSSES, ActivePairs
+from aucmax.objective.penalties import L2, ElasticNet
 from aucmax.objective.problem import MemoryProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import Monitor, Newton, Run
 from aucmax.solvers.batch import krylov, proximal_newton
 from aucmax.solvers.batch.krylov import minimise
+from aucmax.solvers.batch.newton import Expansion
 from oracles.pairs import Pairs, elastic_net_optimum
 
 
@@ -197,6 +198,48 @@ def test_the_model_over_a_set_is_the_second_derivative_over_pairs():
         at = goal.at(scaled.scores(w))
         expected = pairs.hessian(w, "squared_hinge")[np.ix_(S, S)]
         assert part.hessian(at) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("gamma", [0.0, 0.5])
+def test_the_matrix_of_the_active_pairs_is_the_second_derivative(sparse, gamma):
+    X, y, weight = problem(3)
+    X, w = np.where(X > 3, X, 0.0) if sparse else X, np.random.RandomState(0).randn(6)
+    rows = as_rows(sp.csr_array(X) if sparse else X)
+    scaled = MemoryProblem(rows, np.where(y == 1, 1.0, -1.0), weight).scaled(gamma)
+    goal = Objective(scaled, LOSSES["squared_hinge"], ElasticNet(0.1))
+    there = goal.at(scaled.scores(w))
+    assert isinstance(there, ActivePairs)
+    expected = Pairs(X, y, weight, gamma).hessian(w, "squared_hinge")
+    assert goal.bend_matrix(there) == pytest.approx(expected, abs=1e-11)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+@pytest.mark.parametrize("by_matrix", [True, False])
+def test_a_part_is_one_step_from_the_optimum_of_all_rows(loss, by_matrix, monkeypatch):
+    """What is told to be left is about what is left, and that is far less than before."""
+    if not by_matrix:
+        monkeypatch.setattr("aucmax.solvers.batch.newton._CHEAP", 0)
+    X, y, weight = problem(3, n=2000)
+    sign, some = np.where(y == 1, 1.0, -1.0), np.flatnonzero(np.arange(2000) % 5)
+    weight = weight + 1.0
+    whole = MemoryProblem(as_rows(X), sign, weight).scaled(0.5)
+    everything = Objective(whole, LOSSES[loss], L2(1e-2))
+    centre = Newton().solve(everything, None, Run(Monitor(everything), 1e-6)).coef
+    own = MemoryProblem(as_rows(X[some]), sign[some], weight[some])
+    view = whole.part(some, own.moments()).scaled(0.5)
+    part = Objective(own.scaled(0.5), LOSSES[loss], L2(1e-2))
+    near = Expansion(everything, centre).reweighed(Objective(view, LOSSES[loss], L2(1e-2)))
+    assert near.there.value == pytest.approx(part.data_term(near.point)[0], rel=1e-9)
+    assert near.gradient == pytest.approx(part.data_term(near.point)[1], abs=1e-9)
+    assert (near.matrix is not None) == by_matrix
+    for alpha in (1e-2, 5e-3):
+        goal = part.with_penalty(L2(alpha))
+        w, left = near.optimum(alpha, 1e-4, 1000)
+        best = Newton().solve(goal, None, Run(Monitor(goal), 1e-10)).value
+        assert goal.value(w) - best <= 3.0 * left * (goal.at_zero - best)
+        assert goal.value(w) - best <= 0.2 * (goal.value(near.point) - best)
+        assert left < 0.01
 
 
 def test_history_warm_start_and_stopping_with_an_l1_part(path):

@@ -88,7 +88,7 @@ class Partitioned(Problem):
         r = s * (self.scores(V) - offset)
         return self.adjoint(r) - r.sum() * origin
 
-    def loss_at(self, loss, z):
+    def loss_at(self, loss, z, like=None):
         return loss.at(z, self._signs, self._weights)
 
     def margins(self, loss, z, balanced):

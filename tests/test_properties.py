@@ -228,6 +228,7 @@ def test_products_in_every_form_of_rows(form, dtype):
         np.testing.assert_allclose(total, Z.T @ s, **exact)
     index = np.array([3, 0, 3, 29])
     np.testing.assert_allclose(products.scores(take_rows(R, index), v), X[index] @ v, **exact)
+    np.testing.assert_allclose(products.scores_at(R, index, V), X[index] @ V, **rough)
     if hasattr(R, "indptr"):
         np.testing.assert_allclose(products.sparse_gram(R, s), X.T @ (s[:, None] * X), **exact)
     np.testing.assert_allclose(products.row_norms2(R), (X**2).sum(axis=1), **exact)

@@ -9,6 +9,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 
 from aucmax import AUCClassifier, AUCClassifierCV, load, metrics, save
 from aucmax.estimators.scoring import METRICS
+from aucmax.metrics.levels import area, area_of, levels_of
 
 CV = StratifiedKFold(3)
 GRID = {"alphas": (1e-3, 1.0), "standardize": (0.5,), "cv": CV, "within": (0.2, 0.5)}
@@ -65,6 +66,16 @@ def test_a_metric_of_scores(data, name, weighted):
     assert clf.score(X, y, weight) == expected
 
 
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_area_without_a_table_has_the_same_bits(ties, weighted):
+    rng = np.random.default_rng(0)
+    score, positive = rng.normal(size=999), rng.uniform(size=999) < 0.3
+    score = np.r_[-np.inf, np.inf, np.round(score[2:], 1) if ties else score[2:]]
+    weight = rng.uniform(0.5, 2.0, 999) if weighted else None
+    assert area_of(positive, weight, score) == area(levels_of(positive, weight, score))
+
+
 def test_the_choice_follows_the_scoring(data):
     X, y, _ = data
     found = {name: AUCClassifierCV(**GRID, **limit(name)).fit(X, y).auc_path_ for name in OURS}
@@ -106,13 +117,13 @@ def test_any_other_scorer_sees_what_fit_was_given(data):
         large = rows["a"] > 0
         return float(np.mean(estimator.predict(rows)[large] == labels[large]))
 
-    clf = AUCClassifierCV(scoring=found, **GRID).fit(frame, words)
+    clf = AUCClassifierCV(scoring=found, tol=1e-10, **GRID).fit(frame, words)
     for place, cell, test in cells(clf, X, words):
         large = X[test][:, 0] > 0
         expected = np.mean(cell.predict(X[test])[large] == words[test][large])
         assert clf.auc_path_[place] == pytest.approx(expected, abs=1e-12)
     made = sk.make_scorer(sk.f1_score, pos_label="no")
-    clf = AUCClassifierCV(scoring=made, **GRID).fit(X, words)
+    clf = AUCClassifierCV(scoring=made, tol=1e-10, **GRID).fit(X, words)
     for place, cell, test in cells(clf, X, words):
         assert clf.auc_path_[place] == pytest.approx(made(cell, X[test], words[test]), abs=1e-12)
     assert clf.score(X, words) == made(clf.best_estimator_, X, words)

@@ -389,6 +389,35 @@ def test_a_search_is_a_part_of_that_of_all_its_cells(few, monkeypatch):
     assert seen[-1][0] == seen[-1][1]
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("d", [6, 40])  # few enough for the matrix of a step, and not
+def test_a_step_from_all_rows_forgets_those_that_are_held_out(sparse, d, monkeypatch):
+    """With default tolerance the folds' scores are those of exact fits to the training parts."""
+    rng = np.random.RandomState(0)
+    X = rng.randn(6000, d) * (rng.rand(6000, d) < 0.5)
+    y = (X[:, :5] @ rng.randn(5) + 0.5 * rng.randn(6000) > 0.6).astype(int)
+    X, alone = sp.csr_matrix(X) if sparse else X, []
+    path = tuning._path
+
+    def counted(problem, loss, alphas, *how):
+        alone.extend([loss.name] * len(alphas))
+        return path(problem, loss, alphas, *how)
+
+    monkeypatch.setattr(tuning, "_path", counted)
+    how = {"standardize": (0.5,)}
+    clf = AUCClassifierCV(**how).fit(X, y)
+    others = np.isfinite(clf.auc_path_[:, 1:])
+    assert len(alone) - alone.count("square") < 0.5 * others.sum()
+    exact = AUCClassifierCV(clf.alphas_[0, 0], tol=1e-8, **how).fit(X, y)
+    apart = (clf.auc_path_ - exact.auc_path_)[:, 1:][others]
+    assert np.abs(apart).max() < 3e-4
+    seen = AUCClassifier(clf.alpha_, loss=clf.loss_, standardize=0.5).fit(X, y)
+    folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=1, random_state=0).split(X, y)
+    scores = seen.decision_function(X)
+    leaked = np.mean([roc_auc(y[test], scores[test]) for _, test in folds]) - clf.best_score_
+    assert abs(apart.mean()) < 0.02 * leaked
+
+
 def test_folds_by_themselves_are_shuffled():
     """Rows in some order, each block of them unlike the others, still give folds that are alike."""
     rng = np.random.RandomState(0)

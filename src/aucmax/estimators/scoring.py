@@ -14,18 +14,26 @@ from sklearn.utils import _safe_indexing
 from aucmax.basics.checks import number
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.named_loss import NamedLoss
-from aucmax.metrics.levels import area, area_up_to, levels_of, mean_precision, recall_up_to
+from aucmax.metrics.levels import area_of, area_up_to, levels_of, mean_precision, recall_up_to
 from aucmax.metrics.reading import read
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import Problem
 
 __all__ = ["METRICS", "Cell", "HeldOut", "Judge", "Metric", "Scorer", "Scoring", "scoring_of"]
 
+
+def _of_levels(metric: Callable[..., float]) -> Callable[..., float]:
+    """Return a metric of the table of scores as one of positives, weights and scores."""
+    return lambda positive, weight, score, *limit: metric(
+        levels_of(positive, weight, score), *limit
+    )
+
+
 METRICS: dict[str, Callable[..., float]] = {
-    "auc": area,
-    "partial_auc": area_up_to,
-    "average_precision": mean_precision,
-    "recall_at_fpr": recall_up_to,
+    "auc": area_of,
+    "partial_auc": _of_levels(area_up_to),
+    "average_precision": _of_levels(mean_precision),
+    "recall_at_fpr": _of_levels(recall_up_to),
 }
 _REGIONS = ("partial_auc", "recall_at_fpr")
 _WORDS = {
@@ -104,7 +112,7 @@ class Metric(NamedTuple):
 
     def _at(self, positive: np.ndarray, weight: np.ndarray | None, scores: np.ndarray) -> float:
         limit = () if self.max_fpr is None else (self.max_fpr,)
-        return METRICS[self.name](levels_of(positive, weight, scores), *limit)
+        return METRICS[self.name](positive, weight, scores, *limit)
 
 
 class Scorer:

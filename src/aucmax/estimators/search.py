@@ -231,7 +231,7 @@ class AUCClassifierCV(LinearScorer):
                         self.callback(at)
 
                 found = tune(
-                    rows, sign, weight, folds, grid, judge=judge, training=training,
+                    rows, sign, weight, folds, grid, judge=judge, training=training, whole=whole,
                     tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs, callback=tell,
                 )  # fmt: skip
                 place, chosen = self._choose(grid, found.scores)

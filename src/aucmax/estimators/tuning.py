@@ -4,7 +4,8 @@ The square loss with few features needs the data once: each training part's mome
 from those of the other folds, and one factorisation gives all α of a `standardize`, coordinate
 descent those with an l1 part. With many features one multi-shift conjugate gradient gives all α of
 a `standardize`. The others are solved from one α to the next, by Newton's method, which the moments
-precondition, and by cutting planes. The held-out scores of a path of α are one product.
+precondition, and by cutting planes. Where the moments are known one Newton step from all rows'
+optimum mostly does (`centres`). The held-out scores of a path of α are one product.
 """
 
 import itertools
@@ -18,6 +19,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 
+from aucmax.estimators.centres import Centres
 from aucmax.estimators.scoring import Cell, Judge
 from aucmax.estimators.selection import Grid, best_cell, penalty_of, takes
 from aucmax.objective import Objective
@@ -25,9 +27,10 @@ from aucmax.objective.losses import RankingLoss
 from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import MemoryProblem, MomentsProblem, Problem
 from aucmax.rows import Rows, n_features, take_rows
-from aucmax.rows.products import scores
+from aucmax.rows.products import scores_at
 from aucmax.solvers import ConjugateGradient, Exact, Monitor, Run
 from aucmax.solvers.auto import choose
+from aucmax.solvers.batch.newton import Expansion
 from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["Fold", "SearchProgress", "Tuning", "fold_moments", "tune", "warn_of"]
@@ -58,8 +61,7 @@ class Tuning(NamedTuple):
 
     def start(self) -> np.ndarray | None:
         """Return coefficients near those of the best cell on all rows, if there are any."""
-        starts = [fold.start for fold in self.kept if fold.start is not None]
-        return np.asarray(np.mean(starts, axis=0, dtype=np.float64)) if starts else None
+        return _mean_start(self.kept)
 
 
 class SearchProgress(NamedTuple):
@@ -105,6 +107,7 @@ def tune(
     *,
     judge: Judge,
     training: Sequence[ClassMoments] | None,
+    whole: MemoryProblem,
     tol: float,
     max_iter: int,
     n_jobs: int | None,
@@ -124,6 +127,8 @@ def tune(
         Scores the cells on the held-out rows.
     training : sequence of ClassMoments, optional
         Those of the training parts; the square loss is then solved from them.
+    whole : MemoryProblem
+        All rows that weigh anything.
     tol, max_iter : float, int
         Of the model that is chosen; ten times ``tol`` does in the folds.
     n_jobs : int, optional
@@ -133,7 +138,9 @@ def tune(
         the end.
     """
     moments = [None] * len(folds) if training is None else training
-    kept = [_Fold(X, sign, weight, *one, judge) for one in zip(folds, moments, strict=True)]
+    shared = whole if whole.n_samples == len(sign) else None
+    kept = [_Fold(X, sign, weight, *one, judge, shared) for one in zip(folds, moments, strict=True)]
+    centres = Centres(whole, grid, tol, max_iter)
     table = np.full((len(folds), *grid.shape), np.nan)
     finished = np.zeros(len(folds), dtype=bool)
     tried, done, total = np.zeros(grid.shape, dtype=bool), 0, 0
@@ -149,7 +156,9 @@ def tune(
             what = f"fold {k + 1}: {name}"
             callback(SearchProgress(what, done, total, table, finished, grid))
             new = np.flatnonzero(cells[line])
-            found[*line, new], late = kept[k].solve(grid, line, new, _LOOSER * tol, max_iter)
+            found[*line, new], late = kept[k].solve(
+                grid, line, new, centres, _LOOSER * tol, max_iter
+            )
             said += [f"fold {k}: {name}: {message}" for message in late]
             with lock:
                 done += 1
@@ -164,6 +173,8 @@ def tune(
         warnings.simplefilter("ignore", UndefinedMetricWarning)  # of cells that predict one class
         while cells.any():
             total += len(folds) * int(cells.any(axis=-1).sum())
+            if any(fold.whole is not None for fold in kept):
+                centres.find(cells, _mean_start(kept), _LOOSER * tol)
             for k, (found, said) in enumerate(
                 pool(delayed(one)(k, cells) for k in range(len(folds)))
             ):
@@ -242,26 +253,34 @@ class _Fold:
         fold: Fold,
         moments: ClassMoments | None,
         judge: Judge,
+        whole: MemoryProblem | None,
     ) -> None:
         self.X, self.sign, self.weight, self.fold, self.moments = X, sign, weight, fold, moments
         self.judge, self.held = judge, judge.held_out(fold.test)
         self._rows: MemoryProblem | None = None
+        # most of the rows, their moments known, are a view of all
+        self.whole = whole if moments is not None and 2 * len(fold.train) > len(sign) else None
+        self._step: tuple[Expansion, Expansion] | None = None  # the last one, and its centre
         self.kept: dict[tuple[int, ...], np.ndarray] = {}  # of each cell, see `_scored`
         self._solved: dict[Any, np.ndarray] = {}  # coefficients, since `begin_at`
         self.start: np.ndarray | None = None
 
     def rows(self) -> MemoryProblem:
         """Return the training rows as a problem; made once, only where a solver needs rows."""
-        if self._rows is None:
-            train = self.fold.train
+        train = self.fold.train
+        if self._rows is None and self.whole is not None and self.moments is not None:
+            self._rows = self.whole.part(train, self.moments)
+        elif self._rows is None:
             weight = None if self.weight is None else self.weight[train]
             rows = take_rows(self.X, train)
             self._rows = MemoryProblem(rows, self.sign[train], weight, self.moments)
         return self._rows
 
     def forget_rows(self) -> None:
-        """Let go of the copy of the training rows."""
+        """Let go of the training rows, and of a step that would need them again."""
         self._rows = None
+        if self._step is not None and self._step[1].matrix is None:
+            self._step = None
 
     def begin_at(self, best: tuple[int, ...] | None) -> None:
         """Begin what is solved next at the coefficients of the best cell, if they are known."""
@@ -270,7 +289,13 @@ class _Fold:
             self.start = near
 
     def solve(
-        self, grid: Grid, line: tuple[int, ...], new: np.ndarray, tol: float, max_iter: int
+        self,
+        grid: Grid,
+        line: tuple[int, ...],
+        new: np.ndarray,
+        centres: Centres,
+        tol: float,
+        max_iter: int,
     ) -> tuple[np.ndarray, list[str]]:
         """Solve cells of a line of the grid, its α ``new``, and score the held-out part.
 
@@ -288,8 +313,23 @@ class _Fold:
             problem = self.rows().scaled(gamma)
         loss = named.on(problem)
         problem = problem.weighing(loss.within)
-        start = None if self.start is None else problem.from_features(self.start)
-        W, said = _path(problem, loss, alphas, penalties, tol, max_iter, start)
+        W, alone, said = np.empty((len(new), problem.n_features)), [], []
+        for i, k in enumerate(new):
+            centre = None if self.whole is None else centres.at((*line, k))
+            if centre is None:
+                alone.append(i)
+                continue
+            step = self._step_from(centre, Objective(problem, loss, penalties[i]))
+            W[i], left = step.optimum(penalties[i].l2, tol, max_iter)
+            if left > tol:
+                one = alphas[[i]], [penalties[i]]
+                W[[i]], late = _path(problem, loss, *one, tol, max_iter, W[i])
+                said += late
+        if alone:
+            start = None if self.start is None else problem.from_features(self.start)
+            rest = alphas[alone], [penalties[i] for i in alone]
+            W[alone], late = _path(problem, loss, *rest, tol, max_iter, start)
+            said += late
         models = [
             partial(self.judge.model, float(alpha), l1_ratio, named, gamma, problem, w)
             for alpha, w in zip(alphas, W, strict=True)
@@ -303,12 +343,18 @@ class _Fold:
                 self._solved |= zip(places, coefs.T.astype(np.float32), strict=True)
         return found, said
 
+    def _step_from(self, centre: Expansion, objective: Objective) -> Expansion:
+        """Return the expansion of the training part at a centre."""
+        if self._step is None or self._step[0] is not centre:
+            self._step = centre, centre.reweighed(objective)
+        return self._step[1]
+
     def _scored(self, W: np.ndarray, models: Sequence[Cell]) -> tuple[np.ndarray, np.ndarray]:
         """Return the held-out score of each of k models, and their coefficients W (d, k) or X W.
 
         Whichever is smaller: `held_out` gives the scores of a cell from either.
         """
-        Z, held = scores(take_rows(self.X, self.fold.test), W), self.held
+        Z, held = scores_at(self.X, self.fold.test, W), self.held
         kept = W if len(W) <= len(Z) else Z
         if not held.both_classes:
             return np.full(W.shape[1], np.nan), kept
@@ -317,9 +363,15 @@ class _Fold:
 
     def held_out(self, place: tuple[int, ...]) -> np.ndarray:
         """Return the held-out scores of a cell that was solved."""
-        test, kept = self.fold.test, np.ascontiguousarray(self.kept[place])
+        test, kept = self.fold.test, self.kept[place]
         few = n_features(self.X) <= len(test)
-        return scores(take_rows(self.X, test), kept) if few else kept
+        return scores_at(self.X, test, kept[:, None])[:, 0] if few else kept
+
+
+def _mean_start(folds: "list[_Fold]") -> np.ndarray | None:
+    """Return the mean of where the folds begin, if they do anywhere."""
+    starts = [fold.start for fold in folds if fold.start is not None]
+    return np.asarray(np.mean(starts, axis=0, dtype=np.float64)) if starts else None
 
 
 def _path(

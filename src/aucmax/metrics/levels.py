@@ -13,6 +13,7 @@ from aucmax.metrics.reading import Bools, Floats
 __all__ = [
     "Levels",
     "area",
+    "area_of",
     "area_up_to",
     "levels_of",
     "mean_precision",
@@ -64,6 +65,18 @@ def area(levels: Levels) -> float:
     won, lost = pairs_won_and_lost(levels)
     # Not divided by the product of the totals: rounding could carry it above 1.
     return won / (won + lost)
+
+
+def area_of(positive: Bools, weight: Floats | None, score: NDArray[Any]) -> float:
+    """Return the area under the ROC curve of rows with these scores, in half of the time.
+
+    Where all rows weigh the same it takes a sort of each class, and no table.
+    """
+    if weight is not None:
+        return area(levels_of(positive, weight, score))
+    pos, neg = np.sort(score[positive]), np.sort(score[~positive])
+    below, up_to = np.searchsorted(neg, pos, "left"), np.searchsorted(neg, pos, "right")
+    return float(0.5 * (below.sum() + up_to.sum())) / (len(pos) * len(neg))
 
 
 def area_up_to(levels: Levels, max_fpr: float) -> float:

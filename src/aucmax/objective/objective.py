@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from aucmax.objective.losses import (
+    ActivePairs,
     ByRow,
     Hinge,
     LossAt,
@@ -72,9 +73,12 @@ class Objective:
         out.penalty = penalty
         return out
 
-    def at(self, z: np.ndarray) -> LossAt:
-        """Return the data term as a function of the rows' scores, at z (n,)."""
-        return self.problem.loss_at(self.loss, z)
+    def at(self, z: np.ndarray, like: LossAt | None = None) -> LossAt:
+        """Return the data term as a function of the rows' scores, at z (n,).
+
+        ``like`` is that of the same rows with other weights there, where it is known.
+        """
+        return self.problem.loss_at(self.loss, z, like)
 
     def adjoint(self, g: np.ndarray) -> np.ndarray:
         """Return Xᵀ g, shape (d,), for a change g (n,) of the data term: it sums to 0.
@@ -127,9 +131,12 @@ class Objective:
 
         return product
 
-    def bend_matrix(self, there: ByRow) -> np.ndarray:
+    def bend_matrix(self, there: ByRow | ActivePairs) -> np.ndarray:
         """Return the data term's second derivative (d, d) at some scores."""
-        problem, mass = self.problem, float(there.bent.sum())
+        problem = self.problem
+        if isinstance(there, ActivePairs):
+            return problem.pair_gram(there.s, there.pos, there.neg, there.first)
+        mass = float(there.bent.sum())
         origin = problem.raw_means()[1] if there.follows else np.zeros(problem.n_features)
         matrix, total = problem.gram(there.bent, origin)
         if there.follows and mass > 0.0:
@@ -255,7 +262,7 @@ class UnivariateObjective(Objective):
     def adjoint(self, g: np.ndarray) -> np.ndarray:
         return self.problem.adjoint(g)
 
-    def at(self, z: np.ndarray) -> LossAt:
+    def at(self, z: np.ndarray, like: LossAt | None = None) -> LossAt:
         return self.problem.margins(self.loss, z, self.balanced)
 
     def data_curvature(self) -> np.ndarray:

@@ -184,13 +184,22 @@ class Problem:
         """
         self._no_rows()
 
+    def pair_gram(
+        self, s: np.ndarray, pos: np.ndarray, neg: np.ndarray, first: np.ndarray
+    ) -> np.ndarray:
+        """Return Σ s_i s_j (x_i − x_j)(x_i − x_j)ᵀ over `products.pair_gram`'s pairs."""
+        self._no_rows()
+
     @property
     def gram_cost(self) -> float:
         """About how many products `gram` costs; infinite where there is none."""
         return np.inf
 
-    def loss_at(self, loss: RankingLoss, z: np.ndarray) -> LossAt:
-        """Return the loss at scores z (n,)."""
+    def loss_at(self, loss: RankingLoss, z: np.ndarray, like: LossAt | None = None) -> LossAt:
+        """Return the loss at scores z (n,).
+
+        ``like`` is the same loss of the same rows with other weights there, where that is known.
+        """
         self._no_rows()
 
     def margins(self, loss: UnivariateLoss, z: np.ndarray, balanced: bool) -> RowSum:
@@ -414,6 +423,18 @@ class MemoryProblem(Problem):
             self._known["moments"] = known
         self._samples: dict[int, MemoryProblem] = {}
 
+    def part(self, rows: np.ndarray, moments: ClassMoments) -> "MemoryProblem":
+        """Return the problem of some rows with these moments, a view: all others weigh nothing."""
+        out = self.apart()
+        for name in ("_raw_means", "_raw_variances"):  # of all rows
+            out.__dict__.pop(name, None)
+        out._known, out._spreads = {"moments": moments}, moments
+        out.weight = self.weight * np.bincount(rows, minlength=self.n_samples)
+        pos = self.sign > 0
+        out.n_pos, out.n_neg = float(out.weight[pos].sum()), float(out.weight[~pos].sum())
+        out.share = out.weight / np.where(pos, out.n_pos, out.n_neg)
+        return out
+
     @cached_property
     def _raw_means(self) -> tuple[np.ndarray, np.ndarray]:
         known = self._known.get("moments", self._spreads)
@@ -508,8 +529,16 @@ class MemoryProblem(Problem):
             matrix *= self.factor[:, None]
         return matrix, self._scale(mean)
 
-    def loss_at(self, loss: RankingLoss, z: np.ndarray) -> LossAt:
-        return loss.at(z, self.sign, self.share)
+    def pair_gram(
+        self, s: np.ndarray, pos: np.ndarray, neg: np.ndarray, first: np.ndarray
+    ) -> np.ndarray:
+        matrix = products.pair_gram(self.in_memory(), s, pos, neg, first, self.raw_means()[1])
+        return matrix if self.factor is None else matrix * self.factor * self.factor[:, None]
+
+    def loss_at(self, loss: RankingLoss, z: np.ndarray, like: LossAt | None = None) -> LossAt:
+        if like is None:
+            return loss.at(z, self.sign, self.share)
+        return loss.reweighed(like, z, self.sign, self.share)
 
     def margins(self, loss: UnivariateLoss, z: np.ndarray, balanced: bool) -> RowSum:
         return loss.at(z, self.sign, self._even if balanced else self._plain)

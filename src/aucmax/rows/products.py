@@ -18,6 +18,7 @@ from aucmax.rows import (
     Rows,
     compiled,
     fetch_ahead,
+    inlined,
     n_features,
     n_rows,
     n_stored,
@@ -44,9 +45,11 @@ __all__ = [
     "is_sparse",
     "normal_product",
     "origin_of",
+    "pair_gram",
     "row_blocks",
     "row_norms2",
     "scores",
+    "scores_at",
     "sparse_gram",
     "sums_of_squares",
     "take_columns",
@@ -150,6 +153,15 @@ def scores(X: Rows, W: np.ndarray) -> np.ndarray:
     w = np.ascontiguousarray(W, dtype=np.float64)
     out = np.empty(n_rows(X))
     _each_block(X, lambda k, lo, hi: _scores(X, lo, hi, w, out))
+    return out
+
+
+def scores_at(X: Rows, rows: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """Return the scores (m, k) of some rows, named by their numbers (m,), for W (d, k)."""
+    if not isinstance(X, CSR):
+        return scores(take_rows(X, rows), W)
+    out = np.zeros((len(rows), W.shape[1]))
+    _scores_at(X, rows, np.ascontiguousarray(W), out)
     return out
 
 
@@ -303,6 +315,24 @@ def dense_gram(
     return upper + np.triu(upper, 1).T, sums
 
 
+def pair_gram(
+    X: Rows,
+    s: np.ndarray,
+    pos: np.ndarray,
+    neg: np.ndarray,
+    first: np.ndarray,
+    origin: np.ndarray,
+) -> np.ndarray:
+    """Return Σ s_i s_j (x_i − x_j)(x_i − x_j)ᵀ, shape (d, d), over some pairs of rows.
+
+    Row pos[k] goes with neg[first[k]] and all that follow; first does not fall. The origin is a
+    point near the data.
+    """
+    matrix = np.zeros((n_features(X), n_features(X)))
+    _pair_gram(X, s, pos, neg, first, origin, matrix)
+    return matrix
+
+
 def gram_cost(X: Rows) -> float:
     """Return about how many products with the rows `gram` and a system with it cost (measured)."""
     d, stored = n_features(X), max(n_stored(X), 1)
@@ -356,6 +386,15 @@ def _dot(a, b):
 def _scores(X, lo, hi, w, out):
     for i in range(lo, hi):
         out[i] = row_dot(X, i, w)
+
+
+@compiled
+def _scores_at(X, rows, W, out):
+    for r in range(len(rows)):
+        for e in range(np.uint64(X.indptr[rows[r]]), np.uint64(X.indptr[rows[r] + 1])):
+            j, x = np.uint64(X.indices[e]), X.data[e]
+            for k in range(W.shape[1]):
+                out[r, k] += x * W[j, k]
 
 
 @compiled
@@ -485,6 +524,51 @@ def _sums_of_squares(X, sign, s, means, q, squares):
         for j in range(means.shape[1]):
             q[j] += max(total - weight[k, j], 0.0) * means[k, j] ** 2
             squares[j] += max(total2 - weight2[k, j], 0.0) * means[k, j] ** 4
+
+
+@compiled
+def _pair_gram(X, s, pos, neg, first, origin, out):
+    # Σ_i s_i x_i (weight x_i − total)ᵀ over the rows of both classes, where weight and total are
+    # Σ s_j and Σ s_j x_j over the partners of row i
+    x, total, weight = np.empty(len(origin)), np.zeros(len(origin)), 0.0
+    j = len(neg)
+    for i in range(len(pos) - 1, -1, -1):
+        while j > first[i]:
+            j -= 1
+            weight += s[neg[j]]
+            _centred(X, neg[j], origin, x)
+            _add(s[neg[j]], x, total)
+        _add_pairs(X, pos[i], origin, s[pos[i]], weight, total, x, out)
+    total[:], weight, i = 0.0, 0.0, 0
+    for j in range(len(neg)):
+        while i < len(pos) and first[i] <= j:
+            weight += s[pos[i]]
+            _centred(X, pos[i], origin, x)
+            _add(s[pos[i]], x, total)
+            i += 1
+        _add_pairs(X, neg[j], origin, s[neg[j]], weight, total, x, out)
+
+
+@inlined
+def _centred(X, i, origin, x):
+    for k in range(len(x)):
+        x[k] = -origin[k]
+    row_add(X, i, 1.0, x)
+
+
+@inlined
+def _add(c, x, out):
+    for k in range(len(x)):
+        out[k] += c * x[k]
+
+
+@inlined
+def _add_pairs(X, i, origin, s, weight, total, x, out):
+    _centred(X, i, origin, x)
+    for k in range(len(x)):
+        a, b = s * weight * x[k], s * x[k]
+        for l in range(len(x)):
+            out[k, l] += a * x[l] - b * total[l]
 
 
 @compiled

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from aucmax.objective.losses.base import Bends, ByRow, Kind, LossAt, RankingLoss
 from aucmax.objective.losses.logistic import AtThreshold, Logistic
 from aucmax.objective.losses.pairwise import (
+    ActivePairs,
     Hinge,
     PairwiseLoss,
     RoundedHinge,
@@ -33,6 +34,7 @@ __all__ = [
     "LOSSES",
     "UNIVARIATE_LOSSES",
     "WEIGHED",
+    "ActivePairs",
     "AtThreshold",
     "Bends",
     "ByRow",

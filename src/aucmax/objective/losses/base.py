@@ -96,6 +96,10 @@ class RankingLoss:
         """Return the loss at scores z."""
         raise NotImplementedError
 
+    def reweighed(self, there: LossAt, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> LossAt:
+        """Return the loss at scores z, given what `at` returned there for other weights s."""
+        return self.at(z, sign, s)
+
     def value(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> float:
         """Return the loss at scores z."""
         return self.at(z, sign, s).value

@@ -6,7 +6,7 @@ each in O(n), once the scores are sorted where the loss needs that.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from aucmax.objective.losses.base import Bends, LossAt, PointLoss, RankingLoss, 
 from aucmax.objective.losses.sorting import ascending
 from aucmax.rows import compiled
 
-__all__ = ["Hinge", "PairwiseLoss", "RoundedHinge", "Square", "SquaredHinge"]
+__all__ = ["ActivePairs", "Hinge", "PairwiseLoss", "RoundedHinge", "Square", "SquaredHinge"]
 
 _PAIRS = 10**6  # held at a time where a loss has no faster way than every pair
 _ALL = Bends(1.0, 1.0)  # as if each pair bent J: of hinges, whose pairs do so at their kinks only
@@ -176,13 +176,17 @@ class SquaredHinge(PairwiseLoss):
     def curvature(self, t: np.ndarray) -> np.ndarray:
         return np.where(np.asarray(t) < 1.0, 2.0, 0.0)
 
-    def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "_SquaredHingePairs":
+    def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "ActivePairs":
         z, pos, neg = _sorted_classes(z, sign)
-        return _SquaredHingePairs(z, s, pos, neg, _first_active(z, pos, neg, 1.0))
+        return ActivePairs(z, s, pos, neg, _first_active(z, pos, neg, 1.0))
+
+    def reweighed(self, there: LossAt, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> LossAt:
+        assert isinstance(there, ActivePairs)
+        return replace(there, s=s)  # the order stays
 
 
 @dataclass(frozen=True)
-class _SquaredHingePairs:
+class ActivePairs:
     """Scores, weights, each class's rows by ascending score, and where the active pairs begin.
 
     Positive pos[i] has margin below 1 against neg[first[i]], neg[first[i] + 1], … .
@@ -293,8 +297,8 @@ class RoundedHinge(Rounded, PairwiseLoss):
 
 @dataclass(frozen=True)
 class _RoundedPairs:
-    far: _SquaredHingePairs
-    near: _SquaredHingePairs
+    far: ActivePairs
+    near: ActivePairs
     factor: float
     sign: np.ndarray
 

@@ -14,7 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from aucmax.objective import Objective
-from aucmax.objective.losses import ByRow, LossAt
+from aucmax.objective.losses import ActivePairs, ByRow, LossAt
+from aucmax.objective.penalties import L2
 from aucmax.rows.products import dot
 from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
 from aucmax.solvers.batch.krylov import (
@@ -26,14 +27,16 @@ from aucmax.solvers.batch.krylov import (
 )
 from aucmax.solvers.batch.proximal_newton import proximal_newton
 
-__all__ = ["Newton"]
+__all__ = ["Expansion", "Newton"]
 
 _FORCING = 0.2  # a Newton system is solved until so large a share of its gain is left
 _MORE = 3.0  # times Newton's decrement is what may be left: pairs that fall out bend J no more
 _SAME = 0.3  # a smallest eigenvalue that is not below this share of the old one is no news
 _USUAL = 11  # products that a system takes, until one took more
+_CHEAP = 22  # products that a matrix may cost where it serves several α
 _STEEP = 0.1  # share of the slope along a step that is left at a good place
 _LONGER = 4.0  # times a step is the next one along the same way, at most
+_EXACT = 0.1  # share of its gain that may be left where one step is all there is
 _LOST = 100.0  # times the rounding of J: a gain so small cannot be seen in it
 
 Enough = Callable[[float, float], bool]
@@ -165,6 +168,72 @@ def _newton(
         gradient = objective.adjoint(there.gradient)
         forcing = min(_FORCING, max(decrement / max(fallen + decrement, decrement), 1e-6))
     return w, there.value + penalty.value(w), gap, steps, products
+
+
+class Expansion:
+    """The data term of J to second order near a point: the optimum for any α is one step away.
+
+        f(w) ≈ f(v) + ∇f(v)·(w − v) + ½ (w − v)·∇²f(v)(w − v)
+
+    Parameters
+    ----------
+    objective : Objective
+        One that `Newton` takes; its penalty is not looked at.
+    point : ndarray, shape (d,)
+        v, in the problem's coordinates.
+    like : Expansion, optional
+        One at the same coefficients, of the same rows with other weights.
+    """
+
+    def __init__(
+        self, objective: Objective, point: np.ndarray, like: "Expansion | None" = None
+    ) -> None:
+        self.objective, self.point = objective, point
+        if like is None:
+            self.scores = objective.problem.scores(point)
+            self.there = objective.at(self.scores)
+        else:
+            self.scores = like.scores
+            self.there = objective.at(self.scores, like.there)
+        self.gradient = objective.adjoint(self.there.gradient)
+
+    def reweighed(self, objective: Objective) -> "Expansion":
+        """Return the expansion of the same loss with other weights of the rows."""
+        coef = self.objective.problem.to_features(self.point)
+        return Expansion(objective, objective.problem.from_features(coef), self)
+
+    @cached_property
+    def matrix(self) -> np.ndarray | None:
+        """∇²f(v), where it costs little beside the products that it spares."""
+        problem, there = self.objective.problem, self.there
+        if isinstance(there, ByRow):
+            return self.objective.bend_matrix(there) if problem.gram_cost <= _CHEAP else None
+        assert isinstance(there, ActivePairs)
+        return self.objective.bend_matrix(there) if problem.n_features <= _CHEAP else None
+
+    def optimum(self, l2: float, tol: float, max_iter: int) -> tuple[np.ndarray, float]:
+        """Return the optimum for α = ``l2`` and about what it lacks, as optimality is told.
+
+        Newton's steps converge quadratically: what is left is about the square of what v lacks,
+        three times the decrement, and what is left of the system, ``tol`` / 2 at most.
+        """
+        objective = self.objective.with_penalty(L2(l2))
+        value = self.there.value + objective.penalty.value(self.point)
+        right = -(self.gradient + l2 * self.point)
+        if self.matrix is not None:
+            model = solved(self.matrix + l2 * np.eye(len(right)), right)
+        else:
+            near, bending = preconditioner(objective, l2), objective.bending(self.there)
+
+            def enough(gained: float, left: float) -> bool:
+                return left <= _EXACT * gained and objective.relative(left, value) <= 0.5 * tol
+
+            model = minimise(
+                lambda v: bending(v) + l2 * v, right, near.solve, enough, max_iter,
+                floor=near.floor,
+            )  # fmt: skip
+        lacks = objective.relative(_MORE * (model.gained + model.left), value)
+        return self.point + model.x, lacks**2 + objective.relative(model.left, value)
 
 
 def _length(objective: Objective, w: np.ndarray, z: np.ndarray) -> tuple[float, LossAt]:

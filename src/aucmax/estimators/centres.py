@@ -1,0 +1,92 @@
+"""Where a search has been on all rows: near enough to the training parts' optima for one step."""
+
+import numpy as np
+
+from aucmax.estimators.selection import Grid, penalty_of
+from aucmax.objective import Objective
+from aucmax.objective.problem import MemoryProblem
+from aucmax.solvers import Monitor, Run
+from aucmax.solvers.auto import choose
+from aucmax.solvers.batch.newton import Expansion, Newton
+
+__all__ = ["Centres"]
+
+Place = tuple[int, ...]  # of a cell, or of a line of them
+
+_NEAR = 0.1  # times tol is what a centre may lack where a fold's step begins at it
+_FAR = 0.01  # and so much of J: from beyond, a plain Newton step may miss
+
+
+class Centres:
+    """Of each cell that Newton's method solves, an expansion of the data term near its optimum.
+
+    All rows' optimum is near that of each training part, which has most of the rows: from there a
+    Newton step to the part's own optimum leaves about the square of what the rest of the rows
+    moved. So the folds share the steps that lead there.
+
+    Parameters
+    ----------
+    whole : MemoryProblem
+        All rows.
+    grid : Grid
+    tol, max_iter : float, int
+        Of the model that is chosen.
+
+    References
+    ----------
+    Wilson, Kasy & Mackey (2020), "Approximate cross-validation: guarantees for model assessment
+    and selection", AISTATS.
+    """
+
+    def __init__(self, whole: MemoryProblem, grid: Grid, tol: float, max_iter: int) -> None:
+        self.whole, self.grid, self.tol, self.max_iter = whole, grid, tol, max_iter
+        self._lines: dict[Place, dict[int, Expansion]] = {}
+
+    def at(self, place: Place) -> Expansion | None:
+        """Return the expansion to begin at for a cell, if there is one."""
+        *line, k = place
+        return self._lines.get(tuple(line), {}).get(k)
+
+    def find(self, cells: np.ndarray, start: np.ndarray | None, tol: float) -> None:
+        """Find them for some cells, a mask.
+
+        Parameters
+        ----------
+        cells : ndarray of bool, shape ``grid.shape``
+        start : ndarray, shape (d,), optional
+            Coefficients to begin at.
+        tol : float
+            The optimality that the first of a line needs.
+        """
+        for *line, k in np.argwhere(cells).tolist():
+            found = self._lines.setdefault(tuple(line), {})
+            near = found[min(found, key=lambda other: abs(other - k))] if found else None
+            expansion = self._expansion((*line, k), near, start, tol)
+            if expansion is not None:
+                found[k] = expansion
+
+    def _expansion(
+        self, place: Place, near: Expansion | None, start: np.ndarray | None, tol: float
+    ) -> Expansion | None:
+        grid, (a, b, c, k) = self.grid, place
+        penalty = penalty_of(float(grid.alphas[b, k]), grid.l1_ratios[c], grid.coef_bounds)
+        if "l2" not in penalty.offers:
+            return None
+        if near is None:
+            problem = self.whole.scaled(grid.standardize[b])
+            objective = Objective(problem, grid.losses[a].on(problem), penalty)
+            begin = None if start is None else objective.problem.from_features(start)
+        else:
+            objective, begin = near.objective.with_penalty(penalty), near.point
+        solver = choose(objective)
+        if not isinstance(solver, Newton):
+            return None
+        while near is not None:
+            w, quality = near.optimum(penalty.l2, _NEAR * self.tol, self.max_iter)
+            if quality <= _NEAR * self.tol:
+                return near
+            if quality > _FAR:
+                break
+            near = Expansion(objective, w)
+        run = Run(Monitor(objective), tol, self.max_iter, sure=False)
+        return Expansion(objective, solver.solve(objective, begin, run).coef)
