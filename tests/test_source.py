@@ -236,7 +236,7 @@ def test_parts_must_stay_as_they_are():
         n = next(sizes)
         return X[:n], y[:n]
 
-    with pytest.raises(ValueError, match=r"part 1 had 300 rows of 6 features.* now has 299"):
+    with pytest.raises(ValueError, match=r"part 1: it had 300 rows of 6 features.* now has 299"):
         clf.fit(Source([shrinking]))
     counts = iter([2, 3])
     with pytest.raises(ValueError, match="more parts than when it was read first"):

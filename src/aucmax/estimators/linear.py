@@ -1,6 +1,6 @@
 """What the linear classifiers share: scoring, and the checks of rows, labels and weights."""
 
-from itertools import zip_longest
+from itertools import repeat, zip_longest
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from aucmax.basics.checks import (
 )
 from aucmax.rows import as_rows
 from aucmax.rows.products import scores
-from aucmax.rows.source import Source
+from aucmax.rows.source import Part, Source
 
 __all__ = ["LinearScorer"]
 
@@ -60,22 +60,11 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         if mine is not None and names is not None and mine.tolist() != names:
             odd = next((a, b) for a, b in zip_longest(mine.tolist(), names) if a != b)
             raise ValueError(f"the model was fitted to the feature {odd[0]!r}, not {odd[1]!r}.")
-        found = []
-        for k, part in enumerate(source):
-            X = part.X
-            if sp.issparse(X) and X.shape[1] < self.n_features_in_:
-                X = sp.csr_array(X)
-                X.resize(X.shape[0], self.n_features_in_)
-            try:
-                if names is None:
-                    found.append(self.decision_function(X))
-                else:  # they are said once, for all parts
-                    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-                    _check_n_features(self, X, reset=False)
-                    found.append(scores(as_rows(X), self.coef_[0]) + self.intercept_[0])
-            except ValueError as error:
-                raise ValueError(f"{source.name(k)}: {error}") from None
-        return np.concatenate(found)
+        bare = type(self)()  # goes with each part
+        for name in ("coef_", "intercept_", *_SEEN):
+            if name in self.__dict__:
+                setattr(bare, name, self.__dict__[name])
+        return np.concatenate(list(source.each(_scores, repeat((bare, names is not None)))))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted labels, shape (n,)."""
@@ -181,3 +170,16 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         for name in _SEEN:
             self.__dict__.pop(name, None)
         self.__dict__.update(kept)
+
+
+def _scores(part: Part, model: LinearScorer, named: bool) -> np.ndarray:
+    """Return the scores of a part; ``named`` where the names of the features were checked."""
+    X = part.X
+    if sp.issparse(X) and X.shape[1] < model.n_features_in_:
+        X = sp.csr_array(X)
+        X.resize(X.shape[0], model.n_features_in_)
+    if not named:
+        return model.decision_function(X)
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    _check_n_features(model, X, reset=False)
+    return scores(as_rows(X), model.coef_[0]) + model.intercept_[0]

@@ -16,7 +16,7 @@ from aucmax.objective import Objective
 from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import MemoryProblem, Problem
 from aucmax.rows import Rows, as_rows, take_rows
-from aucmax.rows.parts import Here, InParts
+from aucmax.rows.parts import InParts
 from aucmax.rows.source import Source
 from aucmax.rows.store import Store
 from aucmax.solvers import Monitor, Run, Solver
@@ -137,7 +137,7 @@ class SolvedScorer(LinearScorer):
         """Read a source once; return its rows as a problem, and the labels of its classes."""
         if y is not None or sample_weight is not None:
             raise ValueError("a Source brings its labels and weights; give it alone.")
-        seen = survey(source, self._covariances_up_to(solver), Here())
+        seen = survey(source, self._covariances_up_to(solver))
         self.n_features_in_ = seen.store.n_features
         for name, value in (
             ("feature_names_in_", seen.feature_names), ("target_name_", source.target_name)

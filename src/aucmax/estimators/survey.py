@@ -1,11 +1,11 @@
 """The first pass over a source: rows are checked, labels kept, and the classes summed up."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import (
     _get_feature_names,
     check_array,
@@ -15,9 +15,8 @@ from sklearn.utils.validation import (
 
 from aucmax.basics.checks import refuse_nul, refuse_sizes, sample_weights
 from aucmax.rows import n_features
-from aucmax.rows.parts import Here, InParts, rows_of
+from aucmax.rows.parts import InParts, rows_of
 from aucmax.rows.source import Part, Source
-from aucmax.rows.store import sum_in_order
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.moments import ClassMoments
@@ -50,20 +49,21 @@ class _Seen(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Sums:
-    """Statistics of the classes in some parts; sparse parts may lack the last features."""
+class _Looks:
+    """What is seen of some parts in order, and the statistics of their classes in all."""
 
-    of: ClassStatistics
+    parts: list[_Seen]
+    known: ClassStatistics
 
-    def __add__(self, other: "_Sums") -> "_Sums":
-        d = max(self.of.n_features, other.of.n_features)
-        a, b = self.of.widened(d), other.of.widened(d)
+    def __add__(self, other: "_Looks") -> "_Looks":
+        d = max(self.known.n_features, other.known.n_features)  # sparse parts may lack the last
+        a, b = self.known.widened(d), other.known.widened(d)
         if type(a) is not type(b):  # one has more features than covariances are kept of
             a, b = DiagonalMoments().taken_from(a), DiagonalMoments().taken_from(b)
-        return _Sums(a + b)
+        return _Looks(self.parts + other.parts, a + b)
 
 
-def survey(source: Source, most: int, runs: Here) -> Survey:
+def survey(source: Source, most: int) -> Survey:
     """Read a source once.
 
     Parameters
@@ -71,7 +71,6 @@ def survey(source: Source, most: int, runs: Here) -> Survey:
     source : Source
     most : int
         Features up to which the covariances of the classes are kept; beyond, their variances.
-    runs : Here
 
     Raises
     ------
@@ -79,21 +78,11 @@ def survey(source: Source, most: int, runs: Here) -> Survey:
         For a part that a fit would refuse, or whose features are not those of the first; the
         message names the part.
     """
-    seen: list[_Seen] = []
-
-    def sums() -> Iterator[_Sums]:
-        for k, found in enumerate(runs.each(source, _look, repeat((most,)))):
-            if isinstance(found, str):
-                raise ValueError(f"{source.name(k)}: {found}")
-            part, of_part = found
-            if seen and (differs := _difference(seen[0], part)):
-                raise ValueError(f"{source.name(k)} {differs} {source.name(0)}.")
-            seen.append(part)
-            yield _Sums(of_part)
-        if not seen:
-            raise ValueError("the source has no parts.")
-
-    known = sum_in_order(sums()).of
+    looks = source.total(_look, repeat((most,)))
+    seen, known = looks.parts, looks.known
+    for k, part in enumerate(seen):
+        if differs := _difference(seen[0], part):
+            raise ValueError(f"{source.name(k)} {differs} {source.name(0)}.")
     d, names = known.n_features, seen[0].names
     if source.feature_names is not None:
         names = np.array(source.feature_names, dtype=object)
@@ -103,31 +92,28 @@ def survey(source: Source, most: int, runs: Here) -> Survey:
     if any(part.weight is not None for part in seen):
         given = (np.ones(part.rows) if part.weight is None else part.weight for part in seen)
         weight = np.concatenate(list(given))
-    store = InParts(source, np.array([part.rows for part in seen]), d, runs)
+    store = InParts(source, np.array([part.rows for part in seen]), d)
     store.passes = 1
     return Survey(store, np.concatenate([part.y for part in seen]), weight, known, names)
 
 
-def _look(part: Part, most: int) -> tuple[_Seen, ClassStatistics] | str:
-    """Check a part and sum it up; return what is wrong with it as a sentence."""
-    try:
-        if part.y is None:
-            raise ValueError("it has no labels; give (X, y).")
-        names = _get_feature_names(part.X)
-        refuse_nul(part.y)
-        X = check_array(part.X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
-        refuse_sizes(X)
-        y = column_or_1d(part.y, warn=False)
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise ValueError("y holds NaN or infinite labels; give every row a label.")
-        check_consistent_length(X, y)
-        weight = sample_weights(part.weight, X.shape[0])
-    except ValueError as error:
-        return str(error)
+def _look(part: Part, most: int) -> _Looks:
+    """Check a part and sum it up."""
+    if part.y is None:
+        raise ValueError("it has no labels; give (X, y).")
+    names = _get_feature_names(part.X)
+    refuse_nul(part.y)
+    X = check_array(part.X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+    refuse_sizes(X)
+    y = column_or_1d(part.y, warn=False)
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise ValueError("y holds NaN or infinite labels; give every row a label.")
+    check_consistent_length(X, y)
+    weight = sample_weights(part.weight, X.shape[0])
     rows = rows_of(X)
     kind = ClassMoments if n_features(rows) <= most else DiagonalMoments
-    sums = kind().add_rows(rows, y, weight)
-    return _Seen(len(y), n_features(rows), y, weight, names, hasattr(X, "indptr")), sums
+    known = kind().add_rows(rows, y, weight)
+    return _Looks([_Seen(len(y), n_features(rows), y, weight, names, sp.issparse(X))], known)
 
 
 def _difference(first: _Seen, part: _Seen) -> str:

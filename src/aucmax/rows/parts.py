@@ -1,8 +1,7 @@
-"""Rows in parts as a store, and where the passes over them run."""
+"""Rows in parts as a store: every pass is one over the source."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -10,40 +9,10 @@ import scipy.sparse as sp
 
 from aucmax.rows import products
 from aucmax.rows.source import Part, Source
-from aucmax.rows.store import Arrays, Store, Task, sum_in_order
+from aucmax.rows.store import Arrays, Store, Task
 from aucmax.rows.view import CSR, Rows, as_rows, n_features, n_rows, take_rows, to_scipy
 
-__all__ = ["Here", "InParts", "rows_of"]
-
-OnPart = Callable[..., Any]  # (part, *arguments)
-
-
-class Here:
-    """Runs tasks on the parts of a source one after the other, in this process."""
-
-    def each(self, source: Source, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        """Yield ``task(part, *arguments)`` for each part, in order.
-
-        Parameters
-        ----------
-        source : Source
-        task : callable
-            A function of a module, so that it can be sent away.
-        given : iterable of tuple
-            The arguments of each part; endless where the number of parts is not known yet.
-        """
-        arguments = iter(given)
-        for part in source:
-            mine = next(arguments, None)
-            if mine is None:
-                raise ValueError("the source has more parts than when it was read first.")
-            yield task(part, *mine)
-        if not isinstance(given, repeat) and next(arguments, None) is not None:
-            raise ValueError("the source has fewer parts than when it was read first.")
-
-    def total(self, source: Source, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Any:
-        """Return the sum of what `each` yields, as `sum_in_order`."""
-        return sum_in_order(self.each(source, task, given))
+__all__ = ["InParts", "rows_of"]
 
 
 class InParts(Store):
@@ -56,8 +25,6 @@ class InParts(Store):
         How many rows each part has.
     d : int
         Features; sparse parts may have fewer columns.
-    runs : Here
-        Where tasks run.
     kept : list of ndarray of int, optional
         The rows that count, of each part; by default all.
 
@@ -72,21 +39,20 @@ class InParts(Store):
         source: Source,
         sizes: np.ndarray,
         d: int,
-        runs: Here,
         kept: list[np.ndarray] | None = None,
     ) -> None:
-        self.source, self.sizes, self.runs, self.kept = source, sizes, runs, kept
+        self.source, self.sizes, self.kept = source, sizes, kept
         counts = sizes if kept is None else np.array([len(rows) for rows in kept])
         self.ends = np.cumsum(counts)
         self.n_rows, self.n_features, self.passes = int(self.ends[-1]), d, 0
 
     def each(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Iterator[Any]:
         self.passes += 1
-        return self.runs.each(self.source, _on_rows, self._given(task, by_row, common))
+        return self.source.each(_on_rows, self._given(task, by_row, common))
 
     def total(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Any:
         self.passes += 1
-        return self.runs.total(self.source, _on_rows, self._given(task, by_row, common))
+        return self.source.total(_on_rows, self._given(task, by_row, common))
 
     def _given(
         self, task: Task, by_row: Arrays, common: Sequence[Any]
@@ -96,7 +62,7 @@ class InParts(Store):
             mine = [None if values is None else values[first:end] for values in by_row]
             kept = None if self.kept is None else self.kept[k]
             shape = int(self.sizes[k]), self.n_features
-            yield self.source.name(k), shape, kept, task, mine, common
+            yield shape, kept, task, mine, common
             first = end
 
     @cached_property
@@ -108,7 +74,7 @@ class InParts(Store):
             mine if self.kept is None else self.kept[k][mine]
             for k, mine in enumerate(self._by_part(rows))
         ]
-        out = InParts(self.source, self.sizes, self.n_features, self.runs, kept)
+        out = InParts(self.source, self.sizes, self.n_features, kept)
         out.passes = self.passes
         return out
 
@@ -116,9 +82,9 @@ class InParts(Store):
         self.passes += 1
         given = self._given(take_rows, (), ())
         chosen = (
-            (*ask[:4], [mine], ()) for ask, mine in zip(given, self._by_part(rows), strict=True)
+            (*ask[:3], [mine], ()) for ask, mine in zip(given, self._by_part(rows), strict=True)
         )
-        return _stacked(list(self.runs.each(self.source, _on_rows, chosen)))
+        return _stacked(list(self.source.each(_on_rows, chosen)))
 
     def _by_part(self, rows: np.ndarray) -> Iterator[np.ndarray]:
         """Yield which rows of each part these ascending places are."""
@@ -143,7 +109,6 @@ def rows_of(X: Any, d: int | None = None) -> Rows:
 
 def _on_rows(
     part: Part,
-    name: str,
     shape: tuple[int, int],
     kept: np.ndarray | None,
     task: Task,
@@ -154,8 +119,8 @@ def _on_rows(
     rows = rows_of(part.X, shape[1])
     if (n_rows(rows), n_features(rows)) != shape:
         raise ValueError(
-            f"{name} had {shape[0]:,} rows of {shape[1]:,} features when it was read first, and "
-            f"now has {n_rows(rows):,} of {n_features(rows):,}: parts must stay as they are."
+            f"it had {shape[0]:,} rows of {shape[1]:,} features when it was read first, and now "
+            f"has {n_rows(rows):,} of {n_features(rows):,}: parts must stay as they are."
         )
     return task(rows if kept is None else take_rows(rows, kept), *by_row, *common)
 

@@ -2,13 +2,17 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Part", "Source"]
+from aucmax.rows.store import sum_in_order
+
+__all__ = ["OnPart", "Part", "Source", "as_part", "on_part"]
 
 Load = Callable[[], Any]
+OnPart = Callable[..., Any]  # (part, *arguments)
 
 
 class Part(NamedTuple):
@@ -93,7 +97,7 @@ class Source:
         """Return part k."""
         if self.loads is None:
             raise ValueError("this source can be read from its first part on only.")
-        return _part(self.loads[k](), self.name(k))
+        return as_part(self.loads[k](), self.name(k))
 
     def __iter__(self) -> Iterator[Part]:
         return _ahead(self._read())
@@ -101,14 +105,50 @@ class Source:
     def _read(self) -> Iterator[Part]:
         found = self._factory() if self.loads is None else (load() for load in self.loads)
         for k, given in enumerate(found):
-            yield _part(given, self.name(k))
+            yield as_part(given, self.name(k))
+
+    def each(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Yield ``task(part, *arguments)`` for each part, in order.
+
+        Parameters
+        ----------
+        task : callable
+            A function of a module, so that it can be sent away.
+        given : iterable of tuple
+            The arguments of each part; an `itertools.repeat` where their number is not known yet.
+
+        Raises
+        ------
+        ValueError
+            Where a task does; the message then begins with the name of the part.
+        """
+        arguments = iter(given)
+        k = -1
+        for k, part in enumerate(self):
+            mine = next(arguments, None)
+            if mine is None:
+                raise ValueError("the source has more parts than when it was read first.")
+            yield on_part(part, self.name(k), task, mine)
+        if k < 0:
+            raise ValueError("the source has no parts.")
+        if not isinstance(given, repeat) and next(arguments, None) is not None:
+            raise ValueError("the source has fewer parts than when it was read first.")
+
+    def total(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Any:
+        """Return the sum of what `each` yields, as `sum_in_order`."""
+        return sum_in_order(self.each(task, given))
 
     def labels(self) -> Any:
         """Return the labels of all rows, shape (n,): a pass over the parts."""
-        return np.concatenate([np.asarray(part.y) for part in self])
+        return np.concatenate(list(self.each(_labels, repeat(()))))
 
 
-def _part(given: Any, name: str) -> Part:
+def _labels(part: Part) -> np.ndarray:
+    return np.asarray(part.y)
+
+
+def as_part(given: Any, name: str) -> Part:
+    """Return what a callable of a source returned as a part; ``name`` is for messages."""
     if not isinstance(given, tuple):
         return Part(given)
     if not 1 <= len(given) <= 3:
@@ -116,6 +156,14 @@ def _part(given: Any, name: str) -> Part:
             f"{name} is a tuple of {len(given)}; it should be (X, y) or (X, y, sample_weight)."
         )
     return Part(*given)
+
+
+def on_part(part: Part, name: str, task: OnPart, arguments: Iterable[Any]) -> Any:
+    """Run a task on a part; what it raises is told with the part's name."""
+    try:
+        return task(part, *arguments)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
 def _ahead(parts: Iterator[Part]) -> Iterator[Part]:
