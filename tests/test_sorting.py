@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aucmax.objective.losses.sorting import ascending
+from aucmax.rows.sorting import ascending
 
 rng = np.random.RandomState(0)
 SCORES = {

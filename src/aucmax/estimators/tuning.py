@@ -277,8 +277,9 @@ class _Fold:
         return self._rows
 
     def forget_rows(self) -> None:
-        """Let go of the training rows, and of a step that would need them again."""
-        self._rows = None
+        """Let go of a copy of the training rows, and of a step that would need all rows again."""
+        if self.whole is None:
+            self._rows = None
         if self._step is not None and self._step[1].matrix is None:
             self._step = None
 

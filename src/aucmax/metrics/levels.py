@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.metrics.reading import Bools, Floats
+from aucmax.rows import compiled
+from aucmax.rows.sorting import ascending
 
 __all__ = [
     "Levels",
@@ -68,15 +70,14 @@ def area(levels: Levels) -> float:
 
 
 def area_of(positive: Bools, weight: Floats | None, score: NDArray[Any]) -> float:
-    """Return the area under the ROC curve of rows with these scores, in half of the time.
+    """Return the area under the ROC curve of rows with these scores, without a table if it can.
 
-    Where all rows weigh the same it takes a sort of each class, and no table.
+    Where all rows weigh the same that takes a third of the time.
     """
     if weight is not None:
         return area(levels_of(positive, weight, score))
-    pos, neg = np.sort(score[positive]), np.sort(score[~positive])
-    below, up_to = np.searchsorted(neg, pos, "left"), np.searchsorted(neg, pos, "right")
-    return float(0.5 * (below.sum() + up_to.sum())) / (len(pos) * len(neg))
+    pos, neg = (ascending(score, np.flatnonzero(part)) for part in (positive, ~positive))
+    return _won(score, pos, neg) / (len(pos) * len(neg))
 
 
 def area_up_to(levels: Levels, max_fpr: float) -> float:
@@ -122,3 +123,17 @@ def rivals_above(levels: Levels, positive: Bools) -> Floats:
 def _above(levels: Levels) -> tuple[Floats, Floats]:
     """Return the weights of both classes above each score, ties half, shapes (t,)."""
     return np.cumsum(levels.pos) - levels.pos / 2, np.cumsum(levels.neg) - levels.neg / 2
+
+
+@compiled
+def _won(z, pos, neg):
+    # pairs ranked correctly, ties half, of each class's rows by ascending score
+    below, up_to, won = 0, 0, 0.0
+    for i in pos:
+        while below < len(neg) and z[neg[below]] < z[i]:
+            below += 1
+        up_to = max(up_to, below)
+        while up_to < len(neg) and z[neg[up_to]] == z[i]:
+            up_to += 1
+        won += 0.5 * (below + up_to)
+    return won

@@ -331,9 +331,9 @@ def pair_gram(
     Row pos[k] goes with neg[first[k]] and all that follow; first does not fall. The origin is a
     point near the data.
     """
-    matrix = np.zeros((n_features(X), n_features(X)))
-    _pair_gram(X, s, pos, neg, first, origin, matrix)
-    return matrix
+    weight, cross = np.zeros(n_rows(X)), np.zeros((n_features(X), n_features(X)))
+    _pair_cross(X, s, pos, neg, first, origin, weight, cross)
+    return gram(X, weight, origin)[0] - cross - cross.T
 
 
 def gram_cost(X: Rows) -> float:
@@ -554,26 +554,33 @@ def _sums_of_squares(X, sign, s, means, q, squares):
 
 
 @compiled
-def _pair_gram(X, s, pos, neg, first, origin, out):
-    # Σ_i s_i x_i (weight x_i − total)ᵀ over the rows of both classes, where weight and total are
-    # Σ s_j and Σ s_j x_j over the partners of row i
-    x, total, weight = np.empty(len(origin)), np.zeros(len(origin)), 0.0
+def _pair_cross(X, s, pos, neg, first, origin, weight, out):
+    # weight_i: s_i times that of row i's partners; out: Σ s_i x_i (Σ s_j x_j)ᵀ over the positives i
+    # and their partners j
+    x, total, sum_s = np.empty(len(origin)), np.zeros(len(origin)), 0.0
     j = len(neg)
-    for i in range(len(pos) - 1, -1, -1):
-        while j > first[i]:
+    for k in range(len(pos) - 1, -1, -1):
+        while j > first[k]:
             j -= 1
-            weight += s[neg[j]]
-            _centred(X, neg[j], origin, x)
-            _add(s[neg[j]], x, total)
-        _add_pairs(X, pos[i], origin, s[pos[i]], weight, total, x, out)
-    total[:], weight, i = 0.0, 0.0, 0
+            if s[neg[j]] != 0.0:
+                sum_s += s[neg[j]]
+                _centred(X, neg[j], origin, x)
+                for a in range(len(x)):
+                    total[a] += s[neg[j]] * x[a]
+        i = pos[k]
+        if s[i] != 0.0:
+            weight[i] = s[i] * sum_s
+            _centred(X, i, origin, x)
+            for a in range(len(x)):
+                c = s[i] * x[a]
+                for b in range(len(x)):
+                    out[a, b] += c * total[b]
+    sum_s, k = 0.0, 0
     for j in range(len(neg)):
-        while i < len(pos) and first[i] <= j:
-            weight += s[pos[i]]
-            _centred(X, pos[i], origin, x)
-            _add(s[pos[i]], x, total)
-            i += 1
-        _add_pairs(X, neg[j], origin, s[neg[j]], weight, total, x, out)
+        while k < len(pos) and first[k] <= j:
+            sum_s += s[pos[k]]
+            k += 1
+        weight[neg[j]] = s[neg[j]] * sum_s
 
 
 @inlined
@@ -581,21 +588,6 @@ def _centred(X, i, origin, x):
     for k in range(len(x)):
         x[k] = -origin[k]
     row_add(X, i, 1.0, x)
-
-
-@inlined
-def _add(c, x, out):
-    for k in range(len(x)):
-        out[k] += c * x[k]
-
-
-@inlined
-def _add_pairs(X, i, origin, s, weight, total, x, out):
-    _centred(X, i, origin, x)
-    for k in range(len(x)):
-        a, b = s * weight * x[k], s * x[k]
-        for l in range(len(x)):
-            out[k, l] += a * x[l] - b * total[l]
 
 
 @compiled

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from aucmax.objective.losses.base import Bends, LossAt, PointLoss, RankingLoss, Rounded
-from aucmax.objective.losses.sorting import ascending
 from aucmax.rows import compiled
+from aucmax.rows.sorting import ascending
 
 __all__ = ["ActivePairs", "Hinge", "PairwiseLoss", "RoundedHinge", "Square", "SquaredHinge"]
 
