@@ -225,8 +225,9 @@ class AUCClassifierCV(LinearScorer):
             with working("tuning", quiet=not self.verbose) as now:
 
                 def tell(at: SearchProgress) -> None:
-                    best = "" if np.isnan(at.best) else f"{at.best:.4f}"
-                    now.at(at.done, at.total, at.what, best)
+                    if self.verbose:
+                        best = "" if np.isnan(at.best) else f"{at.best:.4f}"
+                        now.at(at.done, at.total, at.what, best)
                     if self.callback is not None:
                         self.callback(at)
 
