@@ -362,3 +362,32 @@ def test_files_that_do_not_go_together_are_told_apart(folder, tmp_path):
     quoted.write_text("a,y\n" + '1,"0\n"\n' * 2000)
     with pytest.raises(DataFileError, match="quoted value goes over a line break"):
         AUCClassifier().fit(datasets.scan(quoted, part_bytes=1001))
+
+
+@pytest.mark.parametrize("pattern", ["all.csv", "all.svm.gz"])
+def test_text_is_read_once(pattern, folder, tmp_path, monkeypatch):
+    spooled = datasets.scan(folder / pattern, part_bytes=5_000, spool=tmp_path)
+    (kept,) = tmp_path.iterdir()
+    plain = datasets.scan(folder / pattern, part_bytes=5_000, spool=False)
+    clf = AUCClassifier(loss="squared_hinge", alpha=1e-3)
+    there = clf.fit(plain).coef_.copy()
+    np.testing.assert_array_equal(clf.fit(spooled).coef_, there)
+    assert clf.passes_ > 2
+    monkeypatch.setattr("aucmax.datasets.scanning.read", None)  # nothing is read any more
+    np.testing.assert_array_equal(clf.fit(spooled).coef_, there)
+    assert len(list(kept.iterdir())) == len(list(spooled))
+    del spooled
+    gc.collect()
+    assert not kept.exists()
+
+
+def test_labels_in_words_are_kept_as_they_are(tmp_path):
+    X, y = data()
+    words = np.where(y == 1, "yes", "no").astype(object)
+    rows = pd.DataFrame(X, columns=NAMES).assign(y=words)
+    rows.to_csv(tmp_path / "words.csv", index=False)
+    spooled = datasets.scan(tmp_path / "words.csv", part_bytes=5_000)
+    for _ in range(2):
+        model = AUCClassifier(positive="no").fit(spooled)
+        assert model.classes_.tolist() == ["yes", "no"]
+    assert model.predict(spooled).tolist() == model.predict(rows[NAMES]).tolist()

@@ -19,6 +19,7 @@ from aucmax.datasets.readers import read, reader_of
 from aucmax.datasets.tables.parquet_files import row_groups
 from aucmax.datasets.transforms import listing
 from aucmax.rows.source import Part, Source
+from aucmax.rows.spool import Spooled
 
 __all__ = ["PART_BYTES", "scan"]
 
@@ -36,6 +37,7 @@ def scan(
     sep: str | None = None,
     decimal: str = ".",
     part_bytes: int = PART_BYTES,
+    spool: bool | str | os.PathLike[str] | None = None,
 ) -> Source:
     """Return a source of data that need not fit into memory.
 
@@ -54,6 +56,10 @@ def scan(
     part_bytes : int
         About how much is read at a time: bytes of text, or of a table's numbers. A row group of a
         Parquet file is never divided. Two parts are in memory, and what is made of one.
+    spool : bool, str or path-like, optional
+        Whether to read once, and from temporary files from then on, which take as much as all rows
+        would in memory and go with the source; in a folder of your choice, else where the system
+        keeps such files. By default text is, whose parsing takes longer than all else.
 
     Returns
     -------
@@ -69,15 +75,21 @@ def scan(
     """
     settings: dict[str, Any] = {"target": target, "weight": weight, "drop": tuple(drop)}
     if isinstance(data, (str, os.PathLike, list, tuple)):
+        paths = _named(data)
         how = {**settings, "format": format, "sep": sep, "decimal": decimal}
-        return _files(_named(data), how, part_bytes)
-    frame = _frame(data, part_bytes)
-    if frame is None:
-        raise ValueError(
-            "data must be a path, a list of paths, a Polars lazy frame, an Arrow dataset or a Dask "
-            f"data frame; got {type(data).__name__}. Of arrays make a Source of functions."
-        )
-    return _of_frames(*frame, **settings)
+        found = _files(paths, how, part_bytes)
+        slow = reader_of(paths[0], format).name != "parquet"
+    else:
+        frame = _frame(data, part_bytes)
+        if frame is None:
+            raise ValueError(
+                "data must be a path, a list of paths, a Polars lazy frame, an Arrow dataset or a "
+                f"Dask data frame; got {type(data).__name__}. Of arrays make a Source of functions."
+            )
+        found, slow = _of_frames(*frame, **settings), False
+    if spool is False or (spool is None and not slow):
+        return found
+    return Spooled(found, None if isinstance(spool, bool | None) else spool)
 
 
 # ---- files
