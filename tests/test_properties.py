@@ -11,6 +11,7 @@ from aucmax.objective.losses import LOSSES, PairwiseLoss
 from aucmax.objective.penalties import PENALTIES
 from aucmax.rows import as_rows, products, row_add, row_dot, row_norm2, take_rows
 from aucmax.rows.products import row_blocks
+from aucmax.rows.view import LONG
 from aucmax.solvers import SOLVERS
 from oracles import rows
 
@@ -279,6 +280,20 @@ def test_rows_are_not_copied_without_need_and_never_written():
 @pytest.fixture
 def threads(monkeypatch):
     return lambda count: monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", count)
+
+
+def test_products_with_more_columns_than_stay_near_the_processor():
+    rng, d = np.random.RandomState(0), 2 * LONG
+    X = sp.random_array((90, d), density=1e-3, format="csr", rng=rng)
+    X.data[:] = rng.randn(X.nnz)
+    R, v, s, offset = as_rows(X), rng.randn(d), rng.randn(90), rng.randn(90)
+    r = s * (X @ v - offset)
+    exact = dict(rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(products.scores(R, v), X @ v, **exact)
+    np.testing.assert_allclose(products.adjoint(R, s), X.T @ s, **exact)
+    product, total = products.normal_product(R, s, v, offset)
+    np.testing.assert_allclose(product, X.T @ r, **exact)
+    assert total == pytest.approx(r.sum())
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "csr"])

@@ -16,9 +16,11 @@ from aucmax.rows.kernels import INLINE, REORDER, fetch, overloaded
 
 __all__ = [
     "CSR",
+    "LONG",
     "Rows",
     "as_rows",
     "fetch_ahead",
+    "fetch_entries",
     "n_features",
     "n_rows",
     "n_stored",
@@ -49,6 +51,8 @@ class CSR(NamedTuple):
 Rows = np.ndarray | CSR
 
 _AHEAD = 4  # steps
+_ENTRIES_AHEAD = 64
+LONG = 200_000  # numbers of a vector that does not stay near the processor
 
 
 def _frozen(a: np.ndarray) -> np.ndarray:
@@ -226,6 +230,18 @@ def _csr_ahead(order, t, X):
             fetch(X.indices, k)
 
 
+def _dense_entries(X, i, w):
+    pass  # they are read one after the other
+
+
+def _csr_entries(X, i, w):
+    if len(w) > LONG:
+        first, end = X.indptr[i], X.indptr[i + 1]
+        ahead = min(_ENTRIES_AHEAD, len(X.indices) - end)
+        for k in range(np.uint64(first + ahead), np.uint64(end + ahead)):
+            fetch(w, np.uint64(X.indices[k]))
+
+
 def row_dot(X, i, w):
     """Return x_i · w, summed in float64."""
     return (_csr_dot if isinstance(X, CSR) else _dense_dot)(X, i, w)
@@ -257,6 +273,11 @@ def fetch_ahead(order, t, X):
     ``order`` holds the rows of all steps. X may also be an array of one number a row, or of some.
     """
     (_csr_ahead if isinstance(X, CSR) else _dense_ahead)(order, t, X)
+
+
+def fetch_entries(X, i, w):
+    """Ask the memory for what rows soon after x_i read or change of w, where w is long."""
+    (_csr_entries if isinstance(X, CSR) else _dense_entries)(X, i, w)
 
 
 def _is_csr(kind):
@@ -304,3 +325,8 @@ def _row_entry(X, i, k):
 @overloaded(fetch_ahead, **INLINE)
 def _fetch_ahead(order, t, X):
     return _csr_ahead if _is_csr(X) else _dense_ahead
+
+
+@overloaded(fetch_entries, **INLINE)
+def _fetch_entries(X, i, w):
+    return _csr_entries if _is_csr(X) else _dense_entries
