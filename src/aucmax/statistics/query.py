@@ -2,11 +2,15 @@
 
 A frame or relation that narwhals knows (Polars, DuckDB, PySpark, Dask, Ibis, pandas, Arrow) is
 asked twice. The first query gives Σw and Σwx of each class, so a centre c of each class and
-feature. The second gives, of z = x − c, Σwz and Σwzz′: products of what is left around the centre,
-so that nothing cancels however far the features are from zero. Then, whatever rounding the first
-query left in c,
+feature. The second gives, of z = (1, x − c), Σwzzᵀ: products of what is left around the centre, so
+that nothing cancels however far the features are from zero. Then, whatever rounding the first query
+left in c, with Σwx for the sums of x − c,
 
-    mean = c + Σwz/Σw,    covariance = Σwzz′/Σw − (Σwz/Σw)(Σwz′/Σw)ᵀ.
+    mean = c + Σwx/Σw,    covariance = Σwxxᵀ/Σw − (Σwx/Σw)(Σwx/Σw)ᵀ.
+
+An engine adds number to number, and after 100 million of them, all positive, may have lost half the
+digits. So every product is divided into a multiple of a unit, 2⁻⁴⁹ of what the sum can be, and the
+rest: sums of the multiples are exact, and rests are small.
 
 Many products are divided into several queries. A matrix product of batches of rows is faster than
 one product after the other, so with more than `MOST_FEATURES` batches are read instead; and with
@@ -19,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from aucmax.basics.checks import LARGEST
 from aucmax.statistics.base import Part
 
 __all__ = ["MOST_FEATURES", "MOST_HERE", "TILE", "Batches", "Queried", "query"]
@@ -53,20 +58,16 @@ def query(
     source = _Source(frame, target, features, weight)
     if len(source.features) > source.most:
         return Batches(source.features, source.batches())
-    labels, totals = source.totals()
-    with np.errstate(invalid="ignore", divide="ignore"):
-        centres = np.nan_to_num(totals["wx"] / totals["w"][:, None])
-    first, second = source.products(labels, centres)
+    labels, squares, centres, bounds = source.centres()
     classes = []
-    for k, label in enumerate(labels):
-        if totals["w"][k] == 0.0:
-            continue
-        off = first[k] / totals["w"][k]
-        S = second[k] / totals["w"][k] - np.outer(off, off)
-        diagonal = np.diag_indices(len(S))
-        S[diagonal] = np.maximum(S[diagonal], 0.0)
-        part = {"counts": totals["w"][k], "squares": totals["ww"][k], "means": centres[k] + off}
-        classes.append((label, part | {"covariances": S}))
+    for k, sums in enumerate(source.products(labels, centres, bounds)):
+        total = sums[0, 0]
+        if total > 0.0:
+            off = sums[0, 1:] / total
+            S = sums[1:, 1:] / total - np.outer(off, off)
+            S[np.diag_indices(len(S))] = np.maximum(np.diag(S), 0.0)
+            part = {"counts": total, "squares": squares[k], "means": centres[k] + off}
+            classes.append((labels[k], part | {"covariances": S}))
     return Queried(source.features, classes)
 
 
@@ -122,72 +123,84 @@ class _Source:
 
     # ---- queries
 
-    def totals(self) -> tuple[list[Any], dict[str, np.ndarray]]:
-        """Return the two labels, and Σw, Σw² and Σwx of each; ValueError for what is missing."""
+    def centres(self) -> tuple[list[Any], np.ndarray, np.ndarray, np.ndarray]:
+        """Return the two labels, and of each Σw² (K,), c (K, d) and what Σwzz′ can be (d+1, d+1).
+
+        Raises ValueError for what is missing.
+        """
         nw, w = self.nw, self.nw.col("w")
-        made = {"ww": w * w, "bad_w": self._bad(w) | (w < 0.0)}
-        for x in self.x:
-            made |= {f"w{x}": w * nw.col(x), f"bad_{x}": self._bad(nw.col(x))}
-        columns = [
-            (value.cast(nw.Int64) if name.startswith("bad") else value).alias(name)
-            for name, value in made.items()
-        ]
-        names = ["w", *made]
+        bad = {"w": self._bad(w) | (w < 0.0)} | {x: self._bad(nw.col(x)) for x in self.x}
+        counts = [value.cast(nw.Int64).alias(f"bad_{name}") for name, value in bad.items()]
+        good = [nw.when(~bad[name]).then(nw.col(name)).alias(name) for name in bad]
         found = (
-            self.table.with_columns(*columns)
+            self.table.select("y", *counts, *good)
+            .with_columns((w * w).alias("ww"), *((w * nw.col(x)).alias(f"w{x}") for x in self.x))
             .group_by("y")
-            .agg(*(nw.col(name).sum() for name in names))
+            .agg(
+                *(nw.col(name).sum() for name in ("w", "ww")),
+                *(nw.col(f"bad_{name}").sum() for name in bad),
+                *(nw.col(f"w{x}").sum() for x in self.x),
+                *(nw.col(x).var() for x in self.x),
+            )
             .head(_MANY + 1)
             .collect()
             .to_dict(as_series=False)
         )
         labels = _two_labels(self.target, found["y"])
+        missing = [sum(found[f"bad_{x}"]) for x in self.x]
+        _refuse(dict(zip(self.features, missing, strict=True)), self.weight, sum(found["bad_w"]))
         order = [found["y"].index(label) for label in labels]
-        bad = {
-            name: sum(found[f"bad_{column}"])
-            for name, column in zip(self.features, self.x, strict=True)
-        }
-        _refuse(bad, self.weight, sum(found["bad_w"]))
-        sums = {name: np.array(found[name], dtype=float)[order] for name in ("w", "ww")}
-        sums["wx"] = np.array([found[f"w{x}"] for x in self.x], dtype=float).T[order]
-        return labels, sums
 
-    def products(self, labels: list[Any], centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return Σwz (K, d) and Σwzz′ (K, d, d) around the centres (K, d)."""
+        def of_classes(names: list[str]) -> np.ndarray:
+            # None and NaN of what there is no sum of, or no variance
+            return np.nan_to_num(np.array([found[name] for name in names], dtype=float).T[order])
+
+        total, squares = of_classes(["w"]), of_classes(["ww"])[:, 0]
+        centres = of_classes([f"w{x}" for x in self.x]) / np.where(total > 0.0, total, 1.0)
+        size = np.sqrt(total * np.column_stack([np.ones(len(total)), of_classes(self.x)]))
+        return labels, squares, centres, np.max(np.einsum("ki,kj->kij", size, size), axis=0)
+
+    def products(self, labels: list[Any], centres: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+        """Return Σwzzᵀ (K, d+1, d+1) around the centres (K, d); z begins with 1."""
         nw, d = self.nw, len(self.x)
-        first, second = np.zeros((len(labels), d)), np.zeros((len(labels), d, d))
-        tiles = [range(lo, min(lo + TILE, d)) for lo in range(0, d, TILE)]
+        units = 2.0 ** np.clip(np.frexp(bounds)[1] - 49, -1000, 1000)
+        out = np.zeros((len(labels), d + 1, d + 1))
+        second = nw.col("y") == labels[1]
+        z = [nw.lit(1.0).alias("z0")] + [
+            nw.when(second)
+            .then(nw.col(x) - float(centres[1, j]))
+            .otherwise(nw.col(x) - float(centres[0, j]))
+            .alias(f"z{j + 1}")
+            for j, x in enumerate(self.x)
+        ]
+        tiles = [range(lo, min(lo + TILE, d + 1)) for lo in range(0, d + 1, TILE)]
         for one, other in combinations_with_replacement(tiles, 2):
-            z = [
-                nw.when(nw.col("y") == labels[1])
-                .then(nw.col(self.x[j]) - float(centres[1, j]))
-                .otherwise(nw.col(self.x[j]) - float(centres[0, j]))
-                .alias(f"z{j}")
-                for j in sorted({*one, *other})
+            pairs = {f"{i}_{j}": (i, j) for i, j in product(one, other) if i <= j}
+            terms = [
+                (nw.col("w") * nw.col(f"z{i}") * nw.col(f"z{j}") / float(units[i, j])).alias(name)
+                for name, (i, j) in pairs.items()
             ]
-            pairs = [(i, j) for i, j in product(one, other) if i <= j]
-            sums = {f"p{i}_{j}": nw.col("w") * nw.col(f"z{i}") * nw.col(f"z{j}") for i, j in pairs}
-            if one is other:
-                sums |= {f"s{j}": nw.col("w") * nw.col(f"z{j}") for j in one}
+            whole = [nw.col(name).floor().cast(nw.Float64).alias(f"whole{name}") for name in pairs]
+            rest = [(nw.col(name) - nw.col(f"whole{name}")).alias(f"rest{name}") for name in pairs]
             found = (
-                self.table.select("y", "w", *z)
-                .select("y", *(value.alias(name) for name, value in sums.items()))
+                self.table.select("y", "w", *(z[j] for j in sorted({*one, *other})))
+                .select("y", *terms)
+                .with_columns(*whole)
+                .with_columns(*rest)
                 .group_by("y")
-                .agg(*(nw.col(name).sum() for name in sums))
+                .agg(*(nw.col(f"{part}{name}").sum() for name in pairs for part in _PARTS))
                 .collect()
                 .to_dict(as_series=False)
             )
             order = [found["y"].index(label) for label in labels]
-            for i, j in pairs:
-                second[:, i, j] = second[:, j, i] = np.array(found[f"p{i}_{j}"])[order]
-            if one is other:
-                for j in one:
-                    first[:, j] = np.array(found[f"s{j}"])[order]
-        return first, second
+            for name, (i, j) in pairs.items():
+                whole_sum, rest_sum = (np.array(found[f"{part}{name}"])[order] for part in _PARTS)
+                out[:, i, j] = out[:, j, i] = (whole_sum + rest_sum) * units[i, j]
+        return out
 
     @staticmethod
     def _bad(column: Any) -> Any:
-        return column.is_null() | ~column.is_finite()
+        return column.is_null() | ~(column.abs() <= LARGEST)
 
     # ---- rows
 
@@ -200,8 +213,9 @@ class _Source:
             _two_labels(self.target, labels, so_far=True)
             X = np.asarray(frame.select(self.x).to_numpy(), dtype=np.float64)
             w = np.asarray(frame["w"].to_numpy(), dtype=np.float64)
-            bad = dict(zip(self.features, np.sum(~np.isfinite(X), axis=0).tolist(), strict=True))
-            _refuse(bad, self.weight, int(np.sum(~(np.isfinite(w) & (w >= 0.0)))))
+            bad = np.sum(~(np.abs(X) <= LARGEST), axis=0).tolist()
+            bad_weights = int(np.sum(~((w >= 0.0) & (w <= LARGEST))))
+            _refuse(dict(zip(self.features, bad, strict=True)), self.weight, bad_weights)
             if len(X):
                 yield X, np.array(frame["y"].to_list()), None if self.weight is None else w
         _two_labels(self.target, labels)
@@ -237,6 +251,7 @@ class _Source:
 
 
 _MANY = 20  # labels that are looked at
+_PARTS = ("whole", "rest")  # of every product
 
 
 def _two_labels(target: str, labels: Collection[Any], so_far: bool = False) -> list[Any]:
@@ -256,8 +271,8 @@ def _refuse(bad: dict[str, int], weight: str | None, bad_weights: int) -> None:
     if found:
         more = f", and {len(found) - 5} more columns" if len(found) > 5 else ""
         raise ValueError(
-            f"values are missing or not finite: {', '.join(found[:5])}{more}; fill them, or leave "
-            "the columns or rows out."
+            f"values are missing, not finite or above {LARGEST:g}: {', '.join(found[:5])}{more}; "
+            "fill them, or leave the columns or rows out."
         )
     if bad_weights:
         raise ValueError(
