@@ -30,7 +30,7 @@ __all__ = ["MOST_FEATURES", "MOST_HERE", "TILE", "Batches", "Queried", "query"]
 
 MOST_FEATURES = 200  # for which queries are made
 MOST_HERE = 20  # the same for DuckDB and Polars
-TILE = 24  # features of a block; a query takes the products of two blocks
+TILE = 12  # features of a block; a query takes the products of two blocks
 _BATCH = 65_536  # rows of a batch
 
 
@@ -132,7 +132,7 @@ class _Source:
         bad = {"w": self._bad(w) | (w < 0.0)} | {x: self._bad(nw.col(x)) for x in self.x}
         counts = [value.cast(nw.Int64).alias(f"bad_{name}") for name, value in bad.items()]
         good = [nw.when(~bad[name]).then(nw.col(name)).alias(name) for name in bad]
-        found = (
+        found = self._collected(
             self.table.select("y", *counts, *good)
             .with_columns((w * w).alias("ww"), *((w * nw.col(x)).alias(f"w{x}") for x in self.x))
             .group_by("y")
@@ -143,8 +143,6 @@ class _Source:
                 *(nw.col(x).var() for x in self.x),
             )
             .head(_MANY + 1)
-            .collect()
-            .to_dict(as_series=False)
         )
         labels = _two_labels(self.target, found["y"])
         missing = [sum(found[f"bad_{x}"]) for x in self.x]
@@ -182,21 +180,24 @@ class _Source:
             ]
             whole = [nw.col(name).floor().cast(nw.Float64).alias(f"whole{name}") for name in pairs]
             rest = [(nw.col(name) - nw.col(f"whole{name}")).alias(f"rest{name}") for name in pairs]
-            found = (
+            found = self._collected(
                 self.table.select("y", "w", *(z[j] for j in sorted({*one, *other})))
                 .select("y", *terms)
                 .with_columns(*whole)
                 .with_columns(*rest)
                 .group_by("y")
                 .agg(*(nw.col(f"{part}{name}").sum() for name in pairs for part in _PARTS))
-                .collect()
-                .to_dict(as_series=False)
             )
             order = [found["y"].index(label) for label in labels]
             for name, (i, j) in pairs.items():
                 whole_sum, rest_sum = (np.array(found[f"{part}{name}"])[order] for part in _PARTS)
                 out[:, i, j] = out[:, j, i] = (whole_sum + rest_sum) * units[i, j]
         return out
+
+    def _collected(self, lazy: Any) -> dict[str, list[Any]]:
+        # Polars would else hold every product of every row
+        how = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
+        return lazy.collect(**how).to_dict(as_series=False)
 
     @staticmethod
     def _bad(column: Any) -> Any:
