@@ -154,13 +154,13 @@ def test_few_rows_are_found():
     numbers = X[NAMES[:3]]
     assert disclosure(ClassMoments.from_data(X, y)) is None
     one = ClassMoments.from_data(numbers[:20], ["no"] * 19 + ["yes"])
-    assert disclosure(one) == "class 'yes' has 1 effective rows"
+    assert disclosure(one) == "class 'yes' has 1 effective row"
     assert disclosure(one, 1) is None
     assert disclosure(ClassMoments(classes=[0, 1])) is None
     w = np.ones(600)
     w[np.flatnonzero(y == "yes")[0]] = 1e6  # the mean is nearly that row
     heavy = ClassMoments.from_data(numbers, y, w)
-    assert disclosure(heavy) == "class 'yes' has 1 effective rows"
+    assert disclosure(heavy) == "class 'yes' has 1 effective row"
 
 
 @pytest.mark.parametrize("value", [0, 1])
@@ -388,6 +388,16 @@ def test_weights_count(shards, good):
     expected = ClassMoments.from_data(X, y, w)
     np.testing.assert_allclose(ClassMoments.load(shards / "w").covs, expected.covs, rtol=1e-12)
     assert "effective rows" in good("moments", "show", shards / "w")
+
+
+def test_covariances_that_would_not_fit_are_refused(tmp_path, good, bad):
+    lines = [f"{k % 3} 1:{k} 20000:1\n" for k in range(60)]
+    (tmp_path / "wide.svm").write_text("".join(lines))
+    build = ("moments", "build", tmp_path / "wide.svm", "-o", tmp_path / "m")
+    message = bad(*build)
+    assert "the covariances of 20,000 features and 3 labels would take 9.6 GB" in message
+    assert "--covariance diagonal" in message
+    good(*build, "--covariance", "diagonal")
 
 
 # ---- private files -----------------------------------------------------------------------

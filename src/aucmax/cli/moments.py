@@ -393,11 +393,12 @@ def _summed(data: list[str], read: _Reader, covariance: Kept, align: bool) -> Cl
     for one in data:
         rows = read(one)
         part = kind(feature_names=rows.names)
-        if part.nbytes(rows.X.shape[1]) > Exact.max_moment_bytes:
+        labels, d = len(np.unique(rows.y)), rows.X.shape[1]
+        size = part.nbytes(d) * labels / 2
+        if size > Exact.max_moment_bytes:
             raise ValueError(
-                f"{one}: the covariances of {rows.X.shape[1]:,} features would take "
-                f"{part.nbytes(rows.X.shape[1]) / 1e9:.1f} GB; keep variances only, with "
-                "--covariance diagonal."
+                f"{one}: the covariances of {d:,} features and {labels} labels would take "
+                f"{size / 1e9:.1f} GB; keep variances only, with --covariance diagonal."
             )
         part.update(rows.X, rows.y, rows.weight)
         total = part if one is data[0] else _sum(total, part, one, align)

@@ -41,7 +41,7 @@ def disclosure(moments: ClassStatistics, fewest: float = FEWEST) -> str | None:
     rows = moments.effective_rows
     for k, label in enumerate(moments.classes.tolist()):
         if 0 < rows[k] < fewest:
-            return f"class {label!r} has {rows[k]:.3g} effective rows"
+            return f"class {label!r} has {_rows(rows[k], 'effective row')}"
     if not moments.has_covariances:
         return None
     mean, names = moments.means, moments.feature_names
@@ -54,5 +54,10 @@ def disclosure(moments: ClassStatistics, fewest: float = FEWEST) -> str | None:
         value, count = (1, ones[k, j]) if ones[k, j] <= zeros[k, j] else (0, zeros[k, j])
         name = f"number {j + 1}" if names is None else repr(names[j])
         label = moments.classes.tolist()[k]
-        return f"feature {name} is {value} in only {count:.3g} rows of class {label!r}"
+        return f"feature {name} is {value} in only {_rows(count)} of class {label!r}"
     return None
+
+
+def _rows(count: float, unit: str = "row") -> str:
+    text = f"{count:.3g}"
+    return f"{text} {unit}{'' if text == '1' else 's'}"
