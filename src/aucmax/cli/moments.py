@@ -389,19 +389,14 @@ class _Reader:
 def _summed(data: list[str], read: _Reader, covariance: Kept, align: bool) -> ClassStatistics:
     """Return the moments of the rows of files."""
     kind = ClassMoments if covariance is Kept.full else DiagonalMoments
-    total: ClassStatistics = kind()
+    total: ClassStatistics | None = None
     for one in data:
         rows = read(one)
         part = kind(feature_names=rows.names)
-        labels, d = len(np.unique(rows.y)), rows.X.shape[1]
-        size = part.nbytes(d) * labels / 2
-        if size > Exact.max_moment_bytes:
-            raise ValueError(
-                f"{one}: the covariances of {d:,} features and {labels} labels would take "
-                f"{size / 1e9:.1f} GB; keep variances only, with --covariance diagonal."
-            )
+        _check_memory(part, rows, one)
         part.update(rows.X, rows.y, rows.weight)
-        total = part if one is data[0] else _sum(total, part, one, align)
+        total = part if total is None else _sum(total, part, one, align)
+    assert total is not None
     return total
 
 
@@ -410,6 +405,7 @@ def _bounded(data: list[str], read: _Reader, labels: list[str], box: Any) -> Bou
     sums: BoundedSums | None = None
     for one in data:
         rows = read(one)
+        _check_memory(ClassMoments(), rows, one)
         try:
             if sums is None:
                 names = rows.names or [str(j + 1) for j in range(rows.X.shape[1])]
@@ -420,6 +416,17 @@ def _bounded(data: list[str], read: _Reader, labels: list[str], box: Any) -> Bou
             raise ValueError(f"{one}: {error}") from None
     assert sums is not None
     return sums
+
+
+def _check_memory(empty: ClassStatistics, rows: _Table, path: str) -> None:
+    """Raise ValueError where covariances would not fit."""
+    labels, d = len(np.unique(rows.y)), rows.X.shape[1]
+    size = empty.nbytes(d) * labels / 2
+    if size > Exact.max_moment_bytes:
+        raise ValueError(
+            f"{path}: the covariances of {d:,} features and {labels} labels would take "
+            f"{size / 1e9:.1f} GB; keep variances only, with --covariance diagonal."
+        )
 
 
 def _names(model: Any) -> list[str] | None:
