@@ -112,7 +112,9 @@ class Objective:
         """Return the data term's second derivative at w times v, shape (d,)."""
         problem = self.problem
         if self.by_moments:
-            return problem.within_product(v) + problem.delta * dot(problem.delta, v)
+            out = problem.within_product(v)
+            out += problem.delta * dot(problem.delta, v)
+            return out
         return self.bending(self.at(problem.scores(w)))(v)
 
     def bending(self, there: LossAt) -> Callable[[np.ndarray], np.ndarray]:

@@ -515,8 +515,10 @@ class MemoryProblem(Problem):
         moved = V if factor is None else factor * V
         total, left = self.store.total(_normal_product, (s, offset), (moved,))
         if origin is not None:
-            total = total - np.multiply.outer(origin, left)
-        return total if factor is None else factor * total
+            total -= np.multiply.outer(origin, left)
+        if factor is not None:
+            total *= factor
+        return total
 
     @property
     def gram_cost(self) -> float:

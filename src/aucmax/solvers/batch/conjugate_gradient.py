@@ -17,7 +17,7 @@ from aucmax.objective import Objective
 from aucmax.objective.losses import Square
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import Problem
-from aucmax.rows import compiled
+from aucmax.rows.kernels import vectorised
 from aucmax.rows.products import dot
 from aucmax.solvers.base import Monitor, Result, Run, Solver, lacking, unfinished
 from aucmax.solvers.batch.krylov import (
@@ -211,7 +211,7 @@ def multi_shift(
     base = shifts[order[0]]
     sigma = shifts[order] - base
     K, d = len(shifts), len(b)
-    U, P = np.zeros((d, K)), np.repeat(b[:, None], K, axis=1)
+    U, P = np.zeros((K, d)), np.tile(b, (K, 1))
     r, p = b.copy(), b.copy()
     rr = dot(b, b)
     zeta, zeta_old = np.ones(K), np.ones(K)  # r_k = ζ_k r
@@ -224,23 +224,24 @@ def multi_shift(
     fit, reach = np.zeros(K), 1.0 / shifts[order]  # b·u_k: twice the fall
     lengths, turns = np.zeros((0, K)), np.zeros((0, K))
     while live and steps < max_iter and rr > 0.0:
-        q = product(p) + base * p
+        q = product(p)
+        q += base * p
         curvature = dot(p, q)
         if not curvature > 0.0:
             break
         a = rr / curvature
-        r_new = r - a * q
-        rr_new = dot(r_new, r_new)
+        rr_new = _descend(r, q, a)
         s, z, zo = sigma[:live], zeta[:live], zeta_old[:live]
         zn = z * zo * a_old / (a * ratio * (zo - z) + zo * a_old * (1.0 + s * a))
         step = a * zn / z
         ratio_new = rr_new / rr
         turn = ratio_new * (zn / z) ** 2
-        _advance(U, P, r_new, step, zn, turn, b, fit)
+        _advance(U, P, r, step, zn, turn, b, fit)
         zeta_old[:live], zeta[:live] = z, zn
         lengths, turns = _grown(lengths, step, steps), _grown(turns, turn, steps)
-        a_old, ratio, r, rr = a, ratio_new, r_new, rr_new
-        p = r + ratio * p
+        a_old, ratio, rr = a, ratio_new, rr_new
+        p *= ratio
+        p += r
         steps += 1
         if steps < look and steps < max_iter and rr > 0.0:
             continue
@@ -256,7 +257,7 @@ def multi_shift(
                 break
             live -= 1
     out, far = np.empty((K, d)), np.empty(K)
-    out[order], far[order] = U.T, reach
+    out[order], far[order] = U, reach
     return out, far, steps
 
 
@@ -268,15 +269,23 @@ def _grown(table: np.ndarray, row: np.ndarray, k: int) -> np.ndarray:
     return table
 
 
-@compiled
+@vectorised
+def _descend(r, q, a):
+    # r −= a q; r·r
+    total = 0.0
+    for j in range(len(r)):
+        r[j] -= a * q[j]
+        total += r[j] * r[j]
+    return total
+
+
+@vectorised
 def _advance(U, P, r, step, zeta, turn, b, fit):
     # u_k += step_k p_k,  p_k = ζ_k r + turn_k p_k,  fit_k = b·u_k; only the live shifts
-    live = len(step)
-    total = np.zeros(live)
-    for j in range(len(r)):
-        for k in range(live):
-            U[j, k] += step[k] * P[j, k]
-            P[j, k] = zeta[k] * r[j] + turn[k] * P[j, k]
-            total[k] += b[j] * U[j, k]
-    for k in range(live):
-        fit[k] = total[k]
+    for k in range(len(step)):
+        total = 0.0
+        for j in range(len(r)):
+            U[k, j] += step[k] * P[k, j]
+            P[k, j] = zeta[k] * r[j] + turn[k] * P[k, j]
+            total += b[j] * U[k, j]
+        fit[k] = total
