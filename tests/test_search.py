@@ -29,6 +29,7 @@ from aucmax.estimators import selection, tuning
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.metrics import roc_auc
 from aucmax.objective.problem import MomentsProblem
+from aucmax.rows.store import InMemory
 from aucmax.solvers import Exact
 from aucmax.statistics import moments
 
@@ -138,7 +139,7 @@ def test_merged_moments_are_those_of_the_training_rows():
     sign = np.where(y == 1, 1.0, -1.0)
     X[y == 1, 2] = 0  # vanishes from one class
     folds = [tuning.Fold(a, b) for a, b in KFold(4, shuffle=True, random_state=0).split(X)]
-    training, total = tuning.fold_moments(X, sign, None, folds)
+    training, total = tuning.fold_moments(InMemory(X), sign, None, folds)
     everything = np.arange(len(y))
     for rows, merged in zip(
         [*(f.train for f in folds), everything], [*training, total], strict=True
@@ -465,7 +466,7 @@ def test_repeated_folds_are_merged_round_by_round(monkeypatch):
     cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
     folds = [tuning.Fold(a, b) for a, b in cv.split(X, y)]
     monkeypatch.setattr(moments, "block_moments", counted)
-    training, total = tuning.fold_moments(X, sign, None, folds)
+    training, total = tuning.fold_moments(InMemory(X), sign, None, folds)
     assert sum(read) == 2 * len(y)
     for rows, merged in zip(
         [*(f.train for f in folds), slice(None)], [*training, total], strict=True

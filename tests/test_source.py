@@ -15,7 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file
 
-from aucmax import AUCClassifier, ClassMoments, HingeClassifier, Source, datasets, solvers
+from aucmax import (
+    AUCClassifier,
+    AUCClassifierCV,
+    ClassMoments,
+    HingeClassifier,
+    Source,
+    datasets,
+    solvers,
+)
 from aucmax.basics.errors import DataFileError
 from aucmax.rows.store import sum_in_order
 
@@ -128,6 +136,37 @@ def test_sums_are_taken_in_an_order_that_their_number_decides(count):
     pair = sum_in_order((part, part[0]) for part in parts)
     np.testing.assert_array_equal(pair[0], tree(0, count))
     assert pair[1] == tree(0, count)[0]
+
+
+SEARCHES = {
+    "as it comes": dict(),
+    "sparse, without moments": dict(losses=("squared_hinge", "logistic"), standardize=(0.0,)),
+    "all of a grid": dict(losses=("square",), alphas=(1e-4, 1e-2), l1_ratios=(0.0, 0.5)),
+    "another metric": dict(scoring="average_precision", losses=("square",), within=(0.2, 0.5)),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_search_on_parts_is_the_search_on_all_rows(name, weighted):
+    X, y = data(sparse="sparse" in name)
+    weight = np.random.default_rng(1).integers(0, 3, len(y)) + 0.0 if weighted else None
+    search = AUCClassifierCV(cv=3, tol=1e-8, **SEARCHES[name])
+    whole = search.fit(X, y, weight)
+    path, coef, held = whole.auc_path_.copy(), whole.coef_.copy(), whole.held_out_
+    interval = whole.best_interval_
+    parts = search.fit(source(X, y, weight))
+    np.testing.assert_allclose(parts.auc_path_, path, atol=1e-3)
+    np.testing.assert_allclose(parts.coef_, coef, rtol=0, atol=1e-5 * np.abs(coef).max())
+    for a, b in zip(parts.held_out_, held, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-3 * np.abs(b).max())
+    np.testing.assert_allclose(parts.best_interval_, interval, atol=1e-3)
+    assert parts.best_estimator_.passes_ > 0
+
+
+def test_a_search_on_parts_takes_no_scorer_that_sees_rows():
+    with pytest.raises(ValueError, match=r"scoring='f1' sees the rows.*name one of 'auc'"):
+        AUCClassifierCV(scoring="f1").fit(source(*data()))
 
 
 def test_moments_of_few_features_take_one_pass_and_forget_rows():

@@ -1,7 +1,7 @@
 """What the linear classifiers share: scoring, and the checks of rows, labels and weights."""
 
 from itertools import repeat, zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,13 +21,30 @@ from aucmax.basics.checks import (
     refuse_sizes,
     sample_weights,
 )
+from aucmax.estimators.survey import survey
 from aucmax.rows import as_rows
 from aucmax.rows.products import scores
 from aucmax.rows.source import Part, Source
+from aucmax.rows.store import InMemory, Store
+from aucmax.statistics.base import ClassStatistics
 
 __all__ = ["LinearScorer"]
 
 _SEEN = ("n_features_in_", "feature_names_in_", "target_name_")  # what a fit notes of its input
+
+
+class Given(NamedTuple):
+    """Rows that were checked: a store of n, their labels, signs ±1 and weights (n,), the classes.
+
+    ``known`` are statistics of the classes −1 and +1, where the rows came with some.
+    """
+
+    store: Store
+    y: np.ndarray
+    sign: np.ndarray
+    weight: np.ndarray | None
+    classes: np.ndarray
+    known: ClassStatistics | None = None
 
 
 class LinearScorer(ClassifierMixin, BaseEstimator):
@@ -98,6 +115,32 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         if not isinstance(getattr(self, "target_name_", ""), str):
             raise ValueError("the name of its labels is not text")
 
+    def _taken_in(self, X: Any, y: Any, sample_weight: Any, most: int = 0) -> Given:
+        """Check all rows there are, or those of a source, in a pass; note what they are called.
+
+        With covariances of a source's classes up to ``most`` features.
+        """
+        known = None
+        if isinstance(X, Source):
+            if y is not None or sample_weight is not None:
+                raise ValueError("a Source brings its labels and weights; give it alone.")
+            seen = survey(X, most)
+            store: Store = seen.store
+            y, weight, known = seen.y, seen.weight, seen.known
+            self._restore({"n_features_in_": store.n_features, **seen.called})
+            self._weigh_anything(weight)
+        else:
+            X, y = self._validated(X, y, reset=True, whole=True)
+            store = InMemory(as_rows(X))
+        classes = self._two_classes(y)
+        if known is None:
+            weight = self._weights(sample_weight, X)
+        else:
+            known = known.relabelled(np.where(known.classes == classes[1], 1.0, -1.0))
+        sign = np.where(y == classes[1], 1.0, -1.0)
+        self._both_classes_weigh(weight, sign, classes)
+        return Given(store, y, sign, weight, classes, known)
+
     def _validated(
         self, X: Any, y: Any, reset: bool, whole: bool = False
     ) -> tuple[Any, np.ndarray]:
@@ -146,9 +189,14 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         weight = sample_weights(sample_weight, X.shape[0])
         if weight is None:
             return None
-        if not all_zero and not weight.any():
-            raise ValueError("sample_weight is zero for every row; give some rows a weight.")
+        if not all_zero:
+            LinearScorer._weigh_anything(weight)
         return weight
+
+    @staticmethod
+    def _weigh_anything(weight: np.ndarray | None) -> None:
+        if weight is not None and not weight.any():
+            raise ValueError("sample_weight is zero for every row; give some rows a weight.")
 
     @staticmethod
     def _both_classes_weigh(

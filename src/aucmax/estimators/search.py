@@ -22,7 +22,7 @@ from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.folds import usual_rounds
 from aucmax.estimators.linear import LinearScorer
 from aucmax.estimators.named_loss import NamedLoss, check_within
-from aucmax.estimators.scoring import Judge, Scoring, scoring_of
+from aucmax.estimators.scoring import METRICS, Judge, Metric, Scoring, scoring_of
 from aucmax.estimators.selection import (
     Grid,
     alpha_grid,
@@ -37,7 +37,7 @@ from aucmax.metrics import AUCInterval, cv_auc_interval
 from aucmax.objective.losses import LOSSES, WEIGHED
 from aucmax.objective.penalties import L2, Bounded
 from aucmax.objective.problem import MemoryProblem
-from aucmax.rows import as_rows, n_features
+from aucmax.rows.source import Source
 from aucmax.solvers.auto import FEW_FEATURES
 
 __all__ = ["AUCClassifierCV"]
@@ -183,13 +183,14 @@ class AUCClassifierCV(LinearScorer):
         state.pop("held_out_", None)  # as many numbers as there were rows
         return state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Tune and refit.
 
         Parameters
         ----------
         X, y, sample_weight
-            As for `AUCClassifier.fit`; the weights also weigh the held-out scores.
+            As for `AUCClassifier.fit`; the weights also weigh the held-out scores. A `Source` is
+            judged by a metric of its scores, not by a scorer that sees its rows.
         groups : array-like, shape (n,), optional
             Passed to the ``split`` of ``cv``, for splitters such as `GroupKFold`. With
             ``enable_metadata_routing`` they are routed there, also through pipelines and
@@ -203,20 +204,20 @@ class AUCClassifierCV(LinearScorer):
         """
         self._check_settings()
         scoring = scoring_of(self.scoring, self.max_fpr)
+        if isinstance(X, Source) and not isinstance(scoring, Metric):
+            raise ValueError(
+                f"scoring={self.scoring!r} sees the rows, and those of a Source are not in memory; "
+                f"name one of {', '.join(map(repr, METRICS))}."
+            )
         kept = self._names_seen()
         try:
-            checked, labels = self._validated(X, y, reset=True, whole=True)
-            classes = self._two_classes(labels)
-            sign = np.where(labels == classes[1], 1.0, -1.0)
-            weight = self._weights(sample_weight, checked)
-            self._both_classes_weigh(weight, sign, classes)
-            rows = as_rows(checked)
-            folds = self._folds(checked, labels, groups)
+            store, labels, sign, weight, classes, known = self._taken_in(X, y, sample_weight)
+            folds = self._folds(X, labels, groups)
             self._check_folds(folds, sign, weight)
-            training, total = None, None
-            if "square" in self.losses and n_features(rows) <= FEW_FEATURES:
-                training, total = fold_moments(rows, sign, weight, folds)
-            whole = MemoryProblem(rows, sign, weight, total)
+            training, total = None, known
+            if "square" in self.losses and store.n_features <= FEW_FEATURES:
+                training, total = fold_moments(store, sign, weight, folds)
+            whole = MemoryProblem(store, sign, weight, total)
             grid = self._grid(whole, scoring)
             like = AUCClassifier(coef_bounds=self.coef_bounds, positive=self.positive)
             like._restore(self._names_seen())
@@ -232,7 +233,7 @@ class AUCClassifierCV(LinearScorer):
                         self.callback(at)
 
                 found = tune(
-                    rows, sign, weight, folds, grid, judge=judge, training=training, whole=whole,
+                    store, sign, weight, folds, grid, judge=judge, training=training, whole=whole,
                     tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs, callback=tell,
                 )  # fmt: skip
                 place, chosen = self._choose(grid, found.scores)
@@ -248,7 +249,7 @@ class AUCClassifierCV(LinearScorer):
                 penalty, _ = best._settings()
                 solved = best._solved(whole, penalty, start=found.start())
                 if best.loss != "square":  # its solver keeps no moments
-                    whole = MemoryProblem(rows, sign, weight)
+                    whole = MemoryProblem(store, sign, weight, known)
                 best._keep(solved, whole, classes, penalty)
         except BaseException:
             self._restore(kept)
@@ -388,7 +389,8 @@ class AUCClassifierCV(LinearScorer):
         if given and get_config()["enable_metadata_routing"]:
             given = process_routing(self, "fit", **given).splitter.split
         try:
-            pairs = list(splitter.split(X, y, **given))
+            rows = np.zeros((len(y), 1)) if isinstance(X, Source) else X
+            pairs = list(splitter.split(rows, y, **given))
         except ValueError as error:
             if given or "groups" not in str(error):
                 raise
@@ -410,7 +412,7 @@ class AUCClassifierCV(LinearScorer):
                         f"split {k} of cv must hold two non-empty arrays of row numbers from 0 to "
                         f"{len(y) - 1}; got {reprlib.repr(rows.tolist())}."
                     )
-                parts.append(rows.astype(np.int64))
+                parts.append(np.sort(rows) if isinstance(X, Source) else rows.astype(np.int64))
             folds.append(Fold(*parts))
         return folds
 

@@ -11,20 +11,16 @@ from sklearn.utils import check_random_state
 
 from aucmax.basics.checks import refuse_nul
 from aucmax.estimators.linear import LinearScorer
-from aucmax.estimators.survey import survey
 from aucmax.objective import Objective
 from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import MemoryProblem, Problem
-from aucmax.rows import Rows, as_rows, take_rows
+from aucmax.rows import as_rows, take_rows
 from aucmax.rows.parts import InParts
-from aucmax.rows.source import Source
-from aucmax.rows.store import Store
 from aucmax.solvers import Monitor, Run, Solver
 from aucmax.solvers.auto import choose
 from aucmax.solvers.base import HISTORY_DTYPE
 from aucmax.solvers.certificate import Certificate
 from aucmax.solvers.stochastic.core import StochasticSolver
-from aucmax.statistics.base import ClassStatistics
 
 __all__ = ["SolvedScorer"]
 
@@ -116,53 +112,16 @@ class SolvedScorer(LinearScorer):
             solver.check()
         kept = self._names_seen()
         try:
-            if isinstance(X, Source):
-                problem, classes = self._surveyed(X, y, sample_weight, solver)
-            else:
-                X, y = self._validated(X, y, reset=True, whole=True)
-                weight = self._weights(sample_weight, X)
-                problem, classes = self._problem(as_rows(X), y, weight)
+            given = self._taken_in(X, y, sample_weight, self._covariances_up_to(solver))
+            problem = MemoryProblem(given.store, given.sign, given.weight, given.known)
             start = self._start(problem.n_features)
             rng = check_random_state(self.random_state)
             fitted = self._solved(problem, penalty, solver, start, rng)
         except BaseException:
             self._restore(kept)
             raise
-        self._keep(fitted, problem, classes, penalty, solver, rng)
+        self._keep(fitted, problem, given.classes, penalty, solver, rng)
         return self
-
-    def _surveyed(
-        self, source: Source, y: Any, sample_weight: Any, solver: Solver | None
-    ) -> tuple[MemoryProblem, np.ndarray]:
-        """Read a source once; return its rows as a problem, and the labels of its classes."""
-        if y is not None or sample_weight is not None:
-            raise ValueError("a Source brings its labels and weights; give it alone.")
-        seen = survey(source, self._covariances_up_to(solver))
-        self.n_features_in_ = seen.store.n_features
-        for name, value in (
-            ("feature_names_in_", seen.feature_names), ("target_name_", source.target_name)
-        ):  # fmt: skip
-            self.__dict__.pop(name, None)
-            if value is not None:
-                setattr(self, name, value)
-        if seen.weight is not None and not seen.weight.any():
-            raise ValueError("the weight is zero for every row; give some rows a weight.")
-        return self._problem(seen.store, seen.y, seen.weight, seen.known)
-
-    def _problem(
-        self,
-        rows: Rows | Store,
-        y: np.ndarray,
-        weight: np.ndarray | None,
-        known: ClassStatistics | None = None,
-    ) -> tuple[MemoryProblem, np.ndarray]:
-        """Return checked rows as a problem, and the labels of its classes."""
-        classes = self._two_classes(y)
-        sign = np.where(y == classes[1], 1.0, -1.0)
-        self._both_classes_weigh(weight, sign, classes)
-        if known is not None:
-            known = known.relabelled(np.where(known.classes == classes[1], 1.0, -1.0))
-        return MemoryProblem(rows, sign, weight, known), classes
 
     def _covariances_up_to(self, solver: Solver | None) -> int:
         """Return up to how many features a first pass is to keep the classes' covariances."""

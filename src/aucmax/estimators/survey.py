@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,14 +27,15 @@ __all__ = ["Survey", "survey"]
 class Survey(NamedTuple):
     """What a pass over a source tells: its rows as a store, their labels and weights (n,).
 
-    ``known`` are the statistics of the rows by label; ``feature_names`` are None without names.
+    ``known`` are the statistics of the rows by label; ``called`` has the names of the features and
+    of the labels, where there are any, as an estimator keeps them.
     """
 
     store: InParts
     y: np.ndarray
     weight: np.ndarray | None
     known: ClassStatistics
-    feature_names: np.ndarray | None
+    called: dict[str, Any]
 
 
 class _Seen(NamedTuple):
@@ -94,7 +95,9 @@ def survey(source: Source, most: int) -> Survey:
         weight = np.concatenate(list(given))
     store = InParts(source, np.array([part.rows for part in seen]), d)
     store.passes = 1
-    return Survey(store, np.concatenate([part.y for part in seen]), weight, known, names)
+    called = {"feature_names_in_": names, "target_name_": source.target_name}
+    called = {name: value for name, value in called.items() if value is not None}
+    return Survey(store, np.concatenate([part.y for part in seen]), weight, known, called)
 
 
 def _look(part: Part, most: int) -> _Looks:

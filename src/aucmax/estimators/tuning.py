@@ -26,11 +26,12 @@ from aucmax.objective import Objective
 from aucmax.objective.losses import RankingLoss
 from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import MemoryProblem, MomentsProblem, Problem
-from aucmax.rows import Rows, n_features, take_rows
-from aucmax.rows.products import scores_at
+from aucmax.rows import Rows
+from aucmax.rows.store import Store
 from aucmax.solvers import ConjugateGradient, Exact, Monitor, Run
 from aucmax.solvers.auto import choose
 from aucmax.solvers.batch.newton import Expansion
+from aucmax.statistics.base import members
 from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["Fold", "SearchProgress", "Tuning", "fold_moments", "tune", "warn_of"]
@@ -99,7 +100,7 @@ class SearchProgress(NamedTuple):
 
 
 def tune(
-    X: Rows,
+    store: Store,
     sign: np.ndarray,
     weight: np.ndarray | None,
     folds: Sequence[Fold],
@@ -117,7 +118,8 @@ def tune(
 
     Parameters
     ----------
-    X : ndarray or CSR, shape (n, d)
+    store : Store
+        n rows.
     sign : ndarray, shape (n,)
         ±1.
     weight : ndarray, shape (n,), optional
@@ -139,7 +141,8 @@ def tune(
     """
     moments = [None] * len(folds) if training is None else training
     shared = whole if whole.n_samples == len(sign) else None
-    kept = [_Fold(X, sign, weight, *one, judge, shared) for one in zip(folds, moments, strict=True)]
+    data = store, sign, weight
+    kept = [_Fold(*data, *one, judge, shared) for one in zip(folds, moments, strict=True)]
     centres = Centres(whole, grid, tol, max_iter)
     table = np.full((len(folds), *grid.shape), np.nan)
     finished = np.zeros(len(folds), dtype=bool)
@@ -190,7 +193,7 @@ def tune(
 
 
 def fold_moments(
-    X: Rows, sign: np.ndarray, weight: np.ndarray | None, folds: Sequence[Fold]
+    store: Store, sign: np.ndarray, weight: np.ndarray | None, folds: Sequence[Fold]
 ) -> tuple[list[ClassMoments], ClassMoments]:
     """Return the moments of each training part, and those of all rows.
 
@@ -200,21 +203,38 @@ def fold_moments(
     part.
     """
     n, empty = len(sign), ClassMoments(classes=[-1.0, 1.0])
-
-    def of(rows: np.ndarray) -> ClassMoments:
-        part = None if weight is None else weight[rows]
-        return empty.copy().add_rows(take_rows(X, rows), sign[rows], part)
-
     rounds = _rounds(folds, n)
     if not rounds:
-        return [of(fold.train) for fold in folds], empty.add_rows(X, sign, weight)
+        every = Fold(np.arange(n), np.arange(n))
+        parts = _moments_of([fold.train for fold in (*folds, every)], store, sign, weight)
+        return parts[:-1], parts[-1]
     training: list[ClassMoments] = []
     for held_out in rounds:
-        parts = [of(fold.test) for fold in held_out]
+        parts = _moments_of([fold.test for fold in held_out], store, sign, weight)
         suffixes = [empty, *itertools.accumulate(reversed(parts))][::-1]
         prefixes = [empty, *itertools.accumulate(parts)]
         training += [a + b for a, b in zip(prefixes[:-1], suffixes[1:], strict=True)]
     return training, prefixes[-1]
+
+
+def _moments_of(
+    parts: Sequence[np.ndarray], store: Store, sign: np.ndarray, weight: np.ndarray | None
+) -> list[ClassMoments]:
+    """Return the moments of some rows, and of some others, in one pass over all."""
+    times = np.stack([np.bincount(rows, minlength=len(sign)) for rows in parts], axis=1)
+    return list(store.total(_moments_by_part, (times, sign, weight)))
+
+
+def _moments_by_part(
+    X: Rows, times: np.ndarray, sign: np.ndarray, weight: np.ndarray | None
+) -> tuple[ClassMoments, ...]:
+    found = []
+    for count in times.T:
+        rows = np.repeat(np.arange(len(count)), count)
+        of_rows = None if weight is None else weight[rows]
+        empty = ClassMoments(classes=[-1.0, 1.0])
+        found.append(empty.add_rows(members(X, rows), sign[rows], of_rows))
+    return tuple(found)
 
 
 def _rounds(folds: Sequence[Fold], n: int) -> list[list[Fold]]:
@@ -247,7 +267,7 @@ class _Fold:
 
     def __init__(
         self,
-        X: Rows,
+        store: Store,
         sign: np.ndarray,
         weight: np.ndarray | None,
         fold: Fold,
@@ -255,7 +275,8 @@ class _Fold:
         judge: Judge,
         whole: MemoryProblem | None,
     ) -> None:
-        self.X, self.sign, self.weight, self.fold, self.moments = X, sign, weight, fold, moments
+        self.store, self.sign, self.weight = store, sign, weight
+        self.fold, self.moments = fold, moments
         self.judge, self.held = judge, judge.held_out(fold.test)
         self._rows: MemoryProblem | None = None
         # most of the rows, their moments known, are a view of all
@@ -272,7 +293,7 @@ class _Fold:
             self._rows = self.whole.part(train, self.moments)
         elif self._rows is None:
             weight = None if self.weight is None else self.weight[train]
-            rows = take_rows(self.X, train)
+            rows = self.store.taken(train)
             self._rows = MemoryProblem(rows, self.sign[train], weight, self.moments)
         return self._rows
 
@@ -355,7 +376,7 @@ class _Fold:
 
         Whichever is smaller: `held_out` gives the scores of a cell from either.
         """
-        Z, held = scores_at(self.X, self.fold.test, W), self.held
+        Z, held = self.store.scores_at(self.fold.test, W), self.held
         kept = W if len(W) <= len(Z) else Z
         if not held.both_classes:
             return np.full(W.shape[1], np.nan), kept
@@ -365,8 +386,8 @@ class _Fold:
     def held_out(self, place: tuple[int, ...]) -> np.ndarray:
         """Return the held-out scores of a cell that was solved."""
         test, kept = self.fold.test, self.kept[place]
-        few = n_features(self.X) <= len(test)
-        return scores_at(self.X, test, kept[:, None])[:, 0] if few else kept
+        few = self.store.n_features <= len(test)
+        return self.store.scores_at(test, kept[:, None])[:, 0] if few else kept
 
 
 def _mean_start(folds: "list[_Fold]") -> np.ndarray | None:

@@ -184,6 +184,11 @@ class Problem:
         """
         self._no_rows()
 
+    @property
+    def pair_gram_cost(self) -> float:
+        """About how many products `pair_gram` costs; infinite where there is none."""
+        return np.inf
+
     def pair_gram(
         self, s: np.ndarray, pos: np.ndarray, neg: np.ndarray, first: np.ndarray
     ) -> np.ndarray:
@@ -523,6 +528,11 @@ class MemoryProblem(Problem):
     @property
     def gram_cost(self) -> float:
         return self.store.gram_cost
+
+    @property
+    def pair_gram_cost(self) -> float:
+        # a pair's rows may lie in different parts
+        return self.n_features if isinstance(self.store, InMemory) else np.inf
 
     def gram(self, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         matrix, mean = self.store.total(products.gram, (s,), (origin,))

@@ -209,7 +209,8 @@ class Expansion:
         if isinstance(there, ByRow):
             return self.objective.bend_matrix(there) if problem.gram_cost <= _CHEAP else None
         assert isinstance(there, ActivePairs)
-        return self.objective.bend_matrix(there) if problem.n_features <= _CHEAP else None
+        cheap = problem.pair_gram_cost <= _CHEAP
+        return self.objective.bend_matrix(there) if cheap else None
 
     def optimum(self, l2: float, tol: float, max_iter: int) -> tuple[np.ndarray, float]:
         """Return the optimum for α = ``l2`` and about what it lacks, as optimality is told.
