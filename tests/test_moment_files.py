@@ -397,6 +397,8 @@ def test_covariances_that_would_not_fit_are_refused(tmp_path, good, bad):
     message = bad(*build)
     assert "the covariances of 20,000 features and 3 labels would take 9.6 GB" in message
     assert "--covariance diagonal" in message
+    private = ("--epsilon", 1, "--labels", "0,1,2", "--bounds", 0, 1)
+    assert "would take 9.6 GB" in bad(*build, *private)
     good(*build, "--covariance", "diagonal")
 
 
