@@ -8,10 +8,12 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from aucmax import AUCClassifier, ClassMoments, load
+from aucmax.cli import front
 from aucmax.files.moments import load_moments
 from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.disclosure import disclosure
 from aucmax.statistics.frequent_directions import FrequentDirections
+from aucmax.statistics.private import BoundedSums
 
 NAMES = ["age", "bmi", "dose", "smokes"]
 KINDS = [ClassMoments, DiagonalMoments, FrequentDirections]
@@ -213,6 +215,46 @@ def test_several_files_are_built_into_one(shards, good):
     found = ClassMoments.load(shards / "m")
     np.testing.assert_array_equal(found.counts, expected.counts)
     np.testing.assert_allclose(found.covs, expected.covs, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "svm"])
+@pytest.mark.parametrize("private", [False, True])
+def test_large_files_are_read_in_parts(tmp_path, good, monkeypatch, suffix, private):
+    """Rows are counted as they come: never all of them at once."""
+    monkeypatch.setattr(front, "PART_BYTES", 8000)
+    X, y = table()
+    X["last"] = np.arange(600) < 20  # later parts of an svmlight file do not have it
+    path, more = tmp_path / f"x.{suffix}", ["--target", "ill"]
+    if suffix == "svm":
+        numbers = (y == "yes").astype(int)
+        dump_svmlight_file(X.to_numpy(float), numbers, str(path), zero_based=False)
+        more = ["--features", 5]
+        X, y = X.to_numpy(float), numbers.to_numpy()
+    elif suffix == "csv":
+        write(path, X, y)
+    else:
+        X.assign(ill=y).to_parquet(path, row_group_size=100)
+    expected, rows = ClassMoments.from_data(X, y), []
+    kind = BoundedSums if private else ClassMoments
+    update = kind.update
+
+    def counting(self, X, y, *weight):
+        rows.append(len(y))
+        return update(self, X, y, *weight)
+
+    monkeypatch.setattr(kind, "update", counting)
+    if private:
+        labels = ",".join(map(str, np.unique(y)))
+        more += ["--epsilon", 1e9, "--labels", labels, "--bounds", -200, 200]
+    good("moments", "build", path, *more, "--min-rows", 1, "-o", tmp_path / "m")
+    assert sum(rows) == 600
+    assert max(rows) < 300
+    found = ClassMoments.load(tmp_path / "m")
+    near = {"rtol": 1e-2, "atol": 1e-2} if private else {"rtol": 1e-10, "atol": 1e-12}
+    np.testing.assert_array_equal(found.counts, expected.counts)
+    np.testing.assert_allclose(found.covs, expected.covs, **near)
+    assert found.feature_names == expected.feature_names
+    assert found.classes.tolist() == expected.classes.tolist()
 
 
 def test_a_part_is_taken_out_again(built, good):

@@ -6,6 +6,7 @@ every column a number. `rows_for` opens one for a model, which knows its columns
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from aucmax.estimators.folds import Folding, Pairs
 from aucmax.report.curves import Scored
 
 __all__ = [
+    "PART_BYTES",
     "LabelledRows",
     "encoding_of",
     "labelled_rows",
@@ -36,6 +38,7 @@ __all__ = [
     "rows_for",
 ]
 
+PART_BYTES = 1 << 26  # of a file, above which `plain_rows` reads it in parts
 _MANY_CATEGORIES = 1000  # of one column, that are worth a word
 
 
@@ -188,8 +191,10 @@ def labelled_rows(data: str, reading: Learning, quiet: bool = False) -> Labelled
         return LabelledRows(source, classes, reading.weight, *_steps(source, reading))
 
 
-def plain_rows(data: str, reading: Weighing, n_features: int | None = None) -> Bunch:
-    """Open a file, or a data set by name, as rows of numbers with the labels that they have.
+def plain_rows(data: str, reading: Weighing, n_features: int | None = None) -> Iterator[Bunch]:
+    """Yield the rows of a file, or a data set by name, as numbers with the labels that they have.
+
+    A large file comes in parts, unless it is svmlight text whose number of features is not known.
 
     Parameters
     ----------
@@ -198,17 +203,31 @@ def plain_rows(data: str, reading: Weighing, n_features: int | None = None) -> B
     n_features : int, optional
         To which rows of an svmlight file are padded.
     """
-    more = {} if n_features is None else {"n_features": n_features}
     try:
-        rows = _opened(data, reading, **more)
+        yield from _in_parts(given_file(data), reading, n_features)
     except TableError as error:
         known = {*reading.arguments()}
         if error.remedy is None or error.remedy.keys() <= known:
             raise
         raise TableError(error.path, error.obstacles) from None  # the command has no such options
+
+
+def _in_parts(path: Any, reading: Weighing, n_features: int | None) -> Iterator[Bunch]:
+    if isinstance(path, Path) and path.is_file() and path.stat().st_size > PART_BYTES:
+        how = reading.arguments()
+        source = datasets.scan(path, part_bytes=PART_BYTES, spool=False, **how)
+        names, target = source.feature_names, source.target_name
+        if names is not None or n_features is not None:
+            for X, y, weight in source:
+                if names is None:
+                    X.resize(len(y), max(X.shape[1], n_features or 0))
+                yield Bunch(
+                    data=X, target=y, weight=weight, feature_names=names, target_name=target
+                )
+            return
+    rows = _opened(path, reading, **({} if n_features is None else {"n_features": n_features}))
     _check_sizes(rows.data, rows.feature_names, rows.name)
-    rows.data = frame(rows)
-    return rows
+    yield rows
 
 
 def _opened(data: Any, reading: Reading, **more: Any) -> Bunch:

@@ -110,7 +110,7 @@ def _build(
     like: Like = None,
     features: Annotated[
         int | None,
-        typer.Option(min=1, help="Features of svmlight files, of which the last may be missing."),
+        typer.Option(min=1, help="Features of svmlight files, which may lack the last of them."),
     ] = None,
     covariance: Annotated[
         Kept, typer.Option(help="diagonal keeps variances only: O(d) numbers for d features.")
@@ -357,8 +357,9 @@ for _name, _command in _COMMANDS.items():
 
 
 class _Table(NamedTuple):
-    """Rows of numbers, with the features' names where the rows do not have them."""
+    """Rows of numbers, and the file they are from."""
 
+    path: str
     X: Any
     y: Labels
     weight: np.ndarray | None
@@ -374,28 +375,34 @@ class _Reader:
     features: int | None
     quiet: bool
 
-    def __call__(self, data: str) -> _Table:
-        with working(f"reading {given_file(data).name}", self.quiet):
-            if self.model is None:
-                rows = plain_rows(data, self.reading, self.features)
-            else:
-                rows = rows_for(self.model, given_file(data), self.reading, labels="required")
-            X, names = rows.data, getattr(rows.data, "column_names", None)
-            if hasattr(self.model, "steps"):
-                X, names = self.model[:-1].transform(X), _names(self.model)
-            return _Table(X, Labels(rows.target, rows.target_name), rows.weight, names)
+    def __call__(self, data: list[str]) -> Iterator[_Table]:
+        with working("reading", self.quiet) as now:
+            for path in data:
+                now(f"reading {given_file(path).name}")
+                yield from self._parts(path)
+
+    def _parts(self, path: str) -> Iterator[_Table]:
+        if self.model is None:
+            for rows in plain_rows(path, self.reading, self.features):
+                y = Labels(rows.target, rows.target_name)
+                yield _Table(path, rows.data, y, rows.weight, rows.feature_names)
+            return
+        rows = rows_for(self.model, given_file(path), self.reading, labels="required")
+        X, names = rows.data, getattr(rows.data, "column_names", None)
+        if hasattr(self.model, "steps"):
+            X, names = self.model[:-1].transform(X), _names(self.model)
+        yield _Table(path, X, Labels(rows.target, rows.target_name), rows.weight, names)
 
 
 def _summed(data: list[str], read: _Reader, covariance: Kept, align: bool) -> ClassStatistics:
     """Return the moments of the rows of files."""
     kind = ClassMoments if covariance is Kept.full else DiagonalMoments
     total: ClassStatistics | None = None
-    for one in data:
-        rows = read(one)
+    for rows in read(data):
         part = kind(feature_names=rows.names)
-        _check_memory(part, rows, one)
+        _check_memory(part, rows)
         part.update(rows.X, rows.y, rows.weight)
-        total = part if total is None else _sum(total, part, one, align)
+        total = part if total is None else _sum(total, part, rows.path, align)
     assert total is not None
     return total
 
@@ -403,9 +410,8 @@ def _summed(data: list[str], read: _Reader, covariance: Kept, align: bool) -> Cl
 def _bounded(data: list[str], read: _Reader, labels: list[str], box: Any) -> BoundedSums:
     """Return the exact sums of the rows of files, which are only to be released with noise."""
     sums: BoundedSums | None = None
-    for one in data:
-        rows = read(one)
-        _check_memory(ClassMoments(), rows, one)
+    for rows in read(data):
+        _check_memory(ClassMoments(), rows)
         try:
             if sums is None:
                 names = rows.names or [str(j + 1) for j in range(rows.X.shape[1])]
@@ -413,18 +419,18 @@ def _bounded(data: list[str], read: _Reader, labels: list[str], box: Any) -> Bou
                 sums = BoundedSums(_announced(labels, rows.y), bounds, rows.names)
             sums.update(rows.X, rows.y)
         except ValueError as error:
-            raise ValueError(f"{one}: {error}") from None
+            raise ValueError(f"{rows.path}: {error}") from None
     assert sums is not None
     return sums
 
 
-def _check_memory(empty: ClassStatistics, rows: _Table, path: str) -> None:
+def _check_memory(empty: ClassStatistics, rows: _Table) -> None:
     """Raise ValueError where covariances would not fit."""
     labels, d = len(np.unique(rows.y)), rows.X.shape[1]
     size = empty.nbytes(d) * labels / 2
     if size > Exact.max_moment_bytes:
         raise ValueError(
-            f"{path}: the covariances of {d:,} features and {labels} labels would take "
+            f"{rows.path}: the covariances of {d:,} features and {labels} labels would take "
             f"{size / 1e9:.1f} GB; keep variances only, with --covariance diagonal."
         )
 
