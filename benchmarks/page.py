@@ -9,7 +9,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from benchmarks import runs
 from benchmarks.data import SETS
@@ -367,6 +367,10 @@ def picture(found: Cells, names: set[str], name: str) -> None:
         axis.axhspan(0, NEAR, color="#dddddd", zorder=0)
         axis.set(title=f"{data}, best {auc_text(best)}", xscale="log", yscale="log",
                  ylim=(SHOWN[1] * 1.2, SHOWN[0] / 1.2))  # fmt: skip
+        low, high = axis.get_xlim()
+        if high < 30 * low:  # hardly a power of ten among them
+            axis.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axis.xaxis.set_minor_formatter(NullFormatter())  # few decades would crowd them
         axis.grid(alpha=0.25)
     for axis in axes[:, 0]:

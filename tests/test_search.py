@@ -486,11 +486,13 @@ def test_training_parts_that_are_not_the_rest_are_taken_as_given():
     for train, test in StratifiedKFold(3).split(X, y):
         drawn.append((rng.choice(train, len(train)), test))
     for cv in ([(a, a) for a in halves], drawn, [(halves[0], halves[1]), (halves[0], halves[0])]):
-        clf = AUCClassifierCV([0.1], losses=("square",), standardize=(0.0,), cv=cv).fit(X, y)
+        losses = ("square", "squared_hinge", "logistic")
+        clf = AUCClassifierCV([0.1], losses=losses, standardize=(0.0,), cv=cv, tol=1e-8).fit(X, y)
         for k, (train, test) in enumerate(cv):
-            alone = AUCClassifier(0.1, standardize=0.0).fit(X[train], y[train])
-            auc = roc_auc(y[test], alone.decision_function(X[test]))
-            assert clf.auc_path_[k].item() == pytest.approx(auc, abs=1e-12)
+            for a, loss in enumerate(losses):
+                alone = AUCClassifier(0.1, loss=loss, standardize=0.0).fit(X[train], y[train])
+                auc = roc_auc(y[test], alone.decision_function(X[test]))
+                assert clf.auc_path_[k, a].item() == pytest.approx(auc, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -501,6 +503,9 @@ def test_training_parts_that_are_not_the_rest_are_taken_as_given():
         ({"cv": [([0, 1, 50], [2, 3])]}, "split 0 of cv must hold two non-empty arrays"),
         ({"cv": [(np.arange(500), [2])]}, r"from 0 to \d+; got \[0, 1, 2, 3, 4, 5, \.\.\.\]"),
         ({"cv": [([0.0, 1.0], [2, 3])]}, "split 0 of cv must hold"),
+        ({"cv": [1, 2, 3]}, r"split 0 of cv must be a pair \(train, test\) of row numbers; got 1"),
+        ({"cv": iter([([0, 1, 2, 3], [4, 5]), ([0, 1],)])}, "split 1 of cv must be a pair"),
+        ({"cv": [(np.arange(10), np.arange(10, 20), np.arange(20, 40))]}, "split 0 .* be a pair"),
         ({"cv": [([0, 1, 2, 3], [])]}, "split 0 of cv must hold"),
         ({"losses": None}, "losses must be a non-empty sequence; got None"),
         ({"standardize": None}, "standardize must be a non-empty sequence"),

@@ -2,7 +2,7 @@
 
 import reprlib
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -382,6 +382,8 @@ class AUCClassifierCV(LinearScorer):
     def _folds(self, X: Any, y: np.ndarray, groups: Any) -> list[Fold]:
         """Return the splits, as row numbers."""
         automatic = isinstance(self.cv, str) and self.cv == "auto"
+        if isinstance(self.cv, Iterable) and not hasattr(self.cv, "split"):
+            return _folds_of(list(self.cv), y, isinstance(X, Source))
         splitter = _rounds_of_folds(y) if automatic else check_cv(self.cv, y, classifier=True)
         if automatic or isinstance(splitter, StratifiedKFold):
             _check_enough(y, 5 if automatic else splitter.get_n_splits())
@@ -397,24 +399,7 @@ class AUCClassifierCV(LinearScorer):
             raise ValueError(
                 f"cv={self.cv!r} needs groups, one for each row: fit(X, y, groups=…)."
             ) from None
-        if not pairs:
-            raise ValueError("cv gives no splits; name at least one (train, test) pair.")
-        folds = []
-        for k, pair in enumerate(pairs):
-            parts = []
-            for part in pair:
-                rows = np.asarray(part)
-                if rows.dtype == bool and rows.shape == y.shape:
-                    rows = np.flatnonzero(rows)
-                whole = rows.ndim == 1 and len(rows) > 0 and rows.dtype.kind in "iu"
-                if not (whole and rows.min() >= 0 and rows.max() < len(y)):
-                    raise ValueError(
-                        f"split {k} of cv must hold two non-empty arrays of row numbers from 0 to "
-                        f"{len(y) - 1}; got {reprlib.repr(rows.tolist())}."
-                    )
-                parts.append(np.sort(rows) if isinstance(X, Source) else rows.astype(np.int64))
-            folds.append(Fold(*parts))
-        return folds
+        return _folds_of(pairs, y, isinstance(X, Source))
 
     @staticmethod
     def _check_folds(folds: list[Fold], sign: np.ndarray, weight: np.ndarray | None) -> None:
@@ -471,6 +456,33 @@ def _interval(
         sample_weight=None if weight is None else weight[rows],
         groups=rows if groups is None else np.asarray(groups)[rows],  # held out again, or together
     )
+
+
+def _folds_of(pairs: list[Any], y: np.ndarray, in_order: bool) -> list[Fold]:
+    """Return pairs of row numbers, or of masks, as folds; raise ValueError for what is none."""
+    if not pairs:
+        raise ValueError("cv gives no splits; name at least one (train, test) pair.")
+    folds = []
+    for k, pair in enumerate(pairs):
+        if not isinstance(pair, Sequence | np.ndarray) or len(pair) != 2:
+            raise ValueError(
+                f"split {k} of cv must be a pair (train, test) of row numbers; got "
+                f"{reprlib.repr(pair)}."
+            )
+        parts = []
+        for part in pair:
+            rows = np.asarray(part)
+            if rows.dtype == bool and rows.shape == y.shape:
+                rows = np.flatnonzero(rows)
+            whole = rows.ndim == 1 and len(rows) > 0 and rows.dtype.kind in "iu"
+            if not (whole and rows.min() >= 0 and rows.max() < len(y)):
+                raise ValueError(
+                    f"split {k} of cv must hold two non-empty arrays of row numbers from 0 to "
+                    f"{len(y) - 1}; got {reprlib.repr(rows.tolist())}."
+                )
+            parts.append(np.sort(rows) if in_order else rows.astype(np.int64))
+        folds.append(Fold(*parts))
+    return folds
 
 
 def _rounds_of_folds(y: np.ndarray) -> RepeatedStratifiedKFold:
