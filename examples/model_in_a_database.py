@@ -1,6 +1,7 @@
 """A model of a table in a database, without moving a row: DuckDB sums up, aucmax solves.
 
 ROWS=100_000_000 python examples/model_in_a_database.py   makes a file of 2.5 GB and fits it.
+Needs: pip install 'aucmax[query]' duckdb pandas
 """
 
 # 1. data: a Parquet file of payments, some of them fraud, made by the database itself

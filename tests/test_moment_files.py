@@ -8,6 +8,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from aucmax import AUCClassifier, ClassMoments, load
+from aucmax.basics.container import pack, unpack
 from aucmax.cli import front
 from aucmax.files.moments import load_moments
 from aucmax.statistics.diagonal import DiagonalMoments
@@ -495,3 +496,19 @@ def test_what_is_no_file_of_moments(built, bad):
     assert "not an aucmax moments file" in bad("moments", "show", built / "a.csv")
     assert "cannot be read (No such file" in bad("moments", "fit", built / "none", "-o", "m")
     assert "is also an input" in bad("moments", "fit", built / "a", "-o", built / "a")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"guarantee": {}},
+        {"guarantee": {"epsilon": "1"}},
+        {"guarantee": [1.0]},
+        {"target_name": 3},
+        {"feature_names": ["a"]},
+    ],
+)
+def test_what_a_file_says_of_itself_is_checked(built, bad, change):
+    head, _, arrays = unpack(built / "a", "moments").partition(b"\n")
+    pack(built / "a", "moments", json.dumps(json.loads(head) | change).encode() + b"\n" + arrays)
+    assert "not a readable moments file" in bad("moments", "show", built / "a")

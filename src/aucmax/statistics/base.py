@@ -544,8 +544,8 @@ class ClassStatistics:
         check_labels(self._classes, self.feature_names, self._d)
         if not isinstance(self.target_name, (str, type(None))):
             raise ValueError("the name of its labels is not text")
-        if not isinstance(self.guarantee, (dict, type(None))):
-            raise ValueError("what it guarantees is not a mapping")
+        if self.guarantee is not None and not _is_guarantee(self.guarantee):
+            raise ValueError("what it guarantees is not said as a private release says it")
         shapes = self._shapes(self._d)
         if not isinstance(self._parts, dict) or self._parts.keys() != shapes.keys():
             raise ValueError(f"it does not hold {', '.join(shapes)}")
@@ -672,7 +672,16 @@ def _weaker(one: dict[str, Any] | None, other: dict[str, Any] | None) -> dict[st
     """Return what holds for each row of two sets, of which no row is in both."""
     if one is None or other is None:
         return None
-    return {name: max(one[name], other[name]) for name in one.keys() & other.keys()}
+    return {name: max(one[name], other[name]) for name in one}
+
+
+def _is_guarantee(held: Any) -> bool:
+    parts = ("epsilon", "delta", "noise_of_counts", "noise_of_sums", "noise_of_products")
+    return (
+        isinstance(held, dict)
+        and sorted(held) == sorted(parts)
+        and all(isinstance(value, (int, float)) and value >= 0 for value in held.values())
+    )
 
 
 def _are_words(labels: np.ndarray) -> bool:
