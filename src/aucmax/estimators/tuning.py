@@ -36,7 +36,10 @@ from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["Fold", "SearchProgress", "Tuning", "fold_moments", "tune", "warn_of"]
 
-_LOOSER = 10.0  # times tol will do in the folds: a ranking feels less of it than J
+# times tol will do in the folds: a ranking feels less of it than J; not for a step from all rows'
+# optimum, whose error looks at the rows that are held out
+_LOOSER = 10.0
+_MANY = 50  # rows of a training part for each feature: then the others hardly move the optimum
 
 
 class Fold(NamedTuple):
@@ -159,9 +162,7 @@ def tune(
             what = f"fold {k + 1}: {name}"
             callback(SearchProgress(what, done, total, table, finished, grid))
             new = np.flatnonzero(cells[line])
-            found[*line, new], late = kept[k].solve(
-                grid, line, new, centres, _LOOSER * tol, max_iter
-            )
+            found[*line, new], late = kept[k].solve(grid, line, new, centres, tol, max_iter)
             said += [f"fold {k}: {name}: {message}" for message in late]
             with lock:
                 done += 1
@@ -176,7 +177,7 @@ def tune(
         warnings.simplefilter("ignore", UndefinedMetricWarning)  # of cells that predict one class
         while cells.any():
             total += len(folds) * int(cells.any(axis=-1).sum())
-            if any(fold.whole is not None for fold in kept):
+            if any(fold.steps for fold in kept):
                 centres.find(cells, _mean_start(kept), _LOOSER * tol)
             for k, (found, said) in enumerate(
                 pool(delayed(one)(k, cells) for k in range(len(folds)))
@@ -281,6 +282,7 @@ class _Fold:
         self._rows: MemoryProblem | None = None
         # most of the rows, their moments known, are a view of all
         self.whole = whole if moments is not None and 2 * len(fold.train) > len(sign) else None
+        self.steps = self.whole is not None and len(fold.train) >= _MANY * store.n_features
         self._step: tuple[Expansion, Expansion] | None = None  # the last one, and its centre
         self.kept: dict[tuple[int, ...], np.ndarray] = {}  # of each cell, see `_scored`
         self._solved: dict[Any, np.ndarray] = {}  # coefficients, since `begin_at`
@@ -321,6 +323,8 @@ class _Fold:
     ) -> tuple[np.ndarray, list[str]]:
         """Solve cells of a line of the grid, its α ``new``, and score the held-out part.
 
+        ``tol`` is that of the model that is chosen.
+
         Returns the scores, NaN where no solver takes the cells, and messages.
         """
         a, b, c = line
@@ -335,23 +339,19 @@ class _Fold:
             problem = self.rows().scaled(gamma)
         loss = named.on(problem)
         problem = problem.weighing(loss.within)
-        W, alone, said = np.empty((len(new), problem.n_features)), [], []
+        W, alone = np.empty((len(new), problem.n_features)), []
+        said: list[str] = []
         for i, k in enumerate(new):
-            centre = None if self.whole is None else centres.at((*line, k))
-            if centre is None:
-                alone.append(i)
-                continue
-            step = self._step_from(centre, Objective(problem, loss, penalties[i]))
-            W[i], left = step.optimum(penalties[i].l2, tol, max_iter)
+            centre, left = centres.at((*line, k)) if self.steps else None, np.inf
+            if centre is not None:
+                step = self._step_from(centre, Objective(problem, loss, penalties[i]))
+                W[i], left = step.optimum(penalties[i].l2, tol, max_iter)
             if left > tol:
-                one = alphas[[i]], [penalties[i]]
-                W[[i]], late = _path(problem, loss, *one, tol, max_iter, W[i])
-                said += late
+                alone.append(i)
         if alone:
             start = None if self.start is None else problem.from_features(self.start)
             rest = alphas[alone], [penalties[i] for i in alone]
-            W[alone], late = _path(problem, loss, *rest, tol, max_iter, start)
-            said += late
+            W[alone], said = _path(problem, loss, *rest, _LOOSER * tol, max_iter, start)
         models = [
             partial(self.judge.model, float(alpha), l1_ratio, named, gamma, problem, w)
             for alpha, w in zip(alphas, W, strict=True)
