@@ -50,7 +50,7 @@ def __getattr__(name: str) -> Any:
         value: Any = _version()
     elif name in _WHERE:
         value = getattr(import_module(_WHERE[name]), name)
-    elif name in __all__ or name == "river":  # which needs an extra
+    elif name in __all__ or name in ("distributed", "river"):  # which need an extra
         value = import_module(f"aucmax.{name}")
     else:
         raise AttributeError(f"module 'aucmax' has no attribute {name!r}")

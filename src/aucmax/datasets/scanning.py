@@ -14,6 +14,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from aucmax.basics.errors import DataFileError
+from aucmax.datasets.blocks import blocks
 from aucmax.datasets.files import COMPRESSIONS, Block, fault, opened
 from aucmax.datasets.readers import read, reader_of
 from aucmax.datasets.tables.parquet_files import row_groups
@@ -79,6 +80,10 @@ def scan(
         how = {**settings, "format": format, "sep": sep, "decimal": decimal}
         found = _files(paths, how, part_bytes)
         slow = reader_of(paths[0], format).name != "parquet"
+    elif type(data).__module__.startswith("dask") and hasattr(data, "columns"):
+        kept = _features([str(name) for name in data.columns], target, weight, settings["drop"])
+        parts = blocks(partial(_cut, kept, target, weight), data)
+        found, slow = Source(parts, feature_names=kept, target_name=target), False
     else:
         frame = _frame(data, part_bytes)
         if frame is None:
@@ -229,8 +234,6 @@ def _frame(data: Any, part_bytes: int) -> tuple[Callable[[], Iterator[Any]], lis
         names = data.schema.names
         rows = max(part_bytes // (8 * len(names)), 1)
         return partial(_of_arrow, data, rows), names
-    if home in ("dask", "dask_expr") and hasattr(data, "to_delayed"):
-        return partial(_of_dask, data), [str(name) for name in data.columns]
     return None
 
 
@@ -250,9 +253,20 @@ def _of_arrow(dataset: Any, rows: int) -> Iterator[Any]:
             yield batch.to_pandas()
 
 
-def _of_dask(frame: Any) -> Iterator[Any]:
-    for part in frame.to_delayed():
-        yield part.compute()
+def _features(
+    names: list[str], target: str | None, weight: str | None, drop: tuple[str, ...]
+) -> list[str]:
+    """Return the columns of features; raise ValueError for one that is named and not there."""
+    if target is None:
+        raise ValueError(f"name the column of labels (target=…); the columns are {listing(names)}.")
+    for name in (target, weight, *drop):
+        if name is not None and name not in names:
+            raise ValueError(f"no column {name!r}; the columns are {listing(names)}.")
+    return [name for name in names if name not in (target, weight, *drop)]
+
+
+def _cut(kept: list[str], target: str | None, weight: str | None, frame: Any) -> Part:
+    return Part(frame[kept], frame[target], None if weight is None else frame[weight])
 
 
 def _of_frames(
@@ -263,15 +277,9 @@ def _of_frames(
     weight: str | None,
     drop: tuple[str, ...],
 ) -> Source:
-    if target is None:
-        raise ValueError(f"name the column of labels (target=…); the columns are {listing(names)}.")
-    for name in (target, weight, *drop):
-        if name is not None and name not in names:
-            raise ValueError(f"no column {name!r}; the columns are {listing(names)}.")
-    kept = [name for name in names if name not in (target, weight, *drop)]
+    kept = _features(names, target, weight, drop)
 
     def parts() -> Iterator[Part]:
-        for frame in frames():
-            yield Part(frame[kept], frame[target], None if weight is None else frame[weight])
+        yield from map(partial(_cut, kept, target, weight), frames())
 
     return Source.from_iterable(parts, feature_names=kept, target_name=target)

@@ -117,6 +117,11 @@ class Source:
         given : iterable of tuple
             The arguments of each part; an `itertools.repeat` where their number is not known yet.
 
+        Yields
+        ------
+        result
+            What the task returned.
+
         Raises
         ------
         ValueError

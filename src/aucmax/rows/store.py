@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from aucmax.rows import products
 from aucmax.rows.view import CSR, Rows, n_features, n_rows, take_rows, to_scipy
 
-__all__ = ["InMemory", "Store", "sum_in_order"]
+__all__ = ["InMemory", "Store", "plus", "sum_in_order"]
 
 Task = Callable[..., Any]
 Arrays = Sequence[np.ndarray | None]
@@ -129,14 +129,15 @@ def sum_in_order(parts: Iterable[Any]) -> Any:
     for part in parts:
         height = 0
         while waiting and waiting[-1][0] == height:
-            part = _plus(waiting.pop()[1], part)
+            part = plus(waiting.pop()[1], part)
             height += 1
         waiting.append((height, part))
     total = waiting.pop()[1]
     while waiting:
-        total = _plus(waiting.pop()[1], total)
+        total = plus(waiting.pop()[1], total)
     return total
 
 
-def _plus(a: Any, b: Any) -> Any:
-    return tuple(map(_plus, a, b)) if isinstance(a, tuple) else a + b
+def plus(a: Any, b: Any) -> Any:
+    """Return the sum of two results of a task."""
+    return tuple(map(plus, a, b)) if isinstance(a, tuple) else a + b
