@@ -255,6 +255,48 @@ def test_a_bad_row_is_told_by_number_and_changes_nothing(format, tmp_path):
     assert bits(state, tmp_path / "a") == bits(clean, tmp_path / "b")
 
 
+def mangled(line, rng):
+    """The line with some bytes gone, twice there, others, or others between."""
+    odd = [
+        b"\x00",
+        b"\xff",
+        b'"',
+        b",",
+        b"{",
+        b"[",
+        b"1e999",
+        b"9" * 400,
+        b"_",
+        b"nan",
+        b"\r",
+        b":",
+    ]
+    body = line[:-1]
+    for _ in range(rng.randint(1, 3)):
+        a = rng.randint(0, len(body))
+        b = min(a + rng.randint(0, 6), len(body))
+        body = body[:a] + rng.choice([b"", body[a:b] * 2, *odd]) + body[b:]
+    return body.replace(b"\n", b"") + b"\n"
+
+
+@pytest.mark.parametrize("settings", KINDS, ids=str)
+def test_mangled_lines_are_learnt_or_told_and_never_half_applied(settings, tmp_path):
+    rng, good = random.Random(1), WRITERS[settings["format"]](ROWS)
+    start = int(settings["format"] == "csv")  # a header stays
+    lines = [
+        mangled(line, rng) if i >= start and rng.random() < 0.5 else line
+        for i, line in enumerate(good)
+    ]
+    heard = {}
+    state = run_through(begun(**settings), lines, heard.__setitem__)
+    assert 20 < len(heard) < 0.6 * ROWS
+    kept = [line for i, line in enumerate(lines, 1) if i not in heard]
+    clean = run_through(begun(**settings), kept)
+    for field in ("offset", "lines", "bad"):
+        setattr(state, field, getattr(clean, field))
+    assert bits(state, tmp_path / "a") == bits(clean, tmp_path / "b")
+
+
 def test_blank_lines_and_comments_are_no_rows():
     state = run_through(begun(), [b"\n", *ndjson(5), b"  \n"])
     assert (state.rows, state.bad, state.lines) == (5, 0, 7)
@@ -390,6 +432,40 @@ def test_a_file_that_grows_is_followed(clicks, tmp_path, run):
     assert (tmp_path / "state").read_bytes() == expected
 
 
+def test_a_file_that_is_followed_and_shrinks_is_told(clicks, tmp_path, run):
+    def shrink():
+        time.sleep(0.3)
+        clicks.write_bytes(ndjson()[0])
+
+    writer = threading.Thread(target=shrink)
+    writer.start()
+    code, _, err = run("stream", str(clicks), *options(tmp_path, "--follow", "--idle", "60"))
+    writer.join()
+    assert code == 2
+    assert "has fewer bytes than were read" in err
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_while_it_waits_leaves_a_state_of_all_lines(sent, clicks, tmp_path, run):
+    assert run("stream", str(clicks), *options(tmp_path))[0] == 0
+    expected = (tmp_path / "state").read_bytes()
+    (tmp_path / "state").unlink()
+    with open(tmp_path / "err", "w") as err, open(os.devnull, "w") as out:
+        words = ["stream", str(clicks), *options(tmp_path, "--follow")]
+        child = Child(words, os.dup(out.fileno()), os.dup(err.fileno()))
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            time.sleep(0.05)
+            if (tmp_path / "state").exists() and (tmp_path / "state").read_bytes() == expected:
+                break
+        os.kill(child.pid, sent)
+        assert child.wait(60.0) == {signal.SIGINT: 130, signal.SIGTERM: 143}[sent]
+    assert (tmp_path / "state").read_bytes() == expected
+    assert (tmp_path / "err").read_text().startswith("interrupted: ")
+
+
 def test_the_model_is_that_of_one_fit(tmp_path, run):
     path, model = tmp_path / "rows.csv", tmp_path / "model.aucmax"
     path.write_bytes(b"".join(csv()))
@@ -440,34 +516,50 @@ def test_another_file_or_a_damaged_state_is_told(clicks, tmp_path, run):
 
 
 def killed_until_done(clicks, tmp_path, rng, kills):
-    """Run the command, killed at random moments; return how often it was before it ended."""
-    words = ["stream", str(clicks), *options(tmp_path)]
-    count = 0
+    """Run the command, killed at random moments; return the states' lengths after each kill.
+
+    Half of the runs read standard input.
+    """
+    lengths = []
+
+    def piped():
+        sys.stdin = clicks.open()
+
     with open(os.devnull, "w") as nowhere:
         while True:
-            child = Child(words, os.dup(nowhere.fileno()), os.dup(nowhere.fileno()))
-            if count < kills:
-                time.sleep(rng.uniform(0.0, 0.12))
+            file, prepare = rng.choice([(str(clicks), lambda: None), ("-", piped)])
+            words = ["stream", file, *options(tmp_path)]
+            child = Child(words, os.dup(nowhere.fileno()), os.dup(nowhere.fileno()), prepare)
+            if len(lengths) < kills:
+                time.sleep(rng.uniform(0.0, 0.15))
                 os.kill(child.pid, signal.SIGKILL)
             code = child.wait(60.0)
             if code == 0:
-                return count
+                return lengths
             assert code == -signal.SIGKILL
-            count += 1
+            state = tmp_path / "state"
+            lengths.append(load_lines(state) if state.exists() else 0)
+
+
+def load_lines(path):
+    return json.loads(path.read_bytes().split(b"\n")[1])["lines"]
 
 
 def attack(clicks, tmp_path, run, total):
-    """Kill so often in all; the state and the monitor have the bits of a run never killed."""
+    """Kill so often in all; the state and the monitor have the bits of a run never killed.
+
+    Returns how many lines were in the state at each kill.
+    """
     files = [tmp_path / "state", tmp_path / "monitor"]
     assert run("stream", str(clicks), *options(tmp_path))[0] == 0
     expected = [path.read_bytes() for path in files]
-    rng, done = random.Random(total), 0
-    while done < total:
+    rng, lengths = random.Random(total), []
+    while len(lengths) < total:
         for path in files:
             path.unlink()
-        done += killed_until_done(clicks, tmp_path, rng, min(4, total - done))
+        lengths += killed_until_done(clicks, tmp_path, rng, min(4, total - len(lengths)))
         assert [path.read_bytes() for path in files] == expected
-    return done
+    return lengths
 
 
 no_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
@@ -477,11 +569,13 @@ ignored = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationW
 @no_fork
 @ignored
 def test_a_run_that_was_killed_ends_with_the_same_bits(clicks, tmp_path, run):
-    assert attack(clicks, tmp_path, run, 10) >= 10
+    assert len(attack(clicks, tmp_path, run, 10)) >= 10
 
 
 @no_fork
 @ignored
 @pytest.mark.exhaustive
 def test_a_run_that_was_killed_very_often_ends_with_the_same_bits(clicks, tmp_path, run):
-    print(attack(clicks, tmp_path, run, int(os.environ.get("AUCMAX_ATTACKS", "200"))), "kills")
+    lengths = attack(clicks, tmp_path, run, int(os.environ.get("AUCMAX_ATTACKS", "200")))
+    found = {lines: lengths.count(lines) for lines in sorted(set(lengths))}
+    print(f"{len(lengths)} kills; how often with so many lines in the state: {found}")

@@ -359,7 +359,7 @@ class _Teller:
         found = told(state)
         self._print(found)
         if self.out is not None:
-            self.out.write(json.dumps(found, ensure_ascii=False).encode() + b"\n")
+            self.out.write(json.dumps(found).encode() + b"\n")
             self.out.flush()
             state.extra["monitor"] = self.out.tell()
 
@@ -369,7 +369,7 @@ class _Teller:
             self.saved = state.lines
 
     def _print(self, found: dict[str, Any]) -> None:
-        print(json.dumps(found, ensure_ascii=False) if self.as_json else _text(found), flush=True)
+        print(json.dumps(found) if self.as_json else _text(found), flush=True)
 
 
 def _text(found: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from aucmax.datasets.tables.wanted import LABEL_NAMES
 
-__all__ = ["FORMATS", "Row", "label_of", "parser"]
+__all__ = ["FORMATS", "Row", "cells_of", "label_of", "parser"]
 
 FORMATS = ("ndjson", "csv", "svmlight")
 
@@ -77,7 +77,7 @@ def _cells(line: bytes, names: list[str | None], at: int, sep: str) -> Row | Non
     text = line.decode("utf-8").strip("\r\n")
     if not text:
         return None
-    cells = next(csv.reader([text], delimiter=sep)) if '"' in text else text.split(sep)
+    cells = cells_of(text, sep)
     if len(cells) != len(names):
         raise ValueError(f"has {len(cells)} fields, the header has {len(names)}")
     row = {
@@ -86,6 +86,16 @@ def _cells(line: bytes, names: list[str | None], at: int, sep: str) -> Row | Non
         if name is not None and cell
     }
     return Row(row, label_of(cells[at]))
+
+
+def cells_of(text: str, sep: str) -> list[str]:
+    """Return the fields of a line of CSV without its end."""
+    if '"' not in text:
+        return text.split(sep)
+    try:
+        return next(csv.reader([text], delimiter=sep))
+    except csv.Error as error:
+        raise ValueError(str(error)) from None
 
 
 def _svmlight(line: bytes) -> Row | None:

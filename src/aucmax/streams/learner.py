@@ -42,7 +42,7 @@ class Scorer(NamedTuple):
         try:
             for name, value in row.items():
                 total += get(name, 0.0) * value
-        except TypeError:
+        except (TypeError, OverflowError):  # of a whole number that is no float
             checked(row)
             raise
         if not isfinite(total):

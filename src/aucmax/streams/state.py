@@ -5,7 +5,6 @@ has the same bits. It is saved whole or not at all, so a stream that is killed g
 state that was saved, and ends with the bits of one that never was.
 """
 
-import csv
 import io
 import json
 from collections.abc import Callable, Iterable
@@ -17,7 +16,7 @@ import numpy as np
 
 from aucmax.basics.container import pack, unpack
 from aucmax.basics.errors import ModelFileError
-from aucmax.streams.formats import Parser, parser
+from aucmax.streams.formats import Parser, cells_of, parser
 from aucmax.streams.learner import Scorer, StreamLearner
 from aucmax.streams.rules import MomentsRule, Rule, SpamRule
 from aucmax.streams.tally import Tally, bins_of
@@ -219,7 +218,7 @@ def _awaits_header(state: State) -> bool:
 
 
 def _names(line: bytes, sep: str) -> list[str]:
-    names = next(csv.reader([line.decode("utf-8").strip("\r\n")], delimiter=sep), [])
+    names = cells_of(line.decode("utf-8").strip("\r\n"), sep)
     for i, name in enumerate(names):
         if not name or name in names[:i]:
             raise ValueError(f"the header has {name!r} twice, or a column without a name")
