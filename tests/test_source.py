@@ -257,13 +257,25 @@ def test_what_is_wrong_with_a_part_is_told_with_its_name():
     refused(frames, "^part 2 has 'x' as column 4, which is 'f3' in part 1")
     refused(frames, "^b has 'x' as column 4, which is 'f3' in a", names=["a", "b"])
     refused([frames[0], good], "^part 2 has no feature names, unlike part 1")
-    with pytest.raises(ValueError, match="brings its labels"):
-        model.fit(source(X, y), y)
+    with pytest.raises(ValueError, match="y has 299 values, fewer than there are rows"):
+        model.fit(source(X, y), y[1:])
+    with pytest.raises(ValueError, match="y has 301 values, and there are 300 rows"):
+        model.fit(source(X, y), [*y, 0])
     np.testing.assert_array_equal(model.coef_, before)
     with pytest.raises(ValueError, match="at least one part"):
         Source([])
     with pytest.raises(ValueError, match="1 names of 2 parts"):
         Source([good, good], names=["a"])
+
+
+def test_other_labels_and_weights_may_be_given():
+    X, y = data()
+    words, weight = pd.Series(np.where(y == 1, "yes", "no"), name="paid"), np.arange(300.0)
+    there = AUCClassifier().fit(X, words, weight)
+    parts = AUCClassifier().fit(source(X, y), words, weight)
+    np.testing.assert_allclose(parts.coef_, there.coef_, rtol=1e-9)
+    assert parts.classes_.tolist() == ["no", "yes"]
+    assert parts.target_name_ == "paid"
 
 
 def test_parts_must_stay_as_they_are():

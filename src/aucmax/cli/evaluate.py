@@ -24,6 +24,7 @@ from aucmax.cli.common import (
 from aucmax.cli.errors import command_line
 from aucmax.cli.front import encoding_of, rows_described, rows_for
 from aucmax.cli.labels import positives_for
+from aucmax.cli.large import Memory, budget
 from aucmax.cli.options import Html, Json, Judging, Model, given_file
 from aucmax.report.curves import ranking_figures
 from aucmax.report.figures import check_image
@@ -31,6 +32,7 @@ from aucmax.report.operating import operating_points
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
 from aucmax.report.text import auc_text, interval_text
+from aucmax.rows.source import Source
 
 __all__ = ["evaluate"]
 
@@ -69,6 +71,7 @@ def evaluate(
         Path | None, typer.Option(metavar="IMAGE", help="Draw the ROC curves: .png, .svg or .pdf.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Random seed of the folds that tune --logistic.")] = 0,
+    memory: Memory = None,
     html: Html = None,
     as_json: Json = False,
 ) -> None:
@@ -96,17 +99,21 @@ def evaluate(
     with working(f"reading {source.name}", as_json) as now:
         fitted = load_model(model)
         # read per model: each finds its own features, by name
-        table = rows_for(fitted, source, reading, labels="required")
+        allowed = budget(memory)
+        table = rows_for(fitted, source, reading, labels="required", allowed=allowed)
+        large = isinstance(table.data, Source)
         is_positive, label = positives_for(fitted, source, table, reading)
         few_positives(is_positive, "row")
         encode = encoding_of(fitted)
         scores = {_title(model, other): scores_of(fitted, table.data)}
         if other is not None:
             second = load_model(other)
-            X = rows_for(second, source, reading, labels="none").data
+            X = rows_for(second, source, reading, labels="none", allowed=allowed).data
             name = _title(other, model)
             scores[f"{name} (again)" if name in scores else name] = scores_of(second, X)
         if logistic is not None:
+            if large:
+                raise ValueError(f"{file}: --logistic needs the rows in memory; give it more.")
             from aucmax.experiments.rivals import BalancedLogisticRegression
 
             now(f"tuning logistic regression on {logistic.name}")
@@ -121,7 +128,7 @@ def evaluate(
             "file": str(source),
             "data": source.name,
             "rows": len(is_positive),
-            "features": encode(table.data[:1]).shape[1],
+            "features": table.n_features if large else encode(table.data[:1]).shape[1],
             "positives": int(is_positive.sum()),
             "positive": label,
             "weight": reading.weight,

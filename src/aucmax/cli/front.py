@@ -21,12 +21,14 @@ from aucmax.cli.common import counted, working
 from aucmax.cli.errors import tell
 from aucmax.cli.inputs import inputs_of
 from aucmax.cli.labels import Classes, check_weights, classes_of
+from aucmax.cli.large import in_parts, is_large
 from aucmax.cli.options import Learning, Reading, Scale, Weighing, given_file
 from aucmax.datasets.bunch import Labels, frame
 from aucmax.datasets.obstacles import TableError
 from aucmax.estimators.encoder import TableEncoder
 from aucmax.estimators.folds import Folding, Pairs
 from aucmax.report.curves import Scored
+from aucmax.rows.source import Source
 
 __all__ = [
     "PART_BYTES",
@@ -116,7 +118,7 @@ class LabelledRows:
 
     def named(self) -> Any:
         """What the model is fitted to: the columns by name, or the numbers that the steps give."""
-        return self.X if self.steps else frame(self.source)
+        return self.X if self.steps or isinstance(self.X, Source) else frame(self.source)
 
     def whole(self, model: Any) -> Any:
         """The fitted model and its steps in one pipeline."""
@@ -131,8 +133,8 @@ class LabelledRows:
         return {
             "data": self.name,
             "rows": len(self.y),
-            "features": int(self.X.shape[1]),
-            "columns": int(self.source.data.shape[1]),
+            "features": self.source.n_features if not self.steps else int(self.X.shape[1]),
+            "columns": self.source.n_features,
             "positives": int(self.is_positive.sum()),
             "positive": self.classes.positive,
             "positive_is": "rarer" if self.classes.rarer else None,
@@ -162,7 +164,9 @@ def rows_described(facts: dict[str, Any]) -> str:
 # ---- for a command that learns
 
 
-def labelled_rows(data: str, reading: Learning, quiet: bool = False) -> LabelledRows:
+def labelled_rows(
+    data: str, reading: Learning, quiet: bool = False, allowed: int | None = None
+) -> LabelledRows:
     """Open a file, or a data set by name, as two classes of rows of numbers.
 
     Parameters
@@ -174,6 +178,8 @@ def labelled_rows(data: str, reading: Learning, quiet: bool = False) -> Labelled
         What the options say.
     quiet : bool
         Do not show that a file is read.
+    allowed : int, optional
+        Bytes of memory; a file that needs more is read in parts.
 
     Raises
     ------
@@ -185,10 +191,13 @@ def labelled_rows(data: str, reading: Learning, quiet: bool = False) -> Labelled
     if reading.groups is not None and reading.time is not None:
         raise ValueError("--groups and --time split the rows in different ways; give only one.")
     with working(f"reading {given_file(data).name}", quiet):
-        source = _opened(data, reading)
+        path = given_file(data)
+        large = is_large(path, reading, allowed)
+        source = in_parts(path, reading, allowed) if large else _opened(data, reading)
         classes = classes_of(source, reading)
         check_weights(source.weight, classes.is_positive, data)
-        return LabelledRows(source, classes, reading.weight, *_steps(source, reading))
+        front = ([], source.data) if large else _steps(source, reading)
+        return LabelledRows(source, classes, reading.weight, *front)
 
 
 def plain_rows(data: str, reading: Weighing, n_features: int | None = None) -> Iterator[Bunch]:
@@ -312,7 +321,9 @@ def _check_sizes(X: Any, names: Any, file: str) -> None:
 # ---- for a model
 
 
-def rows_for(model: Any, data: Any, reading: Reading, *, labels: str) -> Bunch:
+def rows_for(
+    model: Any, data: Any, reading: Reading, *, labels: str, allowed: int | None = None
+) -> Bunch:
     """Open rows for a model: its features by name where it has names, by position where not.
 
     Parameters
@@ -325,6 +336,8 @@ def rows_for(model: Any, data: Any, reading: Reading, *, labels: str) -> Bunch:
         What the options say; the label column is by default the one the model was trained on.
     labels : {"required", "none"}
         As for `datasets.read`.
+    allowed : int, optional
+        Bytes of memory; a file that needs more is read in parts, for a model without steps.
 
     Returns
     -------
@@ -336,6 +349,9 @@ def rows_for(model: Any, data: Any, reading: Reading, *, labels: str) -> Bunch:
     if reading.target is None:
         last = model[-1] if hasattr(model, "steps") else model
         more["target"] = getattr(last, "target_name_", None)
+    path = given_file(data)
+    if not hasattr(model, "steps") and is_large(path, reading, allowed):
+        return in_parts(path, reading, allowed, **more)
     rows = _opened(data, reading, **more)
     wanted = inputs.arguments["n_features"]
     if rows.n_features != wanted or (inputs.arguments["columns"] and not rows.feature_names):

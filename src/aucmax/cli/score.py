@@ -14,6 +14,7 @@ import typer
 from aucmax.basics.replacing import replacing
 from aucmax.cli.common import check_folder, counted, load_model, scores_of, working
 from aucmax.cli.front import rows_for
+from aucmax.cli.large import Memory, budget
 from aucmax.cli.options import Model, Reading, given_file
 
 __all__ = ["score"]
@@ -35,6 +36,7 @@ def score(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write here instead of to stdout."),
     ] = None,
+    memory: Memory = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object per row instead of CSV.")
     ] = False,
@@ -53,11 +55,11 @@ def score(
     source = given_file(file)
     with working(f"reading {source.name}") as now:  # gone before anything comes on stdout
         fitted = load_model(model)
-        X = rows_for(fitted, source, reading, labels="none").data
-        now(f"scoring {X.shape[0]} rows")
-        scores = scores_of(fitted, X).tolist()
+        X = rows_for(fitted, source, reading, labels="none", allowed=budget(memory)).data
+        now("scoring")
+        scores = scores_of(fitted, X)
         names = fitted.classes_.tolist()
-        rows = [(i, value, names[value > 0]) for i, value in enumerate(scores, 1)]
+        rows = ((i, value, names[value > 0]) for i, value in enumerate(map(float, scores), 1))
         write = _write_json if as_json else _write_csv
         if output is not None:
             with replacing(output, text=True) as stream:
@@ -65,7 +67,7 @@ def score(
     if output is None:
         write(sys.stdout, rows)
     else:
-        written = f"{counted(len(rows), 'score')} written to {output}"
+        written = f"{counted(len(scores), 'score')} written to {output}"
         print(f"{written}; the higher, the more likely {names[1]}", file=sys.stderr)
 
 

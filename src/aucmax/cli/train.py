@@ -21,6 +21,7 @@ from aucmax.cli.common import (
     working,
 )
 from aucmax.cli.front import labelled_rows, rows_described
+from aucmax.cli.large import Memory, budget
 from aucmax.cli.options import DataArgument, Json, Learning, MaxIter, Tol
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.estimators.folds import Folding
@@ -76,6 +77,7 @@ def train(
     seed: Annotated[
         int, typer.Option(min=0, help="Random seed of the folds and of stochastic solvers.")
     ] = 0,
+    memory: Memory = None,
     as_json: Json = False,
 ) -> None:
     """Fit a ranking model to a file and save it.
@@ -116,7 +118,7 @@ def train(
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
     common: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
     fixed = AUCClassifier(**given, **common, random_state=seed)
-    rows = labelled_rows(data, reading, as_json)
+    rows = labelled_rows(data, reading, as_json, budget(memory))
     facts, X, y = rows.facts(), rows.named(), rows.y
     common["positive"] = rows.classes.positive_label
     few_positives(rows.is_positive, "row")

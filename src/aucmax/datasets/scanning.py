@@ -32,8 +32,10 @@ def scan(
     data: Any,
     *,
     target: str | None = None,
+    labels: str = "required",
     weight: str | None = None,
     drop: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
     format: str | None = None,
     sep: str | None = None,
     decimal: str = ".",
@@ -50,8 +52,12 @@ def scan(
         sorted. Or a Polars lazy frame, an Arrow dataset, or a Dask data frame.
     target, weight : str, optional
         The columns of labels and of weights; as for `read`.
+    labels : {"required", "none"}
+        What to do about labels: fail without them, or leave them out, of files; as for `read`.
     drop : sequence of str
         Columns to leave out.
+    columns : sequence of str, optional
+        The features of files that are wanted, in this order; as for `read`.
     format, sep, decimal
         As for `read`; of all files.
     part_bytes : int
@@ -77,7 +83,14 @@ def scan(
     settings: dict[str, Any] = {"target": target, "weight": weight, "drop": tuple(drop)}
     if isinstance(data, (str, os.PathLike, list, tuple)):
         paths = _named(data)
-        how = {**settings, "format": format, "sep": sep, "decimal": decimal}
+        how = {
+            **settings,
+            "labels": labels,
+            "columns": columns,
+            "format": format,
+            "sep": sep,
+            "decimal": decimal,
+        }
         found = _files(paths, how, part_bytes)
         slow = reader_of(paths[0], format).name != "parquet"
     elif type(data).__module__.startswith("dask") and hasattr(data, "columns"):
@@ -127,7 +140,8 @@ def _files(paths: list[Path], how: dict[str, Any], part_bytes: int) -> Source:
     if reader.columns is not None:
         columns = [reader.columns(path, how["sep"]) for path in paths]
         for path, names in zip(paths, columns, strict=True):
-            _check_columns(path, names, paths[0], columns[0])
+            if how["columns"] is None:  # else each file may have what is not wanted
+                _check_columns(path, names, paths[0], columns[0])
     pieces = [partial(_pieces, path, reader.name, part_bytes) for path in paths]
     first = next(pieces[0](), None)
     if first is None:
@@ -215,7 +229,7 @@ def _load(piece: Any, how: dict[str, Any]) -> Part:
     rows = _read(piece, how)
     X = rows.data
     if rows.feature_names is None:
-        shape = len(rows.target), int(X.indices.max(initial=0)) + 1
+        shape = X.shape[0], int(X.indices.max(initial=0)) + 1
         X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=shape)
     return Part(X, rows.target, rows.weight)
 

@@ -123,7 +123,9 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         known = None
         if isinstance(X, Source):
             if y is not None or sample_weight is not None:
-                raise ValueError("a Source brings its labels and weights; give it alone.")
+                name = getattr(y, "name", None)
+                X = X.with_labels(y, sample_weight)
+                X.target_name = name if isinstance(name, str) else X.target_name
             seen = survey(X, most)
             store: Store = seen.store
             y, weight, known = seen.y, seen.weight, seen.known

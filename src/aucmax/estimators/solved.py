@@ -93,8 +93,9 @@ class SolvedScorer(LinearScorer):
         Parameters
         ----------
         X : array-like, data frame or sparse, shape (n, d), or Source
-            Finite numbers; float32 and float64 are kept as given. A source brings its labels and
-            weights, and is read once for each pass over the data, ``passes_`` in all.
+            Finite numbers; float32 and float64 are kept as given. A source is read once for each
+            pass over the data, ``passes_`` in all; it brings its labels and weights, unless others
+            are given.
         y : array-like, shape (n,)
             Two labels; the larger one is positive unless ``positive`` names one. The name of a
             pandas or polars series is kept as ``target_name_``.

@@ -143,6 +143,39 @@ class Source:
         """Return the sum of what `each` yields, as `sum_in_order`."""
         return sum_in_order(self.each(task, given))
 
+    def with_labels(self, y: Any = None, weight: Any = None) -> "Source":
+        """Return the same rows with other labels or weights (n,), where they are given."""
+
+        y, weight = (None if values is None else np.asarray(values) for values in (y, weight))
+        counts = {
+            name: len(values)
+            for name, values in (("y", y), ("sample_weight", weight))
+            if values is not None
+        }
+
+        def parts() -> Iterator[Part]:
+            first = 0
+            for part in self._read():
+                rows = slice(first, first + part.X.shape[0])
+                first = rows.stop
+                for name, count in counts.items():
+                    if count < first:
+                        raise ValueError(f"{name} has {count:,} values, fewer than there are rows.")
+                yield Part(
+                    part.X,
+                    part.y if y is None else y[rows],
+                    part.weight if weight is None else weight[rows],
+                )
+            for name, count in counts.items():
+                if count > first:
+                    raise ValueError(f"{name} has {count:,} values, and there are {first:,} rows.")
+
+        out = Source.from_iterable(
+            parts, feature_names=self.feature_names, target_name=self.target_name
+        )
+        out.name = self.name  # type: ignore[method-assign]
+        return out
+
     def labels(self) -> Any:
         """Return the labels of all rows, shape (n,): a pass over the parts."""
         return np.concatenate(list(self.each(_labels, repeat(()))))

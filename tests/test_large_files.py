@@ -1,0 +1,106 @@
+"""Commands on files that would take more memory than they may: the same, read in parts."""
+
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+from aucmax import load
+
+SMALL = ("--memory", "1MB")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    where = tmp_path_factory.mktemp("large")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12_000, 4)).round(3)
+    y = (X[:, 0] + rng.normal(size=len(X)) > 1.5).astype(int)
+    rows = pd.DataFrame(X, columns=list("abcd"))
+    rows = rows.assign(booked=np.where(y == 1, "yes", "no"), w=1.0 + y)
+    rows.to_csv(where / "rows.csv", index=False)
+    rows.to_parquet(where / "rows.parquet", row_group_size=5_000)
+    (where / "rows.csv.gz").write_bytes(gzip.compress((where / "rows.csv").read_bytes()))
+    dump_svmlight_file(X, y, str(where / "rows.svm"), zero_based=False)
+    return where
+
+
+TRAIN = ("--alpha", "0.001", "--standardize", "0.5")
+TABLE = ("--target", "booked", "--weight", "w")
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet", "rows.csv.gz", "rows.svm"])
+def test_a_model_is_that_of_the_whole_file(name, folder, tmp_path, run):
+    options = TRAIN if name.endswith("svm") else (*TRAIN, *TABLE)
+    reports = []
+    for k, more in enumerate(((), SMALL)):
+        model = tmp_path / f"{k}.aucmax"
+        code, out, err = run("train", folder / name, *options, *more, "-o", model, "--json")
+        assert code == 0, err
+        assert ("is read in parts" in err) == bool(more)
+        reports.append(json.loads(out))
+    whole, parts = reports
+    for key in ("rows", "features", "columns", "positives", "positive", "positive_is", "weight"):
+        assert parts[key] == whole[key]
+    assert parts["objective"] == pytest.approx(whole["objective"], rel=1e-9)
+    assert parts["training_auc"] == pytest.approx(whole["training_auc"])
+    a, b = (load(tmp_path / f"{k}.aucmax") for k in (0, 1))
+    np.testing.assert_allclose(b.coef_, a.coef_, rtol=1e-8)
+    assert getattr(b, "target_name_", None) == getattr(a, "target_name_", None)
+    assert b.classes_.tolist() == a.classes_.tolist()
+    found = []
+    for more in ((), SMALL):
+        code, out, err = run("score", tmp_path / "0.aucmax", folder / name, *more)
+        assert code == 0, err
+        rows = [line.split(",") for line in out.splitlines()]
+        found.append(([float(row[1]) for row in rows[1:]], [row[2] for row in rows]))
+    np.testing.assert_allclose(found[1][0], found[0][0], rtol=1e-9)
+    assert found[1][1] == found[0][1]
+    judged = []
+    for more in ((), SMALL):
+        weight = () if name.endswith("svm") else ("--weight", "w")
+        command = ("evaluate", tmp_path / "0.aucmax", folder / name, *weight, *more, "--json")
+        code, out, err = run(*command)
+        assert code == 0, err
+        judged.append(json.loads(out))
+    assert judged[1] == judged[0]
+
+
+def test_a_search_is_that_of_the_whole_file(folder, run):
+    command = ("cv", folder / "rows.csv", *TABLE, "--folds", 3, "--losses", "square", "--json")
+    (_, whole, _), (_, parts, _) = run(*command), run(*command, *SMALL)
+    whole, parts = json.loads(whole), json.loads(parts)
+    assert parts["auc"] == pytest.approx(whole["auc"], rel=1e-9)
+    assert parts["alpha"] == whole["alpha"]
+    assert parts["settings_tried"] == whole["settings_tried"]
+
+
+def test_what_needs_all_rows_says_so(folder, tmp_path, run):
+    model = tmp_path / "m.aucmax"
+    command = ("train", folder / "rows.csv", *TABLE, *SMALL, "-o", model)
+    for option in (("--impute",), ("--groups", "a"), ("--scale", "unit-norm")):
+        code, _, err = run(*command, *option)
+        assert code == 2
+        assert "rows.csv: is read in parts" in err
+        assert f"{option[0]} needs all rows at once; give it more --memory" in err
+    assert not model.exists()
+    assert run("train", folder / "rows.csv", *TRAIN, *TABLE, "-o", model)[0] == 0
+    logistic = ("--logistic", folder / "rows.csv", "--weight", "w")
+    code, _, err = run("evaluate", model, folder / "rows.csv", *logistic, *SMALL)
+    assert code == 2
+    assert "--logistic needs the rows in memory" in err
+    for size in ("much", "1kB", "-3GB"):
+        code, _, err = run(*command[:-4], "--memory", size, "-o", model)
+        assert code == 2
+        assert f"--memory {size}: give a size of 1MB or more" in err
+
+
+@pytest.mark.parametrize("size", ["20GB", "20 gb", "0.1T", "9000000KB"])
+def test_a_file_that_fits_is_read_whole(size, folder, tmp_path, run):
+    command = ("train", folder / "rows.csv", *TRAIN, *TABLE, "--memory", size)
+    code, _, err = run(*command, "-o", tmp_path / "m.aucmax")
+    assert code == 0
+    assert "in parts" not in err
