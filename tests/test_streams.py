@@ -15,6 +15,7 @@ import pytest
 from scipy.stats import norm
 
 from aucmax import AUCClassifier, load, metrics
+from aucmax.cli import stream_page
 from aucmax.streams.monitor import moved, told
 from aucmax.streams.state import Settings, State, advance, load_state, save_state
 from aucmax.streams.tally import BINS, Tally, bins_of
@@ -477,9 +478,24 @@ def test_the_model_is_that_of_one_fit(tmp_path, run):
     assert found.feature_names_in_.tolist() == list("abcd")
 
 
+def test_the_page_has_the_curves_the_test_and_what_moved(clicks, tmp_path, run, monkeypatch):
+    page = tmp_path / "page.html"
+    monkeypatch.setattr(stream_page, "_MOST", 3)  # lines are left out, but not the last
+    code, _, err = run("stream", str(clicks), *options(tmp_path, "--html", page))
+    assert (code, err) == (0, f"report written to {page}\n")
+    text = page.read_text(encoding="utf-8")
+    last = json.loads((tmp_path / "monitor").read_text().splitlines()[-1])
+    for words in ("the model that learns on", "Does learning on pay?", "What moved", "<svg"):
+        assert words in text
+    for key in ("prequential", "learning", "frozen"):
+        assert f"{last[key]['auc']:.4f}" in text
+    assert "clicks.ndjson: 400 rows, 4 features" in text
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["--html", "page.txt"], "must end in .html"),
         (["--half-life", "61"], "was begun with half_life=60.0, not 61.0"),
         (["--learner", "spam"], "SPAM forgets nothing: half_life is for learner='moments'"),
         (["--alpha", "0.5"], "was begun with alpha=0.0003, not 0.5"),

@@ -14,12 +14,14 @@ from typing import Annotated, Any, BinaryIO
 import typer
 
 from aucmax.basics.errors import DataFileError
-from aucmax.cli.common import check_folder, counted
+from aucmax.cli.common import check_folder, check_html, counted
 from aucmax.cli.errors import interrupted, tell
 from aucmax.cli.options import Json
+from aucmax.cli.stream_page import page_of
 from aucmax.datasets.files import COMPRESSIONS, fault, opened
 from aucmax.estimators import AUCClassifier
 from aucmax.files.models import save
+from aucmax.report.page import write_page
 from aucmax.report.text import auc_text, difference_text, interval_text, p_words
 from aucmax.streams.formats import FORMATS, label_of
 from aucmax.streams.monitor import told
@@ -145,6 +147,12 @@ def stream(
             "--output", "-o", metavar="FILE", help="Save the model for 'aucmax score' at the end."
         ),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            "--html", metavar="FILE", help="At the end, draw what --monitor has: one .html file."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Learn from rows as they come; tell the AUC of what was scored before.
@@ -164,6 +172,9 @@ def stream(
     piped = file == "-"
     for out in (state, monitor, output):
         check_folder(out, *([] if piped else [path]))
+    check_html(html)
+    if html is not None and monitor is None:
+        raise ValueError("--html draws the lines of --monitor FILE: give both.")
     if (follow and (piped or path.suffix.lower() in COMPRESSIONS)) or (
         idle is not None and not follow
     ):
@@ -213,6 +224,9 @@ def stream(
         model = AUCClassifier(alpha=alpha, positive=now.settings.positive)
         save(model.fit_moments(now.learner.moments()), output)
         print(f"model saved to {output}", file=sys.stderr)
+    if html is not None and monitor is not None:
+        write_page(page_of("standard input" if piped else path.name, monitor), html)
+        print(f"report written to {html}", file=sys.stderr)
 
 
 # ---- reading

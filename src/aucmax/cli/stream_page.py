@@ -1,0 +1,124 @@
+"""The page of ``aucmax stream``: the lines of its monitor as curves, and what moved last."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aucmax.cli.errors import command_line
+from aucmax.report.figures import Figure, Line
+from aucmax.report.page import Page, ResultTable, Section
+from aucmax.report.provenance import provenance
+from aucmax.report.text import auc_text, interval_text
+
+__all__ = ["page_of"]
+
+_MOST = 2000  # lines that are drawn
+_CURVES = {
+    "prequential": "all rows, scored before they were learnt",
+    "learning": "the model that learns on",
+    "frozen": "the frozen model",
+}
+
+
+def page_of(name: str, monitor: Path) -> Page:
+    """Return the page of a monitor's lines.
+
+    Parameters
+    ----------
+    name : str
+        What was read.
+    monitor : path
+        JSON lines, as `aucmax.streams.monitor.told` makes them.
+    """
+    lines = _thinned(monitor)
+    if not lines:
+        raise ValueError(f"{monitor}: has no line yet, so there is no report; lower --every.")
+    last = lines[-1]
+    curves = {text: line for key, text in _CURVES.items() if (line := _curve(lines, key))}
+    described = f"{name}: {last['row']:,} rows, {last['features']:,} features"
+    figure = Figure(
+        "auc", "AUC over the stream", "row", "AUC", curves, "Bands are 95 % intervals.", ends=True
+    )
+    sections = [Section("AUC", tables=[_areas(last)], figures=[figure] if curves else [])]
+    if last["test"] is not None:
+        table = ResultTable.differences(
+            "against",
+            [("the frozen model", last["test"])],
+            "95 % interval",
+            "Rows since the freeze.",
+        )
+        sections.append(Section("Does learning on pay?", tables=[table]))
+    if last["moved"]:
+        sections.append(Section("What moved", tables=[_moved(last)]))
+    return Page(
+        f"The stream {name}",
+        described,
+        sections,
+        provenance=provenance(command_line(), [("data", described)]),
+        data={"monitor": lines},
+    )
+
+
+def _thinned(monitor: Path) -> list[dict[str, Any]]:
+    """Return the lines, every second of them left out as often as it takes, but not the last."""
+    kept, step, last = [], 1, None
+    with monitor.open("rb") as stream:
+        for i, line in enumerate(stream):
+            last = line
+            if i % step == 0:
+                kept.append(line)
+            if len(kept) > _MOST:
+                kept, step = kept[::2], 2 * step
+    if last is not None and kept[-1] is not last:
+        kept.append(last)
+    return [json.loads(line) for line in kept]
+
+
+def _curve(lines: list[dict[str, Any]], key: str) -> Line | None:
+    found = [(line["row"], line[key]) for line in lines if line[key] is not None]
+    if not found:
+        return None
+    x = np.array([row for row, _ in found], dtype=float)
+    auc, low, high = (np.array([area[end] for _, area in found]) for end in ("auc", "low", "high"))
+    edge = np.concatenate([x, x[::-1]]), np.concatenate([low, high[::-1]])
+    return Line(x, auc, edge=edge, detail=auc_text(float(auc[-1])))
+
+
+def _areas(last: dict[str, Any]) -> ResultTable:
+    rows = [
+        (
+            text,
+            auc_text(area["auc"]),
+            interval_text(area["low"], area["high"]),
+            f"{area['error']:.1e}",
+        )
+        for key, text in _CURVES.items()
+        if (area := last[key]) is not None
+    ]
+    return ResultTable(
+        ("", "AUC", "95 % interval", "bins, at most"),
+        rows,
+        "The last column bounds what counting scores in bins changes.",
+    )
+
+
+def _moved(last: dict[str, Any]) -> ResultTable:
+    def text(value: float | None) -> str:
+        return "–" if value is None else f"{value:.4g}"
+
+    columns = ("before", "since", "z", "shift", "spread")
+    rows = [
+        (one["feature"], str(one["class"]), *(text(one[column]) for column in columns))
+        for one in last["moved"]
+    ]
+    return ResultTable(
+        ("feature", "class", "mean before", "since", "z", "in sd", "sd ratio"),
+        rows,
+        f"Class means of the first {last['frozen_after']:,} rows, and of the rows since; z is the "
+        "change in standard errors.",
+        words=(1,),
+    )
