@@ -485,6 +485,7 @@ def test_training_parts_that_are_not_the_rest_are_taken_as_given():
     drawn = []
     for train, test in StratifiedKFold(3).split(X, y):
         drawn.append((rng.choice(train, len(train)), test))
+        drawn.append((rng.choice(train, len(y)), test))  # as many as there are rows
     for cv in ([(a, a) for a in halves], drawn, [(halves[0], halves[1]), (halves[0], halves[0])]):
         losses = ("square", "squared_hinge", "logistic")
         clf = AUCClassifierCV([0.1], losses=losses, standardize=(0.0,), cv=cv, tol=1e-8).fit(X, y)

@@ -39,8 +39,8 @@ Part = dict[str, Any]  # the arrays of one class, by name
 
 
 def members(X: Rows, rows: np.ndarray) -> Rows:
-    """Return the rows of X at these ascending places, not copied where they are all."""
-    return X if len(rows) == n_rows(X) else take_rows(X, rows)
+    """Return the rows of X at these places, not copied where each is there once, in order."""
+    return X if np.array_equal(rows, np.arange(n_rows(X))) else take_rows(X, rows)
 
 
 _FIRST = 1_000  # labels, of which each class is likely to have one
