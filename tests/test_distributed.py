@@ -19,7 +19,16 @@ import scipy.sparse as sp
 from distributed import Client, LocalCluster
 from distributed.chaos import KillWorker
 
-from aucmax import AUCClassifier, Source, datasets, distributed, solvers
+from aucmax import (
+    AUCClassifier,
+    AUCClassifierCV,
+    ClassMoments,
+    Source,
+    datasets,
+    distributed,
+    solvers,
+)
+from aucmax.statistics.diagonal import DiagonalMoments
 
 CUTS = (0, 70, 71, 280, 400, 600)
 PARTS = len(CUTS) - 1
@@ -99,6 +108,21 @@ def test_a_cluster_gives_the_bits_of_one_process(name, sparse, client):
     np.testing.assert_array_equal(clf.predict(there), clf.predict(source(sparse)))
 
 
+def test_moments_and_a_search_have_the_bits_of_one_process(client):
+    there = distributed.source(source(), client=client)
+    for kind in (ClassMoments, DiagonalMoments):
+        here, found = kind.from_data(source()), kind.from_data(there)
+        np.testing.assert_array_equal(found.means, here.means)
+        np.testing.assert_array_equal(found.variances, here.variances)
+        whole = kind.from_data(*data())
+        np.testing.assert_allclose(found.variances, whole.variances, rtol=1e-12)
+    search = AUCClassifierCV(alphas=[1e-3, 0.1], losses=("square",), cv=3)
+    path = search.fit(source()).auc_path_
+    here = search.coef_.copy()
+    np.testing.assert_array_equal(search.fit(there).auc_path_, path)
+    np.testing.assert_array_equal(search.coef_, here)
+
+
 @pytest.mark.parametrize("count", [*range(1, 10), 17, 21])
 def test_sums_are_those_of_one_process_for_any_number_of_parts(count, client):
     parts = Source([partial(np.full, (1, 1), k) for k in range(count)])
@@ -137,6 +161,15 @@ def test_a_worker_killed_in_a_fit_changes_no_bit(phase, fatal, settings, client,
     loads = [partial(load_and_die, a, b, str(tmp_path), fatal) for a, b in pairwise(CUTS)]
     there = distributed.source(Source(loads), client=client)
     np.testing.assert_array_equal(clf.fit(there).coef_, here)
+    assert (tmp_path / "killed").exists()
+
+
+def test_a_worker_killed_in_a_search_changes_no_bit(client, tmp_path):
+    search = AUCClassifierCV(alphas=[0.1], losses=("squared_hinge",), standardize=(0.5,), cv=2)
+    path = search.fit(source()).auc_path_
+    loads = [partial(load_and_die, a, b, str(tmp_path), 2 * PARTS) for a, b in pairwise(CUTS)]
+    there = distributed.source(Source(loads), client=client)
+    np.testing.assert_array_equal(search.fit(there).auc_path_, path)
     assert (tmp_path / "killed").exists()
 
 

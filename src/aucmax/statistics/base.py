@@ -8,7 +8,7 @@ how it measures rows (`_measure`), and how its arrays change when rows join (`_j
 import io
 import json
 from collections.abc import Sequence
-from itertools import zip_longest
+from itertools import repeat, zip_longest
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -31,6 +31,7 @@ from aucmax.basics.checks import (
 from aucmax.basics.container import pack, unpack
 from aucmax.basics.errors import ModelFileError
 from aucmax.rows import Rows, as_rows, n_features, n_rows, take_rows
+from aucmax.rows import source as sources
 from aucmax.statistics.subtraction import ClassPart, Remainder, check_weight, remainder
 
 __all__ = ["ClassStatistics", "Part", "members"]
@@ -90,7 +91,7 @@ class ClassStatistics:
     def from_data(
         cls,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: Any = None,
         classes: Sequence[Any] | np.ndarray | None = None,
         **settings: Any,
@@ -100,13 +101,19 @@ class ClassStatistics:
         Parameters
         ----------
         X, y, sample_weight
-            As for `update`.
+            As for `update`. Or X is a `Source`, which brings its labels and weights: it is read
+            once, part by part, and nothing that grows with the rows is kept.
         classes : sequence, optional
             The allowed labels.
         **settings
             Settings of the class, such as the ``rank`` of `FrequentDirections`.
         """
-        return cls(classes=classes, **settings).update(X, y, sample_weight)
+        empty = cls(classes=classes, **settings)
+        if isinstance(X, sources.Source):
+            if y is not None or sample_weight is not None:
+                raise ValueError("a Source brings its labels and weights; give it alone.")
+            return X.total(_updated, repeat((empty,)))
+        return empty.update(X, y, sample_weight)
 
     # ---- what a subclass keeps -----------------------------------------------------------
 
@@ -686,3 +693,9 @@ def _is_guarantee(held: Any) -> bool:
 
 def _are_words(labels: np.ndarray) -> bool:
     return isinstance(labels.tolist()[0], str)
+
+
+def _updated(part: sources.Part, empty: ClassStatistics) -> ClassStatistics:
+    if part.y is None:
+        raise ValueError("it has no labels; give (X, y).")
+    return empty.copy().update(part.X, part.y, part.weight)
