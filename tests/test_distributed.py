@@ -8,7 +8,6 @@ from functools import partial
 from itertools import pairwise, repeat
 from pathlib import Path
 
-import dask
 import dask.array as da
 import dask.bag as db
 import dask.dataframe as dd
@@ -193,28 +192,8 @@ def test_workers_that_die_at_random_change_no_bit():
         np.testing.assert_array_equal(clf.fit(there).coef_, here)
 
 
-@pytest.mark.exhaustive
-def test_workers_that_keep_dying_change_no_bit():
-    clf = AUCClassifier(loss="squared_hinge", alpha=1e-3)
-    here = clf.fit(source()).coef_.copy()
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 1000}),
-        start() as cluster,
-        Client(cluster, set_as_default=False) as client,
-    ):
-        there, seen = distributed.source(Source(SLOW), client=client), set()
-        client.register_plugin(KillWorker(delay="2 s", mode="segfault"))
-        while len(seen) < 12:
-            np.testing.assert_array_equal(clf.fit(there).coef_, here)
-            seen.update(there.each(own_id, repeat(())))
-
-
 async def doom(mode, dask_worker):
     await KillWorker(delay="0.3 s", mode=mode).setup(dask_worker)
-
-
-def own_id(part):
-    return os.getpid()
 
 
 @pytest.mark.exhaustive  # four workers have to start
