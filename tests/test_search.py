@@ -419,6 +419,25 @@ def test_a_step_from_all_rows_forgets_those_that_are_held_out(sparse, d, monkeyp
     assert abs(apart.mean()) < 0.1 * leaked
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_no_step_is_taken_where_few_rows_of_a_class_count(weighted, monkeypatch):
+    """All rows' optimum is not near that of a part where each row of a class moves it far."""
+    found = []
+    find = tuning.Centres.find
+    monkeypatch.setattr(tuning.Centres, "find", lambda *given: found.append(find(*given)))
+    rng = np.random.RandomState(0)
+    X, y = rng.randn(1200, 2), np.repeat([0, 1], [800, 400])
+    X[y == 1, 0] += 1.0
+    how = {"losses": ("square", "squared_hinge"), "standardize": (0.5,), "cv": 3}
+    AUCClassifierCV([0.1], **how).fit(X, y)
+    assert found
+    found.clear()
+    weight = np.where((y == 1) & (rng.rand(1200) < 0.7), 1e-3, 1.0)
+    y, weight = (y, weight) if weighted else (np.repeat([0, 1], [1080, 120]), None)
+    AUCClassifierCV([0.1], **how).fit(X, y, sample_weight=weight)
+    assert not found
+
+
 def test_folds_by_themselves_are_shuffled():
     """Rows in some order, each block of them unlike the others, still give folds that are alike."""
     rng = np.random.RandomState(0)

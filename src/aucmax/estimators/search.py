@@ -130,11 +130,11 @@ class AUCClassifierCV(LinearScorer):
 
     Notes
     -----
-    A training part with fifty rows or more for each feature is fitted by one Newton step from the
-    optimum of all rows, where that leaves no more than ``tol``; what a step leaves is about the
-    square of what the held-out rows moved (Wilson, Kasy & Mackey 2020, "Approximate
-    cross-validation: guarantees for model assessment and selection"). All others are fitted from
-    the start.
+    A training part with fifty rows or more for each feature, and a hundred of each class, is fitted
+    by one Newton step from the optimum of all rows, where that leaves no more than ``tol``; what a
+    step leaves is about the square of what the held-out rows moved (Wilson, Kasy & Mackey 2020,
+    "Approximate cross-validation: guarantees for model assessment and selection"). All others are
+    fitted from the start.
 
     Examples
     --------

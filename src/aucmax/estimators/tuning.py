@@ -40,6 +40,7 @@ __all__ = ["Fold", "SearchProgress", "Tuning", "fold_moments", "tune", "warn_of"
 # optimum, whose error looks at the rows that are held out
 _LOOSER = 10.0
 _MANY = 50  # rows of a training part for each feature: then the others hardly move the optimum
+_ENOUGH = 100  # effective rows of each class: of fewer a single one may move it far
 
 
 class Fold(NamedTuple):
@@ -282,7 +283,9 @@ class _Fold:
         self._rows: MemoryProblem | None = None
         # most of the rows, their moments known, are a view of all
         self.whole = whole if moments is not None and 2 * len(fold.train) > len(sign) else None
-        self.steps = self.whole is not None and len(fold.train) >= _MANY * store.n_features
+        many = len(fold.train) >= _MANY * store.n_features
+        enough = moments is not None and bool(moments.effective_rows.min() >= _ENOUGH)
+        self.steps = self.whole is not None and many and enough
         self._step: tuple[Expansion, Expansion] | None = None  # the last one, and its centre
         self.kept: dict[tuple[int, ...], np.ndarray] = {}  # of each cell, see `_scored`
         self._solved: dict[Any, np.ndarray] = {}  # coefficients, since `begin_at`
