@@ -6,7 +6,7 @@ tables: imports, and what they take beyond scikit-learn's; the first fit of ever
 of 5 features, dense and sparse, after the imports, with an empty cache of kernels and with a full
 one, and how many files the cache then has; the command line.
 
-Which tables as arguments, all by default; ``--fits`` takes only those, separated by commas.
+Which tables as arguments, all by default; ``--fits`` takes only those, such as ``"square, l1"``.
 """
 
 import argparse
@@ -124,7 +124,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tables", nargs="*", default=["imports", "fits", "commands"])
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--fits", type=lambda text: text.split(","), default=[*FITS])
+    parser.add_argument("--fits", nargs="+", choices=[*FITS], metavar="FIT", default=[*FITS])
     arguments = parser.parse_args()
     tables = {
         "imports": lambda: imports(arguments.rounds),
@@ -132,5 +132,7 @@ if __name__ == "__main__":
         "commands": lambda: command_line(arguments.rounds),
     }
     for table in arguments.tables:
+        if table not in tables:
+            parser.error(f"no table {table!r}; there are {', '.join(tables)}")
         tables[table]()
         print()
