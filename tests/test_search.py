@@ -419,6 +419,14 @@ def test_a_step_from_all_rows_forgets_those_that_are_held_out(sparse, d, monkeyp
     assert abs(apart.mean()) < 0.1 * leaked
 
 
+def test_a_callback_cannot_change_the_scores():
+    def spoil(at):
+        at.scores[...] = 0.5
+
+    with pytest.raises(ValueError, match="read-only"):
+        AUCClassifierCV([0.1], cv=3, callback=spoil).fit(*problem())
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_no_step_is_taken_where_few_rows_of_a_class_count(weighted, monkeypatch):
     """All rows' optimum is not near that of a part where each row of a class moves it far."""

@@ -79,7 +79,8 @@ class SearchProgress(NamedTuple):
     done, total : int
         Paths: one for each fold and line of α to try. There are more where the search goes on.
     scores : ndarray, shape (folds, *grid.shape)
-        Held-out scores so far, NaN where there is none yet; it fills up as the search goes on.
+        Held-out scores so far, NaN where there is none yet; it fills up as the search goes on, and
+        cannot be written to.
     finished : ndarray of bool, shape (folds,)
         The folds in which all is done that the search began with; it goes on, too.
     grid : Grid
@@ -150,6 +151,9 @@ def tune(
     centres = Centres(whole, grid, tol, max_iter)
     table = np.full((len(folds), *grid.shape), np.nan)
     finished = np.zeros(len(folds), dtype=bool)
+    shown = table.view(), finished.view()
+    for view in shown:
+        view.flags.writeable = False  # a callback must not change what is chosen
     tried, done, total = np.zeros(grid.shape, dtype=bool), 0, 0
     lock = threading.Lock()
     messages: list[str] = []
@@ -161,7 +165,7 @@ def tune(
             a, b, _ = line
             name = f"{grid.losses[a]}, standardize {grid.standardize[b]:g}"
             what = f"fold {k + 1}: {name}"
-            callback(SearchProgress(what, done, total, table, finished, grid))
+            callback(SearchProgress(what, done, total, *shown, grid))
             new = np.flatnonzero(cells[line])
             found[*line, new], late = kept[k].solve(grid, line, new, centres, tol, max_iter)
             said += [f"fold {k}: {name}: {message}" for message in late]
@@ -190,7 +194,7 @@ def tune(
             for fold in kept:
                 fold.begin_at(best)
             cells = grid.following(best, tried)
-    callback(SearchProgress("refit", total, total, table, finished, grid))
+    callback(SearchProgress("refit", total, total, *shown, grid))
     return Tuning(table, messages, kept)
 
 
