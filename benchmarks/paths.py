@@ -12,7 +12,7 @@ from _bench import binary, seconds, splits
 from sklearn.linear_model import LogisticRegression
 
 from aucmax import metrics
-from aucmax.objective.problem import MemoryProblem
+from aucmax.objective.problem import RowsProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import ConjugateGradient
 
@@ -31,7 +31,7 @@ if __name__ == "__main__":
         ours: dict[float, list] = {0.0: [], 0.5: [], 1.0: []}
         theirs = []
         for k, (train, test) in enumerate(splits(X, y)):
-            whole = MemoryProblem(as_rows(X[train]), y[train].astype(float))
+            whole = RowsProblem(as_rows(X[train]), y[train].astype(float))
             for gamma, table in ours.items():
                 problem = whole.scaled(gamma)
                 W, _ = solver.solve_path(problem, ALPHAS)

@@ -14,7 +14,7 @@ from aucmax import AUCClassifier, ClassMoments, datasets, load, save
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2
-from aucmax.objective.problem import MemoryProblem
+from aucmax.objective.problem import RowsProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import CuttingPlane, Monitor, Run
 from aucmax.solvers.batch import cutting_plane
@@ -26,7 +26,7 @@ each_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 
 
 def objective(X, y, weight=None, alpha=1e-2):
-    problem = MemoryProblem(as_rows(X), y.astype(float), weight)
+    problem = RowsProblem(as_rows(X), y.astype(float), weight)
     return Objective(problem, LOSSES["hinge"], L2(alpha))
 
 

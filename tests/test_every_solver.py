@@ -17,7 +17,7 @@ from aucmax import AUCClassifier, HingeClassifier, load, save
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
 from aucmax.objective.penalties import MCP, ElasticNet, Weighted
-from aucmax.objective.problem import ANY_MOMENTS, ANY_ROWS, ANY_SKETCH, MemoryProblem
+from aucmax.objective.problem import ANY_MOMENTS, ANY_ROWS, ANY_SKETCH, RowsProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS, get_solver
 from aucmax.solvers.auto import choose, pick
@@ -144,7 +144,7 @@ def test_weights_are_repetitions_in_what_is_reported(case):
     X, y = rows(10, n=40, d=5)
     times = np.random.RandomState(3).randint(1, 4, size=40)
     clf = case.fitted(X, y, times)
-    repeated = MemoryProblem(as_rows(X.repeat(times, axis=0)), y.repeat(times).astype(float))
+    repeated = RowsProblem(as_rows(X.repeat(times, axis=0)), y.repeat(times).astype(float))
     objective = Objective(repeated, LOSSES[clf.loss], ElasticNet(clf.alpha, clf.l1_ratio))
     objective = clf.solver.own_objective(objective)
     value, optimality = Certificate(objective).evaluate(clf.coef_[0])

@@ -15,7 +15,7 @@ from aucmax import AUCClassifier, AUCClassifierCV, ClassMoments
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES, Logistic
 from aucmax.objective.penalties import ElasticNet
-from aucmax.objective.problem import MemoryProblem
+from aucmax.objective.problem import RowsProblem
 from aucmax.rows import as_rows
 from aucmax.solvers.batch import proximal_newton
 from literal import FORMS, each_form, weighted
@@ -33,7 +33,7 @@ def some(seed=1, n=60, d=5, share=0.3, **made):
 
 
 def objective(X, y, weight=None, alpha=0.1, l1_ratio=0.0, gamma=0.0, tau=0.5):
-    problem = MemoryProblem(as_rows(X), y.astype(float), weight).scaled(gamma)
+    problem = RowsProblem(as_rows(X), y.astype(float), weight).scaled(gamma)
     return Objective(problem, Logistic(tau), ElasticNet(alpha, l1_ratio))
 
 
@@ -158,9 +158,9 @@ def test_more_features_than_rows(form, path, monkeypatch):
 @pytest.mark.parametrize("cost", [np.inf, 0.0], ids=["products", "matrix"])
 @pytest.mark.parametrize(("form", "density"), [(np.asarray, 1.0), (sp.csr_array, 0.1)])
 def test_systems_by_products_and_by_their_matrix(cost, form, density, monkeypatch):
-    monkeypatch.setattr(MemoryProblem, "gram_cost", cost)
-    grams, gram = [], MemoryProblem.gram
-    monkeypatch.setattr(MemoryProblem, "gram", lambda *args: grams.append(1) or gram(*args))
+    monkeypatch.setattr(RowsProblem, "gram_cost", cost)
+    grams, gram = [], RowsProblem.gram
+    monkeypatch.setattr(RowsProblem, "gram", lambda *args: grams.append(1) or gram(*args))
     X, y, weight = some(15, n=300, d=20, density=density)
     X[:, 0] += 50.0  # a full column far from 0
     for gamma in (0.0, 0.5):
@@ -176,7 +176,7 @@ def test_systems_by_products_and_by_their_matrix(cost, form, density, monkeypatc
 def test_few_short_rows_of_many_features_ask_for_no_matrix(monkeypatch):
     rng = np.random.default_rng(0)
     X = sp.random_array((400, 2_000), density=1e-3, rng=rng, format="csr")
-    monkeypatch.setattr(MemoryProblem, "gram", lambda *args: pytest.fail("2,000 × 2,000 numbers"))
+    monkeypatch.setattr(RowsProblem, "gram", lambda *args: pytest.fail("2,000 × 2,000 numbers"))
     clf = AUCClassifier(1e-3, loss="logistic").fit(X, rng.integers(0, 2, 400))
     assert clf.optimality_ <= clf.tol
 

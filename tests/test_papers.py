@@ -12,7 +12,7 @@ from aucmax import AUCClassifier, datasets, metrics, theory
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, ElasticNet
-from aucmax.objective.problem import MemoryProblem
+from aucmax.objective.problem import RowsProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import SPAM, VRSPAM, Monitor, Run
 from oracles import rows, spam, vrspam
@@ -54,7 +54,7 @@ class Setting:
         # f = p(1−p) · mean over pairs of (1 − t)² = 2p(1−p) · (data term of J)
         self.scale = 2 * self.p * (1 - self.p)
         self.H = self.scale * self.pairs.hessian()
-        self.problem = MemoryProblem(as_rows(X), y.astype(float), self.weight)
+        self.problem = RowsProblem(as_rows(X), y.astype(float), self.weight)
 
     def f(self, w):
         return self.scale * self.pairs.data_term(w)
@@ -76,7 +76,7 @@ class Setting:
         n = len(self.y)
         X, weight = np.vstack([self.X, 0 * w]), np.append(self.weight, TINY)
         y = np.append(self.y, 1.0)
-        padded = MemoryProblem(as_rows(X), y, weight)
+        padded = RowsProblem(as_rows(X), y, weight)
         solver = SPAM(n / (n + 1), n_epochs=1, order="random", average=False)  # mean weight 1
         return np.array([w - ended(solver, padded, w, [i] + n * [n]) for i in samples or range(n)])
 

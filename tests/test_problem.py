@@ -10,9 +10,9 @@ from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
 from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import (
     Columns,
-    MemoryProblem,
     MomentsProblem,
     Problem,
+    RowsProblem,
     SignedRows,
 )
 from aucmax.rows import as_rows, to_scipy
@@ -116,7 +116,7 @@ def two_problems(n, d):
     X, sign = rows(n, d)
     cut = n // 3
     parts = [(X[:cut], sign[:cut]), (X[cut:], sign[cut:])]
-    return MemoryProblem(as_rows(X), sign), Partitioned(parts)
+    return RowsProblem(as_rows(X), sign), Partitioned(parts)
 
 
 FEW, MANY = (150, 9), (60, 1600)
@@ -171,7 +171,7 @@ def test_batches_are_the_rows_with_their_signs_and_weights():
     X, sign = rows(40, 3)
     weight = np.random.RandomState(1).rand(40) + 0.5
     for form in (np.asarray, sp.csr_array):
-        problem = MemoryProblem(as_rows(form(X)), sign, weight).scaled(1.0)
+        problem = RowsProblem(as_rows(form(X)), sign, weight).scaled(1.0)
         (batch,) = problem.batches()
         dense = sp.csr_array(to_scipy(batch.X)).toarray()
         np.testing.assert_allclose(dense, X * problem.factor)
@@ -183,7 +183,7 @@ def test_batches_are_the_rows_with_their_signs_and_weights():
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_columns_are_in_the_solvers_coordinates(form, gamma):
     X, sign = rows(40, 6)
-    problem = MemoryProblem(as_rows(form(X)), sign).scaled(gamma)
+    problem = RowsProblem(as_rows(form(X)), sign).scaled(gamma)
     S = np.array([1, 4])
     found = problem.columns(S)
     dense = found.X if isinstance(found.X, np.ndarray) else found.X.toarray()

@@ -15,7 +15,7 @@ from aucmax.basics.errors import ModelFileError
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2
-from aucmax.objective.problem import MemoryProblem
+from aucmax.objective.problem import RowsProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import OPAUC, Exact
 from aucmax.statistics import frequent_directions
@@ -491,7 +491,7 @@ def test_exact_with_a_sketch_is_the_optimum_for_its_covariance(form, weighted, c
     clf = AUCClassifier(0.05, standardize=0.0, solver=solver).fit(form(X), y, weight)
     equal(clf.coef_[0], expected_coef(X, y, weight, 0.05, covariance))
     # judged by the true objective
-    J = Objective(MemoryProblem(as_rows(X), y.astype(float), weight), LOSSES["square"], L2(0.05))
+    J = Objective(RowsProblem(as_rows(X), y.astype(float), weight), LOSSES["square"], L2(0.05))
     least = AUCClassifier(0.05, standardize=0.0, solver="exact").fit(X, y, weight).objective_
     assert clf.objective_ == pytest.approx(J.value(clf.coef_[0]), rel=1e-9)
     lost = (clf.objective_ - least) / (0.5 - least)
@@ -514,7 +514,7 @@ def test_the_diagonal_in_scaled_coordinates():
     X, y, weight = problem(22, True)
     X = X * np.logspace(0, 3, 6)
     clf = AUCClassifier(0.05, solver=Exact("diagonal"), standardize=1.0).fit(X, y, weight)
-    factor = MemoryProblem(as_rows(X), y.astype(float), weight).scaled(1.0).factor
+    factor = RowsProblem(as_rows(X), y.astype(float), weight).scaled(1.0).factor
     expected = factor * expected_coef(X * factor, y, weight, 0.05, "diagonal")
     equal(clf.coef_[0], expected)
     equal(AUCClassifier(0.05, standardize=1.0).fit_moments(clf.moments_).coef_[0], expected)

@@ -12,7 +12,7 @@ from aucmax import AUCClassifier, ClassMoments, load, save
 from aucmax.objective import Objective
 from aucmax.objective.losses import Square
 from aucmax.objective.penalties import ElasticNet
-from aucmax.objective.problem import MemoryProblem, MomentsProblem
+from aucmax.objective.problem import MomentsProblem, RowsProblem
 from aucmax.rows import as_rows
 from aucmax.solvers import SOLVERS, ConjugateGradient, Exact
 from aucmax.solvers.batch import coordinate_descent
@@ -40,7 +40,7 @@ def number(tau, y, weight):
 
 
 def problem_of(X, y, weight, gamma=0.0):
-    return MemoryProblem(as_rows(X), y.astype(float), weight).scaled(gamma)
+    return RowsProblem(as_rows(X), y.astype(float), weight).scaled(gamma)
 
 
 # ---- the oracle, and the loss on scores --------------------------------------------------

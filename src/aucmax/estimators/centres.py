@@ -4,7 +4,7 @@ import numpy as np
 
 from aucmax.estimators.selection import Grid, penalty_of
 from aucmax.objective import Objective
-from aucmax.objective.problem import MemoryProblem
+from aucmax.objective.problem import RowsProblem
 from aucmax.solvers import Monitor, Run
 from aucmax.solvers.auto import choose
 from aucmax.solvers.batch.newton import Expansion, Newton
@@ -26,7 +26,7 @@ class Centres:
 
     Parameters
     ----------
-    whole : MemoryProblem
+    whole : RowsProblem
         All rows.
     grid : Grid
     tol, max_iter : float, int
@@ -38,7 +38,7 @@ class Centres:
     and selection", AISTATS.
     """
 
-    def __init__(self, whole: MemoryProblem, grid: Grid, tol: float, max_iter: int) -> None:
+    def __init__(self, whole: RowsProblem, grid: Grid, tol: float, max_iter: int) -> None:
         self.whole, self.grid, self.tol, self.max_iter = whole, grid, tol, max_iter
         self._lines: dict[Place, dict[int, Expansion]] = {}
 

@@ -17,9 +17,9 @@ from aucmax.objective.problem import (
     ANY_MOMENTS,
     ANY_ROWS,
     ANY_SKETCH,
-    MemoryProblem,
     MomentsProblem,
     Problem,
+    RowsProblem,
 )
 from aucmax.objective.scaling import midpoint_intercept
 from aucmax.rows import as_rows
@@ -381,7 +381,7 @@ class AUCClassifier(SolvedScorer):
         finally:
             self._restore(kept)
         sign = np.where(y == classes[1], 1.0, -1.0)
-        problem = MemoryProblem(as_rows(X), sign).scaled(self._scaling)
+        problem = RowsProblem(as_rows(X), sign).scaled(self._scaling)
         tau: Any = self.within
         if tau == "pooled":  # of the rows that are left
             tau = (problem.n_pos - 1) / (problem.n_samples - 2)
@@ -408,7 +408,7 @@ class AUCClassifier(SolvedScorer):
             return 0
         return FEW_FEATURES
 
-    def _learnt(self, problem: MemoryProblem) -> dict[str, Any]:
+    def _learnt(self, problem: RowsProblem) -> dict[str, Any]:
         known = problem.known
         return {} if known is None else {"moments_": self._named(known.relabelled(self.classes_))}
 

@@ -36,7 +36,7 @@ from aucmax.estimators.tuning import Fold, SearchProgress, fold_moments, tune, w
 from aucmax.metrics import AUCInterval, cv_auc_interval
 from aucmax.objective.losses import LOSSES, WEIGHED
 from aucmax.objective.penalties import L2, Bounded
-from aucmax.objective.problem import MemoryProblem
+from aucmax.objective.problem import RowsProblem
 from aucmax.rows.source import Source
 from aucmax.solvers.auto import FEW_FEATURES
 
@@ -225,7 +225,7 @@ class AUCClassifierCV(LinearScorer):
             training, total = None, known
             if "square" in self.losses and store.n_features <= FEW_FEATURES:
                 training, total = fold_moments(store, sign, weight, folds)
-            whole = MemoryProblem(store, sign, weight, total)
+            whole = RowsProblem(store, sign, weight, total)
             grid = self._grid(whole, scoring)
             like = AUCClassifier(coef_bounds=self.coef_bounds, positive=self.positive)
             like._restore(self._names_seen())
@@ -257,7 +257,7 @@ class AUCClassifierCV(LinearScorer):
                 penalty, _ = best._settings()
                 solved = best._solved(whole, penalty, start=found.start())
                 if best.loss != "square":  # its solver keeps no moments
-                    whole = MemoryProblem(store, sign, weight, known)
+                    whole = RowsProblem(store, sign, weight, known)
                 best._keep(solved, whole, classes, penalty)
         except BaseException:
             self._restore(kept)
@@ -356,7 +356,7 @@ class AUCClassifierCV(LinearScorer):
                 stacklevel=3,
             )
 
-    def _grid(self, whole: MemoryProblem, scoring: Scoring) -> Grid:
+    def _grid(self, whole: RowsProblem, scoring: Scoring) -> Grid:
         gammas = tuple(float(g) for g in self.standardize)
         if self.alphas is None:
             alphas = np.array([alpha_grid(whole, gamma) for gamma in gammas])

@@ -13,7 +13,7 @@ from aucmax.basics.checks import refuse_nul
 from aucmax.estimators.linear import LinearScorer
 from aucmax.objective import Objective
 from aucmax.objective.penalties import Penalty
-from aucmax.objective.problem import MemoryProblem, Problem
+from aucmax.objective.problem import Problem, RowsProblem
 from aucmax.rows import as_rows, take_rows
 from aucmax.rows.parts import InParts
 from aucmax.solvers import Monitor, Run, Solver
@@ -60,7 +60,7 @@ class SolvedScorer(LinearScorer):
         """Return the intercept beside a solution w, ``coef`` for the features as given."""
         return self._intercept(coef, objective.problem.raw_means())
 
-    def _learnt(self, problem: MemoryProblem) -> dict[str, Any]:
+    def _learnt(self, problem: RowsProblem) -> dict[str, Any]:
         """Return what a fit keeps of the problem, as attributes."""
         return {}
 
@@ -114,7 +114,7 @@ class SolvedScorer(LinearScorer):
         kept = self._names_seen()
         try:
             given = self._taken_in(X, y, sample_weight, self._covariances_up_to(solver))
-            problem = MemoryProblem(given.store, given.sign, given.weight, given.known)
+            problem = RowsProblem(given.store, given.sign, given.weight, given.known)
             start = self._start(problem.n_features)
             rng = check_random_state(self.random_state)
             fitted = self._solved(problem, penalty, solver, start, rng)
@@ -131,7 +131,7 @@ class SolvedScorer(LinearScorer):
     def _keep(
         self,
         fitted: dict[str, Any],
-        problem: MemoryProblem,
+        problem: RowsProblem,
         classes: np.ndarray,
         penalty: Penalty,
         solver: Solver | None = None,

@@ -25,7 +25,7 @@ from aucmax.estimators.selection import Grid, best_cell, penalty_of, takes
 from aucmax.objective import Objective
 from aucmax.objective.losses import RankingLoss
 from aucmax.objective.penalties import Penalty
-from aucmax.objective.problem import MemoryProblem, MomentsProblem, Problem
+from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
 from aucmax.rows import Rows
 from aucmax.rows.store import Store
 from aucmax.solvers import ConjugateGradient, Exact, Monitor, Run
@@ -113,7 +113,7 @@ def tune(
     *,
     judge: Judge,
     training: Sequence[ClassMoments] | None,
-    whole: MemoryProblem,
+    whole: RowsProblem,
     tol: float,
     max_iter: int,
     n_jobs: int | None,
@@ -134,7 +134,7 @@ def tune(
         Scores the cells on the held-out rows.
     training : sequence of ClassMoments, optional
         Those of the training parts; the square loss is then solved from them.
-    whole : MemoryProblem
+    whole : RowsProblem
         All rows that weigh anything.
     tol, max_iter : float, int
         Of the model that is chosen; ten times ``tol`` does in the folds.
@@ -279,12 +279,12 @@ class _Fold:
         fold: Fold,
         moments: ClassMoments | None,
         judge: Judge,
-        whole: MemoryProblem | None,
+        whole: RowsProblem | None,
     ) -> None:
         self.store, self.sign, self.weight = store, sign, weight
         self.fold, self.moments = fold, moments
         self.judge, self.held = judge, judge.held_out(fold.test)
-        self._rows: MemoryProblem | None = None
+        self._rows: RowsProblem | None = None
         # most of the rows, their moments known, are a view of all
         self.whole = whole if moments is not None and 2 * len(fold.train) > len(sign) else None
         many = len(fold.train) >= _MANY * store.n_features
@@ -295,7 +295,7 @@ class _Fold:
         self._solved: dict[Any, np.ndarray] = {}  # coefficients, since `begin_at`
         self.start: np.ndarray | None = None
 
-    def rows(self) -> MemoryProblem:
+    def rows(self) -> RowsProblem:
         """Return the training rows as a problem; made once, only where a solver needs rows."""
         train = self.fold.train
         if self._rows is None and self.whole is not None and self.moments is not None:
@@ -303,7 +303,7 @@ class _Fold:
         elif self._rows is None:
             weight = None if self.weight is None else self.weight[train]
             rows = self.store.taken(train)
-            self._rows = MemoryProblem(rows, self.sign[train], weight, self.moments)
+            self._rows = RowsProblem(rows, self.sign[train], weight, self.moments)
         return self._rows
 
     def forget_rows(self) -> None:

@@ -15,7 +15,7 @@ from aucmax.experiments.trial import few_of_each, quiet, timed_fit
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import ElasticNet
-from aucmax.objective.problem import MemoryProblem
+from aucmax.objective.problem import RowsProblem
 from aucmax.rows import as_rows
 
 __all__ = [
@@ -71,7 +71,7 @@ class Measure:
 
     def __init__(self, rows: Labelled, part: Split, task: Task) -> None:
         X, y, weight = _taken(rows, part.train)
-        problem = MemoryProblem(as_rows(X), np.where(y, 1.0, -1.0), weight)
+        problem = RowsProblem(as_rows(X), np.where(y, 1.0, -1.0), weight)
         problem = problem.scaled(task.standardize)
         self.objective = Objective(
             problem, LOSSES[task.loss], ElasticNet(task.alpha, task.l1_ratio)

@@ -1,7 +1,8 @@
 """What a batch solver sees of the data, in its own (scaled) coordinates.
 
-`MemoryProblem` holds rows; `MomentsProblem` holds statistics of the classes only. Both answer the
-questions a solver asks; a solver that needs rows says so, and nothing else tells the two apart.
+`RowsProblem` holds rows, in memory or in parts; `MomentsProblem` holds statistics of the classes
+only. Both answer the questions a solver asks; a solver that needs rows says so, and nothing else
+tells the two apart.
 """
 
 import copy
@@ -25,9 +26,9 @@ __all__ = [
     "ANY_ROWS",
     "ANY_SKETCH",
     "Columns",
-    "MemoryProblem",
     "MomentsProblem",
     "Problem",
+    "RowsProblem",
     "SignedRows",
 ]
 
@@ -379,7 +380,7 @@ class MomentsProblem(Problem):
         return MomentsProblem(self._known, gamma).weighing(self.tau)
 
 
-class MemoryProblem(Problem):
+class RowsProblem(Problem):
     """Rows, in memory or in parts.
 
     Parameters
@@ -426,9 +427,9 @@ class MemoryProblem(Problem):
         self._spreads = known
         if known is not None and known.has_covariances:
             self._known["moments"] = known
-        self._samples: dict[int, MemoryProblem] = {}
+        self._samples: dict[int, RowsProblem] = {}
 
-    def part(self, rows: np.ndarray, moments: ClassMoments) -> "MemoryProblem":
+    def part(self, rows: np.ndarray, moments: ClassMoments) -> "RowsProblem":
         """Return the problem of some rows with these moments, a view: all others weigh nothing."""
         out = self.apart()
         for name in ("_raw_means", "_raw_variances"):  # of all rows
@@ -479,9 +480,9 @@ class MemoryProblem(Problem):
     def known(self) -> ClassStatistics | None:
         return self._known.get("moments", self._known.get("sketch"))
 
-    def scaled(self, gamma: float) -> "MemoryProblem":
+    def scaled(self, gamma: float) -> "RowsProblem":
         """Return a view in the coordinates of ``standardize=gamma``; caches are shared."""
-        out = MemoryProblem.__new__(MemoryProblem)
+        out = RowsProblem.__new__(RowsProblem)
         for name in _SHARED:
             setattr(out, name, getattr(self, name))
         out.n_pos, out.n_neg, out.unit = self.n_pos, self.n_neg, self.unit
@@ -592,7 +593,7 @@ class MemoryProblem(Problem):
             if len(rows) == self.n_samples:
                 part = self.apart()
             else:
-                part = MemoryProblem(self.store.take(rows), self.sign[rows], self.weight[rows])
+                part = RowsProblem(self.store.take(rows), self.sign[rows], self.weight[rows])
                 part.gamma, part.factor = self.gamma, self.factor
             self._samples[per_class] = part
         return self._samples[per_class].weighing(self.tau)
@@ -603,7 +604,7 @@ class MemoryProblem(Problem):
         q, squares = self.store.total(products.sums_of_squares, by_row, self.raw_means())
         return np.divide(q**2, squares, out=np.zeros(len(squares)), where=squares > 0)
 
-    def apart(self) -> "MemoryProblem":
+    def apart(self) -> "RowsProblem":
         out = self.scaled(0.0)
         out.gamma, out.factor, out._known = self.gamma, self.factor, dict(self._known)
         return out

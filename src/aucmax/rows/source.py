@@ -145,7 +145,6 @@ class Source:
 
     def with_labels(self, y: Any = None, weight: Any = None) -> "Source":
         """Return the same rows with other labels or weights (n,), where they are given."""
-
         y, weight = (None if values is None else np.asarray(values) for values in (y, weight))
         counts = {
             name: len(values)

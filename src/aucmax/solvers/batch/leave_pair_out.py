@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 
-from aucmax.objective.problem import MemoryProblem
+from aucmax.objective.problem import RowsProblem
 from aucmax.rows import CSR, Rows, compiled, to_scipy
 
 __all__ = ["leave_pair_out"]
@@ -30,12 +30,12 @@ _LARGEST = 10**9  # bytes of an array (n, n)
 _SINGULAR = 1e-9  # share of a direction's curvature that must be left without a row
 
 
-def leave_pair_out(problem: MemoryProblem, alphas: np.ndarray) -> np.ndarray:
+def leave_pair_out(problem: RowsProblem, alphas: np.ndarray) -> np.ndarray:
     """Return the share of pairs that are ranked rightly by a model fitted without them.
 
     Parameters
     ----------
-    problem : MemoryProblem
+    problem : RowsProblem
         Rows that all weigh the same. Its τ counts, and its scale is that of all rows.
     alphas : ndarray, shape (k,)
         Strengths of the l2 penalty.
@@ -103,7 +103,7 @@ def _whitening(matrix: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
     return lambda A: solve_triangular(factor, (A * unit).T, lower=True, check_finite=False).T
 
 
-def _coordinates(problem: MemoryProblem) -> np.ndarray:
+def _coordinates(problem: RowsProblem) -> np.ndarray:
     """Return the rows (n, r) about their mean: as they are, or in fewer dimensions if wide."""
     (batch,), n = problem.batches(), problem.n_samples
     rows = batch.X
