@@ -138,6 +138,16 @@ def test_the_bar_says_what_runs_and_how_far_it_is(rows):
         assert re.search(words, command.screen)
 
 
+def test_the_bar_says_how_far_a_file_is_read(rows, tmp_path):
+    words = ("train", rows, "--loss", "logistic", "--memory", "1MB", "-o", tmp_path / "m.aucmax")
+    command = Command(*words)
+    code, out, _ = command.end()
+    assert code == 0
+    assert re.search(r"read +1 pass over the file, 0\.\d+ GB, \d+ passes over the temporary", out)
+    for words in (r"pass 1, 0:\d\d left", r"[\d,]+ rows, [\d.,]+(?: M)?/s, [\d,]+ MB/s"):
+        assert re.search(words, command.screen)
+
+
 def test_no_bar_but_on_a_terminal(rows):
     words = ("cv", rows, "--losses", "square", "--alphas", "0.1,1")
     code, out, err = piped(*words)

@@ -28,6 +28,19 @@ def folder(tmp_path_factory):
     return where
 
 
+def check_read(read, file):
+    """One pass of the square loss, one for the labels and one for the training AUC."""
+    if file.suffix == ".parquet":
+        (at,) = read
+        assert (at["from"], at["passes"]) == ("file", 3)
+        assert 0.5 < at["bytes"] / (3 * file.stat().st_size) < 1
+        return
+    first, again = read
+    assert first == {"from": "file", "passes": 1, "bytes": file.stat().st_size}
+    assert (again["from"], again["passes"]) == ("temporary file", 2)
+    assert again["bytes"] > 2 * 12_000 * 4 * 8
+
+
 TRAIN = ("--alpha", "0.001", "--standardize", "0.5")
 TABLE = ("--target", "booked", "--weight", "w")
 
@@ -43,6 +56,7 @@ def test_a_model_is_that_of_the_whole_file(name, folder, tmp_path, run):
         assert ("is read in parts" in err) == bool(more)
         reports.append(json.loads(out))
     whole, parts = reports
+    check_read(parts["read"], folder / name)
     for key in ("rows", "features", "columns", "positives", "positive", "positive_is", "weight"):
         assert parts[key] == whole[key]
     assert parts["objective"] == pytest.approx(whole["objective"], rel=1e-9)
@@ -66,6 +80,7 @@ def test_a_model_is_that_of_the_whole_file(name, folder, tmp_path, run):
         code, out, err = run(*command)
         assert code == 0, err
         judged.append(json.loads(out))
+    assert sum(at["passes"] for at in judged[1].pop("read")) == 2
     assert judged[1] == judged[0]
 
 

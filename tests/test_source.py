@@ -4,6 +4,7 @@ import gc
 import gzip
 import weakref
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -25,7 +26,10 @@ from aucmax import (
     solvers,
 )
 from aucmax.basics.errors import DataFileError
+from aucmax.rows import watched
+from aucmax.rows.spool import Spooled
 from aucmax.rows.store import sum_in_order
+from aucmax.rows.watched import Watched
 
 CUTS = (0, 70, 71, 150, 280, 300)
 NAMES = [f"f{j}" for j in range(6)]
@@ -442,3 +446,23 @@ def test_labels_in_words_are_kept_as_they_are(tmp_path):
         model = AUCClassifier(positive="no").fit(spooled)
         assert model.classes_.tolist() == ["yes", "no"]
     assert model.predict(spooled).tolist() == model.predict(rows[NAMES]).tolist()
+
+
+def test_a_watched_source_tells_how_far_it_is(monkeypatch):
+    X, y = data()
+    kept = Watched(Spooled(source(X, y)))
+    seen = []
+    monkeypatch.setattr(watched, "on_screen", lambda: SimpleNamespace(reads=seen.append))
+    next(iter(kept))  # a pass that ends early counts for none
+    assert kept.passes.total() == 0
+    seen.clear()
+    for number in (1, 2):
+        for _ in kept:
+            pass
+        at = seen[-len(CUTS) + 1 :]
+        assert [each.rows for each in at] == list(CUTS[1:])
+        assert [each.number for each in at] == [number] * len(at)
+        assert [each.share for each in at] == [0.2, 0.4, 0.6, 0.8, 1.0]
+    assert at[-1].size > X.nbytes
+    assert kept.passes == {"source": 1, "temporary file": 1}
+    assert kept.read["temporary file"] == at[-1].size

@@ -3,9 +3,11 @@
 import time
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task
 from rich.table import Column
 from rich.text import Text
+
+from aucmax.basics.progress import Reading
 
 __all__ = ["progress_bar"]
 
@@ -15,32 +17,57 @@ def progress_bar() -> Progress | None:
     console = Console(stderr=True, markup=False, emoji=False)
     if not (console.file.isatty() or console.is_jupyter):
         return None
-    columns = (
-        SpinnerColumn(),
-        BarColumn(bar_width=12),
-        _Count(time.monotonic()),
-        # what does not fit into the line is cut off
-        TextColumn(
-            "{task.description}",
-            style="dim",
-            markup=False,
-            table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
-        ),
-    )
+    columns = (SpinnerColumn(), BarColumn(bar_width=12), _Count(time.monotonic()), _What())
     return Progress(*columns, console=console, transient=True, expand=True)
 
 
 class _Count(ProgressColumn):
-    """``12 of 30, 0:14, best 0.9312``."""
+    """``12 of 30, 0:14, best 0.9312``, or ``pass 3, 0:05 left``."""
 
     def __init__(self, started: float) -> None:
         super().__init__(table_column=Column(no_wrap=True))
         self.started = started
 
     def render(self, task: Task) -> Text:
-        minutes, seconds = divmod(int(time.monotonic() - self.started), 60)
-        hours, minutes = divmod(minutes, 60)
-        clock = f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
+        at: Reading | None = task.fields.get("reading")
+        if at is not None:
+            return Text(f"pass {at.number}{_left(at)}")
         count = "" if task.total is None else f"{task.completed:,.0f} of {task.total:,.0f}, "
-        best = f", best {task.fields['best']}" if task.fields["best"] else ""
-        return Text(f"{count}{clock}{best}")
+        best = f", best {task.fields['best']}" if task.fields.get("best") else ""
+        return Text(f"{count}{_clock(time.monotonic() - self.started)}{best}")
+
+
+class _What(ProgressColumn):
+    """What runs, or ``1.2 M rows, 830,000/s, 340 MB/s``; what does not fit in is cut off."""
+
+    def __init__(self) -> None:
+        super().__init__(table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1))
+
+    def render(self, task: Task) -> Text:
+        at: Reading | None = task.fields.get("reading")
+        if at is None:
+            return Text(task.description, style="dim")
+        words = f"{_short(at.rows)} rows"
+        if at.seconds:
+            words += f", {_short(at.rows / at.seconds)}/s"
+            if at.size is not None:
+                words += f", {at.size / at.seconds / 1e6:,.0f} MB/s"
+        return Text(words, style="dim")
+
+
+def _left(at: Reading) -> str:
+    if not at.share or at.share == 1:
+        return ""
+    return f", {_clock(at.seconds * (1 / at.share - 1))} left"
+
+
+def _clock(time: float) -> str:
+    """``0:14``, or ``1:00:14``."""
+    minutes, seconds = divmod(int(time), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
+
+
+def _short(number: float) -> str:
+    """``830,000`` or ``1.25 M``."""
+    return f"{number:,.0f}" if number < 1e6 else f"{number / 1e6:.2f} M"

@@ -24,7 +24,7 @@ from aucmax.cli.common import (
 )
 from aucmax.cli.errors import command_line, interrupted
 from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
-from aucmax.cli.large import Memory, budget
+from aucmax.cli.large import Memory, budget, what_was_read, words_of_read
 from aucmax.cli.options import DataArgument, Html, Json, Learning, MaxIter, Tol
 from aucmax.estimators import AUCClassifierCV
 from aucmax.estimators.folds import Pairs
@@ -171,7 +171,7 @@ def cv(
         raise _interrupted(reached, {**rows.facts(), **asked}, as_json) from None
     seconds = time.perf_counter() - started
     report = {**rows.facts(), **asked, **_report(rows, tuned, parts, reading.scale.value, seed)}
-    report |= {"rounds": len(parts) // folds, "seconds": seconds}
+    report |= {"rounds": len(parts) // folds, "seconds": seconds, **what_was_read(rows.X)}
     if output is not None:
         save(rows.whole(tuned.best_estimator_), output)
         report["model"] = str(output)
@@ -334,6 +334,8 @@ def _page(report: dict[str, Any]) -> Page:
     if report["scoring"] != "auc":
         score = f"{auc_text(report['score'])} ± {report['score_std']:.4f} over the folds"
         chosen.insert(4, (f"held-out {_words(report)}", score))
+    if "read" in report:
+        chosen.append(("read", words_of_read(report)))
     if "model" in report:
         chosen.append(("saved", report["model"]))
     folds = f"{folds_described(report)}, {report['folding']}"

@@ -24,7 +24,7 @@ from aucmax.cli.common import (
 from aucmax.cli.errors import command_line
 from aucmax.cli.front import encoding_of, rows_described, rows_for
 from aucmax.cli.labels import positives_for
-from aucmax.cli.large import Memory, budget
+from aucmax.cli.large import Memory, budget, what_was_read, words_of_read
 from aucmax.cli.options import Html, Json, Judging, Model, given_file
 from aucmax.report.curves import ranking_figures
 from aucmax.report.figures import check_image
@@ -105,12 +105,13 @@ def evaluate(
         is_positive, label = positives_for(fitted, source, table, reading)
         few_positives(is_positive, "row")
         encode = encoding_of(fitted)
-        scores = {_title(model, other): scores_of(fitted, table.data)}
+        scores, given = {_title(model, other): scores_of(fitted, table.data)}, [table.data]
         if other is not None:
             second = load_model(other)
             X = rows_for(second, source, reading, labels="none", allowed=allowed).data
             name = _title(other, model)
             scores[f"{name} (again)" if name in scores else name] = scores_of(second, X)
+            given.append(X)
         if logistic is not None:
             if large:
                 raise ValueError(f"{file}: --logistic needs the rows in memory; give it more.")
@@ -132,6 +133,7 @@ def evaluate(
             "positives": int(is_positive.sum()),
             "positive": label,
             "weight": reading.weight,
+            **what_was_read(*given),
         }
         report |= _measured(is_positive, scores, k, fpr, confidence, table.weight)
         page = _page(report, None if logistic is None else seed)
@@ -210,6 +212,8 @@ def _page(report: dict[str, Any], seed: int | None) -> Page:
         head = f"{scorers[0]['name']} against"
         tables.append(ResultTable.differences(head, tests, f"{percent} interval", caption))
     described = rows_described(report)
+    if "read" in report:
+        described += f"\nread: {words_of_read(report)}"
     return Page(
         f"How well {scorers[0]['name']} ranks {report['data']}",
         described,

@@ -20,8 +20,9 @@ from aucmax.cli.options import FLAGS, Learning, Reading, Scale
 from aucmax.datasets.files import COMPRESSIONS
 from aucmax.datasets.readers import reader_of
 from aucmax.rows.source import Source
+from aucmax.rows.watched import Watched
 
-__all__ = ["Memory", "budget", "in_parts", "is_large"]
+__all__ = ["Memory", "budget", "in_parts", "is_large", "what_was_read", "words_of_read"]
 
 Memory = Annotated[
     str | None,
@@ -93,7 +94,7 @@ def in_parts(path: Path, reading: Reading, allowed: int | None, **more: Any) -> 
         )
     size = int(np.clip(allowed // _PARTS, _SMALLEST, _LARGEST))
     known = {name: arguments[name] for name in _SCANNED if name in arguments}
-    source = datasets.scan(path, part_bytes=size, **known)
+    source = Watched(datasets.scan(path, part_bytes=size, **known))
     tell("note", f"{path} is read in parts: whole it would take more than {allowed / 1e9:.3g} GB")
     rows = _rows_of(source)
     return Bunch(
@@ -116,3 +117,29 @@ def _rows_of(source: Source) -> dict[str, Any]:
         "weight": np.concatenate(weights) if weights else None,
         "n_features": d,
     }
+
+
+def what_was_read(*data: Any) -> dict[str, Any]:
+    """Return what a report says of the passes over sources; nothing of rows in memory."""
+    sources = [one for one in data if isinstance(one, Watched)]
+    if not sources:
+        return {}
+    places = dict.fromkeys(place for source in sources for place in source.passes)
+    read = [
+        {
+            "from": place,
+            "passes": sum(source.passes[place] for source in sources),
+            "bytes": sum(source.read[place] for source in sources),
+        }
+        for place in places
+    ]
+    return {"read": read}
+
+
+def words_of_read(report: dict[str, Any]) -> str:
+    """Say in words what `what_was_read` has; nothing where the rows were in memory."""
+    return ", ".join(
+        f"{at['passes']:,} pass{'es' * (at['passes'] != 1)} over the {at['from']}, "
+        f"{at['bytes'] / 1e9:.3g} GB"
+        for at in report.get("read", ())
+    )

@@ -13,8 +13,9 @@ import typer
 
 from aucmax.basics.replacing import replacing
 from aucmax.cli.common import check_folder, counted, load_model, scores_of, working
+from aucmax.cli.errors import tell
 from aucmax.cli.front import rows_for
-from aucmax.cli.large import Memory, budget
+from aucmax.cli.large import Memory, budget, what_was_read, words_of_read
 from aucmax.cli.options import Model, Reading, given_file
 
 __all__ = ["score"]
@@ -69,6 +70,8 @@ def score(
     else:
         written = f"{counted(len(scores), 'score')} written to {output}"
         print(f"{written}; the higher, the more likely {names[1]}", file=sys.stderr)
+    if words := words_of_read(what_was_read(X)):
+        tell("note", f"read: {words}")
 
 
 def _write_csv(stream: TextIO, rows: Iterable[tuple[int, float, Any]]) -> None:

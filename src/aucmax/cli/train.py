@@ -21,7 +21,7 @@ from aucmax.cli.common import (
     working,
 )
 from aucmax.cli.front import labelled_rows, rows_described
-from aucmax.cli.large import Memory, budget
+from aucmax.cli.large import Memory, budget, what_was_read, words_of_read
 from aucmax.cli.options import DataArgument, Json, Learning, MaxIter, Tol
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.estimators.folds import Folding
@@ -143,7 +143,8 @@ def train(
             "held_out_auc": float(search.best_score_),
             "held_out_interval": search.best_interval_._asdict(),
         }
-    auc = auc_interval(rows.is_positive, scores_of(model, X), sample_weight=rows.weight)
+    with working("measuring", as_json):
+        auc = auc_interval(rows.is_positive, scores_of(model, X), sample_weight=rows.weight)
     report = {
         "model": str(output),
         **facts,
@@ -156,6 +157,7 @@ def train(
         "objective": model.objective_,
         "optimality": model.optimality_,
         "training_auc": auc._asdict(),
+        **what_was_read(X),
         "seconds": time.perf_counter() - started,
     }
     save(rows.whole(model), output)  # last, so that Ctrl-C leaves no model behind
@@ -189,6 +191,7 @@ def _page(report: dict[str, Any], given: dict[str, Any]) -> Page:
         *fit_facts(report),
         ("training AUC", f"{auc_text(auc['auc'])}  (95 % interval {interval})"),
         ("seconds", f"{report['seconds']:.2f}"),
+        *[("read", words_of_read(report))] * ("read" in report),
         ("saved", report["model"]),
     ]
     sections = [Section("The model", tables=[ResultTable.facts(facts)])]

@@ -17,9 +17,9 @@ from aucmax.basics.errors import DataFileError
 from aucmax.datasets.blocks import blocks
 from aucmax.datasets.files import COMPRESSIONS, Block, fault, opened
 from aucmax.datasets.readers import read, reader_of
-from aucmax.datasets.tables.parquet_files import row_groups
+from aucmax.datasets.tables.parquet_files import row_groups, stored_bytes
 from aucmax.datasets.transforms import listing
-from aucmax.rows.source import Part, Source
+from aucmax.rows.source import Part, Source, Stored
 from aucmax.rows.spool import Spooled
 
 __all__ = ["PART_BYTES", "scan"]
@@ -156,18 +156,24 @@ def _files(paths: list[Path], how: dict[str, Any], part_bytes: int) -> Source:
     settings = {"feature_names": names, "target_name": found.target_name}
     if all(_random(path, reader.name) for path in paths):
         every = [piece for some in pieces for piece in some()]
-        return Source(
+        source = Source(
             [partial(_load, piece, how) for piece in every],
             names=[piece.where for piece in every],
             **settings,
         )
+    else:
 
-    def parts() -> Iterator[Part]:
-        for some in pieces:
-            for piece in some():
-                yield _load(piece, how)
+        def parts() -> Iterator[Part]:
+            for some in pieces:
+                for piece in some():
+                    yield _load(piece, how)
 
-    return Source.from_iterable(parts, **settings)
+        source = Source.from_iterable(parts, **settings)
+    wanted = [*(names or ()), how["target"], how["weight"]]
+    sizes = (stored_bytes(path, wanted) if reader.name == "parquet" else path.stat().st_size
+             for path in paths)  # fmt: skip
+    source.stored = Stored("file", sum(sizes))
+    return source
 
 
 def _check_columns(path: Path, names: list[str], first: Path, others: list[str]) -> None:

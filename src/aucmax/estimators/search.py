@@ -219,19 +219,19 @@ class AUCClassifierCV(LinearScorer):
             )
         kept = self._names_seen()
         try:
-            store, labels, sign, weight, classes, known = self._taken_in(X, y, sample_weight)
-            folds = self._folds(X, labels, groups)
-            self._check_folds(folds, sign, weight)
-            training, total = None, known
-            if "square" in self.losses and store.n_features <= FEW_FEATURES:
-                training, total = fold_moments(store, sign, weight, folds)
-            whole = RowsProblem(store, sign, weight, total)
-            grid = self._grid(whole, scoring)
-            like = AUCClassifier(coef_bounds=self.coef_bounds, positive=self.positive)
-            like._restore(self._names_seen())
-            like.classes_ = classes
-            judge = Judge(scoring, X, labels, sign > 0, weight, like)
             with working("tuning", quiet=not self.verbose) as now:
+                store, labels, sign, weight, classes, known = self._taken_in(X, y, sample_weight)
+                folds = self._folds(X, labels, groups)
+                self._check_folds(folds, sign, weight)
+                training, total = None, known
+                if "square" in self.losses and store.n_features <= FEW_FEATURES:
+                    training, total = fold_moments(store, sign, weight, folds)
+                whole = RowsProblem(store, sign, weight, total)
+                grid = self._grid(whole, scoring)
+                like = AUCClassifier(coef_bounds=self.coef_bounds, positive=self.positive)
+                like._restore(self._names_seen())
+                like.classes_ = classes
+                judge = Judge(scoring, X, labels, sign > 0, weight, like)
 
                 def tell(at: SearchProgress) -> None:
                     if self.verbose:

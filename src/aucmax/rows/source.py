@@ -9,7 +9,7 @@ import numpy as np
 
 from aucmax.rows.store import sum_in_order
 
-__all__ = ["OnPart", "Part", "Source", "as_part", "on_part"]
+__all__ = ["OnPart", "Part", "Source", "Stored", "as_part", "on_part"]
 
 Load = Callable[[], Any]
 OnPart = Callable[..., Any]  # (part, *arguments)
@@ -21,6 +21,13 @@ class Part(NamedTuple):
     X: Any
     y: Any = None
     weight: Any = None
+
+
+class Stored(NamedTuple):
+    """Where a pass over the parts reads them, and how many bytes; None where that is not known."""
+
+    place: str
+    size: int | None = None
 
 
 class Source:
@@ -65,6 +72,7 @@ class Source:
         self.loads: Sequence[Load] | None = list(parts)
         self.feature_names = None if feature_names is None else [str(f) for f in feature_names]
         self.target_name = target_name
+        self.stored = Stored("source")
         self._names = None if names is None else list(names)
         if not self.loads:
             raise ValueError("a Source needs at least one part.")

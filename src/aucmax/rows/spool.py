@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from aucmax.rows.source import Part, Source
+from aucmax.rows.source import Part, Source, Stored
 
 __all__ = ["Spooled"]
 
@@ -32,6 +32,7 @@ class Spooled(Source):
         self._folder = Path(tempfile.mkdtemp(prefix="aucmax-", dir=folder))
         weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._parts: int | None = None  # once all are written
+        self.stored = source.stored
 
     def name(self, k: int) -> str:
         return self.source.name(k)
@@ -55,6 +56,8 @@ class Spooled(Source):
             count += 1
             yield part
         self._parts = count
+        written = (self._file(k).stat().st_size for k in range(count))
+        self.stored = Stored("temporary file", sum(written))
 
 
 def _write(part: Part, file: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from aucmax.datasets.tables.wanted import choose, columns_used
 if TYPE_CHECKING:
     from pyarrow import parquet
 
-__all__ = ["parquet_columns", "read_parquet", "row_groups"]
+__all__ = ["parquet_columns", "read_parquet", "row_groups", "stored_bytes"]
 
 # pandas stores a row index in Parquet under this name.
 _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
@@ -40,6 +40,15 @@ def parquet_columns(path: Path) -> list[str]:
     """The names of a Parquet file's columns."""
     with _readable(path) as file:
         return _names(file)
+
+
+def stored_bytes(path: Path, columns: Collection[str]) -> int:
+    """How many bytes of a Parquet file these columns take."""
+    with _readable(path) as file:
+        about, names = file.metadata, set(columns)
+        groups = [about.row_group(k) for k in range(about.num_row_groups)]
+        chunks = [group.column(j) for group in groups for j in range(about.num_columns)]
+        return sum(c.total_compressed_size for c in chunks if c.path_in_schema in names)
 
 
 def row_groups(path: Path, part_bytes: int) -> Iterator[RowGroups]:
