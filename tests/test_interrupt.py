@@ -12,12 +12,15 @@ import sys
 import tempfile
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from aucmax import AUCClassifier, save
+from aucmax.basics import progress_bar
+from aucmax.basics.progress import Reading
 from aucmax.cli import main
 from aucmax.cli.errors import repeated_interrupt
 from aucmax.files import models as persist
@@ -144,8 +147,28 @@ def test_the_bar_says_how_far_a_file_is_read(rows, tmp_path):
     code, out, _ = command.end()
     assert code == 0
     assert re.search(r"read +1 pass over the file, 0\.\d+ GB, \d+ passes over the temporary", out)
-    for words in (r"pass 1, 0:\d\d left", r"[\d,]+ rows, [\d.,]+(?: M)?/s, [\d,]+ MB/s"):
+    for words in (r"pass \d+", r"[\d,]+ rows, [\d.,]+(?: M)?/s, [\d,]+ MB/s"):
         assert re.search(words, command.screen)
+
+
+@pytest.mark.parametrize(
+    ("at", "count", "what"),
+    [
+        (
+            Reading(3, 30_000, 2.0, 0.25, 4e8),
+            "pass 3, 0:06 left",
+            "30,000 rows, 15,000/s, 200 MB/s",
+        ),
+        (Reading(1, 1_250_000, 5.0), "pass 1", "1.25 M rows, 250,000/s"),
+        (Reading(12, 10**7, 4.0, 1.0, 8e9), "pass 12", "10.00 M rows, 2.50 M/s, 2,000 MB/s"),
+        (Reading(1, 500, 36.0, 0.001, 0.0), "pass 1, 9:59:24 left", "500 rows, 14/s, 0 MB/s"),
+        (Reading(1, 0, 0.0, 0.0, 0), "pass 1", "0 rows"),
+    ],
+)
+def test_the_line_of_a_pass(at, count, what):
+    task = SimpleNamespace(fields={"reading": at})
+    assert progress_bar._Count(0.0).render(task).plain == count
+    assert progress_bar._What().render(task).plain == what
 
 
 def test_no_bar_but_on_a_terminal(rows):
