@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from aucmax.objective import penalties
     from aucmax.rows.source import Source
     from aucmax.statistics.moments import ClassMoments
+    from aucmax.statistics.score_sketch import ScoreSketch
 
     __version__: str
 
@@ -22,6 +23,7 @@ __all__ = [
     "AUCClassifierCV",
     "ClassMoments",
     "HingeClassifier",
+    "ScoreSketch",
     "Source",
     "datasets",
     "load",
@@ -38,6 +40,7 @@ _WHERE = {
     "AUCClassifierCV": "aucmax.estimators",
     "ClassMoments": "aucmax.statistics.moments",
     "HingeClassifier": "aucmax.estimators",
+    "ScoreSketch": "aucmax.statistics.score_sketch",
     "Source": "aucmax.rows.source",
     "load": "aucmax.files",
     "penalties": "aucmax.objective",

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from aucmax.basics.checks import refuse_nul
 
-__all__ = ["Bools", "Floats", "codes_of", "read", "row_count"]
+__all__ = ["Bools", "Floats", "codes_of", "read", "row_count", "scores_of"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -32,7 +32,7 @@ def read(
         weight = weight[kept]
         where = "" if kept.all() else " in the rows of non-zero sample_weight"
     positive = _positive(labels[kept], pos_label, where)
-    return positive, weight, *(_scores(score, name, kept) for name, score in scores.items())
+    return positive, weight, *(scores_of(score, name, kept) for name, score in scores.items())
 
 
 def codes_of(values: ArrayLike, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
@@ -76,7 +76,8 @@ def _numeric(values: ArrayLike, name: str, n: int) -> NDArray[Any]:
     return array
 
 
-def _scores(values: ArrayLike, name: str, kept: Bools) -> NDArray[Any]:
+def scores_of(values: ArrayLike, name: str, kept: Bools) -> NDArray[Any]:
+    """Return the scores of the rows that are kept; raise ValueError where one is missing."""
     # Kept in their own type: int64 scores above 2**53 would gain ties as float64.
     array = _numeric(values, name, kept.size)
     missing = np.isnan(array) & kept

@@ -14,24 +14,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from aucmax.metrics.intervals import interval_around, largest_error
+from aucmax.metrics.binned import BinnedAUC, binned_auc
 from aucmax.rows import compiled
 
-__all__ = ["BINS", "Tally", "TallyAUC", "TallyTest", "bins_of"]
+__all__ = ["BINS", "Tally", "TallyTest", "bins_of"]
 
 BINS = 4096
 _GROUP = 64  # bins whose sum is kept, so that counts below a bin take few additions
 _SPAN = 256  # half-lives after which the row of reference moves
-
-
-class TallyAUC(NamedTuple):
-    """The AUC of the bins, its interval, and how far the AUC of the scores may be from it."""
-
-    auc: float
-    low: float
-    high: float
-    std_error: float
-    error: float
 
 
 class TallyTest(NamedTuple):
@@ -90,11 +80,11 @@ class Tally:
         squares = self.arrays["squares"]
         return np.divide(self.totals**2, squares, out=np.zeros(2), where=squares > 0)
 
-    def auc(self, positive: int, scorer: int = 0, confidence: float = 0.95) -> TallyAUC | None:
+    def auc(self, positive: int, scorer: int = 0, confidence: float = 0.95) -> BinnedAUC | None:
         """Return a scorer's AUC, or None while a class has no weight.
 
-        The standard error is DeLong's, with the bins for scores; the interval that of
-        `metrics.auc_interval`, with effective numbers of rows.
+        The interval is that of `metrics.auc_interval`, with the bins for scores and effective
+        numbers of rows, moved outwards by the error.
 
         Parameters
         ----------
@@ -105,25 +95,12 @@ class Tally:
         confidence : float
             Coverage of the interval.
         """
-        totals, k = self.totals, self.rows[[positive, 1 - positive]]
+        totals, order = self.totals, [1 - positive, positive]
         if totals.min() <= 0.0:
             return None
-        pos, neg = (self.arrays["counts"][scorer, c] / totals[c] for c in (positive, 1 - positive))
-        below, above = np.cumsum(neg) - neg / 2, pos.sum() - np.cumsum(pos) + pos / 2
-        won, lost = float(pos @ below), float(neg @ (pos.sum() - above))
-        auc = won / (won + lost)
-        parts = [
-            float(share @ (placed - share @ placed) ** 2) / max(rows - 1.0, 1.0)
-            for share, placed, rows in ((pos, below, k[0]), (neg, above, k[1]))
-        ]
-        variance, smaller = sum(parts), float(k.min())
-        shown = min(parts) > 0.0 and smaller > 1.5
-        std_error = float(np.sqrt(variance)) if variance > 0.0 else largest_error(auc, smaller)
-        freedom = smaller - 1.0 if shown else 0.0
-        interval = interval_around(
-            auc, lost / (won + lost), std_error, freedom, smaller, confidence
-        )
-        return TallyAUC(*interval, 0.5 * float(pos @ neg))
+        weight = self.arrays["counts"][scorer]
+        square = weight * (self.arrays["squares"] / totals)[:, None]  # alike in all bins of a class
+        return binned_auc(weight[order], square[order], True, confidence)
 
     def test(self, positive: int, confidence: float = 0.95) -> TallyTest | None:
         """Test whether two scorers have the same AUC; None while there is nothing to tell.

@@ -1,0 +1,333 @@
+"""Scores in fixed memory: how many rows of each class fell into each bin of numbers.
+
+The numbers of float64 are in the same order as the whole numbers that their bits spell, so every
+score has a place among 2⁶⁴. A bin is 2ˢ neighbouring places: at first s is 0 and each distinct
+score has a bin of its own; where that makes too many bins, s grows by one and neighbours are
+joined. As joined bins are those that the larger s would have made, what is kept depends on the
+scores alone, not on their order or on who counted which of them.
+
+A few steps of s make a bin a range of equal ratio (2 % wide at s = 47, a factor of 2 at s = 52), so
+that no range needs to be known beforehand, and scores in other units are kept as exactly.
+"""
+
+import io
+import json
+from os import PathLike
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from aucmax.basics.checks import check_array_of, number, sample_weights
+from aucmax.basics.container import pack, unpack
+from aucmax.basics.errors import ModelFileError
+from aucmax.metrics.binned import BinnedAUC, binned_auc
+from aucmax.metrics.reading import codes_of, scores_of
+
+__all__ = ["ScoreSketch"]
+
+_KIND = "scores"
+_EXACT = 2**53  # from here on whole numbers are not all float64
+
+
+class _Bins(NamedTuple):
+    """Bins by rising score: the places of the lowest and the highest score in each, and sums.
+
+    ``sums`` (2, 2, B) are those of the weights and of their squares, by class.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    sums: np.ndarray
+
+
+class ScoreSketch:
+    """Scores of two classes in fixed memory: their AUC, its interval, and how far it can be off.
+
+    Sketches of different rows add up, and the sum is the sketch of all rows, whatever the order:
+    bit for bit where weights are whole numbers, else up to rounding. Up to `bins` different scores
+    are kept exactly.
+
+    Parameters
+    ----------
+    pos_label : label, optional
+        The positive label; all others are negative. By default the larger of two labels.
+    bins : int, default=65536
+        How many bins there may be, each of which takes 48 bytes.
+
+    Attributes
+    ----------
+    labels : list
+        The labels so far, the positive one last; with `pos_label`, False and True.
+
+    See Also
+    --------
+    aucmax.metrics.auc_interval : The same from all scores.
+
+    Notes
+    -----
+    docs/auc_intervals.md says how bins are made and how exact the AUC is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucmax import ScoreSketch
+    >>> rng = np.random.default_rng(0)
+    >>> def shard():
+    ...     y = rng.random(20_000) < 0.1
+    ...     return ScoreSketch(bins=1000).update(y, rng.normal(size=20_000) + 2 * y)
+    >>> found = sum(shard() for _ in range(3)).auc()
+    >>> print("{:.4f} ({:.4f} to {:.4f})".format(*found[:3]))
+    0.9199 (0.9156 to 0.9240)
+    >>> found.error < 0.001
+    True
+    """
+
+    def __init__(self, pos_label: Any = None, bins: int = 2**16) -> None:
+        number(bins, "bins", low=2, whole=True)
+        self.pos_label, self.bins = pos_label, bins
+        self.labels: list[Any] = [] if pos_label is None else [False, True]
+        self._shift = 0
+        none = np.zeros(0, dtype=np.int64)
+        self._held = [_Bins(none, none, np.zeros((2, 2, 0)))]
+
+    # ---- rows ----------------------------------------------------------------------------
+
+    def update(
+        self, y: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Add rows in place and return self; an error changes nothing.
+
+        Parameters
+        ----------
+        y : array-like, shape (n,)
+            Labels; those of one class alone will do.
+        score : array-like, shape (n,)
+            A higher one means "more likely positive". They may be infinite.
+        sample_weight : array-like, shape (n,), optional
+            Weights of the rows, zero or more; rows of weight zero are dropped.
+
+        Raises
+        ------
+        ValueError
+            If a label or a score is missing, a label is a third one, or lengths differ.
+        """
+        found, codes = codes_of(y, "y")
+        n = len(codes)
+        scores = _floats(scores_of(score, "score", np.ones(n, dtype=bool)))
+        weight = sample_weights(sample_weight, n)
+        if self.pos_label is None:
+            self._name(found.tolist())
+            of_label = [self.labels.index(label) for label in found.tolist()]
+        else:
+            of_label = [int(label == self.pos_label) for label in found.tolist()]
+        codes = np.array(of_label, dtype=np.intp)[codes]
+        weight = np.ones(n) if weight is None else weight
+        for first in range(0, n, self.bins):
+            rows = slice(first, first + self.bins)
+            self._take(_rows(scores[rows], codes[rows], weight[rows]))
+        return self
+
+    def __add__(self, other: Any) -> Self:
+        """Return the sketch of both sets of rows together."""
+        if not isinstance(other, ScoreSketch):
+            return NotImplemented
+        for name in ("pos_label", "bins"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine != theirs:
+                raise ValueError(f"sketches of {name}={mine!r} and {theirs!r} cannot be added.")
+        out = type(self)(self.pos_label, self.bins)
+        out._name([*self.labels, *other.labels])
+        for one in (self, other):
+            bins = one._settled()
+            if len(one.labels) == 1 and one.labels != out.labels[:1]:
+                bins = bins._replace(sums=bins.sums[:, ::-1])
+            out._shift = max(out._shift, one._shift)
+            out._held.append(bins)
+        out._settled()
+        return out
+
+    def __radd__(self, other: Any) -> Self:
+        """Let ``sum(shards)`` work, whose start is 0."""
+        if isinstance(other, int) and other == 0:
+            return self + type(self)(self.pos_label, self.bins)
+        return NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ScoreSketch):
+            return NotImplemented
+        same = (self.pos_label, self.bins, self.labels) == (
+            other.pos_label,
+            other.bins,
+            other.labels,
+        )
+        mine, theirs = self._settled(), other._settled()
+        return same and self._shift == other._shift and all(map(np.array_equal, mine, theirs))
+
+    __hash__ = None  # type: ignore[assignment]  # update() changes it in place
+
+    # ---- what they tell ------------------------------------------------------------------
+
+    @property
+    def counts(self) -> np.ndarray:
+        """The weight of the negatives and of the positives, shape (2,)."""
+        return self._settled().sums[0].sum(axis=1)
+
+    def auc(self, confidence: float = 0.95) -> BinnedAUC:
+        """Return the area under the ROC curve, its interval, and a bound of its error.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Coverage of the two-sided interval, above 0 and below 1.
+
+        Returns
+        -------
+        BinnedAUC
+            The named tuple ``(auc, low, high, std_error, error)``. The area of the scores
+            themselves is within `error` of `auc`, up to rounding, whatever the scores are. The
+            interval is that of `metrics.auc_interval` for the bins, moved outwards by `error`.
+
+        Raises
+        ------
+        ValueError
+            If there are no rows of one class.
+        """
+        number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
+        low, high, sums = self._settled()
+        if not sums[0].any(axis=1).all():
+            raise ValueError(f"the AUC needs rows of two classes; so far there are {self!r}.")
+        return binned_auc(sums[0], sums[1], low != high, confidence)
+
+    def __repr__(self) -> str:
+        counts = zip(self.labels, self.counts.tolist(), strict=False)
+        return f"ScoreSketch({{{', '.join(f'{label}: {count:g}' for label, count in counts)}}})"
+
+    # ---- files ---------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write to a file that `load` reads: arrays and JSON behind a digest, no code.
+
+        Parameters
+        ----------
+        path : path
+            An existing file is replaced once the new one is complete.
+        """
+        meta = {
+            "pos_label": self.pos_label,
+            "bins": self.bins,
+            "labels": self.labels,
+            "shift": self._shift,
+        }
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **self._settled()._asdict())
+        meta["shift"] = self._shift
+        pack(path, _KIND, json.dumps(meta).encode() + b"\n" + buffer.getvalue())
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Return what `save` wrote.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is not one of this kind, is damaged, or comes from a newer version.
+        """
+        head, _, body = unpack(path, _KIND).partition(b"\n")
+        try:
+            meta = json.loads(head)
+            out = cls(meta["pos_label"], meta["bins"])
+            out.labels, out._shift = list(meta["labels"]), int(meta["shift"])
+            with np.load(io.BytesIO(body), allow_pickle=False) as arrays:
+                held = _Bins(*(arrays[name] for name in _Bins._fields))
+            check_array_of(held.sums, (2, 2, len(held.low)), "sums", 0.0)
+            if not (held.low.shape == held.high.shape and np.all(held.low[1:] > held.high[:-1])):
+                raise ValueError("its bins do not rise")
+            out._held = [held]
+        except Exception as error:  # whatever a parser raises on a damaged body
+            what = " ".join(str(error).split()) or type(error).__name__
+            raise ModelFileError(f"{path}: not a readable sketch of scores ({what}).") from error
+        return out
+
+    # ---- inside --------------------------------------------------------------------------
+
+    def _name(self, found: list[Any]) -> None:
+        """Make room for labels, of which there may be two."""
+        try:
+            labels = sorted({*self.labels, *found})
+        except TypeError:
+            raise ValueError("labels must be all numbers, or all text.") from None
+        if len(labels) > 2:
+            raise ValueError(
+                f"there are more than two labels: {labels}; name the positive one with pos_label."
+            )
+        if self.labels and labels[0] != self.labels[0]:  # the only one so far is the positive one
+            bins = self._settled()
+            self._held = [bins._replace(sums=bins.sums[:, ::-1].copy())]
+        self.labels = labels
+
+    def _take(self, bins: _Bins) -> None:
+        """Hold more bins; settle where they are many."""
+        self._held.append(bins)
+        if sum(len(held.low) for held in self._held[1:]) >= self.bins:
+            self._settled()
+
+    def _settled(self) -> _Bins:
+        """Return all that is held as one, of at most so many bins."""
+        if len(self._held) > 1:
+            whole = _Bins(
+                *(np.concatenate(parts, axis=-1) for parts in zip(*self._held, strict=True))
+            )
+            order = np.argsort(whole.low, kind="stable")
+            whole = _Bins(whole.low[order], whole.high[order], whole.sums[:, :, order])
+            apart = whole.low[1:] ^ whole.low[:-1]
+            while np.count_nonzero(apart >> self._shift) >= self.bins:
+                self._shift += 1
+            self._held = [_joined(whole, self._shift)]
+        return self._held[0]
+
+
+def _joined(bins: _Bins, shift: int) -> _Bins:
+    """Return rising bins with those joined whose places differ in the last ``shift`` bits only."""
+    place = bins.low >> shift
+    starts = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1]))[: len(place)])
+    if not len(starts):
+        return bins
+    return _Bins(
+        bins.low[starts],
+        np.maximum.reduceat(bins.high, starts),
+        np.add.reduceat(bins.sums, starts, axis=-1),
+    )
+
+
+def _rows(scores: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> _Bins:
+    """Return a bin for each distinct score (n,) of rows with codes 0 or 1 and weights (n,)."""
+    counted = weight > 0.0
+    scores, codes, weight = scores[counted], codes[counted], weight[counted]
+    place = _places(scores)
+    order = np.argsort(place)
+    place, codes, weight = place[order], codes[order], weight[order]
+    sums = np.zeros((2, 2, len(place)))
+    every = np.arange(len(place))
+    sums[0, codes, every], sums[1, codes, every] = weight, weight**2
+    return _joined(_Bins(place, place, sums), 0)
+
+
+def _places(scores: np.ndarray) -> np.ndarray:
+    """Return whole numbers (n,) in the order of the scores, equal for −0 and 0."""
+    bits = (scores + 0.0).view(np.int64)
+    return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
+
+
+def _floats(scores: np.ndarray) -> np.ndarray:
+    """Return scores as float64; raise ValueError where it would not tell them apart."""
+    out = scores.astype(np.float64)
+    large = scores.dtype.kind in "iu" and np.any(np.abs(out) >= _EXACT)
+    if large or (scores.dtype.itemsize > 8 and np.any(out != scores)):
+        raise ValueError("score holds numbers that are not float64; give their ranks, or round.")
+    return out

@@ -1,0 +1,215 @@
+"""Scores in fixed memory: the error told is never exceeded, and sketches add up bit for bit."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aucmax import ScoreSketch, metrics
+from aucmax.basics.errors import ModelFileError
+from oracles import binned
+
+untimed = settings(deadline=None, derandomize=True, max_examples=120)
+# ties, heavy tails, denormals, both zeros, infinities, and neighbours
+SCORES = st.one_of(
+    st.sampled_from([0.0, -0.0, 5e-324, -5e-324, 1.0, np.nextafter(1.0, 2.0), np.inf, -np.inf]),
+    st.integers(-3, 3).map(float),
+    st.floats(allow_nan=False),
+    st.floats(-2.0, 2.0),
+)
+
+
+@st.composite
+def samples(draw):
+    """Labels with both classes, scores, whole weights, and few bins."""
+    n = draw(st.integers(2, 30))
+    y = [0, 1, *draw(st.lists(st.integers(0, 1), min_size=n - 2, max_size=n - 2))]
+    score = draw(st.lists(SCORES, min_size=n, max_size=n))
+    weight = draw(st.lists(st.integers(1, 3), min_size=n, max_size=n))
+    return np.array(y), np.array(score), np.array(weight), draw(st.integers(2, 12))
+
+
+def parts(n, seed, k=4):
+    """Some rows of n in each of k parts, in any order."""
+    rng = np.random.default_rng(seed)
+    return np.array_split(rng.permutation(n), np.sort(rng.integers(0, n + 1, size=k - 1)))
+
+
+@untimed
+@given(samples())
+def test_area_and_error_are_those_of_the_bins(sample):
+    y, score, _, bins = sample
+    found = ScoreSketch(bins=bins).update(y, score).auc()
+    auc, error = binned.area_and_error(y == 1, score.tolist(), bins)
+    assert found.auc == pytest.approx(auc, abs=1e-14)
+    assert found.error == pytest.approx(error, abs=1e-14)
+
+
+@untimed
+@given(samples())
+def test_the_area_of_the_scores_is_within_the_error_that_is_told(sample):
+    y, score, weight, bins = sample
+    for of_rows in (None, weight):
+        found = ScoreSketch(bins=bins).update(y, score, of_rows).auc()
+        assert abs(metrics.roc_auc(y, score, of_rows) - found.auc) <= found.error + 1e-14
+        assert 0.0 <= found.low <= found.auc <= found.high <= 1.0
+
+
+@pytest.mark.parametrize("near", [1.0 - 2.0**-50, 1.0 + 2.0**-50])
+def test_the_error_is_reached(near):
+    y, score = [0, 0, 1], [-1.0, 1.5, 1.5 * near]
+    found = ScoreSketch(bins=2).update(y, score).auc()
+    assert (found.auc, found.error) == (0.75, 0.25)
+    assert abs(metrics.roc_auc(y, score) - found.auc) == found.error
+
+
+@untimed
+@given(samples(), st.integers(0, 2**32))
+def test_any_parts_in_any_order_add_up_bit_for_bit(sample, seed):
+    y, score, weight, bins = sample
+    whole = ScoreSketch(bins=bins).update(y, score, weight)
+    chosen = parts(len(y), seed)
+    a, b, c, d = (
+        ScoreSketch(bins=bins).update(y[rows], score[rows], weight[rows]) for rows in chosen
+    )
+    assert (a + b) + (c + d) == whole
+    assert a + (b + (c + d)) == whole
+    assert d + c + b + a == whole
+    assert sum([c, a, d, b]) == whole
+    by_parts = ScoreSketch(bins=bins)
+    for rows in chosen:
+        by_parts.update(y[rows], score[rows], weight[rows])
+    assert by_parts == whole
+    assert (a + b + c + d).auc() == whole.auc()
+
+
+@untimed
+@given(samples())
+def test_turned_labels_turn_the_area(sample):
+    y, score, _, bins = sample
+    found = ScoreSketch(bins=bins).update(y, score).auc()
+    turned = ScoreSketch(bins=bins, pos_label=0).update(y, score).auc()
+    assert turned.auc == pytest.approx(1.0 - found.auc, abs=1e-14)
+    assert turned.error == found.error
+
+
+def test_units_do_not_matter():
+    rng = np.random.default_rng(4)
+    y = rng.random(3000) < 0.3
+    score = rng.normal(size=3000) + y
+    first = ScoreSketch(bins=300).update(y, score).auc()
+    assert first.error > 0.0
+    for unit in (1e-200, 0.017, 1e6, 1e200):
+        assert ScoreSketch(bins=300).update(y, unit * score).auc().error < 2.0 * first.error
+    assert ScoreSketch(bins=300).update(y, 2.0**-100 * score).auc() == first
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_all_scores_kept_give_the_interval_of_the_scores(weighted):
+    rng = np.random.default_rng(0)
+    y = rng.random(600) < 0.3
+    score = (rng.normal(size=600) + y).round(2)
+    weight = rng.integers(0, 4, size=600) if weighted else None
+    found = ScoreSketch().update(y, score, weight).auc(0.9)
+    assert found.error == 0.0
+    expected = metrics.auc_interval(y, score, 0.9, sample_weight=weight)
+    np.testing.assert_allclose(found[:4], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("y", [[0, 1], [0, 1, 1], [0, 0, 1, 1, 1]], ids=str)
+@pytest.mark.parametrize("gap", [0.0, 1.0])
+def test_intervals_of_few_rows_are_those_of_the_scores(y, gap):
+    score = gap * np.array(y)
+    found = ScoreSketch().update(y, score).auc()
+    np.testing.assert_allclose(found[:4], metrics.auc_interval(y, score), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        lambda rng, n: rng.normal(size=n),
+        lambda rng, n: rng.standard_cauchy(n) ** 3,
+        lambda rng, n: 1e9 + rng.normal(size=n),
+        lambda rng, n: np.exp(-rng.exponential(10.0, size=n)),
+    ],
+    ids=["normal", "heavy", "far", "rare"],
+)
+def test_memory_is_fixed_and_the_error_small(scores):
+    rng = np.random.default_rng(1)
+    sketch = ScoreSketch(bins=4096)
+    for _ in range(12):
+        y = rng.random(10_000) < 0.2
+        sketch.update(y, scores(rng, 10_000) * np.where(y, 1.5, 1.0))
+    assert sum(array.nbytes for array in sketch._settled()) <= 48 * 4096
+    assert sketch.auc().error < 0.003
+    assert sketch.counts.sum() == 120_000
+
+
+def test_a_score_that_many_rows_share_costs_nothing():
+    rng = np.random.default_rng(2)
+    y = rng.random(20_000) < 0.3
+    score = np.where(rng.random(20_000) < 0.9, 0.0, rng.normal(size=20_000))
+    assert ScoreSketch(bins=500).update(y, score).auc().error < 1e-3
+
+
+def test_rows_one_by_one_and_labels_as_they_come():
+    y, score = ["yes", "yes", "no", "yes"], [0.4, 0.2, 0.3, 0.9]
+    sketch = ScoreSketch()
+    for label, z in zip(y, score, strict=True):
+        sketch.update([label], [z])
+    assert sketch.labels == ["no", "yes"]
+    assert sketch == ScoreSketch().update(y, score)
+    assert repr(sketch) == "ScoreSketch({no: 1, yes: 3})"
+    assert sketch.auc().auc == pytest.approx(metrics.roc_auc(y, score))
+    only = ScoreSketch().update(["yes"], [0.5])
+    assert only + ScoreSketch().update(["no"], [0.1]) == ScoreSketch().update(
+        ["no", "yes"], [0.1, 0.5]
+    )
+
+
+def test_one_label_against_all_others():
+    y, score = [0, 1, 2, 1, 0], [0.1, 0.9, 0.3, 0.2, 0.7]
+    found = ScoreSketch(pos_label=1).update(y, score).auc().auc
+    assert found == metrics.roc_auc(y, score, pos_label=1)
+
+
+def test_a_file_holds_the_sketch(tmp_path):
+    rng = np.random.default_rng(3)
+    y = np.where(rng.random(3000) < 0.3, "ill", "well")
+    sketch = ScoreSketch(pos_label="ill", bins=300).update(y, rng.normal(size=3000))
+    sketch.save(tmp_path / "scores")
+    found = ScoreSketch.load(tmp_path / "scores")
+    assert found == sketch
+    more = rng.normal(size=3000)
+    assert found.update(y, more).auc() == sketch.update(y, more).auc()
+    (tmp_path / "other").write_bytes((tmp_path / "scores").read_bytes()[:-3])
+    with pytest.raises(ModelFileError, match="was cut short or changed"):
+        ScoreSketch.load(tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (([0, 1, 2], [1.0, 2.0, 3.0]), "there are more than two labels: .*pos_label"),
+        (([0, None], [1.0, 2.0]), "y must be numbers or text"),
+        ((["a", "b"], [1.0, 2.0]), "labels must be all numbers, or all text"),
+        (([0, 1], [1.0, np.nan]), "score has 1 NaN, the first in row 1"),
+        (([0, 1], [1.0]), "score must have one value per row of y, 2; got 1"),
+        (([0, 1], [1, 2**53 + 1]), "numbers that are not float64"),
+        (([0, 1], [1.0, 2.0], [1.0, -1.0]), "sample_weight must not be negative"),
+    ],
+)
+def test_what_is_refused_changes_nothing(given, message):
+    sketch, same = (ScoreSketch().update([0, 1], [0.2, 0.3]) for _ in range(2))
+    with pytest.raises(ValueError, match=message):
+        sketch.update(*given)
+    assert sketch == same
+
+
+def test_what_cannot_be_told_or_added():
+    with pytest.raises(ValueError, match="needs rows of two classes"):
+        ScoreSketch().update([1, 1], [0.2, 0.3]).auc()
+    with pytest.raises(ValueError, match="bins=4 and 8 cannot be added"):
+        ScoreSketch(bins=4) + ScoreSketch(bins=8)
+    with pytest.raises(ValueError, match="bins must be a whole number"):
+        ScoreSketch(bins=1)
