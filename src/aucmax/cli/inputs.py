@@ -17,7 +17,7 @@ from sklearn.utils import Bunch
 from aucmax.datasets.bunch import frame
 from aucmax.estimators.encoder import TableEncoder
 
-__all__ = ["Inputs", "inputs_of"]
+__all__ = ["Inputs", "inputs_of", "names_after"]
 
 
 class Kind(Enum):
@@ -121,6 +121,20 @@ def inputs_of(model: Any) -> Inputs:
     }
     plain = not _by_name(model) and all(column.kind is Kind.number for column in columns)
     return Inputs(arguments, () if plain else columns)
+
+
+def names_after(model: Any) -> list[str] | None:
+    """What the features are called behind the steps of a pipeline; None where they have no names.
+
+    Parameters
+    ----------
+    model : Pipeline
+        Fitted.
+    """
+    try:
+        return [str(name) for name in model[:-1].get_feature_names_out()]
+    except (AttributeError, ValueError):  # not every transformer has names
+        return None
 
 
 def _by_name(part: Any) -> bool:

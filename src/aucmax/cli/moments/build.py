@@ -1,0 +1,217 @@
+"""``aucmax moments build``: the rows of files summed up, exactly or with noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import typer
+
+from aucmax.cli.common import check_folder, listed, load_model, show_page, working
+from aucmax.cli.front import plain_rows, rows_for
+from aucmax.cli.inputs import names_after
+from aucmax.cli.moments.combine import added, write
+from aucmax.cli.moments.options import Align, Like, MinRows, Out
+from aucmax.cli.moments.show import page_of
+from aucmax.cli.options import Json, Weighing, given_file
+from aucmax.datasets.bunch import Labels
+from aucmax.files.moments import read_bounds
+from aucmax.solvers import Exact
+from aucmax.statistics.base import ClassStatistics
+from aucmax.statistics.diagonal import DiagonalMoments
+from aucmax.statistics.disclosure import FEWEST
+from aucmax.statistics.moments import ClassMoments
+from aucmax.statistics.private import BoundedSums
+
+__all__ = ["build"]
+
+
+class Kept(StrEnum):
+    """What is kept of the covariances."""
+
+    full = "full"
+    diagonal = "diagonal"
+
+
+Files = Annotated[
+    list[str],
+    typer.Argument(metavar="DATA...", help="Files as 'aucmax train' takes them; their rows add."),
+]
+
+
+def build(
+    data: Files,
+    reading: Weighing,
+    out: Out,
+    like: Like = None,
+    features: Annotated[
+        int | None,
+        typer.Option(min=1, help="Features of svmlight files, which may lack the last of them."),
+    ] = None,
+    covariance: Annotated[
+        Kept, typer.Option(help="diagonal keeps variances only: O(d) numbers for d features.")
+    ] = Kept.full,
+    align: Align = False,
+    min_rows: MinRows = FEWEST,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            help="Add noise, so that the file is differentially private with this epsilon; needs "
+            "bounds and --labels."
+        ),
+    ] = None,
+    delta: Annotated[
+        float,
+        typer.Option(help="With --epsilon: above 0, normal noise, which is less than Laplace's."),
+    ] = 0.0,
+    bounds: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            metavar="LOW HIGH",
+            help="With --epsilon: what all features lie between; values outside are clipped.",
+        ),
+    ] = None,
+    bounds_file: Annotated[
+        Path | None,
+        typer.Option(metavar="CSV", help="Bounds of each feature: lines of feature,low,high."),
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(help="With --epsilon: all labels, separated by commas."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Sum the rows of files up, and save the moments of each class.
+
+    All labels of the file are kept; which is positive is said when a model is fitted. Columns are
+    numbers: what stands for missing values or text would have to be the same in all shards, so it
+    is taken from a model that one of them has trained, with --like.
+
+    With --epsilon E the file is E-differentially private with respect to adding or removing one
+    row (with --delta D, (E, D)-differentially private). Labels, bounds and names are public, and
+    bounds must not be taken from the rows. Of E, a tenth goes to the counts, three tenths to the
+    sums, six tenths to the second moments; with D these are shares of rho (zCDP). Each file built
+    of the same rows spends its E again.
+
+    Examples:
+
+        aucmax moments build a.csv --target ill -o a.moments
+
+        aucmax moments build b.csv --like model.aucmax -o b.moments
+
+        aucmax moments build a.csv --epsilon 1 --bounds 0 1 --labels no,yes -o a.moments
+    """
+    check_folder(out, *map(Path, data))
+    private = {"--bounds": bounds, "--bounds-file": bounds_file, "--labels": labels}
+    read = _Reader(reading, None if like is None else load_model(like), features, as_json)
+    if epsilon is None:
+        for flag, value in {**private, "--delta": delta or None}.items():
+            if value is not None:
+                raise ValueError(f"{flag} is for a private release; give --epsilon, too.")
+        total = _summed(data, read, covariance, align)
+    else:
+        if labels is None or (bounds is None) == (bounds_file is None):
+            raise ValueError(
+                "--epsilon needs what does not come from the rows: all labels (--labels no,yes) "
+                "and bounds of the features (--bounds LOW HIGH, or --bounds-file CSV)."
+            )
+        if reading.weight is not None or covariance is not Kept.full:
+            raise ValueError("--epsilon is for rows without weights, and full covariances.")
+        box: Any = bounds_file if bounds is None else bounds
+        total = _bounded(data, read, listed(labels), box).release(epsilon, delta)
+    write(total, out, min_rows)
+    show_page(page_of(total, out), as_json)
+
+
+class _Table(NamedTuple):
+    """Rows of numbers, and the file they are from."""
+
+    path: str
+    X: Any
+    y: Labels
+    weight: np.ndarray | None
+    names: list[str] | None
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """How files are read: as they are, or as a model takes them."""
+
+    reading: Weighing
+    model: Any
+    features: int | None
+    quiet: bool
+
+    def __call__(self, data: list[str]) -> Iterator[_Table]:
+        with working("reading", self.quiet) as now:
+            for path in data:
+                now(f"reading {given_file(path).name}")
+                yield from self._parts(path)
+
+    def _parts(self, path: str) -> Iterator[_Table]:
+        if self.model is None:
+            for rows in plain_rows(path, self.reading, self.features):
+                y = Labels(rows.target, rows.target_name)
+                yield _Table(path, rows.data, y, rows.weight, rows.feature_names)
+            return
+        rows = rows_for(self.model, given_file(path), self.reading, labels="required")
+        X, names = rows.data, getattr(rows.data, "column_names", None)
+        if hasattr(self.model, "steps"):
+            X, names = self.model[:-1].transform(X), names_after(self.model)
+        yield _Table(path, X, Labels(rows.target, rows.target_name), rows.weight, names)
+
+
+def _summed(data: list[str], read: _Reader, covariance: Kept, align: bool) -> ClassStatistics:
+    """Return the moments of the rows of files."""
+    kind = ClassMoments if covariance is Kept.full else DiagonalMoments
+    total: ClassStatistics | None = None
+    for rows in read(data):
+        part = kind(feature_names=rows.names)
+        _check_memory(part, rows)
+        part.update(rows.X, rows.y, rows.weight)
+        total = part if total is None else added(total, part, rows.path, align)
+    assert total is not None
+    return total
+
+
+def _bounded(data: list[str], read: _Reader, labels: list[str], box: Any) -> BoundedSums:
+    """Return the exact sums of the rows of files, which are only to be released with noise."""
+    sums: BoundedSums | None = None
+    for rows in read(data):
+        _check_memory(ClassMoments(), rows)
+        try:
+            if sums is None:
+                names = rows.names or [str(j + 1) for j in range(rows.X.shape[1])]
+                bounds = read_bounds(box, names) if isinstance(box, Path) else box
+                sums = BoundedSums(_announced(labels, rows.y), bounds, rows.names)
+            sums.update(rows.X, rows.y)
+        except ValueError as error:
+            raise ValueError(f"{rows.path}: {error}") from None
+    assert sums is not None
+    return sums
+
+
+def _check_memory(empty: ClassStatistics, rows: _Table) -> None:
+    """Raise ValueError where covariances would not fit."""
+    labels, d = len(np.unique(rows.y)), rows.X.shape[1]
+    size = empty.nbytes(d) * labels / 2
+    if size > Exact.max_moment_bytes:
+        raise ValueError(
+            f"{rows.path}: the covariances of {d:,} features and {labels} labels would take "
+            f"{size / 1e9:.1f} GB; keep variances only, with --covariance diagonal."
+        )
+
+
+def _announced(words: list[str], y: np.ndarray) -> list[Any]:
+    """Return the labels of a command line as the rows have theirs: numbers or text."""
+    if y.dtype.kind not in "iufb":
+        return words
+    try:
+        numbers = [float(word) for word in words]
+    except ValueError:
+        raise ValueError(f"--labels {','.join(words)}: the labels are numbers.") from None
+    return [int(number) if number.is_integer() else number for number in numbers]

@@ -1,0 +1,113 @@
+"""``aucmax moments merge`` and ``subtract``, and what all that write moments share."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from aucmax.cli.common import check_folder, show_page
+from aucmax.cli.errors import tell
+from aucmax.cli.moments.options import Align, MinRows, Out
+from aucmax.cli.moments.show import page_of
+from aucmax.cli.options import Json
+from aucmax.files.moments import load_moments
+from aucmax.statistics.base import ClassStatistics
+from aucmax.statistics.disclosure import FEWEST, disclosure
+
+__all__ = ["added", "merge", "subtract", "write"]
+
+
+def merge(
+    files: Annotated[list[Path], typer.Argument(metavar="MOMENTS...", help="The files to add.")],
+    out: Out,
+    align: Align = False,
+    min_rows: MinRows = FEWEST,
+    as_json: Json = False,
+) -> None:
+    """Add files of moments: as if all rows had been in one.
+
+    Features must have the same names, in the same order unless --align is given. The label of a
+    class without rows in one file may be missing there.
+
+    Example:
+
+        aucmax moments merge a.moments b.moments c.moments -o all.moments
+    """
+    check_folder(out)
+    total = load_moments(files[0])
+    for path in files[1:]:
+        total = added(total, load_moments(path), path, align)
+    write(total, out, min_rows)
+    show_page(page_of(total, out), as_json)
+
+
+def subtract(
+    total: Annotated[Path, typer.Argument(metavar="TOTAL", help="Moments of all rows.")],
+    part: Annotated[Path, typer.Argument(metavar="PART", help="Moments of some of these.")],
+    out: Out,
+    align: Align = False,
+    min_rows: MinRows = FEWEST,
+    as_json: Json = False,
+) -> None:
+    """Take the rows of one file of moments out of another: a hospital, or a day, leaves.
+
+    What is left must be enough rows of each class, or none.
+
+    Example:
+
+        aucmax moments subtract all.moments b.moments -o rest.moments
+    """
+    check_folder(out)
+    whole, gone = load_moments(total), load_moments(part)
+    with _told_of(part, whole, gone):
+        left = whole - (_aligned(gone, whole) if align else gone)
+    write(left, out, min_rows)
+    show_page(page_of(left, out), as_json)
+
+
+def added(total: ClassStatistics, part: ClassStatistics, path: Any, align: bool) -> ClassStatistics:
+    """Add moments from a file."""
+    with _told_of(path, total, part):
+        out = total + (_aligned(part, total) if align else part)
+    strange = set(part.classes.tolist()) - set(total.classes.tolist())
+    if len(out.classes) > max(2, len(total.classes), len(part.classes)):
+        tell("warning", f"{path}: the label {strange.pop()!r} is new, and others are missing")
+    return out
+
+
+@contextlib.contextmanager
+def _told_of(path: Any, first: ClassStatistics, other: ClassStatistics) -> Iterator[None]:
+    """Context in which an error names the file of the other moments, and what helps."""
+    mine, names = first.feature_names, other.feature_names
+    try:
+        if (mine is None) != (names is None):
+            raise ValueError(
+                f"its features have {'no names' if names is None else 'names'}, and those before "
+                f"have {'some' if names is None else 'none'}; give files of the same columns."
+            )
+        yield
+    except ValueError as error:
+        moved = mine != names and sorted(mine or []) == sorted(names or [])
+        more = " Or put them in order with --align." if moved else ""
+        raise ValueError(f"{path}: {error}{more}") from None
+
+
+def _aligned(part: ClassStatistics, first: ClassStatistics) -> ClassStatistics:
+    names = first.feature_names
+    return part if names is None else part.aligned(names)
+
+
+def write(held: ClassStatistics, out: Path, min_rows: int) -> None:
+    """Write moments, unless they would show a row."""
+    found = disclosure(held, min_rows)
+    if found is not None:
+        raise ValueError(
+            f"{out}: not written: {found}, fewer than {min_rows}, and the file could show a row; "
+            "build it together with other files, leave a rare feature out with --drop, or allow it "
+            "with --min-rows."
+        )
+    held.save(out)

@@ -1,0 +1,156 @@
+"""``aucmax moments fit``: a model of the rows behind a file of moments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from aucmax.cli.common import (
+    check_folder,
+    counted,
+    fit_facts,
+    load_model,
+    number_or_word,
+    show_page,
+)
+from aucmax.cli.inputs import names_after
+from aucmax.cli.moments.options import Like, Moments
+from aucmax.cli.options import Json, MaxIter, Tol
+from aucmax.datasets import find_label
+from aucmax.estimators import AUCClassifier
+from aucmax.files.models import save
+from aucmax.files.moments import load_moments
+from aucmax.report.page import Page, ResultTable, Section
+from aucmax.statistics.base import ClassStatistics
+
+__all__ = ["fit"]
+
+
+def fit(
+    file: Moments,
+    output: Annotated[
+        Path, typer.Option("--out", "-o", metavar="MODEL", help="Where to save the model.")
+    ],
+    alpha: Annotated[float | None, typer.Option(help="Penalty strength, 0 or more.")] = None,
+    l1_ratio: Annotated[
+        float | None, typer.Option(help="Share of the l1 penalty, from 0 to 1.")
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="How much the spread of the positives counts beside that of the negatives, 0 to "
+            "1, or pooled.",
+        ),
+    ] = None,
+    standardize: Annotated[
+        float | None,
+        typer.Option(help="From 0 (features as given) to 1 (features of equal spread)."),
+    ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL",
+            help="The label to rank first, against all others; else the larger of two numbers, the "
+            "one of two words that has less weight.",
+        ),
+    ] = None,
+    like: Like = None,
+    tol: Tol = 1e-4,
+    max_iter: MaxIter = 1000,
+    as_json: Json = False,
+) -> None:
+    """Fit a model to a file of moments: the same as to its rows, with the square loss.
+
+    What 'aucmax moments build --like MODEL' was given is to be given here, too: the model's steps
+    for text, gaps and dates become those of the new one.
+
+    Example:
+
+        aucmax moments fit all.moments --alpha 0.001 -o model.aucmax
+    """
+    check_folder(output, file)
+    held = load_moments(file)
+    held, label = two_classes(held, positive, file)
+    settings: dict[str, Any] = {
+        "alpha": alpha,
+        "l1_ratio": l1_ratio,
+        "within": number_or_word(within),
+        "standardize": standardize,
+    }
+    given = {name: value for name, value in settings.items() if value is not None}
+    model = AUCClassifier(**given, tol=tol, max_iter=max_iter, positive=label)
+    steps = [] if like is None else _steps(load_model(like), held, like)
+    if steps:
+        held.feature_names = None  # behind the steps, which name them
+    model.fit_moments(held)
+    report = {
+        "model": str(output),
+        "moments": str(file),
+        "positive": label,
+        "negative": next(other for other in held.classes.tolist() if other != label),
+        "features": held.n_features,
+        **{name: getattr(model, name) for name in ("loss", "within", "l1_ratio", "alpha")},
+        "standardize": model.standardize_,
+        "solver": model.solver_,
+        "iterations": int(model.n_iter_),
+        "objective": model.objective_,
+        "optimality": model.optimality_,
+    }
+    whole: Any = model
+    if steps:
+        from sklearn.pipeline import Pipeline
+
+        whole = Pipeline([*steps, ("model", model)])
+    save(whole, output)
+    facts = [
+        ("positive", f"{report['positive']}, against {report['negative']}"),
+        ("features", f"{report['features']:,}"),
+        (
+            "settings",
+            f"standardize {report['standardize']:g}, within {report['within']}, l1 ratio "
+            f"{report['l1_ratio']:g}, alpha {report['alpha']:.3g}",
+        ),
+        *fit_facts(report),
+        ("saved", report["model"]),
+    ]
+    sections = [Section("The model", tables=[ResultTable.facts(facts)])]
+    show_page(Page(f"Fitted to {file}", "", sections, data=report), as_json)
+
+
+def _steps(model: Any, held: ClassStatistics, path: Path) -> list[Any]:
+    """Return the steps of a model for moments of what comes out of them."""
+    if not hasattr(model, "steps"):
+        return []
+    names = names_after(model)
+    if names != held.feature_names:
+        raise ValueError(
+            f"{path}: its steps give other features than the moments have; give the model with "
+            "which they were built."
+        )
+    return list(model.steps[:-1])
+
+
+def two_classes(
+    held: ClassStatistics, positive: str | None, path: Path
+) -> tuple[ClassStatistics, Any]:
+    """Return moments of two classes, and the positive label, chosen as `classes_of` does."""
+    labels, counts = held.classes.tolist(), held.counts
+    if positive is None:
+        if len(labels) != 2:
+            raise ValueError(
+                f"{path}: has {counted(len(labels), 'label')} ({', '.join(map(str, labels[:5]))}); "
+                "a model needs two, or one against all others: name it with --positive LABEL."
+            )
+        words = held.classes.dtype.kind not in "iufb"
+        return held, labels[int(counts[1] <= counts[0]) if words else 1]
+    try:
+        label = find_label(held.classes, positive)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}.") from None
+    if len(labels) > 2:
+        held = held.relabelled([str(one) if one == label else f"not {label}" for one in labels])
+        label = str(label)
+    return held, label

@@ -1,0 +1,40 @@
+"""Options that several of the commands on moments take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["Align", "Like", "MinRows", "Moments", "Out"]
+
+Moments = Annotated[
+    Path, typer.Argument(metavar="MOMENTS", help="Written by 'aucmax moments build' or the others.")
+]
+Out = Annotated[
+    Path, typer.Option("--out", "-o", metavar="FILE", help="Where to save the moments.")
+]
+Align = Annotated[
+    bool,
+    typer.Option(
+        "--align", help="Put features that have the same names in the order of the first file."
+    ),
+]
+MinRows = Annotated[
+    int,
+    typer.Option(
+        "--min-rows",
+        min=1,
+        help="Fewest rows of a class, or with one value of a 0/1 feature: with fewer the file "
+        "could show a row, and is not written. 1 allows all.",
+    ),
+]
+Like = Annotated[
+    Path | None,
+    typer.Option(
+        "--like",
+        metavar="MODEL",
+        help="Take the columns that this model takes, with its values for text, gaps and dates.",
+    ),
+]
