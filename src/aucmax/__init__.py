@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from aucmax import datasets, metrics, solvers, theory
     from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier
+    from aucmax.export import to_onnx, to_sql
     from aucmax.files import load, save
     from aucmax.objective import penalties
     from aucmax.rows.source import Source
@@ -32,6 +33,8 @@ __all__ = [
     "save",
     "solvers",
     "theory",
+    "to_onnx",
+    "to_sql",
 ]
 
 # where each name is: a part of the package is imported when something in it is first asked for
@@ -45,6 +48,8 @@ _WHERE = {
     "load": "aucmax.files",
     "penalties": "aucmax.objective",
     "save": "aucmax.files",
+    "to_onnx": "aucmax.export",
+    "to_sql": "aucmax.export",
 }
 
 

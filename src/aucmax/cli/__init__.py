@@ -30,6 +30,7 @@ COMMANDS = {
     "score": "Score the rows of a file: the higher, the more likely positive.",
     "evaluate": "Measure how well a model ranks, alone or against another.",
     "show": "Show a model: its largest weights, settings, and how close it is to the optimum.",
+    "export": "Write a model for other programs: ONNX, or SQL.",
     "compare": "Compare algorithms on the same splits of one data set.",
     "moments": "Sum rows up in small files that add and subtract, and fit models to these.",
     "cv": "Tune by cross-validated AUC, or another score, and save the best model.",

@@ -1,0 +1,84 @@
+"""``aucmax export``: a model as an ONNX file, or as an expression in SQL."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from aucmax.basics.replacing import replacing
+from aucmax.cli.common import check_folder, load_model
+from aucmax.cli.front import rows_for
+from aucmax.cli.options import Model, Reading, given_file
+from aucmax.export import to_onnx, to_sql
+from aucmax.export.sql import DIALECTS
+
+__all__ = ["export"]
+
+Home = StrEnum("Home", {"onnx": "onnx", "sql": "sql"})
+Dialect = StrEnum("Dialect", {name: name for name in DIALECTS})  # type: ignore[misc]
+DUCKDB = Dialect(DIALECTS[0])
+
+
+def export(
+    model: Model,
+    to: Annotated[Home, typer.Option("--to", help="What to write.")],
+    reading: Reading,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Where to write; SQL else goes to stdout."
+        ),
+    ] = None,
+    dialect: Annotated[Dialect, typer.Option(help="Whose SQL.")] = DUCKDB,
+    float32: Annotated[
+        bool,
+        typer.Option(
+            "--float32", help="ONNX in single precision; a warning says if that loses order."
+        ),
+    ] = False,
+    rows: Annotated[
+        Path | None,
+        typer.Option("--rows", metavar="FILE", help="Rows of a file to try --float32 on."),
+    ] = None,
+) -> None:
+    """Write a model for other programs: ONNX, or SQL.
+
+    What 'aucmax train' put in front of the model goes with it: medians for missing numbers, values
+    of text, dates, rows of unit norm. So do scikit-learn's steps that look at one column at a time.
+
+    An ONNX file takes the columns as numbers, or by name where some hold text, and gives score and
+    label. The SQL is one expression of the columns' names, whose value is the score.
+
+    Examples:
+
+        aucmax export booked.aucmax --to onnx -o booked.onnx
+
+        aucmax export booked.aucmax --to sql --dialect postgres
+    """
+    if to is Home.onnx and output is None:
+        raise ValueError("--to onnx needs --output FILE: it is no text.")
+    if rows is not None and not (to is Home.onnx and float32):
+        raise ValueError("--rows is for --to onnx --float32.")
+    check_folder(output, model, *([] if rows is None else [rows]))
+    fitted = load_model(model)
+    tried = None
+    if rows is not None:
+        tried = rows_for(fitted, given_file(rows), reading, labels="none").data
+    try:
+        if to is Home.sql:
+            written: str | bytes = to_sql(fitted, dialect.value) + "\n"
+        else:
+            precision = "float32" if float32 else "float64"
+            written = to_onnx(fitted, precision, rows=tried).SerializeToString()
+    except (ImportError, ValueError) as error:
+        raise ValueError(f"{model}: {error}") from None
+    if output is None:
+        print(written, end="")
+        return
+    with replacing(output, text=to is Home.sql) as stream:
+        stream.write(written)
+    print(f"{output} written", file=sys.stderr)

@@ -1,0 +1,320 @@
+"""A model as an ONNX graph."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from aucmax.basics.errors import DataWarning
+from aucmax.export.additive import Additive, Feature, additive
+from aucmax.export.shapes import Pieces, Words
+
+__all__ = ["order_lost", "to_onnx"]
+
+_OPSETS = (("", 18), ("ai.onnx.ml", 3))
+_IR = 8  # what runtimes since 2022 read
+_OUTPUTS = ("score", "label")
+_LOST = 1e-5  # share of pairs of rows whose order float32 may lose without a word
+
+
+def to_onnx(
+    model: Any, dtype: str = "float64", columns: Sequence[str] | None = None, rows: Any = None
+) -> Any:
+    """Write a model as an ONNX graph.
+
+    It takes an array ``X`` (n, d) of numbers, or, where some columns hold words, each column by
+    its name, shape (n, 1). NaN, or the empty word, is a gap; dates come as days since 1970-01-01.
+    It gives ``score`` and ``label``, both of shape (n,). Where the model refuses a word the score
+    is NaN.
+
+    Parameters
+    ----------
+    model : estimator
+        As for `to_sql`.
+    dtype : {"float64", "float32"}
+        Of the numbers, the ones that come in included.
+    columns : sequence of str, optional
+        What the columns are called, for a model that was fitted to an array.
+    rows : data frame or array, shape (n, d), optional
+        Some that the model takes, for which float32 is tried. A warning says how much of their
+        order is lost where it is more than one pair of rows in 100,000; without rows it says so
+        where the sizes of the coefficients let one expect it.
+
+    Returns
+    -------
+    onnx.ModelProto
+        For ``onnx.save`` or ``SerializeToString()``.
+
+    Raises
+    ------
+    ImportError
+        If onnx is not installed: ``pip install 'aucmax[onnx]'``.
+    ValueError
+        If the model, or a step in front of it, cannot be written so.
+    """
+    try:
+        import onnx
+    except ImportError:
+        raise ImportError("ONNX files need onnx: pip install 'aucmax[onnx]'") from None
+    if dtype not in ("float64", "float32"):
+        raise ValueError(f"dtype={dtype!r} must be 'float64' or 'float32'.")
+    found = additive(model, columns)
+    taken = {column.name for column in found.columns} & {*_OUTPUTS}
+    if taken and any(column.text for column in found.columns):
+        raise ValueError(f"a column is called {min(taken)!r}, as what the graph gives; rename it.")
+    if dtype == "float32":
+        _warn(found, rows)
+    graph = _Graph(np.dtype(dtype))
+    score = _score(found, graph)
+    label = graph.node("Gather", _classes(graph, found.classes), graph.above(score, 0.0))
+    kinds = (graph.kind, graph.kind_of(found.classes))
+    outputs = [
+        onnx.helper.make_tensor_value_info(name, kind, ["n"])
+        for name, kind in zip(_OUTPUTS, kinds, strict=True)
+    ]
+    for name, value in zip(_OUTPUTS, (score, label), strict=True):
+        graph.nodes.append(onnx.helper.make_node("Identity", [value], [name]))
+    made = onnx.helper.make_model(
+        onnx.helper.make_graph(graph.nodes, "aucmax", graph.inputs, outputs, graph.constants),
+        opset_imports=[onnx.helper.make_opsetid(*opset) for opset in _OPSETS],
+        ir_version=_IR,
+        producer_name="aucmax",
+    )
+    names = [column.name or str(j + 1) for j, column in enumerate(found.columns)]
+    onnx.helper.set_model_props(made, {"columns": ",".join(names)})
+    onnx.checker.check_model(made)
+    return made
+
+
+# ---- float32
+
+
+def order_lost(exact: NDArray[Any], rounded: NDArray[Any]) -> float:
+    """Return about which share of the pairs of rows other scores order differently, or tie.
+
+    It is the sum of the differences of ranks, which of permutations is at least the number of such
+    pairs and at most twice that (Diaconis & Graham 1977).
+
+    Parameters
+    ----------
+    exact, rounded : ndarray, shape (n,)
+        Scores.
+    """
+    n = len(exact)
+    return float(np.abs(rankdata(exact) - rankdata(rounded)).sum() / max(n * (n - 1) / 2, 1))
+
+
+def _warn(model: Additive, rows: Any) -> None:
+    """Warn where float32 loses the order of the scores."""
+    if rows is not None:
+        columns = _given(model, rows)
+        lost = order_lost(model.scores(columns), model.scores(columns, np.float32))
+        how = "of the pairs of the given rows"
+    elif model.spread:
+        # the density of the difference of two scores at 0, were they normal, times what is lost
+        lost = 2.0 * model.rounding() / (np.sqrt(np.pi) * model.spread)
+        how = "of all pairs of rows, by the sizes of the coefficients"
+    else:
+        return
+    if lost > _LOST:
+        warnings.warn(
+            f"float32 may lose the order of {100 * lost:.2g} % {how}; take float64.",
+            DataWarning,
+            stacklevel=3,
+        )
+
+
+def _given(model: Additive, rows: Any) -> list[NDArray[Any]]:
+    """The columns of rows that a model takes."""
+    if hasattr(rows, "columns"):
+        return [np.asarray(rows[column.name]) for column in model.columns]
+    return [*np.asarray(rows).T]
+
+
+# ---- the graph
+
+
+class _Graph:
+    """Nodes, constants and inputs; every value has a name."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        from onnx import helper
+
+        self.dtype, self.kind = dtype, helper.np_dtype_to_tensor_dtype(dtype)
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.inputs: list[Any] = []
+        self._names = 0
+
+    def _new(self) -> str:
+        self._names += 1
+        return f"/{self._names}"  # no name of a column
+
+    def input(self, name: str, kind: int, width: int) -> str:
+        """Add an input (n, width)."""
+        from onnx import helper
+
+        self.inputs.append(helper.make_tensor_value_info(name, kind, ["n", width]))
+        return name
+
+    def constant(self, value: Any, dtype: Any = None) -> str:
+        """Add an array, of the precision of the graph unless told otherwise."""
+        from onnx import numpy_helper
+
+        array = np.asarray(value, dtype=self.dtype if dtype is None else dtype)
+        self.constants.append(numpy_helper.from_array(array, self._new()))
+        return str(self.constants[-1].name)
+
+    def node(self, kind: str, *values: str, **settings: Any) -> str:
+        """Add a node; return what it gives."""
+        from onnx import helper
+
+        domain = "ai.onnx.ml" if kind == "LabelEncoder" else ""
+        out = self._new()
+        self.nodes.append(helper.make_node(kind, [*values], [out], domain=domain, **settings))
+        return out
+
+    def as_number(self, truth: str) -> str:
+        """Make 0 and 1 of true and false."""
+        return self.node("Cast", truth, to=self.kind)
+
+    def above(self, value: str, limit: float) -> str:
+        """Make 1 of what is larger than a limit and 0 of the rest, as row numbers."""
+        return self.node("Cast", self.node("Greater", value, self.constant(limit)), to=7)
+
+    def over_columns(self, value: str) -> str:
+        """Add up (n, k) to (n,)."""
+        return self.node("ReduceSum", value, self.constant([1], np.int64), keepdims=0)
+
+    def kind_of(self, values: NDArray[Any]) -> int:
+        """The type of labels."""
+        from onnx import TensorProto, helper
+
+        text = values.dtype.kind in "OUS"
+        return TensorProto.STRING if text else helper.np_dtype_to_tensor_dtype(values.dtype)
+
+
+def _classes(graph: _Graph, classes: NDArray[Any]) -> str:
+    return graph.constant(classes, object if classes.dtype.kind in "OUS" else classes.dtype)
+
+
+def _score(model: Additive, graph: _Graph) -> str:
+    """Add the nodes that give the score."""
+    numbers = [j for j, column in enumerate(model.columns) if not column.text]
+    places = {j: place for place, j in enumerate(numbers)}
+    if len(numbers) == len(model.columns):
+        X = graph.input("X", graph.kind, len(numbers))
+        words: dict[int, str] = {}
+    else:
+        named = {
+            j: graph.input(column.name or f"column_{j + 1}", 8 if column.text else graph.kind, 1)
+            for j, column in enumerate(model.columns)
+        }
+        words = {j: named[j] for j in named if j not in places}
+        X = graph.node("Concat", *(named[j] for j in numbers), axis=1) if numbers else ""
+    sums = [
+        _sum([Feature(places.get(p.column, p.column), p.shape) for p in parts], graph, X, words)
+        for parts in (model.parts, model.squares)
+        if parts
+    ]
+    if not sums:  # every coefficient is 0
+        first = X or next(iter(words.values()))
+        count = graph.node(
+            "Slice", graph.node("Shape", first), *(graph.constant([v], np.int64) for v in (0, 1))
+        )
+        return graph.node("Expand", graph.constant([model.intercept]), count)
+    out = sums[0]
+    if model.squares:
+        positive = graph.node("Greater", sums[1], graph.constant(0.0))
+        out = graph.node(
+            "Div",
+            out,
+            graph.node("Sqrt", graph.node("Where", positive, sums[1], graph.constant(1.0))),
+        )
+    return graph.node("Add", out, graph.constant(model.intercept))
+
+
+def _sum(parts: Sequence[Feature], graph: _Graph, X: str, words: dict[int, str]) -> str:
+    """Add the nodes of a sum of parts; those of numbers have their column's place in X."""
+    lines = [p for p in parts if isinstance(p.shape, Pieces) and p.shape.is_line]
+    terms = [_lines(lines, graph, X)] if lines else []
+    for part in parts:
+        if isinstance(part.shape, Words):
+            if part.column in words:
+                terms.append(_table(part.shape, graph, words[part.column]))
+            else:
+                terms.append(
+                    _codes(
+                        part.shape,
+                        graph,
+                        graph.node("Gather", X, graph.constant([part.column], np.int64), axis=1),
+                    )
+                )
+        elif not part.shape.is_line:
+            x = graph.node("Gather", X, graph.constant([part.column], np.int64), axis=1)
+            terms.append(_pieces(part.shape, graph, x))
+    return terms[0] if len(terms) == 1 else graph.node("Sum", *terms)
+
+
+def _lines(lines: Sequence[Feature], graph: _Graph, X: str) -> str:
+    """The sum of lines, as a product with a vector; columns that have a value for a gap get it."""
+    chosen = graph.node("Gather", X, graph.constant([p.column for p in lines], np.int64), axis=1)
+    shapes = [p.shape for p in lines]
+    origins = np.array([shape.origins[0] for shape in shapes])
+    starts, slopes = np.array([shape.coefs[0] for shape in shapes]).T
+    gaps = np.array([shape.gap for shape in shapes])
+    known = ~np.isnan(gaps)
+    extra = []
+    if known.any():
+        missing = graph.node("And", graph.node("IsNaN", chosen), graph.constant(known, bool))
+        chosen = graph.node("Where", missing, graph.constant(origins), chosen)
+        instead = graph.constant(np.where(known, gaps - starts, 0.0))
+        extra = [graph.node("MatMul", graph.as_number(missing), instead)]
+    if origins.any():
+        chosen = graph.node("Sub", chosen, graph.constant(origins))
+    out = graph.node("MatMul", chosen, graph.constant(slopes))
+    if starts.any():
+        extra.append(graph.constant(starts.sum()))
+    return graph.node("Sum", out, *extra) if extra else out
+
+
+def _pieces(shape: Pieces, graph: _Graph, x: str) -> str:
+    """Polynomials between knots: which piece, its coefficients, then Horner's scheme."""
+    flat = graph.node("Squeeze", x, graph.constant([1], np.int64))
+    left = graph.node("GreaterOrEqual", x, graph.constant(shape.knots[None, :]))
+    piece = graph.over_columns(graph.node("Cast", left, to=7))
+    away = graph.node("Sub", flat, graph.node("Gather", graph.constant(shape.origins), piece))
+    columns = [graph.node("Gather", graph.constant(c), piece) for c in shape.coefs.T]
+    out = columns.pop()
+    while columns:
+        out = graph.node("Add", graph.node("Mul", out, away), columns.pop())
+    return graph.node("Where", graph.node("IsNaN", flat), graph.constant(shape.gap), out)
+
+
+def _table(shape: Words, graph: _Graph, word: str) -> str:
+    """A value for each word."""
+    known = ["" if key is None else key for key in shape.values]
+    flat = graph.node("Squeeze", word, graph.constant([1], np.int64))
+    place = graph.node(
+        "LabelEncoder", flat, keys_strings=known, values_int64s=[*range(len(known))],
+        default_int64=len(known),
+    )  # fmt: skip
+    return graph.node("Gather", graph.constant([*shape.values.values(), shape.other]), place)
+
+
+def _codes(shape: Words, graph: _Graph, x: str) -> str:
+    """A value for each of some numbers."""
+    known = {key: value for key, value in shape.values.items() if key is not None}
+    equal = graph.node("Equal", x, graph.constant([[*known]]))
+    place = graph.node("ArgMax", graph.as_number(equal), axis=1, keepdims=0)
+    found = graph.node("Gather", graph.constant([*known.values()]), place)
+    any_equal = graph.above(graph.over_columns(graph.as_number(equal)), 0.0)
+    gap = shape.values.get(None, shape.other)
+    flat = graph.node("IsNaN", graph.node("Squeeze", x, graph.constant([1], np.int64)))
+    otherwise = graph.node("Where", flat, graph.constant(gap), graph.constant(shape.other))
+    return graph.node("Where", graph.node("Cast", any_equal, to=9), found, otherwise)

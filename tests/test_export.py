@@ -1,0 +1,381 @@
+"""Exported models give our scores, in ONNX Runtime and in DuckDB."""
+
+import sys
+import warnings
+
+import duckdb
+import numpy as np
+import onnx
+import onnxruntime
+import pandas as pd
+import pytest
+import sqlglot
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.feature_selection import VarianceThreshold
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    SplineTransformer,
+    StandardScaler,
+)
+
+from aucmax import AUCClassifier, AUCClassifierCV, HingeClassifier, load, to_onnx, to_sql
+from aucmax.basics.errors import DataWarning
+from aucmax.estimators.encoder import TableEncoder
+from aucmax.export.additive import additive
+from aucmax.export.onnx_file import order_lost
+from aucmax.export.sql import DIALECTS
+
+WORDS = ["red", "o'brien\\", '{x} "?"; --', "Ärger", np.nan]
+
+
+def table(n=300, seed=0):
+    """Rows with a bit of everything: gaps, words, small whole numbers, dates."""
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.3
+    return pd.DataFrame(
+        {
+            "x": np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n) + y),
+            'a "b"': rng.exponential(size=n),
+            "size": rng.integers(0, 4, n).astype(float),
+            "colour": np.array(WORDS, object)[rng.integers(0, len(WORDS), n)],
+            "day": 19000 + 300 * rng.random(n) + 50 * y,
+        }
+    ), y.astype(int)
+
+
+FRAME, Y = table()
+OTHER = table(200, seed=1)[0]
+OTHER.loc[:20, "x"] = np.linspace(-9, 9, 21)  # beyond all knots
+NUMBERS = ["x", 'a "b"', "size", "day"]
+GAPS = ["x"]
+
+
+def by_column(step, columns, rest="impute"):
+    others = [name for name in NUMBERS if name not in columns]
+    rest = SimpleImputer() if rest == "impute" else rest
+    return ColumnTransformer([("some", step, columns), ("rest", rest, others)])
+
+
+def filled(*steps):
+    return make_pipeline(SimpleImputer(), *steps)
+
+
+def splines(**settings):
+    return filled(SplineTransformer(**settings))
+
+
+def splines_then(step):
+    return filled(SplineTransformer(), StandardScaler(), step)
+
+
+MOST_FREQUENT = SimpleImputer(strategy="most_frequent")
+UNKNOWN = {"handle_unknown": "use_encoded_value", "unknown_value": -1}
+FRONTS = {
+    "imputed": SimpleImputer(strategy="median", add_indicator=True),
+    "union": FeatureUnion([("gaps", MissingIndicator()), ("rest", SimpleImputer())]),
+    "scaled": filled(StandardScaler(), MinMaxScaler((1, 3)), MaxAbsScaler(), RobustScaler()),
+    "chosen": filled(VarianceThreshold(0.5), FunctionTransformer()),
+    "bins": filled(StandardScaler(), KBinsDiscretizer(4, strategy="uniform")),
+    "codes": filled(KBinsDiscretizer(3, encode="ordinal", strategy="uniform"), StandardScaler()),
+    "splines": splines(n_knots=4, knots="quantile"),
+    "lines": splines(degree=1, include_bias=False),
+    "cubic": splines(extrapolation="linear"),
+    "on": splines(degree=2, extrapolation="continue"),
+    "sizes": by_column(OneHotEncoder(), ["size"]),
+    "dropped": by_column(
+        make_pipeline(OneHotEncoder(drop="first"), StandardScaler(with_mean=False)), ["size"]
+    ),
+    "ordinal": by_column(make_pipeline(OrdinalEncoder(), StandardScaler()), ["size"]),
+    "unit": filled(Normalizer()),
+    "nothing": by_column("drop", ["x"], "passthrough"),
+}  # fmt: skip
+TABLES = {
+    "encoder": TableEncoder(["colour"], missing=True, dates={"day": "%Y-%m-%d"}),
+    "unit": make_pipeline(TableEncoder(["colour"], missing=True), Normalizer()),
+    "words": ColumnTransformer([("words", OneHotEncoder(), ["colour"])]),
+    "filled": ColumnTransformer(
+        [
+            ("size", "passthrough", ["size"]),
+            ("words", make_pipeline(MOST_FREQUENT, OneHotEncoder()), ["colour"]),
+        ]
+    ),
+}  # fmt: skip
+
+
+def fitted(front, frame=FRAME):
+    return make_pipeline(front, AUCClassifier(alpha=0.01)).fit(frame, Y)
+
+
+def run_onnx(made, frame, dtype="float64"):
+    session = onnxruntime.InferenceSession(made.SerializeToString())
+    inputs = {one.name: one.type for one in session.get_inputs()}
+    if "X" in inputs:
+        return session.run(["score", "label"], {"X": frame.to_numpy(dtype)})
+    given = {}
+    for name, kind in inputs.items():
+        gap = "string" in kind
+        values = frame[name].where(frame[name].notna(), "") if gap else frame[name]
+        given[name] = values.to_numpy(object if gap else dtype)[:, None]
+    return session.run(["score", "label"], given)
+
+
+def run_sql(expression, frame):
+    rows = frame.assign(day=pd.to_datetime(frame["day"], unit="D")) if "day" in frame else frame
+    with duckdb.connect() as database:
+        database.register("given", rows)
+        found = database.sql(f"SELECT {expression} AS score FROM given").fetchnumpy()["score"]
+    return np.ma.filled(found.astype(float), np.nan)
+
+
+def same(model, frame, dates=True):
+    """The exported model scores rows as the model does."""
+    wanted = model.decision_function(frame)
+    room = 1e-9 * np.abs(wanted).max()
+    score, label = run_onnx(to_onnx(model), frame)
+    np.testing.assert_allclose(score, wanted, rtol=1e-9, atol=room)
+    assert label.tolist() == model.predict(frame).tolist()
+    if not dates:  # DuckDB's numbers, not its dates
+        frame = frame.drop(columns="day").assign(**{"the day": frame["day"]})
+        names = ["the day" if name == "day" else name for name in model.feature_names_in_]
+        expression = to_sql(model).replace('"day"', '"the day"')
+        frame = frame[names]
+    else:
+        expression = to_sql(model)
+    # a timestamp counts microseconds
+    near = room + 1e-10 * np.abs(wanted).max() if not dates else 1e-6 * np.abs(wanted).max()
+    np.testing.assert_allclose(run_sql(expression, frame), wanted, rtol=1e-9, atol=near)
+
+
+@pytest.mark.parametrize("front", FRONTS)
+def test_steps_that_look_at_one_column_go_with_the_model(front):
+    model = fitted(FRONTS[front], FRAME[NUMBERS])
+    same(model, OTHER[NUMBERS], dates=False)
+
+
+@pytest.mark.parametrize("front", TABLES)
+def test_words_gaps_and_dates_go_with_the_model(front):
+    model = fitted(TABLES[front])
+    same(model, OTHER, dates=front == "encoder")
+
+
+def test_a_word_that_training_did_not_have():
+    skips, refuses = fitted(TABLES["encoder"]), fitted(TABLES["words"])
+    new = OTHER.assign(colour="green")
+    same(skips, new)
+    with pytest.raises(ValueError, match="green"):
+        refuses.decision_function(new)
+    assert np.isnan(run_onnx(to_onnx(refuses), new)[0]).all()
+    assert np.isnan(run_sql(to_sql(refuses), new)).all()
+
+
+def test_a_gap_that_the_model_does_not_take_gives_no_score():
+    model = fitted(StandardScaler(), FRAME[["size", "day"]])
+    gaps = OTHER[["size", "day"]].assign(size=np.nan)
+    assert np.isnan(run_onnx(to_onnx(model), gaps)[0]).all()
+    assert np.isnan(run_sql(to_sql(model).replace('"day"', '"size"'), gaps)).all()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        AUCClassifier(alpha=0.1, positive="no"),
+        AUCClassifier(l1_ratio=1.0, alpha=10.0),  # all coefficients are 0
+        HingeClassifier(alpha=0.1, max_iter=50),
+        AUCClassifierCV(alphas=[0.1], losses=("square",), cv=2),
+    ],
+    ids=["text", "zero", "hinge", "cv"],
+)
+def test_every_estimator_and_label(model):
+    X = FRAME[['a "b"', "size"]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, np.array(["no", "yes"])[Y])
+    same(model, OTHER[['a "b"', "size"]])
+
+
+def test_a_model_of_an_array_needs_names_in_sql_only():
+    X = OTHER[['a "b"', "size"]]
+    model = AUCClassifier().fit(FRAME[X.columns].to_numpy(), Y)
+    wanted = model.decision_function(X.to_numpy())
+    np.testing.assert_allclose(run_onnx(to_onnx(model), X)[0], wanted, rtol=1e-9)
+    with pytest.raises(ValueError, match=r"by position only.*columns=\["):
+        to_sql(model)
+    with pytest.raises(ValueError, match="has 2 columns, and 1 names"):
+        to_sql(model, columns=["a"])
+    found = run_sql(to_sql(model, columns=X.columns), X)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
+
+
+def test_sql_of_thousands_of_columns_is_not_too_deep():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 1500)), np.arange(50) % 2
+    names = [f"f{j}" for j in range(1500)]
+    model = AUCClassifier(solver="conjugate_gradient").fit(pd.DataFrame(X, columns=names), y)
+    frame = pd.DataFrame(X, columns=names)
+    found = run_sql(to_sql(model), frame)
+    np.testing.assert_allclose(found, model.decision_function(frame), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("front", TABLES)
+def test_other_dialects_read_what_is_written_for_them(front, dialect):
+    expression = to_sql(fitted(TABLES[front]), dialect)
+    read = sqlglot.parse_one(expression, dialect=dialect)
+    words = {one.this for one in read.find_all(sqlglot.exp.Literal) if one.is_string}
+    assert words == {*WORDS[:-1]}
+    names = {column.name for column in read.find_all(sqlglot.exp.Column)}
+    assert names <= {*FRAME}
+
+
+@pytest.mark.parametrize(
+    ("front", "said"),
+    [
+        (filled(PCA(2)), "the step PCA cannot be exported"),
+        (filled(Normalizer(), StandardScaler()), "Normalizer .* only where the model comes next"),
+        (filled(Normalizer("l1")), r"Normalizer\(norm='l1'\)"),
+        (filled(FunctionTransformer(np.cbrt)), "FunctionTransformer with a function"),
+        (splines(extrapolation="periodic"), "extrapolation='periodic'"),
+        (splines(degree=1, extrapolation="linear"), "needs degree 2"),
+        (filled(MinMaxScaler(clip=True)), r"clip=True"),
+        (filled(OneHotEncoder(max_categories=3)), "puts rare words together"),
+        (splines_then(KBinsDiscretizer(2, strategy="uniform")), "bins or splines of a feature"),
+        (filled(OrdinalEncoder(**UNKNOWN)), "codes for unknown"),
+        (filled(SimpleImputer(missing_values=0.0)), r"SimpleImputer\(missing_values=0\.0\)"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_exported_is_refused_in_a_sentence(front, said):
+    model = fitted(front, FRAME[NUMBERS])
+    for export in (to_onnx, to_sql):
+        with pytest.raises(ValueError, match=said):
+            export(model)
+
+
+def test_only_linear_models_of_two_classes():
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.tree import DecisionTreeClassifier
+
+    X = FRAME[["size"]]
+    same(make_pipeline(LogisticRegression()).fit(X, Y), OTHER[["size"]])
+    for model in (DecisionTreeClassifier().fit(X, Y), LogisticRegression().fit(X, X["size"])):
+        with pytest.raises(ValueError, match="only linear models of two classes"):
+            to_sql(model)
+
+
+# ---- float32
+
+
+def test_float32_warns_where_it_loses_the_order_of_rows():
+    X = FRAME[["size", 'a "b"']]
+    near, far = AUCClassifier().fit(X, Y), AUCClassifier().fit(X + 1e6, Y)
+    made = to_onnx(near, "float32", rows=X)
+    wanted = near.decision_function(X)
+    np.testing.assert_allclose(run_onnx(made, X, "float32")[0], wanted, atol=1e-5)
+    for rows in (X + 1e6, (X + 1e6).to_numpy(), None):
+        with pytest.warns(DataWarning, match="float32 may lose the order of .* pairs"):
+            made = to_onnx(far, "float32", rows=rows)
+    found = run_onnx(made, X + 1e6, "float32")[0]
+    assert order_lost(far.decision_function(X + 1e6), found) > 1e-3  # as it said
+    np.testing.assert_allclose(run_onnx(to_onnx(far), X + 1e6)[0], far.decision_function(X + 1e6))
+
+
+def test_order_lost_is_between_once_and_twice_the_pairs():
+    rng = np.random.default_rng(0)
+    exact = rng.permutation(60).astype(float)
+    other = exact + 5 * rng.normal(size=60)
+    turned = np.sign(exact[:, None] - exact) * np.sign(other[:, None] - other) < 0
+    share = turned.sum() / (60 * 59)
+    assert share <= order_lost(exact, other) <= 2 * share
+    assert order_lost(exact, exact) == 0
+    assert order_lost(exact, np.zeros(60)) > 0.5
+
+
+def test_the_precision_computed_in_python_is_that_of_the_graph():
+    model = fitted(FRONTS["splines"], FRAME[NUMBERS])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        found = run_onnx(to_onnx(model, "float32"), OTHER[NUMBERS], "float32")[0]
+    ours = additive(model).scores([*OTHER[NUMBERS].to_numpy().T], np.float32)
+    assert ours.dtype == found.dtype == np.float32
+    np.testing.assert_allclose(found, ours, rtol=1e-3, atol=1e-4)
+
+
+def test_bad_settings(monkeypatch):
+    model = AUCClassifier().fit(FRAME[["size"]], Y)
+    with pytest.raises(ValueError, match=r"dialect='oracle' is none of duckdb, postgres, bigquery"):
+        to_sql(model, "oracle")
+    with pytest.raises(ValueError, match="dtype='half' must be"):
+        to_onnx(model, "half")
+    named = fitted(TABLES["words"], FRAME.rename(columns={"size": "score"}))
+    with pytest.raises(ValueError, match="a column is called 'score'"):
+        to_onnx(named)
+    for package, export in (("onnx", to_onnx), ("sqlglot", to_sql)):
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ImportError, match=r"pip install 'aucmax\[(onnx|sql)\]'"):
+            export(model)
+
+
+# ---- the command
+
+
+@pytest.fixture
+def trained(run, tmp_path):
+    frame = FRAME.assign(day=pd.to_datetime(FRAME["day"], unit="D").dt.round("s"), fraud=Y)
+    frame.to_csv(tmp_path / "train.csv", index=False)
+    options = ("--target", "fraud", "--one-hot", "--impute", "--dates", "--alpha", 0.01)
+    code, _, err = run(
+        "train", tmp_path / "train.csv", *options, "--scale", "unit-norm", "-o", tmp_path / "m"
+    )
+    assert code == 0, err
+    return tmp_path / "m"
+
+
+def test_the_command_writes_what_train_has_made(run, tmp_path, trained):
+    code, out, err = run("export", trained, "--to", "sql")
+    assert (code, err) == (0, "")
+    with duckdb.connect() as database:
+        source = f"read_csv('{tmp_path / 'train.csv'}')"
+        found = database.sql(f"SELECT {out} AS score FROM {source}").fetchnumpy()["score"]
+    code, scores, _ = run("score", trained, tmp_path / "train.csv")
+    wanted = np.array([float(line.split(",")[1]) for line in scores.splitlines()[1:]])
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-6 * np.abs(wanted).max())
+    code, _, err = run("export", trained, "--to", "onnx", "-o", tmp_path / "m.onnx")
+    assert (code, err) == (0, f"{tmp_path / 'm.onnx'} written\n")
+    frame = FRAME.assign(day=(FRAME["day"] * 86400).round() / 86400)
+    made = onnx.load(tmp_path / "m.onnx")
+    np.testing.assert_allclose(run_onnx(made, frame)[0], load(trained).decision_function(frame))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--to", "onnx"), "--to onnx needs --output"),
+        (("--to", "sql", "--rows", "train.csv"), "--rows is for --to onnx --float32"),
+        (("--to", "pmml"), "pmml"),
+        (("--to", "sql", "-o", "nowhere/m.sql"), "there is no folder"),
+    ],
+)
+def test_bad_options_end_in_one_line(run, trained, options, said):
+    code, out, err = run("export", trained, *options)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_the_command_tries_float32_on_rows(run, tmp_path, trained):
+    written = tmp_path / "m.onnx"
+    options = ("--to", "onnx", "--float32", "--rows", tmp_path / "train.csv", "-o", written)
+    code, _, err = run("export", trained, *options)
+    assert code == 0
+    assert err.startswith("warning: float32 may lose the order of ")
+    assert "of the given rows" in err
+    assert onnx.load(written).graph.input[0].type.tensor_type.elem_type == onnx.TensorProto.FLOAT
