@@ -1,11 +1,13 @@
 """The report in headless Chromium: it loads, the slider moves the numbers, wide and narrow."""
 
+import csv
 import html
 import json
 import re
 import shutil
 import subprocess
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -32,8 +34,10 @@ for (const kind of ["error", "warn"]) console[kind] = (...x) => window.wrong.pus
 AFTER = """<script>
 const $ = (id) => document.getElementById(id);
 const numbers = () => Object.fromEntries(
-  ["threshold-value", "tp", "fp", "fn", "tn", "precision", "recall", "fpr", "cost",
-   "cheapest-text"].map((id) => [id, $(id).textContent]));
+  ["threshold-value", "flagged-value", "tp", "fp", "fn", "tn", "precision", "recall", "lift",
+   "per-hit", "fpr", "cost", "cheapest-text"].map((id) => [id, $(id).textContent]));
+const press = (key) => $("flagged").dispatchEvent(
+  new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
 const set = (id, value, event = "input") => {
   $(id).value = value;
   $(id).dispatchEvent(new Event(event, { bubbles: true }));
@@ -133,8 +137,15 @@ def page(tmp_path_factory, scored):
         Page(
             name,
             name,
-            [Section(name, name, [table], [replace(figure, caption=name)])],
-            [operating_points(n, positive, s) for n, s in scores.items()],
+            [
+                Section(
+                    name,
+                    name,
+                    [table],
+                    [replace(figure, caption=name)],
+                    [operating_points(n, positive, s) for n, s in scores.items()],
+                )
+            ],
             [("command", name)],
         ),
         path,
@@ -146,31 +157,70 @@ def whole(text):
     return int(text.replace(",", ""))
 
 
+def share(text):
+    return float(text.rstrip(" %\u00a0")) / 100
+
+
 def test_the_slider_moves_the_numbers(look, page, scored):
     positive, score = scored
     points = operating_points("a", positive, score)
-    last = len(points["tp"]) - 1
-    stops = [points["start"], 0, last // 3, last - 5, last]
-    moves = "".join(f"set('threshold', {i}); out.push(numbers());" for i in stops[1:])
+    n, flagged = len(score), np.add(points["tp"], points["fp"])
+    places = [0, 30, 31, 250, 700, 1000]
+    moves = "".join(f"set('flagged', {place}); out.push(numbers());" for place in places)
     (seen,) = look([(page, WIDE)], f"const out = [numbers()]; {moves} return out;")
-    for i, shown in zip(stops, seen, strict=True):
+    for place, shown in zip([None, *places], seen, strict=True):
+        tp, fp = whole(shown["tp"]), whole(shown["fp"])
+        (i,) = np.flatnonzero((np.array(points["tp"]) == tp) & (np.array(points["fp"]) == fp))
+        if place is None:
+            assert i == points["start"]
+        else:  # none at the left end, one row a bit further, then by the logarithm
+            wanted = 0 if place == 0 else n ** ((place - 30) / 970)
+            assert (
+                abs(np.log1p(tp + fp) - np.log1p(wanted))
+                <= 0.02 + np.abs(np.log1p(flagged) - np.log1p(wanted)).min()
+            )
         t = points["threshold"][i]
-        called = np.zeros(len(score), bool) if t is None else score >= t
-        tp, fp = np.count_nonzero(called & positive), np.count_nonzero(called & ~positive)
-        assert whole(shown["tp"]) == tp
-        assert whole(shown["fp"]) == fp
+        called = np.zeros(n, bool) if t is None else score >= t
+        assert (tp, fp) == (
+            np.count_nonzero(called & positive),
+            np.count_nonzero(called[~positive]),
+        )
         assert whole(shown["fn"]) == positive.sum() - tp
         assert whole(shown["tn"]) == (~positive).sum() - fp
-        assert float(shown["recall"]) == pytest.approx(tp / positive.sum(), abs=6e-5)
-        assert float(shown["fpr"]) == pytest.approx(fp / (~positive).sum(), abs=6e-5)
+        assert share(shown["recall"]) == pytest.approx(tp / positive.sum(), rel=6e-3)
+        assert share(shown["fpr"]) == pytest.approx(fp / (~positive).sum(), rel=6e-3)
+        assert f"{tp + fp:,} of {n:,} rows" in shown["flagged-value"]
         if called.any():
-            assert float(shown["precision"]) == pytest.approx(tp / called.sum(), abs=6e-5)
-            assert float(shown["threshold-value"]) == pytest.approx(t, rel=1e-4)
+            right = tp / (tp + fp)
+            assert share(shown["precision"]) == pytest.approx(right, rel=6e-3)
+            lift = float(shown["lift"].rstrip("×"))
+            assert lift == pytest.approx(right / positive.mean(), rel=6e-3)
+            assert float(shown["per-hit"]) == pytest.approx(fp / tp, rel=6e-3)
+            assert float(shown["threshold-value"]) == pytest.approx(t, rel=6e-3)
         else:
-            assert shown["precision"] == "–"
+            assert shown["precision"] == shown["lift"] == shown["per-hit"] == "–"
             assert shown["threshold-value"] == "above every score"
-        assert whole(shown["cost"]) == positive.sum() - tp + fp
+        # a miss costs as much as there are negatives to a positive, to one digit
+        assert whole(shown["cost"]) == 8 * (positive.sum() - tp) + fp
     assert len({shown["cost"] for shown in seen}) > 3
+
+
+def test_alerts_a_day(look, page):
+    (seen,) = look(
+        [(page, WIDE)],
+        """set("flagged", 1000);
+        const out = [$("flagged-value").textContent];
+        set("rows-a-day", "50000");
+        out.push($("flagged-value").textContent);
+        set("flagged", 0);
+        out.push($("flagged-value").textContent);
+        return out;""",
+    )
+    assert [text.replace("\u00a0", " ") for text in seen] == [
+        "100 %, 2,500 of 2,500 rows",
+        "100 %, 2,500 of 2,500 rows, 50,000 alerts a day",
+        "0 %, 0 of 2,500 rows, 0 alerts a day",
+    ]
 
 
 def test_costs_change_the_cost_and_the_cheapest(look, page, scored):
@@ -183,7 +233,7 @@ def test_costs_change_the_cost_and_the_cheapest(look, page, scored):
           set("cost-alarm", alarm);
           const before = numbers();
           $("cheapest").click();
-          out.push([before, numbers(), $("threshold").getAttribute("aria-valuetext")]);
+          out.push([before, numbers(), $("flagged").getAttribute("aria-valuetext")]);
         }
         return out;""",
     )
@@ -208,7 +258,9 @@ def test_costs_change_the_cost_and_the_cheapest(look, page, scored):
 
 def test_another_scorer_can_be_chosen(look, page, scored):
     positive, score = scored
-    (seen,) = look([(page, WIDE)], "set('scorer', '1', 'change'); return numbers();")
+    (seen,) = look(
+        [(page, WIDE)], "set('scorer', '1', 'change'); $('own').click(); return numbers();"
+    )
     assert whole(seen["tp"]) == np.count_nonzero(positive & (-score > 0))
 
 
@@ -262,17 +314,77 @@ def test_a_table_that_scrolls_says_so(look, page, reports):
             assert any(table["wide"] for table in seen) == (width < WIDE or path == page)
 
 
-def test_keys_move_the_slider(look, page):
-    """As far as a script can tell: a labelled range input with whole steps that takes focus."""
+def test_keys_move_the_slider(look, page, scored):
+    """From one threshold to the next, however near they are on the axis."""
     (seen,) = look(
         [(page, WIDE)],
-        """const s = $("threshold");
+        """const s = $("flagged"), flagged = () => $("flagged-value").textContent;
         s.focus();
-        const at = Number(s.value);
-        s.stepUp();
-        return [document.activeElement === s, s.type, s.labels[0].textContent, s.value - at];""",
+        set("flagged", 0);
+        const out = [document.activeElement === s, s.type, s.labels[0].textContent];
+        for (const key of ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"]) {
+          press(key);
+          out.push(flagged().split(" of ")[0]);
+        }
+        return out;""",
     )
-    assert seen == [True, "range", "threshold", 1]
+    assert seen[:3] == [True, "range", "flag the highest scores:"]
+    shares = [text.replace("\u00a0", " ") for text in seen[3:]]
+    assert shares == ["0 %, 0", "0.04 %, 1", "0.08 %, 2", "0.04 %, 1"]
+
+
+HOVER = """
+const figure = document.querySelector("figure"), svg = figure.querySelector("svg");
+const behind = JSON.parse(figure.querySelector("script").textContent);
+const [left, top, width, height] = behind.box;
+const at = new DOMPoint(left + 0.5 * width, top + 0.5 * height)
+  .matrixTransform(svg.getScreenCTM());
+const move = (x, y) => svg.dispatchEvent(
+  new PointerEvent("pointermove", { clientX: x, clientY: y, bubbles: true }));
+const tip = figure.querySelector(".tip"), hidden = [tip.hidden];
+move(at.x, at.y);
+hidden.push(tip.hidden);
+const words = tip.textContent;
+move(at.x, at.y + 2000);
+hidden.push(tip.hidden);
+return [hidden, words, figure.querySelector(".operating circle") !== null];"""
+
+
+def test_values_on_hover_and_the_operating_point(look, page, scored):
+    line = ranking_figures({"a": [scored]})[0].lines["a"]
+    for hidden, words, marked in look([(page, WIDE), (page, NARROW)], HOVER):
+        assert hidden == [True, False, True]
+        assert marked
+        x, y = map(float, re.search(r"rate ([\d.]+) %.*: ([\d.]+) %", words).groups())
+        assert x == pytest.approx(50, abs=2)
+        assert y / 100 == pytest.approx(np.interp(x / 100, line.x, line.y), abs=0.02)
+
+
+SAVES = """
+const saved = [];
+HTMLAnchorElement.prototype.click = function () {
+  saved.push([this.download, decodeURIComponent(this.href.split(",").slice(1).join(","))]);
+};
+for (const button of document.querySelectorAll("button.save")) button.click();
+return saved;"""
+
+
+def test_figures_and_tables_can_be_saved(look, page, scored):
+    (saved,) = look([(page, WIDE)], SAVES)
+    kinds = [name.rsplit(".", 1)[1] for name, _ in saved]
+    assert kinds == ["csv", "svg", "csv"]
+    table, drawing, values = (text for _, text in saved)
+    ElementTree.fromstring(drawing)
+    assert "var(" not in drawing
+    assert "ROC curve" in drawing
+    rows = list(csv.reader(values.splitlines()))
+    assert rows[0][1:3] == ["false-positive rate", "recall (true-positive rate)"]
+    line = ranking_figures({"a": [scored]})[0].lines["a"]
+    assert np.array([row[1:3] for row in rows[1:]], float) == pytest.approx(
+        np.column_stack([line.x, line.y]), rel=1e-4
+    )
+    rows = list(csv.reader(table.splitlines()))
+    assert rows[1][1] == "0.9734 to 0.9953"
 
 
 @pytest.fixture(scope="session")
@@ -301,7 +413,7 @@ def reports(tmp_path_factory):
 
 
 def test_the_page_of_each_command(look, reports):
-    figures = {"demo": 6, "evaluate": 2, "compare": 3, "cv": 3}
+    figures = {"demo": 6, "evaluate": 6, "compare": 3, "cv": 3}
     pages = [(reports / f"{name}.html", width) for name in figures for width in (WIDE, NARROW)]
     found = look(
         pages,

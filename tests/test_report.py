@@ -15,12 +15,12 @@ from scipy.stats import binom
 
 from aucmax import AUCClassifier, metrics, save
 from aucmax.cli import main
-from aucmax.report import curves, figures
+from aucmax.report import curves, distributions, figures, operating
 from aucmax.report.operating import MOST_POINTS, operating_points
 from aucmax.report.page import Page, ResultTable, Section, as_json, terminal, write_page
 from aucmax.report.provenance import provenance
 from aucmax.report.style import stroke
-from aucmax.report.text import gap_text
+from aucmax.report.text import gap_text, percent_text, plain_number
 
 
 def scored(n=400, seed=0, share=0.2, ties=False):
@@ -81,9 +81,9 @@ def test_precision_and_recall_enclose_the_average_precision():
         assert np.all(np.diff(band.x) >= 0)
         area = np.sum(np.diff(band.x) * band.y[1:])
         assert area == pytest.approx(metrics.average_precision(positive, score), abs=2e-3)
-        half = len(band.edge[1]) // 2
-        assert np.all(band.edge[1][:half] <= band.y + 1e-12)
-        assert np.all(band.edge[1][half:][::-1] >= band.y - 1e-12)
+        low, high = band.interval
+        assert np.all(low <= band.y + 1e-12)
+        assert np.all(high >= band.y - 1e-12)
         assert len(band.x) <= 1000
 
 
@@ -94,17 +94,16 @@ def test_curves_of_weighted_rows():
         plain, equal = draw(positive, score, 0.95), draw(positive, score, 0.95, 3 + 0 * weight)
         for one, other in ((plain.x, equal.x), (plain.y, equal.y)):
             assert one == pytest.approx(other)
-        assert np.array(plain.edge) == pytest.approx(np.array(equal.edge))
+        for one, other in zip(*(b.edge or b.interval for b in (plain, equal)), strict=True):
+            assert one == pytest.approx(other)
     band = curves.roc(positive, score, 0.95, weight)
     assert np.trapezoid(band.y, band.x) == pytest.approx(metrics.roc_auc(positive, score, weight))
     band = curves.precision_recall(positive, score, 0.95, weight)
     area = np.sum(np.diff(band.x) * band.y[1:])
     assert area == pytest.approx(metrics.average_precision(positive, score, weight), abs=2e-3)
     # unequal weights are worth fewer rows, so the band is wider
-    halves = (
-        np.split(b.edge[1], 2) for b in (curves.precision_recall(positive, score, 0.95), band)
-    )
-    plain, weighted = (np.mean(high[::-1] - low) for low, high in halves)
+    ends = (b.interval for b in (curves.precision_recall(positive, score, 0.95), band))
+    plain, weighted = (np.mean(high - low) for low, high in ends)
     assert weighted > 1.2 * plain
     mean = curves.mean_roc([(positive, score, weight)])
     assert np.trapezoid(mean.y, mean.x) == pytest.approx(
@@ -122,7 +121,7 @@ def test_mean_curves_over_splits():
     areas = [metrics.average_precision(*part) for part in parts]
     assert np.trapezoid(pr.y, pr.x) == pytest.approx(np.mean(areas), abs=1e-2)
     one = curves.mean_roc(parts[:1])
-    assert np.array_equal(one.edge[1][:201], one.edge[1][201:][::-1])  # one split has no spread
+    assert np.array_equal(*one.interval)  # one split has no spread
 
 
 # ---- operating points
@@ -133,14 +132,16 @@ def test_mean_curves_over_splits():
 def test_operating_points_have_exact_counts(seed, n, ties):
     positive, score = scored(n, seed, ties=ties)
     points = operating_points("a", positive, score)
-    assert points["threshold"][-1] is None
-    assert (points["tp"][-1], points["fp"][-1]) == (0, 0)
+    assert points["threshold"][0] is None
+    assert (points["tp"][0], points["fp"][0]) == (0, 0)
     assert points["thresholds"] == len(np.unique(score))
     for threshold, tp, fp in zip(points["threshold"], points["tp"], points["fp"], strict=True):
         called = np.zeros(n, bool) if threshold is None else score >= threshold
         assert tp == np.count_nonzero(called & positive)
         assert fp == np.count_nonzero(called & ~positive)
-    at = points["start"]
+    start = points["tp"][points["start"]] + points["fp"][points["start"]]
+    assert start <= n * max(0.01, 3 * np.mean(positive))  # the next of 1, 2, 5 is at most 2.5 times
+    at = points["own"]
     own = score > 0
     assert points["tp"][at] == np.count_nonzero(own & positive)
     assert points["fp"][at] == np.count_nonzero(own & ~positive)
@@ -159,6 +160,76 @@ def test_the_cheapest_threshold_is_never_left_out():
         assert kept.min() == pytest.approx(best, rel=1e-9, abs=1e-6)
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([5, 500, 3000]), st.booleans())
+def test_budgets_are_kept_and_used_up(seed, n, ties):
+    positive, score = scored(n, seed, share=0.01, ties=ties)
+    listed = operating.budgets(positive, score)
+    assert sum(one["first"] for one in listed) <= 1
+    for one in listed:
+        called = score >= one["threshold"]
+        assert one["flagged"] == np.count_nonzero(called) <= one["share"] * n + 1e-9
+        assert one["found"] == np.count_nonzero(called & positive)
+        more = score >= np.max(score[~called])
+        assert np.count_nonzero(more) > one["share"] * n
+
+
+def test_gains_and_lift_are_what_flagging_finds():
+    positive, score = scored(2000, share=0.02)
+    gains, lift = (draw(positive, score, 0.95) for draw in (curves.gains, curves.lift))
+    assert (gains.x[-1], gains.y[-1], lift.y[-1]) == pytest.approx((1, 1, 1))
+    order = np.argsort(-score)
+    for at in (3, 100, len(gains.x) // 2):
+        rows = order[: round(gains.x[at] * 2000)]
+        assert gains.y[at] == pytest.approx(positive[rows].sum() / positive.sum())
+        assert lift.y[at] == pytest.approx(positive[rows].mean() / positive.mean())
+    for line in (gains, lift):
+        low, high = line.interval
+        assert np.all((low <= line.y + 1e-12) & (line.y <= high + 1e-12))
+    weight = np.full(2000, 3.0)
+    for one, other in ((gains, curves.gains), (lift, curves.lift)):
+        assert one.y == pytest.approx(other(positive, score, 0.95, weight).y)
+
+
+def test_figures_of_rare_events_are_zoomed_to_the_data():
+    few, many = scored(5000, share=0.004), scored(5000, share=0.3)
+    for test, rare in ((few, True), (many, False)):
+        _, precision = curves.ranking_figures({"a": [test]})
+        gains, lift, roc = curves.budget_figures({"a": test})
+        assert precision.ylog == gains.xlog == lift.xlog == lift.ylog == rare
+        assert roc.xlog
+        share = np.mean(test[0])
+        assert precision.guide[1] == (share, share)
+    low, high = curves.ranking_figures({"a": [few]})[1].ylim
+    assert 0 < low < np.mean(few[0]) < 1 < high
+    steep = few[0], few[1] + 20 * few[0]
+    assert curves.ranking_figures({"a": [steep]})[0].xlim[1] < 0.1
+    assert curves.ranking_figures({"a": [few]})[0].xlim[1] > 1
+
+
+def test_scores_by_class_and_calibration():
+    positive, score = scored(20_000, share=0.01)
+    figure = distributions.score_figure("m", (positive, score))
+    assert list(figure.lines) == ["m: positive", "m: negative"]
+    for line in figure.lines.values():
+        assert line.y[::2].sum() == pytest.approx(1)
+    odds = np.exp(score - 0.5) / 99  # the true probability, for classes of N(1, 1) and N(0, 1)
+    chance = odds / (1 + odds)
+    line = distributions.calibration((positive, chance))
+    low, high = line.interval
+    assert len(line.x) == 10
+    assert np.all(np.diff(line.x) > 0)
+    assert np.mean((low <= line.x) & (line.x <= high)) >= 0.8
+    twice = distributions.calibration((positive, 2 * chance / (1 + chance)))
+    low, high = twice.interval
+    assert np.mean((low <= twice.x) & (twice.x <= high)) <= 0.5
+    ones = distributions.calibration((positive, np.full(20_000, 0.01)))
+    assert len(ones.x) == 1
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        distributions.calibration((positive, score))
+    assert distributions.calibration_figure("m", (positive, chance)).xlog
+
+
 # ---- figures and characters
 
 
@@ -166,7 +237,7 @@ def test_figures_take_the_colours_of_the_page():
     positive, score = scored()
     scored_by = {f"<{i}>": [(positive, score)] for i in range(9)}
     figure = curves.ranking_figures(scored_by, of="a")[0]
-    svg = figure.svg()
+    svg, _ = figure.drawn()
     assert "#fe00" not in svg
     assert "#fd00" not in svg
     assert "var(--series-7)" in svg
@@ -186,8 +257,8 @@ def test_one_test_set_gets_a_confidence_band_and_several_their_spread():
     for figure in curves.ranking_figures(tests, bands=["b"], details=({"a": "best"}, {})):
         assert figure.caption.startswith("Mean over 3 test sets of the")
         assert "Band (of b): one standard deviation" in figure.caption
-        assert figure.lines["a"].edge is None
-        assert len(figure.lines["b"].edge) == 2
+        assert figure.lines["a"].interval is None
+        assert len(figure.lines["b"].interval) == 2
         assert figure.lines["a"].detail == ("best" if figure.title == "ROC curve" else "")
     share = np.mean([positive.mean() for positive, _ in tests["a"]])
     assert figure.guide[1] == pytest.approx((share, share))
@@ -208,6 +279,24 @@ def test_convergence_takes_what_solvers_give():
     figure = figures.convergence_figure(courses, name="a", title="T", caption="C")
     assert list(figure.lines) == ["exact", "spam"]
     assert figure.lines["exact"].detail == "ends at < 1e-14"
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0, "0 %"), (1, "100 %"), (0.0024, "0.24 %"), (0.512, "51.2 %"), (1e-7, "0.00001 %"),
+     (0.99996, "99.996 %"), (0.5, "50 %"), (0.01, "1 %")],
+)  # fmt: skip
+def test_shares_in_percent(share, text):
+    assert percent_text(share) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (4.1e-6, "4.10 × 10⁻⁶"), (-0.0483, "-0.0483"), (12.04, "12"), (12345, "12,300"),
+     (145.2, "145"), (7.5, "7.5"), (1e17, "1.00 × 10¹⁷")],
+)  # fmt: skip
+def test_numbers_for_people(value, text):
+    assert plain_number(value) == text
 
 
 def test_strokes_differ():
@@ -251,11 +340,12 @@ def nasty_page(path):
                 NASTY,
                 NASTY,
                 [ResultTable((NASTY, "b"), [(NASTY, "1")], NASTY)],
-                [replace(figure, title=NASTY, caption=NASTY)],
+                [replace(figure, title=NASTY, caption=NASTY, names=[NASTY])],
+                [operating_points(name, positive, score) for name in (NASTY, "b")],
             )
         ],
-        [operating_points(NASTY, positive, score), operating_points("b", positive, score)],
         provenance("aucmax " + NASTY, [("data", NASTY)], 0),
+        verdict=NASTY,
     )
     write_page(page, path)
     return path.read_text(encoding="utf-8")
@@ -266,11 +356,11 @@ def test_words_are_escaped_and_nothing_is_loaded(tmp_path):
     assert "<script>alert" not in text
     assert "<b>&" not in text
     outline = Outline(text)
-    assert outline.tags.count("script") == 3
+    assert outline.tags.count("script") == 5
     assert all(value.startswith(("#", "data:")) for value in outline.loads)
     assert not re.search(r"@import|url\((?!#)", text)
     assert len(outline.ids) == len(set(outline.ids))
-    assert {"threshold", "cost-miss", "cost-alarm", "scorer"} <= set(outline.labelled)
+    assert {"flagged", "rows-a-day", "cost-miss", "cost-alarm", "scorer"} <= set(outline.labelled)
     assert set(outline.labelled) <= set(outline.ids)
     points = json.loads(re.search(r'id="points">(.*?)</script>', text, re.DOTALL).group(1))
     assert points[0]["name"] == NASTY
@@ -281,7 +371,7 @@ def test_a_page_that_fails_leaves_the_old_one(tmp_path):
     path = tmp_path / "a.html"
     path.write_text("old")
     with pytest.raises(TypeError):
-        write_page(Page("a", "b", [], [{"name": object()}]), path)
+        write_page(Page("a", "b", [Section("c", points=[{"name": object()}])]), path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -331,7 +421,10 @@ def test_evaluate_writes_the_numbers_it_prints(files, capsys):
     assert "Wilson" in text
     assert "rows.csv: 300 rows, 3 features" in text
     assert "aucmax evaluate" in text
-    assert text.count("<figure") == 2
+    assert text.count("<figure") == 6
+    assert re.search(r'class="verdict">Flag the 50 % of the rows .* (AUC|ties)', text)
+    for budget in report["budgets"]:
+        assert f"<td>{budget['flagged']:,}</td>" in text
 
 
 def test_demo_writes_a_page(tmp_path, capsys):
@@ -420,6 +513,6 @@ def test_a_figure_goes_into_a_file_too(tmp_path):
     text = (tmp_path / "a.svg").read_text(encoding="utf-8")
     for word in ("one", "best .7", "passes", "AUC", ">T<"):
         assert word in text
-    assert "#fe00" not in text + figure.svg()
+    assert "#fe00" not in text + figure.drawn()[0]
     with pytest.raises(ValueError, match=r"must end in \.png, \.svg or \.pdf"):
         figure.save(tmp_path / "a.gif")

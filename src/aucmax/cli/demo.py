@@ -319,6 +319,11 @@ def _page(report: dict[str, Any], seen: list[Seen]) -> Page:
     ]
     commands = "\n".join(f"  {command}" for command in NEXT)
     took = f"seed {report['seed']}, {report['seconds']:.1f} seconds in all"
+    points = [
+        operating_points(f"{result['data']}: {scorer}", shown.is_positive, score)
+        for result, shown in zip(compared, seen, strict=True)
+        for scorer, score in shown.scores.items()
+    ]
     return Page(
         "What is different about aucmax",
         "Real data that come with scikit-learn; every number was computed by this run.",
@@ -327,14 +332,10 @@ def _page(report: dict[str, Any], seen: list[Seen]) -> Page:
             _distances(report["gaps"], seen),
             _algebra(report["algebra"]),
             Section("4  Next", f"{commands}\n\n{took}"),
+            Section("Choosing how many rows to flag", points=points, on_terminal=False),
         ],
-        [
-            operating_points(f"{result['data']}: {scorer}", shown.is_positive, score)
-            for result, shown in zip(compared, seen, strict=True)
-            for scorer, score in shown.scores.items()
-        ],
-        provenance(command_line(), data, report["seed"]),
-        report,
+        provenance=provenance(command_line(), data, report["seed"]),
+        data=report,
     )
 
 

@@ -26,12 +26,19 @@ from aucmax.cli.front import encoding_of, rows_described, rows_for
 from aucmax.cli.labels import positives_for
 from aucmax.cli.large import Memory, budget, what_was_read, words_of_read
 from aucmax.cli.options import Html, Json, Judging, Model, given_file
-from aucmax.report.curves import ranking_figures
+from aucmax.report.curves import Scored, budget_figures, ranking_figures, wilson
+from aucmax.report.distributions import score_figure
 from aucmax.report.figures import check_image
-from aucmax.report.operating import operating_points
+from aucmax.report.operating import budgets, operating_points
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
-from aucmax.report.text import auc_text, interval_text
+from aucmax.report.text import (
+    auc_text,
+    interval_text,
+    p_words,
+    percent_text,
+    plain_number,
+)
 from aucmax.rows.source import Source
 
 __all__ = ["evaluate"]
@@ -80,8 +87,8 @@ def evaluate(
     Gives the AUC with DeLong's interval, average precision, precision among the k highest scores
     and recall at a false-positive rate. A comparison is DeLong's paired test on the same rows;
     the verdict is "tie" unless p < 0.05. With --weight rows count by their weight in all of this.
-    The page that --html writes has the curves with bands,
-    and a slider over the threshold with the counts and the cost of the errors.
+    The page that --html writes has a slider over the rows to flag, with what is found, missed
+    and alarmed falsely, and its cost; and the curves with bands.
 
     Examples:
 
@@ -136,15 +143,15 @@ def evaluate(
             **what_was_read(*given),
         }
         report |= _measured(is_positive, scores, k, fpr, confidence, table.weight)
-        page = _page(report, None if logistic is None else seed)
-        if html is not None or plot is not None:
-            page.sections.append(_curves(report, is_positive, scores, table.weight))
-        if html is not None:
-            points = [operating_points(name, is_positive, score) for name, score in scores.items()]
-            page = replace(page, points=points)
+        report["budgets"] = budgets(is_positive, next(iter(scores.values())))
+        tests: dict[str, Scored] = {
+            name: (is_positive, score, table.weight) for name, score in scores.items()
+        }
+        page = _page(report, tests, None if logistic is None else seed)
         if plot is not None:
             now("drawing the curves")
-            replace(page.sections[-1].figures[0], title=source.name).save(plot)
+            curve = _curves(report, tests).figures[0]
+            replace(curve, title=source.name, xlim=(-0.01, 1.01)).save(plot)
             report["plot"] = str(plot)
     show_page(page, as_json, html)
 
@@ -190,7 +197,85 @@ def _measured(
 # ---- the page
 
 
-def _page(report: dict[str, Any], seed: int | None) -> Page:
+def _page(report: dict[str, Any], tests: dict[str, Scored], seed: int | None) -> Page:
+    described = rows_described(report)
+    if "read" in report:
+        described += f"\nread: {words_of_read(report)}"
+    return Page(
+        f"How well {report['scorers'][0]['name']} ranks {report['data']}",
+        described,
+        [_operating(report, tests), _results(report), _curves(report, tests)],
+        provenance=provenance(command_line(), [("data", described)], seed),
+        data=report,
+        verdict=_verdict(report),
+    )
+
+
+def _verdict(report: dict[str, Any]) -> str:
+    """What an analyst wants to know first, in words."""
+    n, positives = report["rows"], report["positives"]
+    scorer, *others = report["scorers"]
+    budget = next((one for one in report["budgets"] if one["first"]), None)
+    said = []
+    if budget is not None and budget["found"]:
+        flagged, found = budget["flagged"], budget["found"]
+        lift = found / flagged / (positives / n)
+        low, high = (float(end) for end in wilson(found, positives, report["confidence"]))
+        said.append(
+            f"Flag the {percent_text(budget['share'])} of the rows with the highest scores "
+            f"({flagged:,}), and you find {found:,} of the {positives:,} positives: "
+            f"{percent_text(found / positives)} (interval {percent_text(low)} to "
+            f"{percent_text(high)}). One alert in {plain_number(flagged / found, 2)} is right, "
+            f"{plain_number(lift, 2)} times as many as at random."
+        )
+    area = f"AUC {auc_text(scorer['auc'])} ({interval_text(scorer['low'], scorer['high'])})"
+    said.append(f"{area}.")
+    words = {
+        "tie": "It ties with",
+        "better": "It ranks better than",
+        "worse": "It ranks worse than",
+    }
+    said += [
+        f"{words[test['verdict']]} {test['against']} (AUC {auc_text(other['auc'])}, "
+        f"{p_words(test['p_value'])})."
+        for test, other in zip(report["tests"], others, strict=True)
+    ]
+    return " ".join(said)
+
+
+def _operating(report: dict[str, Any], tests: dict[str, Scored]) -> Section:
+    """A slider over the rows to flag, and what some budgets find."""
+    n, positives = report["rows"], report["positives"]
+    rows = [
+        (
+            f"highest {percent_text(one['share'])}",
+            f"{one['flagged']:,}",
+            f"{one['found']:,}",
+            percent_text(one["found"] / positives),
+            percent_text(one["found"] / one["flagged"]),
+            f"{plain_number(one['found'] / one['flagged'] / (positives / n))}×",
+            plain_number(one["flagged"] / one["found"] - 1) if one["found"] else "–",
+            plain_number(one["threshold"], 4),
+        )
+        for one in report["budgets"]
+    ]
+    head = (
+        "flagged", "rows", "found", "recall", "precision", "lift", "false alarms per hit",
+        "threshold",
+    )  # fmt: skip
+    strong = [i for i, one in enumerate(report["budgets"]) if one["first"]]
+    weighted = " Rows count as one each, whatever their weights." * (report["weight"] is not None)
+    caption = f"Of {next(iter(tests))}, which flags rows with equal scores together or not at all."
+    return Section(
+        "How many rows to flag",
+        "Move the slider: by dragging, with the arrow keys, or to the cheapest." + weighted,
+        tables=[ResultTable(head, rows, caption, strong)] if rows else [],
+        points=[operating_points(name, *test[:2]) for name, test in tests.items()],
+        on_terminal=False,
+    )
+
+
+def _results(report: dict[str, Any]) -> Section:
     percent, scorers = f"{100 * report['confidence']:g} %", report["scorers"]
     measures: dict[str, Callable[[dict[str, Any]], str]] = {
         "AUC": lambda s: auc_text(s["auc"]),
@@ -211,24 +296,10 @@ def _page(report: dict[str, Any], seed: int | None) -> Page:
         caption = "DeLong's paired test on the same rows; a tie unless p < 0.05."
         head = f"{scorers[0]['name']} against"
         tables.append(ResultTable.differences(head, tests, f"{percent} interval", caption))
-    described = rows_described(report)
-    if "read" in report:
-        described += f"\nread: {words_of_read(report)}"
-    return Page(
-        f"How well {scorers[0]['name']} ranks {report['data']}",
-        described,
-        [Section("Results", tables=tables)],
-        provenance=provenance(command_line(), [("data", described)], seed),
-        data=report,
-    )
+    return Section("Results", tables=tables)
 
 
-def _curves(
-    report: dict[str, Any],
-    is_positive: np.ndarray,
-    scores: dict[str, np.ndarray],
-    weight: np.ndarray | None,
-) -> Section:
+def _curves(report: dict[str, Any], tests: dict[str, Scored]) -> Section:
     areas = {
         s["name"]: f"AUC {auc_text(s['auc'])} ({interval_text(s['low'], s['high'])})"
         for s in report["scorers"]
@@ -237,11 +308,14 @@ def _curves(
         s["name"]: f"average precision {auc_text(s['average_precision'])}"
         for s in report["scorers"]
     }
-    drawn = ranking_figures(
-        {name: [(is_positive, score, weight)] for name, score in scores.items()},
+    (name, first), *_ = tests.items()
+    bands = list(tests)[:2]  # a third would hide them
+    roc, precision = ranking_figures(
+        {name: [test] for name, test in tests.items()},
         report["confidence"],
-        bands=list(scores)[:2],  # a third would hide them
+        bands=bands,
         details=(areas, precisions),
     )
-    lead = "The counts below are of rows, each as one." * (weight is not None)
-    return Section("Curves", lead, figures=drawn, on_terminal=False)
+    few = budget_figures(tests, report["confidence"], bands=bands)
+    drawn = [roc, precision, *few, score_figure(name, first)]
+    return Section("Curves", figures=drawn, on_terminal=False)

@@ -1,9 +1,10 @@
-"""ROC and precision-recall curves: the two figures, their bands, few enough points to draw."""
+"""Curves of how scores rank: their bands, few enough points to draw, and the figures of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +15,11 @@ from aucmax.metrics.delong import effective_rows
 from aucmax.report.figures import Figure, Line
 
 __all__ = [
+    "RARE",
     "Scored",
+    "budget_figures",
+    "gains",
+    "lift",
     "mean_precision_recall",
     "mean_roc",
     "precision_recall",
@@ -30,6 +35,8 @@ Scored = tuple[NDArray[np.bool_], ArrayLike] | tuple[NDArray[np.bool_], ArrayLik
 _MOST_POINTS = 500
 _GRID = np.linspace(0.0, 1.0, 201)
 _AXIS = (-0.01, 1.01)
+RARE = 0.05  # shares of positives below that get logarithmic axes
+RECALL, FPR = "recall (true-positive rate)", "false-positive rate"
 
 
 def ranking_figures(
@@ -58,7 +65,7 @@ def ranking_figures(
     """
     tests = next(iter(scored.values()))
     several = len(tests) > 1
-    banded = [name for name in scored if not bands or name in bands]
+    banded = _banded(scored, bands)
     band = "Band" if len(banded) == len(scored) else f"Band (of {' and '.join(banded)})"
     if several:
         mean = f"Mean over {len(tests)} test sets of the"
@@ -79,25 +86,107 @@ def ranking_figures(
         lines = {}
         for name, (first, *rest) in scored.items():
             line = mean([first, *rest]) if rest else curve(*first[:2], confidence, *first[2:])
-            edge = line.edge if name in banded else None
-            lines[name] = replace(line, edge=edge, detail=details[i].get(name, ""))
+            lines[name] = replace(_bare(line, name in banded), detail=details[i].get(name, ""))
         return lines
 
-    share = float(np.mean([np.average(test[0], weights=_weights(*test)) for test in tests]))
-    recall = "recall (true-positive rate)"
+    share = float(np.mean([_share(*test) for test in tests]))
+    rocs, rare = drawn(roc, mean_roc, 0), share < RARE
     return [
         Figure(
-            f"roc {of}", _title(of, "ROC curve"), "false-positive rate", recall,
-            drawn(roc, mean_roc, 0), f"{captions[0]} Dotted: random scores.",
-            xlim=_AXIS, ylim=_AXIS, guide=((0.0, 1.0), (0.0, 1.0)),
+            f"roc {of}", _title(of, "ROC curve"), FPR, RECALL, rocs,
+            f"{captions[0]} Dotted: random scores.{' Zoomed in.' * (_corner(rocs) < 1)}",
+            xpercent=True, ypercent=True, xlim=(-0.01 * _corner(rocs), _corner(rocs)),
+            ylim=_AXIS, guide=((0.0, 1.0), (0.0, 1.0)), follows="roc",
         ),
         Figure(
-            f"precision {of}", _title(of, "precision and recall"), recall, "precision",
+            f"precision {of}", _title(of, "precision and recall"), RECALL, "precision",
             drawn(precision_recall, mean_precision_recall, 1),
             f"{captions[1]} Dotted: the share of positives.",
-            xlim=_AXIS, ylim=_AXIS, guide=((0.0, 1.0), (share, share)),
+            xpercent=True, ypercent=True, xlim=_AXIS, ylog=rare,
+            ylim=(share / 2, 1.2) if rare else _AXIS,
+            guide=((0.0, 1.0), (share, share)), follows="precision",
         ),
     ]  # fmt: skip
+
+
+def budget_figures(
+    scored: Mapping[str, Scored],
+    confidence: float = 0.95,
+    *,
+    bands: Collection[str] = (),
+) -> list[Figure]:
+    """Make the gains curve, the lift curve and the ROC curve at few false alarms.
+
+    Parameters
+    ----------
+    scored : mapping of str to (positive, score) or (positive, score, weight)
+        The test set of each scorer.
+    confidence, bands
+        As for `ranking_figures`.
+
+    Notes
+    -----
+    Where fewer than 5 % of the rows are positive, the share flagged has a logarithmic axis: what
+    counts is its left end.
+    """
+    test = next(iter(scored.values()))
+    share, rows = _share(*test), len(test[0])
+    few = 1.0 / max(rows - int(np.count_nonzero(test[0])), 1)
+    percent, banded = f"{100 * confidence:g} %", _banded(scored, bands)
+    grid = np.geomspace(1.0 / rows, 1.0, 101)
+    best = np.minimum(grid / share, 1.0)
+    rare = share < RARE
+
+    def drawn(curve: Callable[..., Line]) -> dict[str, Line]:
+        return {
+            name: _bare(curve(*test[:2], confidence, *test[2:]), name in banded)
+            for name, test in scored.items()
+        }
+
+    lim = (1.0 / rows if rare else 0.0, 1.0)
+    return [
+        Figure(
+            "gains", "Gains", "share flagged", RECALL, drawn(gains),
+            f"What share of the positives is found by flagging the highest scores. Band: Wilson's "
+            f"{percent} interval of the recall, pointwise. Dotted: random and perfect scores.",
+            xlog=rare, xpercent=True, ypercent=True, xlim=lim, ylim=_AXIS, follows="gains",
+            guide=(np.r_[grid, np.nan, grid].tolist(), np.r_[grid, np.nan, best].tolist()),
+        ),
+        Figure(
+            "lift", "Lift", "share flagged", "lift over random", drawn(lift),
+            f"How many times as many positives are found as among as many rows at random. Band: "
+            f"Wilson's {percent} interval, pointwise. Dotted: random scores.",
+            xlog=rare, ylog=rare, xpercent=True, xlim=lim, follows="lift",
+            ylim=(0.7 if rare else 0.0, None), guide=((0.0, 1.0), (1.0, 1.0)),
+        ),
+        Figure(
+            "roc few", "ROC curve at few false alarms", FPR, RECALL, drawn(roc),
+            "That curve over a logarithmic false-positive rate. Dotted: random scores.",
+            xlog=True, xpercent=True, ypercent=True, xlim=(few, 1.0), ylim=_AXIS, follows="roc",
+            guide=(np.geomspace(few, 1.0, 101).tolist(),) * 2,
+        ),
+    ]  # fmt: skip
+
+
+def _banded(scored: Mapping[str, Any], bands: Collection[str]) -> list[str]:
+    """The scorers that get a band."""
+    return [name for name in scored if not bands or name in bands]
+
+
+def _bare(line: Line, banded: bool) -> Line:
+    """The line, without its band unless it gets one."""
+    return line if banded else replace(line, edge=None, interval=None)
+
+
+def _share(positive: NDArray[np.bool_], score: ArrayLike, weight: Floats | None = None) -> float:
+    """The share of the weight that is of positives."""
+    return float(np.average(positive, weights=_weights(positive, score, weight)))
+
+
+def _corner(lines: Mapping[str, Line]) -> float:
+    """Where the axis of false-positive rates ends: at 1, unless the curves are steep."""
+    full = max(float(line.x[np.searchsorted(line.y, 0.99)]) for line in lines.values())
+    return next((end for end in (0.02, 0.05, 0.1, 0.2) if 2 * full <= end), 1.01)
 
 
 def _title(of: str, what: str) -> str:
@@ -159,7 +248,44 @@ def precision_recall(
     recall, found, taken = recall[kept], found[kept], taken[kept]
     x = np.repeat(np.r_[0.0, recall], 2)[1:-1]  # the corners of steps from each recall to the next
     y, low, high = (np.repeat(v, 2) for v in (found / taken, *wilson(found, taken, confidence)))
-    return Line(x, y, edge=(np.r_[x, x[::-1]], np.r_[low, high[::-1]]))
+    return Line(x, y, interval=(low, high))
+
+
+def _flagged(
+    positive: NDArray[np.bool_], score: ArrayLike, weight: Floats | None
+) -> tuple[Floats, Floats, float, float]:
+    """At each threshold, recall and the share of all rows flagged; positives' share, rows."""
+    fpr, tpr, _ = metrics.roc_curve(positive, score, weight)
+    recall, share = tpr[1:], _share(positive, score, weight)  # the first threshold flags nothing
+    taken = share * recall + (1 - share) * fpr[1:]
+    rows = effective_rows(_weights(positive, score, weight))
+    kept = _thinned(np.log1p(rows * taken))
+    return recall[kept], taken[kept], share, rows
+
+
+def gains(
+    positive: NDArray[np.bool_], score: ArrayLike, confidence: float, weight: Floats | None = None
+) -> Line:
+    """Recall over the share of rows flagged, with Wilson's interval of the recall.
+
+    Parameters are those of `roc`; the effective number is that of the positives.
+    """
+    recall, taken, _, _ = _flagged(positive, score, weight)
+    found = effective_rows(_weights(positive, score, weight)[positive])
+    interval = wilson(recall * found, np.full(len(recall), found), confidence)
+    return Line(taken, recall, interval=interval)
+
+
+def lift(
+    positive: NDArray[np.bool_], score: ArrayLike, confidence: float, weight: Floats | None = None
+) -> Line:
+    """Precision, in multiples of the share of positives, over the share of rows flagged.
+
+    Parameters are those of `roc`; the effective number is that of all rows.
+    """
+    recall, taken, share, rows = _flagged(positive, score, weight)
+    low, high = wilson(recall * share * rows, taken * rows, confidence)
+    return Line(taken, recall / taken, interval=(low / share, high / share))
 
 
 def wilson(hits: ArrayLike, trials: ArrayLike, confidence: float) -> tuple[Floats, Floats]:
@@ -204,7 +330,7 @@ def _mean(curves: list[Floats]) -> Line:
     mean = np.mean(curves, axis=0)
     spread = np.std(curves, axis=0, ddof=1) if len(curves) > 1 else np.zeros(len(mean))
     low, high = np.clip([mean - spread, mean + spread], 0, 1)
-    return Line(_GRID, mean, edge=(np.r_[_GRID, _GRID[::-1]], np.r_[low, high[::-1]]))
+    return Line(_GRID, mean, interval=(low, high))
 
 
 def _weights(positive: NDArray[np.bool_], _: ArrayLike, weight: Floats | None = None) -> Floats:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,14 +14,15 @@ from numpy.typing import ArrayLike
 
 from aucmax.basics.replacing import replacing
 from aucmax.report.style import INK, MUTED, PAPER_RC, RC, Stroke, on_paper, stroke, to_svg
-from aucmax.report.text import gap_text
+from aucmax.report.text import SUPERSCRIPT, gap_text
 
 __all__ = ["Figure", "Line", "check_image", "convergence_figure", "tuning_figure"]
 
 GAP_FLOOR = 1e-16
 _SIZE = (5.3, 4.3)
+_ROOM, _ROW, _LEAST = 0.9, 0.27, 2.0  # inches of height, where the vertical axis has names
+_LETTERS = 28
 _IMAGES = (".png", ".svg", ".pdf")
-_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def check_image(path: Path) -> None:
@@ -40,8 +43,15 @@ class Line:
         Half the width of a band around it.
     edge : (ndarray, ndarray), optional
         The outline of its band instead, a closed polygon.
+    interval : (ndarray, ndarray), optional
+        The lower and the upper ends of an interval at every point: a band around a line, bars on
+        points that stand alone.
     points : bool
         Mark every point.
+    alone : bool
+        Points only, no line from one to the next.
+    filled : bool
+        Fill what lies between the line and 0.
     detail : str
         A number for the legend.
     stroke : Stroke, optional
@@ -52,7 +62,10 @@ class Line:
     y: np.ndarray
     spread: np.ndarray | None = None
     edge: tuple[np.ndarray, np.ndarray] | None = None
+    interval: tuple[np.ndarray, np.ndarray] | None = None
     points: bool = False
+    alone: bool = False
+    filled: bool = False
     detail: str = ""
     stroke: Stroke | None = None
 
@@ -73,6 +86,10 @@ class Figure:
         By their names in the legend.
     xlog, ylog : bool
         Logarithmic axes.
+    xpercent, ypercent : bool
+        Axes of shares, labelled in percent.
+    names : sequence of str
+        What lies at 0, 1, 2, … of the vertical axis, from the top; intervals are then of x.
     xlim, ylim : (float or None, float or None), optional
         Ends of the axes.
     guide : (x, y), optional
@@ -81,6 +98,9 @@ class Figure:
         A point to set off.
     ends : bool
         Mark the last point of every line.
+    follows : str
+        What the operating point of a page is in this figure: "roc", "precision", "gains", "lift"
+        or "score"; empty where it is nothing.
     """
 
     name: str
@@ -91,28 +111,49 @@ class Figure:
     caption: str = ""
     xlog: bool = False
     ylog: bool = False
+    xpercent: bool = False
+    ypercent: bool = False
+    names: Sequence[str] = ()
     xlim: tuple[float | None, float | None] | None = None
     ylim: tuple[float | None, float | None] | None = None
     guide: tuple[Sequence[float], Sequence[float]] | None = None
     ring: tuple[float, float] | None = None
     ends: bool = False
+    follows: str = ""
 
-    def svg(self) -> str:
-        """Draw it for a page, whose colours it takes."""
+    def drawn(self) -> tuple[str, dict[str, Any]]:
+        """Draw it for a page, whose colours it takes: the SVG, and what lies behind it.
+
+        That is where in the SVG the axes stand and what they span, and the points of the lines.
+        """
         from matplotlib import rc_context
 
-        with rc_context(RC):
-            figure, _ = self._drawn(lambda colour: colour)
+        with rc_context(RC), _without_glyphs():
+            figure, axes = self._on_canvas(lambda colour: colour)
             name = "".join(c for c in self.name if c.isalnum())
-            return to_svg(figure, name, f"{self.title}: {', '.join(self.lines)}")
+            svg = to_svg(figure, name, f"{self.title}: {', '.join(self.lines)}")
+            (width, height), box = 72 * figure.get_size_inches(), axes.get_position()
+            sides = [width * box.x0, height * (1 - box.y1), width * box.width, height * box.height]
+            behind = {
+                "title": self.title,
+                "box": [round(float(side), 2) for side in sides],
+                "x": {"label": self.xlabel, "log": bool(self.xlog), "percent": self.xpercent,
+                      "lim": list(map(float, axes.get_xlim()))},
+                "y": {"label": self.ylabel, "log": bool(self.ylog), "percent": self.ypercent,
+                      "lim": list(map(float, axes.get_ylim()))},
+                "names": list(self.names),
+                "follows": self.follows,
+                "lines": [self._behind(label) for label in self.lines],
+            }  # fmt: skip
+            return svg, behind
 
     def save(self, path: Path) -> None:
         """Draw it into a file, by its suffix .png, .svg or .pdf, with the legend beside it."""
         from matplotlib import rc_context
 
         check_image(path)
-        with rc_context(PAPER_RC):
-            figure, axes = self._drawn(on_paper)
+        with rc_context(PAPER_RC), _without_glyphs():
+            figure, axes = self._on_canvas(on_paper)
             axes.set_title(self.title, fontsize=11)
             # beside the axes: with many lines there is no room for it within
             beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
@@ -131,31 +172,41 @@ class Figure:
         """How a line is drawn."""
         return self.lines[label].stroke or stroke(list(self.lines).index(label))
 
-    def _drawn(self, paint: Any) -> tuple[Any, Any]:
-        """Draw with ``paint`` turning placeholders into colours; return figure and axes."""
-        from matplotlib.figure import Figure as Canvas
+    def draw(self, axes: Any, paint: Callable[[str], str] = on_paper) -> dict[str, Any]:
+        """Draw into matplotlib's axes; return the artist of each line.
 
-        figure = Canvas(figsize=_SIZE, layout="constrained")
-        axes = figure.add_subplot()
+        ``paint`` turns the placeholders of `aucmax.report.style` into colours.
+        """
+        artists = {}
         if self.guide is not None:
             axes.plot(*self.guide, color=paint(MUTED), linewidth=0.9, linestyle=(0, (3, 3)))
         for i, (label, line) in enumerate(self.lines.items()):
             how = self.stroke_of(label)
             colour = paint(how.colour)
-            known = np.isfinite(line.x) & np.isfinite(line.y)
-            if self.ylog:
-                known &= line.y > 0
+            known = self._known(line)
             x, y = line.x[known], line.y[known]
+            shade = {"color": colour, "alpha": 0.14, "linewidth": 0}
             if line.edge is not None:
-                axes.fill(*line.edge, color=colour, alpha=0.14, linewidth=0)
+                axes.fill(*line.edge, **shade)
             if line.spread is not None:
                 wide = line.spread[known]
                 low = np.maximum(y - wide, y / 10) if self.ylog else y - wide
-                axes.fill_between(x, low, y + wide, color=colour, alpha=0.14, linewidth=0)
+                axes.fill_between(x, low, y + wide, **shade)
+            if line.interval is not None:
+                low, high = (end[known] for end in line.interval)
+                if not line.alone:
+                    axes.fill_between(x, low, high, **shade)
+                elif self.names:
+                    axes.hlines(y, low, high, color=colour, linewidth=1.7)
+                else:
+                    axes.vlines(x, low, high, color=colour, linewidth=1.7)
+            if line.filled:
+                axes.fill_between(x, 0, y, **shade)
             named = f"{label}\n{line.detail}" if line.detail else label
-            marker = "o" if line.points or len(x) == 1 else None
-            axes.plot(
-                x, y, color=colour, linestyle=how.linestyle, marker=marker, markersize=4,
+            marked = line.points or line.alone or len(x) == 1
+            (artists[label],) = axes.plot(
+                x, y, color=colour, linestyle="none" if line.alone else how.linestyle,
+                marker="o" if marked else None, markersize=5 if line.alone else 4,
                 label=named, zorder=3 + len(self.lines) - i,
             )  # fmt: skip
             if self.ends:
@@ -163,22 +214,81 @@ class Figure:
         if self.ring is not None:
             ring = {"markersize": 10, "markerfacecolor": "none", "color": paint(INK), "zorder": 99}
             axes.plot(*self.ring, "o", clip_on=False, **ring)
-        if self.xlog:
-            axes.set_xscale("log")
-        if self.ylog:
-            axes.set_yscale("log")
+        self._dress(axes)
+        return artists
+
+    def _dress(self, axes: Any) -> None:
+        """Set the scales, labels and ends of the axes."""
         axes.set(xlabel=self.xlabel, ylabel=self.ylabel)
-        if self.xlim is not None:
-            axes.set_xlim(*self.xlim)
-        if self.ylim is not None:
-            axes.set_ylim(*self.ylim)
-        for log, axis in ((self.xlog, axes.xaxis), (self.ylog, axes.yaxis)):
+        sides = (
+            (axes.xaxis, axes.set_xscale, axes.set_xlim, self.xlog, self.xpercent, self.xlim),
+            (axes.yaxis, axes.set_yscale, axes.set_ylim, self.ylog, self.ypercent, self.ylim),
+        )
+        for axis, scale, end, log, percent, lim in sides:
             if log:
-                _label_powers(axis)
+                scale("log")
+            if lim is not None:
+                end(*lim)
+            if log:
+                _label_powers(axis, percent)
+            elif percent:
+                axis.set_major_formatter(lambda value, _: f"{100 * value:.10g} %")
+        if self.names:
+            axes.set_yticks(range(len(self.names)), list(map(_short, self.names)))
+            axes.set_ylim(len(self.names) - 0.4, -0.6)
+
+    def _known(self, line: Line) -> np.ndarray:
+        """Which points can be drawn."""
+        known = np.isfinite(line.x) & np.isfinite(line.y)
+        if self.xlog:
+            known &= line.x > 0
+        return known & (line.y > 0) if self.ylog else known
+
+    def _behind(self, label: str) -> dict[str, Any]:
+        """The points of a line, rounded, and the ends of their intervals."""
+        line = self.lines[label]
+        known = self._known(line)
+        values = {"x": line.x, "y": line.y}
+        if line.interval is not None:
+            values["low"], values["high"] = line.interval
+        elif line.spread is not None:
+            values["low"], values["high"] = line.y - line.spread, line.y + line.spread
+        return {
+            "name": label,
+            "colour": self.stroke_of(label).variable,
+            **{
+                name: [float(f"{v:.5g}") if np.isfinite(v) else None for v in value[known]]
+                for name, value in values.items()
+            },
+        }
+
+    def _on_canvas(self, paint: Callable[[str], str]) -> tuple[Any, Any]:
+        """Draw on a canvas of its own; return matplotlib's figure and axes."""
+        from matplotlib.figure import Figure as Canvas
+
+        width, height = _SIZE
+        if self.names:
+            height = max(_ROOM + _ROW * len(self.names), _LEAST)
+        figure = Canvas(figsize=(width, height), layout="constrained")
+        axes = figure.add_subplot()
+        self.draw(axes, paint)
         return figure, axes
 
 
-def _label_powers(axis: Any) -> None:
+@contextlib.contextmanager
+def _without_glyphs() -> Iterator[None]:
+    """Let names have characters that matplotlib's font lacks: a browser's has them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+        yield
+
+
+def _short(name: str) -> str:
+    """A name short enough to stand beside an axis."""
+    return name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…"
+
+
+def _label_powers(axis: Any, percent: bool = False) -> None:
     """Label a logarithmic axis with few numbers, written short."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
@@ -186,7 +296,8 @@ def _label_powers(axis: Any) -> None:
     # long numbers need more room
     subs = (1.0,) if high > 100 * low else (1.0, 2.0, 5.0) if high < 1e4 else (1.0, 3.0)
     axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=10))
-    axis.set_major_formatter(FuncFormatter(_power if high > 100 * low else lambda v, _: f"{v:g}"))
+    text = _power if high > 100 * low else lambda v, _: f"{v:g}"
+    axis.set_major_formatter(FuncFormatter(_percent if percent else text))
     axis.set_minor_locator(NullLocator())
 
 
@@ -194,7 +305,11 @@ def _power(value: float, _: Any = None) -> str:
     exponent = round(float(np.log10(value))) if value > 0 else 0
     if -3 <= exponent <= 3:
         return f"{10.0**exponent:g}"
-    return f"10{str(exponent).translate(_SUPERSCRIPT)}"
+    return f"10{str(exponent).translate(SUPERSCRIPT)}"
+
+
+def _percent(value: float, _: Any = None) -> str:
+    return f"{100 * value:.4g} %" if value >= 1e-6 else f"{_power(100 * value)} %"
 
 
 def convergence_figure(

@@ -1,4 +1,4 @@
-"""Operating points: what each threshold finds and what it lets through."""
+"""Operating points: what flagging the rows with the highest scores finds and lets through."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from aucmax import metrics
 
-__all__ = ["MOST_POINTS", "operating_points"]
+__all__ = ["MOST_POINTS", "budgets", "operating_points"]
 
 MOST_POINTS = 1000
+_SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+
+Counts = NDArray[np.int64]
 
 
 def operating_points(
@@ -34,54 +37,97 @@ def operating_points(
     Returns
     -------
     dict
-        ``name``; ``positives`` and ``negatives``, the rows of each class; ``threshold``, rising,
-        with None at the end where no row is flagged; ``tp`` and ``fp``, exact counts at each
-        threshold; ``start``, the position of the model's own threshold; ``thresholds``, how many
-        there are in all; ``exact``, whether every threshold that is the cheapest for some costs
-        of the two errors is among them: the corners of the curve's convex hull are kept first.
-        At most `MOST_POINTS`.
+        ``name``; ``positives`` and ``negatives``, the rows of each class; ``threshold``, falling,
+        with None at first where no row is flagged; ``tp`` and ``fp``, exact counts at each
+        threshold; ``own``, the position of the model's own threshold, or None; ``start``, that of
+        the budget to begin with; ``thresholds``, how many there are in all; ``exact``, whether
+        every threshold that is the cheapest for some costs of the two errors is among them: the
+        corners of the curve's convex hull are kept first. At most `MOST_POINTS`, the others evenly
+        over the logarithm of the rows flagged.
     """
-    fpr, tpr, thresholds = metrics.roc_curve(positive, score)
-    n_positive = int(np.count_nonzero(positive))
-    n_negative = len(positive) - n_positive
-    tp = np.rint(tpr * n_positive).astype(np.int64)
-    fp = np.rint(fpr * n_negative).astype(np.int64)
-    first = len(thresholds) - 1
-    if own is not None:
-        first = int(np.count_nonzero(thresholds > own)) - 1
-    kept, exact = _kept(tp, fp, first)
-    rising = kept[::-1]
+    tp, fp, thresholds = _counted(positive, score)
+    at_own = None if own is None else int(np.count_nonzero(thresholds > own)) - 1
+    start = _within(tp + fp, _first_budget(tp[-1] / len(positive)))
+    kept, exact = _kept(tp, fp, [start] if at_own is None else [start, at_own])
     return {
         "name": name,
-        "positives": n_positive,
-        "negatives": n_negative,
-        "threshold": [float(t) if np.isfinite(t) else None for t in thresholds[rising]],
-        "tp": tp[rising].tolist(),
-        "fp": fp[rising].tolist(),
-        "start": int(np.flatnonzero(rising == first)[0]) if own is not None else len(kept) // 2,
+        "positives": int(tp[-1]),
+        "negatives": int(fp[-1]),
+        "threshold": [float(t) if np.isfinite(t) else None for t in thresholds[kept]],
+        "tp": tp[kept].tolist(),
+        "fp": fp[kept].tolist(),
+        "own": None if at_own is None else int(np.searchsorted(kept, at_own)),
+        "start": int(np.searchsorted(kept, start)),
         "thresholds": len(thresholds) - 1,
         "exact": exact,
     }
 
 
-def _kept(
-    tp: NDArray[np.int64], fp: NDArray[np.int64], first: int
-) -> tuple[NDArray[np.int64], bool]:
+def budgets(positive: NDArray[np.bool_], score: ArrayLike) -> list[dict[str, Any]]:
+    """List what flagging some shares of the rows finds, from 0.1 % to a half.
+
+    A share is never exceeded: rows with equal scores are flagged together or not at all. Shares
+    that flag no row are left out.
+
+    Returns
+    -------
+    list of dict
+        ``share``, ``flagged`` and ``found``, numbers of rows and of positives among them,
+        ``threshold``, ``first`` (whether it is the budget to begin with).
+    """
+    tp, fp, thresholds = _counted(positive, score)
+    first = _first_budget(tp[-1] / len(positive))
+    places = {share: _within(tp + fp, share) for share in _SHARES}
+    return [
+        {
+            "share": share,
+            "flagged": int(tp[i] + fp[i]),
+            "found": int(tp[i]),
+            "threshold": float(thresholds[i]),
+            "first": share == first,
+        }
+        for share, i in places.items()
+        if i > 0
+    ]
+
+
+def _counted(
+    positive: NDArray[np.bool_], score: ArrayLike
+) -> tuple[Counts, Counts, NDArray[np.float64]]:
+    """Positives and negatives at or above each threshold, and the thresholds, falling."""
+    fpr, tpr, thresholds = metrics.roc_curve(positive, score)
+    n_positive = int(np.count_nonzero(positive))
+    tp = np.rint(tpr * n_positive).astype(np.int64)
+    fp = np.rint(fpr * (len(positive) - n_positive)).astype(np.int64)
+    return tp, fp, thresholds
+
+
+def _first_budget(share: float) -> float:
+    """The share of rows to flag to begin with: 1 %, or what holds as many as are positive."""
+    return next((s for s in _SHARES if s >= max(share, 0.01)), _SHARES[-1])
+
+
+def _within(flagged: Counts, share: float) -> int:
+    """The position of the threshold that flags most rows without exceeding a share of them."""
+    return int(np.searchsorted(flagged, share * flagged[-1] + 1e-9, side="right")) - 1
+
+
+def _kept(tp: Counts, fp: Counts, wanted: list[int]) -> tuple[Counts, bool]:
     """Positions of the points to keep, rising, and whether all corners of the hull are kept."""
     n = len(tp)
     if n <= MOST_POINTS:
         return np.arange(n), True
     corners = _hull(tp, fp)
-    room = MOST_POINTS - 3
+    room = MOST_POINTS - 2 - len(wanted)
     exact = len(corners) <= room
     if not exact:
         corners = corners[np.linspace(0, len(corners) - 1, room).astype(int)]
-    along = tp / tp[-1] + fp / fp[-1]
+    along = np.log1p(tp + fp)
     spread = np.searchsorted(along, np.linspace(0, along[-1], room - len(corners)))
-    return np.unique(np.r_[0, first, n - 1, corners, np.minimum(spread, n - 1)]), exact
+    return np.unique(np.r_[0, wanted, n - 1, corners, np.minimum(spread, n - 1)]), exact
 
 
-def _hull(tp: NDArray[np.int64], fp: NDArray[np.int64]) -> NDArray[np.int64]:
+def _hull(tp: Counts, fp: Counts) -> Counts:
     """Corners of the upper convex hull of the points (fp, tp), both rising."""
     corners: list[int] = []
     x, y = fp.tolist(), tp.tolist()  # Python's integers do not overflow

@@ -108,6 +108,9 @@ class Section:
         Results.
     figures : list of Figure
         Drawn on the HTML page.
+    points : sequence of dict
+        What `operating_points` gives, one per scorer, for a slider over the rows to flag; in one
+        section of a page.
     on_terminal : bool
         Whether the terminal shows it, too.
     """
@@ -116,6 +119,7 @@ class Section:
     lead: str = ""
     tables: list[ResultTable] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
+    points: Sequence[dict[str, Any]] = ()
     on_terminal: bool = True
 
 
@@ -131,20 +135,20 @@ class Page:
         The first lines: the data, and how they were used.
     sections : list of Section
         Its parts, in order.
-    points : sequence of dict
-        What `operating_points` gives, one per scorer; empty for no operating point.
     provenance : sequence of (str, str)
         What `provenance` gives.
     data : dict or list
         All numbers, for machines.
+    verdict : str
+        What comes of it all, in a few words; on the HTML page.
     """
 
     title: str
     lead: str
     sections: list[Section]
-    points: Sequence[dict[str, Any]] = ()
     provenance: Sequence[tuple[str, str]] = ()
     data: Any = field(default_factory=dict)
+    verdict: str = ""
 
 
 # ---- terminal
@@ -218,11 +222,12 @@ def _html(page: Page) -> str:
     )
     files = environment.loader
     assert files is not None
-    style, tables, script = (
-        files.get_source(environment, name)[0] for name in ("page.css", "tables.js", "page.js")
+    # the operating point tells the figures where it is, so they come first
+    style, *scripts = (
+        files.get_source(environment, name)[0]
+        for name in ("page.css", "tables.js", "figures.js", "page.js")
     )
-    template = environment.get_template("page.html")
-    return template.render(page=page, style=style, tables=tables, script=script)
+    return environment.get_template("page.html").render(page=page, style=style, scripts=scripts)
 
 
 def _markdown(page: Page) -> str:

@@ -1,16 +1,22 @@
 """Areas and intervals as text that says neither more nor less than the numbers."""
 
+import math
+
 __all__ = [
+    "SUPERSCRIPT",
     "auc_text",
     "difference_text",
     "gap_text",
     "interval_text",
     "p_text",
     "p_words",
+    "percent_text",
+    "plain_number",
     "verdict",
 ]
 
 _MOST_DIGITS = 12
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _SHOWN = 1e-6  # what is nearer to 0 than that is written as 0 in an interval that holds 0
 _LEAST_P = 1e-16  # below it the tails of no test are to be trusted
 
@@ -61,6 +67,23 @@ def p_words(p_value: float) -> str:
     """Write a p-value in a sentence: ``p = 0.30`` or ``p < 1e-16``."""
     text = p_text(p_value)
     return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def percent_text(share: float) -> str:
+    """Write a share so that it reads 0 % or 100 % only where it is: ``0.24 %``, ``51 %``."""
+    near = min(share, 1.0 - share)
+    digits = 1 if not 0.0 < near < 0.1 else min(math.ceil(-math.log10(near)), 8)
+    text = f"{100 * share:.{digits}f}"
+    return f"{text.rstrip('0').rstrip('.')} %"
+
+
+def plain_number(value: float, digits: int = 3) -> str:
+    """Write a number with so many significant digits, never as ``4.1e-06``: ``4.10 × 10⁻⁶``."""
+    if value == 0.0 or 1e-4 <= abs(value) < 1e15:
+        rounded = float(f"{value:.{digits}g}")
+        return f"{rounded:,.0f}" if abs(rounded) >= 10 ** (digits - 1) else f"{rounded:.{digits}g}"
+    mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
+    return f"{mantissa} × 10{str(int(power)).translate(SUPERSCRIPT)}"
 
 
 def gap_text(value: float) -> str:

@@ -1,0 +1,122 @@
+"""Figures of the scores themselves: by class, and, where they are probabilities, how true."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from aucmax.metrics.delong import effective_rows
+from aucmax.report.curves import RARE, Scored, wilson
+from aucmax.report.figures import Figure, Line
+
+__all__ = ["calibration", "calibration_figure", "score_figure"]
+
+Floats = NDArray[np.float64]
+
+_BINS = 50  # at most
+_OUTER = 1e-3  # share of each class beyond the ends of the axis, at most
+
+
+def score_figure(name: str, scored: Scored) -> Figure:
+    """Make a figure of how the scores of each class are distributed.
+
+    Parameters
+    ----------
+    name : str
+        What the scores are called.
+    scored : (positive, score) or (positive, score, weight)
+        A test set.
+    """
+    positive, score, weight = _read(scored)
+    fewer = min(np.count_nonzero(positive), np.count_nonzero(~positive))
+    bins = int(np.clip(2 * np.sqrt(fewer), 10, _BINS))
+    ends = [np.quantile(score[kind], (_OUTER, 1 - _OUTER)) for kind in (positive, ~positive)]
+    edges = np.linspace(min(low for low, _ in ends), max(high for _, high in ends), bins + 1)
+    if edges[0] == edges[-1]:
+        edges = np.linspace(edges[0] - 0.5, edges[0] + 0.5, bins + 1)
+    lines = {
+        f"{name}: {word}": _steps(np.clip(score[kind], edges[0], edges[-1]), weight[kind], edges)
+        for word, kind in (("positive", positive), ("negative", ~positive))
+    }
+    return Figure(
+        f"scores {name}", "Scores by class", "score", "share of the class in a bin", lines,
+        f"Each class by itself, in {bins} bins; scores beyond the axis are in the outermost ones.",
+        ypercent=True, ylim=(0.0, None), follows="score",
+    )  # fmt: skip
+
+
+def calibration(scored: Scored, confidence: float = 0.95, bins: int = 10) -> Line:
+    """Compare probabilities with the shares of positives: one point for each bin of rows.
+
+    Parameters
+    ----------
+    scored : (positive, probability) or (positive, probability, weight)
+        A test set with probabilities for scores.
+    confidence : float
+        Of Wilson's interval of each share.
+    bins : int
+        At most. Rows go into bins by their probabilities, so that each bin is to hold as many
+        positives: with rare positives as many rows would leave most bins without any.
+
+    Returns
+    -------
+    Line
+        The mean probability of each bin, and the share of its rows that are positive.
+    """
+    positive, chance, weight = _read(scored)
+    if chance.min() < 0 or chance.max() > 1:
+        raise ValueError("probabilities must lie between 0 and 1.")
+    order = np.argsort(chance, kind="stable")
+    mass = np.cumsum((weight * chance)[order])
+    cuts = np.searchsorted(mass, mass[-1] * np.arange(1, bins) / bins)
+    edges = np.unique(chance[order[np.minimum(cuts, len(order) - 1)]])
+    place = np.searchsorted(edges, chance, side="right")
+    filled = np.unique(place)
+    share, expected, rows = (np.empty(len(filled)) for _ in range(3))
+    for k, bin in enumerate(filled):
+        here = place == bin
+        if not weight[here].any():
+            share[k], expected[k], rows[k] = np.nan, np.nan, 0.0
+            continue
+        share[k] = np.average(positive[here], weights=weight[here])
+        expected[k] = np.average(chance[here], weights=weight[here])
+        rows[k] = effective_rows(weight[here])
+    return Line(
+        expected, share, interval=wilson(np.nan_to_num(share) * rows, rows, confidence), alone=True
+    )
+
+
+def calibration_figure(name: str, scored: Scored, confidence: float = 0.95) -> Figure:
+    """Make a figure of `calibration`: predicted probabilities beside what happened."""
+    positive, chance, weight = _read(scored)
+    line = calibration(scored, confidence)
+    expected, found = weight @ chance, weight @ positive
+    rare = bool(np.average(positive, weights=weight) < RARE)
+    top = float(max(np.nanmax(line.x), np.nanmax(line.interval[1])))  # type: ignore[index]
+    known = line.x[line.x > 0]
+    low = float(known.min()) / 2 if len(known) else 1e-6
+    limits = (low, min(1.5 * top, 1.0)) if rare else (-0.01, 1.01)
+    guide = np.geomspace(low, limits[1], 50) if rare else np.array([0.0, 1.0])
+    return Figure(
+        f"calibration {name}", "Calibration", "predicted probability", "share that is positive",
+        {name: line},
+        f"Rows in bins of as many expected positives. Bars: Wilson's {100 * confidence:g} % "
+        f"interval. In all {expected:,.5g} positives were expected and {found:,.5g} found. "
+        "Dotted: as predicted.",
+        xlog=rare, ylog=rare, xpercent=True, ypercent=True, xlim=limits, ylim=limits,
+        guide=(guide.tolist(), guide.tolist()),
+    )  # fmt: skip
+
+
+def _read(scored: Scored) -> tuple[NDArray[np.bool_], Floats, Floats]:
+    """Which rows are positive, their scores, and their weights."""
+    positive, score, *weights = scored
+    weight = weights[0] if weights and weights[0] is not None else np.ones(len(positive))
+    return np.asarray(positive, bool), np.asarray(score, dtype=np.float64), weight
+
+
+def _steps(score: ArrayLike, weight: Floats, edges: Floats) -> Line:
+    """A histogram of the shares in bins, as the outline of its bars."""
+    share, _ = np.histogram(score, edges, weights=weight / weight.sum())
+    x = np.repeat(edges, 2)[1:-1]
+    return Line(x, np.repeat(share, 2), filled=True)
