@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
-from aucmax import AUCClassifier, ClassMoments, load
+from aucmax import AUCClassifier, ClassMoments, load, metrics
 from aucmax.basics.container import pack, unpack
 from aucmax.cli import front
 from aucmax.files.moments import load_moments
@@ -204,6 +204,10 @@ def test_merged_moments_give_the_model_of_all_rows(built, good):
     report = json.loads(out)
     assert (report["positive"], report["negative"], report["features"]) == ("yes", "no", 4)
     assert report["alpha"] == 0.01
+    X, y = table()
+    auc, known = metrics.roc_auc(y == "yes", merged.decision_function(X)), report["auc"]
+    assert known["at_least"] < auc < known["at_most"] == 1.0
+    assert known["if_normal"] == pytest.approx(auc, abs=0.03)
     # and it is a model like any other
     assert json.loads(good("evaluate", built / "m", built / "all.csv", "--json"))
 
@@ -417,9 +421,12 @@ def test_show_lists_what_tells_the_classes_apart(built, good):
     assert report["largest"][0]["between"] == pytest.approx(1 - within / total, rel=1e-9)
     assert report["feature_names"] == NAMES
     assert [one["weight"] for one in report["classes"]] == y.value_counts()[["no", "yes"]].tolist()
+    z = X["age"].to_numpy()
+    known = report["largest"][0]["auc"]
+    assert known["at_least"] < metrics.roc_auc(y == "yes", z) < known["at_most"]
     out = good("moments", "show", built / "all")
-    assert "target" in out
-    assert "between" in out
+    for words in ("target", "between", "AUC if normal", "AUC for sure", "or more", "yes first"):
+        assert words in out
 
 
 def test_weights_count(shards, good):

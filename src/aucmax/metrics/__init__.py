@@ -1,7 +1,9 @@
 """Measures of a ranking: the area under the ROC curve, its intervals and tests, and curves."""
 
+from aucmax.metrics.binned import BinnedAUC
 from aucmax.metrics.curves import precision_recall_curve, roc_curve
 from aucmax.metrics.folded import cv_auc_interval
+from aucmax.metrics.from_moments import MomentAUC, moment_auc
 from aucmax.metrics.intervals import (
     AUCDifference,
     AUCInterval,
@@ -22,11 +24,14 @@ __all__ = [
     "AUCDifference",
     "AUCInterval",
     "AUCTest",
+    "BinnedAUC",
+    "MomentAUC",
     "auc_difference",
     "auc_interval",
     "auc_test",
     "average_precision",
     "cv_auc_interval",
+    "moment_auc",
     "partial_auc",
     "precision_at_k",
     "precision_recall_curve",

@@ -5,25 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from aucmax.cli.common import (
     check_folder,
-    counted,
     fit_facts,
     load_model,
     number_or_word,
     show_page,
 )
 from aucmax.cli.inputs import names_after
+from aucmax.cli.moments.classes import auc_known, auc_words, two_classes
 from aucmax.cli.moments.options import Like, Moments
 from aucmax.cli.options import Json, MaxIter, Tol
-from aucmax.datasets import find_label
 from aucmax.estimators import AUCClassifier
 from aucmax.files.models import save
 from aucmax.files.moments import load_moments
+from aucmax.metrics import moment_auc
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.statistics.base import ClassStatistics
+from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["fit"]
 
@@ -98,7 +100,11 @@ def fit(
         "iterations": int(model.n_iter_),
         "objective": model.objective_,
         "optimality": model.optimality_,
+        "auc": None,
     }
+    if isinstance(held, ClassMoments) and held.guarantee is None:
+        gap, variance = _projected(held, model.coef_[0])
+        report["auc"] = auc_known(moment_auc(gap if label == held.classes[1] else -gap, variance))
     whole: Any = model
     if steps:
         from sklearn.pipeline import Pipeline
@@ -114,6 +120,7 @@ def fit(
             f"{report['l1_ratio']:g}, alpha {report['alpha']:.3g}",
         ),
         *fit_facts(report),
+        *_auc_facts(report["auc"]),
         ("saved", report["model"]),
     ]
     sections = [Section("The model", tables=[ResultTable.facts(facts)])]
@@ -133,24 +140,17 @@ def _steps(model: Any, held: ClassStatistics, path: Path) -> list[Any]:
     return list(model.steps[:-1])
 
 
-def two_classes(
-    held: ClassStatistics, positive: str | None, path: Path
-) -> tuple[ClassStatistics, Any]:
-    """Return moments of two classes, and the positive label, chosen as `classes_of` does."""
-    labels, counts = held.classes.tolist(), held.counts
-    if positive is None:
-        if len(labels) != 2:
-            raise ValueError(
-                f"{path}: has {counted(len(labels), 'label')} ({', '.join(map(str, labels[:5]))}); "
-                "a model needs two, or one against all others: name it with --positive LABEL."
-            )
-        words = held.classes.dtype.kind not in "iufb"
-        return held, labels[int(counts[1] <= counts[0]) if words else 1]
-    try:
-        label = find_label(held.classes, positive)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}.") from None
-    if len(labels) > 2:
-        held = held.relabelled([str(one) if one == label else f"not {label}" for one in labels])
-        label = str(label)
-    return held, label
+def _projected(held: ClassMoments, w: np.ndarray) -> tuple[float, float]:
+    """Return the distance of two classes' mean scores w·x, and the sum of their variances."""
+    return w @ (held.mean_pos - held.mean_neg), w @ (held.cov_pos + held.cov_neg) @ w
+
+
+def _auc_facts(known: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """Say what the moments tell of the model's AUC on their rows."""
+    if known is None:
+        return []
+    normal, bound = auc_words(known)
+    return [
+        ("AUC if normal", f"{normal}  (an estimate: the scores of both classes are normal)"),
+        ("AUC for sure", f"{bound}  (whatever the rows are that were summed up)"),
+    ]

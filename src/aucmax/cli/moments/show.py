@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
 
 from aucmax.cli.common import show_page
+from aucmax.cli.moments.classes import auc_known, auc_words, two_classes
 from aucmax.cli.moments.options import Moments
 from aucmax.cli.options import Json
 from aucmax.files.moments import load_moments
+from aucmax.metrics import MomentAUC, moment_auc
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.statistics.base import ClassStatistics
 
@@ -36,6 +38,7 @@ def page_of(held: ClassStatistics, path: Path, top: int = 0) -> Page:
     names = held.feature_names or [str(j + 1) for j in range(held.n_features)]
     between = _between(held)
     order = np.argsort(-between, kind="stable")[:top]
+    alone = _alone(held, path, order)
     report: dict[str, Any] = {
         "moments": str(path),
         "covariance": "full" if held.has_covariances else held.kind,
@@ -55,8 +58,9 @@ def page_of(held: ClassStatistics, path: Path, top: int = 0) -> Page:
                 "between": between[j],
                 "means": held.means[:, j],
                 "deviations": np.sqrt(held.variances[:, j]),
+                "auc": None if alone is None else auc_known(alone.auc[k]),
             }
-            for j in order
+            for k, j in enumerate(order)
         ],
     }
     facts = [
@@ -80,7 +84,31 @@ def page_of(held: ClassStatistics, path: Path, top: int = 0) -> Page:
         ]
         caption = "between: the share of a feature's variance that is between the classes"
         sections[0].tables.append(ResultTable(head, cells, caption))
+    if alone is not None and report["largest"]:
+        aucs = [(one["feature"], *auc_words(one["auc"])) for one in report["largest"]]
+        caption = (
+            f"AUC of the feature alone, {alone.positive} first. If normal: an estimate, which "
+            "takes both classes for normal. For sure: whatever the rows are that were summed up"
+        )
+        head = ("feature", "AUC if normal", "AUC for sure")
+        sections[0].tables.append(ResultTable(head, aucs, caption))
     return Page(f"The moments {path}", "", sections, data=report)
+
+
+class _Alone(NamedTuple):
+    """What is known of the AUC of features alone, one label first."""
+
+    positive: Any
+    auc: list[MomentAUC]
+
+
+def _alone(held: ClassStatistics, path: Path, features: np.ndarray) -> _Alone | None:
+    """Return it for two classes; noise that was added to moments would be taken for spread."""
+    if len(held.classes) != 2 or not held.counts.all() or held.guarantee is not None:
+        return None
+    label = two_classes(held, None, path)[1]
+    gap = (held.means[1] - held.means[0])[features] * (1 if label == held.classes[1] else -1)
+    return _Alone(label, list(map(moment_auc, gap, held.variances.sum(axis=0)[features])))
 
 
 def _between(held: ClassStatistics) -> np.ndarray:
