@@ -23,6 +23,7 @@ from aucmax import (
     HingeClassifier,
     Source,
     datasets,
+    metrics,
     solvers,
 )
 from aucmax.basics.errors import DataFileError
@@ -201,6 +202,54 @@ def test_no_more_than_two_parts_are_in_memory():
     assert max(most) <= 3  # one is read while one is used, and one is just let go
 
 
+METRICS = {
+    "roc_auc": metrics.roc_auc,
+    "partial_auc": lambda y, z, **kw: metrics.partial_auc(y, z, 0.3, **kw),
+    "average_precision": metrics.average_precision,
+    "precision_at_k": lambda y, z, **kw: metrics.precision_at_k(y, z, 20, **kw),
+    "recall_at_fpr": lambda y, z, **kw: metrics.recall_at_fpr(y, z, 0.1, **kw),
+    "roc_curve": lambda y, z, **kw: np.stack(metrics.roc_curve(y, z, **kw)),
+    "precision_recall_curve": lambda y, z, **kw: metrics.precision_recall_curve(y, z, **kw)[0],
+    "auc_interval": metrics.auc_interval,
+    "auc_test": lambda y, z, **kw: metrics.auc_test(y, z, -z, **kw),
+    "auc_difference": lambda y, z, **kw: metrics.auc_difference(y, z, -z, **kw),
+    "cv_auc_interval": lambda y, z, **kw: metrics.cv_auc_interval(
+        y, z, np.arange(len(z)) % 2, **kw
+    ),
+}
+
+
+@pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
+def test_metrics_take_a_source_for_its_labels_and_weights(metric):
+    assert {*METRICS} == {name for name in metrics.__all__ if name[0].islower()} - {"moment_auc"}
+    X, y = data()
+    z, weight = X.sum(axis=1), np.arange(len(y)) % 3
+    np.testing.assert_array_equal(metric(source(X, y), z), metric(y, z))
+    weighed = source(X, y, weight)
+    np.testing.assert_array_equal(metric(weighed, z), metric(y, z, sample_weight=weight))
+    other = weight[::-1]
+    np.testing.assert_array_equal(
+        metric(weighed, z, sample_weight=other), metric(y, z, sample_weight=other)
+    )
+    with pytest.raises(ValueError, match="part 1: it has no labels"):
+        metric(Source([lambda: X]), z)
+    with pytest.raises(ValueError, match="must have one value per row of y"):
+        metric(source(X, y), z[:-2])
+
+
+def test_models_are_scored_on_a_source_as_on_its_rows():
+    X, y = data()
+    weight = np.arange(len(y)) % 3
+    search = AUCClassifierCV([1e-3, 1e-1], cv=3).fit(X, y)
+    for model in (AUCClassifier().fit(X, y), search):
+        assert model.score(source(X, y)) == model.score(X, y)
+        assert model.score(source(X, y, weight)) == model.score(X, y, weight)
+        assert model.score(source(X, 1 - y), y) == model.score(X, y)
+        assert model.score(source(X, y), sample_weight=weight) == model.score(X, y, weight)
+    search.set_params(scoring="roc_auc")
+    assert search.score(source(X, y)) == pytest.approx(search.score(X, y))
+
+
 def test_scores_of_a_source_stand_one_below_the_other():
     X, y = data()
     frame = pd.DataFrame(X, columns=NAMES)
@@ -209,7 +258,7 @@ def test_scores_of_a_source_stand_one_below_the_other():
     named = source(frame, y)
     np.testing.assert_array_equal(model.decision_function(named), whole)
     np.testing.assert_array_equal(model.predict(named), model.predict(frame))
-    np.testing.assert_array_equal(named.labels(), y)
+    np.testing.assert_array_equal(named.labels()[0], y)
     bare = source(X, y, feature_names=NAMES)
     np.testing.assert_array_equal(model.decision_function(bare), whole)
     with pytest.raises(ValueError, match="fitted to the feature 'f0', not 'g0'"):

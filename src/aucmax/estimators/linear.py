@@ -88,6 +88,20 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(int)]
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the accuracy, the share of rows whose predicted label is the given one.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, d), or Source
+            A `Source` brings its labels and weights, if no others are given, and is read twice.
+        y : array-like, shape (n,)
+        sample_weight : array-like, shape (n,), optional
+        """
+        if isinstance(X, Source):
+            y, sample_weight = X.with_labels(y, sample_weight).labels()
+        return super().score(X, y, sample_weight)
+
     # ---- checks --------------------------------------------------------------------------
 
     def _check_state(self) -> None:

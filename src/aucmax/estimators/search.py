@@ -271,7 +271,7 @@ class AUCClassifierCV(LinearScorer):
             setattr(self, name, getattr(best, name))
         return self
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return what the settings were chosen by, ``scoring``: the AUC of the rows' scores.
 
         A search with ``scoring="roc_auc"`` has the same; `AUCClassifier.score` is accuracy, as for
@@ -280,7 +280,8 @@ class AUCClassifierCV(LinearScorer):
         Parameters
         ----------
         X, y, sample_weight
-            Rows of both classes, their labels and weights.
+            Rows of both classes, their labels and weights. Or X is a `Source`, which brings its
+            labels and weights, if no others are given, and is read twice.
 
         Returns
         -------
@@ -289,6 +290,8 @@ class AUCClassifierCV(LinearScorer):
         """
         check_is_fitted(self)
         scoring = scoring_of(self.scoring, self.max_fpr)
+        if isinstance(X, Source):
+            y, sample_weight = X.with_labels(y, sample_weight).labels()
         return scoring.of(self.best_estimator_, X, y, sample_weight)
 
     def get_metadata_routing(self) -> MetadataRouter:

@@ -9,13 +9,13 @@ import numpy as np
 import sklearn.metrics
 from numpy.typing import ArrayLike, NDArray
 
-from aucmax.metrics.reading import Bools, Floats, read
+from aucmax.metrics.reading import Bools, Floats, Labels, read
 
 __all__ = ["precision_recall_curve", "roc_curve"]
 
 
 def _ranked(
-    y: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None, pos_label: Any
+    y: Labels, score: ArrayLike, sample_weight: ArrayLike | None, pos_label: Any
 ) -> tuple[Bools, NDArray[np.int64], Floats | None, Floats]:
     """Return which rows are positive, the ranks of their scores, weights, and distinct scores."""
     positive, weight, scores = read(y, sample_weight, pos_label, score=score)
@@ -24,7 +24,7 @@ def _ranked(
 
 
 def roc_curve(
-    y: ArrayLike,
+    y: Labels,
     score: ArrayLike,
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
@@ -73,7 +73,7 @@ def roc_curve(
 
 
 def precision_recall_curve(
-    y: ArrayLike,
+    y: Labels,
     score: ArrayLike,
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,

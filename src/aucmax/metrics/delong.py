@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from scipy.special import rel_entr
 
 from aucmax.metrics.levels import area, levels_of, rivals_above
-from aucmax.metrics.reading import Bools, Floats, read
+from aucmax.metrics.reading import Bools, Floats, Labels, read
 
 __all__ = [
     "ROUNDING",
@@ -37,7 +37,7 @@ class Pair(NamedTuple):
 
 
 def paired(
-    y: ArrayLike,
+    y: Labels,
     score_a: ArrayLike,
     score_b: ArrayLike,
     pos_label: Any,

@@ -14,13 +14,13 @@ from aucmax.basics.checks import number
 from aucmax.metrics.delong import ROUNDING, effective_rows
 from aucmax.metrics.intervals import AUCInterval, interval_around, largest_error
 from aucmax.metrics.levels import levels_of, pairs_won_and_lost, rivals_above
-from aucmax.metrics.reading import Bools, Floats, codes_of, read
+from aucmax.metrics.reading import Bools, Floats, Labels, codes_of, read
 
 __all__ = ["cv_auc_interval"]
 
 
 def cv_auc_interval(
-    y: ArrayLike,
+    y: Labels,
     score: ArrayLike,
     fold: ArrayLike,
     confidence: float = 0.95,

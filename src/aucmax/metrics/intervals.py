@@ -15,7 +15,7 @@ from aucmax.metrics.delong import (
     smaller_class,
 )
 from aucmax.metrics.levels import levels_of, pairs_won_and_lost, rivals_above
-from aucmax.metrics.reading import read
+from aucmax.metrics.reading import Labels, read
 
 __all__ = [
     "AUCDifference",
@@ -95,7 +95,7 @@ class AUCTest(NamedTuple):
 
 
 def auc_interval(
-    y: ArrayLike,
+    y: Labels,
     score: ArrayLike,
     confidence: float = 0.95,
     pos_label: Any = None,
@@ -205,7 +205,7 @@ def largest_error(auc: float, k: float) -> float:
 
 
 def auc_test(
-    y: ArrayLike,
+    y: Labels,
     score_a: ArrayLike,
     score_b: ArrayLike,
     pos_label: Any = None,
@@ -263,7 +263,7 @@ def auc_test(
 
 
 def auc_difference(
-    y: ArrayLike,
+    y: Labels,
     score_a: ArrayLike,
     score_b: ArrayLike,
     confidence: float = 0.95,

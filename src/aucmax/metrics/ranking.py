@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 
 from aucmax.basics.checks import number
 from aucmax.metrics.levels import area, area_up_to, levels_of, mean_precision, recall_up_to
-from aucmax.metrics.reading import read, row_count
+from aucmax.metrics.reading import Labels, read, row_count
 
 __all__ = ["average_precision", "partial_auc", "precision_at_k", "recall_at_fpr", "roc_auc"]
 
 
 def roc_auc(
-    y: ArrayLike,
+    y: Labels,
     score: ArrayLike,
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
@@ -27,8 +27,9 @@ def roc_auc(
 
     Parameters
     ----------
-    y : array-like of shape (n,)
-        Labels: numbers, booleans or strings.
+    y : array-like of shape (n,), or Source
+        Labels: numbers, booleans or strings. Those of a `Source` are read in a pass over it, and
+        its weights unless others are given.
     score : array-like of shape (n,)
         Scores; a higher one means "more likely positive". They may be infinite.
     sample_weight : array-like of shape (n,), optional
@@ -71,7 +72,7 @@ def roc_auc(
 
 
 def partial_auc(
-    y: ArrayLike,
+    y: Labels,
     score: ArrayLike,
     max_fpr: float,
     sample_weight: ArrayLike | None = None,
@@ -121,7 +122,7 @@ def partial_auc(
 
 
 def average_precision(
-    y: ArrayLike,
+    y: Labels,
     score: ArrayLike,
     sample_weight: ArrayLike | None = None,
     pos_label: Any = None,
@@ -166,7 +167,7 @@ def average_precision(
 
 
 def precision_at_k(
-    y: ArrayLike,
+    y: Labels,
     score: ArrayLike,
     k: int,
     sample_weight: ArrayLike | None = None,
@@ -219,7 +220,7 @@ def precision_at_k(
 
 
 def recall_at_fpr(
-    y: ArrayLike,
+    y: Labels,
     score: ArrayLike,
     max_fpr: float,
     sample_weight: ArrayLike | None = None,

@@ -7,20 +7,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucmax.basics.checks import refuse_nul
+from aucmax.rows.source import Source
 
-__all__ = ["Bools", "Floats", "codes_of", "read", "row_count", "scores_of"]
+__all__ = ["Bools", "Floats", "Labels", "codes_of", "read", "row_count", "scores_of"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Labels = ArrayLike | Source  # whose labels, and weights where none are given, are read
 
 
 def read(
-    y: ArrayLike, sample_weight: ArrayLike | None, pos_label: Any, **scores: ArrayLike
+    y: Labels, sample_weight: ArrayLike | None, pos_label: Any, **scores: ArrayLike
 ) -> tuple[Any, ...]:
     """Return which rows are positive, their weights and each of the scores.
 
     Rows of weight zero are dropped; without weights there is None.
     """
+    if isinstance(y, Source):
+        y, of_rows = y.labels()
+        sample_weight = of_rows if sample_weight is None else sample_weight
     refuse_nul(y)
     labels = _vector(y, "y")
     if labels.size == 0:

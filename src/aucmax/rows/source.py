@@ -183,13 +183,25 @@ class Source:
         out.name = self.name  # type: ignore[method-assign]
         return out
 
-    def labels(self) -> Any:
-        """Return the labels of all rows, shape (n,): a pass over the parts."""
-        return np.concatenate(list(self.each(_labels, repeat(()))))
+    def labels(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the labels and the weights of all rows, shape (n,) each: a pass over the parts.
+
+        There are no weights, None, where no part has any.
+        """
+        y, weight = zip(*self.each(_labels, repeat(())), strict=True)
+        if all(part is None for part in weight):
+            return np.concatenate(y), None
+        given = (
+            np.ones(len(mine)) if part is None else part
+            for mine, part in zip(y, weight, strict=True)
+        )
+        return np.concatenate(y), np.concatenate(list(given))
 
 
-def _labels(part: Part) -> np.ndarray:
-    return np.asarray(part.y)
+def _labels(part: Part) -> tuple[np.ndarray, np.ndarray | None]:
+    if part.y is None:
+        raise ValueError("it has no labels; give (X, y).")
+    return np.asarray(part.y), None if part.weight is None else np.asarray(part.weight)
 
 
 def as_part(given: Any, name: str) -> Part:
