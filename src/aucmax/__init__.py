@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aucmax import datasets, metrics, solvers, theory
-    from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier
+    from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier, effects
     from aucmax.export import to_onnx, to_sql
     from aucmax.files import load, save
     from aucmax.objective import penalties
@@ -27,6 +27,7 @@ __all__ = [
     "ScoreSketch",
     "Source",
     "datasets",
+    "effects",
     "load",
     "metrics",
     "penalties",
@@ -43,6 +44,7 @@ _WHERE = {
     "AUCClassifierCV": "aucmax.estimators",
     "ClassMoments": "aucmax.statistics.moments",
     "HingeClassifier": "aucmax.estimators",
+    "effects": "aucmax.estimators",
     "ScoreSketch": "aucmax.statistics.score_sketch",
     "Source": "aucmax.rows.source",
     "load": "aucmax.files",

@@ -1,7 +1,8 @@
 """scikit-learn estimators: checks and bookkeeping; the maths is in `aucmax.solvers`."""
 
 from aucmax.estimators.classifier import AUCClassifier
+from aucmax.estimators.feature_effects import effects
 from aucmax.estimators.hinge import HingeClassifier
 from aucmax.estimators.search import AUCClassifierCV
 
-__all__ = ["AUCClassifier", "AUCClassifierCV", "HingeClassifier"]
+__all__ = ["AUCClassifier", "AUCClassifierCV", "HingeClassifier", "effects"]

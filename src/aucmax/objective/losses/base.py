@@ -100,6 +100,16 @@ class RankingLoss:
         """Return the loss at scores z, given what `at` returned there for other weights s."""
         return self.at(z, sign, s)
 
+    def influences(
+        self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray
+    ) -> np.ndarray:
+        """Return how the slope along X (n, d) changes with each row's share of its class, (n, d).
+
+        That is the derivative of Σ_i x_i ∂/∂z_i with respect to s_i, up to a constant for each
+        class: what a row adds where every row of its class adds the mean.
+        """
+        raise NotImplementedError
+
     def value(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> float:
         """Return the loss at scores z."""
         return self.at(z, sign, s).value

@@ -57,6 +57,15 @@ class Logistic(RankingLoss):
         value = _terms(z, sign, weight, b, gradient, bent)
         return AtThreshold(value, gradient, bent, b)
 
+    def influences(
+        self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray
+    ) -> np.ndarray:
+        # a row's slope, less what the intercept that follows takes up of it
+        there = self.at(z, sign, s)
+        centre = there.bent @ X / there.bent.sum()
+        slope = np.divide(there.gradient, s, out=np.zeros(len(s)), where=s > 0.0)
+        return slope[:, None] * (X - centre)
+
 
 @dataclass(frozen=True)
 class AtThreshold(ByRow):

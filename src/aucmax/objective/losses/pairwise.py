@@ -33,6 +33,18 @@ class PairwiseLoss(PointLoss, RankingLoss):
         """Return the sum over pairs at scores z."""
         return _EveryPair(self, z, s, np.flatnonzero(sign > 0), np.flatnonzero(sign < 0))
 
+    def influences(
+        self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray
+    ) -> np.ndarray:
+        # of a positive i: Σ_j s_j ½ ℓ′(z_i − z_j)(x_i − x_j); of a negative j the same over i
+        pos, neg = np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)
+        out, weighed = np.zeros(X.shape), s[:, None] * X
+        for i in np.array_split(pos, len(pos) * len(neg) // _PAIRS + 1):
+            slope = 0.5 * self.derivative(z[i, None] - z[neg])
+            out[i] = (slope @ s[neg])[:, None] * X[i] - slope @ weighed[neg]
+            out[neg] += slope.T @ weighed[i] - (slope.T @ s[i])[:, None] * X[neg]
+        return out
+
     @property
     def at_zero(self) -> float:
         return 0.5 * float(self.point(np.zeros(1))[0])
@@ -121,6 +133,17 @@ class Square(PairwiseLoss):
         weight = np.where(sign > 0, 2.0 * self.within, 2.0 * (1.0 - self.within))
         return _SquarePairs(z, sign, s, weight)
 
+    def influences(
+        self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray
+    ) -> np.ndarray:
+        # ∇ = Sw − (1 − w·δ)δ: a row moves its class's mean, by c, and its covariance, by c cᵀ
+        there, pos = self.at(z, sign, s), sign > 0
+        moved, gap = there._centred(z)  # c·w, w·δ
+        of_pos, of_neg = s[pos] @ X[pos], s[~pos] @ X[~pos]
+        centred = X - np.where(pos[:, None], of_pos, of_neg)
+        slope = there.weight * moved - sign * (1.0 - gap)
+        return slope[:, None] * centred + np.outer(sign * moved, of_pos - of_neg)
+
 
 class _SquarePairs(NamedTuple):
     z: np.ndarray
@@ -183,6 +206,15 @@ class SquaredHinge(PairwiseLoss):
     def reweighed(self, there: LossAt, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> LossAt:
         assert isinstance(there, ActivePairs)
         return replace(there, s=s)  # the order stays
+
+    def influences(
+        self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray
+    ) -> np.ndarray:
+        out = np.empty(X.shape)
+        for rows, others, side in ((sign > 0, sign < 0, 1.0), (sign < 0, sign > 0, -1.0)):
+            short, pull = _shortfalls(side * z[rows], side * z[others], s[others], X[others])
+            out[rows] = side * (pull - short[:, None] * X[rows])
+        return out
 
 
 @dataclass(frozen=True)
@@ -319,6 +351,22 @@ class _RoundedPairs:
 
 
 # ---- sums over sorted scores -------------------------------------------------------------
+
+
+def _shortfalls(
+    z: np.ndarray, others: np.ndarray, s: np.ndarray, X: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return Σ_j s_j m_ij (n,) and Σ_j s_j m_ij x_j (n, d), m_ij = max(0, 1 − z_i + others_j)."""
+    order = np.argsort(others)
+    first = np.searchsorted(others[order], z - 1.0, side="right")  # from there on pairs count
+    weighed = np.column_stack([s, s[:, None] * X])[order]
+    zero = np.zeros((1, weighed.shape[1]))
+    plain, scored = (
+        np.concatenate([np.cumsum(rows[::-1], axis=0)[::-1], zero])
+        for rows in (weighed, others[order, None] * weighed)
+    )
+    total = (1.0 - z)[:, None] * plain[first] + scored[first]
+    return total[:, 0], total[:, 1:]
 
 
 def _sorted_classes(z: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,0 +1,70 @@
+"""How far a fit would vary from sample to sample: the sandwich of its objective.
+
+A solution has ∇J(w) = 0, and ∇J is a mean over pairs of rows. Its Hájek projection is a sum over
+single rows, h_i of row i (`RankingLoss.influences`), so that to first order
+
+    Cov(w) = H⁻¹ [ Σ_i s_i² (h_i − h̄)(h_i − h̄)ᵀ ] H⁻¹,
+
+H the second derivative of J, s_i the row's share of its class's weight, h̄ the mean of its class.
+It says nothing of the penalty's pull towards 0, and takes the settings as given.
+
+References
+----------
+Hoeffding (1948), "A class of statistics with asymptotically normal distribution". White (1982),
+"Maximum likelihood estimation of misspecified models". Sherman (1993), "The limiting distribution
+of the maximum rank correlation estimator".
+"""
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from aucmax.objective.losses import ActivePairs, ByRow
+from aucmax.objective.objective import Objective
+from aucmax.objective.problem import RowsProblem
+
+__all__ = ["sandwich"]
+
+
+def sandwich(objective: Objective, w: np.ndarray, bend: np.ndarray) -> np.ndarray:
+    """Return the covariance (d, d) of a minimiser w (d,) over samples of as many rows.
+
+    Parameters
+    ----------
+    objective : Objective
+        On dense rows in memory.
+    w : ndarray, shape (d,)
+    bend : ndarray, shape (d,)
+        The penalty's second derivative at w, in place of the objective's penalty.
+
+    Raises
+    ------
+    ValueError
+        If the loss has kinks, or the second derivative is singular.
+    """
+    problem = objective.problem
+    assert isinstance(problem, RowsProblem)
+    X = np.asarray(problem.in_memory(), dtype=np.float64)
+    # a shift of all rows changes nothing but rounding
+    X = X - problem.mean_neg
+    z = X @ w
+    there = objective.at(z)
+    if objective.by_moments:
+        bent = problem.within + np.outer(problem.delta, problem.delta)
+    elif isinstance(there, ByRow | ActivePairs):
+        bent = objective.bend_matrix(there)
+    else:
+        raise ValueError("the loss has kinks, so its second derivative tells nothing.")
+    sign, s = problem.sign, problem.share
+    h = objective.loss.influences(z, sign, s, X)
+    spread = np.zeros((len(w), len(w)))
+    for rows in (sign > 0, sign < 0):
+        apart = s[rows, None] * (h[rows] - s[rows] @ h[rows])
+        effective = 1.0 / float(s[rows] @ s[rows])  # Kish's number of rows
+        if effective > 1.0 + 1e-12:
+            spread += apart.T @ apart * (effective / (effective - 1.0))
+    try:
+        factor = cho_factor(bent + np.diag(bend))
+    except LinAlgError:
+        raise ValueError("features are linearly dependent and nothing penalises them.") from None
+    half = cho_solve(factor, spread)
+    return cho_solve(factor, half.T)

@@ -1,0 +1,126 @@
+"""Effects and their intervals: the sandwich against its oracles, and how often it covers."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.linear_model import LogisticRegression
+from tests.oracles.sandwich import by_pairs, jackknife
+
+from aucmax import AUCClassifier, AUCClassifierCV, effects
+from aucmax.objective import Objective
+from aucmax.objective.losses import LOSSES, WEIGHED
+from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.problem import RowsProblem
+from aucmax.objective.sandwich import sandwich
+from aucmax.rows import as_rows
+
+SMOOTH = ("square", "squared_hinge")
+
+
+def rows(n=60, d=3, seed=0, share=0.3):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < share).astype(int)
+    y[:2] = 0, 1
+    return rng.normal(size=(n, d)) * [1, 3, 0.2][:d] + np.outer(y, [1.0, 0.5, 0.0][:d]), y
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_the_sandwich_is_that_of_the_pairs(name):
+    X, y = rows()
+    loss, bend = LOSSES[name], np.array([0.1, 0.2, 0.3])
+    objective = Objective(RowsProblem(as_rows(X), 2.0 * y - 1), loss, ElasticNet(1.0, 0.0))
+    w = np.array([0.4, 0.1, -0.3])
+
+    def at(kind):
+        return lambda t: float(kind(np.array([t]))[0])
+
+    literal = by_pairs(X, y == 1, w, at(loss.derivative), at(loss.curvature), bend)
+    assert sandwich(objective, w, bend) == pytest.approx(literal, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_influences_do_not_depend_on_the_way_to_them(name):
+    X, y = rows()
+    s = np.random.default_rng(1).exponential(size=len(y))
+    for label in (0, 1):
+        s[y == label] /= s[y == label].sum()
+    loss, sign, z = LOSSES[name], 2.0 * y - 1, X @ [0.4, 0.1, -0.3]
+    by_every_pair = super(type(loss), loss).influences(z, sign, s, X)
+    own = loss.influences(z, sign, s, X)
+    for label in (0, 1):  # up to a constant for each class
+        apart = (own - by_every_pair)[y == label]
+        assert apart == pytest.approx(np.broadcast_to(apart[0], apart.shape), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("loss", "within"),
+    [("square", 0.5), ("square", 0.1), ("squared_hinge", 0.5), ("logistic", 0.5),
+     ("logistic", 0.2)],
+)  # fmt: skip
+def test_errors_are_those_of_the_jackknife(loss, within):
+    X, y = rows(400, share=0.4)
+    model = AUCClassifier(0.03, loss=loss, within=within, standardize=0.0, tol=1e-12)
+    found = effects(model.fit(X, y), X, y)
+    spread = model.spread_
+    assert np.all(np.diff(np.abs(found.effect)) <= 0)
+    error = (found.high - found.low) / 2 / 1.959964
+    literal = jackknife(lambda X, y: model.fit(X, y).coef_[0], X, y) * np.sqrt(spread)
+    assert error == pytest.approx(literal[found.feature.astype(int) - 1], rel=0.05)
+
+
+def test_intervals_cover_about_as_often_as_they_say():
+    model = AUCClassifier(0.1, standardize=0.0)
+    X, y = rows(200_000, seed=99)
+    truth = model.fit(X, y).coef_[0]
+    held, tries = np.zeros(3), 300
+    for seed in range(tries):
+        X, y = rows(200, seed=seed)
+        found = effects(model.fit(X, y), X, y)
+        target = (truth * np.sqrt(model.spread_))[found.feature.astype(int) - 1]
+        held[found.feature.astype(int) - 1] += (found.low <= target) & (target <= found.high)
+    assert np.all((held / tries > 0.91) & (held / tries < 0.98))
+
+
+@pytest.mark.parametrize("standardize", [0.0, 0.5, 1.0])
+def test_units_and_shifts_change_nothing(standardize):
+    X, y = rows(300)
+    model = AUCClassifier(0.01, standardize=standardize)
+    plain = effects(model.fit(X, y), X, y)
+    moved = effects(model.fit(X + 100, y), X + 100, y)
+    assert moved.low == pytest.approx(plain.low, rel=1e-6)
+    if standardize == 1.0:
+        factor = np.array([1e4, 1.0, 1e-4])
+        other = effects(model.fit(X * factor, y), X * factor, y)
+        assert other.effect == pytest.approx(plain.effect)
+        assert other.high == pytest.approx(plain.high)
+    twice = effects(model.fit(X, y), X, y, np.full(300, 2.0))
+    assert twice.high == pytest.approx(plain.high)
+
+
+def test_what_a_penalty_holds_has_no_interval():
+    X, y = rows(300)
+    model = AUCClassifier(0.3, 1.0).fit(X, y)
+    found = effects(model, X, y)
+    assert np.array_equal(np.isfinite(found.low), found.coef != 0)
+    assert 0 < np.count_nonzero(found.coef) < 3
+    assert found.note == ""
+    bounded = AUCClassifier(0.01, coef_bounds=(0.0, 1e-3)).fit(X, y)
+    assert effects(bounded, X, y).note.startswith("No intervals: every coefficient")
+
+
+def test_rows_models_and_labels_of_other_kinds():
+    X, y = rows(300)
+    model = AUCClassifier(0.01).fit(X, y)
+    plain = effects(model, X, y)
+    sparse = effects(model, sp.csr_array(X), y)
+    assert sparse.low == pytest.approx(plain.low)
+    tuned = AUCClassifierCV(alphas=[0.01], losses=("square",), standardize=(0.5,)).fit(X, y)
+    assert effects(tuned, X, y).effect == pytest.approx(plain.effect)
+    other = effects(LogisticRegression().fit(X, y), X, y)
+    assert np.all(np.isnan(other.low))
+    assert "LogisticRegression does not say what it minimises" in other.note
+    kinked = effects(AUCClassifier(0.01, loss="hinge").fit(X, y), X, y)
+    assert "kinks" in kinked.note
+    with pytest.raises(ValueError, match=r"must hold the labels \[0, 1\]"):
+        effects(model, X, y + 1)
+    assert list(WEIGHED) == ["square", "logistic"]  # those that the jackknife above goes through
