@@ -2,8 +2,10 @@
 
 import bz2
 import gzip
+import io
 import lzma
 import os
+import re
 import subprocess
 import sys
 from decimal import Decimal
@@ -17,9 +19,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pyarrow import parquet
 from scipy import sparse
+from sklearn.datasets import load_svmlight_file
 
 from aucmax.basics.errors import DataFileError
-from aucmax.datasets import find_label, read, readers, svmlight
+from aucmax.datasets import find_label, read, readers, svmlight, svmlight_text
 from aucmax.datasets.tables import csv_files
 
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -68,6 +71,46 @@ def test_svmlight_round_trip(tmp_path, X):
     table = read(path)
     np.testing.assert_array_equal(table.data.toarray(), X)
     np.testing.assert_array_equal(table.target, np.arange(len(X)) - 1)
+
+
+@settings(deadline=None, max_examples=400, derandomize=True)
+@given(st.data())
+def test_regular_svmlight_text_is_what_it_is_line_by_line(data):
+    number = st.sampled_from(["0", "-1", "+1", "2.5", ".5", "3.", "1e-3", "1e+3", "-7E2", "1e999"])
+    pairs = ["1e2:3", "0:1", "1:", "007:2", "1.0:2", "4:4", "1:2:3", "qid:1", "2147483648:1"]
+    odd = st.sampled_from([*pairs, "--1", "1e", "#", "nan", "1_0", "", " ", "\n", "\t"])
+    index = st.sets(st.integers(1, 40), max_size=5).map(sorted)
+    lines = []
+    for indices in data.draw(st.lists(index, min_size=1, max_size=4)):
+        words = [data.draw(number), *(f"{j}:{data.draw(number)}" for j in indices)]
+        if data.draw(st.integers(0, 4)) == 0:
+            words.insert(data.draw(st.integers(0, len(words))), data.draw(odd))
+        lines.append(" ".join(words))
+    text = data.draw(st.sampled_from(["\n", " \n"])).join(lines).encode()
+    found = svmlight_text.regular_rows(io.BytesIO(text))
+    try:
+        X, y = load_svmlight_file(io.BytesIO(text), zero_based=False)
+    except (ValueError, OverflowError):
+        assert found is None
+        return
+    if found is None:
+        assert re.search(rb"[^-+0-9.eE: \n]|^ |^$|  |:\+|2147483648", text, re.MULTILINE)
+        return
+    for one, other in ((found[0].data, X.data), (found[0].indices, X.indices), (found[1], y)):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(found[0].indptr, X.indptr)
+    assert found[0].shape[1] == X.indices.max(initial=-1) + 1
+
+
+def test_regular_svmlight_text_is_read_in_pieces(monkeypatch):
+    text = b"".join(b"%d %d:2 %d:.25\n" % (k % 2, k + 1, k + 3) for k in range(500))
+    whole, y = svmlight_text.regular_rows(io.BytesIO(text))
+    monkeypatch.setattr(svmlight_text, "_PIECE", 50)
+    pieces, again = svmlight_text.regular_rows(io.BytesIO(text[:-1]))
+    assert (whole != pieces).nnz == 0
+    assert (whole.shape, len(y)) == ((500, 502), 500)
+    np.testing.assert_array_equal(again, y)
+    assert svmlight_text.regular_rows(io.BytesIO(text + b"1 2:0x1\n")) is None
 
 
 def test_svmlight_gives_canonical_csr(write):

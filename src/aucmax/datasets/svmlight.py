@@ -1,7 +1,8 @@
 """svmlight text: ``label index:value index:value … # comment``, indices from 1, ascending.
 
-scikit-learn's parser does the work. It neither says where it failed nor minds nan, inf or
-query groups, so a failed or suspect file is read a second time, line by line, for the message.
+`svmlight_text` reads regular text, scikit-learn's parser all other. That neither says where it
+failed nor minds nan, inf or query groups, so a failed or suspect file is read again, line by line,
+for the message.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from scipy import sparse
 from aucmax.basics.checks import free_memory
 from aucmax.basics.errors import DataFileError
 from aucmax.datasets.files import fault, opened
+from aucmax.datasets.svmlight_text import regular_rows
 
 __all__ = ["label_too_large", "read_svmlight", "whole_labels"]
 
@@ -57,6 +59,12 @@ def read_svmlight(
 def _parse(path: Path, labels: str) -> tuple[Any, Any]:
     from sklearn.datasets import load_svmlight_file
 
+    if labels != "several":
+        with opened(path) as stream:
+            regular = regular_rows(stream)
+        if regular is not None:
+            X, y = regular
+            return X, y if labels == "required" else [(label,) for label in y.tolist()]
     with opened(path) as stream:
         return load_svmlight_file(
             _Lines(stream, labels), zero_based=False, multilabel=labels != "required"

@@ -1,0 +1,96 @@
+"""Regular svmlight text, many lines at a time: NumPy finds the separators, Arrow reads the numbers.
+
+Regular is ``label index:value index:value …`` in plain decimal numbers, each line with one label,
+the indices ascending, and nothing else. It is read four times as fast as line by line.
+"""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+__all__ = ["regular_rows"]
+
+_PIECE = 1 << 21  # bytes, so that what is made of them stays near the processor
+_SPACE, _COLON, _END = b" :\n"
+_DIGIT, _BETWEEN, _OTHER = 0, 1, 2
+_KINDS = bytes(_DIGIT if c in b"0123456789" else _BETWEEN if c in b" :\n" else _OTHER
+               for c in range(256))  # fmt: skip
+_LINES = bytes.maketrans(b" :", b"\n\n")
+
+
+def regular_rows(
+    stream: io.BufferedReader,
+) -> tuple[sparse.csr_matrix, NDArray[np.float64]] | None:
+    """Return rows and labels of regular text; None where it is not, for another to read.
+
+    Parameters
+    ----------
+    stream : binary file
+        Of whole lines.
+    """
+    pieces = []
+    while text := stream.read(_PIECE):
+        text += stream.readline()
+        text += b"" if text.endswith(b"\n") else b"\n"
+        found = _rows(text) or _rows(_plain(text))
+        if found is None:
+            return None
+        pieces.append(found)
+    if not pieces:
+        return None
+    y, sizes, indices, values = map(np.concatenate, zip(*pieces, strict=True))
+    indptr = np.concatenate(([0], np.cumsum(sizes)))
+    shape = len(y), int(indices.max(initial=-1)) + 1
+    return sparse.csr_matrix((values, indices, indptr), shape=shape), y
+
+
+def _rows(text: bytes) -> tuple[NDArray, ...] | None:
+    """Return labels, numbers of entries, indices from 0, and values of some lines."""
+    if text.translate(None, b"0123456789.eE- :\n"):
+        return None
+    kinds = np.frombuffer(text.translate(_KINDS), dtype=np.uint8)
+    at = np.flatnonzero(kinds == _BETWEEN)  # where each number ends
+    starts = np.concatenate(([0], at[:-1] + 1))
+    ends = np.frombuffer(text, dtype=np.uint8)[at]
+    in_row = np.diff(np.flatnonzero(ends == _END), prepend=-1)
+    inner = ends[ends != _END]
+    pairs = (inner[::2] == _SPACE).all() and (inner[1::2] == _COLON).all() and (in_row % 2).all()
+    numbers = _numbers(text) if pairs and (starts < at).all() else None
+    if numbers is None:
+        return None
+    first, sizes = np.cumsum(in_row) - in_row, in_row // 2
+    rest = np.delete(numbers, first)
+    index, value = rest[::2], rest[1::2]
+    digits = np.delete(np.add.reduceat(kinds, starts), first)[::2] == _BETWEEN
+    step = np.diff(index, prepend=0.0)
+    begins = (np.cumsum(sizes) - sizes)[sizes > 0]
+    step[begins] = index[begins]
+    if not (digits.all() and (step > 0).all() and (index <= np.iinfo(np.int32).max).all()):
+        return None
+    return numbers[first], sizes, index.astype(np.int32) - 1, value
+
+
+def _plain(text: bytes) -> bytes:
+    """Return lines without what says nothing: the sign of +1, space at the end."""
+    return (b"\n" + text).replace(b"\n+", b"\n").replace(b" \n", b"\n").replace(b"e+", b"e")[1:]
+
+
+def _numbers(text: bytes) -> NDArray[np.float64] | None:
+    """Return all numbers of a text in order; None where one is malformed."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    try:
+        table = csv.read_csv(
+            pa.py_buffer(text.translate(_LINES)),
+            csv.ReadOptions(column_names=["number"], use_threads=False, block_size=2 * _PIECE),
+            csv.ParseOptions(quote_char=False),
+            csv.ConvertOptions(column_types={"number": pa.float64()}, null_values=[]),
+        )
+    except pa.ArrowException:
+        return None
+    return table.column(0).to_numpy()
