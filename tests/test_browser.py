@@ -413,7 +413,7 @@ def reports(tmp_path_factory):
 
 
 def test_the_page_of_each_command(look, reports):
-    figures = {"demo": 6, "evaluate": 6, "compare": 3, "cv": 3}
+    figures = {"demo": 6, "evaluate": 7, "compare": 3, "cv": 3}
     pages = [(reports / f"{name}.html", width) for name in figures for width in (WIDE, NARROW)]
     found = look(
         pages,
@@ -426,5 +426,5 @@ def test_the_page_of_each_command(look, reports):
         assert len(seen) == figures[page.stem]
         for w, h, paths in seen:
             assert 250 < w <= width
-            assert 0.6 < h / w < 1
+            assert 0.3 < h / w < 1  # few names make a low figure
             assert paths > 5

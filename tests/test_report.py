@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
@@ -15,7 +16,8 @@ from scipy.stats import binom
 
 from aucmax import AUCClassifier, metrics, save
 from aucmax.cli import main
-from aucmax.report import curves, distributions, figures, operating
+from aucmax.estimators.feature_effects import Effects
+from aucmax.report import curves, distributions, explained, figures, operating
 from aucmax.report.operating import MOST_POINTS, operating_points
 from aucmax.report.page import Page, ResultTable, Section, as_json, terminal, write_page
 from aucmax.report.provenance import provenance
@@ -230,6 +232,42 @@ def test_scores_by_class_and_calibration():
     assert distributions.calibration_figure("m", (positive, chance)).xlog
 
 
+def test_the_reasons_of_the_highest_scores():
+    X = np.array([[0.0, 3.0, 0.0], [2.0, 0.0, 0.0], [1.0, 0.0, 3.0], [1.0, 1.0, 1.0]])
+    coef = np.array([1.0, -1.0, 0.5])
+    positive = np.array([False, True, True, False])
+    for rows in (X, sp.csr_array(X)):
+        table = explained.reasons_table(rows, coef, ["a", "b", "c"], X @ coef, positive, 2, 2)
+        assert [row[:3] for row in table.rows] == [
+            ("3", "2.5", "positive"), ("2", "2", "positive")
+        ]  # fmt: skip
+        # above the means 1, 1 and 1
+        assert table.rows[0][3] == "b = 0 (+1), c = 3 (+1)"
+        assert table.rows[1][3] == "a = 2 (+1), b = 0 (+1)"
+    alike = explained.reasons_table(X[:1], coef, ["a", "b", "c"], X[:1] @ coef, positive[:1])
+    assert alike.rows[0][3] == "–"
+
+
+def test_a_figure_of_effects():
+    found = Effects(
+        np.array(["x" * 50, "漢字", "c"]), np.array([3.0, -2.0, 0.0]), np.array([3.0, -2.0, 0.0]),
+        np.array([1.0, np.nan, np.nan]), np.array([5.0, np.nan, np.nan]),
+    )  # fmt: skip
+    figure = explained.effects_figure(found)
+    assert list(figure.names) == ["x" * 50, "漢字"]
+    assert "1 smaller ones are left out" in figure.caption
+    svg, behind = figure.drawn()
+    assert "漢字" in svg
+    assert "x" * 27 + "…" in svg
+    assert behind["names"] == list(figure.names)
+    (line,) = behind["lines"]
+    assert line["x"] == [3.0, -2.0]
+    assert (line["low"], line["high"]) == ([1.0, None], [5.0, None])
+    rows = explained.effects_table(found, 0.9).rows
+    assert rows[0] == ("x" * 50, "+3", "+1 to +5", "+3")
+    assert rows[1] == ("漢字", "-2", "–", "-2")
+
+
 # ---- figures and characters
 
 
@@ -421,7 +459,9 @@ def test_evaluate_writes_the_numbers_it_prints(files, capsys):
     assert "Wilson" in text
     assert "rows.csv: 300 rows, 3 features" in text
     assert "aucmax evaluate" in text
-    assert text.count("<figure") == 6
+    assert text.count("<figure") == 7
+    assert "What the model goes by" in text
+    assert re.search(r"a = [\d.]+ \(\+[\d.]+\)", text)
     assert re.search(r'class="verdict">Flag the 50 % of the rows .* (AUC|ties)', text)
     for budget in report["budgets"]:
         assert f"<td>{budget['flagged']:,}</td>" in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable
 from pathlib import Path
@@ -23,10 +24,12 @@ __all__ = [
     "check_html",
     "console",
     "counted",
+    "feature_names",
     "few_positives",
     "fit_facts",
     "folds_described",
     "help_of",
+    "linear_of",
     "listed",
     "listed_numbers",
     "load_model",
@@ -167,6 +170,23 @@ def load_model(path: Path) -> Any:
             "model saved by 'aucmax train' or aucmax.save."
         )
     return model
+
+
+def linear_of(model: Any) -> Any:
+    """Return the last step of a pipeline, and of a search the model that it chose."""
+    last = model[-1] if hasattr(model, "steps") else model
+    return getattr(last, "best_estimator_", last)
+
+
+def feature_names(model: Any, count: int) -> list[str]:
+    """What so many weights are called: by the transformers in front, or their positions from 1."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None and hasattr(model, "steps"):
+        with contextlib.suppress(AttributeError, ValueError):  # not every transformer has names
+            names = model[:-1].get_feature_names_out()
+    if names is None or len(names) != count:
+        return [str(j + 1) for j in range(count)]
+    return [str(name) for name in names]
 
 
 def scores_of(model: Any, X: Any) -> np.ndarray:

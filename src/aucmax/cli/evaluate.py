@@ -14,7 +14,9 @@ from aucmax import metrics
 from aucmax.cli.common import (
     check_folder,
     check_html,
+    feature_names,
     few_positives,
+    linear_of,
     load_model,
     paired_test,
     scores_of,
@@ -26,8 +28,10 @@ from aucmax.cli.front import encoding_of, rows_described, rows_for
 from aucmax.cli.labels import positives_for
 from aucmax.cli.large import Memory, budget, what_was_read, words_of_read
 from aucmax.cli.options import Html, Json, Judging, Model, given_file
-from aucmax.report.curves import Scored, budget_figures, ranking_figures, wilson
+from aucmax.estimators import effects
+from aucmax.report.curves import budget_figures, ranking_figures, wilson
 from aucmax.report.distributions import score_figure
+from aucmax.report.explained import effects_figure, effects_table, reasons_table
 from aucmax.report.figures import check_image
 from aucmax.report.operating import budgets, operating_points
 from aucmax.report.page import Page, ResultTable, Section
@@ -42,6 +46,9 @@ from aucmax.report.text import (
 from aucmax.rows.source import Source
 
 __all__ = ["evaluate"]
+
+# which rows are positive, their scores, and their weights
+Test = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 
 
 def evaluate(
@@ -144,10 +151,14 @@ def evaluate(
         }
         report |= _measured(is_positive, scores, k, fpr, confidence, table.weight)
         report["budgets"] = budgets(is_positive, next(iter(scores.values())))
-        tests: dict[str, Scored] = {
+        tests: dict[str, Test] = {
             name: (is_positive, score, table.weight) for name, score in scores.items()
         }
         page = _page(report, tests, None if logistic is None else seed)
+        if html is not None and not large:
+            now("measuring the effects of the features")
+            seen = encode(table.data)
+            page.sections.extend(_model(fitted, seen, next(iter(tests.values())), confidence))
         if plot is not None:
             now("drawing the curves")
             curve = _curves(report, tests).figures[0]
@@ -197,7 +208,7 @@ def _measured(
 # ---- the page
 
 
-def _page(report: dict[str, Any], tests: dict[str, Scored], seed: int | None) -> Page:
+def _page(report: dict[str, Any], tests: dict[str, Test], seed: int | None) -> Page:
     described = rows_described(report)
     if "read" in report:
         described += f"\nread: {words_of_read(report)}"
@@ -243,7 +254,7 @@ def _verdict(report: dict[str, Any]) -> str:
     return " ".join(said)
 
 
-def _operating(report: dict[str, Any], tests: dict[str, Scored]) -> Section:
+def _operating(report: dict[str, Any], tests: dict[str, Test]) -> Section:
     """A slider over the rows to flag, and what some budgets find."""
     n, positives = report["rows"], report["positives"]
     rows = [
@@ -299,7 +310,32 @@ def _results(report: dict[str, Any]) -> Section:
     return Section("Results", tables=tables)
 
 
-def _curves(report: dict[str, Any], tests: dict[str, Scored]) -> Section:
+def _model(model: Any, X: Any, test: Test, confidence: float) -> list[Section]:
+    """What a linear model goes by, and why it scores rows so high; X as its last step has it."""
+    linear = linear_of(model)
+    if not hasattr(linear, "coef_"):
+        return []
+    positive, score, weight = test
+    coef = np.ravel(linear.coef_)
+    names = feature_names(model, len(coef))
+    labels = np.asarray(linear.classes_)[positive.astype(int)]
+    found = effects(linear, X, labels, weight, confidence, names)
+    return [
+        Section(
+            "What the model goes by",
+            tables=[effects_table(found, confidence)],
+            figures=[effects_figure(found, confidence)],
+            on_terminal=False,
+        ),
+        Section(
+            "Why the highest scores are high",
+            tables=[reasons_table(X, coef, names, score, positive)],
+            on_terminal=False,
+        ),
+    ]
+
+
+def _curves(report: dict[str, Any], tests: dict[str, Test]) -> Section:
     areas = {
         s["name"]: f"AUC {auc_text(s['auc'])} ({interval_text(s['low'], s['high'])})"
         for s in report["scorers"]

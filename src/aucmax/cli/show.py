@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from enum import StrEnum
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 
 from aucmax.basics.container import unpack
 from aucmax.basics.errors import ModelFileError
-from aucmax.cli.common import fit_facts, load_model, show_page
+from aucmax.cli.common import feature_names, fit_facts, linear_of, load_model, show_page
 from aucmax.cli.options import Json, Model
 from aucmax.report.page import Page, ResultTable, Section
 
@@ -52,14 +51,11 @@ def show(
 
 def _report(model: Any, path: Path, top: int, by: Order) -> dict[str, Any]:
     head = json.loads(unpack(path, "model").partition(b"\n")[0])
-    linear = model[-1] if hasattr(model, "steps") else model
-    linear = getattr(linear, "best_estimator_", linear)  # of AUCClassifierCV
+    linear = linear_of(model)
     if not hasattr(linear, "coef_"):
         raise ModelFileError(f"{path}: holds a {type(linear).__name__}, which has no weights.")
     coef = np.ravel(linear.coef_)
-    names = _names(model)
-    if names is None or len(names) != len(coef):
-        names = [str(j + 1) for j in range(len(coef))]
+    names = feature_names(model, len(coef))
     spread = getattr(linear, "spread_", None)  # v_j, the mean squared difference of two rows
     effect = None if spread is None else coef * np.sqrt(spread)
     if by is Order.effect and effect is None:
@@ -101,15 +97,6 @@ def _report(model: Any, path: Path, top: int, by: Order) -> dict[str, Any]:
         ],
         "versions": {name: head.get(name) for name in ("aucmax", "sklearn")},
     }
-
-
-def _names(model: Any) -> list[str] | None:
-    """What the weights are called: by the transformers in front, if there are any."""
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None and hasattr(model, "steps"):
-        with contextlib.suppress(AttributeError, ValueError):  # not every transformer has names
-            names = model[:-1].get_feature_names_out()
-    return None if names is None else [str(name) for name in names]
 
 
 def _page(report: dict[str, Any]) -> Page:

@@ -1,5 +1,6 @@
 """What each feature of a linear model does to the score, and how far that is known."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,8 +57,9 @@ def effects(
     y: ArrayLike,
     sample_weight: ArrayLike | None = None,
     confidence: float = 0.95,
+    feature_names: Sequence[str] | None = None,
 ) -> Effects:
-    """Effects of a linear model's features, with intervals.
+    """Measure what each feature of a linear model does to its scores, with intervals.
 
     Parameters
     ----------
@@ -72,6 +74,8 @@ def effects(
         Their weights.
     confidence : float, default=0.95
         Coverage of each interval, above 0 and below 1.
+    feature_names : sequence of str, shape (d,), optional
+        By default those the model was fitted to.
 
     Returns
     -------
@@ -125,9 +129,11 @@ def effects(
     except ValueError as why:
         note = f"No intervals: {why}"
     order = np.argsort(-np.abs(effect), kind="stable")
-    names = getattr(linear, "feature_names_in_", np.arange(1, len(coef) + 1))
+    numbers = [str(j + 1) for j in range(len(coef))]
+    if feature_names is None:
+        feature_names = getattr(linear, "feature_names_in_", numbers)
     return Effects(
-        np.asarray(names).astype(str)[order],
+        np.asarray(feature_names).astype(str)[order],
         coef[order],
         effect[order],
         (effect - reach)[order],
