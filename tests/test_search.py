@@ -139,7 +139,7 @@ def test_merged_moments_are_those_of_the_training_rows():
     sign = np.where(y == 1, 1.0, -1.0)
     X[y == 1, 2] = 0  # vanishes from one class
     folds = [tuning.Fold(a, b) for a, b in KFold(4, shuffle=True, random_state=0).split(X)]
-    training, total = tuning.fold_moments(InMemory(X), sign, None, folds)
+    training, total = tuning.fold_moments(InMemory(X), sign > 0, None, folds)
     everything = np.arange(len(y))
     for rows, merged in zip(
         [*(f.train for f in folds), everything], [*training, total], strict=True
@@ -493,7 +493,7 @@ def test_repeated_folds_are_merged_round_by_round(monkeypatch):
     cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
     folds = [tuning.Fold(a, b) for a, b in cv.split(X, y)]
     monkeypatch.setattr(moments, "block_moments", counted)
-    training, total = tuning.fold_moments(InMemory(X), sign, None, folds)
+    training, total = tuning.fold_moments(InMemory(X), sign > 0, None, folds)
     assert sum(read) == 2 * len(y)
     for rows, merged in zip(
         [*(f.train for f in folds), slice(None)], [*training, total], strict=True

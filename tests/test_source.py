@@ -84,8 +84,12 @@ def test_a_fit_to_parts_is_the_fit_to_all_rows(name, sparse, weighted):
     size = np.abs(there[0]).max()
     np.testing.assert_allclose(parts.coef_, there[0], rtol=0, atol=1e-9 * size)
     np.testing.assert_allclose(parts.intercept_, there[1], rtol=1e-8, atol=1e-10)
-    assert parts.objective_ == pytest.approx(there[2], rel=1e-10)
-    assert parts.passes_ >= 1
+    if name == "diagonal":  # in one pass there is a bound
+        assert parts.objective_ >= there[2]
+        assert parts.passes_ == 1
+    else:
+        assert parts.objective_ == pytest.approx(there[2], rel=1e-10)
+        assert parts.passes_ >= 1
     assert parts.n_features_in_ == X.shape[1]
 
 

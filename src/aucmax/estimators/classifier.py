@@ -377,7 +377,7 @@ class AUCClassifier(SolvedScorer):
         kept = self._names_seen()
         try:
             X, y = self._validated(X, y, reset=True, whole=True)
-            classes = self._two_classes(y)
+            classes = self._two_classes(np.unique(y))
         finally:
             self._restore(kept)
         sign = np.where(y == classes[1], 1.0, -1.0)
@@ -402,13 +402,16 @@ class AUCClassifier(SolvedScorer):
             return there.intercept
         return super()._threshold(objective, w, coef)
 
-    def _covariances_up_to(self, solver: Solver | None) -> int:
-        exact = solver is None or (isinstance(solver, Exact) and solver.covariance == "full")
-        if self.loss != "square" or not (exact or isinstance(solver, CoordinateDescent)):
-            return 0
-        return FEW_FEATURES
+    def _one_pass(self, solver: Solver | None) -> tuple[ClassStatistics | None, float]:
+        if self.loss != "square":
+            return None, 0.0
+        if isinstance(solver, Exact) and solver.covariance != "full":
+            return solver.empty(None), np.inf
+        if solver is None or isinstance(solver, Exact | CoordinateDescent):
+            return ClassMoments(), FEW_FEATURES
+        return None, 0.0
 
-    def _learnt(self, problem: RowsProblem) -> dict[str, Any]:
+    def _learnt(self, problem: Problem) -> dict[str, Any]:
         known = problem.known
         return {} if known is None else {"moments_": self._named(known.relabelled(self.classes_))}
 

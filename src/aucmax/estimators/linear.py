@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_n_features,
     check_array,
@@ -21,27 +21,27 @@ from aucmax.basics.checks import (
     refuse_sizes,
     sample_weights,
 )
-from aucmax.estimators.survey import survey
+from aucmax.estimators.survey import survey, too_many_labels
 from aucmax.rows import as_rows
 from aucmax.rows.products import scores
 from aucmax.rows.source import Part, Source
 from aucmax.rows.store import InMemory, Store
 from aucmax.statistics.base import ClassStatistics
+from aucmax.statistics.diagonal import DiagonalMoments
 
-__all__ = ["LinearScorer"]
+__all__ = ["Given", "LinearScorer"]
 
 _SEEN = ("n_features_in_", "feature_names_in_", "target_name_")  # what a fit notes of its input
 
 
 class Given(NamedTuple):
-    """Rows that were checked: a store of n, their labels, signs ±1 and weights (n,), the classes.
+    """Rows that were checked: a store of n, which are positive, their weights (n,), the classes.
 
     ``known`` are statistics of the classes −1 and +1, where the rows came with some.
     """
 
     store: Store
-    y: np.ndarray
-    sign: np.ndarray
+    positive: np.ndarray
     weight: np.ndarray | None
     classes: np.ndarray
     known: ClassStatistics | None = None
@@ -129,33 +129,36 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         if not isinstance(getattr(self, "target_name_", ""), str):
             raise ValueError("the name of its labels is not text")
 
-    def _taken_in(self, X: Any, y: Any, sample_weight: Any, most: int = 0) -> Given:
+    def _taken_in(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        empty: ClassStatistics | None = None,
+        most: float = np.inf,
+    ) -> Given:
         """Check all rows there are, or those of a source, in a pass; note what they are called.
 
-        With covariances of a source's classes up to ``most`` features.
+        Of a source's classes that pass keeps ``empty`` with the rows added, as `survey`.
         """
-        known = None
-        if isinstance(X, Source):
-            if y is not None or sample_weight is not None:
-                name = getattr(y, "name", None)
-                X = X.with_labels(y, sample_weight)
-                X.target_name = name if isinstance(name, str) else X.target_name
-            seen = survey(X, most)
-            store: Store = seen.store
-            y, weight, known = seen.y, seen.weight, seen.known
-            self._restore({"n_features_in_": store.n_features, **seen.called})
-            self._weigh_anything(weight)
-        else:
+        if not isinstance(X, Source):
             X, y = self._validated(X, y, reset=True, whole=True)
-            store = InMemory(as_rows(X))
-        classes = self._two_classes(y)
-        if known is None:
-            weight = self._weights(sample_weight, X)
-        else:
-            known = known.relabelled(np.where(known.classes == classes[1], 1.0, -1.0))
-        sign = np.where(y == classes[1], 1.0, -1.0)
-        self._both_classes_weigh(weight, sign, classes)
-        return Given(store, y, sign, weight, classes, known)
+            classes = self._two_classes(np.unique(y))
+            positive, weight = y == classes[1], self._weights(sample_weight, X)
+            self._both_classes_weigh(weight, positive, classes)
+            return Given(InMemory(as_rows(X)), positive, weight, classes)
+        if y is not None or sample_weight is not None:
+            name = getattr(y, "name", None)
+            X = X.with_labels(y, sample_weight)
+            X.target_name = name if isinstance(name, str) else X.target_name
+        seen = survey(X, DiagonalMoments() if empty is None else empty, most)
+        self._restore({"n_features_in_": seen.store.n_features, **seen.called})
+        self._weigh_anything(seen.weight)
+        classes = self._two_classes(seen.labels)
+        positive = seen.last if classes[1] == seen.labels[1] else ~seen.last
+        self._both_classes_weigh(seen.weight, positive, classes)
+        signs = np.where(seen.known.classes == classes[1], 1.0, -1.0)
+        return Given(seen.store, positive, seen.weight, classes, seen.known.relabelled(signs))
 
     def _validated(
         self, X: Any, y: Any, reset: bool, whole: bool = False
@@ -175,21 +178,16 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
             check_classification_targets(y)
         return X, y
 
-    def _two_classes(self, y: np.ndarray) -> np.ndarray:
-        """Return the negative and the positive label of y."""
-        classes = np.unique(y)
-        if len(classes) > 2:
+    def _two_classes(self, labels: np.ndarray) -> np.ndarray:
+        """Return the negative and the positive label, given all labels there are, ascending."""
+        if len(labels) > 2:
+            raise ValueError(too_many_labels(labels))
+        if len(labels) < 2:
             raise ValueError(
-                "Only binary classification is supported. The type of the target is "
-                f"{type_of_target(y)}: y holds {len(classes)} labels; make one of them the "
-                "positive class, for instance with y == label."
-            )
-        if len(classes) < 2:
-            raise ValueError(
-                f"y holds one class only ({classes.tolist()[0]!r}); "
+                f"y holds one class only ({labels.tolist()[0]!r}); "
                 "ranking needs rows of two classes."
             )
-        return self._ordered(classes)
+        return self._ordered(labels)
 
     def _ordered(self, classes: np.ndarray) -> np.ndarray:
         """Return two sorted labels as (negative, positive)."""
@@ -216,12 +214,12 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
 
     @staticmethod
     def _both_classes_weigh(
-        weight: np.ndarray | None, sign: np.ndarray, classes: np.ndarray
+        weight: np.ndarray | None, positive: np.ndarray, classes: np.ndarray
     ) -> None:
         if weight is None:
             return
-        for label, value in zip(classes.tolist(), (-1.0, 1.0), strict=True):
-            if not weight[sign == value].any():
+        for label, rows in zip(classes.tolist(), (~positive, positive), strict=True):
+            if not weight[rows].any():
                 raise ValueError(
                     f"sample_weight is zero for every row of class {label!r}; ranking needs rows "
                     "of two classes with weight."

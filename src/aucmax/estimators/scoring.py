@@ -69,14 +69,19 @@ class HeldOut:
         rows: np.ndarray,
     ) -> None:
         counted = np.ones(len(rows), dtype=bool) if weight is None else weight[rows] > 0
-        self._all, self._rows, self.counted = X, rows[counted], counted
-        self.y, self.positive = y[self._rows], positive[self._rows]
+        self._all, self._labels, self._rows, self.counted = X, y, rows[counted], counted
+        self.positive = positive[self._rows]
         self.weight = None if weight is None else weight[self._rows]
 
     @cached_property
     def X(self) -> Any:
         """The rows, of the kind that was given."""
         return _safe_indexing(self._all, self._rows)
+
+    @cached_property
+    def y(self) -> np.ndarray:
+        """The labels of the rows."""
+        return self._labels[self._rows]
 
     @property
     def both_classes(self) -> bool:

@@ -220,18 +220,19 @@ class AUCClassifierCV(LinearScorer):
         kept = self._names_seen()
         try:
             with working("tuning", quiet=not self.verbose) as now:
-                store, labels, sign, weight, classes, known = self._taken_in(X, y, sample_weight)
+                store, positive, weight, classes, known = self._taken_in(X, y, sample_weight)
+                labels = classes[positive.astype(np.intp)]
                 folds = self._folds(X, labels, groups)
-                self._check_folds(folds, sign, weight)
+                self._check_folds(folds, positive, weight)
                 training, total = None, known
                 if "square" in self.losses and store.n_features <= FEW_FEATURES:
-                    training, total = fold_moments(store, sign, weight, folds)
-                whole = RowsProblem(store, sign, weight, total)
+                    training, total = fold_moments(store, positive, weight, folds)
+                whole = RowsProblem(store, positive, weight, total)
                 grid = self._grid(whole, scoring)
                 like = AUCClassifier(coef_bounds=self.coef_bounds, positive=self.positive)
                 like._restore(self._names_seen())
                 like.classes_ = classes
-                judge = Judge(scoring, X, labels, sign > 0, weight, like)
+                judge = Judge(scoring, X, labels, positive, weight, like)
 
                 def tell(at: SearchProgress) -> None:
                     if self.verbose:
@@ -241,12 +242,13 @@ class AUCClassifierCV(LinearScorer):
                         self.callback(at)
 
                 found = tune(
-                    store, sign, weight, folds, grid, judge=judge, training=training, whole=whole,
-                    tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs, callback=tell,
+                    store, positive, weight, folds, grid, judge=judge, training=training,
+                    whole=whole, tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs,
+                    callback=tell,
                 )  # fmt: skip
                 place, chosen = self._choose(grid, found.scores)
                 held_out = found.held_out(place)
-                interval = _interval(folds, held_out, sign, weight, groups)
+                interval = _interval(folds, held_out, positive, weight, groups)
                 best = AUCClassifier(
                     chosen["alpha_"], chosen["l1_ratio_"], loss=chosen["loss_"],
                     within=chosen["within_"], standardize=chosen["standardize_"],
@@ -257,8 +259,8 @@ class AUCClassifierCV(LinearScorer):
                 penalty, _ = best._settings()
                 solved = best._solved(whole, penalty, start=found.start())
                 if best.loss != "square":  # its solver keeps no moments
-                    whole = RowsProblem(store, sign, weight, known)
-                best._keep(solved, whole, classes, penalty)
+                    whole = RowsProblem(store, positive, weight, known)
+                best._keep(solved, whole, store, classes, penalty)
         except BaseException:
             self._restore(kept)
             raise
@@ -413,14 +415,14 @@ class AUCClassifierCV(LinearScorer):
         return _folds_of(pairs, y, isinstance(X, Source))
 
     @staticmethod
-    def _check_folds(folds: list[Fold], sign: np.ndarray, weight: np.ndarray | None) -> None:
+    def _check_folds(folds: list[Fold], positive: np.ndarray, weight: np.ndarray | None) -> None:
         for k, fold in enumerate(folds):
-            if not _both_classes(fold.train, sign, weight):
+            if not _both_classes(fold.train, positive, weight):
                 raise ValueError(
                     f"the training part of fold {k} holds one class only; use fewer folds or a "
                     "stratified splitter."
                 )
-        blind = sum(not _both_classes(fold.test, sign, weight) for fold in folds)
+        blind = sum(not _both_classes(fold.test, positive, weight) for fold in folds)
         advice = "use fewer folds or a stratified splitter."
         if blind == len(folds):
             raise ValueError(
@@ -453,15 +455,15 @@ class AUCClassifierCV(LinearScorer):
 def _interval(
     folds: list[Fold],
     scores: list[np.ndarray],
-    sign: np.ndarray,
+    positive: np.ndarray,
     weight: np.ndarray | None,
     groups: Any,
 ) -> AUCInterval:
     """Return the interval of the mean AUC of the folds whose held-out parts hold both classes."""
-    usable = [k for k, fold in enumerate(folds) if _both_classes(fold.test, sign, weight)]
+    usable = [k for k, fold in enumerate(folds) if _both_classes(fold.test, positive, weight)]
     rows = np.concatenate([folds[k].test for k in usable])
     return cv_auc_interval(
-        sign[rows],
+        positive[rows],
         np.concatenate([scores[k] for k in usable]),
         np.repeat(usable, [len(folds[k].test) for k in usable]),
         sample_weight=None if weight is None else weight[rows],
@@ -517,7 +519,7 @@ def _check_enough(y: np.ndarray, n_folds: int) -> None:
         )
 
 
-def _both_classes(rows: np.ndarray, sign: np.ndarray, weight: np.ndarray | None) -> bool:
+def _both_classes(rows: np.ndarray, positive: np.ndarray, weight: np.ndarray | None) -> bool:
     """Tell whether rows of both classes weigh anything among these."""
-    counted = sign[rows] if weight is None else sign[rows][weight[rows] > 0]
-    return len(np.unique(counted)) == 2
+    counted = positive[rows] if weight is None else positive[rows][weight[rows] > 0]
+    return bool(counted.any() and not counted.all())

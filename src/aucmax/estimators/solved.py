@@ -10,17 +10,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from aucmax.basics.checks import refuse_nul
-from aucmax.estimators.linear import LinearScorer
+from aucmax.estimators.linear import Given, LinearScorer
 from aucmax.objective import Objective
 from aucmax.objective.penalties import Penalty
-from aucmax.objective.problem import Problem, RowsProblem
+from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
 from aucmax.rows import as_rows, take_rows
 from aucmax.rows.parts import InParts
+from aucmax.rows.store import Store
 from aucmax.solvers import Monitor, Run, Solver
 from aucmax.solvers.auto import choose
 from aucmax.solvers.base import HISTORY_DTYPE
 from aucmax.solvers.certificate import Certificate
 from aucmax.solvers.stochastic.core import StochasticSolver
+from aucmax.statistics.base import ClassStatistics
 
 __all__ = ["SolvedScorer"]
 
@@ -60,7 +62,7 @@ class SolvedScorer(LinearScorer):
         """Return the intercept beside a solution w, ``coef`` for the features as given."""
         return self._intercept(coef, objective.problem.raw_means())
 
-    def _learnt(self, problem: RowsProblem) -> dict[str, Any]:
+    def _learnt(self, problem: Problem) -> dict[str, Any]:
         """Return what a fit keeps of the problem, as attributes."""
         return {}
 
@@ -113,25 +115,36 @@ class SolvedScorer(LinearScorer):
             solver.check()
         kept = self._names_seen()
         try:
-            given = self._taken_in(X, y, sample_weight, self._covariances_up_to(solver))
-            problem = RowsProblem(given.store, given.sign, given.weight, given.known)
+            given = self._taken_in(X, y, sample_weight, *self._one_pass(solver))
+            problem = self._problem_of(given, solver)
             start = self._start(problem.n_features)
             rng = check_random_state(self.random_state)
             fitted = self._solved(problem, penalty, solver, start, rng)
         except BaseException:
             self._restore(kept)
             raise
-        self._keep(fitted, problem, given.classes, penalty, solver, rng)
+        self._keep(fitted, problem, given.store, given.classes, penalty, solver, rng)
         return self
 
-    def _covariances_up_to(self, solver: Solver | None) -> int:
-        """Return up to how many features a first pass is to keep the classes' covariances."""
-        return 0
+    def _one_pass(self, solver: Solver | None) -> tuple[ClassStatistics | None, float]:
+        """Return what the fit needs to know of the rows, and up to how many features it does so.
+
+        Nothing where it needs the rows themselves; a source is then read again and again.
+        """
+        return None, 0.0
+
+    def _problem_of(self, given: Given, solver: Solver | None) -> Problem:
+        """Return the problem of rows that were taken in."""
+        enough, most = self._one_pass(solver)
+        if given.known is not None and enough is not None and given.store.n_features <= most:
+            return MomentsProblem(given.known)
+        return RowsProblem(given.store, given.positive, given.weight, given.known)
 
     def _keep(
         self,
         fitted: dict[str, Any],
-        problem: RowsProblem,
+        problem: Problem,
+        store: Store,
         classes: np.ndarray,
         penalty: Penalty,
         solver: Solver | None = None,
@@ -140,8 +153,8 @@ class SolvedScorer(LinearScorer):
         """Take over what `_solved` returned for these rows."""
         for old in ("moments_", "_stream", "passes_"):
             self.__dict__.pop(old, None)
-        if isinstance(problem.store, InParts):
-            self.passes_ = problem.store.passes
+        if isinstance(store, InParts):
+            self.passes_ = store.passes
         state = fitted.pop("_state", None)
         self.__dict__.update(fitted, classes_=classes)
         self.__dict__.update(self._learnt(problem))
@@ -237,7 +250,7 @@ class SolvedScorer(LinearScorer):
                     "the first call of partial_fit got rows of one class only; name both labels "
                     "with classes=[…, …]."
                 )
-            known = self._two_classes(y)
+            known = self._two_classes(np.unique(y))
         if self.positive not in (None, known.tolist()[1]):
             raise ValueError(
                 f"positive={self.positive!r} differs from the first call's, {known.tolist()[1]!r}; "
@@ -289,11 +302,11 @@ class SolvedScorer(LinearScorer):
         message = result.message
         if np.isfinite(result.gap):
             value = objective.value(result.coef) if result.value is None else result.value
-            lost = objective.relative(objective.rounding(result.coef), value)
-            optimality = max(objective.relative(result.gap, value), lost)
-            if message is None and lost > max(tol, _LOST):
+            rounding = objective.rounding(result.coef)
+            optimality = objective.relative(max(result.gap, rounding), value)
+            if message is None and rounding > result.gap and optimality > max(tol, _LOST):
                 message = (
-                    f"rounding hides how near the optimum is: optimality {lost:.1e} > "
+                    f"rounding hides how near the optimum is: optimality {optimality:.1e} > "
                     f"tol={tol:g}; scale the features (standardize=0.5), or raise alpha."
                 )
         else:

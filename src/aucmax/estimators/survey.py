@@ -19,31 +19,33 @@ from aucmax.rows.parts import InParts, rows_of
 from aucmax.rows.source import Part, Source
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
-from aucmax.statistics.moments import ClassMoments
 
-__all__ = ["Survey", "survey"]
+__all__ = ["Survey", "survey", "too_many_labels"]
 
 
 class Survey(NamedTuple):
     """What a pass over a source tells: its rows as a store, their labels and weights (n,).
 
+    ``labels`` are all there are, ascending, and ``last`` says which rows have the last of them.
     ``known`` are the statistics of the rows by label; ``called`` has the names of the features and
     of the labels, where there are any, as an estimator keeps them.
     """
 
     store: InParts
-    y: np.ndarray
+    labels: np.ndarray
+    last: np.ndarray
     weight: np.ndarray | None
     known: ClassStatistics
     called: dict[str, Any]
 
 
 class _Seen(NamedTuple):
-    """What is seen of one part."""
+    """What is seen of one part: its labels, ascending, and which rows have the last of them."""
 
     rows: int
     features: int
-    y: np.ndarray
+    labels: np.ndarray
+    last: np.ndarray
     weight: np.ndarray | None
     names: np.ndarray | None
     sparse: bool
@@ -64,14 +66,15 @@ class _Looks:
         return _Looks(self.parts + other.parts, a + b)
 
 
-def survey(source: Source, most: int) -> Survey:
+def survey(source: Source, empty: ClassStatistics, most: float) -> Survey:
     """Read a source once.
 
     Parameters
     ----------
     source : Source
-    most : int
-        Features up to which the covariances of the classes are kept; beyond, their variances.
+    empty : ClassStatistics
+        What is kept of the classes of rows with up to ``most`` features; beyond, their variances.
+    most : float
 
     Raises
     ------
@@ -79,7 +82,7 @@ def survey(source: Source, most: int) -> Survey:
         For a part that a fit would refuse, or whose features are not those of the first; the
         message names the part.
     """
-    looks = source.total(_look, repeat((most,)))
+    looks = source.total(_look, repeat((empty, most)))
     seen, known = looks.parts, looks.known
     for k, part in enumerate(seen):
         if differs := _difference(seen[0], part):
@@ -93,14 +96,29 @@ def survey(source: Source, most: int) -> Survey:
     if any(part.weight is not None for part in seen):
         given = (np.ones(part.rows) if part.weight is None else part.weight for part in seen)
         weight = np.concatenate(list(given))
+    labels = np.unique(np.concatenate([part.labels for part in seen]))
+    if len(labels) > 2:
+        raise ValueError(too_many_labels(labels))
+    alone = [len(part.labels) == 1 and part.labels[0] != labels[-1] for part in seen]
+    last = [~part.last if low else part.last for part, low in zip(seen, alone, strict=True)]
     store = InParts(source, np.array([part.rows for part in seen]), d)
     store.passes = 1
     called = {"feature_names_in_": names, "target_name_": source.target_name}
     called = {name: value for name, value in called.items() if value is not None}
-    return Survey(store, np.concatenate([part.y for part in seen]), weight, known, called)
+    return Survey(store, labels, np.concatenate(last), weight, known, called)
 
 
-def _look(part: Part, most: int) -> _Looks:
+def too_many_labels(labels: np.ndarray) -> str:
+    """Return what is wrong with labels of more than two classes, ascending."""
+    whole = labels.dtype.kind != "f" or bool((labels == np.rint(labels)).all())
+    return (
+        "Only binary classification is supported. The type of the target is "
+        f"{'multiclass' if whole else 'continuous'}: y holds {len(labels)} labels; make one of "
+        "them the positive class, for instance with y == label."
+    )
+
+
+def _look(part: Part, empty: ClassStatistics, most: float) -> _Looks:
     """Check a part and sum it up."""
     if part.y is None:
         raise ValueError("it has no labels; give (X, y).")
@@ -114,9 +132,21 @@ def _look(part: Part, most: int) -> _Looks:
     check_consistent_length(X, y)
     weight = sample_weights(part.weight, X.shape[0])
     rows = rows_of(X)
-    kind = ClassMoments if n_features(rows) <= most else DiagonalMoments
-    known = kind().add_rows(rows, y, weight)
-    return _Looks([_Seen(len(y), n_features(rows), y, weight, names, sp.issparse(X))], known)
+    labels, last = _two_labels(y)
+    kept = empty.copy() if n_features(rows) <= most else DiagonalMoments()
+    known = kept.add_rows(rows, y, weight)
+    seen = _Seen(len(y), n_features(rows), labels, last, weight, names, sp.issparse(X))
+    return _Looks([seen], known)
+
+
+def _two_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the one or two labels of y (n,), ascending, and where the last of them is."""
+    others = y != y[0]
+    labels = np.unique(np.concatenate([y[:1], y[others][:1]]))
+    last = y == labels[-1]
+    if not (last | (y == labels[0])).all():
+        raise ValueError(too_many_labels(np.unique(y)))
+    return labels, last
 
 
 def _difference(first: _Seen, part: _Seen) -> str:

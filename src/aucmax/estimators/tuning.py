@@ -106,7 +106,7 @@ class SearchProgress(NamedTuple):
 
 def tune(
     store: Store,
-    sign: np.ndarray,
+    positive: np.ndarray,
     weight: np.ndarray | None,
     folds: Sequence[Fold],
     grid: Grid,
@@ -125,8 +125,7 @@ def tune(
     ----------
     store : Store
         n rows.
-    sign : ndarray, shape (n,)
-        ±1.
+    positive : ndarray of bool, shape (n,)
     weight : ndarray, shape (n,), optional
     folds : sequence of Fold
     grid : Grid
@@ -145,8 +144,8 @@ def tune(
         the end.
     """
     moments = [None] * len(folds) if training is None else training
-    shared = whole if whole.n_samples == len(sign) else None
-    data = store, sign, weight
+    shared = whole if whole.n_samples == len(positive) else None
+    data = store, positive, weight
     kept = [_Fold(*data, *one, judge, shared) for one in zip(folds, moments, strict=True)]
     centres = Centres(whole, grid, tol, max_iter)
     table = np.full((len(folds), *grid.shape), np.nan)
@@ -199,7 +198,7 @@ def tune(
 
 
 def fold_moments(
-    store: Store, sign: np.ndarray, weight: np.ndarray | None, folds: Sequence[Fold]
+    store: Store, positive: np.ndarray, weight: np.ndarray | None, folds: Sequence[Fold]
 ) -> tuple[list[ClassMoments], ClassMoments]:
     """Return the moments of each training part, and those of all rows.
 
@@ -208,15 +207,15 @@ def fold_moments(
     parts' moments. Subtracting from the total would leave noise where a feature vanishes from a
     part.
     """
-    n, empty = len(sign), ClassMoments(classes=[-1.0, 1.0])
+    n, empty = len(positive), ClassMoments(classes=[-1.0, 1.0])
     rounds = _rounds(folds, n)
     if not rounds:
         every = Fold(np.arange(n), np.arange(n))
-        parts = _moments_of([fold.train for fold in (*folds, every)], store, sign, weight)
+        parts = _moments_of([fold.train for fold in (*folds, every)], store, positive, weight)
         return parts[:-1], parts[-1]
     training: list[ClassMoments] = []
     for held_out in rounds:
-        parts = _moments_of([fold.test for fold in held_out], store, sign, weight)
+        parts = _moments_of([fold.test for fold in held_out], store, positive, weight)
         suffixes = [empty, *itertools.accumulate(reversed(parts))][::-1]
         prefixes = [empty, *itertools.accumulate(parts)]
         training += [a + b for a, b in zip(prefixes[:-1], suffixes[1:], strict=True)]
@@ -224,18 +223,19 @@ def fold_moments(
 
 
 def _moments_of(
-    parts: Sequence[np.ndarray], store: Store, sign: np.ndarray, weight: np.ndarray | None
+    parts: Sequence[np.ndarray], store: Store, positive: np.ndarray, weight: np.ndarray | None
 ) -> list[ClassMoments]:
     """Return the moments of some rows, and of some others, in one pass over all."""
-    times = np.stack([np.bincount(rows, minlength=len(sign)) for rows in parts], axis=1)
-    return list(store.total(_moments_by_part, (times, sign, weight)))
+    counts = (np.bincount(rows, minlength=len(positive)) for rows in parts)
+    times = [count.astype(np.min_scalar_type(count.max())) for count in counts]
+    return list(store.total(_moments_by_part, (positive, weight, *times)))
 
 
 def _moments_by_part(
-    X: Rows, times: np.ndarray, sign: np.ndarray, weight: np.ndarray | None
+    X: Rows, positive: np.ndarray, weight: np.ndarray | None, *times: np.ndarray
 ) -> tuple[ClassMoments, ...]:
-    found = []
-    for count in times.T:
+    found, sign = [], np.where(positive, 1.0, -1.0)
+    for count in times:
         rows = np.repeat(np.arange(len(count)), count)
         of_rows = None if weight is None else weight[rows]
         empty = ClassMoments(classes=[-1.0, 1.0])
@@ -274,19 +274,19 @@ class _Fold:
     def __init__(
         self,
         store: Store,
-        sign: np.ndarray,
+        positive: np.ndarray,
         weight: np.ndarray | None,
         fold: Fold,
         moments: ClassMoments | None,
         judge: Judge,
         whole: RowsProblem | None,
     ) -> None:
-        self.store, self.sign, self.weight = store, sign, weight
+        self.store, self.positive, self.weight = store, positive, weight
         self.fold, self.moments = fold, moments
         self.judge, self.held = judge, judge.held_out(fold.test)
         self._rows: RowsProblem | None = None
         # most of the rows, their moments known, are a view of all
-        self.whole = whole if moments is not None and 2 * len(fold.train) > len(sign) else None
+        self.whole = whole if moments is not None and 2 * len(fold.train) > len(positive) else None
         many = len(fold.train) >= _MANY * store.n_features
         enough = moments is not None and bool(moments.effective_rows.min() >= _ENOUGH)
         self.steps = self.whole is not None and many and enough
@@ -303,7 +303,7 @@ class _Fold:
         elif self._rows is None:
             weight = None if self.weight is None else self.weight[train]
             rows = self.store.taken(train)
-            self._rows = RowsProblem(rows, self.sign[train], weight, self.moments)
+            self._rows = RowsProblem(rows, self.positive[train], weight, self.moments)
         return self._rows
 
     def forget_rows(self) -> None:

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from aucmax.objective.losses import LossAt, RankingLoss, RowSum, UnivariateLoss
 from aucmax.objective.scaling import feature_factors
 from aucmax.rows import Rows, products, scaled_rows
-from aucmax.rows.store import InMemory, Store
+from aucmax.rows.store import ByClass, InMemory, Numbers, Store
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.moments import ClassMoments
@@ -36,8 +36,8 @@ __all__ = [
 Offer = Literal["moments", "products", "rows"]
 
 _SHARED = (
-    *("store", "sign", "weight", "share", "n_samples", "n_features", "tau"),
-    *("_known", "_spreads"),
+    *("store", "positive", "sign", "weight", "share", "n_samples", "n_features", "tau"),
+    *("_weight", "_known", "_spreads"),
 )
 _OF_TAU = ("within", "curvature", "_low_rank", "_row_weights")  # caches that depend on τ
 
@@ -388,11 +388,18 @@ class RowsProblem(Problem):
     X : ndarray or CSR, shape (n, d), or Store
         As `aucmax.rows.as_rows` returns it, or rows kept elsewhere.
     sign : ndarray, shape (n,)
-        +1 for the positive class, −1 for the other; both must occur.
+        Above 0 for the positive class; both must occur.
     weight : ndarray, shape (n,), optional
         Sample weights; rows of weight zero are left out, the rest is normalised to mean 1.
     known : ClassMoments or DiagonalMoments, optional
         Those of the rows, with these weights, where they are known.
+
+    Attributes
+    ----------
+    positive : ndarray of bool, shape (n,)
+    sign, weight, share : ndarray or ByClass, shape (n,)
+        ±1, the weights of mean 1, and those that sum to 1 in each class. Where the rows are in
+        parts, numbers that follow from the class are made for a part at a time.
     """
 
     offers = frozenset({"moments", "products", "rows"})
@@ -409,19 +416,15 @@ class RowsProblem(Problem):
             kept = np.flatnonzero(weight > 0)
             store, sign, weight = store.taken(kept), sign[kept], weight[kept]
         self.store, self.factor = store, None
-        self.sign = np.ascontiguousarray(sign, dtype=np.float64)
+        self.positive = sign > 0
         n = store.n_rows
         # the mean of the weights as given: moments keep it, so that rows can be forgotten
         self.unit = 1.0 if weight is None else float(weight.mean())
-        self.weight = np.ones(n) if weight is None else weight * (n / weight.sum())
         self.n_samples, self.n_features = n, store.n_features
-        pos = self.sign > 0
-        self.n_pos, self.n_neg = float(self.weight[pos].sum()), float(self.weight[~pos].sum())
-        # s sums to 1 in each class: weights of a mean over pairs
-        self.share = self.weight / np.where(pos, self.n_pos, self.n_neg)
+        self.sign = self._by_class(1.0, -1.0)
+        self._weigh(None if weight is None else weight * (n / weight.sum()))
         if known is None and not isinstance(store, InMemory):
-            by_row = self.sign, self.unit * self.weight
-            known = store.total(_measured, by_row, (DiagonalMoments([-1.0, 1.0]),))
+            known = self._measured(DiagonalMoments([-1.0, 1.0]))
         # the moments, and the last sketch of them; what else tells means and variances
         self._known: dict[str, Any] = {}
         self._spreads = known
@@ -429,16 +432,31 @@ class RowsProblem(Problem):
             self._known["moments"] = known
         self._samples: dict[int, RowsProblem] = {}
 
+    def _weigh(self, weight: np.ndarray | None) -> None:
+        """Take these weights, of mean 1; None is 1 for each."""
+        self._weight = weight
+        if weight is None:
+            self.n_pos = float(np.count_nonzero(self.positive))
+            self.n_neg = self.n_samples - self.n_pos
+        else:
+            self.n_pos = float(weight[self.positive].sum())
+            self.n_neg = float(weight[~self.positive].sum())
+        self.weight = self._by_class(1.0, 1.0, weight)
+        # s sums to 1 in each class: weights of a mean over pairs
+        self.share = self._by_class(1.0 / self.n_pos, 1.0 / self.n_neg, weight)
+
+    def _by_class(self, pos: float, neg: float, weight: np.ndarray | None = None) -> Numbers:
+        """Return a number for each class, times weights (n,)."""
+        numbers = ByClass(self.positive, (pos, neg), weight)
+        return numbers[:] if isinstance(self.store, InMemory) else numbers
+
     def part(self, rows: np.ndarray, moments: ClassMoments) -> "RowsProblem":
         """Return the problem of some rows with these moments, a view: all others weigh nothing."""
         out = self.apart()
         for name in ("_raw_means", "_raw_variances"):  # of all rows
             out.__dict__.pop(name, None)
         out._known, out._spreads = {"moments": moments}, moments
-        out.weight = self.weight * np.bincount(rows, minlength=self.n_samples)
-        pos = self.sign > 0
-        out.n_pos, out.n_neg = float(out.weight[pos].sum()), float(out.weight[~pos].sum())
-        out.share = out.weight / np.where(pos, out.n_pos, out.n_neg)
+        out._weigh(self.weight[:] * np.bincount(rows, minlength=self.n_samples))
         return out
 
     @cached_property
@@ -446,7 +464,7 @@ class RowsProblem(Problem):
         known = self._known.get("moments", self._spreads)
         if known is not None:
             return known.mean_pos, known.mean_neg
-        return products.class_means(self.in_memory(), self.sign, self.share)
+        return products.class_means(self.in_memory(), self.sign[:], self.share[:])
 
     def raw_means(self) -> tuple[np.ndarray, np.ndarray]:
         return self._raw_means
@@ -457,7 +475,7 @@ class RowsProblem(Problem):
         if known is not None:
             return MomentsProblem(known).raw_variances()
         X, means = self.in_memory(), self.raw_means()
-        return products.class_variances(X, self.sign, self.share, *means)
+        return products.class_variances(X, self.sign[:], self.share[:], *means)
 
     def raw_variances(self) -> tuple[np.ndarray, np.ndarray]:
         return self._raw_variances
@@ -472,9 +490,12 @@ class RowsProblem(Problem):
     def statistics(self, empty: ClassStatistics) -> ClassStatistics:
         kind = "moments" if empty.has_covariances else "sketch"
         if kind == "sketch" or kind not in self._known:
-            by_row = self.sign, self.unit * self.weight
-            self._known[kind] = self.store.total(_measured, by_row, (empty,))
+            self._known[kind] = self._measured(empty)
         return self._known[kind]
+
+    def _measured(self, empty: ClassStatistics) -> ClassStatistics:
+        given = self._by_class(self.unit, self.unit, self._weight)
+        return self.store.total(_measured, (self.sign, given), (empty,))
 
     @property
     def known(self) -> ClassStatistics | None:
@@ -512,9 +533,9 @@ class RowsProblem(Problem):
 
     def product(
         self,
-        s: np.ndarray,
+        s: Numbers,
         V: np.ndarray,
-        offset: np.ndarray | None = None,
+        offset: Numbers | None = None,
         origin: np.ndarray | None = None,
     ) -> np.ndarray:
         factor = self.factor if self.factor is None or V.ndim == 1 else self.factor[:, None]
@@ -550,22 +571,22 @@ class RowsProblem(Problem):
 
     def loss_at(self, loss: RankingLoss, z: np.ndarray, like: LossAt | None = None) -> LossAt:
         if like is None:
-            return loss.at(z, self.sign, self.share)
-        return loss.reweighed(like, z, self.sign, self.share)
+            return loss.at(z, self.sign[:], self.share[:])
+        return loss.reweighed(like, z, self.sign[:], self.share[:])
 
     def margins(self, loss: UnivariateLoss, z: np.ndarray, balanced: bool) -> RowSum:
-        return loss.at(z, self.sign, self._even if balanced else self._plain)
+        return loss.at(z, self.sign[:], (self._even if balanced else self._plain)[:])
 
     @cached_property
-    def _even(self) -> np.ndarray:
-        return 0.5 * self.share
+    def _even(self) -> Numbers:
+        return self._by_class(0.5 / self.n_pos, 0.5 / self.n_neg, self._weight)
 
     @cached_property
-    def _plain(self) -> np.ndarray:
-        return self.weight / self.n_samples
+    def _plain(self) -> Numbers:
+        return self._by_class(1.0 / self.n_samples, 1.0 / self.n_samples, self._weight)
 
     def columns(self, S: np.ndarray) -> Columns:
-        return Columns(self.store.columns(S, self.factor), self.sign, self.share)
+        return Columns(self.store.columns(S, self.factor), self.sign[:], self.share[:])
 
     def batches(self) -> Iterator[SignedRows]:
         if self._batch is not None:
@@ -578,7 +599,7 @@ class RowsProblem(Problem):
         """The rows in the solver's coordinates where they are in memory; a copy if scaled."""
         if not isinstance(self.store, InMemory):
             return None
-        return _signed(self.store.X, self.sign, self.weight, self.factor)
+        return _signed(self.store.X, self.sign[:], self.weight[:], self.factor)
 
     def sample(self, per_class: int) -> Problem:
         # evenly spaced rows
@@ -586,8 +607,8 @@ class RowsProblem(Problem):
             return self
         if per_class not in self._samples:
             chosen = []
-            for label in (1.0, -1.0):
-                members = np.flatnonzero(self.sign == label)
+            for of_class in (self.positive, ~self.positive):
+                members = np.flatnonzero(of_class)
                 chosen.append(members[:: max(len(members) // per_class, 1)])
             rows = np.sort(np.concatenate(chosen))
             if len(rows) == self.n_samples:
@@ -612,14 +633,14 @@ class RowsProblem(Problem):
     def within_product(self, v: np.ndarray) -> np.ndarray:
         if self.knows_moments:
             return self.within @ v
-        a, b = products.dot(self.mean_pos, v), products.dot(self.mean_neg, v)
-        offset = np.where(self.sign > 0, a, b)
+        offset = self._by_class(products.dot(self.mean_pos, v), products.dot(self.mean_neg, v))
         return self.product(self._row_weights, v, offset, self.raw_means()[1])
 
     @cached_property
-    def _row_weights(self) -> np.ndarray:
+    def _row_weights(self) -> Numbers:
         """The weights (n,) of the rows in S."""
-        return self.share * np.where(self.sign > 0, *self.covariance_weights)
+        pos, neg = self.covariance_weights
+        return self._by_class(pos / self.n_pos, neg / self.n_neg, self._weight)
 
 
 # ---- tasks for a store ---------------------------------------------------------------------

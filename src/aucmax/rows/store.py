@@ -15,10 +15,37 @@ import scipy.sparse as sp
 from aucmax.rows import products
 from aucmax.rows.view import CSR, Rows, n_features, n_rows, take_rows, to_scipy
 
-__all__ = ["InMemory", "Store", "plus", "sum_in_order"]
+__all__ = ["ByClass", "InMemory", "Numbers", "Store", "plus", "sum_in_order"]
 
 Task = Callable[..., Any]
-Arrays = Sequence[np.ndarray | None]
+
+
+class ByClass:
+    """Numbers (n,), one for each class, times weights: made for the rows that are asked for.
+
+    Parameters
+    ----------
+    positive : ndarray of bool, shape (n,)
+    values : (float, float)
+        Of the positives and of the others.
+    weight : ndarray, shape (n,), optional
+    """
+
+    def __init__(
+        self, positive: np.ndarray, values: tuple[float, float], weight: np.ndarray | None = None
+    ) -> None:
+        self.positive, self.values, self.weight = positive, values, weight
+
+    def __len__(self) -> int:
+        return len(self.positive)
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        numbers = np.where(self.positive[rows], *self.values)
+        return numbers if self.weight is None else numbers * self.weight[rows]
+
+
+Numbers = np.ndarray | ByClass  # (n,); [:] gives the array
+Arrays = Sequence[Numbers | None]
 
 
 class Store:
@@ -39,7 +66,7 @@ class Store:
         ----------
         task : callable
             ``task(X, *by_row, *common)``; a function of a module, so that it can be sent away.
-        by_row : sequence of ndarray, shape (n, …), or None
+        by_row : sequence of ndarray or ByClass, shape (n, …), or None
             The task sees those of its rows.
         common : sequence
             What every task sees.
@@ -89,7 +116,8 @@ class InMemory(Store):
         self.X, self.n_rows, self.n_features = X, n_rows(X), n_features(X)
 
     def each(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Iterator[Any]:
-        yield task(self.X, *by_row, *common)
+        mine = [None if values is None else values[:] for values in by_row]
+        yield task(self.X, *mine, *common)
 
     def stacked(self, task: Task, *common: Any) -> np.ndarray:
         return task(self.X, *common)

@@ -194,6 +194,10 @@ class ClassStatistics:
         """
         raise NotImplementedError
 
+    def missed(self, weights: Sequence[float] = (1.0, 1.0)) -> float:
+        """Return a bound of the norm of what BᵀB, as `within` has it, misses of that sum."""
+        raise NotImplementedError
+
     def nbytes(self, d: int) -> int:
         """Return the bytes that the matrices of two classes with d features take."""
         shapes = self._shapes(d).values()

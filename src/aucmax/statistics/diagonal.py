@@ -38,6 +38,9 @@ class DiagonalMoments(ClassStatistics):
     def within(self, weights: Sequence[float] = (1.0, 1.0)) -> tuple[np.ndarray, np.ndarray]:
         return np.asarray(weights) @ self.variances, np.zeros((0, self._d))
 
+    def missed(self, weights: Sequence[float] = (1.0, 1.0)) -> float:
+        return np.inf
+
     # ---- inside
 
     def _shapes(self, d: int) -> dict[str, tuple[int, ...]]:

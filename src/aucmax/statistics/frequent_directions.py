@@ -108,6 +108,10 @@ class FrequentDirections(DiagonalMoments):
         B *= np.sqrt(weights)[:, None, None]
         return np.asarray(weights) @ rest, B.reshape(-1, self._d)
 
+    def missed(self, weights: Sequence[float] = (1.0, 1.0)) -> float:
+        T = np.where(self.counts > 0, self.counts, 1.0)
+        return float(np.asarray(weights) @ (self.lost / T))
+
     def __sub__(self, other: Any) -> Any:
         raise ValueError(
             "a sketch of frequent directions gives no rows back; use Exact(covariance='diagonal') "

@@ -47,9 +47,9 @@ class Exact(Solver):
         What is kept of Σ₊ and Σ₋. The last two are for streams and shards of rows with many
         features, and give the optimum of a J in which Σ₊ + Σ₋ is replaced: by its diagonal, O(d)
         numbers; or by a sketch of ``rank`` directions for each class, whose diagonal is exact,
-        O(rank · d) numbers. ``objective_`` and ``optimality_`` of a ``fit`` are those of the true
-        J all the same; after ``partial_fit`` or ``fit_moments`` there are no rows, and they are
-        those of the J that was solved.
+        O(rank · d) numbers. ``objective_`` and ``optimality_`` are those of the true J all the
+        same. After ``partial_fit``, ``fit_moments`` or a ``fit`` to a source, which is read once,
+        there are no rows to take it from, and both are bounds: J is at most ``objective_``.
     rank : int or None
         Directions of "frequent_directions" for each class; None is 50.
 
@@ -75,12 +75,15 @@ class Exact(Solver):
         if empty.has_covariances:
             self._check_memory(problem)
         statistics = problem.statistics(empty)
+        value = None
         if statistics.has_covariances:
             w, gap = solve_moments(objective)
         else:
             w, gap = solve_sketch(objective, *problem.low_rank(statistics)), np.inf
+            if not problem.offers:  # nothing to take the true J from
+                value, gap = sketch_bounds(objective, statistics, w)
         run.monitor(w, 1.0)
-        return Result(w, 1, gap=gap)
+        return Result(w, 1, gap=gap, value=value)
 
     def solve_path(self, problem: Problem, alphas: np.ndarray) -> np.ndarray:
         """Return the optima for some α from the moments: for many by one eigendecomposition.
@@ -124,13 +127,13 @@ class Exact(Solver):
                 "gives the same optimum, or Exact(covariance='diagonal')."
             )
 
-    def empty(self, classes: np.ndarray | list[float]) -> ClassStatistics:
+    def empty(self, classes: np.ndarray | list[float] | None) -> ClassStatistics:
         """Return what is kept of the rows, before the first of them.
 
         Parameters
         ----------
-        classes : sequence of labels
-            The labels there may be.
+        classes : sequence of labels, optional
+            The labels there may be; by default any.
         """
         if self.covariance not in _COVARIANCES:
             names = ", ".join(map(repr, _COVARIANCES))
@@ -150,6 +153,32 @@ def solve_sketch(objective: Objective, D: np.ndarray, B: np.ndarray) -> np.ndarr
     delta = objective.problem.delta
     u = woodbury(D, B, objective.penalty.l2, delta)
     return u / (1.0 + delta @ u)
+
+
+def sketch_bounds(
+    objective: Objective, statistics: ClassStatistics, w: np.ndarray
+) -> tuple[float, float]:
+    """Return upper bounds of J(w) and of J(w) − J*, where of S a sketch is known.
+
+    S = BᵀB + R, with R ⪰ 0 of which the diagonal D and a bound r of the norm are known. So w·Rw is
+    at most r‖w‖² (w for the features as given) and, by Cauchy and Schwarz, (Σ √D_j |w_j|)²; and J*
+    is at least the minimum of J without R, which is α-strongly convex.
+    """
+    problem, alpha = objective.problem, objective.penalty.l2
+    D, B = problem.low_rank(statistics)
+    coef, r = problem.to_features(w), statistics.missed(problem.covariance_weights[::-1])
+    most = min(r * dot(coef, coef), dot(np.sqrt(D), np.abs(w)) ** 2)
+
+    def without(v: np.ndarray) -> tuple[float, np.ndarray]:
+        gap, Bv = 1.0 - dot(problem.delta, v), B @ v
+        value = 0.5 * (gap * gap + dot(Bv, Bv) + alpha * dot(v, v))
+        return value, B.T @ Bv + alpha * v - gap * problem.delta
+
+    value, lower = without(w)[0] + 0.5 * most, 0.0
+    if alpha > 0.0:
+        least, slope = without(solve_sketch(objective, np.zeros_like(D), B.copy()))
+        lower = max(least - 0.5 * dot(slope, slope) / alpha, 0.0)
+    return value, value - lower
 
 
 def solve_moments(objective: Objective) -> tuple[np.ndarray, float]:

@@ -62,7 +62,7 @@ def leave_pair_out(problem: RowsProblem, alphas: np.ndarray) -> np.ndarray:
     cross-validation techniques for estimating the area under the ROC curve". Pahikkala, Airola,
     Boberg & Salakoski (2008): the same shortcut for RankRLS with kernels.
     """
-    pos, neg = problem.sign > 0, problem.sign < 0
+    pos, neg = problem.positive, ~problem.positive
     m, n = int(pos.sum()), int(neg.sum())
     if min(m, n) < 2:
         raise ValueError(
