@@ -9,7 +9,7 @@ from aucmax.solvers import Monitor, Run
 from aucmax.solvers.auto import choose
 from aucmax.solvers.batch.newton import Expansion, Newton
 
-__all__ = ["Centres"]
+__all__ = ["Centres", "Place"]
 
 Place = tuple[int, ...]  # of a cell, or of a line of them
 

@@ -493,7 +493,9 @@ def _folds_of(pairs: list[Any], y: np.ndarray, in_order: bool) -> list[Fold]:
                     f"split {k} of cv must hold two non-empty arrays of row numbers from 0 to "
                     f"{len(y) - 1}; got {reprlib.repr(rows.tolist())}."
                 )
-            parts.append(np.sort(rows) if in_order else rows.astype(np.int64))
+            kind = np.int32 if in_order and len(y) < 2**31 else np.int64  # half of the memory
+            rows = rows.astype(kind)
+            parts.append(np.sort(rows) if in_order else rows)
         folds.append(Fold(*parts))
     return folds
 

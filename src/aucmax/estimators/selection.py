@@ -48,6 +48,11 @@ class Grid(NamedTuple):
     coef_bounds: np.ndarray | None = None
     usual: np.ndarray | None = None
 
+    def name(self, line: tuple[int, ...]) -> str:
+        """Return what messages call a line of α: (loss, standardize, l1_ratio)."""
+        a, b, _ = line
+        return f"{self.losses[a]}, standardize {self.standardize[b]:g}"
+
     def first(self) -> np.ndarray:
         """Return the cells to begin with, a mask: all where the α are the user's.
 

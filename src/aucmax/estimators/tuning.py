@@ -13,13 +13,13 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 
-from aucmax.estimators.centres import Centres
+from aucmax.estimators.centres import Centres, Place
 from aucmax.estimators.scoring import Cell, Judge
 from aucmax.estimators.selection import Grid, best_cell, penalty_of, takes
 from aucmax.objective import Objective
@@ -27,6 +27,7 @@ from aucmax.objective.losses import RankingLoss
 from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
 from aucmax.rows import Rows
+from aucmax.rows.parts import InParts
 from aucmax.rows.store import Store
 from aucmax.solvers import ConjugateGradient, Exact, Monitor, Run
 from aucmax.solvers.auto import choose
@@ -59,10 +60,14 @@ class Tuning(NamedTuple):
     scores: np.ndarray
     messages: list[str]
     kept: list["_Fold"]
+    store: Store
 
-    def held_out(self, place: tuple[int, ...]) -> list[np.ndarray]:
+    def held_out(self, place: Place) -> list[np.ndarray]:
         """Return the held-out scores of a cell, fold by fold."""
-        return [fold.held_out(place) for fold in self.kept]
+        kept = [(fold.fold.test, fold.kept[place][:, None]) for fold in self.kept]
+        asked = [(rows, W) for rows, W in kept if len(W) == self.store.n_features]
+        scores = self.store.scores_of(asked) if asked else iter(())
+        return [(next(scores) if len(W) == self.store.n_features else W)[:, 0] for _, W in kept]
 
     def start(self) -> np.ndarray | None:
         """Return coefficients near those of the best cell on all rows, if there are any."""
@@ -157,24 +162,37 @@ def tune(
     lock = threading.Lock()
     messages: list[str] = []
 
-    def one(k: int, cells: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    def answers_of(k: int, cells: np.ndarray) -> list[_Answer]:
         nonlocal done
-        found, said = np.full(grid.shape, np.nan), []
+        answers = []
         for line in zip(*np.nonzero(cells.any(axis=-1)), strict=True):
-            a, b, _ = line
-            name = f"{grid.losses[a]}, standardize {grid.standardize[b]:g}"
-            what = f"fold {k + 1}: {name}"
+            what = f"fold {k + 1}: {grid.name(line)}"
             callback(SearchProgress(what, done, total, *shown, grid))
             new = np.flatnonzero(cells[line])
-            found[*line, new], late = kept[k].solve(grid, line, new, centres, tol, max_iter)
-            said += [f"fold {k}: {name}: {message}" for message in late]
+            answers.append(kept[k].solve(grid, line, new, centres, tol, max_iter))
             with lock:
                 done += 1
         kept[k].forget_rows()
-        if not finished[k]:
-            table[k], finished[k] = found, True
-        return found, said
+        return answers
 
+    def tables_of(those: list[int], cells: np.ndarray) -> list[tuple[np.ndarray, list[_Answer]]]:
+        answers = [answers_of(k, cells) for k in those]
+        coefs = [np.hstack([answer.coefs for answer in mine]) for mine in answers]
+        asked = [(folds[k].test, W) for k, W in zip(those, coefs, strict=True)]
+        found = []
+        for k, mine, Z in zip(those, answers, store.scores_of(asked), strict=True):
+            scores = np.full(grid.shape, np.nan)
+            for answer in mine:
+                z, Z = np.split(Z, [len(answer.new)], axis=1)
+                scores[answer.line][answer.new] = kept[k].judged(answer, z)
+            if not finished[k]:
+                table[k], finished[k] = scores, True
+            found.append((scores, mine))
+        return found
+
+    # the folds of rows in parts are scored in one pass; others one by one, so that each is seen
+    every = list(range(len(folds)))
+    groups = [every] if isinstance(store, InParts) else [[k] for k in every]
     pool = Parallel(n_jobs=n_jobs, prefer="threads")
     cells = grid.first()
     with warnings.catch_warnings():
@@ -183,18 +201,21 @@ def tune(
             total += len(folds) * int(cells.any(axis=-1).sum())
             if any(fold.steps for fold in kept):
                 centres.find(cells, _mean_start(kept), _LOOSER * tol)
-            for k, (found, said) in enumerate(
-                pool(delayed(one)(k, cells) for k in range(len(folds)))
-            ):
-                table[k][cells] = found[cells]
-                messages += said
+            found = pool(delayed(tables_of)(those, cells) for those in groups)
+            for k, (scores, answers) in enumerate(itertools.chain.from_iterable(found)):
+                table[k][cells] = scores[cells]
+                messages += [
+                    f"fold {k}: {grid.name(answer.line)}: {message}"
+                    for answer in answers
+                    for message in answer.messages
+                ]
             tried |= cells
             best = best_cell(table, grid.decades)
             for fold in kept:
                 fold.begin_at(best)
             cells = grid.following(best, tried)
     callback(SearchProgress("refit", total, total, *shown, grid))
-    return Tuning(table, messages, kept)
+    return Tuning(table, messages, kept, store)
 
 
 def fold_moments(
@@ -248,7 +269,7 @@ def _rounds(folds: Sequence[Fold], n: int) -> list[list[Fold]]:
     if not all(_is_the_rest(fold, n) for fold in folds):
         return []
     rounds: list[list[Fold]] = [[]]
-    seen = np.zeros(n, dtype=np.int64)
+    seen = np.zeros(n, dtype=np.int32)
     for fold in folds:
         if seen.all():
             rounds.append([])
@@ -262,10 +283,23 @@ def _rounds(folds: Sequence[Fold], n: int) -> list[list[Fold]]:
 
 def _is_the_rest(fold: Fold, n: int) -> bool:
     """Tell whether the training part is each row once that is not held out."""
-    there = np.zeros(n, dtype=np.int64)
+    there = np.zeros(n, dtype=np.int32)
     for rows in fold:
         np.add.at(there, rows, 1)
     return bool(np.all(there == 1))
+
+
+class _Answer(NamedTuple):
+    """Coefficients (d, k) of k cells and their models; none where no solver takes the cells.
+
+    They are those of the α ``new`` on a line of the grid.
+    """
+
+    line: Place
+    new: np.ndarray
+    coefs: np.ndarray
+    models: Sequence[Cell]
+    messages: list[str]
 
 
 class _Fold:
@@ -291,8 +325,8 @@ class _Fold:
         enough = moments is not None and bool(moments.effective_rows.min() >= _ENOUGH)
         self.steps = self.whole is not None and many and enough
         self._step: tuple[Expansion, Expansion] | None = None  # the last one, and its centre
-        self.kept: dict[tuple[int, ...], np.ndarray] = {}  # of each cell, see `_scored`
-        self._solved: dict[Any, np.ndarray] = {}  # coefficients, since `begin_at`
+        self.kept: dict[Place, np.ndarray] = {}  # of each cell, see `judged`
+        self._solved: dict[Place, np.ndarray] = {}  # coefficients, since `begin_at`
         self.start: np.ndarray | None = None
 
     def rows(self) -> RowsProblem:
@@ -313,33 +347,31 @@ class _Fold:
         if self._step is not None and self._step[1].matrix is None:
             self._step = None
 
-    def begin_at(self, best: tuple[int, ...] | None) -> None:
+    def begin_at(self, best: Place | None) -> None:
         """Begin what is solved next at the coefficients of the best cell, if they are known."""
-        near, self._solved = self._solved.get(best), {}
+        near, self._solved = None if best is None else self._solved.get(best), {}
         if near is not None and np.isfinite(near).all():
             self.start = near
 
     def solve(
         self,
         grid: Grid,
-        line: tuple[int, ...],
+        line: Place,
         new: np.ndarray,
         centres: Centres,
         tol: float,
         max_iter: int,
-    ) -> tuple[np.ndarray, list[str]]:
-        """Solve cells of a line of the grid, its α ``new``, and score the held-out part.
+    ) -> _Answer:
+        """Solve cells of a line of the grid, its α ``new``.
 
         ``tol`` is that of the model that is chosen.
-
-        Returns the scores, NaN where no solver takes the cells, and messages.
         """
         a, b, c = line
         named, gamma, l1_ratio = grid.losses[a], grid.standardize[b], grid.l1_ratios[c]
         alphas = grid.alphas[b, new]
         penalties = [penalty_of(float(alpha), l1_ratio, grid.coef_bounds) for alpha in alphas]
         if not takes(named.loss, penalties[0]):
-            return np.full(len(new), np.nan), []
+            return _Answer(line, new[:0], np.empty((self.store.n_features, 0)), [], [])
         if named.loss == "square" and self.moments is not None:
             problem: Problem = MomentsProblem(self.moments, gamma)
         else:
@@ -364,13 +396,22 @@ class _Fold:
             for alpha, w in zip(alphas, W, strict=True)
         ]
         coefs = np.column_stack([problem.to_features(w) for w in W])
-        found, kept = self._scored(coefs, models)
-        places = [(*line, k) for k in new]
-        self.kept |= zip(places, kept.T, strict=True)
         if len(new) < grid.shape[-1]:  # more may follow, and digits do not matter
             with np.errstate(over="ignore"):  # of features so small that it does not begin there
-                self._solved |= zip(places, coefs.T.astype(np.float32), strict=True)
-        return found, said
+                self._solved |= zip(_places(line, new), coefs.T.astype(np.float32), strict=True)
+        return _Answer(line, new, coefs, models, said)
+
+    def judged(self, answer: _Answer, Z: np.ndarray) -> np.ndarray:
+        """Return the scores of the cells of an answer, given those (m, k) of the held-out rows.
+
+        Kept is what `Tuning.held_out` makes them of again: the coefficients or Z, the smaller.
+        """
+        kept = answer.coefs if len(answer.coefs) <= len(Z) else Z
+        self.kept |= zip(_places(answer.line, answer.new), kept.T, strict=True)
+        if not self.held.both_classes:
+            return np.full(Z.shape[1], np.nan)
+        counted = Z if self.held.counted.all() else Z[self.held.counted]
+        return np.array(self.judge.scoring.of_cells(self.held, counted, answer.models))
 
     def _step_from(self, centre: Expansion, objective: Objective) -> Expansion:
         """Return the expansion of the training part at a centre."""
@@ -378,23 +419,9 @@ class _Fold:
             self._step = centre, centre.reweighed(objective)
         return self._step[1]
 
-    def _scored(self, W: np.ndarray, models: Sequence[Cell]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the held-out score of each of k models, and their coefficients W (d, k) or X W.
 
-        Whichever is smaller: `held_out` gives the scores of a cell from either.
-        """
-        Z, held = self.store.scores_at(self.fold.test, W), self.held
-        kept = W if len(W) <= len(Z) else Z
-        if not held.both_classes:
-            return np.full(W.shape[1], np.nan), kept
-        counted = Z if held.counted.all() else Z[held.counted]
-        return np.array(self.judge.scoring.of_cells(held, counted, models)), kept
-
-    def held_out(self, place: tuple[int, ...]) -> np.ndarray:
-        """Return the held-out scores of a cell that was solved."""
-        test, kept = self.fold.test, self.kept[place]
-        few = self.store.n_features <= len(test)
-        return self.store.scores_at(test, kept[:, None])[:, 0] if few else kept
+def _places(line: Place, new: np.ndarray) -> list[Place]:
+    return [(*line, k) for k in new.tolist()]
 
 
 def _mean_start(folds: "list[_Fold]") -> np.ndarray | None:

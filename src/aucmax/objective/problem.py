@@ -571,11 +571,21 @@ class RowsProblem(Problem):
 
     def loss_at(self, loss: RankingLoss, z: np.ndarray, like: LossAt | None = None) -> LossAt:
         if like is None:
-            return loss.at(z, self.sign[:], self.share[:])
-        return loss.reweighed(like, z, self.sign[:], self.share[:])
+            return loss.at(z, self._signs, self._shares)
+        return loss.reweighed(like, z, self._signs, self._shares)
 
     def margins(self, loss: UnivariateLoss, z: np.ndarray, balanced: bool) -> RowSum:
-        return loss.at(z, self.sign[:], (self._even if balanced else self._plain)[:])
+        return loss.at(z, self._signs, (self._even if balanced else self._plain)[:])
+
+    # losses go through all rows again and again, and keep what they are given
+
+    @cached_property
+    def _signs(self) -> np.ndarray:
+        return self.sign[:]
+
+    @cached_property
+    def _shares(self) -> np.ndarray:
+        return self.share[:]
 
     @cached_property
     def _even(self) -> Numbers:

@@ -86,11 +86,28 @@ class InParts(Store):
         )
         return _stacked(list(self.source.each(_on_rows, chosen)))
 
+    def scores_of(self, asked: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[np.ndarray]:
+        found = [np.empty((len(rows), W.shape[1])) for rows, W in asked]
+        at = [0] * len(asked)
+        tasks = self._given(_scores_of, (), ())
+        rows = zip(*(self._by_part(rows) for rows, _ in asked), strict=True)
+        given = (
+            (*ask[:3], (), [(mine, W) for mine, (_, W) in zip(places, asked, strict=True)])
+            for ask, places in zip(tasks, rows, strict=True)
+        )
+        self.passes += 1
+        for scores in self.source.each(_on_rows, given):
+            for k, Z in enumerate(scores):
+                found[k][at[k] : at[k] + len(Z)] = Z
+                at[k] += len(Z)
+        yield from found
+
     def _by_part(self, rows: np.ndarray) -> Iterator[np.ndarray]:
         """Yield which rows of each part these ascending places are."""
         first = 0
         for end in self.ends.tolist():
-            yield rows[np.searchsorted(rows, first) : np.searchsorted(rows, end)] - first
+            mine = rows[np.searchsorted(rows, first) : np.searchsorted(rows, end)]
+            yield mine.astype(np.int64) - first
             first = end
 
     def columns(self, S: np.ndarray, factor: np.ndarray | None) -> np.ndarray | sp.csc_array:
@@ -123,6 +140,10 @@ def _on_rows(
             f"has {n_rows(rows):,} of {n_features(rows):,}: parts must stay as they are."
         )
     return task(rows if kept is None else take_rows(rows, kept), *by_row, *common)
+
+
+def _scores_of(X: Rows, *asked: tuple[np.ndarray, np.ndarray]) -> list[np.ndarray]:
+    return [products.scores_at(X, rows, W) for rows, W in asked]
 
 
 def _columns(X: Rows, S: np.ndarray, scale: np.ndarray) -> np.ndarray | sp.csc_array:

@@ -94,9 +94,9 @@ class Store:
         """Return the rows at these ascending places, in memory."""
         raise NotImplementedError
 
-    def scores_at(self, rows: np.ndarray, W: np.ndarray) -> np.ndarray:
-        """Return the scores (m, k) of the rows at these ascending places (m,) for W (d, k)."""
-        return self.taken(rows).stacked(products.scores, W)
+    def scores_of(self, asked: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[np.ndarray]:
+        """Yield the scores (m, k) of the rows at ascending places (m,) for W (d, k), for each."""
+        raise NotImplementedError
 
     def columns(self, S: np.ndarray, factor: np.ndarray | None) -> np.ndarray | sp.csc_array:
         """Return the columns S of all rows times ``factor`` (d,): in Fortran order, or CSC."""
@@ -132,8 +132,9 @@ class InMemory(Store):
     def take(self, rows: np.ndarray) -> Rows:
         return take_rows(self.X, rows)
 
-    def scores_at(self, rows: np.ndarray, W: np.ndarray) -> np.ndarray:
-        return products.scores_at(self.X, rows, W)
+    def scores_of(self, asked: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[np.ndarray]:
+        for rows, W in asked:
+            yield products.scores_at(self.X, rows, W)
 
     def columns(self, S: np.ndarray, factor: np.ndarray | None) -> np.ndarray | sp.csc_array:
         if isinstance(self.X, CSR):

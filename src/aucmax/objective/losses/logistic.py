@@ -51,8 +51,9 @@ class Logistic(RankingLoss):
         return Bends(0.125, 0.25 * self.within * (1.0 - self.within))
 
     def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "AtThreshold":
+        weight = np.where(sign > 0, *self._weights)
+        weight *= s
         gradient, bent = np.empty(len(z)), np.empty(len(z))
-        weight = np.where(sign > 0, *self._weights) * s
         b = _best_intercept(z, sign, weight, math.log(self.within) - math.log1p(-self.within))
         value = _terms(z, sign, weight, b, gradient, bent)
         return AtThreshold(value, gradient, bent, b)

@@ -374,12 +374,18 @@ def _sorted_classes(z: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, np.nda
     # differences are all that counts: near 0 they keep their digits
     z = z - 0.5 * (float(z.min()) + float(z.max()))
     positive = sign > 0
-    return z, ascending(z, np.flatnonzero(positive)), ascending(z, np.flatnonzero(~positive))
+    pos, neg = (ascending(z, _places(of_class)) for of_class in (positive, ~positive))
+    return z, pos, neg
+
+
+def _places(mask: np.ndarray) -> np.ndarray:
+    # half of the memory where 32 bits count all rows
+    return np.flatnonzero(mask).astype(np.int32 if len(mask) < 2**31 else np.int64)
 
 
 @compiled
 def _first_active(z, pos, neg, margin):
-    first = np.empty(len(pos), np.int64)
+    first = np.empty_like(pos)
     j = 0
     for i in range(len(pos)):
         while j < len(neg) and z[neg[j]] <= z[pos[i]] - margin:
