@@ -54,7 +54,7 @@ def sandwich(objective: Objective, w: np.ndarray, bend: np.ndarray) -> np.ndarra
         bent = objective.bend_matrix(there)
     else:
         raise ValueError("the loss has kinks, so its second derivative tells nothing.")
-    sign, s = problem.sign, problem.share
+    sign, s = problem.sign[:], problem.share[:]
     h = objective.loss.influences(z, sign, s, X)
     spread = np.zeros((len(w), len(w)))
     for rows in (sign > 0, sign < 0):
