@@ -16,7 +16,16 @@ import pytest
 from numpydoc.validate import validate
 
 import aucmax
-from aucmax import AUCClassifier, ClassMoments, HingeClassifier, datasets, metrics, solvers, theory
+from aucmax import (
+    AUCClassifier,
+    ClassMoments,
+    HingeClassifier,
+    additive,
+    datasets,
+    metrics,
+    solvers,
+    theory,
+)
 from aucmax.cli import main
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
@@ -254,7 +263,7 @@ def test_every_constant_of_the_papers_is_in_the_table_of_symbols():
 
 # ---- docstrings --------------------------------------------------------------------------
 
-MODULES = [aucmax, datasets, metrics, solvers, theory]
+MODULES = [aucmax, additive, datasets, metrics, solvers, theory]
 
 
 def public():

@@ -22,7 +22,7 @@ from aucmax.cli.errors import tell
 from aucmax.cli.inputs import inputs_of
 from aucmax.cli.labels import Classes, check_weights, classes_of
 from aucmax.cli.large import in_parts, is_large
-from aucmax.cli.options import Learning, Reading, Scale, Weighing, given_file
+from aucmax.cli.options import Judging, Learning, Reading, Scale, Weighing, given_file
 from aucmax.datasets.bunch import Labels, frame
 from aucmax.datasets.obstacles import TableError
 from aucmax.estimators.encoder import TableEncoder
@@ -34,6 +34,7 @@ __all__ = [
     "PART_BYTES",
     "LabelledRows",
     "encoding_of",
+    "labelled_columns",
     "labelled_rows",
     "plain_rows",
     "rows_described",
@@ -198,6 +199,21 @@ def labelled_rows(
         check_weights(source.weight, classes.is_positive, data)
         front = ([], source.data) if large else _steps(source, reading)
         return LabelledRows(source, classes, reading.weight, *front)
+
+
+def labelled_columns(data: str, reading: Judging, quiet: bool = False) -> LabelledRows:
+    """Open a file, or a data set by name, as two classes of rows whose columns are as they are.
+
+    Parameters
+    ----------
+    data, reading, quiet
+        As for `labelled_rows`, whose errors it raises.
+    """
+    with working(f"reading {given_file(data).name}", quiet):
+        source = _opened(data, reading)
+        classes = classes_of(source, reading)
+        check_weights(source.weight, classes.is_positive, data)
+        return LabelledRows(source, classes, reading.weight, [], source.data)
 
 
 def plain_rows(data: str, reading: Weighing, n_features: int | None = None) -> Iterator[Bunch]:

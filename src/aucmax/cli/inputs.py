@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from aucmax.additive import Binning, Scorecard
 from aucmax.datasets.bunch import frame
 from aucmax.estimators.encoder import TableEncoder
 
@@ -99,8 +100,9 @@ def inputs_of(model: Any) -> Inputs:
     names = None if seen is None else [str(name) for name in seen]
     arguments: dict[str, Any] = {"columns": names, "n_features": int(model.n_features_in_)}
     first = model[0] if hasattr(model, "steps") else model
-    if isinstance(first, TableEncoder):
-        arguments |= {"text": first.text, "missing": first.missing, "dates": first.dates or {}}
+    if isinstance(first, (TableEncoder, Binning, Scorecard)):
+        gaps = first.missing if isinstance(first, TableEncoder) else True
+        arguments |= {"text": first.text, "missing": gaps, "dates": first.dates or {}}
         return Inputs(arguments)
     if names is None:
         return Inputs(arguments)

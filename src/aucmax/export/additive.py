@@ -34,6 +34,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from aucmax.additive import Binning, Scorecard
 from aucmax.estimators.encoder import TableEncoder
 from aucmax.export.shapes import Pieces, Shape, Words, moved, total
 
@@ -151,8 +152,7 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
         For a step that is not known here, or a model that is not linear in its features.
     """
     check_is_fitted(model)
-    steps, last = (model[:-1], model[-1]) if hasattr(model, "steps") else (None, model)
-    last = getattr(last, "best_estimator_", last)
+    steps, last = _parts(model)
     if np.shape(getattr(last, "coef_", ()))[:1] != (1,):
         raise ValueError(
             f"a {type(last).__name__} cannot be exported; only linear models of two classes can, "
@@ -161,13 +161,13 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
     columns = _columns(model, names)
     found = [Feature(j, _Word() if c.text else Pieces.line()) for j, c in enumerate(columns)]
     unit_norm = False
-    for step in [] if steps is None else _flat(steps):
+    for step in steps:
         if unit_norm:
             raise ValueError("Normalizer can be exported only where the model comes next.")
         unit_norm = isinstance(step, Normalizer)
         found = found if unit_norm else features(step, found)
-    if unit_norm and _flat(steps)[-1].norm != "l2":
-        raise ValueError(f"Normalizer(norm={_flat(steps)[-1].norm!r}) cannot be exported; l2 can.")
+    if unit_norm and steps[-1].norm != "l2":
+        raise ValueError(f"Normalizer(norm={steps[-1].norm!r}) cannot be exported; l2 can.")
     coef = np.ravel(last.coef_).astype(np.float64)
     weighed = [
         Feature(f.column, _numbers(f).shape.times(w))
@@ -184,6 +184,16 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
         np.asarray(model.classes_),
         None if variances is None else float(np.sqrt(coef**2 @ variances / 2)),
     )
+
+
+def _parts(model: Any) -> tuple[list[Any], Any]:
+    """The steps in front of a linear model, and that model."""
+    if hasattr(model, "steps"):
+        more, last = _parts(model[-1])
+        return [*_flat(model[:-1]), *more], last
+    if isinstance(model, Scorecard):
+        return [model.binning_], model.classifier_
+    return [], getattr(model, "best_estimator_", model)
 
 
 def _columns(model: Any, names: Sequence[str] | None) -> tuple[Column, ...]:
@@ -206,6 +216,9 @@ def _text(step: Any, columns: Iterable[int]) -> set[int]:
     columns = list(columns)
     if isinstance(step, TableEncoder):
         return {columns[j] for j, n in enumerate(step.feature_names_in_) if n in step.text}
+    if isinstance(step, (Binning, Scorecard)):
+        bins = (step.binning_ if isinstance(step, Scorecard) else step).bins_
+        return {j for j, one in zip(columns, bins, strict=True) if one.edges is None}
     if isinstance(step, Pipeline):
         return _text(step.steps[0][1], columns)
     if isinstance(step, FeatureUnion):
@@ -474,6 +487,20 @@ def _of_basis(step: SplineTransformer, spline: Any, basis: int) -> Pieces:
         lines[:, 1:2] = np.vstack([coefs[0, 1:2], right[1:2]])
     origins = np.concatenate([ends[:1], ends])
     return Pieces(ends, origins, np.vstack([lines[:1], coefs, lines[1:]]), gap)
+
+
+@features.register
+def _(step: Binning, found: list[Feature]) -> list[Feature]:
+    made = []
+    for feature, bins in zip(found, step.bins_, strict=True):
+        woe = bins.woe.tolist()
+        if bins.edges is not None:
+            made.append(_composed(Pieces.steps(bins.edges, woe[:-1], woe[-1]), feature))
+        else:
+            known = {word: woe[k] for word, k in bins.words.items()} | {None: woe[-1]}
+            other = woe[bins.other] if bins.other >= 0 else 0.0
+            made.append(Feature(feature.column, Words(known, other)))
+    return made
 
 
 @features.register

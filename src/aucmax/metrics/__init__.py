@@ -19,6 +19,7 @@ from aucmax.metrics.ranking import (
     recall_at_fpr,
     roc_auc,
 )
+from aucmax.metrics.stability import ks_statistic, population_stability
 
 __all__ = [
     "AUCDifference",
@@ -31,8 +32,10 @@ __all__ = [
     "auc_test",
     "average_precision",
     "cv_auc_interval",
+    "ks_statistic",
     "moment_auc",
     "partial_auc",
+    "population_stability",
     "precision_at_k",
     "precision_recall_curve",
     "recall_at_fpr",

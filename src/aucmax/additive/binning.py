@@ -1,0 +1,422 @@
+"""Binning: each column in a few bins, and for a bin the log odds of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from aucmax.additive.divisions import blocks, divide, likelihood
+from aucmax.basics.checks import number, sample_weights
+
+__all__ = ["Binning", "Bins"]
+
+_PRICE = 1.0  # of a bin: Akaike's criterion
+_CELLS = 256  # of a column of numbers, between which bins may end
+_TRENDS = ("auto", "increasing", "decreasing", None)
+_METHODS = ("best", "quantile")
+
+
+@dataclass(frozen=True)
+class Bins:
+    """The bins of one column: k of values, and after them the bin of gaps.
+
+    Parameters
+    ----------
+    name : str
+        Of the column.
+    edges : ndarray, shape (k − 1,), or None
+        Where the next bin of a column of numbers begins; None for words.
+    words : dict
+        The bin of each word.
+    other : int
+        The bin of words that are not known, −1 where there is none.
+    counts : ndarray, shape (k + 1, 2)
+        The weight of the negatives and of the positives in each bin.
+    date : bool
+        Whether the numbers are days since 1970-01-01.
+    """
+
+    name: str
+    edges: NDArray[np.float64] | None
+    words: dict[str, int]
+    other: int
+    counts: NDArray[np.float64]
+    date: bool = False
+
+    @property
+    def woe(self) -> NDArray[np.float64]:
+        """The log odds of the positives in each bin over those in all, shape (k + 1,).
+
+        A bin without a row has 0; one without rows of a class is given half a row of each.
+        """
+        some = np.asarray(self.counts.any(axis=1))
+        half = some & (self.counts == 0).any(axis=1)
+        given = self.counts + 0.5 * half[:, None]
+        shares = given / self.counts.sum(axis=0)
+        out = np.zeros(len(self.counts))
+        out[some] = np.log(shares[some, 1] / shares[some, 0])
+        return out
+
+    @property
+    def information(self) -> float:
+        """The information value: Σ (share of the positives − share of the negatives) · WoE."""
+        shares = self.counts / self.counts.sum(axis=0)
+        return float((shares[:, 1] - shares[:, 0]) @ self.woe)
+
+    @property
+    def labels(self) -> list[str]:
+        """What the bins are called, that of gaps the last."""
+        if self.edges is not None:
+            if not len(self.edges):
+                return ["any", "missing"]
+            ends = [self._written(edge) for edge in self.edges.tolist()]
+            between = [f"{a} to < {b}" for a, b in pairwise(ends)]
+            return [f"< {ends[0]}", *between, f"≥ {ends[-1]}", "missing"]
+        named: list[list[str]] = [[] for _ in self.counts]
+        for word, k in self.words.items():
+            named[k].append(word)
+        if self.other >= 0:
+            named[self.other].append("others")
+        return [*(", ".join(words) for words in named[:-1]), "missing"]
+
+    def _written(self, edge: float) -> str:
+        if self.date and edge.is_integer():
+            return str(np.datetime64(int(edge), "D"))
+        return f"{edge:.6g}"
+
+    def codes(self, values: NDArray[Any]) -> NDArray[np.intp]:
+        """Return the bin of each value; −1 for a word that is in none."""
+        gaps = len(self.counts) - 1
+        if self.edges is None:
+            words = _as_words(values)
+            found = (gaps if word is None else self.words.get(word, self.other) for word in words)
+            return np.fromiter(found, dtype=np.intp, count=len(values))
+        numbers = _as_numbers(values, self.name)
+        codes = np.searchsorted(self.edges, numbers, side="right")
+        codes[np.isnan(numbers)] = gaps
+        return codes
+
+
+class Binning(TransformerMixin, BaseEstimator):
+    """Put each column into a few bins, and replace a value by the weight of evidence of its bin.
+
+    That is the log odds of the positives among the rows of the bin, over those among all rows: 0
+    where a bin says nothing, more where positives are frequent. Gaps are a bin of their own, and a
+    column of words is put into bins of words with like rates. What training had no row of, gaps or
+    a word, has 0.
+
+    Parameters
+    ----------
+    method : {"best", "quantile"}
+        "best" divides up to 256 cells of a column, about equally full, into the bins with the
+        highest log-likelihood less 1 for each (Akaike's criterion), found exactly where a decision
+        tree would look for them greedily. "quantile" makes ``max_bins`` of about equally many rows.
+    max_bins : int
+        Most bins of a column, that of gaps aside.
+    min_share : float
+        Least share of the rows in a bin of "best"; words with fewer are put together.
+    monotone : {"auto", "increasing", "decreasing", None}, or mapping of column to one of them
+        Whether the rates of positives must rise or fall from bin to bin of numbers; "auto" takes
+        the direction that fits better, and is for columns that a mapping does not name, too.
+    positive : label, optional
+        The positive label; by default the larger of the two.
+    dates : mapping, optional
+        The form of the columns that files hold as dates and `aucmax.datasets.read` gives as days.
+
+    Attributes
+    ----------
+    bins_ : list of Bins
+        Of each column.
+    classes_ : ndarray, shape (2,)
+        The negative and the positive label.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucmax.additive import Binning
+    >>> x = np.repeat([20.0, 30.0, 40.0, np.nan], 50)[:, None]
+    >>> y = np.tile([1, 0, 0, 0, 0], 40) | (x[:, 0] < 25)
+    >>> binning = Binning().fit(x, y)
+    >>> print(binning.bins_[0].labels)
+    ['< 30', '≥ 30', 'missing']
+    """
+
+    def __init__(
+        self,
+        method: str = "best",
+        *,
+        max_bins: int = 8,
+        min_share: float = 0.05,
+        monotone: Any = "auto",
+        positive: Any = None,
+        dates: Mapping[str, str] | None = None,
+    ) -> None:
+        self.method = method
+        self.max_bins = max_bins
+        self.min_share = min_share
+        self.monotone = monotone
+        self.positive = positive
+        self.dates = dates
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the bins of each column.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix, shape (n, d)
+            Numbers, or words; None and NaN are gaps.
+        y : array-like, shape (n,)
+            Labels of two classes.
+        sample_weight : array-like, shape (n,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        Binning
+            Itself.
+        """
+        self._check_settings()
+        validate_data(self, X, reset=True, skip_check_array=True)
+        if isinstance(self.monotone, Mapping):
+            names = {name for name, _ in self._columns(X)}
+            for name in self.monotone:
+                if name not in names:
+                    raise ValueError(f"monotone names {name!r}, which is not a column.")
+        y = np.asarray(y)
+        check_consistent_length(X, y)
+        classes = np.unique(y)
+        if len(classes) != 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is "
+                f"{type_of_target(y)}: y holds {len(classes)} labels, and bins need rows of two."
+            )
+        if self.positive is not None and self.positive not in classes.tolist():
+            raise ValueError(
+                f"positive={self.positive!r} is none of the labels {classes.tolist()}."
+            )
+        turned = self.positive is not None and self.positive == classes.tolist()[0]
+        self.classes_ = classes[::-1].copy() if turned else classes
+        weight = sample_weights(sample_weight, len(y))
+        weight = np.ones(len(y)) if weight is None else weight
+        is_positive = y == self.classes_[1]
+        self.bins_ = [
+            self._bins(name, values, is_positive, weight) for name, values in self._columns(X)
+        ]
+        return self
+
+    @property
+    def text(self) -> list[str]:
+        """The columns of words."""
+        return [bins.name for bins in self._fitted_bins() if bins.edges is None]
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Return the weight of evidence of each value, shape (n, d)."""
+        woes = [bins.woe for bins in self._fitted_bins()]
+        out = np.empty((X.shape[0] if hasattr(X, "shape") else len(X), len(woes)))
+        for j, codes in enumerate(self.codes(X)):
+            out[:, j] = np.append(woes[j], 0.0)[codes]  # a word in no bin has the last
+        return out
+
+    def codes(self, X: Any) -> Iterator[NDArray[np.intp]]:
+        """Yield the bins of each column's values.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix, shape (n, d)
+            As in `fit`.
+
+        Yields
+        ------
+        ndarray, shape (n,)
+            The positions of bins: that of gaps last, −1 for a word in none.
+        """
+        bins = self._fitted_bins()
+        if not hasattr(self, "feature_names_in_") or not hasattr(X, "columns"):
+            validate_data(self, X, reset=False, skip_check_array=True)
+        for (_, values), one in zip(self._columns(X), bins, strict=True):
+            yield one.codes(values)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the features' names, those of the columns."""
+        return np.array([bins.name for bins in self._fitted_bins()], dtype=object)
+
+    # ---- inside --------------------------------------------------------------------------
+
+    def _fitted_bins(self) -> list[Bins]:
+        check_is_fitted(self)
+        return self.bins_
+
+    def _check_settings(self) -> None:
+        if self.method not in _METHODS:
+            raise ValueError(f"method={self.method!r} must be one of {', '.join(_METHODS)}.")
+        if not isinstance(self.max_bins, (int, np.integer)) or self.max_bins < 2:
+            raise ValueError(f"max_bins={self.max_bins!r} must be a whole number, 2 or more.")
+        number(self.min_share, "min_share", high=0.5)
+        trends = self.monotone.values() if isinstance(self.monotone, Mapping) else [self.monotone]
+        for trend in trends:
+            if trend not in _TRENDS:
+                raise ValueError(
+                    f"monotone={trend!r} must be 'auto', 'increasing', 'decreasing' or None."
+                )
+
+    def _check_state(self) -> None:
+        """Raise ValueError unless a fit could have left these bins."""
+        for bins in getattr(self, "bins_", ()):
+            counts, edges = np.asarray(bins.counts), bins.edges
+            if counts.ndim != 2 or counts.shape[1] != 2 or not np.isfinite(counts).all():
+                raise ValueError("its counts of bins are not finite pairs")
+            if (counts < 0).any() or not counts.any(axis=0).all():
+                raise ValueError("its counts of bins are of one class")
+            k = len(counts) - 1
+            if edges is not None and (np.shape(edges) != (k - 1,) or (np.diff(edges) <= 0).any()):
+                raise ValueError("its bins do not follow each other")
+            places = [*bins.words.values(), bins.other]
+            if not all(isinstance(place, int) and -1 <= place < k for place in places):
+                raise ValueError("its words are in no bins")
+
+    def _columns(self, X: Any) -> Iterator[tuple[str, NDArray[Any]]]:
+        """The columns, in the order of the fit, with their names."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None or not hasattr(X, "columns"):
+            X = X.tocsc() if sp.issparse(X) else np.asarray(X)
+            for j in range(self.n_features_in_):
+                column = X[:, [j]].toarray()[:, 0] if sp.issparse(X) else X[:, j]
+                yield f"x{j}" if names is None else str(names[j]), column
+            return
+        there = getattr(X, "column_names", X.columns)  # Arrow's columns are arrays
+        gone = [name for name in names if name not in there]
+        if gone:
+            raise ValueError(f"columns are missing: {', '.join(gone)}")
+        for name in names:
+            yield str(name), np.asarray(X[name])
+
+    def _bins(
+        self, name: str, values: NDArray[Any], is_positive: NDArray[np.bool_], weight: NDArray[Any]
+    ) -> Bins:
+        if values.dtype.kind in "OUST" and any(isinstance(value, str) for value in values):
+            return self._of_words(name, _as_words(values), is_positive, weight)
+        numbers = _as_numbers(values, name)
+        edges = _quantiles(numbers, self.max_bins if self.method == "quantile" else _CELLS)
+        cells = len(edges) + 2  # with that of gaps
+        fine = Bins(name, edges, {}, -1, np.zeros((cells, 2)))
+        counts = _counts(fine.codes(numbers), cells, is_positive, weight)
+        ends = self._divided(name, counts[:-1], counts.sum())
+        coarse = np.add.reduceat(counts[:-1], np.append(0, ends[:-1]), axis=0)
+        coarse = np.vstack([coarse, counts[-1]])
+        return Bins(name, edges[ends[:-1] - 1], {}, -1, coarse, name in (self.dates or {}))
+
+    def _divided(self, name: str, counts: NDArray[np.float64], n: float) -> NDArray[np.intp]:
+        """After which cells the bins of a column of numbers end."""
+        trend = self.monotone
+        trend = trend.get(name, "auto") if isinstance(trend, Mapping) else trend
+        some = np.flatnonzero(counts.any(axis=1))
+        if not len(some):
+            return np.array([len(counts)])
+        full = counts[some]  # an empty cell goes with the one before it
+        if trend is None:
+            ways = [np.arange(len(full)) + 1]
+        else:
+            rising = {"auto": (True, False), "increasing": (True,), "decreasing": (False,)}
+            ways = [blocks(full, up) for up in rising[trend]]
+        ends, _ = max((self._ends(full, pooled, n) for pooled in ways), key=lambda way: way[1])
+        return np.append(some, len(counts))[ends]
+
+    def _ends(
+        self, counts: NDArray[np.float64], pooled: NDArray[np.intp], n: float
+    ) -> tuple[NDArray[np.intp], float]:
+        """After which of the cells bins made of blocks of them end, and how good they are."""
+        sums = np.add.reduceat(counts, np.append(0, pooled[:-1]), axis=0)
+        if self.method == "quantile":
+            return pooled, float(likelihood(sums).sum())
+        ends, value = divide(sums, self.max_bins, self.min_share * n, _PRICE)
+        return pooled[ends - 1], value
+
+    def _of_words(
+        self,
+        name: str,
+        words: list[str | None],
+        is_positive: NDArray[np.bool_],
+        weight: NDArray[Any],
+    ) -> Bins:
+        """The bins of a column of words: neighbours once they are sorted by their rates."""
+        known = sorted({word for word in words if word is not None})
+        place = {word: j for j, word in enumerate(known)} | {None: len(known)}
+        codes = np.array([place[word] for word in words], dtype=np.intp)
+        counts = _counts(codes, len(known) + 1, is_positive, weight)
+        n = counts.sum()
+        rare = counts[:-1].sum(axis=1) < max(self.min_share * n, 1e-300)
+        # the rare words are one cell, the last
+        cells = [[j] for j in np.flatnonzero(~rare)] + [[*np.flatnonzero(rare)]] * bool(rare.any())
+        sums = np.array([counts[cell].sum(axis=0) for cell in cells])
+        full = sums.any(axis=1)
+        rate = np.where(full, sums[:, 1] / np.where(full, sums.sum(axis=1), 1.0), 0.0)
+        order = np.argsort(rate, kind="stable")
+        most = self.max_bins if self.method == "best" else len(cells)
+        price = _PRICE if self.method == "best" else 0.0
+        ends, _ = divide(sums[order], most, 0.0, price)
+        bin_of = np.empty(len(cells), dtype=int)
+        bin_of[order] = np.searchsorted(ends, np.arange(len(cells)), side="right")
+        coarse = np.zeros((len(ends) + 1, 2))
+        np.add.at(coarse, bin_of, sums)
+        coarse[-1] = counts[-1]
+        named = {
+            known[j]: int(bin_of[c]) for c, cell in enumerate(cells) for j in cell if not rare[j]
+        }
+        return Bins(name, None, named, int(bin_of[-1]) if rare.any() else -1, coarse)
+
+
+def _counts(
+    codes: NDArray[np.intp], k: int, is_positive: NDArray[np.bool_], weight: NDArray[Any]
+) -> NDArray[np.float64]:
+    """The weights of the negatives and the positives in each of k bins, shape (k, 2)."""
+    return np.column_stack(
+        [np.bincount(codes[rows], weight[rows], k) for rows in (~is_positive, is_positive)]
+    )
+
+
+def _quantiles(numbers: NDArray[np.float64], cells: int) -> NDArray[np.float64]:
+    """Values that part a column into so many cells of about equally many rows, or fewer."""
+    known = np.sort(numbers[~np.isnan(numbers)])
+    different = known[np.append(True, np.diff(known) > 0)] if len(known) else known
+    if len(different) <= cells:
+        return different[1:]
+    edges = np.unique(known[np.ceil(np.arange(1, cells) / cells * (len(known) - 1)).astype(int)])
+    return edges[edges > known[0]]
+
+
+def _as_words(values: Any) -> list[str | None]:
+    """Words; None for anything else."""
+    return [value if isinstance(value, str) else None for value in values]
+
+
+def _as_numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+    """Numbers; NaN for a gap."""
+    if values.dtype.kind == "O":
+        gaps = np.array([value is None or str(value) in ("nan", "<NA>", "NaT") for value in values])
+        values = np.where(gaps, np.nan, values)
+    try:
+        out = values.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"column {name!r} holds words, and training had numbers there.") from None
+    if np.isinf(out).any():
+        raise ValueError(f"column {name!r} holds infinity.")
+    return out

@@ -1,0 +1,222 @@
+"""Scorecard: bins, a logistic regression of their weights of evidence, and points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from aucmax.additive.binning import Binning, Bins
+from aucmax.basics.checks import number
+from aucmax.estimators import AUCClassifier
+
+__all__ = ["Scorecard"]
+
+
+class Scorecard(ClassifierMixin, BaseEstimator):
+    """A table of points for the bins of each column, which add up to a score.
+
+    `Binning` replaces each value by the weight of evidence of its bin; logistic regression weighs
+    the columns, none of them below 0, so that the points go the way the rates of the bins go. The
+    points of a row are base_points + pdo · log2(odds / base_odds), odds those of a negative row:
+    the more points, the less likely is the positive label, which stands for default.
+
+    Parameters
+    ----------
+    binning : Binning, optional
+        By default ``Binning()``; its ``positive`` is set by the scorecard.
+    classifier : estimator, optional
+        One whose scores are log odds, with ``coef_`` and ``intercept_``; by default
+        ``AUCClassifier(loss="logistic", within="pooled", coef_bounds=(0, None))`` with a small
+        penalty.
+    pdo : float
+        Points that double the odds.
+    base_points : float
+        Points of a row with the odds ``base_odds``.
+    base_odds : float
+        Of a negative row, such as 50 to 1.
+    positive : label, optional
+        The positive label; by default the larger of the two.
+
+    Attributes
+    ----------
+    binning_ : Binning
+        The bins of each column.
+    classifier_ : estimator
+        Fitted to the weights of evidence.
+    points_ : list of ndarray
+        Of the bins of each column, whole numbers; gaps last. See `rows`.
+    other_points_ : list of float
+        Of a word in no bin.
+    classes_ : ndarray, shape (2,)
+        The negative and the positive label.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    target_name_ : str
+        The name of y, where it had one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucmax.additive import Scorecard
+    >>> x = np.repeat([20.0, 30.0, 40.0, np.nan], 50)[:, None]
+    >>> y = np.tile([1, 0, 0, 0, 0], 40) | (x[:, 0] < 25)
+    >>> card = Scorecard(base_points=500, base_odds=1).fit(x, y)
+    >>> for row in card.rows():
+    ...     print(row["bin"], row["rows"], row["points"])
+    < 30 50.0 407
+    ≥ 30 100.0 540
+    missing 50.0 540
+    >>> print(card.points([[25.0], [35.0]]))
+    [407. 540.]
+    """
+
+    def __init__(
+        self,
+        binning: Any = None,
+        classifier: Any = None,
+        *,
+        pdo: float = 20.0,
+        base_points: float = 600.0,
+        base_odds: float = 50.0,
+        positive: Any = None,
+    ) -> None:
+        self.binning = binning
+        self.classifier = classifier
+        self.pdo = pdo
+        self.base_points = base_points
+        self.base_odds = base_odds
+        self.positive = positive
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find bins, weigh the columns and give out points.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix, shape (n, d)
+            Numbers, or words; None and NaN are gaps.
+        y : array-like, shape (n,)
+            Labels of two classes.
+        sample_weight : array-like, shape (n,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        Scorecard
+            Itself.
+        """
+        number(self.pdo, "pdo", open_low=True)
+        number(self.base_odds, "base_odds", open_low=True)
+        self.__dict__.pop("target_name_", None)
+        if isinstance(name := getattr(y, "name", None), str):
+            self.target_name_ = name
+        binning = Binning() if self.binning is None else clone(self.binning)
+        self.binning_ = binning.set_params(positive=self.positive).fit(X, y, sample_weight)
+        self.n_features_in_ = binning.n_features_in_
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(binning, "feature_names_in_"):
+            self.feature_names_in_ = binning.feature_names_in_
+        self.classes_ = binning.classes_
+        classifier = _default() if self.classifier is None else clone(self.classifier)
+        y = np.asarray(y) == self.classes_[1]
+        self.classifier_ = classifier.fit(binning.transform(X), y, sample_weight=sample_weight)
+        self._give_points()
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the log odds of the positive label, shape (n,), not rounded as points are."""
+        check_is_fitted(self)
+        return np.asarray(self.classifier_.decision_function(self.binning_.transform(X)))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the more likely label of each row, shape (n,)."""
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+    def points(self, X: Any) -> NDArray[np.float64]:
+        """Return the points of each row, shape (n,): the fewer, the more likely positive."""
+        check_is_fitted(self)
+        codes = self.binning_.codes(X)
+        tables = zip(self.points_, self.other_points_, strict=True)
+        return sum(
+            np.append(points, other)[code]
+            for code, (points, other) in zip(codes, tables, strict=True)
+        )  # type: ignore[return-value]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the table, a bin after the other: make a data frame of the list of them.
+
+        Yields
+        ------
+        dict
+            feature, bin, rows (their weight), share, positives, rate, woe and points. A bin of
+            gaps is left out where training had none.
+        """
+        check_is_fitted(self)
+        for bins, points in zip(self.binning_.bins_, self.points_, strict=True):
+            total = bins.counts.sum()
+            kept = len(points) if bins.counts[-1].any() else len(points) - 1
+            for k in range(kept):
+                rows = float(bins.counts[k].sum())
+                yield {
+                    "feature": bins.name,
+                    "bin": bins.labels[k],
+                    "rows": rows,
+                    "share": rows / float(total),
+                    "positives": float(bins.counts[k, 1]),
+                    "rate": float(bins.counts[k, 1]) / rows if rows else np.nan,
+                    "woe": float(bins.woe[k]),
+                    "points": int(points[k]),
+                }
+
+    @property
+    def text(self) -> list[str]:
+        """The columns of words."""
+        return list(self.binning_.text)
+
+    @property
+    def dates(self) -> Mapping[str, str]:
+        """The form of the columns that files hold as dates."""
+        return self.binning_.dates or {}
+
+    # ---- inside --------------------------------------------------------------------------
+
+    def _give_points(self) -> None:
+        """Share the points of the intercept among the columns, and round."""
+        factor = self.pdo / np.log(2.0)
+        coef = np.ravel(self.classifier_.coef_)
+        middle = self.base_points - factor * (
+            float(np.ravel(self.classifier_.intercept_)[0]) + np.log(self.base_odds)
+        )
+        share = middle / len(coef)
+        tables: list[Bins] = self.binning_.bins_
+        self.points_ = [
+            np.round(share - factor * w * bins.woe) for w, bins in zip(coef, tables, strict=True)
+        ]
+        self.other_points_ = [float(np.round(share))] * len(coef)
+
+    def _check_state(self) -> None:
+        """Raise ValueError unless a fit could have left these points."""
+        bins = getattr(getattr(self, "binning_", None), "bins_", [])
+        points = getattr(self, "points_", [])
+        if [len(one.counts) for one in bins] != [len(one) for one in points]:
+            raise ValueError("its points are not those of its bins")
+        if len(getattr(self, "other_points_", [])) != len(points):
+            raise ValueError("its points are not those of its columns")
+
+
+def _default() -> AUCClassifier:
+    return AUCClassifier(
+        alpha=1e-4, loss="logistic", within="pooled", standardize=0.0, coef_bounds=(0, None)
+    )

@@ -1,0 +1,379 @@
+"""Bins, their weights of evidence, and the points that a scorecard gives them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from aucmax import AUCClassifier, datasets, load, metrics, save, to_sql
+from aucmax.additive import Binning, Scorecard
+from aucmax.additive.divisions import blocks, divide
+from aucmax.basics.errors import ModelFileError
+from oracles.divisions import best_division
+from test_export import run_onnx, run_sql
+
+
+def loans(n=1500, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "income": np.exp(rng.normal(10, 0.6, n)).round(),
+            "age": rng.integers(18, 80, n).astype(float),
+            "job": rng.choice(["clerk", "farmer", "none", "boss"], n, p=[0.5, 0.3, 0.18, 0.02]),
+            "noise": rng.normal(size=n),
+        }
+    )
+    odds = -2 - 1.2 * (np.log(frame["income"]) - 10) + 0.8 * (frame["job"] == "none")
+    y = (rng.random(n) < 1 / (1 + np.exp(-odds))).astype(int)
+    frame.loc[rng.random(n) < 0.1, "income"] = np.nan
+    frame["job"] = frame["job"].astype(object).where(rng.random(n) > 0.1, None)
+    return frame, y
+
+
+FRAME, Y = loans()
+
+
+@pytest.fixture(scope="module")
+def card():
+    return Scorecard().fit(FRAME, Y)
+
+
+# ---- divisions
+
+
+@pytest.mark.parametrize("trend", [None, "increasing", "decreasing"])
+@pytest.mark.parametrize("price", [0.0, 1.0])
+def test_the_division_is_the_best_of_all(trend, price):
+    rng = np.random.default_rng(3)
+    for most, smallest in ((3, 0), (9, 0), (4, 12)):
+        if trend is not None and smallest:
+            continue  # pooled first, which the smallest bin may not wish
+        counts = rng.integers(1, 12, (9, 2)).astype(float)
+        ends = np.arange(1, 10) if trend is None else blocks(counts, trend == "increasing")
+        sums = np.add.reduceat(counts, np.append(0, ends[:-1]), axis=0)
+        found, value = divide(sums, most, smallest, price)
+        wanted, _ = best_division(counts, most, smallest, price, trend)
+        # the oracle leaves out what a division cannot change
+        assert value == pytest.approx(wanted)
+        assert len(found) <= most
+    one, _ = divide(counts, 9, 1e9, 0.0)
+    assert one.tolist() == [9]
+
+
+# ---- bins
+
+
+@pytest.mark.data
+def test_weights_of_evidence_of_german_are_the_known_ones():
+    """The status of the account: 274, 269, 63 and 394 rows, 135, 105, 14 and 46 of them bad."""
+    german = datasets.load("german")
+    column = german.data[:, [0]].toarray()[:, 0] if sp.issparse(german.data) else german.data[:, 0]
+    binning = Binning("quantile", max_bins=20, monotone=None).fit(column[:, None], german.target)
+    bins = binning.bins_[0]
+    rows, bad = np.array([274, 269, 63, 394]), np.array([135, 105, 14, 46])
+    assert bins.counts.sum(axis=1).tolist() == [*rows, 0]
+    assert bins.counts[:, 1].tolist() == [*bad, 0]
+    np.testing.assert_allclose(bins.woe[:4], [0.8181, 0.4014, -0.4055, -1.1763], atol=5e-5)
+    assert bins.information == pytest.approx(0.6660, abs=5e-5)
+    wanted = np.log((bad / 300) / ((rows - bad) / 700))
+    place = np.searchsorted(np.unique(column), column)
+    np.testing.assert_allclose(binning.transform(column[:, None])[:, 0], wanted[place])
+
+
+@pytest.mark.data
+def test_a_scorecard_of_german_ranks_as_logistic_regression_of_its_weights():
+    german = datasets.load("german")
+    card = Scorecard().fit(german.data, german.target)
+    woes = card.binning_.transform(german.data)
+    used = card.classifier_.coef_[0] > 0
+    plain = LogisticRegression(C=np.inf, tol=1e-8, max_iter=1000).fit(woes[:, used], german.target)
+    assert (card.classifier_.coef_ >= 0).all()
+    assert 10 < used.sum() < 24
+    wanted = metrics.roc_auc(german.target, plain.decision_function(woes[:, used]))
+    assert metrics.roc_auc(german.target, card.decision_function(german.data)) > wanted - 0.002
+    assert metrics.roc_auc(german.target, -card.points(german.data)) > wanted - 0.003
+
+
+def test_rates_follow_the_trend_that_is_asked_for():
+    x = np.arange(400.0)
+    y = np.random.default_rng(0).random(400) < np.where(abs(x - 200) < 80, 0.7, 0.2)
+    found = {}
+    for trend in ("increasing", "decreasing", "auto", None):
+        counts = Binning(monotone=trend).fit(x[:, None], y).bins_[0].counts[:-1]
+        found[trend] = np.diff(counts[:, 1] / counts.sum(axis=1))
+        assert (counts.sum(axis=1) >= 20).all()
+    assert (found["increasing"] > 0).all()
+    assert (found["decreasing"] < 0).all()
+    assert (found["auto"] > 0).all() or (found["auto"] < 0).all()
+    assert (found[None] > 0).any()
+    assert (found[None] < 0).any()
+    frame = pd.DataFrame({"a": x, "b": x})
+    named = Binning(monotone={"b": None}).fit(frame, y).bins_
+    assert len(named[1].counts) > len(named[0].counts)
+    with pytest.raises(ValueError, match="monotone names 'c', which is not a column"):
+        Binning(monotone={"c": None}).fit(frame, y)
+
+
+def test_gaps_rare_words_and_unknown_ones_have_bins():
+    binning = Binning().fit(FRAME, Y)
+    income, _, job, _ = binning.bins_
+    gaps = FRAME["income"].isna()
+    assert income.counts[-1].tolist() == [(gaps & (Y == 0)).sum(), (gaps & (Y == 1)).sum()]
+    assert "boss" not in job.words  # under a twentieth of the rows
+    assert "others" in job.labels[job.other]
+    new = FRAME.head(4).assign(job=["boss", "pilot", None, "none"], age=np.nan)
+    found = binning.transform(new)
+    assert found[0, 2] == found[1, 2] == job.woe[job.other]
+    assert found[2, 2] == job.woe[-1] != 0
+    assert found[3, 2] == job.woe[job.words["none"]] > 0
+    assert (found[:, 1] == 0).all()  # training had no gap there
+    known = Binning(min_share=0.0).fit(FRAME, Y)
+    assert known.bins_[2].other == -1
+    assert known.transform(new)[1, 2] == 0
+
+
+def test_bins_do_not_depend_on_how_rows_come():
+    wanted = Binning().fit(FRAME, Y).transform(FRAME)
+    table = pa.Table.from_pandas(FRAME)
+    for rows in (table, pl.from_pandas(FRAME), FRAME.to_numpy(object)):
+        np.testing.assert_array_equal(Binning().fit(rows, Y).transform(rows), wanted)
+    order = np.random.default_rng(0).permutation(len(Y))
+    again = Binning().fit(FRAME.iloc[order], Y[order])
+    np.testing.assert_array_equal(again.transform(FRAME), wanted)
+    turned = FRAME.assign(more=1)[["more", *FRAME.columns[::-1]]]
+    np.testing.assert_array_equal(again.transform(turned), wanted)
+    numbers = np.nan_to_num(FRAME[["income", "age"]].to_numpy())
+    dense = Binning().fit(numbers, Y).transform(numbers)
+    np.testing.assert_array_equal(
+        Binning().fit(sp.csr_matrix(numbers), Y).transform(numbers), dense
+    )
+
+
+def test_weights_count_as_rows():
+    rng = np.random.default_rng(1)
+    X, y = rng.integers(0, 9, (300, 2)).astype(float), rng.random(300) < 0.4
+    weight = rng.integers(0, 3, 300)
+    weighed = Binning().fit(X, y, weight)
+    repeated = Binning().fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    for a, b in zip(weighed.bins_, repeated.bins_, strict=True):
+        np.testing.assert_array_equal(a.counts, b.counts)
+        np.testing.assert_array_equal(a.edges, b.edges)
+
+
+def test_a_bin_of_one_class_has_a_finite_weight():
+    x = np.repeat([0.0, 1.0], 50)
+    bins = Binning().fit(x[:, None], x > 0).bins_[0]
+    np.testing.assert_allclose(bins.woe, [np.log(0.01 / 1.01), np.log(1.01 / 0.01), 0.0])
+
+
+@pytest.mark.parametrize("method", ["best", "quantile"])
+def test_columns_that_say_nothing(method):
+    X = np.column_stack([np.full(100, np.nan), np.ones(100)])
+    binning = Binning(method).fit(X, np.arange(100) % 2)
+    assert (binning.transform(X) == 0).all()
+    assert [bins.labels for bins in binning.bins_] == [["any", "missing"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"method": "tree"}, "method='tree' must be one of best, quantile"),
+        ({"max_bins": 1}, "max_bins=1 must be a whole number"),
+        ({"min_share": 0.7}, "min_share"),
+        ({"monotone": "up"}, "monotone='up' must be"),
+        ({"positive": 7}, "positive=7 is none of the labels"),
+    ],
+)
+def test_bad_settings_of_bins(settings, said):
+    with pytest.raises(ValueError, match=said):
+        Binning(**settings).fit(FRAME, Y)
+
+
+def test_bad_rows():
+    binning = Binning().fit(FRAME, Y)
+    with pytest.raises(ValueError, match="columns are missing: job"):
+        binning.transform(FRAME.drop(columns="job"))
+    unnamed = Binning().fit(FRAME.to_numpy(object), Y)
+    with pytest.raises(ValueError, match="expecting 4 features"):
+        unnamed.transform(FRAME.to_numpy(object)[:, :2])
+    with pytest.raises(ValueError, match="column 'age' holds words"):
+        binning.transform(FRAME.assign(age="old"))
+    with pytest.raises(ValueError, match="column 'age' holds infinity"):
+        Binning().fit(FRAME.assign(age=np.inf), Y)
+    with pytest.raises(ValueError, match="Only binary classification is supported"):
+        Binning().fit(FRAME, np.arange(len(Y)) % 3)
+
+
+def test_in_a_pipeline_and_as_shape_of_a_linear_model():
+    model = make_pipeline(Binning(), AUCClassifier(alpha=0.01)).fit(FRAME, Y)
+    assert metrics.roc_auc(Y, model.decision_function(FRAME)) > 0.7
+    assert model[:-1].get_feature_names_out().tolist() == FRAME.columns.tolist()
+
+
+# ---- points
+
+
+def test_points_follow_the_odds(card):
+    factor = 20 / np.log(2)
+    wanted = 600 + factor * (-card.decision_function(FRAME) - np.log(50))
+    assert np.abs(card.points(FRAME) - wanted).max() <= 0.5 * FRAME.shape[1]
+    twice = clone(card).set_params(pdo=40, base_points=100, base_odds=1).fit(FRAME, Y)
+    wanted = 100 - 2 * factor * card.decision_function(FRAME)
+    assert np.abs(twice.points(FRAME) - wanted).max() <= 0.5 * FRAME.shape[1]
+
+
+def test_the_table_adds_up(card):
+    table = pd.DataFrame(list(card.rows()))
+    assert (table.groupby("feature")["rows"].sum() == len(Y)).all()
+    assert (table.groupby("feature")["positives"].sum() == Y.sum()).all()
+    np.testing.assert_allclose(table["rate"], table["positives"] / table["rows"])
+    for _, part in table.groupby("feature"):
+        order = part.sort_values("rate")["points"].to_numpy()
+        assert (np.diff(order) <= 0).all()  # signs are constrained
+    ages = table[table["feature"] == "age"]
+    assert "missing" not in set(ages["bin"])
+    assert "missing" in set(table[table["feature"] == "job"]["bin"])
+
+
+def test_a_column_that_would_count_against_its_rates_counts_nothing():
+    rng = np.random.default_rng(0)
+    y = rng.random(3000) < 0.3
+    x = rng.normal(size=3000) + y
+    X = np.column_stack([x, x + 0.3 * rng.normal(size=3000) - 0.3 * y])
+    free = LogisticRegression().fit(Binning().fit(X, y).transform(X), y)
+    assert free.coef_.min() < -0.05
+    assert Scorecard().fit(X, y).classifier_.coef_.min() == 0
+
+
+def test_labels_and_the_positive_one(card):
+    words = np.where(Y == 1, "bad", "good")
+    named = Scorecard(positive="bad").fit(FRAME, pd.Series(words, name="outcome"))
+    np.testing.assert_array_equal(named.points(FRAME), card.points(FRAME))
+    assert named.classes_.tolist() == ["good", "bad"]
+    assert named.target_name_ == "outcome"
+    assert set(named.predict(FRAME)) <= {"good", "bad"}
+
+
+def test_a_scorecard_is_saved_and_exported(tmp_path, card):
+    save(card, tmp_path / "card")
+    again = load(tmp_path / "card")
+    np.testing.assert_array_equal(again.points(FRAME), card.points(FRAME))
+    wanted = card.decision_function(FRAME)
+    np.testing.assert_allclose(run_sql(to_sql(again), FRAME), wanted, rtol=1e-9)
+    from aucmax import to_onnx
+
+    score, label = run_onnx(to_onnx(again), FRAME)
+    np.testing.assert_allclose(score, wanted, rtol=1e-9)
+    assert label.tolist() == card.predict(FRAME).tolist()
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda card: card.points_.pop(),
+        lambda card: card.other_points_.pop(),
+        lambda card: card.binning_.bins_[0].counts.fill(np.nan),
+        lambda card: card.binning_.bins_[0].edges.fill(1.0),
+        lambda card: card.binning_.bins_[2].words.update(clerk=99),
+    ],
+)
+def test_a_scorecard_that_no_fit_leaves_is_not_saved(tmp_path, harm):
+    card = Scorecard().fit(FRAME, Y)
+    harm(card)
+    with pytest.raises((ValueError, ModelFileError), match="cannot be saved"):
+        save(card, tmp_path / "card")
+
+
+# ---- metrics
+
+
+def test_ks_and_stability_are_what_they_say():
+    rng = np.random.default_rng(0)
+    y, score = rng.random(300) < 0.3, rng.integers(0, 20, 300)
+    wanted = max(np.mean(score[y] >= t) - np.mean(score[~y] >= t) for t in range(21))
+    assert metrics.ks_statistic(y, score) == pytest.approx(wanted)
+    before, now = np.array([10, 0, 30, 0]), np.array([20, 5, 0, 0])
+    shares = np.array([10, 0.5, 30]) / 40, np.array([20, 5, 0.5]) / 25
+    wanted = sum((b - a) * np.log(b / a) for a, b in zip(*shares, strict=True))
+    assert metrics.population_stability(before, now) == pytest.approx(wanted)
+    with pytest.raises(ValueError, match="of one length"):
+        metrics.population_stability([1], [1, 2])
+    with pytest.raises(ValueError, match="must hold rows"):
+        metrics.population_stability([0, 0], [1, 2])
+
+
+# ---- the command
+
+
+@pytest.fixture
+def files(tmp_path):
+    FRAME.assign(default=np.where(Y == 1, "yes", "no")).to_csv(tmp_path / "a.csv", index=False)
+    frame, y = loans(600, seed=1)
+    frame = frame.assign(income=1.5 * frame["income"])
+    frame.assign(default=np.where(y == 1, "yes", "no")).to_csv(tmp_path / "b.csv", index=False)
+    frame.to_csv(tmp_path / "unlabelled.csv", index=False)
+    return tmp_path
+
+
+def test_the_command_prints_what_a_credit_officer_reads(run, files):
+    card = files / "card"
+    options = ("scorecard", files / "a.csv", "--target", "default", "-o", card)
+    code, out, err = run(*options, "--against", files / "b.csv", "--monotone", "age=increasing")
+    assert (code, err) == (0, "")
+    for word in ("Gini", "KS", "held out", "PSI of the points", "WoE", "600 points at 50 to 1"):
+        assert word in out
+    code, out, err = run(*options, "--against", files / "unlabelled.csv", "--json", "--pdo", 30)
+    report = json.loads(out)
+    assert report["against"]["quality"] is None
+    assert (
+        report["against"]["psi_of_features"]["income"]
+        > 0.1
+        > report["against"]["psi_of_features"]["age"]
+    )
+    assert report["scale"]["pdo"] == 30
+    assert report["training"]["gini"] > report["held_out"]["gini"] > 0.3
+    fitted = load(card)
+    assert [row["points"] for row in report["bins"]] == [row["points"] for row in fitted.rows()]
+    code, out, err = run("evaluate", card, files / "b.csv", "--json")
+    assert code == 0, err
+    assert json.loads(out)["scorers"][0]["auc"] > 0.6
+    code, out, _ = run("show", card)
+    assert code == 0
+    assert "income" in out
+
+
+def test_the_quality_is_that_of_the_points(run, files):
+    card, b = files / "card", files / "b.csv"
+    options = ("--target", "default", "-o", card, "--against", b, "--json")
+    _, out, _ = run("scorecard", files / "a.csv", *options)
+    report = json.loads(out)
+    frame = pd.read_csv(b)
+    points = load(card).points(frame.drop(columns="default"))
+    auc = metrics.roc_auc(frame["default"] == "yes", -points)
+    assert report["against"]["quality"]["auc"] == pytest.approx(auc)
+    assert report["against"]["quality"]["gini"] == pytest.approx(2 * auc - 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--monotone", "wealth=auto"), "monotone names 'wealth'"),
+        (("--monotone", "up"), "monotone='up' must be"),
+        (("--max-bins", "1"), "max_bins=1"),
+        (("--against", "nowhere.csv"), "nowhere.csv"),
+    ],
+)
+def test_bad_options_end_in_one_line(run, files, options, said):
+    code, out, err = run(
+        "scorecard", files / "a.csv", "--target", "default", "-o", files / "card", *options
+    )
+    assert (code, out) == (2, "")
+    assert said in err
+    assert "Traceback" not in err
