@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from aucmax import AUCClassifier, datasets, load, metrics, save, to_sql
 from aucmax.additive import Binning, Scorecard
@@ -289,6 +290,11 @@ def test_a_scorecard_that_no_fit_leaves_is_not_saved(tmp_path, harm):
     harm(card)
     with pytest.raises((ValueError, ModelFileError), match="cannot be saved"):
         save(card, tmp_path / "card")
+
+
+@parametrize_with_checks([Scorecard()])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
 
 
 # ---- metrics

@@ -11,8 +11,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.multiclass import type_of_target
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import (
+    assert_all_finite,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from aucmax.additive.divisions import blocks, divide, likelihood
 from aucmax.basics.checks import number, sample_weights
@@ -195,29 +201,25 @@ class Binning(TransformerMixin, BaseEstimator):
             Itself.
         """
         self._check_settings()
-        validate_data(self, X, reset=True, skip_check_array=True)
+        X = self._given(X, reset=True)
         if isinstance(self.monotone, Mapping):
             names = {name for name, _ in self._columns(X)}
             for name in self.monotone:
                 if name not in names:
                     raise ValueError(f"monotone names {name!r}, which is not a column.")
-        y = np.asarray(y)
+        if y is None:
+            raise ValueError("Binning requires y to be passed, but the target y is None.")
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
         check_consistent_length(X, y)
-        classes = np.unique(y)
-        if len(classes) != 2:
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is "
-                f"{type_of_target(y)}: y holds {len(classes)} labels, and bins need rows of two."
-            )
-        if self.positive is not None and self.positive not in classes.tolist():
-            raise ValueError(
-                f"positive={self.positive!r} is none of the labels {classes.tolist()}."
-            )
-        turned = self.positive is not None and self.positive == classes.tolist()[0]
-        self.classes_ = classes[::-1].copy() if turned else classes
+        check_classification_targets(y)
+        self.classes_ = self._two_classes(y)
         weight = sample_weights(sample_weight, len(y))
         weight = np.ones(len(y)) if weight is None else weight
         is_positive = y == self.classes_[1]
+        for label, rows in zip(self.classes_.tolist(), (~is_positive, is_positive), strict=True):
+            if not weight[rows].any():
+                raise ValueError(f"sample_weight is zero for every row of class {label!r}.")
         self.bins_ = [
             self._bins(name, values, is_positive, weight) for name, values in self._columns(X)
         ]
@@ -231,10 +233,9 @@ class Binning(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the weight of evidence of each value, shape (n, d)."""
         woes = [bins.woe for bins in self._fitted_bins()]
-        out = np.empty((X.shape[0] if hasattr(X, "shape") else len(X), len(woes)))
-        for j, codes in enumerate(self.codes(X)):
-            out[:, j] = np.append(woes[j], 0.0)[codes]  # a word in no bin has the last
-        return out
+        # a word in no bin has the last
+        found = zip(woes, self.codes(X), strict=True)
+        return np.column_stack([np.append(woe, 0.0)[codes] for woe, codes in found])
 
     def codes(self, X: Any) -> Iterator[NDArray[np.intp]]:
         """Yield the bins of each column's values.
@@ -250,8 +251,7 @@ class Binning(TransformerMixin, BaseEstimator):
             The positions of bins: that of gaps last, −1 for a word in none.
         """
         bins = self._fitted_bins()
-        if not hasattr(self, "feature_names_in_") or not hasattr(X, "columns"):
-            validate_data(self, X, reset=False, skip_check_array=True)
+        X = self._given(X, reset=False)
         for (_, values), one in zip(self._columns(X), bins, strict=True):
             yield one.codes(values)
 
@@ -264,6 +264,34 @@ class Binning(TransformerMixin, BaseEstimator):
     def _fitted_bins(self) -> list[Bins]:
         check_is_fitted(self)
         return self.bins_
+
+    def _given(self, X: Any, reset: bool) -> Any:
+        """Check rows: a frame, whose columns go by name, or an array."""
+        if hasattr(X, "columns"):
+            if reset:
+                validate_data(self, X, reset=True, skip_check_array=True)
+            if hasattr(self, "feature_names_in_"):  # unless they are called by numbers
+                return X
+        return validate_data(
+            self, X, reset=reset, dtype=None, accept_sparse="csc", ensure_all_finite=False
+        )
+
+    def _two_classes(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Return the negative and the positive label of y."""
+        classes = np.unique(y)
+        if len(classes) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is "
+                f"{type_of_target(y)}: y holds {len(classes)} labels."
+            )
+        if len(classes) < 2:
+            raise ValueError(
+                f"y holds one class only ({classes.tolist()[0]!r}); bins need rows of two classes."
+            )
+        labels = classes.tolist()
+        if self.positive is not None and self.positive not in labels:
+            raise ValueError(f"positive={self.positive!r} is none of the labels {labels}.")
+        return classes[::-1].copy() if self.positive == labels[0] else classes
 
     def _check_settings(self) -> None:
         if self.method not in _METHODS:
@@ -297,7 +325,6 @@ class Binning(TransformerMixin, BaseEstimator):
         """The columns, in the order of the fit, with their names."""
         names = getattr(self, "feature_names_in_", None)
         if names is None or not hasattr(X, "columns"):
-            X = X.tocsc() if sp.issparse(X) else np.asarray(X)
             for j in range(self.n_features_in_):
                 column = X[:, [j]].toarray()[:, 0] if sp.issparse(X) else X[:, j]
                 yield f"x{j}" if names is None else str(names[j]), column

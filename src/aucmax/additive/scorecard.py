@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from aucmax.additive.binning import Binning, Bins
 from aucmax.basics.checks import number
@@ -130,7 +130,7 @@ class Scorecard(ClassifierMixin, BaseEstimator):
             self.feature_names_in_ = binning.feature_names_in_
         self.classes_ = binning.classes_
         classifier = _default() if self.classifier is None else clone(self.classifier)
-        y = np.asarray(y) == self.classes_[1]
+        y = column_or_1d(y) == self.classes_[1]
         self.classifier_ = classifier.fit(binning.transform(X), y, sample_weight=sample_weight)
         self._give_points()
         return self
@@ -142,7 +142,8 @@ class Scorecard(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the more likely label of each row, shape (n,)."""
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        positive = self.decision_function(X) > 0
+        return self.classes_[positive.astype(int)]
 
     def points(self, X: Any) -> NDArray[np.float64]:
         """Return the points of each row, shape (n,): the fewer, the more likely positive."""
