@@ -16,6 +16,7 @@ from scipy.stats import norm
 
 from aucmax import AUCClassifier, load, metrics
 from aucmax.cli import stream_page
+from aucmax.streams.formats import encoding_of
 from aucmax.streams.monitor import moved, told
 from aucmax.streams.state import Settings, State, advance, load_state, save_state
 from aucmax.streams.tally import BINS, Tally, bins_of
@@ -106,6 +107,18 @@ def test_the_auc_is_that_of_the_scores_within_the_bound_that_is_told(half_life, 
     assert found.auc == pytest.approx(binned, abs=1e-12)
 
 
+def test_rows_count_by_their_weights():
+    rng = np.random.default_rng(6)
+    y, z, weight = rng.integers(0, 2, 300), rng.normal(size=300), rng.integers(0, 4, 300)
+    tally = Tally(1, 40.0)
+    tally.add(y, bins_of(z + y)[None], weight.astype(float))
+    decayed = weight * 0.5 ** (np.arange(299, -1, -1) / 40.0)
+    expected = metrics.roc_auc(y, bins_of(z + y), sample_weight=decayed)
+    assert tally.auc(1).auc == pytest.approx(expected, abs=1e-12)
+    kish = [decayed[y == k].sum() ** 2 / (decayed[y == k] ** 2).sum() for k in range(2)]
+    np.testing.assert_allclose(tally.rows, kish)
+
+
 def test_the_bound_is_reached():
     tally = Tally(1)
     tally.add(np.array([0, 1]), bins_of(np.array([[0.0, 1e-9]])))  # one bin, ranked rightly
@@ -169,6 +182,89 @@ def test_no_cut_and_no_file_between_changes_a_bit(settings, tmp_path):
                 save_state(state, path)
                 state = load_state(path, state.settings)
         assert bits(state, tmp_path / "parts") == whole
+
+
+def weighted(n=ROWS):
+    weight = np.random.default_rng(2).integers(0, 4, n).tolist()
+    head, *rows = csv(n)
+    lines = [
+        f"{w},{row.decode()}".encode()
+        for w, row in zip(["times", *weight], [head, *rows], strict=True)
+    ]
+    return lines, np.array(weight)
+
+
+@pytest.mark.parametrize("learner", ["moments", "spam"])
+def test_weights_are_those_of_a_fit_wherever_lines_are_cut(learner, tmp_path):
+    lines, weight = weighted()
+    settings = {"format": "csv", "weight": "times", "learner": learner}
+    state = run_through(begun(**settings), lines)
+    whole = bits(state, tmp_path / "whole")
+    first = run_through(begun(**settings), lines[:123])
+    save_state(first, tmp_path / "between")
+    again = load_state(tmp_path / "between", first.settings)
+    assert bits(run_through(again, lines[123:]), tmp_path / "parts") == whole
+    assert state.tally.totals.sum() == weight.sum()
+    if learner == "moments":
+        X, y = values()
+        expected = AUCClassifier().fit(X, y, weight).coef_
+        found = AUCClassifier().fit_moments(state.learner.moments())
+        np.testing.assert_allclose(found.coef_, expected, rtol=1e-9)
+
+
+def test_ndjson_has_weights_too():
+    lines, _ = weighted()
+    names = lines[0].decode().strip().split(",")
+    objects = [
+        json.dumps(dict(zip(names, line.decode().strip().split(","), strict=True))).encode()
+        for line in lines[1:]
+    ]
+    numbers = [
+        json.dumps({k: v if k == "id" else float(v) for k, v in json.loads(line).items()}).encode()
+        for line in objects
+    ]
+    found = [
+        told(run_through(begun(format=name, weight="times"), some))["prequential"]
+        for name, some in (("csv", lines), ("ndjson", numbers))
+    ]
+    assert found[0] == found[1]
+    heard = {}
+    run_through(
+        begun(weight="times"), [objects[0], *numbers[:2], b'{"label": 1}'], heard.__setitem__
+    )
+    assert heard.keys() == {1, 4}
+    assert re.fullmatch("the weight is '[0-9]'; expected a number from 0 to 1e.50", heard[1])
+    assert heard[4].startswith("the weight is None; expected")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "cp1252", "gb18030", "shift_jis"])
+@pytest.mark.parametrize("format", ["ndjson", "csv"])
+def test_text_is_read_in_its_encoding(format, encoding):
+    label = {"gb18030": "是", "shift_jis": "表ソ"}.get(encoding, "für")  # whose bytes hold a \\
+    X, y = values(60)
+    rows = [{"größe": x[0], "label": label if k else "no"} for x, k in zip(X, y, strict=True)]
+    if encoding == "shift_jis":
+        rows = [{"能": row["größe"], "label": row["label"]} for row in rows]
+    if format == "csv":
+        lines = [",".join(rows[0]), *(f"{a},{b}" for a, b in (row.values() for row in rows))]
+    else:
+        lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+    lines = [(line + "\n").encode(encoding) for line in lines]
+    state = run_through(begun(format=format, encoding=encoding_of(encoding), drop=()), lines)
+    assert state.learner.names == [next(iter(rows[0]))]
+    assert {*state.learner.labels} == {label, "no"}
+
+
+@pytest.mark.parametrize("name", ["utf-16", "utf-32", "utf-8-sig"])
+def test_encodings_whose_lines_are_not_told_apart_are_refused(name):
+    with pytest.raises(ValueError, match="are not told apart by bytes; convert them to UTF-8"):
+        encoding_of(name)
+
+
+@pytest.mark.parametrize("name", ["rot13", "base64", "klingon", ""])
+def test_what_is_no_encoding_of_text_is_refused(name):
+    with pytest.raises(ValueError, match=f"there is no encoding of text called '{name}'"):
+        encoding_of(name)
 
 
 def test_lines_must_begin_where_the_state_ended():
@@ -349,6 +445,7 @@ def options(tmp_path, *more):
     return [
         *("--drop", "id", "--freeze", "100", "--every", "50", "--half-life", "60"),
         *("--state", str(tmp_path / "state"), "--monitor", str(tmp_path / "monitor")),
+        *("--predictions", str(tmp_path / "predictions")),
         *more,
     ]
 
@@ -368,8 +465,59 @@ def test_the_command_tells_saves_and_goes_on(clicks, tmp_path, run):
         more.write(b"".join(ndjson(ROWS + 30)[ROWS:]))
     code, out, _ = run("stream", str(clicks), *options(tmp_path))
     assert code == 0
-    assert out.startswith("430 rows  AUC 0.")
-    assert "against the frozen model" in out
+    head, line = out.splitlines()
+    assert head.split()[0] == "rows"
+    form = r" +430  0\.\d{4} \(0\.\d{4} to 0\.\d{4}\) +0\.\d{4} +\+0\.\d{4} ± 0\.\d{4} +tie"
+    assert re.fullmatch(form, line)
+
+
+def test_what_was_predicted_before_learning_stands_in_a_file(clicks, tmp_path, run):
+    lines = ndjson()
+    clicks.write_bytes(b"".join([*lines[:170], b"nothing\n", *lines[170:]]))
+    code, out, _ = run("stream", str(clicks), *options(tmp_path, "--on-error", "skip", "--json"))
+    assert code == 0
+    found = [json.loads(line) for line in (tmp_path / "predictions").read_text().splitlines()]
+    assert [one["line"] for one in found] == [*range(1, 171), *range(172, ROWS + 2)]
+    y = np.array([one["label"] for one in found])
+    np.testing.assert_array_equal(y, values()[1])
+    auc = metrics.roc_auc(y, [one["score"] for one in found])
+    told_of = json.loads(out.splitlines()[-1])["prequential"]
+    assert abs(auc - told_of["auc"]) <= told_of["error"] + 1e-12
+    chances = np.array([one["probability"] for one in found])
+    assert ((chances >= 0) & (chances <= 1)).all()
+    assert chances[100:].mean() == pytest.approx(y[100:].mean(), abs=0.1)
+
+
+@pytest.mark.parametrize("name", ["predictions", "monitor"])
+def test_a_file_beside_the_state_must_be_its_own(name, clicks, tmp_path, run):
+    assert run("stream", str(clicks), *options(tmp_path))[0] == 0
+    file, state = tmp_path / name, (tmp_path / "state").read_bytes()
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-9])
+    code, _, err = run("stream", str(clicks), *options(tmp_path))
+    assert code == 2
+    assert f"{file}: has fewer bytes than the state knows of" in err
+    assert (tmp_path / "state").read_bytes() == state
+    file.write_bytes(whole + b"written after the state was saved")
+    assert run("stream", str(clicks), *options(tmp_path))[0] == 0
+    assert file.read_bytes() == whole
+    file.unlink()
+    assert run("stream", str(clicks), *options(tmp_path))[0] == 0
+    assert file.read_bytes() == b""
+
+
+@pytest.mark.parametrize("gap", [0.0, 1e-9, -0.3, 2.0])
+def test_lines_for_people_are_of_80_columns(gap, clicks, tmp_path, run):
+    y = np.arange(3000) % 2
+    X = np.random.default_rng(0).normal(size=(3000, 2)) + [[8.0 * gap * k, 0.0] for k in y]
+    rows = [{"a": x[0], "b": x[1], "label": int(k)} for x, k in zip(X, y, strict=True)]
+    clicks.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, out, _ = run("stream", str(clicks), *options(tmp_path))
+    assert code == 0
+    lines = out.splitlines()
+    assert max(map(len, lines)) <= 80
+    ends = {line.split()[-1] for line in lines[5:]}
+    assert ends <= {"tie", "better", "worse"}
 
 
 def test_standard_input_skips_what_was_seen(clicks, tmp_path, run, monkeypatch):
@@ -396,20 +544,22 @@ def test_a_bad_row_stops_and_the_stream_goes_on_once_it_is_corrected(clicks, tmp
     assert err.startswith(f"error: {clicks}, line 171: feature 'a' holds 'x'")
     clicks.write_bytes(b"".join(lines))
     assert run("stream", str(clicks), *options(tmp_path))[0] == 0
-    again = (tmp_path / "state").read_bytes(), (tmp_path / "monitor").read_bytes()
-    for name in ("state", "monitor"):
-        (tmp_path / name).unlink()
+    files = [tmp_path / name for name in ("state", "monitor", "predictions")]
+    again = [path.read_bytes() for path in files]
+    for path in files:
+        path.unlink()
     assert run("stream", str(clicks), *options(tmp_path))[0] == 0
-    assert ((tmp_path / "state").read_bytes(), (tmp_path / "monitor").read_bytes()) == again
+    assert [path.read_bytes() for path in files] == again
 
 
 def test_bad_rows_can_be_left_out(clicks, tmp_path, run):
     lines = ndjson()
     clicks.write_bytes(b"".join([*lines[:170], b"nothing\n", *lines[170:]]))
-    code, out, err = run("stream", str(clicks), *options(tmp_path, "--on-error", "skip"))
+    code, _, err = run("stream", str(clicks), *options(tmp_path, "--on-error", "skip"))
     assert code == 0
-    assert err.startswith(f"left out: {clicks}, line 171: Expecting value")
-    assert "400 rows  1 left out" in out.splitlines()[-1]
+    first, last = err.splitlines()
+    assert first.startswith(f"left out: {clicks}, line 171: Expecting value")
+    assert last == "note: 1 line of 401 left out"
 
 
 def test_a_file_that_grows_is_followed(clicks, tmp_path, run):
@@ -504,6 +654,12 @@ def test_the_page_has_the_curves_the_test_and_what_moved(clicks, tmp_path, run, 
         (["--learner", "spam", "-o", "model"], "--output needs the class moments"),
         (["--sep", "ab"], "--sep takes one character"),
         (["--half-life", "0.1"], "half_life must be a number in"),
+        (["--weight", "a"], "was begun with weight=None, not 'a'"),
+        (["--encoding", "utf-16"], "convert them to UTF-8 first"),
+        (
+            ["--format", "svmlight", "--weight", "a"],
+            "--weight and --encoding are for NDJSON and CSV",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_one_line(words, message, clicks, tmp_path, run):
@@ -562,11 +718,11 @@ def load_lines(path):
 
 
 def attack(clicks, tmp_path, run, total):
-    """Kill so often in all; the state and the monitor have the bits of a run never killed.
+    """Kill so often in all; the state, the monitor and the predictions are as if never killed.
 
     Returns how many lines were in the state at each kill.
     """
-    files = [tmp_path / "state", tmp_path / "monitor"]
+    files = [tmp_path / name for name in ("state", "monitor", "predictions")]
     assert run("stream", str(clicks), *options(tmp_path))[0] == 0
     expected = [path.read_bytes() for path in files]
     rng, lengths = random.Random(total), []

@@ -22,10 +22,17 @@ from aucmax.datasets.files import COMPRESSIONS, fault, opened
 from aucmax.estimators import AUCClassifier
 from aucmax.files.models import save
 from aucmax.report.page import write_page
-from aucmax.report.text import auc_text, difference_text, interval_text, p_words
-from aucmax.streams.formats import FORMATS, label_of
+from aucmax.report.text import auc_text, interval_text, reach_text
+from aucmax.streams.formats import FORMATS, encoding_of, label_of
 from aucmax.streams.monitor import told
-from aucmax.streams.state import Settings, State, advance, load_state, save_state
+from aucmax.streams.state import (
+    Prediction,
+    Settings,
+    State,
+    advance,
+    load_state,
+    save_state,
+)
 
 __all__ = ["stream"]
 
@@ -83,6 +90,14 @@ def stream(
         str | None,
         _reading(metavar="CHARACTER", help="Separator of CSV: a character, or tab."),
     ] = None,
+    weight: Annotated[
+        str | None,
+        _reading(metavar="NAME", help="The rows' weights in NDJSON or CSV, 0 or more."),
+    ] = None,
+    encoding: Annotated[
+        str,
+        _reading(metavar="NAME", help="Of the text of NDJSON or CSV, such as latin-1 or cp1252."),
+    ] = "utf-8",
     positive: Annotated[
         str | None,
         _reading(metavar="LABEL", help="The label to rank first; else the larger of the two."),
@@ -141,6 +156,13 @@ def stream(
             help="Write what is told as JSON lines: AUCs, test, features that moved.",
         ),
     ] = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write what was predicted of each row before it was learnt, as JSON lines.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -170,7 +192,7 @@ def stream(
     """
     path = Path(file)
     piped = file == "-"
-    for out in (state, monitor, output):
+    for out in (state, monitor, predictions, output):
         check_folder(out, *([] if piped else [path]))
     check_html(html)
     if html is not None and monitor is None:
@@ -184,8 +206,13 @@ def stream(
         )
     if output is not None and learner is not Learner.moments:
         raise ValueError("--output needs the class moments: use --learner moments.")
+    kind = _format(path, piped) if format is None else format.value
+    if kind == "svmlight" and (weight is not None or encoding != "utf-8"):
+        raise ValueError(
+            "--weight and --encoding are for NDJSON and CSV; svmlight has numbers only."
+        )
     settings = Settings(
-        format=_format(path, piped) if format is None else format.value,
+        format=kind,
         target=target,
         drop=tuple(drop or ()),
         sep=_separator(path, sep),
@@ -194,6 +221,8 @@ def stream(
         alpha=alpha,
         half_life=half_life,
         freeze=freeze,
+        weight=weight,
+        encoding=encoding_of(encoding),
     )
     now = State(settings)
     if state is not None and state.exists():
@@ -201,7 +230,10 @@ def stream(
     with ExitStack() as stack:
         source = stack.enter_context(_opened(file, now))
         wait = _patience(path, idle) if follow else None
-        say = _Teller(now, monitor, state, every, as_json, stack)
+        heard = _Beside("monitor", monitor, now, stack)
+        said = _Beside("predictions", predictions, now, stack)
+        say = _Teller(now, heard, said, state, every, as_json)
+        on_row = None if predictions is None else said.predicted
 
         def on_bad(line: int, what: str) -> None:
             error = fault(path if not piped else Path("standard input"), what, line)
@@ -211,7 +243,7 @@ def stream(
 
         try:
             for lines in _batches(source, now, every, wait):
-                now = advance(now.offset, lines, now, on_bad)
+                now = advance(now.offset, lines, now, on_bad, on_row)
                 say.after(now)
         except DataFileError:
             say.last(now)
@@ -335,32 +367,68 @@ def _batches(
 # ---- telling
 
 
+class _Beside:
+    """A file that is written beside the state, which knows how much of it belongs to its rows.
+
+    What was written after the state was last saved is cut off, to be written again.
+    """
+
+    def __init__(self, name: str, path: Path | None, state: State, stack: ExitStack) -> None:
+        self.name = name
+        self.out: BinaryIO | None = None
+        if path is None:
+            return
+        size = path.stat().st_size if path.exists() else 0
+        kept = state.extra.get(name, 0) if size else 0
+        if kept > size:
+            raise fault(
+                path,
+                f"has fewer bytes than the state knows of ({kept:,}): another file? Give the one "
+                "that belongs to the state, or remove it to begin a new one here",
+            )
+        self.out = stack.enter_context(path.open("ab"))
+        self.out.truncate(kept)
+        self.out.seek(0, 2)
+
+    def write(self, found: dict[str, Any]) -> None:
+        """Write a line, if there is a file."""
+        if self.out is not None:
+            self.out.write(json.dumps(found).encode() + b"\n")
+
+    def predicted(self, found: Prediction) -> None:
+        """Write what was predicted of a row."""
+        self.write(found._asdict())
+
+    def settle(self, state: State) -> None:
+        """Tell a state, which is to be saved, how much is written."""
+        if self.out is not None:
+            self.out.flush()
+            state.extra[self.name] = self.out.tell()
+
+
 class _Teller:
     """Tells and saves after every so many lines, each time once, whatever is killed between."""
 
     def __init__(
         self,
         state: State,
-        monitor: Path | None,
+        monitor: _Beside,
+        predictions: _Beside,
         path: Path | None,
         every: int,
         as_json: bool,
-        stack: ExitStack,
     ) -> None:
+        self.monitor, self.beside = monitor, (monitor, predictions)
         self.path, self.every, self.as_json = path, every, as_json
         self.saved = state.lines if state.lines else -1
-        self.out: BinaryIO | None = None
-        if monitor is not None:
-            self.out = stack.enter_context(monitor.open("ab"))
-            # what was told after the state was last saved is told again
-            kept = state.extra.get("monitor", 0)
-            self.out.truncate(min(kept, self.out.tell()))
-            self.out.seek(0, 2)
+        self.begun = False
 
     def after(self, state: State) -> None:
         """Tell where a multiple of ``every`` is reached; save there, and wherever reading waits."""
         if state.lines % self.every == 0:
-            self._tell(state)
+            found = told(state)
+            self._print(found)
+            self.monitor.write(found)
         self._save(state)
 
     def last(self, state: State) -> None:
@@ -368,36 +436,40 @@ class _Teller:
         if state.lines % self.every or not state.lines:
             self._print(told(state))
         self._save(state)
-
-    def _tell(self, state: State) -> None:
-        found = told(state)
-        self._print(found)
-        if self.out is not None:
-            self.out.write(json.dumps(found).encode() + b"\n")
-            self.out.flush()
-            state.extra["monitor"] = self.out.tell()
+        if state.bad:
+            tell("note", f"{counted(state.bad, 'line')} of {state.lines:,} left out")
 
     def _save(self, state: State) -> None:
+        for file in self.beside:
+            file.settle(state)
         if self.path is not None and state.lines != self.saved:
             save_state(state, self.path)
             self.saved = state.lines
 
     def _print(self, found: dict[str, Any]) -> None:
-        print(json.dumps(found) if self.as_json else _text(found), flush=True)
+        if self.as_json:
+            print(json.dumps(found), flush=True)
+            return
+        if not self.begun:
+            print(_line("rows", "AUC, all rows (95 %)", "learning", "less frozen (95 %)"))
+        print(_words(found), flush=True)
+        self.begun = True
 
 
-def _text(found: dict[str, Any]) -> str:
-    """One line for people."""
-    parts = [counted(found["row"], "row")]
-    if found["bad"]:
-        parts.append(f"{found['bad']:,} left out")
-    if (auc := found["prequential"]) is not None:
-        parts.append(f"AUC {auc_text(auc['auc'])} ({interval_text(auc['low'], auc['high'])})")
-    if (test := found["test"]) is not None:
-        gap, ends = difference_text(*(test[name] for name in ("difference", "low", "high")))
+def _line(rows: str, auc: str, learning: str, gain: str, verdict: str = "") -> str:
+    return f"{rows:>10}  {auc:<30}  {learning:<8}  {gain:<18}  {verdict}".rstrip()
+
+
+def _words(found: dict[str, Any]) -> str:
+    """One line for people, of 80 columns."""
+    auc = learning = gain = verdict = ""
+    if (one := found["prequential"]) is not None:
+        auc = f"{auc_text(one['auc'])} ({interval_text(one['low'], one['high'])})"
+    if found["learning"] is not None:
         learning = auc_text(found["learning"]["auc"])
-        parts.append(
-            f"since row {found['frozen_after']:,}: {learning}, {gap} ({ends}) against the frozen "
-            f"model, {p_words(test['p_value'])}, {test['verdict']}"
+    if (test := found["test"]) is not None:
+        gain, verdict = (
+            reach_text(*(test[k] for k in ("difference", "low", "high"))),
+            test["verdict"],
         )
-    return "  ".join(parts)
+    return _line(f"{found['row']:,}", auc, learning, gain, verdict)

@@ -12,6 +12,7 @@ __all__ = [
     "p_words",
     "percent_text",
     "plain_number",
+    "reach_text",
     "verdict",
 ]
 
@@ -54,6 +55,18 @@ def difference_text(difference: float, low: float, high: float) -> tuple[str, st
         digits += 1
     here, start, end = (f"{value:+.{digits}f}" for value in (difference, low, high))
     return here, f"{start} to {end}"
+
+
+def reach_text(difference: float, low: float, high: float) -> str:
+    """Write a difference and the reach of the interval around it, in 18 characters at most.
+
+    ``+0.0123 ± 0.0143``, or ``-3.1e-07 ± 4.1e-06``.
+    """
+    reach = (high - low) / 2
+    if 0.0 < reach < 1e-4:
+        return f"{difference:+.1e} ± {reach:.1e}"
+    digits = 5 if 0.0 < reach < 1e-3 else 4
+    return f"{difference:+.{digits}f} ± {reach:.{digits}f}"
 
 
 def p_text(p_value: float) -> str:

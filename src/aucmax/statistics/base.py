@@ -164,13 +164,17 @@ class ClassStatistics:
         return self._parts["counts"]
 
     @property
+    def squares(self) -> np.ndarray:
+        """Total of the squared weights of each class, shape (K,)."""
+        return self._parts["squares"]
+
+    @property
     def effective_rows(self) -> np.ndarray:
         """Effective number of rows of each class, shape (K,).
 
         (Σ weight)² / Σ weight²: the number of rows where all weigh the same.
         """
-        squares = self._parts["squares"]
-        return self.counts**2 / np.where(squares > 0.0, squares, 1.0)
+        return self.counts**2 / np.where(self.squares > 0.0, self.squares, 1.0)
 
     @property
     def means(self) -> np.ndarray:

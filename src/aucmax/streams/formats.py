@@ -1,8 +1,9 @@
-"""Lines of a stream as rows: names with numbers, and a label.
+"""Lines of a stream as rows: names with numbers, a label, and a weight.
 
 A value that is missing, null in NDJSON or empty in CSV, is a feature that the row lacks.
 """
 
+import codecs
 import csv
 import json
 from collections.abc import Callable, Collection, Sequence
@@ -10,16 +11,18 @@ from typing import Any, NamedTuple
 
 from aucmax.datasets.tables.wanted import LABEL_NAMES
 
-__all__ = ["FORMATS", "Row", "cells_of", "label_of", "parser"]
+__all__ = ["FORMATS", "Row", "cells_of", "encoding_of", "label_of", "parser"]
 
 FORMATS = ("ndjson", "csv", "svmlight")
+_HEAVIEST = 1e50  # of weights: squares of their sums, over all half-lives, are numbers
 
 
 class Row(NamedTuple):
-    """Values by name, and the label."""
+    """Values by name, the label, and what the row weighs."""
 
     features: dict[str, Any]
     label: Any
+    weight: float = 1.0
 
 
 Parser = Callable[[bytes], Row | None]
@@ -31,6 +34,8 @@ def parser(
     drop: Sequence[str] = (),
     sep: str = ",",
     header: Sequence[str] | None = None,
+    weight: str | None = None,
+    encoding: str = "utf-8",
 ) -> Parser:
     """Return a function of a line that gives its row, or None for a line without one.
 
@@ -47,34 +52,57 @@ def parser(
         Separator of CSV.
     header : sequence of str, optional
         The names of CSV.
+    weight : str, optional
+        The name of the rows' weights, in NDJSON and CSV.
+    encoding : str
+        Of NDJSON and CSV, as `encoding_of` returns it.
     """
     if format == "svmlight":
         return _svmlight
     if format == "ndjson":
-        return lambda line: _object(line, target, drop)
+        return lambda line: _object(line.decode(encoding), target, drop, weight)
     assert header is not None
     at = header.index(_target(header, target))
-    names = [None if i == at or name in drop else name for i, name in enumerate(header)]
-    return lambda line: _cells(line, names, at, sep)
+    if weight is not None and weight not in header:
+        raise ValueError(f"there is no column {weight!r}, of weights")
+    weigh = None if weight is None else header.index(weight)
+    names = [None if i in (at, weigh) or name in drop else name for i, name in enumerate(header)]
+    return lambda line: _cells(line.decode(encoding), names, at, sep, weigh)
 
 
-def _object(line: bytes, target: str | None, drop: Sequence[str]) -> Row | None:
-    if not line.strip():
+def encoding_of(name: str) -> str:
+    """Return what Python calls an encoding; ValueError unless its lines can be told apart."""
+    try:
+        found = codecs.lookup(name).name
+        if "\n".encode(found) == b"\n":
+            return found
+    except (LookupError, TypeError):  # of codecs that are not of text
+        raise ValueError(
+            f"there is no encoding of text called {name!r}; some are utf-8, latin-1, cp1252, gbk."
+        ) from None
+    raise ValueError(
+        f"lines in {found} cannot be told apart by bytes; convert them to UTF-8 first."
+    )
+
+
+def _object(text: str, target: str | None, drop: Sequence[str], weight: str | None) -> Row | None:
+    if not text.strip():
         return None
-    found = json.loads(line)
+    found = json.loads(text)
     if not isinstance(found, dict):
         raise ValueError('expected an object such as {"age": 41, "label": 1}')
     name = _target(found, target)
     label = found.pop(name)
     if not isinstance(label, (bool, int, float, str)) or label != label:
         raise ValueError(f"the label {name!r} is {label!r}")
+    weighs = 1.0 if weight is None else _weight(found.pop(weight, None))
     for other in drop:
         found.pop(other, None)
-    return Row({name: value for name, value in found.items() if value is not None}, label)
+    return Row({name: value for name, value in found.items() if value is not None}, label, weighs)
 
 
-def _cells(line: bytes, names: list[str | None], at: int, sep: str) -> Row | None:
-    text = line.decode("utf-8").strip("\r\n")
+def _cells(text: str, names: list[str | None], at: int, sep: str, weigh: int | None) -> Row | None:
+    text = text.strip("\r\n")
     if not text:
         return None
     cells = cells_of(text, sep)
@@ -85,7 +113,8 @@ def _cells(line: bytes, names: list[str | None], at: int, sep: str) -> Row | Non
         for name, cell in zip(names, cells, strict=True)
         if name is not None and cell
     }
-    return Row(row, label_of(cells[at]))
+    weight = 1.0 if weigh is None else _weight(_as_float(cells[weigh]))
+    return Row(row, label_of(cells[at]), weight)
 
 
 def cells_of(text: str, sep: str) -> list[str]:
@@ -125,12 +154,24 @@ def _target(names: Collection[str], target: str | None) -> str:
 
 
 def _number(text: str, name: str) -> float:
+    value = _as_float(text)
+    if value is None:
+        raise ValueError(f"feature {name!r} holds {text!r}; expected a number")
+    return value
+
+
+def _as_float(text: str) -> float | None:
+    """Return the number that a text is; None where it is none."""
     try:
-        if "_" not in text:  # which float() takes for a digit separator
-            return float(text)
+        return None if "_" in text else float(text)  # which float() takes for a digit separator
     except ValueError:
-        pass
-    raise ValueError(f"feature {name!r} holds {text!r}; expected a number")
+        return None
+
+
+def _weight(value: Any) -> float:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _HEAVIEST:
+        return float(value)
+    raise ValueError(f"the weight is {value!r}; expected a number from 0 to {_HEAVIEST:g}")
 
 
 def label_of(text: str) -> Any:

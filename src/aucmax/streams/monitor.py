@@ -72,7 +72,7 @@ def moved(state: State) -> list[dict[str, Any]]:
         gap = (T / rest) * (now["means"][k] - before)
         here = (T / rest) * now["variances"][k] - (t / rest) * scatter - (t / T) * gap**2
         here = np.maximum(here, 0.0)
-        error = np.sqrt(scatter / then["counts"][k] + here / rows[k])
+        error = np.sqrt(scatter / then["rows"][k] + here / rows[k])
         z = np.divide(gap, error, out=np.zeros(d), where=error > 0.0)
         for j in np.argsort(-np.abs(z), kind="stable")[:_MOST].tolist():
             if not z[j]:

@@ -91,9 +91,9 @@ class MomentsRule:
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """Counts (2,), means (2, d) and covariances (2, d, d) by code."""
-        moments = self.moments
-        return {"counts": moments.counts, "means": moments.means, "covs": moments.covs}
+        """Counts and sums of squared weights (2,), means (2, d), covariances (2, d, d) by code."""
+        names = ("counts", "squares", "means", "covs")
+        return {name: getattr(self.moments, name) for name in names}
 
     @arrays.setter
     def arrays(self, given: dict[str, np.ndarray]) -> None:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,16 @@ from aucmax.streams.learner import Scorer, StreamLearner
 from aucmax.streams.rules import MomentsRule, Rule, SpamRule
 from aucmax.streams.tally import Tally, bins_of
 
-__all__ = ["Baseline", "Settings", "State", "advance", "load_state", "save_state", "summary"]
+__all__ = [
+    "Baseline",
+    "Prediction",
+    "Settings",
+    "State",
+    "advance",
+    "load_state",
+    "save_state",
+    "summary",
+]
 
 _KIND = "stream"
 
@@ -46,6 +55,8 @@ class Settings:
     half_life: float | None = None
     refresh: float = 0.05
     freeze: int = 1000
+    weight: str | None = None
+    encoding: str = "utf-8"
 
     def rule(self) -> Rule:
         """Return how blocks are learnt."""
@@ -60,7 +71,8 @@ class Settings:
 class Baseline:
     """The model that was frozen after some rows, and what was known of the classes by then.
 
-    ``counts`` (2,), ``means`` and ``variances`` (2, d) by code, in ``known``; nothing with SPAM.
+    ``counts`` and ``rows`` (2,), ``means`` and ``variances`` (2, d) by code, in ``known``; nothing
+    with SPAM.
     """
 
     rows: int
@@ -115,11 +127,31 @@ class State:
     def parser(self) -> Parser:
         """Return what makes rows of lines."""
         given = self.settings
-        return parser(given.format, given.target, given.drop, given.sep, self.header)
+        return parser(
+            given.format, given.target, given.drop, given.sep, self.header, given.weight,
+            given.encoding,
+        )  # fmt: skip
+
+
+class Prediction(NamedTuple):
+    """What was said of a row before it was learnt.
+
+    ``score`` is the log-odds of the positive label, were both as frequent: scores of one model and
+    the next compare. ``probability`` is that of the positive label.
+    """
+
+    line: int
+    label: Any
+    score: float
+    probability: float
 
 
 def advance(
-    offset: int, lines: Iterable[bytes], state: State, on_bad: Callable[[int, str], None]
+    offset: int,
+    lines: Iterable[bytes],
+    state: State,
+    on_bad: Callable[[int, str], None],
+    on_row: Callable[[Prediction], None] | None = None,
 ) -> State:
     """Score each row, then learn it; return the state behind the last line.
 
@@ -134,10 +166,12 @@ def advance(
     on_bad : callable
         Told the number of a line that is no row, and why. If it raises, the state is the one before
         that line.
+    on_row : callable, optional
+        Told what was said of each row that is learnt.
     """
     if offset != state.offset:
         raise ValueError(f"these lines begin at byte {offset}, the state ended at {state.offset}.")
-    scored = _Scored(state)
+    scored = _Scored(state, on_row)
     try:
         for line in lines:
             try:
@@ -155,22 +189,24 @@ def advance(
 class _Scored:
     """Rows that were scored and learnt, and are not counted in the tallies yet."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, on_row: Callable[[Prediction], None] | None) -> None:
         self.state, self._parse = state, None if _awaits_header(state) else state.parser()
+        self._on_row = on_row
         self._clear()
 
     def _clear(self) -> None:
         self._codes: list[int] = []
+        self._weights: list[float] = []
         self._scores: list[float] = []
         self._frozen: list[float] = []
 
     def take(self, line: bytes) -> None:
         """Take a line; ValueError where it is no row, which then has changed nothing."""
         state = self.state
-        if state.lines == 0:
+        if state.lines == 0 and state.settings.encoding == "utf-8":
             line = line.removeprefix(b"\xef\xbb\xbf")
         if self._parse is None:
-            header = _names(line, state.settings.sep)
+            header = _names(line.decode(state.settings.encoding), state.settings.sep)
             state.header = header
             try:
                 self._parse = state.parser()
@@ -183,14 +219,18 @@ class _Scored:
             return
         learner, baseline = state.learner, state.baseline
         scorer = learner.scorer
-        score = scorer.slope * scorer.score(row.features)
+        raw = scorer.score(row.features)
         if baseline is not None:
             frozen = baseline.scorer.slope * baseline.scorer.score(row.features)
-        learner.learn(row.features, row.label)
+        learner.learn(row.features, row.label, row.weight)
         self._codes.append(learner.labels[row.label])
-        self._scores.append(score)
+        self._weights.append(row.weight)
+        self._scores.append(scorer.slope * raw)
         if baseline is not None:
             self._frozen.append(frozen)
+        if self._on_row is not None:
+            said = scorer.slope * raw, scorer.probability(raw)
+            self._on_row(Prediction(state.lines + 1, row.label, *said))
         state.rows += 1
         if baseline is None and state.rows >= state.settings.freeze and learner.scorer.weights:
             self.count()
@@ -198,27 +238,33 @@ class _Scored:
 
     def count(self) -> None:
         """Count the rows in the tallies."""
-        codes, bins = np.array(self._codes, dtype=np.int64), bins_of(np.array(self._scores))
-        self.state.tally.add(codes, bins[None, :])
+        codes, weight = np.array(self._codes, dtype=np.int64), np.array(self._weights)
+        bins = bins_of(np.array(self._scores))
+        self.state.tally.add(codes, bins[None, :], weight)
         if self.state.baseline is not None:
-            self.state.pair.add(codes, np.stack([bins_of(np.array(self._frozen)), bins]))
+            self.state.pair.add(codes, np.stack([bins_of(np.array(self._frozen)), bins]), weight)
         self._clear()
 
 
 def summary(learner: StreamLearner) -> dict[str, np.ndarray]:
-    """Return counts (2,), means and variances (2, d) of the classes; nothing with SPAM."""
+    """Return what `Baseline` has of the classes; nothing with SPAM."""
     moments = learner.coded_moments()
     if moments is None:
         return {}
-    return {"counts": moments.counts, "means": moments.means, "variances": moments.variances}
+    return {
+        "counts": moments.counts,
+        "rows": moments.effective_rows,
+        "means": moments.means,
+        "variances": moments.variances,
+    }
 
 
 def _awaits_header(state: State) -> bool:
     return state.settings.format == "csv" and state.header is None
 
 
-def _names(line: bytes, sep: str) -> list[str]:
-    names = cells_of(line.decode("utf-8").strip("\r\n"), sep)
+def _names(line: str, sep: str) -> list[str]:
+    names = cells_of(line.strip("\r\n"), sep)
     for i, name in enumerate(names):
         if not name or name in names[:i]:
             raise ValueError(f"the header has {name!r} twice, or a column without a name")

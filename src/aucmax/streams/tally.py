@@ -4,9 +4,10 @@ A score z falls into one of ``BINS`` equal bins of z/(2 + |z|), so that bins wid
 AUC of the bins, ties half, is the AUC of the scores up to half the share of pairs that fall into
 the same bin, which is known exactly and reported with it.
 
-With a half-life of H rows, row i of m weighs 2^(−(m−i)/H). Weights are kept relative to a row of
-reference, from which a new row weighs more: nothing that was counted changes but once in 256 H
-rows. All depends on the rows alone, in their order, not on the batches they come in.
+With a half-life of H rows, row i of m weighs 2^(−(m−i)/H) times its own weight. Weights are kept
+relative to a row of reference, from which a new row weighs more: nothing that was counted changes
+but once in 256 H rows. All depends on the rows alone, in their order, not on the batches they come
+in.
 """
 
 from typing import NamedTuple
@@ -65,9 +66,11 @@ class Tally:
             "clock": np.zeros(2, dtype=np.int64),  # rows so far, and the row of reference
         }
 
-    def add(self, codes: np.ndarray, bins: np.ndarray) -> None:
-        """Count rows: codes 0 or 1 of their classes (n,), bins (scorers, n)."""
-        _add(codes, np.ascontiguousarray(bins), 1.0 / self.half_life, *self.arrays.values())
+    def add(self, codes: np.ndarray, bins: np.ndarray, weight: np.ndarray | None = None) -> None:
+        """Count rows: codes 0 or 1 of their classes (n,), bins (scorers, n), weights (n,)."""
+        weight = np.ones(len(codes)) if weight is None else weight
+        bins = np.ascontiguousarray(bins)
+        _add(codes, bins, weight, 1.0 / self.half_life, *self.arrays.values())
 
     @property
     def totals(self) -> np.ndarray:
@@ -127,7 +130,7 @@ class Tally:
 
 
 @compiled
-def _add(codes, bins, rate, counts, groups, squares, gaps, clock):
+def _add(codes, bins, weights, rate, counts, groups, squares, gaps, clock):
     scorers = counts.shape[0]
     for i in range(len(codes)):
         age = (clock[0] - clock[1]) * rate
@@ -138,7 +141,7 @@ def _add(codes, bins, rate, counts, groups, squares, gaps, clock):
             gaps *= back
             squares *= back * back
             clock[1], age = clock[0], 0.0
-        weight, k = 2.0**age, codes[i]
+        weight, k = weights[i] * 2.0**age, codes[i]
         if scorers == 2:
             other, share = 1 - k, 0.0
             total = groups[0, other].sum()
