@@ -257,7 +257,7 @@ def test_text_is_read_in_its_encoding(format, encoding):
 
 @pytest.mark.parametrize("name", ["utf-16", "utf-32", "utf-8-sig"])
 def test_encodings_whose_lines_are_not_told_apart_are_refused(name):
-    with pytest.raises(ValueError, match="are not told apart by bytes; convert them to UTF-8"):
+    with pytest.raises(ValueError, match="cannot be told apart by bytes; convert them to UTF-8"):
         encoding_of(name)
 
 
