@@ -23,6 +23,7 @@ from aucmax import (
     additive,
     datasets,
     metrics,
+    plots,
     solvers,
     theory,
 )
@@ -263,7 +264,7 @@ def test_every_constant_of_the_papers_is_in_the_table_of_symbols():
 
 # ---- docstrings --------------------------------------------------------------------------
 
-MODULES = [aucmax, additive, datasets, metrics, solvers, theory]
+MODULES = [aucmax, additive, datasets, metrics, plots, solvers, theory]
 
 
 def public():

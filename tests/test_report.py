@@ -197,7 +197,8 @@ def test_figures_of_rare_events_are_zoomed_to_the_data():
     few, many = scored(5000, share=0.004), scored(5000, share=0.3)
     for test, rare in ((few, True), (many, False)):
         _, precision = curves.ranking_figures({"a": [test]})
-        gains, lift, roc = curves.budget_figures({"a": test})
+        gains, lift = curves.gains_figure({"a": test}), curves.lift_figure({"a": test})
+        roc = curves.roc_figure({"a": [test]}, few=True)
         assert precision.ylog == gains.xlog == lift.xlog == lift.ylog == rare
         assert roc.xlog
         share = np.mean(test[0])

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aucmax import additive, datasets, metrics, solvers, theory
+    from aucmax import additive, datasets, metrics, plots, solvers, theory
     from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier, effects
     from aucmax.export import to_onnx, to_sql
     from aucmax.files import load, save
@@ -32,6 +32,7 @@ __all__ = [
     "load",
     "metrics",
     "penalties",
+    "plots",
     "save",
     "solvers",
     "theory",

@@ -29,7 +29,13 @@ from aucmax.cli.labels import positives_for
 from aucmax.cli.large import Memory, budget, what_was_read, words_of_read
 from aucmax.cli.options import Html, Json, Judging, Model, given_file
 from aucmax.estimators import effects
-from aucmax.report.curves import budget_figures, ranking_figures, wilson
+from aucmax.report.curves import (
+    gains_figure,
+    lift_figure,
+    ranking_figures,
+    roc_figure,
+    wilson,
+)
 from aucmax.report.distributions import score_figure
 from aucmax.report.explained import effects_figure, effects_table, reasons_table
 from aucmax.report.figures import check_image
@@ -344,14 +350,15 @@ def _curves(report: dict[str, Any], tests: dict[str, Test]) -> Section:
         s["name"]: f"average precision {auc_text(s['average_precision'])}"
         for s in report["scorers"]
     }
-    (name, first), *_ = tests.items()
-    bands = list(tests)[:2]  # a third would hide them
-    roc, precision = ranking_figures(
-        {name: [test] for name, test in tests.items()},
-        report["confidence"],
-        bands=bands,
-        details=(areas, precisions),
-    )
-    few = budget_figures(tests, report["confidence"], bands=bands)
-    drawn = [roc, precision, *few, score_figure(name, first)]
+    alone = {name: [test] for name, test in tests.items()}
+    asked: dict[str, Any] = {"confidence": report["confidence"]}
+    asked["bands"] = list(tests)[:2]  # a third would hide them
+    name, first = next(iter(tests.items()))
+    drawn = [
+        *ranking_figures(alone, **asked, details=(areas, precisions)),
+        gains_figure(tests, **asked),
+        lift_figure(tests, **asked),
+        roc_figure(alone, **asked, few=True),
+        score_figure(name, first),
+    ]
     return Section("Curves", figures=drawn, on_terminal=False)

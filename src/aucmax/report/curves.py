@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,14 +17,17 @@ from aucmax.report.figures import Figure, Line
 __all__ = [
     "RARE",
     "Scored",
-    "budget_figures",
     "gains",
+    "gains_figure",
     "lift",
+    "lift_figure",
     "mean_precision_recall",
     "mean_roc",
+    "precision_figure",
     "precision_recall",
     "ranking_figures",
     "roc",
+    "roc_figure",
     "wilson",
 ]
 
@@ -63,119 +66,161 @@ def ranking_figures(
     details : two mappings of str to str
         Further words for the legend of each figure, by scorer.
     """
-    tests = next(iter(scored.values()))
-    several = len(tests) > 1
-    banded = _banded(scored, bands)
-    band = "Band" if len(banded) == len(scored) else f"Band (of {' and '.join(banded)})"
-    if several:
-        mean = f"Mean over {len(tests)} test sets of the"
-        spread = f"{band}: one standard deviation to either side."
-        captions = (
-            f"{mean} recall at each false-positive rate. {spread}",
-            f"{mean} precision at each recall. {spread}",
-        )
-    else:
-        percent = f"{100 * confidence:g} %"
-        captions = (
-            f"{band}: at each threshold, the joint {percent} region of both rates from Wilson's "
-            "binomial intervals; pointwise, not for the whole curve at once.",
-            f"{band}: at each threshold, Wilson's {percent} interval of the precision; pointwise.",
-        )
-
-    def drawn(curve: Callable[..., Line], mean: Callable[..., Line], i: int) -> dict[str, Line]:
-        lines = {}
-        for name, (first, *rest) in scored.items():
-            line = mean([first, *rest]) if rest else curve(*first[:2], confidence, *first[2:])
-            lines[name] = replace(_bare(line, name in banded), detail=details[i].get(name, ""))
-        return lines
-
-    share = float(np.mean([_share(*test) for test in tests]))
-    rocs, rare = drawn(roc, mean_roc, 0), share < RARE
     return [
-        Figure(
-            f"roc {of}", _title(of, "ROC curve"), FPR, RECALL, rocs,
-            f"{captions[0]} Dotted: random scores.{' Zoomed in.' * (_corner(rocs) < 1)}",
-            xpercent=True, ypercent=True, xlim=(-0.01 * _corner(rocs), _corner(rocs)),
-            ylim=_AXIS, guide=((0.0, 1.0), (0.0, 1.0)), follows="roc",
-        ),
-        Figure(
-            f"precision {of}", _title(of, "precision and recall"), RECALL, "precision",
-            drawn(precision_recall, mean_precision_recall, 1),
-            f"{captions[1]} Dotted: the share of positives.",
-            xpercent=True, ypercent=True, xlim=_AXIS, ylog=rare,
-            ylim=(share / 2, 1.2) if rare else _AXIS,
-            guide=((0.0, 1.0), (share, share)), follows="precision",
-        ),
-    ]  # fmt: skip
+        make(scored, confidence, of=of, bands=bands, details=words)
+        for make, words in zip((roc_figure, precision_figure), details, strict=True)
+    ]
 
 
-def budget_figures(
+def roc_figure(
+    scored: Mapping[str, Sequence[Scored]],
+    confidence: float = 0.95,
+    *,
+    of: str = "",
+    bands: Collection[str] = (),
+    details: Mapping[str, str] = MappingProxyType({}),
+    few: bool = False,
+) -> Figure:
+    """Make the ROC curve of several scorers, zoomed in where it is steep.
+
+    Parameters are those of `ranking_figures`; ``few`` is for a logarithmic false-positive rate,
+    to see the end with few false alarms.
+    """
+    lines = _lines(scored, roc, mean_roc, confidence, bands, details)
+    least = min(1.0 / np.count_nonzero(~test[0]) for tests in scored.values() for test in tests)
+    end = 1.0 if few else _corner(lines)
+    caption = _caption(
+        scored, bands, "recall at each false-positive rate", f"the joint {100 * confidence:g} % "
+        "region of both rates from Wilson's binomial intervals; pointwise, not for the whole curve "
+        "at once",
+    )  # fmt: skip
+    at_random = np.geomspace(least, 1.0, 101) if few else np.array([0.0, 1.0])
+    return Figure(
+        f"roc {'few' * few}{of}", _title(of, "ROC curve" + " at few false alarms" * few),
+        FPR, RECALL, lines, f"{caption} Dotted: random scores.{' Zoomed in.' * (end < 1)}",
+        xlog=few, xpercent=True, ypercent=True, xlim=(least if few else -0.01 * end, end),
+        ylim=_AXIS, guide=(at_random.tolist(), at_random.tolist()), follows="roc",
+    )  # fmt: skip
+
+
+def precision_figure(
+    scored: Mapping[str, Sequence[Scored]],
+    confidence: float = 0.95,
+    *,
+    of: str = "",
+    bands: Collection[str] = (),
+    details: Mapping[str, str] = MappingProxyType({}),
+) -> Figure:
+    """Make the precision-recall curve of several scorers.
+
+    Parameters are those of `ranking_figures`. Where positives are rare, precision has a logarithmic
+    axis.
+    """
+    share = float(np.mean([_share(*test) for test in next(iter(scored.values()))]))
+    rare = share < RARE
+    caption = _caption(
+        scored, bands, "precision at each recall",
+        f"Wilson's {100 * confidence:g} % interval of the precision; pointwise",
+    )  # fmt: skip
+    return Figure(
+        f"precision {of}", _title(of, "precision and recall"), RECALL, "precision",
+        _lines(scored, precision_recall, mean_precision_recall, confidence, bands, details),
+        f"{caption} Dotted: the share of positives.",
+        xpercent=True, ypercent=True, xlim=_AXIS, ylog=rare,
+        ylim=(share / 2, 1.2) if rare else _AXIS,
+        guide=((0.0, 1.0), (share, share)), follows="precision",
+    )  # fmt: skip
+
+
+def gains_figure(
     scored: Mapping[str, Scored],
     confidence: float = 0.95,
     *,
     bands: Collection[str] = (),
-) -> list[Figure]:
-    """Make the gains curve, the lift curve and the ROC curve at few false alarms.
+    details: Mapping[str, str] = MappingProxyType({}),
+) -> Figure:
+    """Make the gains curve of several scorers of one test set: recall over the share flagged.
 
-    Parameters
-    ----------
-    scored : mapping of str to (positive, score) or (positive, score, weight)
-        The test set of each scorer.
-    confidence, bands
-        As for `ranking_figures`.
-
-    Notes
-    -----
-    Where fewer than 5 % of the rows are positive, the share flagged has a logarithmic axis: what
-    counts is its left end.
+    Where positives are rare, the share has a logarithmic axis: what counts is its left end.
     """
-    test = next(iter(scored.values()))
-    share, rows = _share(*test), len(test[0])
-    few = 1.0 / max(rows - int(np.count_nonzero(test[0])), 1)
-    percent, banded = f"{100 * confidence:g} %", _banded(scored, bands)
-    grid = np.geomspace(1.0 / rows, 1.0, 101)
+    share, rare, lim = _flagging(scored)
+    grid = np.geomspace(lim[0] or 1e-3, 1.0, 101)
     best = np.minimum(grid / share, 1.0)
-    rare = share < RARE
-
-    def drawn(curve: Callable[..., Line]) -> dict[str, Line]:
-        return {
-            name: _bare(curve(*test[:2], confidence, *test[2:]), name in banded)
-            for name, test in scored.items()
-        }
-
-    lim = (1.0 / rows if rare else 0.0, 1.0)
-    return [
-        Figure(
-            "gains", "Gains", "share flagged", RECALL, drawn(gains),
-            f"What share of the positives is found by flagging the highest scores. Band: Wilson's "
-            f"{percent} interval of the recall, pointwise. Dotted: random and perfect scores.",
-            xlog=rare, xpercent=True, ypercent=True, xlim=lim, ylim=_AXIS, follows="gains",
-            guide=(np.r_[grid, np.nan, grid].tolist(), np.r_[grid, np.nan, best].tolist()),
-        ),
-        Figure(
-            "lift", "Lift", "share flagged", "lift over random", drawn(lift),
-            f"How many times as many positives are found as among as many rows at random. Band: "
-            f"Wilson's {percent} interval, pointwise. Dotted: random scores.",
-            xlog=rare, ylog=rare, xpercent=True, xlim=lim, follows="lift",
-            ylim=(0.7 if rare else 0.0, None), guide=((0.0, 1.0), (1.0, 1.0)),
-        ),
-        Figure(
-            "roc few", "ROC curve at few false alarms", FPR, RECALL, drawn(roc),
-            "That curve over a logarithmic false-positive rate. Dotted: random scores.",
-            xlog=True, xpercent=True, ypercent=True, xlim=(few, 1.0), ylim=_AXIS, follows="roc",
-            guide=(np.geomspace(few, 1.0, 101).tolist(),) * 2,
-        ),
-    ]  # fmt: skip
+    return Figure(
+        "gains", "Gains", "share flagged", RECALL,
+        _lines(_alone(scored), gains, gains, confidence, bands, details),
+        "What share of the positives is found by flagging the highest scores. Band: Wilson's "
+        f"{100 * confidence:g} % interval of the recall, pointwise. Dotted: random and perfect "
+        "scores.",
+        xlog=rare, xpercent=True, ypercent=True, xlim=lim, ylim=_AXIS, follows="gains",
+        guide=(np.r_[grid, np.nan, grid].tolist(), np.r_[grid, np.nan, best].tolist()),
+    )  # fmt: skip
 
 
-def _banded(scored: Mapping[str, Any], bands: Collection[str]) -> list[str]:
-    """The scorers that get a band."""
-    return [name for name in scored if not bands or name in bands]
+def lift_figure(
+    scored: Mapping[str, Scored],
+    confidence: float = 0.95,
+    *,
+    bands: Collection[str] = (),
+    details: Mapping[str, str] = MappingProxyType({}),
+) -> Figure:
+    """Make the lift curve of several scorers of one test set.
+
+    Where positives are rare, both axes are logarithmic.
+    """
+    _, rare, lim = _flagging(scored)
+    return Figure(
+        "lift", "Lift", "share flagged", "lift over random",
+        _lines(_alone(scored), lift, lift, confidence, bands, details),
+        "How many times as many positives are found as among as many rows at random. Band: "
+        f"Wilson's {100 * confidence:g} % interval, pointwise. Dotted: random scores.",
+        xlog=rare, ylog=rare, xpercent=True, xlim=lim, follows="lift",
+        ylim=(0.7 if rare else 0.0, None), guide=((0.0, 1.0), (1.0, 1.0)),
+    )  # fmt: skip
 
 
-def _bare(line: Line, banded: bool) -> Line:
-    """The line, without its band unless it gets one."""
-    return line if banded else replace(line, edge=None, interval=None)
+def _flagging(scored: Mapping[str, Scored]) -> tuple[float, bool, tuple[float, float]]:
+    """The share of positives, whether they are rare, and the ends of the axis of shares flagged."""
+    test = next(iter(scored.values()))
+    share = _share(*test)
+    return share, share < RARE, (1.0 / len(test[0]) if share < RARE else 0.0, 1.0)
+
+
+def _alone(scored: Mapping[str, Scored]) -> dict[str, list[Scored]]:
+    return {name: [test] for name, test in scored.items()}
+
+
+def _lines(
+    scored: Mapping[str, Sequence[Scored]],
+    curve: Callable[..., Line],
+    mean: Callable[..., Line],
+    confidence: float,
+    bands: Collection[str],
+    details: Mapping[str, str],
+) -> dict[str, Line]:
+    """The curve of each scorer's test set, or the mean curve of several."""
+    lines = {}
+    for name, (first, *rest) in scored.items():
+        line = mean([first, *rest]) if rest else curve(*first[:2], confidence, *first[2:])
+        if bands and name not in bands:
+            line = replace(line, edge=None, interval=None)
+        lines[name] = replace(line, detail=details.get(name, ""))
+    return lines
+
+
+def _caption(
+    scored: Mapping[str, Sequence[Scored]], bands: Collection[str], curve: str, one: str
+) -> str:
+    """What is drawn, and what its bands are: those of ``one`` test set, or the spread."""
+    banded = [name for name in scored if not bands or name in bands]
+    band = "Band" if len(banded) == len(scored) else f"Band (of {' and '.join(banded)})"
+    several = len(next(iter(scored.values())))
+    if several == 1:
+        return f"{band}: at each threshold, {one}."
+    return (
+        f"Mean over {several} test sets of the {curve}. {band}: one standard deviation to either "
+        "side."
+    )
 
 
 def _share(positive: NDArray[np.bool_], score: ArrayLike, weight: Floats | None = None) -> float:

@@ -172,16 +172,19 @@ class Figure:
         """How a line is drawn."""
         return self.lines[label].stroke or stroke(list(self.lines).index(label))
 
-    def draw(self, axes: Any, paint: Callable[[str], str] = on_paper) -> dict[str, Any]:
+    def draw(
+        self, axes: Any, paint: Callable[[str], str] = on_paper, after: int = 0
+    ) -> dict[str, Any]:
         """Draw into matplotlib's axes; return the artist of each line.
 
-        ``paint`` turns the placeholders of `aucmax.report.style` into colours.
+        ``paint`` turns the placeholders of `aucmax.report.style` into colours; ``after`` so many
+        lines that are there already the colours go on.
         """
         artists = {}
         if self.guide is not None:
             axes.plot(*self.guide, color=paint(MUTED), linewidth=0.9, linestyle=(0, (3, 3)))
         for i, (label, line) in enumerate(self.lines.items()):
-            how = self.stroke_of(label)
+            how = stroke(after + i) if after else self.stroke_of(label)
             colour = paint(how.colour)
             known = self._known(line)
             x, y = line.x[known], line.y[known]
@@ -313,9 +316,14 @@ def _percent(value: float, _: Any = None) -> str:
 
 
 def convergence_figure(
-    courses: Mapping[str, tuple[ArrayLike, ArrayLike]], *, name: str, title: str, caption: str
+    courses: Mapping[str, tuple[ArrayLike, ArrayLike]],
+    *,
+    name: str,
+    title: str,
+    caption: str,
+    ylabel: str = "relative gap (J − J*) / J*",
 ) -> Figure:
-    """Make a figure of each solver's (passes over the data, relative gap to the optimum).
+    """Make a figure of each solver's (passes over the data, distance to the optimum).
 
     Gaps below 1e-16 are drawn there.
     """
@@ -330,7 +338,7 @@ def convergence_figure(
     longest = max((line.x[-1] for line in lines.values()), default=1.0)
     lowest = min((float(line.y.min()) for line in lines.values()), default=1.0)
     return Figure(
-        name, title, "passes over the data", "relative gap (J − J*) / J*", lines, caption,
+        name, title, "passes over the data", ylabel, lines, caption,
         xlog=longest > 30, ylog=True, ylim=(lowest / 4, None), ends=True,
     )  # fmt: skip
 

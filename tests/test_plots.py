@@ -1,0 +1,128 @@
+"""Displays: scikit-learn's convention, and the figures of the pages."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.linear_model import LogisticRegression
+
+from aucmax import AUCClassifier, AUCClassifierCV, metrics, plots
+from aucmax.report.curves import roc_figure
+
+OF_SCORES = ("RocDisplay", "PrecisionRecallDisplay", "GainsDisplay", "LiftDisplay", "ScoresDisplay")
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    pyplot.close("all")
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(500) < 0.04, "fraud", "fair")
+    X = rng.normal(size=(500, 3)) + np.outer(y == "fraud", [2.0, 1.0, 0.0])
+    model = AUCClassifier(0.01, positive="fraud").fit(X, y)
+    return X, y, model
+
+
+@pytest.mark.parametrize("name", OF_SCORES)
+def test_from_predictions_is_from_estimator(data, name):
+    X, y, model = data
+    display = getattr(plots, name)
+    one = display.from_estimator(model, X, y)
+    other = display.from_predictions(
+        y, model.decision_function(X), pos_label="fraud", name="AUCClassifier"
+    )
+    assert type(one) is display
+    assert one.figure_ is one.ax_.figure
+    assert one.figure_ is not other.figure_
+    for label, line in one.lines_.items():
+        assert np.array_equal(line.get_xydata(), other.lines_[label].get_xydata())
+        assert label.startswith("AUCClassifier")
+    assert len(one.ax_.get_legend().get_texts()) == len(one.lines_)
+
+
+def test_it_is_the_figure_of_the_page(data):
+    X, y, model = data
+    score, positive = model.decision_function(X), y == "fraud"
+    display = plots.RocDisplay.from_estimator(model, X, y, name="mine")
+    line = roc_figure({"mine": [(positive, score)]}).lines["mine"]
+    assert np.array_equal(display.lines_["mine"].get_xdata(), line.x)
+    auc = metrics.roc_auc(positive, score)
+    assert f"AUC {auc:.4f}" in display.ax_.get_legend().get_texts()[0].get_text()
+    few = plots.RocDisplay.from_estimator(model, X, y, few=True)
+    assert few.ax_.get_xscale() == "log"
+    assert display.ax_.get_xscale() == "linear"
+
+
+def test_two_displays_on_the_same_axes_differ(data):
+    X, y, model = data
+    first = plots.GainsDisplay.from_estimator(model, X, y, name="a")
+    second = plots.GainsDisplay.from_estimator(
+        LogisticRegression().fit(X, y == "fraud"), X, y == "fraud", name="b", ax=first.ax_
+    )
+    assert first.ax_ is second.ax_
+    assert first.lines_["a"].get_color() != second.lines_["b"].get_color()
+    texts = [text.get_text() for text in first.ax_.get_legend().get_texts()]
+    assert texts == ["a", "b"]
+    _, ax = pyplot.subplots()
+    again = first.plot(ax=ax)
+    assert (again, first.ax_) == (first, ax)
+
+
+def test_weights_and_labels_reach_the_curve(data):
+    X, y, model = data
+    weight = np.random.default_rng(1).exponential(size=len(y))
+    display = plots.RocDisplay.from_estimator(model, X, y, sample_weight=weight)
+    x, tall = display.lines_["AUCClassifier"].get_xydata().T
+    weighted = metrics.roc_auc(y == "fraud", model.decision_function(X), weight)
+    assert np.trapezoid(tall, x) == pytest.approx(weighted, abs=1e-3)  # of 500 points
+    with pytest.raises(ValueError, match="y_score"):
+        plots.RocDisplay.from_predictions(y, [1.0, np.nan] * 250)
+
+
+def test_calibration_takes_probabilities_alone(data):
+    X, y, model = data
+    with pytest.raises(AttributeError, match="AUCClassifier has no predict_proba"):
+        plots.CalibrationDisplay.from_estimator(model, X, y)
+    calibrated = CalibratedClassifierCV(AUCClassifier(0.01), ensemble=False).fit(X, y == "fraud")
+    display = plots.CalibrationDisplay.from_estimator(calibrated, X, y == "fraud", name="c")
+    expected, share = display.lines_["c"].get_xydata().T
+    assert np.all((expected > 0) & (expected < 1))
+    assert display.ax_.get_xscale() == "log"
+    assert 0 < share.max() <= 1
+
+
+def test_displays_of_models(data):
+    X, y, model = data
+    display = plots.EffectsDisplay.from_estimator(model, X, y, feature_names=["a", "b", "c"])
+    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["a", "b", "c"]
+    assert display.ax_.get_legend() is None
+    search = AUCClassifierCV(
+        alphas=[0.01, 0.1], losses=("square",), standardize=(0.5, 1.0), positive="fraud"
+    ).fit(X, y)
+    path = plots.AlphaPathDisplay.from_estimator(search)
+    assert list(path.lines_) == ["square, standardize 0.5", "square, standardize 1"]
+    assert path.lines_["square, standardize 1"].get_xdata().tolist() == [0.01, 0.1]
+    best = max(line.get_ydata().max() for line in path.lines_.values())
+    assert best == pytest.approx(np.nanmax(search.auc_path_.mean(axis=0)))
+    with pytest.raises(ValueError, match="vrspam kept no history"):
+        plots.ConvergenceDisplay.from_estimator(AUCClassifier(0.1, solver="vrspam").fit(X, y))
+    told = {
+        name: AUCClassifier(0.1, solver=name, callback=lambda state: None).fit(X, y)
+        for name in ("spam", "vrspam")
+    }
+    both = plots.ConvergenceDisplay.from_estimator(told)
+    assert list(both.lines_) == ["spam", "vrspam"]
+    assert both.ax_.get_yscale() == "log"
+
+
+def test_matplotlib_is_imported_when_something_is_drawn():
+    code = "import sys, aucmax.plots; print('matplotlib' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == "False"
