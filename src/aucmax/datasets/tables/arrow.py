@@ -7,27 +7,63 @@ import os
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow import parquet
 
-__all__ = ["BLOCK_BYTES", "ArrowFile", "Native", "is_binary", "is_numeric", "is_text"]
+__all__ = ["BLOCK_BYTES", "ArrowFile", "InTurn", "Native", "is_binary", "is_numeric", "is_text"]
 
 # A line of a wide table must fit in one block.
 BLOCK_BYTES = 1 << 24
+_AT_ONCE = 1 << 22  # bytes of numbers
 
 
 @dataclass(frozen=True)
 class ArrowFile:
-    """An Arrow table, and how to say where in the file a row is."""
+    """An Arrow table, or what has its columns, and how to say where in the file a row is."""
 
     path: Path
-    table: pa.Table
+    table: pa.Table | InTurn
     place: Callable[[int], int | str]
     typed: bool = True  # the file declares its types; otherwise Arrow inferred them
     padded: Callable[[list[str]], set[str]] = lambda names: set()  # columns such as 00501
+
+
+class InTurn:
+    """Columns of a Parquet file, read some at a time, in the order in which they are asked for.
+
+    All at once would take twice the memory of their numbers, and longer.
+
+    Parameters
+    ----------
+    file : ParquetFile
+    groups : list of int
+        Row groups.
+    names : list of str
+        The columns that are wanted, in order.
+    """
+
+    def __init__(self, file: parquet.ParquetFile, groups: list[int], names: list[str]) -> None:
+        import pyarrow as pa
+
+        self.num_rows = sum(file.metadata.row_group(k).num_rows for k in groups)
+        self._read = partial(file.read_row_groups, groups)
+        self._names, self._place = names, {name: j for j, name in enumerate(names)}
+        self._at_once = max(_AT_ONCE // (8 * max(self.num_rows, 1)), pa.cpu_count())
+        self._first: int | None = None
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """Return a column."""
+        place = self._place[name]
+        first = place - place % self._at_once
+        if first != self._first:
+            self._table = self._read(columns=self._names[first : first + self._at_once])
+            self._first = first
+        return self._table.column(name)
 
 
 class Native:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aucmax.datasets.files import RowGroups, fault, opened
-from aucmax.datasets.tables.arrow import ArrowFile, Native
+from aucmax.datasets.tables.arrow import ArrowFile, InTurn, Native
 from aucmax.datasets.tables.choice import Choice, Columns
 from aucmax.datasets.tables.extract import extract
 from aucmax.datasets.tables.wanted import choose, columns_used
@@ -29,10 +29,12 @@ def read_parquet(path: Path, choice: Choice) -> Columns:
         target, features = choose(path, _names(file), choice)
         used = columns_used(target, features, choice)
         if isinstance(path, RowGroups):
-            first, table = path.first, file.read_row_groups(list(path.groups), columns=used)
+            first, groups = path.first, list(path.groups)
         else:
-            first, table = 0, file.read(columns=used)
-        rows = ArrowFile(path, table, lambda row: f"row {first + row + 1}")
+            first, groups = 0, list(range(file.num_row_groups))
+        rows = ArrowFile(
+            path, InTurn(file, groups, list(used)), lambda row: f"row {first + row + 1}"
+        )
         return extract(rows, target, features, choice)
 
 
