@@ -87,7 +87,7 @@ def _run(task: Task, method: Method, limit: float, send: Connection) -> None:
                 model = method.build(setting, len(task.y)).fit(task.X, task.y)
                 count += 1
             wall, processor = (_wall() - wall) / count, (_processor() - processor) / count
-            peak = _status("VmHWM")
+            peak = status("VmHWM")
             auc = metrics.roc_auc(task.y_test, model.decision_function(task.X_test))
             send.send({
                 "setting": setting, "auc": f"{auc:.6f}", "seconds": f"{wall:.5f}",
@@ -110,10 +110,11 @@ _wall, _processor = time.perf_counter, time.process_time
 def _forget_peak() -> int:
     """Start the measurement of peak memory again; return the memory in use, in kB."""
     Path("/proc/self/clear_refs").write_text("5")
-    return _status("VmRSS")
+    return status("VmRSS")
 
 
-def _status(name: str) -> int:
+def status(name: str) -> int:
+    """Return what Linux knows of this process, in kB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(name))
 

@@ -1,0 +1,447 @@
+"""Fits to files many times larger than the memory they may take, ours beside what people use.
+
+    python -m benchmarks.large_files --budget 500MB --folder /where/there/is/room
+    python -m benchmarks.large_files --table
+
+Writes a Parquet file of dense and an svmlight file of sparse rows, each so many times the budget,
+and runs every method on them, each in a process of its own: seconds from the start of the fit to
+each checkpoint, the AUC there on held-out rows of the same distribution, and the peak memory.
+Reading alone, over the same reader, comes first. What scikit-learn's learners are given is read by
+`datasets.scan`, as what ours are. Each checkpoint is a line of ``results/large_files.csv``;
+``--table`` prints what docs/scale.md has of it.
+"""
+
+import argparse
+import csv
+import itertools
+import json
+import resource
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aucmax import AUCClassifier, datasets, metrics
+from aucmax.cli.large import budget as bytes_of
+from benchmarks.peers import told
+from benchmarks.runs import machine, status, versions
+
+RESULTS = Path(__file__).parent / "results" / "large_files.csv"
+FIELDS = ("file", "gigabytes", "rows", "features", "budget_mb", "method", "setting", "passes",
+          "auc", "seconds", "processor_seconds", "memory_mb", "before_mb", "note", "versions",
+          "machine")  # fmt: skip
+NEAR = 0.001  # of the best AUC
+HELD_OUT = 200_000  # rows
+EPOCHS = 3
+ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3)
+LOSSES = ("square", "squared_hinge", "logistic")
+
+Score = Callable[[Any], np.ndarray]
+Checkpoint = tuple[float, float, float, str, Score]  # seconds, processor's, passes, setting, scores
+
+
+# ---- the files ---------------------------------------------------------------------------
+
+DENSE = 100  # features
+FACTORS = 20  # that correlate them
+WIDE = 100_000  # features of sparse rows, of which each has up to
+STORED = 50
+
+
+def write_parquet(path: Path, rows: int, seed: int) -> None:
+    """Write correlated features and a rare label, in row groups of 16 MB."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    world, rng = np.random.default_rng(0), np.random.default_rng([1, seed])
+    loads = world.normal(size=(FACTORS, DENSE)) / np.sqrt(FACTORS)
+    w = world.normal(size=DENSE) / 8
+    names = [f"x{j}" for j in range(DENSE)]
+    schema = pa.schema([(name, pa.float64()) for name in names] + [("y", pa.int8())])
+    group = 20_000
+    with parquet.ParquetWriter(path, schema, use_dictionary=False, compression="none") as writer:
+        for first in range(0, rows, group):
+            n = min(group, rows - first)
+            X = rng.normal(size=(n, FACTORS)) @ loads + 0.5 * rng.normal(size=(n, DENSE))
+            y = (X @ w + rng.logistic(size=n) > 5.0).astype(np.int8)
+            columns = [pa.array(X[:, j]) for j in range(DENSE)] + [pa.array(y)]
+            writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+
+
+def write_svmlight(path: Path, size: int, seed: int, rows: int | None = None) -> int:
+    """Write so many bytes, or rows, of sparse rows with a rare label; return how many rows."""
+    world, rng = np.random.default_rng(0), np.random.default_rng([2, seed])
+    w = world.normal(size=WIDE)
+    indices = np.array([f" {j + 1}:" for j in range(WIDE)], dtype="S8")
+    values = np.array([f"{v / 1000:g}" for v in range(1, 1001)], dtype="S5")
+    labels = np.frombuffer(b"01", dtype=np.uint8)
+    block, total = 5_000, 0
+    with path.open("wb") as stream:
+        while stream.tell() < size if rows is None else total < rows:
+            j = np.sort((WIDE * rng.random((block, STORED)) ** 3).astype(np.int64), axis=1)
+            v = rng.integers(1000, size=j.shape)
+            new = np.diff(j, axis=1, prepend=-1) > 0  # no feature twice
+            score = ((v + 1) / 1000 * w[j] * new).sum(axis=1)
+            y = (score + 2 * rng.logistic(size=block) > 12.0).astype(np.int64)
+            words = np.concatenate(
+                [indices[j].view(np.uint8).reshape(block, STORED, 8),
+                 values[v].view(np.uint8).reshape(block, STORED, 5)], axis=2
+            )  # fmt: skip
+            words[~new] = 0
+            lines = np.concatenate(
+                [labels[y][:, None], words.reshape(block, -1), np.full((block, 1), 10, np.uint8)],
+                axis=1,
+            )
+            stream.write(lines[lines > 0].tobytes())
+            total += block
+    return total
+
+
+def source_of(path: Path, budget: int) -> Any:
+    """Return a file in parts of such a size as the commands take."""
+    return datasets.scan(path, part_bytes=min(budget // 20, 1 << 26), **target(path))
+
+
+def target(path: Path) -> dict[str, str]:
+    """Return how a reader finds the labels."""
+    return {"target": "y"} if path.suffix == ".parquet" else {}
+
+
+def wide(X: Any) -> Any:
+    """Return rows of all features: parts of a text may lack the last."""
+    if hasattr(X, "indptr"):
+        X.resize(X.shape[0], WIDE)
+    return X
+
+
+# ---- methods -----------------------------------------------------------------------------
+
+
+class Clock:
+    """Wall and processor seconds, from when it is made."""
+
+    def __init__(self) -> None:
+        self.wall, self.processor = time.perf_counter(), _processor()
+
+    def at(self, passes: float, setting: str, scores: Score) -> Checkpoint:
+        """Return a checkpoint of now."""
+        wall, processor = time.perf_counter() - self.wall, _processor() - self.processor
+        return wall, processor, passes, setting, scores
+
+
+def _processor() -> float:
+    """Processor seconds of this process and of those it started and ended."""
+    used = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def linear(w: np.ndarray) -> Score:
+    """Return the scores of weights."""
+    w = np.array(w, dtype=np.float64).ravel()
+    return lambda X: X @ w[: X.shape[1]]
+
+
+def reading(path: Path, budget: int) -> Iterator[Checkpoint]:
+    """All parts, twice: text is parsed the first time, and kept."""
+    source, clock = source_of(path, budget), Clock()
+    for passes in (1, 2):
+        for _ in source:
+            pass
+        yield clock.at(passes, "", lambda X: np.zeros(X.shape[0]))
+
+
+def ours(loss: str, path: Path, budget: int) -> Iterator[Checkpoint]:
+    """Fit AUCClassifier with its defaults."""
+    source = source_of(path, budget)
+    clock, model = Clock(), AUCClassifier(loss=loss)
+    model.fit(source)
+    yield clock.at(model.passes_, f"alpha {model.alpha:g}", linear(model.coef_))
+
+
+def sgd(loss: str, path: Path, budget: int) -> Iterator[Checkpoint]:
+    """Fit scikit-learn's SGDClassifier part by part; its settings are chosen on the first parts."""
+    from sklearn.linear_model import SGDClassifier
+
+    source = source_of(path, budget)
+    few = [(wide(part.X), part.y) for part in itertools.islice(source, 6)]
+    share = np.mean(np.concatenate([y for _, y in few]))
+    weight = {0: 0.5 / (1 - share), 1: 0.5 / share}
+
+    def build(alpha: float, average: bool) -> Any:
+        return SGDClassifier(loss, alpha=alpha, average=average, class_weight=weight)
+
+    def auc(setting: tuple[float, bool]) -> float:
+        model = build(*setting)
+        for X, y in few[:-1]:
+            model.partial_fit(X, y, classes=[0, 1])
+        X, y = few[-1]
+        return metrics.roc_auc(y, model.decision_function(X))
+
+    chosen = max(itertools.product(ALPHAS, (False, True)), key=auc)
+    few.clear()
+    name = f"alpha {chosen[0]:g}{', averaged' * chosen[1]}"
+    clock, model = Clock(), build(*chosen)
+    for epoch in range(EPOCHS):
+        marks = [0.25, 0.5, 1.0] if epoch == 0 else [1.0]
+        for share, part in _shares(source):
+            model.partial_fit(wide(part.X), part.y, classes=[0, 1])
+            if marks and share >= marks[0]:
+                yield clock.at(epoch + marks.pop(0), name, linear(model.coef_))
+
+
+def _shares(source: Any) -> Iterator[tuple[float, Any]]:
+    total = len(source.loads)
+    for k, part in enumerate(source, 1):
+        yield k / total, part
+
+
+def vowpal(path: Path, budget: int) -> Iterator[Checkpoint]:
+    """Write a text file in Vowpal Wabbit's form, and let it read that."""
+    from vowpalwabbit import Workspace
+
+    if path.suffix == ".parquet":
+        raise ValueError("reads text of its own form only, three times the size of this file")
+    text = path.with_suffix(".vw")
+    clock = Clock()
+    script = "s/^0 /-1 | /;s/^1 /1 | /"
+    with text.open("wb") as stream:
+        subprocess.run(["sed", script, str(path)], stdout=stream, check=True)
+    try:
+        for passes in (1, EPOCHS):
+            cache = f" --cache_file {text}.cache -k" * (passes > 1)
+            started = Clock()
+            model = Workspace(
+                f"-d {text} --passes {passes} --loss_function logistic -b 18 --holdout_off"
+                f"{cache} --quiet"
+            )
+            wall, processor, *rest = clock.at(passes, "converted first", _of_vowpal(model))
+            yield wall, processor, *rest
+            # the second run begins again: what the first took is not its own
+            clock.wall += time.perf_counter() - started.wall
+            clock.processor += _processor() - started.processor
+            model.finish()
+    finally:
+        text.unlink()
+        Path(f"{text}.cache").unlink(missing_ok=True)
+
+
+def _of_vowpal(model: Any) -> Score:
+    w = np.array([model.get_weight(j + 1) for j in range(WIDE)])
+    return linear(w)
+
+
+def snap(path: Path, budget: int) -> Iterator[Checkpoint]:
+    """Read all rows into memory in single precision, and fit Snap ML's logistic regression."""
+    import scipy.sparse as sp
+    from snapml import LogisticRegression
+
+    source, clock = source_of(path, budget), Clock()
+    parts = [(wide(part.X).astype(np.float32), part.y) for part in source]
+    y = np.concatenate([labels for _, labels in parts])
+    rows = [X for X, _ in parts]
+    X = sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.concatenate(rows)
+    del parts, rows
+    for alpha in (1e-4, 1e-5):
+        model = LogisticRegression(regularizer=alpha * len(y), class_weight="balanced", n_jobs=1)
+        model.fit(X, y)
+        yield clock.at(1, f"alpha {alpha:g}", linear(model.coef_))
+
+
+def dask_ml(path: Path, budget: int) -> Iterator[Checkpoint]:
+    """Fit dask-ml's logistic regression to a Dask array of the file."""
+    import dask
+    import dask.dataframe as dd
+    from dask_ml.linear_model import LogisticRegression
+
+    if path.suffix != ".parquet":
+        raise ValueError("Dask reads no svmlight text, and dask-ml takes no sparse blocks")
+    dask.config.set(scheduler="threads")
+    clock = Clock()
+    frame = dd.read_parquet(path, split_row_groups=2)
+    rows = frame.to_dask_array(lengths=True)
+    X, y = rows[:, :-1], rows[:, -1]
+    for steps in (5, 20):
+        model = LogisticRegression(solver="lbfgs", max_iter=steps, C=1e-2)
+        model.fit(X, y)
+        yield clock.at(float("nan"), f"lbfgs, {steps} iterations", linear(model.coef_))
+        clock = Clock()
+
+
+METHODS: dict[str, tuple[str, Callable[[Path, int], Iterator[Checkpoint]]]] = {
+    "reading alone": ("aucmax", reading),
+    **{f"AUCClassifier {loss}": ("aucmax", partial(ours, loss)) for loss in LOSSES},
+    "SGDClassifier hinge": ("sklearn", partial(sgd, "hinge")),
+    "SGDClassifier log_loss": ("sklearn", partial(sgd, "log_loss")),
+    "Vowpal Wabbit": ("vowpalwabbit", vowpal),
+    "Snap ML logistic": ("snapml", snap),
+    "dask-ml logistic": ("dask_ml", dask_ml),
+}
+
+
+# ---- runs --------------------------------------------------------------------------------
+
+
+def warm_up() -> None:
+    """Load and compile what a fit needs: dense and sparse, of every loss."""
+    import scipy.sparse as sp
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 5))
+    y = X[:, 0] + rng.normal(size=400) > 1
+    for loss, rows in itertools.product(LOSSES, (X, sp.csr_matrix(X))):
+        AUCClassifier(loss=loss).fit(rows, y)
+
+
+def measured(name: str, path: Path, held_out: Path, budget: int) -> list[dict[str, Any]]:
+    """Run a method in this process; return a line for each of its checkpoints."""
+    warnings.simplefilter("ignore")
+    if name.startswith(("AUC", "reading")):
+        warm_up()
+    before = _peak()
+    found: list[Checkpoint] = []
+    note = {}
+    try:
+        found += METHODS[name][1](path, budget)
+    except Exception as error:
+        note = {"note": str(error) if isinstance(error, ValueError) else told(error)}
+    memory = {"memory_mb": f"{_peak():.0f}", "before_mb": f"{before:.0f}"}
+    lines = []
+    for wall, processor, passes, setting, scores in found:
+        line = {"setting": setting, "passes": f"{passes:g}", "seconds": f"{wall:.2f}",
+                "processor_seconds": f"{processor:.2f}"}  # fmt: skip
+        if name != "reading alone":
+            rows = [(part.y, scores(wide(part.X))) for part in datasets.scan(
+                held_out, spool=False, **target(held_out))]  # fmt: skip
+            y, score = map(np.concatenate, zip(*rows, strict=True))
+            line["auc"] = f"{metrics.roc_auc(y, score):.5f}"
+        lines.append(memory | line)
+    return [*lines, note] if note else lines
+
+
+def _peak() -> float:
+    return status("VmHWM") / 1e3  # getrusage knows that of the process that started this one, too
+
+
+def in_a_process(name: str, path: Path, held_out: Path, budget: int, limit: float) -> list[Any]:
+    """Run a method in a process of its own."""
+    words = ["--one", name, str(path), str(held_out), "--budget", str(budget)]
+    command = [sys.executable, "-m", "benchmarks.large_files", *words]
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, timeout=limit, check=False)
+    except subprocess.TimeoutExpired:
+        return [{"note": f"over {limit:g} s"}]
+    if done.returncode:
+        return [{"note": "the process ended: it was out of memory, or failed"}]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def run(options: argparse.Namespace) -> None:
+    """Write the files, and run the methods that are wanted."""
+    folder, budget = options.folder, bytes_of(options.budget)
+    rows = int(options.times * budget / (8 * DENSE))
+    for kind in options.files:
+        path, held_out = (folder / f"{name}.{kind}" for name in ("rows", "held_out"))
+        counted = folder / f"{kind}.rows"
+        if not counted.exists():
+            if kind == "parquet":
+                write_parquet(path, rows, 0)
+                write_parquet(held_out, HELD_OUT, 1)
+                counted.write_text(str(rows))
+            else:
+                total = write_svmlight(path, int(options.times * budget), 0)
+                write_svmlight(held_out, 0, 1, HELD_OUT)
+                counted.write_text(str(total))
+        shared = {
+            "file": kind, "gigabytes": f"{path.stat().st_size / 1e9:.3g}",
+            "rows": counted.read_text(), "features": DENSE if kind == "parquet" else WIDE,
+            "budget_mb": budget // 10**6, "machine": machine(),
+        }  # fmt: skip
+        for name in METHODS:
+            if options.only and not any(word in name for word in options.only):
+                continue
+            found = in_a_process(name, path, held_out, budget, options.limit)
+            by = {"method": name, "versions": versions(METHODS[name][0])}
+            keep([shared | by | line for line in found], options.results)
+            print(name, *found, sep="\n  ", flush=True)
+
+
+def keep(lines: list[dict[str, Any]], path: Path) -> None:
+    """Append lines, with a head where the file is new."""
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS, restval="", lineterminator="\n")
+        if new:
+            writer.writeheader()
+        writer.writerows(lines)
+
+
+# ---- the table ---------------------------------------------------------------------------
+
+
+def table(lines: list[dict[str, str]]) -> str:
+    """Return the results as Markdown, a table for each file."""
+    out = []
+    for kind in dict.fromkeys(line["file"] for line in lines):
+        mine = [line for line in lines if line["file"] == kind]
+        best = max(float(line["auc"]) for line in mine if line["auc"])
+        first = mine[0]
+        out.append(
+            f"{kind}, {int(first['rows']):,} rows of {int(first['features']):,} features, "
+            f"{first['gigabytes']} GB; budget {first['budget_mb']} MB; best AUC {best:.4f}. "
+            f"{first['machine']}.\n\n"
+            "| method | passes | AUC | seconds | processor | peak, MB | of it before |\n"
+            "|---|---|---|---|---|---|---|"
+        )
+        out += [_row([line for line in mine if line["method"] == name], best)
+                for name in dict.fromkeys(line["method"] for line in mine)]  # fmt: skip
+        out.append("")
+    return "\n".join(out)
+
+
+def _row(lines: list[dict[str, str]], best: float) -> str:
+    """Return a method's first checkpoint that is near the best, else its best one."""
+    run = [line for line in lines if line["seconds"]]
+    if not run:
+        return f"| {lines[0]['method']} | {lines[0]['note']} | | | | | |"
+    near = [line for line in run if line["auc"] and float(line["auc"]) >= best - NEAR]
+    line = near[0] if near else max(run, key=lambda line: float(line["auc"] or 0))
+    auc = f"{float(line['auc']):.4f}{'' if near else ', not near'}" if line["auc"] else ""
+    setting = f" ({line['setting']})" if line["setting"] else ""
+    cells = (line["method"] + setting, line["passes"].replace("nan", ""), auc, line["seconds"],
+             line["processor_seconds"], line["memory_mb"], line["before_mb"])  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+def main(words: list[str] | None = None) -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--budget", default="500MB")
+    parser.add_argument("--times", type=float, default=20.0, help="the budget are the files")
+    parser.add_argument("--folder", type=Path, default=Path("."))
+    parser.add_argument("--files", nargs="+", choices=("parquet", "svm"),
+                        default=("parquet", "svm"))  # fmt: skip
+    parser.add_argument("--only", nargs="+", help="words of the methods that are run")
+    parser.add_argument("--limit", type=float, default=1800.0, help="seconds for a method")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args(words)
+    if options.table:
+        with options.results.open(newline="") as file:
+            print(table(list(csv.DictReader(file))))
+    elif options.one:
+        name, *paths = options.one
+        lines = measured(name, *map(Path, paths), int(options.budget))
+        print("\n" + json.dumps(lines))
+    else:
+        run(options)
+
+
+if __name__ == "__main__":
+    main()
