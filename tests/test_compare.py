@@ -296,7 +296,8 @@ def test_the_page_has_it_all(data, report, splits):
     for entry in result["solvers"]:
         if entry["status"] == "done":
             assert f">{entry['auc']:.4f}<" in text
-    assert text.count("<figure") == 3
+    assert text.count("<figure") == 5
+    assert "Who can be told apart" in text
     assert "Left out: newton (takes loss='squared_hinge' or 'logistic' only)." in unescape(text)
     assert ("one standard deviation" in text) == (splits > 1)
     assert "rows.csv: 300 rows, 4 features" in text

@@ -17,7 +17,8 @@ from scipy.stats import binom
 from aucmax import AUCClassifier, metrics, save
 from aucmax.cli import main
 from aucmax.estimators.feature_effects import Effects
-from aucmax.report import curves, distributions, explained, figures, operating
+from aucmax.experiments import paired
+from aucmax.report import comparison, curves, distributions, explained, figures, operating
 from aucmax.report.operating import MOST_POINTS, operating_points
 from aucmax.report.page import Page, ResultTable, Section, as_json, terminal, write_page
 from aucmax.report.provenance import provenance
@@ -267,6 +268,35 @@ def test_a_figure_of_effects():
     rows = explained.effects_table(found, 0.9).rows
     assert rows[0] == ("x" * 50, "+3", "+1 to +5", "+3")
     assert rows[1] == ("漢字", "-2", "–", "-2")
+
+
+def test_who_can_be_told_apart():
+    assert paired.holm(np.array([0.04, 0.01, 0.03])) == pytest.approx([0.06, 0.03, 0.06])
+    assert paired.holm(np.array([0.9, 0.8])) == pytest.approx([1, 1])
+    # a and b, b and c, c and d alike; all others differ
+    p_values = np.full((4, 4), 1e-4)
+    p_values[[0, 1, 2], [1, 2, 3]] = 0.9
+    assert paired.groups_alike(p_values) == [(0, 1), (1, 2), (2, 3)]
+    assert paired.groups_alike(np.ones((3, 3))) == [(0, 2)]
+    assert paired.groups_alike(np.zeros((3, 3))) == []
+    assert paired.groups_alike(np.ones((1, 1))) == []
+    p_values = np.ones((3, 3))
+    p_values[0, 2] = 1e-4  # the first and the last differ
+    assert paired.groups_alike(p_values) == [(0, 1), (1, 2)]
+
+
+def test_figures_of_many_scorers_side_by_side():
+    names, areas = ["a", "b", "c"], [(0.9, 0.8, 0.95), (0.8, 0.7, 0.9), (0.5, 0.4, 0.6)]
+    figure = comparison.areas_figure(names, areas, "C")
+    assert figure.names == names
+    assert figure.lines["AUC"].x.tolist() == [0.9, 0.8, 0.5]
+    apart = [(0.0, 0.0, 0.0), (-0.1, -0.2, 0.05), (-0.4, -0.5, -0.3)]
+    figure = comparison.differences_figure(names, apart, [(0, 1)], "C")
+    _, behind = figure.drawn()
+    assert [line["alone"] for line in behind["lines"]] == [True, False]
+    bar = figure.lines["not told apart: a to b"]
+    assert np.all(bar.x > 0.05)
+    assert bar.y.tolist() == [-0.2, 1.2]
 
 
 # ---- figures and characters

@@ -1,6 +1,7 @@
 """The page of ``aucmax compare``: tables, curves, and the convergence of its solvers."""
 
 import contextlib
+import itertools
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ from aucmax.cli.common import counted
 from aucmax.cli.errors import command_line
 from aucmax.cli.front import LabelledRows, rows_described
 from aucmax.experiments.methods import LOGISTIC, RIVALS, Task
-from aucmax.experiments.runs import REFERENCE_TOL, Contestant, Measure, Split, course
+from aucmax.experiments.paired import groups_alike
+from aucmax.experiments.runs import REFERENCE_TOL, Contestant, Measure, Split, course, tested
+from aucmax.report.comparison import areas_figure, differences_figure
 from aucmax.report.curves import ranking_figures
 from aucmax.report.figures import Figure, convergence_figure
 from aucmax.report.page import Page, ResultTable, Section
@@ -140,18 +143,54 @@ def figures(
 ) -> list[Section]:
     """Return the curves, and the convergence of each solver on the first split."""
     ran = [run for run in runs if run.error is None]
+    ran.sort(key=lambda run: -float(np.mean(run.aucs)))
     tests = [part.test for part in parts]
-    scored = {run.name: list(map(rows.scored, tests, run.scores)) for run in ran}
-    areas = {run.name: f"AUC {auc_text(float(np.mean(run.aucs)))}" for run in ran}
-    bands = (report["against"], LOGISTIC)
+    # of many algorithms the curves hide each other
+    drawn = [run for run in ran if run in ran[:1] or run.name in (report["against"], LOGISTIC)]
+    scored = {run.name: list(map(rows.scored, tests, run.scores)) for run in drawn}
+    areas = {run.name: f"AUC {auc_text(float(np.mean(run.aucs)))}" for run in drawn}
     sections = [
-        Section("Curves", figures=ranking_figures(scored, bands=bands, details=(areas, {})))
+        Section("Side by side", figures=_side_by_side(report, ran, rows, parts)),
+        Section("Curves", figures=ranking_figures(scored, details=(areas, {}))),
     ]
     solvers = [run for run in ran if run.on_objective]
     if solvers:
-        drawn = _convergence(solvers, rows, parts[0], task, now)
-        sections.append(Section("Convergence", figures=[drawn]))
+        distances = _convergence(solvers, rows, parts[0], task, now)
+        sections.append(Section("Convergence", figures=[distances]))
     return sections
+
+
+def _side_by_side(
+    report: dict[str, Any], ran: list[Contestant], rows: LabelledRows, parts: list[Split]
+) -> list[Figure]:
+    """Dots with intervals, and which algorithms cannot be told apart; the best comes first."""
+    names, entries = [run.name for run in ran], {e["name"]: e for e in report["solvers"]}
+    intervals = [entries[name]["auc_interval"] for name in names]
+    figures = [
+        areas_figure(
+            names,
+            [(entries[run.name]["auc"], at["low"], at["high"])
+             for run, at in zip(ran, intervals, strict=True)],
+            "Bars: 95 % intervals of each by itself. Those of two may overlap although the same "
+            "rows tell them apart: see the other figure. Dotted: the best.",
+        )
+    ]  # fmt: skip
+    if len(ran) > 1:
+        p_values = np.ones((len(ran), len(ran)))
+        for i, j in itertools.combinations(range(len(ran)), 2):
+            p_values[i, j] = tested(ran[j], ran[i], rows, parts).p_value
+        apart = [tested(run, ran[0], rows, parts) for run in ran[1:]]
+        figures.append(
+            differences_figure(
+                names,
+                [(0.0, 0.0, 0.0), *((t.difference, t.low, t.high) for t in apart)],
+                groups_alike(p_values),
+                f"Dots: paired differences from the best, with 95 % intervals by {report['test']}. "
+                "Upright bars join algorithms of which no two can be told apart at 5 %, corrected "
+                "for all pairs by Holm's method. The best was chosen by the same rows.",
+            )
+        )
+    return figures
 
 
 def _convergence(

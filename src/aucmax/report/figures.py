@@ -237,6 +237,7 @@ class Figure:
             elif percent:
                 axis.set_major_formatter(lambda value, _: f"{100 * value:.10g} %")
         if self.names:
+            axes.locator_params("x", nbins=6)  # beside names there is little room
             axes.set_yticks(range(len(self.names)), list(map(_short, self.names)))
             axes.set_ylim(len(self.names) - 0.4, -0.6)
 
@@ -259,6 +260,7 @@ class Figure:
         return {
             "name": label,
             "colour": self.stroke_of(label).variable,
+            "alone": line.alone,
             **{
                 name: [float(f"{v:.5g}") if np.isfinite(v) else None for v in value[known]]
                 for name, value in values.items()

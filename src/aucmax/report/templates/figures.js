@@ -57,7 +57,8 @@
       const at = new DOMPoint(event.clientX, event.clientY)
         .matrixTransform(svg.getScreenCTM().inverse());
       const dots = behind.names.length > 0;
-      const found = behind.lines.map((line) => {
+      // beside names only dots have values
+      const found = behind.lines.filter((line) => !dots || line.alone).map((line) => {
         let best = -1, least = Infinity;
         for (let k = 0; k < line.x.length; k += 1) {
           const far = dots ? Math.abs(y(line.y[k]) - at.y) : Math.abs(x(line.x[k]) - at.x);

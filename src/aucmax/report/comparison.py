@@ -1,0 +1,70 @@
+"""Figures of many scorers beside each other: dots with intervals, and who cannot be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from aucmax.report.figures import Figure, Line
+from aucmax.report.style import stroke
+
+__all__ = ["areas_figure", "differences_figure"]
+
+Interval = tuple[float, float, float]  # an estimate and the ends of its interval
+
+
+def areas_figure(names: Sequence[str], areas: Sequence[Interval], caption: str) -> Figure:
+    """Make a figure of the AUC of each scorer, as dots with intervals; best first."""
+    return Figure(
+        "areas", "Test AUC", "AUC", "", {"AUC": _dots(areas)}, caption, names=list(names),
+        guide=_upright(areas[0][0], len(names)),
+    )  # fmt: skip
+
+
+def differences_figure(
+    names: Sequence[str],
+    differences: Sequence[Interval],
+    groups: Sequence[tuple[int, int]],
+    caption: str,
+) -> Figure:
+    """Make a figure of what each scorer lacks to the best, and of those that are not told apart.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The scorers, best first.
+    differences : sequence of (difference, low, high)
+        AUC less that of the first.
+    groups : sequence of (int, int)
+        The first and the last of each group that cannot be told apart, drawn as a bar.
+    caption : str
+        Below the figure.
+    """
+    line = _dots(differences)
+    assert line.interval is not None
+    low, high = float(np.min(line.interval[0])), max(float(np.max(line.interval[1])), 0.0)
+    step = 0.04 * max(high - low, 1e-6)
+    bars = {
+        f"not told apart: {names[first]} to {names[last]}": Line(
+            np.full(2, high + step * (i + 1)),
+            np.array([first - 0.2, last + 0.2]),
+            stroke=stroke(1 + i % 9, 0),
+        )
+        for i, (first, last) in enumerate(groups)
+    }
+    return Figure(
+        "differences", "Who can be told apart", "AUC less the best one's", "",
+        {"difference": line, **bars}, caption, names=list(names),
+        guide=_upright(0.0, len(names)),
+    )  # fmt: skip
+
+
+def _dots(values: Sequence[Interval]) -> Line:
+    middle, low, high = np.array(values, dtype=float).T
+    return Line(middle, np.arange(len(middle), dtype=float), interval=(low, high), alone=True)
+
+
+def _upright(x: float, rows: int) -> tuple[Sequence[float], Sequence[float]]:
+    """A guide from the top to the bottom of the names."""
+    return (x, x), (-0.6, rows - 0.4)
