@@ -18,6 +18,7 @@ METRICS = {
     "average_precision": metrics.average_precision,
     "precision_at_k": lambda y, s, **kw: metrics.precision_at_k(y, s, 2, **kw),
     "recall_at_fpr": lambda y, s, **kw: metrics.recall_at_fpr(y, s, 0.4, **kw),
+    "ks_statistic": metrics.ks_statistic,
     "roc_curve": lambda y, s, **kw: np.stack(metrics.roc_curve(y, s, **kw)[:2]),
     "precision_recall_curve": lambda y, s, **kw: np.stack(
         metrics.precision_recall_curve(y, s, **kw)[:2]
@@ -820,7 +821,7 @@ def test_bad_confidence(confidence):
 
 
 def test_public_names():
-    functions = {*METRICS, *UNWEIGHTED, "moment_auc"}  # which sees no scores
+    functions = {*METRICS, *UNWEIGHTED, "moment_auc", "population_stability"}  # without labels
     results = {"AUCDifference", "AUCInterval", "AUCTest", "BinnedAUC", "MomentAUC"}
     assert set(metrics.__all__) == functions | results
     assert metrics.auc_interval(Y, SCORE)._fields == ("auc", "low", "high", "std_error")

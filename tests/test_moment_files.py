@@ -233,7 +233,7 @@ def test_large_files_are_read_in_parts(tmp_path, good, monkeypatch, suffix, priv
     if suffix == "svm":
         numbers = (y == "yes").astype(int)
         dump_svmlight_file(X.to_numpy(float), numbers, str(path), zero_based=False)
-        more = ["--features", 5]
+        more = ["--features", 5] if private else []
         X, y = X.to_numpy(float), numbers.to_numpy()
     elif suffix == "csv":
         write(path, X, y)
@@ -309,17 +309,48 @@ def test_names_on_one_side_only_are_refused(built, good, bad):
     assert "its features have no names, and those before have some" in message
 
 
-def test_svmlight_files_may_lack_the_last_features(tmp_path, good, bad):
-    for name, d in (("a", 5), ("b", 3)):
+def test_svmlight_files_may_lack_the_last_features(tmp_path, good):
+    moments = []
+    for name, d in (("a", 3), ("b", 5), ("c", 4)):
         rng = np.random.default_rng(d)
-        dump_svmlight_file(
-            rng.normal(size=(60, d)), np.arange(60) % 2, str(tmp_path / name), zero_based=False
-        )
-    files = (tmp_path / "a", tmp_path / "b")
-    message = bad("moments", "build", *files, "-o", tmp_path / "m")
-    assert "X has 3 features, but these moments have 5" in message
-    good("moments", "build", *files, "--features", 5, "-o", tmp_path / "m")
-    assert ClassMoments.load(tmp_path / "m").n_features == 5
+        X, y = rng.normal(size=(60, d)), np.arange(60) % 2
+        dump_svmlight_file(X, y, str(tmp_path / name), zero_based=False)
+        moments.append(ClassMoments.from_data(X, y).widened(5))
+    good("moments", "build", *(tmp_path / name for name in "abc"), "-o", tmp_path / "m")
+    np.testing.assert_allclose(ClassMoments.load(tmp_path / "m").covs, sum(moments).covs, atol=1e-9)
+    good("moments", "build", tmp_path / "a", "--features", 7, "-o", tmp_path / "m")
+    assert ClassMoments.load(tmp_path / "m").n_features == 7
+
+
+def test_large_files_are_read_in_parts_as_a_model_takes_them(tmp_path, good, monkeypatch):
+    rng = np.random.default_rng(0)
+    colours = rng.choice(["red", "green", "blue"], 800)
+    gaps = rng.choice(["", "1.5", "2.25", "-3"], 800)
+    y = np.where(rng.random(800) < 0.4, "yes", "no")
+    rows = zip(rng.normal(size=800).round(3), colours, gaps, y, strict=True)
+    lines = ["size,colour,gap,ill", *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "first.csv").write_text("\n".join(lines[:300]))
+    (tmp_path / "all.csv").write_text("\n".join(lines))
+    model = tmp_path / "model"
+    good("train", tmp_path / "first.csv", "--target", "ill", "--one-hot", "--impute", "-o", model)
+    build = ("moments", "build", tmp_path / "all.csv", "--like", model, "-o")
+    good(*build, tmp_path / "whole")
+    monkeypatch.setattr(front, "PART_BYTES", 3000)
+    update, sizes = ClassMoments.update, []
+
+    def counting(self, X, y, *weight):
+        sizes.append(len(y))
+        return update(self, X, y, *weight)
+
+    monkeypatch.setattr(ClassMoments, "update", counting)
+    good(*build, tmp_path / "parts")
+    assert sum(sizes) == 800
+    assert max(sizes) < 300
+    whole, parts = (ClassMoments.load(tmp_path / name) for name in ("whole", "parts"))
+    assert parts.feature_names == whole.feature_names
+    assert parts.classes.tolist() == whole.classes.tolist()
+    np.testing.assert_array_equal(parts.counts, whole.counts)
+    np.testing.assert_allclose(parts.covs, whole.covs, rtol=1e-10, atol=1e-12)
 
 
 def test_small_counts_are_refused(shards, good, bad):
@@ -448,11 +479,21 @@ def test_covariances_that_would_not_fit_are_refused(tmp_path, good, bad):
     assert "the covariances of 20,000 features and 3 labels would take 9.6 GB" in message
     assert "--covariance diagonal" in message
     private = ("--epsilon", 1, "--labels", "0,1,2", "--bounds", 0, 1)
-    assert "would take 9.6 GB" in bad(*build, *private)
+    assert "would take 9.6 GB" in bad(*build, *private, "--features", 20_000)
     good(*build, "--covariance", "diagonal")
 
 
 # ---- private files -----------------------------------------------------------------------
+
+
+def test_the_number_of_features_must_not_come_from_private_rows(tmp_path, good, bad):
+    X, y = np.random.default_rng(0).random((60, 3)), np.arange(60) % 2
+    dump_svmlight_file(X, y, str(tmp_path / "x.svm"), zero_based=False)
+    private = ("--epsilon", 1, "--labels", "0,1", "--bounds", 0, 1, "-o", tmp_path / "m")
+    message = bad("moments", "build", tmp_path / "x.svm", *private)
+    assert "--epsilon needs --features" in message
+    good("moments", "build", tmp_path / "x.svm", *private, "--features", 4)
+    assert ClassMoments.load(tmp_path / "m").n_features == 4
 
 
 def test_a_private_file_says_what_it_guarantees(shards, good):

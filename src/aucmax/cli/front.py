@@ -19,16 +19,17 @@ from aucmax import datasets
 from aucmax.basics.checks import LARGEST
 from aucmax.cli.common import counted, working
 from aucmax.cli.errors import tell
-from aucmax.cli.inputs import inputs_of
+from aucmax.cli.inputs import Inputs, inputs_of
 from aucmax.cli.labels import Classes, check_weights, classes_of
 from aucmax.cli.large import in_parts, is_large
 from aucmax.cli.options import Judging, Learning, Reading, Scale, Weighing, given_file
 from aucmax.datasets.bunch import Labels, frame
 from aucmax.datasets.obstacles import TableError
+from aucmax.datasets.scanning import read_parts
 from aucmax.estimators.encoder import TableEncoder
 from aucmax.estimators.folds import Folding, Pairs
 from aucmax.report.curves import Scored
-from aucmax.rows.source import Source
+from aucmax.rows.source import Source, ahead
 
 __all__ = [
     "PART_BYTES",
@@ -36,12 +37,13 @@ __all__ = [
     "encoding_of",
     "labelled_columns",
     "labelled_rows",
+    "parts_for",
     "plain_rows",
     "rows_described",
     "rows_for",
 ]
 
-PART_BYTES = 1 << 26  # of a file, above which `plain_rows` reads it in parts
+PART_BYTES = 1 << 26  # of a file, above which `plain_rows` and `parts_for` read it in parts
 _MANY_CATEGORIES = 1000  # of one column, that are worth a word
 
 
@@ -219,7 +221,7 @@ def labelled_columns(data: str, reading: Judging, quiet: bool = False) -> Labell
 def plain_rows(data: str, reading: Weighing, n_features: int | None = None) -> Iterator[Bunch]:
     """Yield the rows of a file, or a data set by name, as numbers with the labels that they have.
 
-    A large file comes in parts, unless it is svmlight text whose number of features is not known.
+    A large file comes in parts, of which each may lack the last features of svmlight text.
 
     Parameters
     ----------
@@ -228,8 +230,11 @@ def plain_rows(data: str, reading: Weighing, n_features: int | None = None) -> I
     n_features : int, optional
         To which rows of an svmlight file are padded.
     """
+    more = {} if n_features is None else {"n_features": n_features}
     try:
-        yield from _in_parts(given_file(data), reading, n_features)
+        for rows in _parts(data, reading, **more):
+            _check_sizes(rows.data, rows.feature_names, rows.name)
+            yield rows
     except TableError as error:
         known = {*reading.arguments()}
         if error.remedy is None or error.remedy.keys() <= known:
@@ -237,22 +242,12 @@ def plain_rows(data: str, reading: Weighing, n_features: int | None = None) -> I
         raise TableError(error.path, error.obstacles) from None  # the command has no such options
 
 
-def _in_parts(path: Any, reading: Weighing, n_features: int | None) -> Iterator[Bunch]:
+def _parts(data: Any, reading: Reading, **more: Any) -> Iterator[Bunch]:
+    """The rows of a file, in parts where it is large, or of a data set known by name."""
+    path = given_file(data)
     if isinstance(path, Path) and path.is_file() and path.stat().st_size > PART_BYTES:
-        how = reading.arguments()
-        source = datasets.scan(path, part_bytes=PART_BYTES, spool=False, **how)
-        names, target = source.feature_names, source.target_name
-        if names is not None or n_features is not None:
-            for X, y, weight in source:
-                if names is None:
-                    X.resize(len(y), max(X.shape[1], n_features or 0))
-                yield Bunch(
-                    data=X, target=y, weight=weight, feature_names=names, target_name=target
-                )
-            return
-    rows = _opened(path, reading, **({} if n_features is None else {"n_features": n_features}))
-    _check_sizes(rows.data, rows.feature_names, rows.name)
-    yield rows
+        return ahead(read_parts(path, PART_BYTES, **{**reading.arguments(), **more}))
+    return iter([_opened(data, reading, **more)])
 
 
 def _opened(data: Any, reading: Reading, **more: Any) -> Bunch:
@@ -361,14 +356,30 @@ def rows_for(
         That of `datasets.read`, its ``data`` in the form that the model takes.
     """
     inputs = inputs_of(model)
-    more: dict[str, Any] = {**inputs.arguments, "labels": labels}
-    if reading.target is None:
-        last = model[-1] if hasattr(model, "steps") else model
-        more["target"] = getattr(last, "target_name_", None)
+    more = _wanted(model, inputs, reading) | {"labels": labels}
     path = given_file(data)
     if not hasattr(model, "steps") and is_large(path, reading, allowed):
         return in_parts(path, reading, allowed, **more)
-    rows = _opened(data, reading, **more)
+    return _for_model(_opened(data, reading, **more), inputs, data)
+
+
+def parts_for(model: Any, data: Any, reading: Reading) -> Iterator[Bunch]:
+    """Yield rows with labels as `rows_for` has them, those of a large file in parts."""
+    inputs = inputs_of(model)
+    for rows in _parts(data, reading, **_wanted(model, inputs, reading)):
+        yield _for_model(rows, inputs, data)
+
+
+def _wanted(model: Any, inputs: Inputs, reading: Reading) -> dict[str, Any]:
+    """The arguments of `datasets.read` for what a model takes in."""
+    if reading.target is not None:
+        return dict(inputs.arguments)
+    last = model[-1] if hasattr(model, "steps") else model
+    return inputs.arguments | {"target": getattr(last, "target_name_", None)}
+
+
+def _for_model(rows: Bunch, inputs: Inputs, data: Any) -> Bunch:
+    """The rows in the form that a model takes; ValueError where they are not of its features."""
     wanted = inputs.arguments["n_features"]
     if rows.n_features != wanted or (inputs.arguments["columns"] and not rows.feature_names):
         raise ValueError(

@@ -22,7 +22,7 @@ from aucmax.datasets.transforms import listing
 from aucmax.rows.source import Part, Source, Stored
 from aucmax.rows.spool import Spooled
 
-__all__ = ["PART_BYTES", "scan"]
+__all__ = ["PART_BYTES", "read_parts", "scan"]
 
 PART_BYTES = 1 << 26  # of text, or of numbers in a table
 _WIDE = 2**31 - 1  # features: those of svmlight text are known when all of it was read
@@ -229,6 +229,26 @@ def _read(piece: Any, how: dict[str, Any]) -> Any:
     if isinstance(piece, Block) and how["format"] != "svmlight":
         piece.check_quotes()
     return read(piece, **how)
+
+
+def read_parts(path: Path, part_bytes: int, **how: Any) -> Iterator[Any]:
+    """Yield what `read` returns of a file, part by part; unlike `scan` with text, gaps and dates.
+
+    Parameters
+    ----------
+    path : Path
+    part_bytes : int
+        As for `scan`.
+    **how
+        Arguments of `read`. Without ``n_features``, parts of svmlight text have as many features as
+        each of them shows.
+    """
+    how |= {"format": reader_of(path, how.get("format")).name}
+    for piece in _pieces(path, how["format"], part_bytes):
+        rows = _read(piece, how)
+        yield rows
+        if rows.feature_names is not None:  # what the first part was taken to have, all have
+            how |= {"columns": rows.feature_names, "target": rows.target_name, "drop": ()}
 
 
 def _load(piece: Any, how: dict[str, Any]) -> Part:

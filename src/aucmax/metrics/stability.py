@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucmax.metrics.curves import roc_curve
+from aucmax.metrics.reading import Labels
 
 __all__ = ["ks_statistic", "population_stability"]
 
 
 def ks_statistic(
-    y: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None = None, pos_label: Any = None
+    y: Labels, score: ArrayLike, sample_weight: ArrayLike | None = None, pos_label: Any = None
 ) -> float:
     """Kolmogorov and Smirnov's distance of the two classes' scores: the largest TPR − FPR.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from aucmax.rows.store import sum_in_order
 
-__all__ = ["OnPart", "Part", "Source", "Stored", "as_part", "on_part"]
+__all__ = ["OnPart", "Part", "Source", "Stored", "ahead", "as_part", "on_part"]
 
 Load = Callable[[], Any]
 OnPart = Callable[..., Any]  # (part, *arguments)
@@ -108,7 +108,7 @@ class Source:
         return as_part(self.loads[k](), self.name(k))
 
     def __iter__(self) -> Iterator[Part]:
-        return _ahead(self._read())
+        return ahead(self._read())
 
     def _read(self) -> Iterator[Part]:
         found = self._factory() if self.loads is None else (load() for load in self.loads)
@@ -223,7 +223,7 @@ def on_part(part: Part, name: str, task: OnPart, arguments: Iterable[Any]) -> An
         raise ValueError(f"{name}: {error}") from None
 
 
-def _ahead(parts: Iterator[Part]) -> Iterator[Part]:
+def ahead(parts: Iterator[Any]) -> Iterator[Any]:
     """Yield the parts, each read while the one before is worked on."""
     with ThreadPoolExecutor(1, thread_name_prefix="aucmax-read") as reader:
         coming = reader.submit(next, parts, None)

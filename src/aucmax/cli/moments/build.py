@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from aucmax.cli.common import check_folder, listed, load_model, show_page, working
-from aucmax.cli.front import plain_rows, rows_for
+from aucmax.cli.front import parts_for, plain_rows
 from aucmax.cli.inputs import names_after
 from aucmax.cli.moments.combine import added, write
 from aucmax.cli.moments.options import Align, Like, MinRows, Out
@@ -50,7 +50,11 @@ def build(
     like: Like = None,
     features: Annotated[
         int | None,
-        typer.Option(min=1, help="Features of svmlight files, which may lack the last of them."),
+        typer.Option(
+            min=1,
+            help="Features of svmlight files, where it is more than their rows show; with "
+            "--epsilon they must be given.",
+        ),
     ] = None,
     covariance: Annotated[
         Kept, typer.Option(help="diagonal keeps variances only: O(d) numbers for d features.")
@@ -107,7 +111,8 @@ def build(
     """
     check_folder(out, *map(Path, data))
     private = {"--bounds": bounds, "--bounds-file": bounds_file, "--labels": labels}
-    read = _Reader(reading, None if like is None else load_model(like), features, as_json)
+    model = None if like is None else load_model(like)
+    read = _Reader(reading, model, features if model is None else model.n_features_in_, as_json)
     if epsilon is None:
         for flag, value in {**private, "--delta": delta or None}.items():
             if value is not None:
@@ -139,7 +144,7 @@ class _Table(NamedTuple):
 
 @dataclass(frozen=True)
 class _Reader:
-    """How files are read: as they are, or as a model takes them."""
+    """How files are read, part by part: as they are, or as a model takes them."""
 
     reading: Weighing
     model: Any
@@ -155,14 +160,18 @@ class _Reader:
     def _parts(self, path: str) -> Iterator[_Table]:
         if self.model is None:
             for rows in plain_rows(path, self.reading, self.features):
-                y = Labels(rows.target, rows.target_name)
-                yield _Table(path, rows.data, y, rows.weight, rows.feature_names)
+                yield _table(path, rows, rows.data, rows.feature_names)
             return
-        rows = rows_for(self.model, given_file(path), self.reading, labels="required")
-        X, names = rows.data, getattr(rows.data, "column_names", None)
-        if hasattr(self.model, "steps"):
-            X, names = self.model[:-1].transform(X), names_after(self.model)
-        yield _Table(path, X, Labels(rows.target, rows.target_name), rows.weight, names)
+        encode = self.model[:-1].transform if hasattr(self.model, "steps") else None
+        for rows in parts_for(self.model, path, self.reading):
+            if encode is None:
+                yield _table(path, rows, rows.data, getattr(rows.data, "column_names", None))
+            else:
+                yield _table(path, rows, encode(rows.data), names_after(self.model))
+
+
+def _table(path: str, rows: Any, X: Any, names: list[str] | None) -> _Table:
+    return _Table(path, X, Labels(rows.target, rows.target_name), rows.weight, names)
 
 
 def _summed(data: list[str], read: _Reader, covariance: Kept, align: bool) -> ClassStatistics:
@@ -170,10 +179,16 @@ def _summed(data: list[str], read: _Reader, covariance: Kept, align: bool) -> Cl
     kind = ClassMoments if covariance is Kept.full else DiagonalMoments
     total: ClassStatistics | None = None
     for rows in read(data):
-        part = kind(feature_names=rows.names)
+        part: ClassStatistics = kind(feature_names=rows.names)
         _check_memory(part, rows)
         part.update(rows.X, rows.y, rows.weight)
-        total = part if total is None else added(total, part, rows.path, align)
+        if total is None:
+            total = part
+            continue
+        if rows.names is None and total.feature_names is None:  # each may lack the last features
+            d = max(total.n_features, part.n_features)
+            total, part = total.widened(d), part.widened(d)
+        total = added(total, part, rows.path, align)
     assert total is not None
     return total
 
@@ -183,6 +198,11 @@ def _bounded(data: list[str], read: _Reader, labels: list[str], box: Any) -> Bou
     sums: BoundedSums | None = None
     for rows in read(data):
         _check_memory(ClassMoments(), rows)
+        if rows.names is None and read.features is None:
+            raise ValueError(
+                f"{rows.path}: --epsilon needs --features, how many there are: their number must "
+                "not come from the rows."
+            )
         try:
             if sums is None:
                 names = rows.names or [str(j + 1) for j in range(rows.X.shape[1])]
