@@ -2,5 +2,6 @@
 
 from aucmax.additive.binning import Binning
 from aucmax.additive.scorecard import Scorecard
+from aucmax.additive.splines import SplineFeatures
 
-__all__ = ["Binning", "Scorecard"]
+__all__ = ["Binning", "Scorecard", "SplineFeatures"]

@@ -233,9 +233,12 @@ class Binning(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the weight of evidence of each value, shape (n, d)."""
         woes = [bins.woe for bins in self._fitted_bins()]
-        # a word in no bin has the last
-        found = zip(woes, self.codes(X), strict=True)
-        return np.column_stack([np.append(woe, 0.0)[codes] for woe, codes in found])
+        out = np.empty((0, len(woes)))
+        for j, codes in enumerate(self.codes(X)):
+            if not j:
+                out = np.empty((len(codes), len(woes)))
+            out[:, j] = np.append(woes[j], 0.0)[codes]  # a word in no bin has the last
+        return out
 
     def codes(self, X: Any) -> Iterator[NDArray[np.intp]]:
         """Yield the bins of each column's values.

@@ -16,6 +16,7 @@ from sklearn.preprocessing import Normalizer
 from sklearn.utils import Bunch
 
 from aucmax import datasets
+from aucmax.additive import SplineFeatures
 from aucmax.basics.checks import LARGEST
 from aucmax.cli.common import counted, working
 from aucmax.cli.errors import tell
@@ -298,8 +299,13 @@ def _steps(source: Bunch, reading: Learning) -> tuple[list[tuple[str, Any]], Any
         names = encoder.get_feature_names_out()
         steps.append(("columns", encoder))
     _check_sizes(X, names, source.name)
+    named = X if steps else frame(source)
+    if reading.splines:
+        splines = SplineFeatures()
+        X = named = splines.fit_transform(named)
+        steps.append(("splines", splines))
     if reading.scale is not Scale.none:
-        norm = Normalizer().fit(X if steps else frame(source))
+        norm = Normalizer().fit(named)
         X = datasets.scale(X, reading.scale.value)
         steps.append(("unit_norm", norm))
     return steps, X
@@ -399,6 +405,6 @@ def encoding_of(model: Any) -> Any:
         Fitted; of its steps only those are wanted that encode columns, or scale rows to unit norm.
     """
     first = model[0] if hasattr(model, "steps") else None
-    if isinstance(first, (TableEncoder, Normalizer)) or inputs_of(model).frame:
+    if isinstance(first, (TableEncoder, SplineFeatures, Normalizer)) or inputs_of(model).frame:
         return model[:-1].transform
     return np.asarray if inputs_of(model).arguments["columns"] else lambda X: X

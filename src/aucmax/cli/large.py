@@ -85,8 +85,9 @@ def in_parts(path: Path, reading: Reading, allowed: int | None, **more: Any) -> 
     assert allowed is not None
     arguments = reading.arguments() | more
     given = [FLAGS[name] for name in _WHOLE if arguments.get(name)]
-    if isinstance(reading, Learning) and reading.scale is not Scale.none:
-        given.append("--scale")
+    if isinstance(reading, Learning):
+        given += ["--splines"] * reading.splines
+        given += ["--scale"] * (reading.scale is not Scale.none)
     if given:
         raise ValueError(
             f"{path}: is read in parts, since whole it would take more than {allowed / 1e9:.3g} "

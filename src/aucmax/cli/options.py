@@ -221,6 +221,14 @@ class Learning(Judging):
             "what comes next. Not used as a feature."
         ),
     ] = None
+    splines: Annotated[
+        bool,
+        _option(
+            "--splines",
+            help="Let the score bend: cubic splines beside each column with more than four "
+            "different values (saved with the model).",
+        ),
+    ] = False
     scale: Annotated[Scale, _option(help="unit-norm divides each row by its length.")] = Scale.none
 
     def arguments(self) -> dict[str, Any]:

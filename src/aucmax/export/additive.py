@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import PPoly
+from scipy.interpolate import BSpline, PPoly
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import MissingIndicator, SimpleImputer
@@ -34,7 +34,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from aucmax.additive import Binning, Scorecard
+from aucmax.additive import Binning, Scorecard, SplineFeatures
 from aucmax.estimators.encoder import TableEncoder
 from aucmax.export.shapes import Pieces, Shape, Words, moved, total
 
@@ -473,20 +473,41 @@ def _(step: SplineTransformer, found: list[Feature]) -> list[Feature]:
 
 def _of_basis(step: SplineTransformer, spline: Any, basis: int) -> Pieces:
     """Return a function of a basis of splines, which goes on beyond its ends as it is told."""
-    one = PPoly.from_spline(type(spline)(spline.t, spline.c[:, basis], spline.k))
-    last = len(spline.t) - spline.k - 1
-    ends, coefs = one.x[spline.k : last + 1], one.c[::-1, spline.k : last].T
     gap = 0.0 if getattr(step, "handle_missing", "error") == "zeros" else np.nan
+    ends, coefs = _inside(spline.t, spline.c[:, basis], spline.k)
     if step.extrapolation == "continue":
         return Pieces(ends[1:-1], ends[:-1], coefs, gap)
+    return _with_ends(ends, coefs, step.extrapolation == "linear", gap)
+
+
+def _inside(t: Any, c: Any, k: int) -> tuple[Any, Any]:
+    """The knots and the polynomials of a spline, without those beyond its ends."""
+    whole = PPoly.from_spline(BSpline(t, c, k))
+    last = len(t) - k - 1
+    return whole.x[k : last + 1], whole.c[::-1, k:last].T
+
+
+def _with_ends(ends: Any, coefs: Any, linear: bool, gap: float = np.nan) -> Pieces:
+    """Return polynomials between knots that go on as lines, or constant."""
     # at the last knot: its value and slope from the left
     right = moved(coefs[-1], ends[-1] - ends[-2])
     lines = np.zeros((2, coefs.shape[1]))
     lines[:, 0] = coefs[0, 0], right[0]
-    if step.extrapolation == "linear":
-        lines[:, 1:2] = np.vstack([coefs[0, 1:2], right[1:2]])
+    if linear:
+        lines[:, 1] = coefs[0, 1], right[1]
     origins = np.concatenate([ends[:1], ends])
     return Pieces(ends, origins, np.vstack([lines[:1], coefs, lines[1:]]), gap)
+
+
+@features.register
+def _(step: SplineFeatures, found: list[Feature]) -> list[Feature]:
+    made = [*found]
+    for feature, knots in zip(found, step.knots_, strict=True):
+        count, k = step.n_splines(knots), step.degree
+        t = np.concatenate([np.repeat(knots[:1], k), knots, np.repeat(knots[-1:], k)])
+        for row in np.eye(count, count + 1):
+            made.append(_composed(_with_ends(*_inside(t, row, k), linear=False), feature))
+    return made
 
 
 @features.register

@@ -27,7 +27,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from aucmax.additive import Binning, Scorecard
+from aucmax.additive import Binning, Scorecard, SplineFeatures
 from aucmax.additive.binning import Bins
 from aucmax.basics.container import pack, unpack
 from aucmax.basics.errors import ModelFileError
@@ -52,7 +52,7 @@ def _name(kind: type) -> str:
 _MOMENTS = (ClassMoments, DiagonalMoments, FrequentDirections)
 _MODELS = (AUCClassifier, AUCClassifierCV, HingeClassifier)
 _SOLVERS = (*SOLVERS.values(), *ACCURACY_SOLVERS.values())
-_TABLES = (TableEncoder, Binning, Bins, Scorecard)
+_TABLES = (TableEncoder, Binning, Bins, Scorecard, SplineFeatures)
 _OURS = (*_MODELS, *_TABLES, AUCInterval, *_MOMENTS, *_SOLVERS, *PENALTIES.values())
 # scikit-learn's own splitters, which hold numbers: a tuned model keeps its ``cv``.
 _SPLITTERS = (

@@ -1,0 +1,159 @@
+"""SplineFeatures: columns of numbers, and beside them cubic splines, so that a line can bend."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.interpolate import BSpline
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+__all__ = ["SplineFeatures", "basis"]
+
+_FEW = 4  # different values that a line and a 0/1 feature or two could tell apart as well
+
+
+class SplineFeatures(TransformerMixin, BaseEstimator):
+    """Put B-splines of each column of numbers beside it: a linear model of them is additive.
+
+    The score is then a sum of one smooth function of each column. Columns with up to four
+    different values stay as they are, 0/1 features for instance. Beyond the smallest and the
+    largest value of the training rows the functions go on as lines.
+
+    `SplineTransformer` of scikit-learn leaves the columns themselves out, so that a strong penalty
+    makes each function constant, not a line; it has as many knots in every column, and where values
+    repeat, several at one place; and a model file cannot carry it.
+
+    Parameters
+    ----------
+    n_knots : int
+        Most knots of a column, at quantiles of its values; those that coincide are one.
+    degree : int
+        Of the polynomials between knots.
+
+    Attributes
+    ----------
+    knots_ : list of ndarray
+        Of each column; none where it stays as it is.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from aucmax import AUCClassifier
+    >>> from aucmax.additive import SplineFeatures
+    >>> x = np.linspace(-1, 1, 200)[:, None]
+    >>> model = make_pipeline(SplineFeatures(), AUCClassifier()).fit(x, np.abs(x[:, 0]) > 0.5)
+    >>> print(model.score(x, np.abs(x[:, 0]) > 0.5) > 0.95)
+    True
+    """
+
+    def __init__(self, n_knots: int = 10, degree: int = 3) -> None:
+        self.n_knots = n_knots
+        self.degree = degree
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Place the knots.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix, shape (n, d)
+            Numbers, none missing.
+        y : ignored
+
+        Returns
+        -------
+        SplineFeatures
+            Itself.
+        """
+        for name, low in (("n_knots", 3), ("degree", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or value < low:
+                raise ValueError(f"{name}={value!r} must be a whole number, {low} or more.")
+        X = self._checked(X, reset=True)
+        self.knots_ = [self._knots(_column(X, j)) for j in range(X.shape[1])]
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the columns, then the splines of each, shape (n, number of features)."""
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        bent = [
+            basis(_column(X, j), knots, self.degree)
+            for j, knots in enumerate(self.knots_)
+            if len(knots)
+        ]
+        if sp.issparse(X):
+            return sp.hstack([X, *bent], format="csr")
+        return np.hstack([X, *(part.toarray() for part in bent)])
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the features' names: the columns', then those with the number of a spline."""
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        bent = [
+            f"{name}_sp{b}"
+            for name, knots in zip(names, self.knots_, strict=True)
+            for b in range(self.n_splines(knots))
+        ]
+        return np.array([*names, *bent], dtype=object)
+
+    def n_splines(self, knots: NDArray[np.float64]) -> int:
+        """Return how many splines a column with these knots has."""
+        return len(knots) + self.degree - 2 if len(knots) else 0
+
+    # ---- inside --------------------------------------------------------------------------
+
+    def _checked(self, X: Any, reset: bool) -> Any:
+        kinds = [np.float64, np.float32]
+        return validate_data(self, X, reset=reset, accept_sparse="csc", dtype=kinds)
+
+    def _knots(self, x: NDArray[Any]) -> NDArray[np.float64]:
+        none = np.empty(0)
+        if len(np.unique(x)) <= _FEW:
+            return none
+        knots = np.unique(np.quantile(x, np.linspace(0, 1, self.n_knots))).astype(np.float64)
+        return knots if len(knots) > 2 else none
+
+    def _check_state(self) -> None:
+        """Raise ValueError unless a fit could have left these knots."""
+        for knots in getattr(self, "knots_", ()):
+            if np.ndim(knots) != 1 or not np.isfinite(knots).all() or (np.diff(knots) <= 0).any():
+                raise ValueError("its knots do not follow each other")
+
+
+def basis(x: NDArray[Any], knots: NDArray[np.float64], degree: int) -> Any:
+    """Return the B-splines at x but the last, which the others tell; constant beyond the knots.
+
+    Parameters
+    ----------
+    x : ndarray, shape (n,)
+        Numbers.
+    knots : ndarray, shape (k,)
+        Increasing.
+    degree : int
+        Of the polynomials.
+
+    Returns
+    -------
+    csr_array, shape (n, k + degree − 2)
+        Their values.
+    """
+    ends = np.repeat(knots[0], degree), np.repeat(knots[-1], degree)
+    inside = np.clip(x.astype(np.float64), knots[0], knots[-1])
+    full = BSpline.design_matrix(inside, np.concatenate([ends[0], knots, ends[1]]), degree)
+    return full[:, :-1]
+
+
+def _column(X: Any, j: int) -> NDArray[Any]:
+    return X[:, [j]].toarray()[:, 0] if sp.issparse(X) else X[:, j]
