@@ -3,9 +3,9 @@
     python -m benchmarks.additive                # all methods on german, magic04 and a9a
     python -m benchmarks.additive --sets german  # one set
 
-Mean AUC and processor seconds of a fit, tuning included, over five shuffled folds, everything in one
-thread. The methods as they come; a9a's 123 columns are 0 or 1, so nothing there can bend. Results are
-kept in benchmarks/results/additive.csv.
+Mean AUC and processor seconds of a fit, tuning included, over five shuffled folds, everything in
+one thread. The methods as they come; the 123 columns of a9a are 0 or 1, so nothing there can bend.
+Results are kept in benchmarks/results/additive.csv.
 """
 
 import argparse

@@ -162,7 +162,7 @@ class Binning(TransformerMixin, BaseEstimator):
         self,
         method: str = "best",
         *,
-        max_bins: int = 8,
+        max_bins: int = 12,
         min_share: float = 0.05,
         monotone: Any = "auto",
         positive: Any = None,

@@ -67,7 +67,7 @@ def scorecard(
     method: Annotated[
         Method, typer.Option(help="The most likely bins, or quantiles.")
     ] = Method.best,
-    max_bins: Annotated[int, typer.Option(help="Most bins of a column.")] = 8,
+    max_bins: Annotated[int, typer.Option(help="Most bins of a column.")] = 12,
     min_share: Annotated[float, typer.Option(help="Least share of the rows in a bin.")] = 0.05,
     monotone: Annotated[
         list[str] | None,
