@@ -173,8 +173,12 @@ def load_model(path: Path) -> Any:
 
 
 def linear_of(model: Any) -> Any:
-    """Return the last step of a pipeline, and of a search the model that it chose."""
+    """Return the last step of a pipeline, of a search the model that it chose, and so on inwards.
+
+    That of a scorecard weighs weights of evidence.
+    """
     last = model[-1] if hasattr(model, "steps") else model
+    last = getattr(last, "classifier_", last)
     return getattr(last, "best_estimator_", last)
 
 

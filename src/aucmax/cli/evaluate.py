@@ -11,6 +11,7 @@ import numpy as np
 import typer
 
 from aucmax import metrics
+from aucmax.additive import Scorecard
 from aucmax.cli.common import (
     check_folder,
     check_html,
@@ -28,6 +29,7 @@ from aucmax.cli.front import encoding_of, rows_described, rows_for
 from aucmax.cli.labels import positives_for
 from aucmax.cli.large import Memory, budget, what_was_read, words_of_read
 from aucmax.cli.options import Html, Json, Judging, Model, given_file
+from aucmax.cli.shapes import shape_sections
 from aucmax.estimators import effects
 from aucmax.report.curves import (
     gains_figure,
@@ -164,7 +166,10 @@ def evaluate(
         if html is not None and not large:
             now("measuring the effects of the features")
             seen = encode(table.data)
-            page.sections.extend(_model(fitted, seen, next(iter(tests.values())), confidence))
+            bends = shape_sections(fitted)
+            if not bends or isinstance(fitted, Scorecard):  # single splines tell nothing
+                page.sections.extend(_model(fitted, seen, next(iter(tests.values())), confidence))
+            page.sections.extend(bends)
         if plot is not None:
             now("drawing the curves")
             curve = _curves(report, tests).figures[0]

@@ -16,7 +16,7 @@ from sklearn.preprocessing import Normalizer
 from sklearn.utils import Bunch
 
 from aucmax import datasets
-from aucmax.additive import SplineFeatures
+from aucmax.additive import Binning, Scorecard, SplineFeatures
 from aucmax.basics.checks import LARGEST
 from aucmax.cli.common import counted, working
 from aucmax.cli.errors import tell
@@ -404,7 +404,12 @@ def encoding_of(model: Any) -> Any:
     model : estimator
         Fitted; of its steps only those are wanted that encode columns, or scale rows to unit norm.
     """
+    if isinstance(model, Scorecard):
+        return model.binning_.transform
     first = model[0] if hasattr(model, "steps") else None
-    if isinstance(first, (TableEncoder, SplineFeatures, Normalizer)) or inputs_of(model).frame:
+    if (
+        isinstance(first, (TableEncoder, Binning, SplineFeatures, Normalizer))
+        or inputs_of(model).frame
+    ):
         return model[:-1].transform
     return np.asarray if inputs_of(model).arguments["columns"] else lambda X: X

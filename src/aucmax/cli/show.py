@@ -52,7 +52,6 @@ def show(
 def _report(model: Any, path: Path, top: int, by: Order) -> dict[str, Any]:
     head = json.loads(unpack(path, "model").partition(b"\n")[0])
     linear = linear_of(model)
-    linear = getattr(linear, "classifier_", linear)  # of a scorecard: weights of evidence
     if not hasattr(linear, "coef_"):
         raise ModelFileError(f"{path}: holds a {type(linear).__name__}, which has no weights.")
     coef = np.ravel(linear.coef_)
