@@ -4,12 +4,14 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas
 import pytest
 from matplotlib import pyplot
+from sklearn import config_context
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 
-from aucmax import AUCClassifier, AUCClassifierCV, metrics, plots
+from aucmax import AUCClassifier, AUCClassifierCV, HingeClassifier, metrics, plots
 from aucmax.report.curves import roc_figure
 
 OF_SCORES = ("RocDisplay", "PrecisionRecallDisplay", "GainsDisplay", "LiftDisplay", "ScoresDisplay")
@@ -126,3 +128,33 @@ def test_matplotlib_is_imported_when_something_is_drawn():
     code = "import sys, aucmax.plots; print('matplotlib' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "False"
+
+
+def test_a_fitted_model_shows_its_card(data):
+    X, y, model = data
+    assert "aucmax-card" not in AUCClassifier()._repr_html_()
+    shown = model._repr_html_()
+    assert shown == shown.replace("http://", "")
+    for words in ("fraud above fair", "optimality", "effects", "sk-top-container"):
+        assert words in shown
+    assert f"{np.count_nonzero(y == 'fraud')} fraud, {np.count_nonzero(y == 'fair')} fair" in shown
+    assert "aucmax-card" in model._repr_mimebundle_()["text/html"]
+    with config_context(display="text"):
+        assert not hasattr(model, "_repr_html_")
+    search = AUCClassifierCV(losses=("square",), alphas=[0.1], standardize=(0.5,)).fit(X, y)
+    assert f"{search.best_score_:.4f} (" in search._repr_html_()
+    assert "standardize 0.5, alpha 0.1" in search._repr_html_()
+    hinge = HingeClassifier(solver="pegasos", l1_ratio=0.0).fit(X, y)
+    assert "solver" in hinge._repr_html_()
+    stream = AUCClassifier(solver="spam").partial_fit(X, y, classes=["fair", "fraud"])
+    assert "nan" not in stream._repr_html_().split("<style>")[0]
+
+
+def test_a_card_escapes_what_users_chose(data):
+    X, y, _ = data
+    frame = pandas.DataFrame(X, columns=["<b>a", "b", "c"])
+    shown = AUCClassifier(0.01).fit(frame, np.where(y == "fraud", "<i>x", "<i>w"))._repr_html_()
+    card = shown[: shown.index("<style>")]
+    assert "&lt;b&gt;a" in card
+    assert "<b>" not in card
+    assert "<i>" not in card

@@ -21,6 +21,7 @@ from aucmax.basics.checks import (
     refuse_sizes,
     sample_weights,
 )
+from aucmax.estimators.card import card_of
 from aucmax.estimators.survey import survey, too_many_labels
 from aucmax.rows import as_rows
 from aucmax.rows.products import scores
@@ -60,6 +61,11 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = False
         return tags
+
+    def _html_repr(self) -> str:
+        """Return what a notebook shows: the report card of a fit, and scikit-learn's diagram."""
+        diagram = super()._html_repr()
+        return card_of(self) + diagram if hasattr(self, "coef_") else diagram
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores w·x + intercept, shape (n,); positive means ``classes_[1]``.
