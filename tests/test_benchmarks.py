@@ -1,11 +1,15 @@
 """What `python -m benchmarks` makes of its runs, and how a run ends. Nothing here is timed."""
 
+from functools import partial
+
 import numpy as np
 import pytest
-from benchmarks import page, runs
+from benchmarks import large_files, page, runs
 from benchmarks.data import Task, generated_dense, generated_sparse, insurance
 from benchmarks.peers import Method
 from benchmarks.summary import Cell, best_auc, cells, fastest, ratio, slope
+
+from aucmax import datasets, metrics
 
 SIZES = (10, 2, 20)
 
@@ -149,3 +153,51 @@ def test_generated_rows_hold_both_classes_and_a_signal(make):
 def test_sparse_rows_meet_no_feature_twice():
     X = generated_sparse(50, 60, 6).X
     assert (np.diff(X.indices.reshape(-1, 6)) > 0).all()
+
+
+# ---- files larger than memory ------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """Both files, as small as they get."""
+    folder = tmp_path_factory.mktemp("large")
+    large_files.write_parquet(folder / "rows.parquet", 25_000, 0)
+    assert large_files.write_svmlight(folder / "rows.svm", 0, 0, rows=10_000) == 10_000
+    return folder
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.svm"])
+def test_files_have_a_rare_class_that_can_be_ranked(name, large):
+    (_, _, passes, _, scores), *_ = large_files.ours("square", large / name, 10**8)
+    assert passes >= 1
+    rows = datasets.read(large / name, **large_files.target(large / name))
+    assert set(rows.target) == {0, 1}
+    assert 0.005 < rows.target.mean() < 0.15
+    assert metrics.roc_auc(rows.target, scores(large_files.wide(rows.data))) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("run", "passes"),
+    [(large_files.reading, [1, 2]), (partial(large_files.sgd, "hinge"), [0.25, 0.5, 1, 2, 3])],
+)
+def test_there_is_a_checkpoint_for_each_pass(run, passes, large):
+    assert [at[2] for at in run(large / "rows.svm", 10**7)] == passes
+
+
+def test_the_table_has_who_comes_near_first():
+    shared = dict.fromkeys(large_files.FIELDS, "1") | dict(file="svm", setting="", note="")
+    lines = [
+        shared | dict(method="reading alone", auc="", seconds="2", passes="1"),
+        shared | dict(method="a", auc="0.8", seconds="3", passes="1"),
+        shared | dict(method="a", auc="0.8995", seconds="4", passes="2"),
+        shared | dict(method="a", auc="0.9", seconds="5", passes="3"),
+        shared | dict(method="b", auc="0.85", seconds="1", passes="1"),
+        shared | dict(method="c", auc="", seconds="", passes="", note="not here"),
+    ]
+    text = large_files.table(lines)
+    assert "best AUC 0.9000" in text
+    assert "| reading alone | 1 |  | 2 | 1 | 1 | 1 |" in text
+    assert "| a | 2 | 0.8995 | 4 |" in text
+    assert "| b | 1 | 0.8500, not near | 1 |" in text
+    assert "| c | not here |" in text
