@@ -612,6 +612,8 @@ class ClassStatistics:
     def _grow(self, labels: np.ndarray, d: int) -> None:
         """Make room for labels, keeping their order sorted, and for d features."""
         old, d = self._classes, d or self._d
+        if labels is old and d == self._d:
+            return
         if len(old) and len(labels) and _are_words(old) != _are_words(labels):
             raise ValueError(
                 f"labels differ in kind: {old.tolist()[0]!r} and {labels.tolist()[0]!r}; give all "

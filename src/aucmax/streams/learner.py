@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aucmax.basics.checks import LARGEST, number
+from aucmax.rows import compiled
 from aucmax.statistics.moments import ClassMoments
 from aucmax.streams.rules import MomentsRule, Rule
 from aucmax.streams.waiting import Waiting, checked
@@ -112,7 +113,10 @@ class StreamLearner:
         self._room(row.keys())
         code = self._code(label)
         self._waiting.add(row, values, code, weight)
-        if self._due(weight):
+        self._total, self._since, due = _counted(
+            weight, self._total, self._since, len(self._waiting), self.gamma, self.refresh
+        )
+        if due:
             self._take_in()
 
     def learn_rows(
@@ -133,21 +137,25 @@ class StreamLearner:
         self._room(set(names))
         known = dict(self.labels)
         try:
-            codes = np.array([self._code(label) for label in labels], dtype=np.int64)
+            for label in dict.fromkeys(labels):  # in the order in which they are first met
+                self._code(label)
         except ValueError:
             self.labels = known
             raise
+        codes = np.array([self.labels[label] for label in labels], dtype=np.int64)
         X = np.where(np.isnan(X), 0.0, X)
         columns = np.array([self._waiting.columns[name] for name in names], dtype=np.int64)
+        weights = np.array(weights)  # one kind of array, so that one kernel is compiled
+        ends, self._total, since = _ends(
+            weights, self._total, self._since, len(self._waiting), self.gamma, self.refresh
+        )
         first = 0
-        for i, weight in enumerate(weights.tolist()):
-            if self._due(weight, i + 1 - first):
-                self._waiting.add_rows(
-                    columns, *(part[first : i + 1] for part in (X, codes, weights))
-                )
-                self._take_in()
-                first = i + 1
+        for end in ends.tolist():
+            self._waiting.add_rows(columns, *(part[first:end] for part in (X, codes, weights)))
+            self._take_in()
+            first = end
         self._waiting.add_rows(columns, X[first:], codes[first:], weights[first:])
+        self._since = since
 
     def _room(self, names: Set[Any]) -> None:
         """Raise ValueError where the rule cannot keep the features that would be new."""
@@ -172,12 +180,6 @@ class StreamLearner:
             self._ranked([*self.labels, plain])
             self.labels[plain] = code = len(self.labels)
         return code
-
-    def _due(self, weight: float, more: int = 0) -> bool:
-        """Count a row; tell whether the rows that wait, and ``more``, are to be learnt now."""
-        self._total = self.gamma * self._total + weight
-        self._since = self.gamma * self._since + weight
-        return self._since >= self.refresh * self._total or len(self._waiting) + more >= BLOCK
 
     def _take_in(self) -> None:
         m = len(self._waiting)
@@ -270,3 +272,26 @@ class StreamLearner:
         self._waiting.restore(names, parts["waiting"])
         self.rule.arrays = parts["rule"]
         self.labels, self._scorer = dict(labels), None
+
+
+@compiled
+def _counted(weight, total, since, waiting, gamma, refresh):
+    """Count a row: the weight of all rows, of those that wait, and whether these are to be learnt.
+
+    ``waiting`` rows wait, this one among them.
+    """
+    total, since = gamma * total + weight, gamma * since + weight
+    return total, since, since >= refresh * total or waiting >= BLOCK
+
+
+@compiled
+def _ends(weights, total, since, waiting, gamma, refresh):
+    """Count rows; return behind which of them those that wait are learnt, and the weights then."""
+    ends, k = np.empty(len(weights), dtype=np.int64), 0
+    for i in range(len(weights)):
+        waiting += 1
+        total, since, due = _counted(weights[i], total, since, waiting, gamma, refresh)
+        if due:
+            ends[k], k = i + 1, k + 1
+            since, waiting = 0.0, 0
+    return ends[:k], total, since

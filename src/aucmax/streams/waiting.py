@@ -86,13 +86,16 @@ class Waiting:
     def block(self, gamma: float) -> tuple[Rows, np.ndarray, np.ndarray]:
         """Return the rows (m, d), codes and weights (m,); row i's weight times γ^(m−i)."""
         codes, weights = (np.array(part) for part in (self._codes, self._weights))
-        indptr = np.concatenate(([0], np.array(self._ends, dtype=np.int64)))
-        parts = np.array(self._values), np.array(self._indices, dtype=np.int64), indptr
-        X = sp.csr_array(parts, shape=(len(codes), len(self.columns)))
-        X.sort_indices()
-        X.eliminate_zeros()
-        if X.nnz >= _DENSE * X.shape[0] * X.shape[1]:
-            X = X.toarray()
+        ends, columns = np.array(self._ends), np.array(self._indices)
+        values, shape = np.array(self._values), (len(codes), len(self.columns))
+        X: Any
+        if np.count_nonzero(values) >= _DENSE * shape[0] * shape[1]:
+            X = np.zeros(shape)
+            X[np.repeat(np.arange(shape[0]), np.diff(ends, prepend=0)), columns] = values
+        else:
+            X = sp.csr_array((values, columns, np.concatenate(([0], ends))), shape=shape)
+            X.sort_indices()
+            X.eliminate_zeros()
         if gamma < 1.0:
             weights = weights * gamma ** np.arange(len(codes) - 1, -1, -1)
         return as_rows(X), codes, weights
