@@ -1,13 +1,18 @@
 """Fits on a Dask cluster: the bits of one process, whatever happens to the workers."""
 
+import gzip
+import json
 import logging
 import os
-import signal
+import socket
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise, repeat
-from pathlib import Path
 
+import dask
 import dask.array as da
 import dask.bag as db
 import dask.dataframe as dd
@@ -17,6 +22,7 @@ import pytest
 import scipy.sparse as sp
 from distributed import Client, LocalCluster
 from distributed.chaos import KillWorker
+from distributed.utils import get_mp_context
 
 from aucmax import (
     AUCClassifier,
@@ -27,7 +33,22 @@ from aucmax import (
     distributed,
     solvers,
 )
+from aucmax import load as load_model
 from aucmax.statistics.diagonal import DiagonalMoments
+from on_workers import (
+    data,
+    first_label_is,
+    load,
+    load_and_die,
+    load_and_wait,
+    load_rows,
+    loads,
+    number,
+    number_of_rows,
+    slow,
+    unlabelled,
+    weighed,
+)
 
 CUTS = (0, 70, 71, 280, 400, 600)
 PARTS = len(CUTS) - 1
@@ -36,51 +57,31 @@ NAMES = [f"f{j}" for j in range(6)]
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-def data(n=600, d=6, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d)) * np.exp(rng.normal(size=d)) + rng.normal(size=d)
-    return X, (X @ rng.normal(size=d) + rng.normal(size=n) > 1.0).astype(int)
-
-
-def load(a, b, sparse=False):
-    X, y = data()
-    return (sp.csr_matrix(np.where(X > 0, X, 0.0)) if sparse else X)[a:b], y[a:b]
-
-
 def source(sparse=False):
     return Source([partial(load, a, b, sparse) for a, b in pairwise(CUTS)])
-
-
-def load_and_die(a, b, folder, fatal):
-    """Load a part; the worker that does so for the fatal time is killed by its id."""
-    count = Path(folder) / "loads"
-    with count.open("ab") as file:  # one byte for each load, by whatever process
-        file.write(b".")
-    done = count.stat().st_size
-    if done >= fatal and not (killed := Path(folder) / "killed").exists():
-        killed.write_text(str(done))
-        os.kill(os.getpid(), signal.SIGKILL)
-    return load(a, b)
-
-
-def slow(a, b):
-    time.sleep(0.05)
-    return load(a, b)
 
 
 SLOW = [partial(slow, a, b) for a, b in pairwise(CUTS)]
 
 
-def start():
-    return LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
-    )
+QUIET = dict(dashboard_address=":0", silence_logs=logging.CRITICAL)
+
+
+@contextmanager
+def two_workers():
+    """Give a client of processes that are forked from one that has imported what they need."""
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        get_mp_context().set_forkserver_preload(["distributed", "numba", "aucmax.estimators"])
+        with (
+            LocalCluster(n_workers=2, threads_per_worker=1, **QUIET) as cluster,
+            Client(cluster, set_as_default=False) as client,  # tests without a cluster have none
+        ):
+            yield client
 
 
 @pytest.fixture(scope="module")
 def client():
-    # not the current one, so that tests of Dask without a cluster have none
-    with start() as cluster, Client(cluster, set_as_default=False) as client:
+    with two_workers() as client:
         yield client
 
 
@@ -133,21 +134,36 @@ def test_sums_are_those_of_one_process_for_any_number_of_parts(count, client):
     assert [int(part.X[0, 0]) for part in there] == list(range(count))
 
 
-def weighed(part, row):
-    return row * (1.0 + part.X[0, 0]) / 3.0
-
-
-def number(part):
-    return int(part.X[0, 0])
+def test_labels_given_to_a_fit_go_to_the_workers(client):
+    y = data()[1]
+    words, weight = np.where(y == 1, "yes", "no"), np.arange(600) % 3 + 1.0
+    bare = [partial(load_rows, a, b) for a, b in pairwise(CUTS)]
+    here = AUCClassifier(loss="logistic").fit(Source(bare), words, weight)
+    there = distributed.source(Source(bare), client=client)
+    model = AUCClassifier(loss="logistic").fit(there, words, weight)
+    np.testing.assert_array_equal(model.coef_, here.coef_)
+    assert model.classes_.tolist() == ["no", "yes"]
+    labelled = there.with_labels(words)
+    given = zip(words[np.array(CUTS[:-1])])
+    assert list(labelled.each(first_label_is, given)) == [True] * PARTS
+    assert [part.y[0] for part in labelled] == words[np.array(CUTS[:-1])].tolist()
+    for count in (599, 601):
+        with pytest.raises(ValueError, match=rf"^y has {count} values, and there are 600 rows\.$"):
+            there.with_labels(np.zeros(count))
 
 
 # ---- workers that are lost
 
 
+def fatal_parts(folder, fatal):
+    """Parts of which the fatal one to be loaded, in whatever pass, ends its worker."""
+    return Source([partial(load_and_die, a, b, str(folder), fatal) for a, b in pairwise(CUTS)])
+
+
 @pytest.mark.parametrize(
     ("phase", "fatal", "settings"),
     [
-        ("first pass", 4, dict()),
+        ("moments", 4, dict()),
         ("conjugate gradient", PARTS + 4, dict(solver="conjugate_gradient")),
         ("Newton", 3 * PARTS + 4, dict(loss="squared_hinge")),
         ("logistic Newton", 2 * PARTS + 4, dict(loss="logistic")),
@@ -156,26 +172,27 @@ def number(part):
 def test_a_worker_killed_in_a_fit_changes_no_bit(phase, fatal, settings, client, tmp_path):
     clf = AUCClassifier(alpha=0.1, **settings)
     here = clf.fit(source()).coef_.copy()
-    assert clf.passes_ * PARTS >= fatal  # the phase is reached
-    loads = [partial(load_and_die, a, b, str(tmp_path), fatal) for a, b in pairwise(CUTS)]
-    there = distributed.source(Source(loads), client=client)
+    # moments are the first pass, and the last one is for the thresholds
+    assert fatal < PARTS if phase == "moments" else PARTS < fatal < (clf.passes_ - 1) * PARTS
+    there = distributed.source(fatal_parts(tmp_path, fatal), client=client)
     np.testing.assert_array_equal(clf.fit(there).coef_, here)
     assert (tmp_path / "killed").exists()
 
 
 def test_a_worker_killed_in_a_search_changes_no_bit(client, tmp_path):
-    search = AUCClassifierCV(alphas=[0.1], losses=("squared_hinge",), standardize=(0.5,), cv=2)
-    path = search.fit(source()).auc_path_
-    loads = [partial(load_and_die, a, b, str(tmp_path), 2 * PARTS) for a, b in pairwise(CUTS)]
-    there = distributed.source(Source(loads), client=client)
-    np.testing.assert_array_equal(search.fit(there).auc_path_, path)
+    settings = dict(losses=("squared_hinge",), standardize=(0.5,), cv=2, tol=1e-2)
+    path = AUCClassifierCV([0.1], **settings).fit(source()).auc_path_
+    fatal, at_folds = 2 * PARTS, []
+    search = AUCClassifierCV([0.1], **settings, callback=lambda _: at_folds.append(loads(tmp_path)))
+    search.fit(distributed.source(fatal_parts(tmp_path, fatal), client=client))
+    np.testing.assert_array_equal(search.auc_path_, path)
     assert (tmp_path / "killed").exists()
+    assert at_folds[0] < fatal < at_folds[1]  # in the fits of the first fold
 
 
 def test_a_worker_killed_while_it_scores_changes_no_bit(client, tmp_path):
     clf = AUCClassifier().fit(source())
-    loads = [partial(load_and_die, a, b, str(tmp_path), 5) for a, b in pairwise(CUTS)]
-    there = distributed.source(Source(loads), client=client)
+    there = distributed.source(fatal_parts(tmp_path, 5), client=client)
     np.testing.assert_array_equal(clf.decision_function(there), clf.decision_function(source()))
     assert (tmp_path / "killed").exists()
 
@@ -183,24 +200,33 @@ def test_a_worker_killed_while_it_scores_changes_no_bit(client, tmp_path):
 def test_workers_that_die_at_random_change_no_bit():
     clf = AUCClassifier(loss="squared_hinge", alpha=0.1, tol=1e-2)
     here = clf.fit(source()).coef_.copy()
-    with start() as cluster, Client(cluster, set_as_default=False) as client:
+    with two_workers() as client:  # for one of them is not started again
         there = distributed.source(Source(SLOW), client=client)
-        for mode, one in zip(["segfault", "sys.exit"], client.nthreads(), strict=True):
-            client.run(doom, mode, workers=[one])
-            while one in client.nthreads():
+        for mode, worker in zip(["segfault", "sys.exit"], client.nthreads(), strict=True):
+            client.run(doom, mode, workers=[worker])
+            while worker in client.nthreads():
                 np.testing.assert_array_equal(clf.fit(there).coef_, here)
-        np.testing.assert_array_equal(clf.fit(there).coef_, here)
 
 
 async def doom(mode, dask_worker):
-    await KillWorker(delay="0.3 s", mode=mode).setup(dask_worker)
+    await KillWorker(delay="0.2 s", mode=mode).setup(dask_worker)
 
 
-@pytest.mark.exhaustive  # four workers have to start
 def test_a_part_that_ends_every_worker_is_one_clear_error(client):
-    there = distributed.source(Source([partial(os._exit, 1)]), client=client)
-    with pytest.raises(RuntimeError, match="4 workers ended while they worked on the same"):
-        AUCClassifier().fit(there)
+    model = AUCClassifier().fit(*data())
+    before = model.coef_.copy()
+    parts = [partial(load, a, b) for a, b in pairwise(CUTS)]
+    parts[1] = partial(os._exit, 1)
+    there = distributed.source(Source(parts), client=client)
+    client.run_on_scheduler(allow, failures=1)  # each worker that has to start takes long
+    with pytest.raises(ConnectionError, match=r"2 workers .* ended while they worked on part 2: "):
+        model.fit(there)
+    client.run_on_scheduler(allow, failures=3)
+    np.testing.assert_array_equal(model.coef_, before)
+
+
+def allow(failures, dask_scheduler):
+    dask_scheduler.allowed_failures = failures
 
 
 def test_nothing_is_bound_to_a_worker_or_left_there(client):
@@ -216,10 +242,6 @@ def test_nothing_is_bound_to_a_worker_or_left_there(client):
     while left := client.run_on_scheduler(described):  # what is let go is forgotten soon
         assert time.monotonic() < deadline, left
         time.sleep(0.01)
-
-
-def number_of_rows(part):
-    return len(part.y)
 
 
 def described(dask_scheduler):
@@ -246,7 +268,7 @@ def test_a_cluster_without_workers_is_one_clear_error():
     model = AUCClassifier().fit(*data())
     before = model.coef_.copy()
     with (
-        LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
+        LocalCluster(n_workers=0, **QUIET) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
         there = distributed.source(source(), client=client, patience=0.1)
@@ -261,17 +283,102 @@ def test_a_cluster_without_workers_is_one_clear_error():
     assert model.n_features_in_ == 6
 
 
-def test_a_scheduler_lost_in_a_pass_is_one_clear_error():
-    cluster = start()
+def test_a_scheduler_lost_in_a_fit_is_one_clear_error(tmp_path):
+    model = AUCClassifier().fit(*data())
+    before = model.coef_.copy()
+    cluster = LocalCluster(n_workers=1, threads_per_worker=1, processes=False, **QUIET)
     client = Client(cluster, set_as_default=False)
-    parts = iter(distributed.source(source(), client=client).each(number_of_rows, repeat(())))
-    next(parts)
-    cluster.close()
-    with pytest.raises(ConnectionError, match=r"^the Dask scheduler at tcp://.* is gone"):
-        list(parts)
+    parts = [partial(load_and_wait, a, b, str(tmp_path), 2 * PARTS) for a, b in pairwise(CUTS)]
+    there = distributed.source(Source(parts), client=client)
+
+    def end():
+        while not (tmp_path / "reached").exists():
+            time.sleep(0.01)
+        cluster.close()
+
+    with ThreadPoolExecutor(1) as other:
+        ended = other.submit(end)
+        with pytest.raises(ConnectionError, match=r"^the Dask scheduler at .* is gone"):
+            model.set_params(loss="logistic").fit(there)
+        ended.result()
+    np.testing.assert_array_equal(model.coef_, before)
     with pytest.raises(ConnectionError, match=r"the Dask client is .*; connect a new one"):
         distributed.source(source(), client=client)
     client.close()
+
+
+# ---- the command line
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    where = tmp_path_factory.mktemp("files")
+    X, y = data(n=60_000)
+    rows = pd.DataFrame(X.round(3), columns=NAMES).assign(y=np.where(y == 1, "yes", "no"))
+    rows = rows.assign(w=1.0 + y)
+    rows.to_parquet(where / "rows.parquet", row_group_size=9_000)
+    rows.to_csv(where / "rows.csv", index=False)
+    (where / "rows.csv.gz").write_bytes(gzip.compress((where / "rows.csv").read_bytes()))
+    return where
+
+
+SMALL = ("--memory", "1MB")
+TRAIN = ("--target", "y", "--weight", "w", "--loss", "logistic", *SMALL)
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.csv"])
+def test_commands_on_a_cluster_have_the_bits_of_parts(name, folder, tmp_path, run, client):
+    there = ("--dask", client.scheduler.address)
+    found = []
+    for more in ((), there):
+        code, _, err = run("train", folder / name, *TRAIN, *more, "-o", tmp_path / "m.aucmax")
+        assert code == 0, err
+        assert ("is read in parts by --dask tcp://" in err) == bool(more)
+        model = load_model(tmp_path / "m.aucmax")
+        scores = run("score", tmp_path / "m.aucmax", folder / name, *SMALL, *more)[1]
+        command = ("evaluate", tmp_path / "m.aucmax", folder / name, "--weight", "w", *SMALL)
+        judged = json.loads(run(*command, *more, "--json")[1])
+        judged.pop("read", None)  # told of one process only
+        found.append((model.coef_.tolist(), model.intercept_.tolist(), scores, judged))
+    assert found[1] == found[0]
+    assert found[0][2].count("\n") == 60_001
+
+
+def test_a_search_on_this_machine_has_the_bits_of_parts(folder, run):
+    command = ("cv", folder / "rows.parquet", *TRAIN[:4], *SMALL, "--losses", "square", "--json")
+    (_, here, _), (code, there, err) = run(*command), run(*command, "--dask", "local")
+    assert code == 0, err
+    here, there = json.loads(here), json.loads(there)
+    for report in (here, there):
+        report |= {"seconds": 0, "read": ()}
+    assert there == here
+
+
+def test_what_a_cluster_cannot_read_is_said(folder, tmp_path, bad, client, monkeypatch):
+    model, there = tmp_path / "m.aucmax", ("--dask", client.scheduler.address)
+
+    def said(name, *more):
+        return bad("train", folder / name, *TRAIN, *more, "-o", model)
+
+    assert "rows.csv.gz: compressed text" in said("rows.csv.gz", *there)
+    whole = said("rows.csv", "--impute", *there)
+    assert "by --dask tcp://" in whole
+    assert "--impute needs all rows at once; leave out one of them" in whole
+    assert "there is no file a9a" in bad("train", "a9a", *there, "-o", model)
+    assert "there is no file standard input" in bad("train", "-", *there, "-o", model)
+    assert "no Dask scheduler answers at nowhere; start" in said("rows.csv", "--dask", "nowhere")
+    with socket.socket() as silent:  # bound, but it does not listen
+        silent.bind(("127.0.0.1", 0))
+        nowhere = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        with (
+            pytest.raises(ConnectionError, match=f"^no Dask scheduler answers at {nowhere};"),
+            distributed.connected(nowhere, patience=0.1),
+        ):
+            pass
+    monkeypatch.delitem(sys.modules, "aucmax.distributed")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    assert 'pip install "aucmax[dask]"' in said("rows.csv", "--dask", "local")
+    assert not model.exists()
 
 
 # ---- collections
@@ -347,7 +454,3 @@ def test_what_is_wrong_is_told_with_its_name(client):
         distributed.source(Source.from_iterable(list), client=client)
     with pytest.raises(ValueError, match="there is no Dask cluster"):
         distributed.source(source())
-
-
-def unlabelled():
-    return data()[0]

@@ -7,21 +7,25 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain, islice, repeat
 from typing import Any
 from uuid import uuid4
 
 import dask
+import dask.system
+import numpy as np
 
 from aucmax.datasets.blocks import Blocks, of_arrays, of_bag
 from aucmax.datasets.scanning import scan
 from aucmax.rows.source import OnPart, Part, Source, as_part, on_part
 from aucmax.rows.store import plus, sum_in_order
 
-__all__ = ["source"]
+__all__ = ["connected", "source"]
 
 _RETRIES = 2  # of a task that failed: storage may, for a moment
 _CANCELLED = asyncio.CancelledError, concurrent.futures.CancelledError
@@ -81,9 +85,9 @@ def source(
     is lost. This process keeps the labels, the weights and some numbers for each row, so their
     memory is the limit; `ClassMoments.from_data` of a source keeps none of them.
 
-    A pass raises ConnectionError where the scheduler is gone, or no worker has been there for
-    ``patience`` seconds, and RuntimeError where a part has ended several workers. A model that was
-    being fitted stays as it was.
+    A pass raises ConnectionError where the scheduler is gone, where no worker has been there for
+    ``patience`` seconds, and where a part has ended several workers. A model that was being fitted
+    stays as it was.
 
     Examples
     --------
@@ -112,6 +116,55 @@ def source(
     if client.status != "running":
         raise ConnectionError(f"the Dask client is {client.status}; connect a new one.")
     return _OnDask(made, client, patience)
+
+
+@contextmanager
+def connected(address: str, workers: int | None = None, patience: float = 5.0) -> Iterator[Any]:
+    """Give a client of a Dask cluster for as long as a ``with`` block lasts.
+
+    Parameters
+    ----------
+    address : str
+        Of a scheduler; or ``"local"``: workers of one thread on this machine, which end with the
+        block. A script that starts such does its work below ``if __name__ == "__main__":``.
+    workers : int, optional
+        How many local ones at most; there are no more than cores.
+    patience : float
+        Seconds to wait for the scheduler's answer.
+
+    Yields
+    ------
+    dask.distributed.Client
+        It does not become the current one.
+
+    Raises
+    ------
+    ConnectionError
+        Where no scheduler answers.
+    """
+    from distributed import Client, LocalCluster
+
+    cores = dask.system.CPU_COUNT
+    if address == "local":
+        with (
+            LocalCluster(  # kernels would have as many threads as there are cores
+                min(workers or cores, cores), threads_per_worker=1, dashboard_address=":0",
+                silence_logs=logging.CRITICAL, env={"NUMBA_NUM_THREADS": "1"},
+            ) as cluster,
+            Client(cluster, set_as_default=False) as client,
+        ):  # fmt: skip
+            yield client
+        return
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # errors tell it
+    try:
+        client = Client(address, timeout=patience, set_as_default=False)
+    except Exception:  # what else listens there may answer anything
+        raise ConnectionError(
+            f"no Dask scheduler answers at {address}; start one with 'dask scheduler', and give "
+            "its address, such as tcp://10.0.0.1:8786."
+        ) from None
+    with client:
+        yield client
 
 
 def _current() -> Any:
@@ -167,6 +220,11 @@ class _OnDask(Source):
         some = self._groups(task, given, size, lambda nodes: [sum_in_order(nodes)])
         return sum_in_order(found for (found,) in some)
 
+    def with_labels(self, y: Any = None, weight: Any = None) -> Source:
+        if self.sizes is None:
+            self.sizes = list(self.each(_n_rows, repeat(())))
+        return _Labelled(self, self.sizes, y, weight)
+
     def _read(self) -> Iterator[Part]:
         return self.each(_itself, repeat(()))
 
@@ -182,29 +240,53 @@ class _OnDask(Source):
         Two groups are under way: tasks bring their arguments, and results wait with the workers.
         """
         parts = enumerate(zip(self._loads, given, strict=not isinstance(given, repeat)))
-        waiting: deque[list[Any]] = deque()
+        waiting: deque[tuple[list[Any], list[Any]]] = deque()
         try:
             while some := list(islice(parts, size)):
-                graph: dict[Any, Any] = {}
-                nodes = [self._node(graph, k, load, task, mine) for k, (load, mine) in some]
-                waiting.append(self._submitted(graph, [node.key for node in asked(nodes)]))
+                waiting.append((self._started(task, some, asked), some))
                 if len(waiting) == 2:
-                    yield self._results(waiting[0])
+                    yield self._ended(task, *waiting[0])
                     waiting.popleft()
-            for futures in waiting:
-                yield self._results(futures)
+            for group in waiting:
+                yield self._ended(task, *group)
         finally:
-            for future in chain(*waiting):  # where a part failed, the others need not run
-                future.release()
+            for future in chain(*(futures for futures, _ in waiting)):
+                future.release()  # where a part failed, the others need not run
 
-    def _node(
-        self, graph: dict[Any, Any], k: int, load: Any, task: OnPart, mine: tuple[Any, ...]
-    ) -> _Node:
-        keys = []
-        if isinstance(load, Blocks):
-            graph.update(load.graph)
-            load, keys = load.make, load.keys
-        return _Node(graph, partial(_loaded, load, self.name(k), task, mine), *keys)
+    def _started(
+        self, task: OnPart, some: list[Any], asked: Callable[[list[_Node]], list[_Node]]
+    ) -> list[Any]:
+        graph: dict[Any, Any] = {}
+        nodes = []
+        for k, (load, mine) in some:
+            make, keys = load, []
+            if isinstance(load, Blocks):
+                graph.update(load.graph)
+                make, keys = load.make, load.keys
+            nodes.append(_Node(graph, partial(_loaded, make, self.name(k), task, mine), *keys))
+        return self._submitted(graph, [node.key for node in asked(nodes)])
+
+    def _ended(self, task: OnPart, futures: list[Any], some: list[Any]) -> list[Any]:
+        from distributed.scheduler import KilledWorker
+
+        try:
+            return self._results(futures)
+        except KilledWorker as error:
+            count = error.allowed_failures + 1
+        name = "some parts"
+        for one in some:  # alone, for what waited beside it is blamed as well
+            alone = self._started(task, [one], lambda nodes: nodes)
+            try:
+                self._results(alone)
+            except KilledWorker:
+                name = self.name(one[0])
+                break
+            finally:
+                alone[0].release()
+        raise ConnectionError(
+            f"{count} workers of the Dask cluster at {self._address} ended while they worked on "
+            f"{name}: give workers more memory, or smaller parts."
+        )
 
     def _submitted(self, graph: dict[Any, Any], keys: list[str]) -> list[Any]:
         try:
@@ -216,18 +298,12 @@ class _OnDask(Source):
 
     def _results(self, futures: list[Any]) -> list[Any]:
         from distributed import wait
-        from distributed.scheduler import KilledWorker
 
         while True:
             try:
                 with self.client.as_current():
                     wait(futures, timeout=self.patience)
                 return self.client.gather(futures)
-            except KilledWorker as error:
-                raise RuntimeError(
-                    f"{error.allowed_failures + 1} workers ended while they worked on the same "
-                    "parts: give workers more memory or smaller parts."
-                ) from None
             except _CANCELLED:
                 raise self._gone() from None
             except TimeoutError:
@@ -257,6 +333,44 @@ class _OnDask(Source):
         )
 
 
+class _Labelled(Source):
+    """Rows on a cluster with other labels or weights, which go with the tasks that need them."""
+
+    def __init__(self, source: _OnDask, sizes: Sequence[int], y: Any, weight: Any) -> None:
+        self.source, self.loads, self.feature_names = source, None, source.feature_names
+        self.target_name, self.name = source.target_name, source.name  # type: ignore[method-assign]
+        ends = np.cumsum(sizes)
+        weights = _cut(weight, ends, "sample_weight")
+        self._labels = list(zip(_cut(y, ends, "y"), weights, strict=True))
+
+    @property
+    def rows_alone(self) -> Source:
+        return self.source
+
+    def each(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        return self.source.each(_on_labelled, self._with_labels(task, given))
+
+    def total(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Any:
+        return self.source.total(_on_labelled, self._with_labels(task, given))
+
+    def _with_labels(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        for labels, mine in zip(self._labels, given, strict=not isinstance(given, repeat)):
+            yield *labels, task, mine
+
+    def _read(self) -> Iterator[Part]:
+        return self.each(_itself, repeat(()))
+
+
+def _cut(values: Any, ends: np.ndarray, name: str) -> Sequence[np.ndarray | None]:
+    """Cut values of all rows where parts end."""
+    if values is None:
+        return [None] * len(ends)
+    values = np.asarray(values)
+    if len(values) != ends[-1]:
+        raise ValueError(f"{name} has {len(values):,} values, and there are {ends[-1]:,} rows.")
+    return np.split(values, ends[:-1])
+
+
 class _Node:
     """A task of a graph; the sum of two is a third one, so that `sum_in_order` makes a tree."""
 
@@ -277,3 +391,13 @@ def _loaded(
 
 def _itself(part: Part) -> Part:
     return part
+
+
+def _n_rows(part: Part) -> int:
+    return part.X.shape[0]
+
+
+def _on_labelled(part: Part, y: Any, weight: Any, task: OnPart, mine: tuple[Any, ...]) -> Any:
+    """Run a task on a part with the labels and weights that came with it."""
+    labelled = Part(part.X, part.y if y is None else y, part.weight if weight is None else weight)
+    return task(labelled, *mine)

@@ -24,7 +24,7 @@ from aucmax.cli.common import (
 )
 from aucmax.cli.errors import command_line, interrupted
 from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
-from aucmax.cli.large import Memory, budget, what_was_read, words_of_read
+from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.options import DataArgument, Html, Json, Learning, MaxIter, Tol
 from aucmax.estimators import AUCClassifierCV
 from aucmax.estimators.folds import Pairs
@@ -49,6 +49,7 @@ DEFAULT_LOSSES: tuple[str, ...] = tuple(AUCClassifierCV().losses)
 def cv(
     data: DataArgument,
     reading: Learning,
+    large: Large,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="MODEL", help="Where to save the best model."),
@@ -106,7 +107,6 @@ def cv(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the folds.")] = 0,
-    memory: Memory = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", help="Folds to fit in parallel; -1 uses all cores.")
     ] = None,
@@ -145,7 +145,7 @@ def cv(
     }
     asked: dict[str, Any] = {"scoring": scoring, "max_fpr": max_fpr}
     scoring_of(**asked)
-    rows = labelled_rows(data, reading, as_json, budget(memory))
+    rows = labelled_rows(data, reading, as_json, large)
     if rows.rarest < folds:
         few = rows.rarest
         instead = f"use --folds {few}" if few > 1 else "cross-validation needs two"

@@ -27,7 +27,7 @@ from aucmax.cli.common import (
 from aucmax.cli.errors import command_line
 from aucmax.cli.front import encoding_of, rows_described, rows_for
 from aucmax.cli.labels import positives_for
-from aucmax.cli.large import Memory, budget, what_was_read, words_of_read
+from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.options import Html, Json, Judging, Model, given_file
 from aucmax.cli.shapes import shape_sections
 from aucmax.estimators import effects
@@ -70,6 +70,7 @@ def evaluate(
         ),
     ],
     reading: Judging,
+    large: Large,
     other: Annotated[
         Path | None,
         typer.Argument(metavar="OTHER", help="A second model, to be compared with the first."),
@@ -93,7 +94,6 @@ def evaluate(
         Path | None, typer.Option(metavar="IMAGE", help="Draw the ROC curves: .png, .svg or .pdf.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Random seed of the folds that tune --logistic.")] = 0,
-    memory: Memory = None,
     html: Html = None,
     as_json: Json = False,
 ) -> None:
@@ -121,21 +121,20 @@ def evaluate(
     with working(f"reading {source.name}", as_json) as now:
         fitted = load_model(model)
         # read per model: each finds its own features, by name
-        allowed = budget(memory)
-        table = rows_for(fitted, source, reading, labels="required", allowed=allowed)
-        large = isinstance(table.data, Source)
+        table = rows_for(fitted, source, reading, labels="required", large=large)
+        in_parts = isinstance(table.data, Source)
         is_positive, label = positives_for(fitted, source, table, reading)
         few_positives(is_positive, "row")
         encode = encoding_of(fitted)
         scores, given = {_title(model, other): scores_of(fitted, table.data)}, [table.data]
         if other is not None:
             second = load_model(other)
-            X = rows_for(second, source, reading, labels="none", allowed=allowed).data
+            X = rows_for(second, source, reading, labels="none", large=large).data
             name = _title(other, model)
             scores[f"{name} (again)" if name in scores else name] = scores_of(second, X)
             given.append(X)
         if logistic is not None:
-            if large:
+            if in_parts:
                 raise ValueError(f"{file}: --logistic needs the rows in memory; give it more.")
             from aucmax.experiments.rivals import BalancedLogisticRegression
 
@@ -151,7 +150,7 @@ def evaluate(
             "file": str(source),
             "data": source.name,
             "rows": len(is_positive),
-            "features": table.n_features if large else encode(table.data[:1]).shape[1],
+            "features": table.n_features if in_parts else encode(table.data[:1]).shape[1],
             "positives": int(is_positive.sum()),
             "positive": label,
             "weight": reading.weight,
@@ -163,7 +162,7 @@ def evaluate(
             name: (is_positive, score, table.weight) for name, score in scores.items()
         }
         page = _page(report, tests, None if logistic is None else seed)
-        if html is not None and not large:
+        if html is not None and not in_parts:
             now("measuring the effects of the features")
             seen = encode(table.data)
             bends = shape_sections(fitted)

@@ -22,7 +22,7 @@ from aucmax.cli.common import counted, working
 from aucmax.cli.errors import tell
 from aucmax.cli.inputs import Inputs, inputs_of
 from aucmax.cli.labels import Classes, check_weights, classes_of
-from aucmax.cli.large import in_parts, is_large
+from aucmax.cli.large import Large
 from aucmax.cli.options import Judging, Learning, Reading, Scale, Weighing, given_file
 from aucmax.datasets.bunch import Labels, frame
 from aucmax.datasets.obstacles import TableError
@@ -169,7 +169,7 @@ def rows_described(facts: dict[str, Any]) -> str:
 
 
 def labelled_rows(
-    data: str, reading: Learning, quiet: bool = False, allowed: int | None = None
+    data: str, reading: Learning, quiet: bool = False, large: Large | None = None
 ) -> LabelledRows:
     """Open a file, or a data set by name, as two classes of rows of numbers.
 
@@ -182,8 +182,8 @@ def labelled_rows(
         What the options say.
     quiet : bool
         Do not show that a file is read.
-    allowed : int, optional
-        Bytes of memory; a file that needs more is read in parts.
+    large : Large, optional
+        What is read in parts, and where.
 
     Raises
     ------
@@ -196,11 +196,14 @@ def labelled_rows(
         raise ValueError("--groups and --time split the rows in different ways; give only one.")
     with working(f"reading {given_file(data).name}", quiet):
         path = given_file(data)
-        large = is_large(path, reading, allowed)
-        source = in_parts(path, reading, allowed) if large else _opened(data, reading)
+        if large is not None and large.takes(path, reading):
+            source = large.read(path, reading)
+        else:
+            source = _opened(data, reading)
         classes = classes_of(source, reading)
         check_weights(source.weight, classes.is_positive, data)
-        front = ([], source.data) if large else _steps(source, reading)
+        in_parts = isinstance(source.data, Source)
+        front = ([], source.data) if in_parts else _steps(source, reading)
         return LabelledRows(source, classes, reading.weight, *front)
 
 
@@ -339,7 +342,7 @@ def _check_sizes(X: Any, names: Any, file: str) -> None:
 
 
 def rows_for(
-    model: Any, data: Any, reading: Reading, *, labels: str, allowed: int | None = None
+    model: Any, data: Any, reading: Reading, *, labels: str, large: Large | None = None
 ) -> Bunch:
     """Open rows for a model: its features by name where it has names, by position where not.
 
@@ -353,8 +356,8 @@ def rows_for(
         What the options say; the label column is by default the one the model was trained on.
     labels : {"required", "none"}
         As for `datasets.read`.
-    allowed : int, optional
-        Bytes of memory; a file that needs more is read in parts, for a model without steps.
+    large : Large, optional
+        What is read in parts, and where, for a model without steps.
 
     Returns
     -------
@@ -364,8 +367,11 @@ def rows_for(
     inputs = inputs_of(model)
     more = _wanted(model, inputs, reading) | {"labels": labels}
     path = given_file(data)
-    if not hasattr(model, "steps") and is_large(path, reading, allowed):
-        return in_parts(path, reading, allowed, **more)
+    if large is not None and large.takes(path, reading):
+        if not hasattr(model, "steps"):
+            return large.read(path, reading, **more)
+        if large.dask is not None:
+            raise ValueError("--dask is for models without steps in front, and this one has some.")
     return _for_model(_opened(data, reading, **more), inputs, data)
 
 

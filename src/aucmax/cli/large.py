@@ -1,123 +1,204 @@
-"""Files that would not fit into memory: when a command reads them in parts, and what it then sees.
+"""Files that are read in parts, since they would not fit into memory or a cluster reads them.
 
 The rows stay in the file. Their labels and weights are read once, before anything else.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import repeat
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 from sklearn.utils import Bunch
 
 from aucmax import datasets
 from aucmax.basics.checks import free_memory
 from aucmax.cli.errors import tell
-from aucmax.cli.options import FLAGS, Learning, Reading, Scale
+from aucmax.cli.options import FLAGS, Learning, Reading, Scale, option
 from aucmax.datasets.files import COMPRESSIONS
 from aucmax.datasets.readers import reader_of
-from aucmax.rows.source import Source
+from aucmax.rows.source import Part, Source
 from aucmax.rows.watched import Watched
 
-__all__ = ["Memory", "budget", "in_parts", "is_large", "what_was_read", "words_of_read"]
-
-Memory = Annotated[
-    str | None,
-    typer.Option(
-        "--memory",
-        metavar="SIZE",
-        help="What the data may take, such as 4GB; a file that needs more is read in parts, again "
-        "for each pass over it. By default half of what is free.",
-    ),
-]
+__all__ = ["Large", "what_was_read", "words_of_read"]
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _COPIES = 3  # of the numbers, while a file is read whole: the reader's, ours, and a fit's
 _UNPACKED = 6  # times its size, a compressed text
 _PARTS = 20  # of the memory is a part: two are there, and what reading them takes
+_WORKERS_PARTS = 4  # what a worker takes, in parts
 _SMALLEST, _LARGEST = 1 << 20, 1 << 26
 _SCANNED = ("target", "labels", "drop", "columns", "format", "sep", "decimal", "weight")
 # what needs all rows at once, or columns that are no numbers
 _WHOLE = ("text", "missing", "dates", "categories", "groups", "time")
 
 
-def budget(memory: str | None) -> int | None:
-    """Return the bytes that ``--memory`` allows; None where nothing is known."""
-    if memory is None:
-        free = free_memory()
-        return None if free is None else free // 2
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)I?B?", memory.strip().upper())
-    size = int(float(found[1]) * _UNITS[found[2]]) if found else 0
-    if size < 10**6:
-        raise ValueError(f"--memory {memory}: give a size of 1MB or more, such as 500MB or 4GB.")
-    return size
+@dataclass(frozen=True, kw_only=True)
+class Large(contextlib.AbstractContextManager[Any]):
+    """Options of the commands that read files in parts, and what they mean."""
 
+    memory: Annotated[
+        str | None,
+        option(
+            metavar="SIZE",
+            help="What the data may take, such as 4GB; a file that needs more is read in parts, "
+            "again for each pass over it. By default half of what is free.",
+        ),
+    ] = None
+    dask: Annotated[
+        str | None,
+        option(
+            metavar="WHERE",
+            help="Read the file in parts on a Dask cluster: local (a process for each core of "
+            'this machine) or the address of a scheduler (needs "aucmax\\[dask]").',
+        ),
+    ] = None
 
-def is_large(path: Any, reading: Reading, allowed: int | None) -> bool:
-    """Tell whether a file would take more memory than is allowed."""
-    if allowed is None or not isinstance(path, Path) or not path.is_file():
-        return False
-    arguments = reading.arguments()
-    if reader_of(path, arguments["format"]).name == "parquet":
-        from pyarrow import parquet
+    def takes(self, path: Any, reading: Reading) -> bool:
+        """Tell whether a file is to be read in parts.
 
-        about = parquet.read_metadata(path)
-        numbers = 8 * about.num_rows * about.num_columns
-    else:
-        packed = path.suffix.lower() in COMPRESSIONS
-        numbers = path.stat().st_size * (_UNPACKED if packed else 1)
-    return _COPIES * numbers > allowed
+        Raises
+        ------
+        ValueError
+            For what is no file where a cluster is to read it.
+        """
+        there = isinstance(path, Path) and path.is_file()
+        if self.dask is not None and not there:
+            raise ValueError(f"--dask is for files, and there is no file {path}.")
+        return there and (self.dask is not None or self._is_large(path, reading))
 
+    def read(self, path: Path, reading: Reading, **more: Any) -> Bunch:
+        """Return what `datasets.read` does, but that ``data`` is a source.
 
-def in_parts(path: Path, reading: Reading, allowed: int | None, **more: Any) -> Bunch:
-    """Return what `datasets.read` does, but that ``data`` is a source.
+        Without labels (``labels="none"``) nothing is read yet.
 
-    ``more`` are arguments of `datasets.read` beside those of the options.
+        Parameters
+        ----------
+        path : Path
+        reading : Reading
+        **more
+            Arguments of `datasets.read` beside those of the options.
 
-    Raises
-    ------
-    ValueError
-        For an option that needs all rows in memory.
-    """
-    assert allowed is not None
-    arguments = reading.arguments() | more
-    given = [FLAGS[name] for name in _WHOLE if arguments.get(name)]
-    if isinstance(reading, Learning):
-        given += ["--splines"] * reading.splines
-        given += ["--scale"] * (reading.scale is not Scale.none)
-    if given:
-        raise ValueError(
-            f"{path}: is read in parts, since whole it would take more than {allowed / 1e9:.3g} "
-            f"GB, and {given[0]} needs all rows at once; give it more --memory, or leave it out."
-        )
-    size = int(np.clip(allowed // _PARTS, _SMALLEST, _LARGEST))
-    known = {name: arguments[name] for name in _SCANNED if name in arguments}
-    source = Watched(datasets.scan(path, part_bytes=size, **known))
-    tell("note", f"{path} is read in parts: whole it would take more than {allowed / 1e9:.3g} GB")
-    rows = _rows_of(source)
-    return Bunch(
-        data=source, name=path.name, files=[str(path)], text=(), dates={}, groups=None, time=None,
-        feature_names=source.feature_names, target_name=source.target_name, **rows,
-    )  # fmt: skip
+        Raises
+        ------
+        ValueError
+            For an option that needs all rows in memory, and where there is no cluster.
+        """
+        arguments = reading.arguments() | more
+        given = [FLAGS[name] for name in _WHOLE if arguments.get(name)]
+        if isinstance(reading, Learning):
+            given += ["--splines"] * reading.splines
+            given += ["--scale"] * (reading.scale is not Scale.none)
+        if given:
+            raise ValueError(
+                f"{path}: is read in parts{self._why}, and {given[0]} needs all rows at once; "
+                f"{'leave out one of them' if self.dask else 'give it more --memory'}."
+            )
+        known = {name: arguments[name] for name in _SCANNED if name in arguments}
+        source = self._source(path, known)
+        tell("note", f"{path} is read in parts{self._why}")
+        rows = {} if known.get("labels") == "none" else _rows_of(source)
+        return Bunch(
+            data=source, name=path.name, files=[str(path)], text=(), dates={}, groups=None,
+            time=None, feature_names=source.feature_names, target_name=source.target_name, **rows,
+        )  # fmt: skip
+
+    def __exit__(self, *_: Any) -> None:
+        self._held.close()
+
+    @cached_property
+    def _held(self) -> contextlib.ExitStack:
+        return contextlib.ExitStack()
+
+    @cached_property
+    def _allowed(self) -> int | None:
+        """The bytes that ``--memory`` allows; None where nothing is known."""
+        if self.memory is None:
+            free = free_memory()
+            return None if free is None else free // 2
+        pattern = r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)I?B?"
+        found = re.fullmatch(pattern, self.memory.strip().upper())
+        size = int(float(found[1]) * _UNITS[found[2]]) if found else 0
+        if size < 10**6:
+            raise ValueError(
+                f"--memory {self.memory}: give a size of 1MB or more, such as 500MB or 4GB."
+            )
+        return size
+
+    @property
+    def _why(self) -> str:
+        if self.dask is not None:
+            return f" by --dask {self.dask}"
+        return f", since whole it would take more than {(self._allowed or 0) / 1e9:.3g} GB"
+
+    def _is_large(self, path: Path, reading: Reading) -> bool:
+        """Tell whether a file would take more memory than is allowed."""
+        if self._allowed is None:
+            return False
+        if reader_of(path, reading.arguments()["format"]).name == "parquet":
+            from pyarrow import parquet
+
+            about = parquet.read_metadata(path)
+            numbers = 8 * about.num_rows * about.num_columns
+        else:
+            packed = path.suffix.lower() in COMPRESSIONS
+            numbers = path.stat().st_size * (_UNPACKED if packed else 1)
+        return _COPIES * numbers > self._allowed
+
+    def _source(self, path: Path, known: dict[str, Any]) -> Source:
+        if self.dask is None:
+            return Watched(datasets.scan(path, part_bytes=self._part_bytes, **known))
+        how = known | {"part_bytes": self._part_bytes, "spool": False}
+        scanned = datasets.scan(path.absolute(), **how)
+        if scanned.loads is None:
+            raise ValueError(
+                f"{path}: compressed text can be read from its beginning on only, so that workers "
+                "cannot share it; unpack it, or leave out --dask."
+            )
+        client = self._client  # without Dask there is none
+        from aucmax import distributed
+
+        return distributed.source(scanned, client=client)
+
+    @property
+    def _part_bytes(self) -> int:
+        given = _LARGEST if self._allowed is None else self._allowed // _PARTS
+        return min(max(given, _SMALLEST), _LARGEST)
+
+    @cached_property
+    def _client(self) -> Any:
+        """Of the cluster, until the command ends."""
+        most = None
+        if self._allowed is not None:
+            most = max(self._allowed // (_WORKERS_PARTS * self._part_bytes), 1)
+        try:
+            from aucmax.distributed import connected
+
+            return self._held.enter_context(connected(str(self.dask), most))
+        except ImportError:
+            raise ValueError('--dask needs Dask: pip install "aucmax[dask]".') from None
 
 
 def _rows_of(source: Source) -> dict[str, Any]:
     """Read the labels and weights of all rows, and how many features there are."""
-    labels, weights, d = [], [], 0
-    for part in source:
-        d = max(d, part.X.shape[1])
-        if part.y is not None:
-            labels.append(part.y)
-        if part.weight is not None:
-            weights.append(part.weight)
+    seen = list(source.each(_without_rows, repeat(())))
+    source.sizes = [rows for (rows, _), *_ in seen]
+    labels = [y for _, y, _ in seen if y is not None]
+    weights = [weight for *_, weight in seen if weight is not None]
     return {
         "target": np.concatenate(labels) if labels else None,
         "weight": np.concatenate(weights) if weights else None,
-        "n_features": d,
+        "n_features": max(d for (_, d), *_ in seen),
     }
+
+
+def _without_rows(part: Part) -> tuple[Any, Any, Any]:
+    return part.X.shape, part.y, part.weight
 
 
 def what_was_read(*data: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ gives the command line one option for each of its fields.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -36,6 +37,7 @@ __all__ = [
     "Tol",
     "Weighing",
     "given_file",
+    "option",
     "spread",
 ]
 
@@ -87,12 +89,13 @@ Html = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def _option(*flags: str, help: str, metavar: str | None = None) -> Any:
+def option(*flags: str, help: str, metavar: str | None = None) -> Any:
+    """Return an option for reading data."""
     return typer.Option(*flags, help=help, metavar=metavar, rich_help_panel=_PANEL)
 
 
 def _column(help: str) -> Any:
-    return _option(help=help, metavar="COLUMN")
+    return option(help=help, metavar="COLUMN")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,14 +112,14 @@ class Reading:
     drop: Annotated[list[str] | None, _column("Column to leave out; may be repeated.")] = None
     format: Annotated[
         Format | None,
-        _option(help="File format; by default from the file's name, CSV for standard input."),
+        option(help="File format; by default from the file's name, CSV for standard input."),
     ] = None
     sep: Annotated[
         str | None,
-        _option(metavar="CHARACTER", help="Separator of a CSV file: a character, or tab."),
+        option(metavar="CHARACTER", help="Separator of a CSV file: a character, or tab."),
     ] = None
     decimal: Annotated[
-        str, _option(metavar="CHARACTER", help="Decimal point of a CSV file: . or ,")
+        str, option(metavar="CHARACTER", help="Decimal point of a CSV file: . or ,")
     ] = "."
 
     def arguments(self) -> dict[str, Any]:
@@ -156,7 +159,7 @@ class Judging(Weighing):
 
     positive: Annotated[
         str | None,
-        _option(
+        option(
             metavar="LABEL",
             help="The label to rank first, against all others; else the larger of two numbers, "
             "the rarer of two words (or, with a model, the one it was trained for).",
@@ -164,7 +167,7 @@ class Judging(Weighing):
     ] = None
     binarize: Annotated[
         str | None,
-        _option(
+        option(
             metavar="HOW",
             help="Two classes out of many: even-odd, first-half, or random-halves:SEED.",
         ),
@@ -177,7 +180,7 @@ class Learning(Judging):
 
     dates: Annotated[
         bool,
-        _option(
+        option(
             "--dates",
             help="Accept dates and times: days since 1970-01-01, the time of day as a fraction "
             "(saved with the model).",
@@ -185,7 +188,7 @@ class Learning(Judging):
     ] = False
     impute: Annotated[
         bool,
-        _option(
+        option(
             "--impute",
             help="Accept missing values: numbers become the column's median, with a 0/1 feature "
             "that marks them, and missing text is a category of its own (scikit-learn's "
@@ -194,7 +197,7 @@ class Learning(Judging):
     ] = False
     one_hot: Annotated[
         bool,
-        _option(
+        option(
             "--one-hot",
             help="Accept text columns: one 0/1 feature per value; values not seen in training are "
             "ignored (scikit-learn's OneHotEncoder, saved with the model).",
@@ -223,13 +226,13 @@ class Learning(Judging):
     ] = None
     splines: Annotated[
         bool,
-        _option(
+        option(
             "--splines",
             help="Let the score bend: cubic splines beside each column with more than four "
             "different values (saved with the model).",
         ),
     ] = False
-    scale: Annotated[Scale, _option(help="unit-norm divides each row by its length.")] = Scale.none
+    scale: Annotated[Scale, option(help="unit-norm divides each row by its length.")] = Scale.none
 
     def arguments(self) -> dict[str, Any]:
         return super().arguments() | {
@@ -250,7 +253,10 @@ def given_file(path: Path | str | Piped) -> Any:
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace each option group among a command's parameters by its options."""
+    """Replace each option group among a command's parameters by its options.
+
+    A group that is a context manager is left when the command ends.
+    """
     hints = get_type_hints(command, include_extras=True)
     groups = {name: kind for name, kind in hints.items() if dataclasses.is_dataclass(kind)}
     if not groups:
@@ -269,9 +275,13 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        for group, fields in names.items():
-            given[group] = hints[group](**{name: given.pop(name) for name in fields})
-        command(**given)
+        with contextlib.ExitStack() as held:
+            for group, fields in names.items():
+                made = hints[group](**{name: given.pop(name) for name in fields})
+                if isinstance(made, contextlib.AbstractContextManager):
+                    held.enter_context(made)
+                given[group] = made
+            command(**given)
 
     parameters = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)

@@ -15,7 +15,7 @@ from aucmax.basics.replacing import replacing
 from aucmax.cli.common import check_folder, counted, load_model, scores_of, working
 from aucmax.cli.errors import tell
 from aucmax.cli.front import rows_for
-from aucmax.cli.large import Memory, budget, what_was_read, words_of_read
+from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.options import Model, Reading, given_file
 
 __all__ = ["score"]
@@ -33,11 +33,11 @@ def score(
         ),
     ],
     reading: Reading,
+    large: Large,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write here instead of to stdout."),
     ] = None,
-    memory: Memory = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object per row instead of CSV.")
     ] = False,
@@ -56,7 +56,7 @@ def score(
     source = given_file(file)
     with working(f"reading {source.name}") as now:  # gone before anything comes on stdout
         fitted = load_model(model)
-        X = rows_for(fitted, source, reading, labels="none", allowed=budget(memory)).data
+        X = rows_for(fitted, source, reading, labels="none", large=large).data
         now("scoring")
         scores = scores_of(fitted, X)
         names = fitted.classes_.tolist()

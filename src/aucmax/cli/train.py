@@ -21,7 +21,7 @@ from aucmax.cli.common import (
     working,
 )
 from aucmax.cli.front import labelled_rows, rows_described
-from aucmax.cli.large import Memory, budget, what_was_read, words_of_read
+from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.options import DataArgument, Json, Learning, MaxIter, Tol
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.estimators.folds import Folding
@@ -40,6 +40,7 @@ FOLDS = 5
 def train(
     data: DataArgument,
     reading: Learning,
+    large: Large,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to save the model.")
     ],
@@ -77,7 +78,6 @@ def train(
     seed: Annotated[
         int, typer.Option(min=0, help="Random seed of the folds and of stochastic solvers.")
     ] = 0,
-    memory: Memory = None,
     as_json: Json = False,
 ) -> None:
     """Fit a ranking model to a file and save it.
@@ -118,7 +118,7 @@ def train(
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
     common: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
     fixed = AUCClassifier(**given, **common, random_state=seed)
-    rows = labelled_rows(data, reading, as_json, budget(memory))
+    rows = labelled_rows(data, reading, as_json, large)
     facts, X, y = rows.facts(), rows.named(), rows.y
     common["positive"] = rows.classes.positive_label
     few_positives(rows.is_positive, "row")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ class InParts(Store):
 
     @cached_property
     def gram_cost(self) -> float:  # type: ignore[override]
-        return products.gram_cost(rows_of(next(iter(self.source)).X))  # parts are much alike
+        return next(self.source.each(_gram_cost, repeat(())))  # parts are much alike
 
     def taken(self, rows: np.ndarray) -> "InParts":
         kept = [
@@ -144,6 +145,10 @@ def _on_rows(
 
 def _scores_of(X: Rows, *asked: tuple[np.ndarray, np.ndarray]) -> list[np.ndarray]:
     return [products.scores_at(X, rows, W) for rows, W in asked]
+
+
+def _gram_cost(part: Part) -> float:
+    return products.gram_cost(rows_of(part.X))
 
 
 def _columns(X: Rows, S: np.ndarray, scale: np.ndarray) -> np.ndarray | sp.csc_array:

@@ -96,6 +96,7 @@ class Source:
         return out
 
     _factory: Callable[[], Iterable[Any]]
+    sizes: Sequence[int] | None = None  # rows of each part, where whoever read them has noted it
 
     def name(self, k: int) -> str:
         """Return what messages call part k."""
@@ -182,6 +183,11 @@ class Source:
         )
         out.name = self.name  # type: ignore[method-assign]
         return out
+
+    @property
+    def rows_alone(self) -> "Source":
+        """The same rows for passes that need no labels."""
+        return self
 
     def labels(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the labels and the weights of all rows, shape (n,) each: a pass over the parts.
