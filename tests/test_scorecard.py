@@ -1,5 +1,6 @@
 """Bins, their weights of evidence, and the points that a scorecard gives them."""
 
+import io
 import json
 
 import numpy as np
@@ -353,6 +354,22 @@ def test_the_command_prints_what_a_credit_officer_reads(run, files):
     code, out, _ = run("show", card)
     assert code == 0
     assert "income" in out
+
+
+def test_scores_of_a_scorecard_come_with_points(run, files):
+    card = files / "card"
+    assert run("scorecard", files / "a.csv", "--target", "default", "-o", card)[0] == 0
+    frame = pd.read_csv(files / "unlabelled.csv")
+    code, out, _ = run("score", card, files / "unlabelled.csv")
+    found = pd.read_csv(io.StringIO(out))
+    assert found.columns.tolist() == ["row", "score", "label", "points"]
+    fitted = load(card)
+    np.testing.assert_array_equal(found["points"], fitted.points(frame))
+    np.testing.assert_allclose(found["score"], fitted.decision_function(frame))
+    code, out, _ = run("score", card, files / "unlabelled.csv", "--json")
+    assert code == 0
+    lines = [json.loads(line)["points"] for line in out.splitlines()]
+    assert lines == found["points"].tolist()
 
 
 def test_the_quality_is_that_of_the_points(run, files):

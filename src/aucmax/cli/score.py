@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
 import typer
 
+from aucmax.additive import Scorecard
 from aucmax.basics.replacing import replacing
 from aucmax.cli.common import check_folder, counted, load_model, scores_of, working
 from aucmax.cli.errors import tell
@@ -46,7 +47,8 @@ def score(
 
     Gives CSV with the columns row (from 1), score and label. The label is the positive one where
     the score is above 0: midway between the classes' mean scores, with the logistic loss where the
-    probability is ½ for classes equally frequent. For a ranking, use the scores.
+    probability is ½ for classes equally frequent. For a ranking, use the scores. A scorecard also
+    gives points: the fewer, the more likely positive.
 
     Example:
 
@@ -60,13 +62,19 @@ def score(
         now("scoring")
         scores = scores_of(fitted, X)
         names = fitted.classes_.tolist()
-        rows = ((i, value, names[value > 0]) for i, value in enumerate(map(float, scores), 1))
+        columns: dict[str, Iterable[Any]] = {
+            "row": range(1, len(scores) + 1),
+            "score": scores.tolist(),
+            "label": (names[value > 0] for value in scores.tolist()),
+        }
+        if isinstance(fitted, Scorecard):
+            columns["points"] = map(int, fitted.points(X))
         write = _write_json if as_json else _write_csv
         if output is not None:
             with replacing(output, text=True) as stream:
-                write(stream, rows)
+                write(stream, columns)
     if output is None:
-        write(sys.stdout, rows)
+        write(sys.stdout, columns)
     else:
         written = f"{counted(len(scores), 'score')} written to {output}"
         print(f"{written}; the higher, the more likely {names[1]}", file=sys.stderr)
@@ -74,13 +82,13 @@ def score(
         tell("note", f"read: {words}")
 
 
-def _write_csv(stream: TextIO, rows: Iterable[tuple[int, float, Any]]) -> None:
+def _write_csv(stream: TextIO, columns: Mapping[str, Iterable[Any]]) -> None:
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["row", "score", "label"])
-    writer.writerows(rows)
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
 
 
-def _write_json(stream: TextIO, rows: Iterable[tuple[int, float, Any]]) -> None:
-    for row, value, label in rows:
-        line = {"row": row, "score": value, "label": label}
+def _write_json(stream: TextIO, columns: Mapping[str, Iterable[Any]]) -> None:
+    for row in zip(*columns.values(), strict=True):
+        line = dict(zip(columns, row, strict=True))
         stream.write(json.dumps(line, ensure_ascii=False) + "\n")

@@ -263,7 +263,8 @@ def _sum(parts: Sequence[Feature], graph: _Graph, X: str, words: dict[int, str])
 
 def _lines(lines: Sequence[Feature], graph: _Graph, X: str) -> str:
     """The sum of lines, as a product with a vector; columns that have a value for a gap get it."""
-    chosen = graph.node("Gather", X, graph.constant([p.column for p in lines], np.int64), axis=1)
+    places = graph.constant([part.column for part in lines], np.int64)
+    chosen = graph.node("Gather", X, places, axis=1)
     shapes = [p.shape for p in lines]
     origins = np.array([shape.origins[0] for shape in shapes])
     starts, slopes = np.array([shape.coefs[0] for shape in shapes]).T
