@@ -261,12 +261,13 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(front, said):
 
 
 def test_only_linear_models_of_two_classes():
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.linear_model import LogisticRegression, Ridge
     from sklearn.tree import DecisionTreeClassifier
 
     X = FRAME[["size"]]
     same(make_pipeline(LogisticRegression()).fit(X, Y), OTHER[["size"]])
-    for model in (DecisionTreeClassifier().fit(X, Y), LogisticRegression().fit(X, X["size"])):
+    others = (DecisionTreeClassifier().fit(X, Y), LogisticRegression().fit(X, X["size"]))
+    for model in (*others, Ridge().fit(X, Y)):
         with pytest.raises(ValueError, match="only linear models of two classes"):
             to_sql(model)
 

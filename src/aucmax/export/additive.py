@@ -153,7 +153,7 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
     """
     check_is_fitted(model)
     steps, last = _parts(model)
-    if np.shape(getattr(last, "coef_", ()))[:1] != (1,):
+    if np.shape(getattr(last, "coef_", ()))[:1] != (1,) or len(getattr(last, "classes_", ())) != 2:
         raise ValueError(
             f"a {type(last).__name__} cannot be exported; only linear models of two classes can, "
             "with steps in front that look at one column at a time."
