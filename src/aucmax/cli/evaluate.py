@@ -29,7 +29,6 @@ from aucmax.cli.front import encoding_of, rows_described, rows_for
 from aucmax.cli.labels import positives_for
 from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.options import Html, Json, Judging, Model, given_file
-from aucmax.cli.shapes import shape_sections
 from aucmax.estimators import effects
 from aucmax.report.curves import (
     gains_figure,
@@ -165,6 +164,8 @@ def evaluate(
         if html is not None and not in_parts:
             now("measuring the effects of the features")
             seen = encode(table.data)
+            from aucmax.cli.shapes import shape_sections  # with most of scikit-learn's transformers
+
             bends = shape_sections(fitted)
             if not bends or isinstance(fitted, Scorecard):  # single splines tell nothing
                 page.sections.extend(_model(fitted, seen, next(iter(tests.values())), confidence))
