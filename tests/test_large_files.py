@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
-from aucmax import load
+from aucmax import AUCClassifier, datasets, load
 
 SMALL = ("--memory", "1MB")
 
@@ -60,6 +60,7 @@ def test_a_model_is_that_of_the_whole_file(name, folder, tmp_path, run):
     for key in ("rows", "features", "columns", "positives", "positive", "positive_is", "weight"):
         assert parts[key] == whole[key]
     assert parts["objective"] == pytest.approx(whole["objective"], rel=1e-9)
+    assert parts["training_auc"].pop("error") == 0.0  # of so few scores all are kept
     assert parts["training_auc"] == pytest.approx(whole["training_auc"])
     a, b = (load(tmp_path / f"{k}.aucmax") for k in (0, 1))
     np.testing.assert_allclose(b.coef_, a.coef_, rtol=1e-8)
@@ -91,6 +92,22 @@ def test_a_search_is_that_of_the_whole_file(folder, run):
     assert parts["auc"] == pytest.approx(whole["auc"], rel=1e-9)
     assert parts["alpha"] == whole["alpha"]
     assert parts["settings_tried"] == whole["settings_tried"]
+
+
+def test_a_file_in_parts_is_tuned_on_some_of_its_rows(folder, tmp_path, run):
+    command = ("train", folder / "rows.csv", *TABLE, *SMALL, "-o", tmp_path / "m", "--json")
+    code, out, err = run(*command)
+    assert code == 0, err
+    report = json.loads(out)
+    assert 0 < report["tuned_on"] < report["rows"]
+    model = load(tmp_path / "m")
+    chosen = {name: report[name] for name in ("alpha", "l1_ratio", "loss", "within")}
+    again = AUCClassifier(**chosen, standardize=report["standardize"], positive=model.classes_[1])
+    rows = datasets.scan(folder / "rows.csv", target="booked", weight="w")
+    np.testing.assert_allclose(again.fit(rows).coef_, model.coef_, rtol=1e-6)
+    assert model.coef_.shape == (1, report["features"])
+    code, out, _ = run(*command[:-1])
+    assert f"on {report['tuned_on']:,} of the rows" in " ".join(out.split())
 
 
 def test_what_needs_all_rows_says_so(folder, tmp_path, run):

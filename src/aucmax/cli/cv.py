@@ -166,7 +166,7 @@ def cv(
     )  # fmt: skip
     started = time.perf_counter()
     try:
-        tuned = model.fit(rows.named(), rows.y, rows.weight, groups=rows.folding.groups)
+        tuned = model.fit(*rows.given(), groups=rows.folding.groups)
     except KeyboardInterrupt:
         raise _interrupted(reached, {**rows.facts(), **asked}, as_json) from None
     seconds = time.perf_counter() - started
@@ -411,7 +411,7 @@ def _curves(rows: LabelledRows, parts: Pairs, held_out: list[np.ndarray]) -> Sec
     tests = [
         rows.scored(test, scores)
         for (_, test), scores in zip(parts, held_out, strict=True)
-        if len(np.unique(rows.y[test])) == 2
+        if len(np.unique(rows.is_positive[test])) == 2
     ]
     return Section(
         "Curves on held-out rows",

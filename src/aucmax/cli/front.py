@@ -22,7 +22,7 @@ from aucmax.cli.common import counted, working
 from aucmax.cli.errors import tell
 from aucmax.cli.inputs import Inputs, inputs_of
 from aucmax.cli.labels import Classes, check_weights, classes_of
-from aucmax.cli.large import Large
+from aucmax.cli.large import Large, take
 from aucmax.cli.options import Judging, Learning, Reading, Scale, Weighing, given_file
 from aucmax.datasets.bunch import Labels, frame
 from aucmax.datasets.obstacles import TableError
@@ -78,6 +78,11 @@ class LabelledRows:
         return self.source.name
 
     @property
+    def in_parts(self) -> bool:
+        """Whether the rows stay in the file."""
+        return isinstance(self.X, Source)
+
+    @property
     def weight(self) -> np.ndarray | None:
         """Of the rows, shape (n,)."""
         return self.source.weight
@@ -109,7 +114,7 @@ class LabelledRows:
         except ValueError as error:
             raise ValueError(f"{self.name}: {error}") from None
         for k, (train, _) in enumerate(parts, 1):
-            if len(np.unique(self.y[train])) < 2:
+            if len(np.unique(self.is_positive[train])) < 2:
                 raise ValueError(
                     f"{self.name}: the rows to train on in fold {k} of {folds} are of one class "
                     f"only, with folds {self.folding.words}."
@@ -120,9 +125,34 @@ class LabelledRows:
         """Some of the rows as a test set: which are positive, their scores and their weights."""
         return self.is_positive[rows], score, None if self.weight is None else self.weight[rows]
 
+    def given(self) -> tuple[Any, Labels | None, np.ndarray | None]:
+        """What a model is fitted to: rows, labels and weights, or a source that brings both."""
+        if self.in_parts and self.classes.as_given:
+            return self.X, None, None
+        return self.named(), self.y, self.weight
+
+    def thinned(self) -> LabelledRows:
+        """Return rows that fit in memory, of all those that are read in parts.
+
+        Of each class the same number, or all, evenly spread over the file: how many negatives there
+        are for a positive changes no mean over pairs.
+        """
+        most, places = self.source.room.rows, []
+        few = min(self.rarest, most // 2)
+        for of_class in (self.is_positive, ~self.is_positive):
+            there = np.flatnonzero(of_class)
+            count = min(len(there), most - few)
+            places.append(there[np.linspace(0, len(there) - 1, count).astype(np.intp)])
+        rows = np.sort(np.concatenate(places))
+        X = take(self.source, rows)
+        weight = None if self.weight is None else self.weight[rows]
+        source = Bunch(**{**self.source, "data": X, "weight": weight})
+        classes = self.classes._replace(is_positive=self.is_positive[rows])
+        return LabelledRows(source, classes, self.weight_name, [], X)
+
     def named(self) -> Any:
         """What the model is fitted to: the columns by name, or the numbers that the steps give."""
-        return self.X if self.steps or isinstance(self.X, Source) else frame(self.source)
+        return self.X if self.steps or self.in_parts else frame(self.source)
 
     def whole(self, model: Any) -> Any:
         """The fitted model and its steps in one pipeline."""
@@ -136,7 +166,7 @@ class LabelledRows:
         """What every report says about the data."""
         return {
             "data": self.name,
-            "rows": len(self.y),
+            "rows": len(self.is_positive),
             "features": self.source.n_features if not self.steps else int(self.X.shape[1]),
             "columns": self.source.n_features,
             "positives": int(self.is_positive.sum()),

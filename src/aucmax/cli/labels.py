@@ -23,28 +23,37 @@ class Classes(NamedTuple):
 
     Parameters
     ----------
-    y : Labels, shape (n,)
-        Two labels, named by their column.
+    is_positive : ndarray of bool, shape (n,)
+        Which rows are.
+    labels : (label, label)
+        The negative and the positive one that a model is to see.
     negative, positive : label
         What the classes are called in the file.
+    column : str or None
+        The name of the labels.
     rarer : bool
         Whether the positive label was chosen as the rarer of the two.
+    as_given : bool
+        Whether the labels are those of the file.
     """
 
-    y: Labels
+    is_positive: np.ndarray
+    labels: tuple[Any, Any]
     negative: Any
     positive: Any
+    column: str | None
     rarer: bool = False
+    as_given: bool = False
 
     @property
     def positive_label(self) -> Any:
         """The positive label as ``y`` has it."""
-        return self.positive if self.positive in self.y else str(self.positive)
+        return self.labels[1]
 
     @property
-    def is_positive(self) -> np.ndarray:
-        """Which rows are positive, shape (n,)."""
-        return np.asarray(self.y == self.positive_label)
+    def y(self) -> Labels:
+        """Two labels, named by their column, shape (n,)."""
+        return Labels(np.array(self.labels)[self.is_positive.astype(np.intp)], self.column)
 
 
 def classes_of(source: Bunch, reading: Judging) -> Classes:
@@ -79,13 +88,15 @@ def classes_of(source: Bunch, reading: Judging) -> Classes:
         label = labels[int(counts[1] <= counts[0]) if words else 1]
     else:
         label = _found(y, positive, path)
+    rarer = words and bool(counts[0] != counts[1])
     if len(labels) > 2:
         negative: Any = f"not {label}"
-        y = np.where(y == label, str(label), negative)
+        called = negative, str(label)
     else:
         negative = next(other for other in labels if other != label)
-    rarer = words and bool(counts[0] != counts[1])
-    return Classes(Labels(y, source.target_name), negative, label, rarer)
+        called = negative, label
+    as_given = len(labels) == 2
+    return Classes(y == label, called, negative, label, source.target_name, rarer, as_given)
 
 
 def _found(y: np.ndarray, label: Any, path: Any, hint: str = ".") -> Any:
@@ -111,8 +122,8 @@ def _halves(source: Bunch, binarize: str) -> Classes:
             "label against the rest use --positive LABEL."
         )
     how, negative, positive = named[binarize]
-    y = np.where(datasets.binarize(source.target, how) > 0, positive, negative)
-    return Classes(Labels(y, source.target_name), negative, positive)
+    is_positive = datasets.binarize(source.target, how) > 0
+    return Classes(is_positive, (negative, positive), negative, positive, source.target_name)
 
 
 def positives_for(model: Any, data: Any, rows: Bunch, reading: Judging) -> tuple[np.ndarray, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -22,20 +22,30 @@ from aucmax.cli.errors import tell
 from aucmax.cli.options import FLAGS, Learning, Reading, Scale, option
 from aucmax.datasets.files import COMPRESSIONS
 from aucmax.datasets.readers import reader_of
+from aucmax.rows import to_scipy
+from aucmax.rows.parts import InParts
 from aucmax.rows.source import Part, Source
 from aucmax.rows.watched import Watched
 
-__all__ = ["Large", "what_was_read", "words_of_read"]
+__all__ = ["Large", "take", "what_was_read", "words_of_read"]
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _COPIES = 3  # of the numbers, while a file is read whole: the reader's, ours, and a fit's
 _UNPACKED = 6  # times its size, a compressed text
+_KEPT = 110  # bytes a row that Newton's method keeps where the rows are in parts
 _PARTS = 20  # of the memory is a part: two are there, and what reading them takes
 _WORKERS_PARTS = 4  # what a worker takes, in parts
 _SMALLEST, _LARGEST = 1 << 20, 1 << 26
 _SCANNED = ("target", "labels", "drop", "columns", "format", "sep", "decimal", "weight")
 # what needs all rows at once, or columns that are no numbers
 _WHOLE = ("text", "missing", "dates", "categories", "groups", "time")
+
+
+class Room(NamedTuple):
+    """What there is room for: so many whole rows, and whether for the scores of all (of Newton)."""
+
+    rows: int
+    scores: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +56,8 @@ class Large(contextlib.AbstractContextManager[Any]):
         str | None,
         option(
             metavar="SIZE",
-            help="What the data may take, such as 4GB; a file that needs more is read in parts, "
-            "again for each pass over it. By default half of what is free.",
+            help="What the data may take beside the program, such as 4GB; a file that needs more "
+            "is read in parts, again for each pass over it. By default half of what is free.",
         ),
     ] = None
     dask: Annotated[
@@ -103,6 +113,8 @@ class Large(contextlib.AbstractContextManager[Any]):
         source = self._source(path, known)
         tell("note", f"{path} is read in parts{self._why}")
         rows = {} if known.get("labels") == "none" else _rows_of(source)
+        if rows:
+            rows["room"] = self._room(sum(source.sizes or ()), path, reading)
         return Bunch(
             data=source, name=path.name, files=[str(path)], text=(), dates={}, groups=None,
             time=None, feature_names=source.feature_names, target_name=source.target_name, **rows,
@@ -138,17 +150,14 @@ class Large(contextlib.AbstractContextManager[Any]):
 
     def _is_large(self, path: Path, reading: Reading) -> bool:
         """Tell whether a file would take more memory than is allowed."""
-        if self._allowed is None:
-            return False
-        if reader_of(path, reading.arguments()["format"]).name == "parquet":
-            from pyarrow import parquet
+        return self._allowed is not None and _whole(path, reading) > self._allowed
 
-            about = parquet.read_metadata(path)
-            numbers = 8 * about.num_rows * about.num_columns
-        else:
-            packed = path.suffix.lower() in COMPRESSIONS
-            numbers = path.stat().st_size * (_UNPACKED if packed else 1)
-        return _COPIES * numbers > self._allowed
+    def _room(self, n: int, path: Path, reading: Reading) -> Room:
+        """Return what there is room for of the n rows of a file."""
+        if self._allowed is None:
+            return Room(n, True)
+        share = min(0.5 * self._allowed / _whole(path, reading), 1.0)
+        return Room(int(n * share), 2 * n * _KEPT <= self._allowed)
 
     def _source(self, path: Path, known: dict[str, Any]) -> Source:
         if self.dask is None:
@@ -184,6 +193,19 @@ class Large(contextlib.AbstractContextManager[Any]):
             raise ValueError('--dask needs Dask: pip install "aucmax[dask]".') from None
 
 
+def _whole(path: Path, reading: Reading) -> int:
+    """Return about how many bytes it takes to read a file whole and to fit a model to it."""
+    if reader_of(path, reading.arguments()["format"]).name == "parquet":
+        from pyarrow import parquet
+
+        about = parquet.read_metadata(path)
+        numbers = 8 * about.num_rows * about.num_columns
+    else:
+        packed = path.suffix.lower() in COMPRESSIONS
+        numbers = path.stat().st_size * (_UNPACKED if packed else 1)
+    return _COPIES * numbers
+
+
 def _rows_of(source: Source) -> dict[str, Any]:
     """Read the labels and weights of all rows, and how many features there are."""
     seen = list(source.each(_without_rows, repeat(())))
@@ -198,7 +220,21 @@ def _rows_of(source: Source) -> dict[str, Any]:
 
 
 def _without_rows(part: Part) -> tuple[Any, Any, Any]:
-    return part.X.shape, part.y, part.weight
+    return part.X.shape, None if part.y is None else _narrow(part.y), part.weight
+
+
+def take(rows: Bunch, places: np.ndarray) -> Any:
+    """Return the rows at ascending places of a file that is read in parts: X, in memory."""
+    return to_scipy(InParts(rows.data, np.array(rows.data.sizes), rows.n_features).take(places))
+
+
+def _narrow(labels: np.ndarray) -> np.ndarray:
+    """Return the same labels, in fewer bytes where they are small numbers."""
+    kind = labels.dtype.kind
+    if kind in "iu" and len(labels):
+        return labels.astype(np.result_type(*map(np.min_scalar_type, (labels.min(), labels.max()))))
+    narrow = labels.astype(np.float32) if kind == "f" else labels
+    return narrow if np.array_equal(narrow, labels) else labels
 
 
 def what_was_read(*data: Any) -> dict[str, Any]:

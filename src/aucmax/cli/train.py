@@ -20,7 +20,7 @@ from aucmax.cli.common import (
     show_page,
     working,
 )
-from aucmax.cli.front import labelled_rows, rows_described
+from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
 from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.options import DataArgument, Json, Learning, MaxIter, Tol
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
@@ -119,32 +119,21 @@ def train(
     common: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
     fixed = AUCClassifier(**given, **common, random_state=seed)
     rows = labelled_rows(data, reading, as_json, large)
-    facts, X, y = rows.facts(), rows.named(), rows.y
+    facts = rows.facts()
     common["positive"] = rows.classes.positive_label
     few_positives(rows.is_positive, "row")
-    folds = rows.folding.most(min(FOLDS, rows.rarest))
     started = time.perf_counter()
     how: dict[str, Any] = {"tuned": False}
-    if given or folds < 2:
+    if given or rows.folding.most(min(FOLDS, rows.rarest)) < 2:
         with working(f"fitting {rows_described(facts)}", as_json):
-            model = fixed.set_params(**common).fit(X, y, rows.weight)
+            model = fixed.set_params(**common).fit(*rows.given())
+    elif rows.in_parts:
+        model, how = _tuned_on_some(rows, common, seed, as_json)
     else:
-        rounds = rows.folding.rounds(rows.rarest)
-        parts = rows.folds(folds, seed, rounds)
-        search = AUCClassifierCV(cv=parts, **common, verbose=not as_json)
-        search.fit(X, y, rows.weight, groups=rows.folding.groups)
+        search, how = _tuned(rows, common, seed, as_json)
         model = search.best_estimator_
-        how = {
-            "tuned": True,
-            "folds": len(parts),
-            "rounds": rounds,
-            "folding": rows.folding.words,
-            "settings_tried": int(np.isfinite(search.auc_path_).any(axis=0).sum()),
-            "held_out_auc": float(search.best_score_),
-            "held_out_interval": search.best_interval_._asdict(),
-        }
     with working("measuring", as_json):
-        auc = auc_interval(rows.is_positive, scores_of(model, X), sample_weight=rows.weight)
+        auc = _training_auc(rows, model)
     report = {
         "model": str(output),
         **facts,
@@ -157,11 +146,61 @@ def train(
         "objective": model.objective_,
         "optimality": model.optimality_,
         "training_auc": auc._asdict(),
-        **what_was_read(X),
+        **what_was_read(rows.X),
         "seconds": time.perf_counter() - started,
     }
     save(rows.whole(model), output)  # last, so that Ctrl-C leaves no model behind
     show_page(_page(report, given), as_json)
+
+
+def _tuned(
+    rows: LabelledRows, common: dict[str, Any], seed: int, quiet: bool, **settings: Any
+) -> tuple[AUCClassifierCV, dict[str, Any]]:
+    """Return a search over the rows, and what the report says of it."""
+    folds, rounds = rows.folding.most(min(FOLDS, rows.rarest)), rows.folding.rounds(rows.rarest)
+    parts = rows.folds(folds, seed, rounds)
+    search = AUCClassifierCV(cv=parts, **common, **settings, verbose=not quiet)
+    search.fit(*rows.given(), groups=rows.folding.groups)
+    return search, {
+        "tuned": True,
+        "folds": len(parts),
+        "rounds": rounds,
+        "folding": rows.folding.words,
+        "settings_tried": int(np.isfinite(search.auc_path_).any(axis=0).sum()),
+        "held_out_auc": float(search.best_score_),
+        "held_out_interval": search.best_interval_._asdict(),
+    }
+
+
+def _tuned_on_some(
+    rows: LabelledRows, common: dict[str, Any], seed: int, quiet: bool
+) -> tuple[AUCClassifier, dict[str, Any]]:
+    """Return a model of all rows of a file in parts, tuned on as many as fit in memory.
+
+    The α that is right is in proportion to one over the rows of the rarer class.
+    """
+    with working("reading some of the rows", quiet):
+        some = rows.thinned()
+    every = AUCClassifierCV().losses
+    losses = every if rows.source.room.scores else [loss for loss in every if loss == "square"]
+    search, how = _tuned(some, common, seed, quiet, losses=losses)
+    chosen = {
+        "alpha": search.alpha_ * some.rarest / rows.rarest,
+        **{name: getattr(search, f"{name}_") for name in ("l1_ratio", "loss", "within")},
+        "standardize": search.standardize_,
+    }
+    with working(f"fitting {rows_described(rows.facts())}", quiet):
+        model = AUCClassifier(**chosen, **common).fit(*rows.given())
+    return model, how | {"tuned_on": len(some.is_positive), "losses": list(losses)}
+
+
+def _training_auc(rows: LabelledRows, model: AUCClassifier) -> Any:
+    """Return the AUC of the rows a model was fitted to, in fixed memory if they are in parts."""
+    if not rows.in_parts:
+        scores = scores_of(model, rows.named())
+        return auc_interval(rows.is_positive, scores, sample_weight=rows.weight)
+    X, y, weight = rows.given()
+    return model.score_sketch(X if y is None else X.with_labels(y, weight)).auc()
 
 
 def _page(report: dict[str, Any], given: dict[str, Any]) -> Page:
@@ -178,6 +217,9 @@ def _page(report: dict[str, Any], given: dict[str, Any]) -> Page:
         how = f", {report['folding']}" * (report["folding"] != Folding().words)
         held_out, around = auc_text(report["held_out_auc"]), report["held_out_interval"]
         interval = interval_text(around["low"], around["high"])
+        if "tuned_on" in report:
+            how += f", on {report['tuned_on']:,} of the rows"
+            how += ", the square loss only" * (report["losses"] == ["square"])
         facts += [
             ("tuned", f"{settings}: the best of {tried} in {folds_described(report)}{how}"),
             ("held-out AUC", f"{held_out}  (95 % interval {interval}; best of many: too high)"),

@@ -1,5 +1,6 @@
 """What the linear classifiers share: scoring, and the checks of rows, labels and weights."""
 
+import copy
 from itertools import repeat, zip_longest
 from typing import Any, NamedTuple
 
@@ -29,6 +30,7 @@ from aucmax.rows.source import Part, Source
 from aucmax.rows.store import InMemory, Store
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
+from aucmax.statistics.score_sketch import ScoreSketch
 
 __all__ = ["Given", "LinearScorer"]
 
@@ -79,6 +81,10 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         return scores(as_rows(X), self.coef_[0]) + self.intercept_[0]
 
     def _scores_of_parts(self, source: Source) -> np.ndarray:
+        return np.concatenate(list(source.each(_scores, repeat(self._to_score(source)))))
+
+    def _to_score(self, source: Source) -> tuple["LinearScorer", bool]:
+        """Return what goes with each part to score it, and whether its names were checked."""
         mine, names = getattr(self, "feature_names_in_", None), source.feature_names
         if mine is not None and names is not None and mine.tolist() != names:
             odd = next((a, b) for a, b in zip_longest(mine.tolist(), names) if a != b)
@@ -87,7 +93,7 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         for name in ("coef_", "intercept_", *_SEEN):
             if name in self.__dict__:
                 setattr(bare, name, self.__dict__[name])
-        return np.concatenate(list(source.each(_scores, repeat((bare, names is not None)))))
+        return bare, names is not None
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the predicted labels, shape (n,)."""
@@ -107,6 +113,21 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         if isinstance(X, Source):
             y, sample_weight = X.with_labels(y, sample_weight).labels()
         return super().score(X, y, sample_weight)
+
+    def score_sketch(self, source: Source, bins: int = 2**16) -> ScoreSketch:
+        """Return the scores of a source's rows in fixed memory, for their AUC: one pass.
+
+        Parameters
+        ----------
+        source : Source
+            With labels; all but ``classes_[1]`` are negative.
+        bins : int
+            As for `ScoreSketch`.
+        """
+        check_is_fitted(self)
+        bare, named = self._to_score(source)
+        empty = ScoreSketch(self.classes_.tolist()[1], bins)
+        return source.total(_sketched, repeat((bare, named, empty)))
 
     # ---- checks --------------------------------------------------------------------------
 
@@ -251,3 +272,10 @@ def _scores(part: Part, model: LinearScorer, named: bool) -> np.ndarray:
     X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     _check_n_features(model, X, reset=False)
     return scores(as_rows(X), model.coef_[0]) + model.intercept_[0]
+
+
+def _sketched(part: Part, model: LinearScorer, named: bool, empty: ScoreSketch) -> ScoreSketch:
+    """Return the scores of a part in fixed memory."""
+    if part.y is None:
+        raise ValueError("it has no labels; give (X, y).")
+    return copy.deepcopy(empty).update(part.y, _scores(part, model, named), part.weight)
