@@ -7,12 +7,16 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 from scipy.stats import binom
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from aucmax import AUCClassifier, metrics, save
 from aucmax.cli import main
@@ -496,6 +500,18 @@ def test_evaluate_writes_the_numbers_it_prints(files, capsys):
     assert re.search(r'class="verdict">Flag the 50 % of the rows .* (AUC|ties)', text)
     for budget in report["budgets"]:
         assert f"<td>{budget['flagged']:,}</td>" in text
+
+
+def test_the_page_of_a_model_with_probabilities(files, capsys):
+    rows = pandas.read_csv(files / "rows.csv")
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    save(model.fit(rows[["a", "b", "c"]], rows["label"]), files / "lr.aucmax")
+    assert run("evaluate", files / "lr.aucmax", files / "rows.csv", "--html", files / "p.html") == 0
+    text = (files / "p.html").read_text(encoding="utf-8")
+    assert "<h3>Calibration</h3>" in text
+    expected = model.predict_proba(rows[["a", "b", "c"]])[:, 1].sum()
+    assert f"In all {expected:,.5g} positives were expected" in text
+    assert "a LogisticRegression does not say what it minimises" in text
 
 
 def test_demo_writes_a_page(tmp_path, capsys):

@@ -39,7 +39,7 @@ def sandwich(objective: Objective, w: np.ndarray, bend: np.ndarray) -> np.ndarra
     Raises
     ------
     ValueError
-        If the loss has kinks, or the second derivative is singular.
+        If the loss has kinks, the second derivative is singular, or a class has one row.
     """
     problem = objective.problem
     assert isinstance(problem, RowsProblem)
@@ -60,8 +60,9 @@ def sandwich(objective: Objective, w: np.ndarray, bend: np.ndarray) -> np.ndarra
     for rows in (sign > 0, sign < 0):
         apart = s[rows, None] * (h[rows] - s[rows] @ h[rows])
         effective = 1.0 / float(s[rows] @ s[rows])  # Kish's number of rows
-        if effective > 1.0 + 1e-12:
-            spread += apart.T @ apart * (effective / (effective - 1.0))
+        if effective < 1.0 + 1e-9:
+            raise ValueError("a class has one row, which does not show how its rows vary.")
+        spread += apart.T @ apart * (effective / (effective - 1.0))
     try:
         factor = cho_factor(bent + np.diag(bend))
     except LinAlgError:

@@ -58,7 +58,7 @@ def effects_figure(found: Effects, confidence: float = 0.95, most: int = 20) -> 
     )  # fmt: skip
 
 
-def effects_table(found: Effects, confidence: float = 0.95, most: int = 100) -> ResultTable:
+def effects_table(found: Effects, confidence: float = 0.95, most: int = 20) -> ResultTable:
     """Make a table of the effects, their intervals and the weights."""
     columns = (found.feature, found.effect, found.low, found.high, found.coef)
     rows = [

@@ -1,0 +1,190 @@
+"""The page of ``aucmax evaluate``: a verdict, how many rows to flag, curves, and the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from aucmax.cli.common import feature_names, linear_of
+from aucmax.cli.errors import command_line
+from aucmax.cli.front import rows_described
+from aucmax.cli.large import words_of_read
+from aucmax.estimators import effects
+from aucmax.report.curves import gains_figure, lift_figure, ranking_figures, roc_figure, wilson
+from aucmax.report.distributions import calibration_figure, score_figure
+from aucmax.report.explained import effects_figure, effects_table, reasons_table
+from aucmax.report.operating import operating_points
+from aucmax.report.page import Page, ResultTable, Section
+from aucmax.report.provenance import provenance
+from aucmax.report.text import auc_text, interval_text, p_words, percent_text, plain_number
+
+__all__ = ["Test", "curves", "model_sections", "operating", "page_of"]
+
+# which rows are positive, their scores, and their weights
+Test = tuple[np.ndarray, np.ndarray, np.ndarray | None]
+
+
+def page_of(report: dict[str, Any], seed: int | None) -> Page:
+    """Return the page, without its figures."""
+    described = rows_described(report)
+    if "read" in report:
+        described += f"\nread: {words_of_read(report)}"
+    return Page(
+        f"How well {report['scorers'][0]['name']} ranks {report['data']}",
+        described,
+        [_results(report)],
+        provenance=provenance(command_line(), [("data", described)], seed),
+        data=report,
+        verdict=_verdict(report),
+    )
+
+
+def _verdict(report: dict[str, Any]) -> str:
+    """What an analyst wants to know first, in words."""
+    n, positives = report["rows"], report["positives"]
+    scorer, *others = report["scorers"]
+    budget = next((one for one in report["budgets"] if one["first"]), None)
+    said = []
+    if budget is not None and not budget["found"]:
+        said.append(
+            f"The {percent_text(budget['share'])} of the rows with the highest scores "
+            f"({budget['flagged']:,}) hold none of the {positives:,} positives."
+        )
+    elif budget is not None:
+        flagged, found = budget["flagged"], budget["found"]
+        lift = found / flagged / (positives / n)
+        low, high = (float(end) for end in wilson(found, positives, report["confidence"]))
+        right = f"One alert in {plain_number(flagged / found, 2)} is right"
+        if flagged == found:
+            right = "All alerts are right"
+        said.append(
+            f"Flag the {percent_text(budget['share'])} of the rows with the highest scores "
+            f"({flagged:,}), and you find {found:,} of the {positives:,} positives: "
+            f"{percent_text(found / positives)} (interval {percent_text(low)} to "
+            f"{percent_text(high)}). {right}, {plain_number(lift, 2)} times as many as at random."
+        )
+    area = f"AUC {auc_text(scorer['auc'])} ({interval_text(scorer['low'], scorer['high'])})"
+    said.append(f"{area}.")
+    words = {
+        "tie": "It ties with",
+        "better": "It ranks better than",
+        "worse": "It ranks worse than",
+    }
+    said += [
+        f"{words[test['verdict']]} {test['against']} (AUC {auc_text(other['auc'])}, "
+        f"{p_words(test['p_value'])})."
+        for test, other in zip(report["tests"], others, strict=True)
+    ]
+    return " ".join(said)
+
+
+def operating(report: dict[str, Any], tests: dict[str, Test]) -> Section:
+    """A slider over the rows to flag, and what some budgets find."""
+    n, positives = report["rows"], report["positives"]
+    rows = [
+        (
+            f"highest {percent_text(one['share'])}",
+            f"{one['flagged']:,}",
+            f"{one['found']:,}",
+            percent_text(one["found"] / positives),
+            percent_text(one["found"] / one["flagged"]),
+            f"{plain_number(one['found'] / one['flagged'] / (positives / n))}×",
+            plain_number(one["flagged"] / one["found"] - 1) if one["found"] else "–",
+            plain_number(one["threshold"], 4),
+        )
+        for one in report["budgets"]
+    ]
+    head = (
+        "flagged", "rows", "found", "recall", "precision", "lift", "false alarms per hit",
+        "threshold",
+    )  # fmt: skip
+    strong = [i for i, one in enumerate(report["budgets"]) if one["first"]]
+    weighted = " Rows count as one each, whatever their weights." * (report["weight"] is not None)
+    caption = f"Of {next(iter(tests))}, which flags rows with equal scores together or not at all."
+    return Section(
+        "How many rows to flag",
+        "Move the slider: by dragging, with the arrow keys, or to the cheapest." + weighted,
+        tables=[ResultTable(head, rows, caption, strong)] if rows else [],
+        points=[operating_points(name, *test[:2]) for name, test in tests.items()],
+        on_terminal=False,
+    )
+
+
+def _results(report: dict[str, Any]) -> Section:
+    percent, scorers = f"{100 * report['confidence']:g} %", report["scorers"]
+    measures: dict[str, Callable[[dict[str, Any]], str]] = {
+        "AUC": lambda s: auc_text(s["auc"]),
+        f"{percent} interval": lambda s: interval_text(s["low"], s["high"]),
+        "average precision": lambda s: auc_text(s["average_precision"]),
+        f"precision@{report['k']}": lambda s: auc_text(s["precision_at_k"]),
+        f"recall at FPR ≤ {report['fpr']:g}": lambda s: auc_text(s["recall_at_fpr"]),
+    }
+    tables = [
+        ResultTable(
+            ("", *(s["name"] for s in scorers)),
+            [(name, *map(value, scorers)) for name, value in measures.items()],
+            "DeLong's interval of the AUC, on the logit scale.",
+        )
+    ]
+    if report["tests"]:
+        tests = [(test["against"], test) for test in report["tests"]]
+        caption = "DeLong's paired test on the same rows; a tie unless p < 0.05."
+        head = f"{scorers[0]['name']} against"
+        tables.append(ResultTable.differences(head, tests, f"{percent} interval", caption))
+    return Section("Results", tables=tables)
+
+
+def model_sections(model: Any, X: Any, test: Test, confidence: float) -> list[Section]:
+    """What a linear model goes by, and why it scores rows so high; X as its last step has it."""
+    linear = linear_of(model)
+    if not hasattr(linear, "coef_"):
+        return []
+    positive, score, weight = test
+    coef = np.ravel(linear.coef_)
+    names = feature_names(model, len(coef))
+    labels = np.asarray(linear.classes_)[positive.astype(int)]
+    found = effects(linear, X, labels, weight, confidence, names)
+    return [
+        Section(
+            "What the model goes by",
+            tables=[effects_table(found, confidence)],
+            figures=[effects_figure(found, confidence)],
+            on_terminal=False,
+        ),
+        Section(
+            "Why the highest scores are high",
+            tables=[reasons_table(X, coef, names, score, positive)],
+            on_terminal=False,
+        ),
+    ]
+
+
+def curves(
+    report: dict[str, Any], tests: dict[str, Test], chance: np.ndarray | None = None
+) -> Section:
+    """Return the curves; ``chance`` are the first scorer's probabilities, where it gives any."""
+    areas = {
+        s["name"]: f"AUC {auc_text(s['auc'])} ({interval_text(s['low'], s['high'])})"
+        for s in report["scorers"]
+    }
+    precisions = {
+        s["name"]: f"average precision {auc_text(s['average_precision'])}"
+        for s in report["scorers"]
+    }
+    alone = {name: [test] for name, test in tests.items()}
+    asked: dict[str, Any] = {"confidence": report["confidence"]}
+    asked["bands"] = list(tests)[:2]  # a third would hide them
+    name, first = next(iter(tests.items()))
+    drawn = [
+        *ranking_figures(alone, **asked, details=(areas, precisions)),
+        gains_figure(tests, **asked),
+        lift_figure(tests, **asked),
+        roc_figure(alone, **asked, few=True),
+        score_figure(name, first),
+    ]
+    if chance is not None:
+        positive, _, weight = first
+        drawn.append(calibration_figure(name, (positive, chance, weight), report["confidence"]))
+    return Section("Curves", figures=drawn, on_terminal=False)
