@@ -101,11 +101,11 @@ def operating(report: dict[str, Any], tests: dict[str, Test]) -> Section:
         "threshold",
     )  # fmt: skip
     strong = [i for i, one in enumerate(report["budgets"]) if one["first"]]
-    weighted = " Rows count as one each, whatever their weights." * (report["weight"] is not None)
+    weighted = "Rows count as one each, whatever their weights." * (report["weight"] is not None)
     caption = f"Of {next(iter(tests))}, which flags rows with equal scores together or not at all."
     return Section(
         "How many rows to flag",
-        "Move the slider: by dragging, with the arrow keys, or to the cheapest." + weighted,
+        weighted,
         tables=[ResultTable(head, rows, caption, strong)] if rows else [],
         points=[operating_points(name, *test[:2]) for name, test in tests.items()],
         on_terminal=False,

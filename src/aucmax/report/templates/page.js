@@ -90,8 +90,7 @@
     for (const end of ["x1", "x2"]) {
       at("cheapest-mark").setAttribute(end, across(flagged(best)));
     }
-    at("cheapest-text").textContent = `cheapest (dashed): ${money(total(best))}, flagging `
-      + `${percent(flagged(best) / rows())}`;
+    at("cheapest-text").textContent = `cheapest (dashed): ${money(total(best))}, flagging ${percent(flagged(best) / rows())}`;
   };
 
   const show = () => {
