@@ -28,6 +28,8 @@ from aucmax.rows.store import plus, sum_in_order
 __all__ = ["connected", "source"]
 
 _RETRIES = 2  # of a task that failed: storage may, for a moment
+# Ctrl-C reaches all processes of a terminal, and this one ends its workers
+_WORKER_SETUP = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 _CANCELLED = asyncio.CancelledError, concurrent.futures.CancelledError
 
 
@@ -147,9 +149,10 @@ def connected(address: str, workers: int | None = None, patience: float = 5.0) -
     cores = dask.system.CPU_COUNT
     if address == "local":
         with (
-            LocalCluster(  # kernels would have as many threads as there are cores
+            LocalCluster(
                 min(workers or cores, cores), threads_per_worker=1, dashboard_address=":0",
-                silence_logs=logging.CRITICAL, env={"NUMBA_NUM_THREADS": "1"},
+                silence_logs=logging.CRITICAL, preload=[_WORKER_SETUP],
+                env={"NUMBA_NUM_THREADS": "1"},  # kernels would have a thread for each core
             ) as cluster,
             Client(cluster, set_as_default=False) as client,
         ):  # fmt: skip
