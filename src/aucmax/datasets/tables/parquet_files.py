@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aucmax.datasets.files import RowGroups, fault, opened
 from aucmax.datasets.tables.arrow import ArrowFile, InTurn, Native
@@ -48,8 +49,11 @@ def stored_bytes(path: Path, columns: Collection[str]) -> int:
     """How many bytes of a Parquet file these columns take."""
     with _readable(path) as file:
         about, names = file.metadata, set(columns)
-        groups = [about.row_group(k) for k in range(about.num_row_groups)]
-        chunks = [group.column(j) for group in groups for j in range(about.num_columns)]
+        chunks = (
+            about.row_group(k).column(j)
+            for k in range(about.num_row_groups)
+            for j in range(about.num_columns)
+        )
         return sum(c.total_compressed_size for c in chunks if c.path_in_schema in names)
 
 
@@ -77,14 +81,34 @@ def _names(file: parquet.ParquetFile) -> list[str]:
     return [name for name in file.schema_arrow.names if not _PANDAS_INDEX.fullmatch(name)]
 
 
+_FRESH = 1_000_000_000  # nanoseconds in which a file may change again without its time doing so
+_seen: dict[Any, parquet.FileMetaData] = {}  # of the last file
+
+
+def _file(path: Path | RowGroups, native: Any) -> parquet.ParquetFile:
+    """Open a file; what it says of many row groups takes longer to read than one of them."""
+    from pyarrow import parquet
+
+    if isinstance(path, RowGroups):
+        path = path.path
+    stat = path.stat() if isinstance(path, Path) else None
+    if stat is None or time.time_ns() - stat.st_mtime_ns < _FRESH:
+        return parquet.ParquetFile(native)
+    key = path, stat.st_ino, stat.st_size, stat.st_mtime_ns
+    file = parquet.ParquetFile(native, metadata=_seen.get(key))
+    if key not in _seen:
+        _seen.clear()
+        _seen[key] = file.metadata
+    return file
+
+
 @contextmanager
 def _readable(path: Path) -> Iterator[parquet.ParquetFile]:
     """Open a Parquet file; what is wrong with it is a DataFileError."""
     import pyarrow as pa
-    from pyarrow import parquet
 
     try:
-        with opened(path) as stream, parquet.ParquetFile(Native(stream).file) as file:
+        with opened(path) as stream, _file(path, Native(stream).file) as file:
             yield file
     except pa.ArrowException as error:
         raise fault(path, f"not a readable Parquet file ({error}); write it again") from None
