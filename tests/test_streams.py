@@ -506,6 +506,17 @@ def test_a_file_beside_the_state_must_be_its_own(name, clicks, tmp_path, run):
     assert file.read_bytes() == b""
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_predictions_may_go_to_a_pipe(clicks, tmp_path, run):
+    pipe, heard = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: heard.append(pipe.read_bytes()))
+    reader.start()
+    assert run("stream", str(clicks), *options(tmp_path, "--predictions", str(pipe)))[0] == 0
+    reader.join()
+    assert heard[0].count(b"\n") == ROWS
+
+
 @pytest.mark.parametrize("gap", [0.0, 1e-9, -0.3, 2.0])
 def test_lines_for_people_are_of_80_columns(gap, clicks, tmp_path, run):
     y = np.arange(3000) % 2

@@ -386,14 +386,14 @@ class _Beside:
                 f"has fewer bytes than the state knows of ({kept:,}): another file? Give the one "
                 "that belongs to the state, or remove it to begin a new one here",
             )
-        self.out = stack.enter_context(path.open("ab"))
-        self.out.truncate(kept)
-        self.out.seek(0, 2)
+        self.out, self.size = stack.enter_context(path.open("ab")), kept
+        if size > kept:
+            self.out.truncate(kept)
 
     def write(self, found: dict[str, Any]) -> None:
         """Write a line, if there is a file."""
         if self.out is not None:
-            self.out.write(json.dumps(found).encode() + b"\n")
+            self.size += self.out.write(json.dumps(found).encode() + b"\n")
 
     def predicted(self, found: Prediction) -> None:
         """Write what was predicted of a row."""
@@ -403,7 +403,7 @@ class _Beside:
         """Tell a state, which is to be saved, how much is written."""
         if self.out is not None:
             self.out.flush()
-            state.extra[self.name] = self.out.tell()
+            state.extra[self.name] = self.size
 
 
 class _Teller:
