@@ -336,7 +336,12 @@ def test_the_command_prints_what_a_credit_officer_reads(run, files):
     assert (code, err) == (0, "")
     for word in ("Gini", "KS", "held out", "PSI of the points", "WoE", "600 points at 50 to 1"):
         assert word in out
-    code, out, err = run(*options, "--against", files / "unlabelled.csv", "--json", "--pdo", 30)
+    html = files / "card.html"
+    more = ("--json", "--pdo", 30, "--html", html)
+    code, out, err = run(*options, "--against", files / "unlabelled.csv", *more)
+    page = html.read_text(encoding="utf-8")
+    assert "aucmax scorecard" in page
+    assert "600 points at 50 to 1" in page
     report = json.loads(out)
     assert report["against"]["quality"] is None
     assert (

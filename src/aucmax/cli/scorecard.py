@@ -14,15 +14,18 @@ from sklearn.base import clone
 from aucmax import metrics
 from aucmax.additive import Binning, Scorecard
 from aucmax.cli.common import check_folder, check_html, few_positives, show_page, working
+from aucmax.cli.errors import command_line
 from aucmax.cli.front import LabelledRows, labelled_columns, rows_described, rows_for
 from aucmax.cli.labels import positives_for
 from aucmax.cli.options import DataArgument, Html, Json, Judging, given_file
 from aucmax.files.models import save
 from aucmax.report.page import Page, ResultTable, Section
+from aucmax.report.provenance import provenance
 
 __all__ = ["scorecard"]
 
 FOLDS = 5
+SEED = 0  # of the folds
 _BANDS = 10  # of points, by which two files are compared
 
 Method = StrEnum("Method", {"best": "best", "quantile": "quantile"})
@@ -161,7 +164,7 @@ def _held_out(card: Scorecard, X: Any, rows: LabelledRows) -> dict[str, float] |
     if folds < 2:
         return None
     found = []
-    for train, test in rows.folds(folds, 0, 1):
+    for train, test in rows.folds(folds, SEED, 1):
         weights = [None if rows.weight is None else rows.weight[part] for part in (train, test)]
         fold = clone(card).set_params(positive=None)
         fold.fit(_taken(X, train), rows.is_positive[train], weights[0])
@@ -276,7 +279,14 @@ def _page(report: dict[str, Any]) -> Page:
     head = ("feature", "bin", "rows", "% of rows", "% positive", "WoE", "points")
     what = "WoE: log odds of the positives in a bin, over those in all rows."
     sections.append(Section("Points", tables=[ResultTable(head, lines, what, words=(1,))]))
-    return Page(f"Scorecard of {report['data']}", rows_described(report), sections, data=report)
+    described = rows_described(report)
+    return Page(
+        f"Scorecard of {report['data']}",
+        described,
+        sections,
+        provenance=provenance(command_line(), [("data", described)], SEED),
+        data=report,
+    )
 
 
 def _moved(psi: float) -> str:
