@@ -24,6 +24,7 @@ from aucmax.datasets.blocks import Blocks, of_arrays, of_bag
 from aucmax.datasets.scanning import scan
 from aucmax.rows.source import OnPart, Part, Source, as_part, on_part
 from aucmax.rows.store import plus, sum_in_order
+from aucmax.rows.watched import Watched
 
 __all__ = ["connected", "source"]
 
@@ -204,7 +205,8 @@ class _OnDask(Source):
     """The parts of another source, loaded and worked on by the workers of a cluster."""
 
     def __init__(self, made: Source, client: Any, patience: float) -> None:
-        self.source, self._loads = made, list(made.loads or ())
+        self.source = made if isinstance(made, Watched) else Watched(made)
+        self._loads = list(made.loads or ())
         self.loads, self.feature_names = made.loads, made.feature_names
         self.target_name = made.target_name
         self.client, self.patience = client, patience
@@ -245,16 +247,22 @@ class _OnDask(Source):
         parts = enumerate(zip(self._loads, given, strict=not isinstance(given, repeat)))
         waiting: deque[tuple[list[Any], list[Any]]] = deque()
         try:
-            while some := list(islice(parts, size)):
-                waiting.append((self._started(task, some, asked), some))
-                if len(waiting) == 2:
-                    yield self._ended(task, *waiting[0])
-                    waiting.popleft()
-            for group in waiting:
-                yield self._ended(task, *group)
+            with self.source.one_pass() as seen:
+                while (some := list(islice(parts, size))) or waiting:
+                    if some:
+                        waiting.append((self._started(task, some, asked), some))
+                    if not some or len(waiting) == 2:
+                        found = self._ended(task, *waiting[0])
+                        seen(*self._counts(waiting[0][1]))
+                        yield found
+                        waiting.popleft()
         finally:
             for future in chain(*(futures for futures, _ in waiting)):
                 future.release()  # where a part failed, the others need not run
+
+    def _counts(self, some: list[Any]) -> tuple[int, int]:
+        """Return how many parts these are, and how many rows; 0 where that is not known yet."""
+        return len(some), 0 if self.sizes is None else sum(self.sizes[k] for k, _ in some)
 
     def _started(
         self, task: OnPart, some: list[Any], asked: Callable[[list[_Node]], list[_Node]]

@@ -47,12 +47,12 @@ class _What(ProgressColumn):
         at: Reading | None = task.fields.get("reading")
         if at is None:
             return Text(task.description, style="dim")
-        words = f"{_short(at.rows)} rows"
-        if at.seconds:
-            words += f", {_short(at.rows / at.seconds)}/s"
-            if at.size is not None:
-                words += f", {at.size / at.seconds / 1e6:,.0f} MB/s"
-        return Text(words, style="dim")
+        words = [f"{_short(at.rows)} rows"] if at.rows else []  # not known yet on a cluster
+        if at.rows and at.seconds:
+            words.append(f"{_short(at.rows / at.seconds)}/s")
+        if at.size is not None and at.seconds:
+            words.append(f"{at.size / at.seconds / 1e6:,.0f} MB/s")
+        return Text(", ".join(words), style="dim")
 
 
 def _left(at: Reading) -> str:

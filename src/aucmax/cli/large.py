@@ -239,7 +239,8 @@ def _narrow(labels: np.ndarray) -> np.ndarray:
 
 def what_was_read(*data: Any) -> dict[str, Any]:
     """Return what a report says of the passes over sources; nothing of rows in memory."""
-    sources = [one for one in data if isinstance(one, Watched)]
+    given = ((one, getattr(one, "source", None)) for one in data)  # that of a cluster is within
+    sources = [one for some in given for one in some if isinstance(one, Watched)]
     if not sources:
         return {}
     places = dict.fromkeys(place for source in sources for place in source.passes)

@@ -101,7 +101,9 @@ def survey(source: Source, empty: ClassStatistics, most: float) -> Survey:
         raise ValueError(too_many_labels(labels))
     alone = [len(part.labels) == 1 and part.labels[0] != labels[-1] for part in seen]
     last = [~part.last if low else part.last for part, low in zip(seen, alone, strict=True)]
-    store = InParts(source.rows_alone, np.array([part.rows for part in seen]), d)
+    rows = source.rows_alone
+    rows.sizes = [part.rows for part in seen]
+    store = InParts(rows, np.array(rows.sizes), d)
     store.passes = 1
     called = {"feature_names_in_": names, "target_name_": source.target_name}
     called = {name: value for name, value in called.items() if value is not None}

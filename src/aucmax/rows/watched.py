@@ -3,7 +3,8 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from aucmax.basics.progress import Reading, on_screen
 from aucmax.rows.source import Part, Source
@@ -41,17 +42,28 @@ class Watched(Source):
         return self.source.load(k)
 
     def _read(self) -> Iterator[Part]:
+        with self.one_pass() as seen:
+            for part in self.source._read():
+                seen(1, part.X.shape[0])
+                yield part
+
+    @contextmanager
+    def one_pass(self) -> Iterator[Callable[[int, int], None]]:
+        """Watch a pass; give what is to be called with how many more parts and rows were read."""
         started, number = time.monotonic(), self.passes.total() + 1
         place, size = self.source.stored
         count = rows = 0
+
+        def seen(more_parts: int, more_rows: int) -> None:
+            nonlocal count, rows
+            count, rows = count + more_parts, rows + more_rows
+            share = None if self._parts is None else count / self._parts
+            so_far = None if size is None or share is None else share * size
+            seconds = time.monotonic() - started
+            on_screen().reads(Reading(number, rows, seconds, share, so_far))
+
         try:
-            for count, part in enumerate(self.source._read(), 1):
-                rows += part.X.shape[0]
-                share = None if self._parts is None else count / self._parts
-                so_far = None if size is None or share is None else share * size
-                seconds = time.monotonic() - started
-                on_screen().reads(Reading(number, rows, seconds, share, so_far))
-                yield part
+            yield seen
             with self._lock:
                 self._parts = count
                 self.passes[place] += 1
