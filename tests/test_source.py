@@ -527,3 +527,16 @@ def test_a_watched_source_tells_how_far_it_is(monkeypatch):
     assert at[-1].size > X.nbytes
     assert kept.passes == {"source": 1, "temporary file": 1}
     assert kept.read["temporary file"] == at[-1].size
+
+
+def test_a_parquet_file_that_changes_is_read_anew(tmp_path):
+    path = tmp_path / "rows.parquet"
+    long_ago = 1_000_000_000
+    for k in range(3):  # of one size, and not fresh
+        rows = pd.DataFrame({"a": np.arange(60.0) + k, "y": [0, 1] * 30})
+        rows.to_parquet(path, row_group_size=(10, 15, 20)[k])
+        os.utime(path, (long_ago + k, long_ago + k))
+        for _ in range(2):
+            parts = list(datasets.scan(path, target="y", part_bytes=1))
+            assert len(parts) == (6, 4, 3)[k]
+            np.testing.assert_array_equal(np.concatenate([part.X[:, 0] for part in parts]), rows.a)
