@@ -1,6 +1,6 @@
 """Fits to files many times larger than the memory they may take, ours beside what people use.
 
-    python -m benchmarks.large_files --budget 500MB --folder /where/there/is/room
+    python -m benchmarks.large_files --budget 500 --folder /where/there/is/room
     python -m benchmarks.large_files --table
 
 Writes a Parquet file of dense and an svmlight file of sparse rows, each so many times the budget,
@@ -27,8 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from aucmax import AUCClassifier, datasets, metrics
-from aucmax.cli.large import budget as bytes_of
+from aucmax import AUCClassifier, datasets, load, metrics
 from benchmarks.peers import told
 from benchmarks.runs import machine, status, versions
 
@@ -164,6 +163,20 @@ def ours(loss: str, path: Path, budget: int) -> Iterator[Checkpoint]:
     yield clock.at(model.passes_, f"alpha {model.alpha:g}", linear(model.coef_))
 
 
+def command(path: Path, budget: int) -> Iterator[Checkpoint]:
+    """Run ``aucmax train --memory``, which tunes on rows that fit into memory."""
+    model, clock = path.with_suffix(".aucmax"), Clock()
+    words = ["train", str(path), "--memory", f"{budget // 10**6}MB", "-o", str(model), "--json"]
+    names = ["--target", "y"] if target(path) else []
+    done = subprocess.run(
+        [sys.executable, "-m", "aucmax", *words, *names], stdout=subprocess.PIPE, check=True
+    )
+    report = json.loads(done.stdout)
+    passes = sum(at["passes"] for at in report["read"])
+    setting = f"{report['loss']}, alpha {report['alpha']:.2g}, all that the command does"
+    yield clock.at(passes, setting, linear(load(model).coef_))
+
+
 def sgd(loss: str, path: Path, budget: int) -> Iterator[Checkpoint]:
     """Fit scikit-learn's SGDClassifier part by part; its settings are chosen on the first parts."""
     from sklearn.linear_model import SGDClassifier
@@ -276,6 +289,7 @@ def dask_ml(path: Path, budget: int) -> Iterator[Checkpoint]:
 METHODS: dict[str, tuple[str, Callable[[Path, int], Iterator[Checkpoint]]]] = {
     "reading alone": ("aucmax", reading),
     **{f"AUCClassifier {loss}": ("aucmax", partial(ours, loss)) for loss in LOSSES},
+    "aucmax train": ("aucmax", command),
     "SGDClassifier hinge": ("sklearn", partial(sgd, "hinge")),
     "SGDClassifier log_loss": ("sklearn", partial(sgd, "log_loss")),
     "Vowpal Wabbit": ("vowpalwabbit", vowpal),
@@ -325,12 +339,13 @@ def measured(name: str, path: Path, held_out: Path, budget: int) -> list[dict[st
 
 
 def _peak() -> float:
-    return status("VmHWM") / 1e3  # getrusage knows that of the process that started this one, too
+    mine = status("VmHWM")  # getrusage knows that of the process that started this one, too
+    return max(mine, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) / 1e3
 
 
 def in_a_process(name: str, path: Path, held_out: Path, budget: int, limit: float) -> list[Any]:
     """Run a method in a process of its own."""
-    words = ["--one", name, str(path), str(held_out), "--budget", str(budget)]
+    words = ["--one", name, str(path), str(held_out), "--budget", str(budget // 10**6)]
     command = [sys.executable, "-m", "benchmarks.large_files", *words]
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, timeout=limit, check=False)
@@ -343,7 +358,7 @@ def in_a_process(name: str, path: Path, held_out: Path, budget: int, limit: floa
 
 def run(options: argparse.Namespace) -> None:
     """Write the files, and run the methods that are wanted."""
-    folder, budget = options.folder, bytes_of(options.budget)
+    folder, budget = options.folder, options.budget * 10**6
     rows = int(options.times * budget / (8 * DENSE))
     for kind in options.files:
         path, held_out = (folder / f"{name}.{kind}" for name in ("rows", "held_out"))
@@ -421,7 +436,7 @@ def _row(lines: list[dict[str, str]], best: float) -> str:
 def main(words: list[str] | None = None) -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--budget", default="500MB")
+    parser.add_argument("--budget", type=int, default=500, help="MB")
     parser.add_argument("--times", type=float, default=20.0, help="the budget are the files")
     parser.add_argument("--folder", type=Path, default=Path("."))
     parser.add_argument("--files", nargs="+", choices=("parquet", "svm"),
@@ -437,7 +452,7 @@ def main(words: list[str] | None = None) -> None:
             print(table(list(csv.DictReader(file))))
     elif options.one:
         name, *paths = options.one
-        lines = measured(name, *map(Path, paths), int(options.budget))
+        lines = measured(name, *map(Path, paths), options.budget * 10**6)
         print("\n" + json.dumps(lines))
     else:
         run(options)

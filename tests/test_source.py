@@ -3,6 +3,7 @@
 import gc
 import gzip
 import inspect
+import os
 import weakref
 from itertools import pairwise
 from types import SimpleNamespace
