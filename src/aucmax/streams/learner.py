@@ -91,7 +91,7 @@ class StreamLearner:
             if not isinstance(rule, MomentsRule):
                 raise ValueError("SPAM forgets nothing: half_life is for learner='moments'.")
         number(refresh, "refresh", high=1.0, open_high=True)
-        self.rule, self.refresh, self.positive = rule, refresh, positive
+        self.rule, self.refresh, self.positive = rule, float(refresh), positive
         self.gamma = 1.0 if half_life is None else 0.5 ** (1.0 / half_life)
         self.labels: dict[Any, int] = {}  # to their codes
         self._waiting = Waiting()
@@ -274,7 +274,6 @@ class StreamLearner:
         self.labels, self._scorer = dict(labels), None
 
 
-@compiled
 def _counted(weight, total, since, waiting, gamma, refresh):
     """Count a row: the weight of all rows, of those that wait, and whether these are to be learnt.
 
@@ -284,13 +283,16 @@ def _counted(weight, total, since, waiting, gamma, refresh):
     return total, since, since >= refresh * total or waiting >= BLOCK
 
 
+_count = compiled(_counted)  # for many rows; for one the call alone would take longer
+
+
 @compiled
 def _ends(weights, total, since, waiting, gamma, refresh):
     """Count rows; return behind which of them those that wait are learnt, and the weights then."""
     ends, k = np.empty(len(weights), dtype=np.int64), 0
     for i in range(len(weights)):
         waiting += 1
-        total, since, due = _counted(weights[i], total, since, waiting, gamma, refresh)
+        total, since, due = _count(weights[i], total, since, waiting, gamma, refresh)
         if due:
             ends[k], k = i + 1, k + 1
             since, waiting = 0.0, 0
