@@ -6,9 +6,15 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from aucmax import AUCClassifier, datasets, load
+from aucmax.objective import Objective
+from aucmax.objective.losses import Square
+from aucmax.objective.penalties import L2
+from aucmax.objective.problem import RowsProblem
+from aucmax.rows import as_rows
 
 SMALL = ("--memory", "1MB")
 
@@ -108,6 +114,65 @@ def test_a_file_in_parts_is_tuned_on_some_of_its_rows(folder, tmp_path, run):
     assert model.coef_.shape == (1, report["features"])
     code, out, _ = run(*command[:-1])
     assert f"on {report['tuned_on']:,} of the rows" in " ".join(out.split())
+
+
+def test_one_pass_is_the_fit_to_the_moments(folder, tmp_path, run):
+    options = ("--target", "booked", "--weight", "w", "--alpha", 0.01, "--one-pass")
+    for name in ("rows.csv", "rows.parquet"):
+        code, out, err = run("train", folder / name, *options, "-o", tmp_path / "m", "--json")
+        assert code == 0, err
+        report = json.loads(out)
+        assert [at["passes"] for at in report["read"]] == [1]
+        rows = datasets.read(folder / name, target="booked", weight="w")
+        whole = AUCClassifier(0.01).fit(rows.data, rows.target, rows.weight)
+        model = load(tmp_path / "m")
+        np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-9)
+        assert (report["rank"], report["positive"]) == (None, "yes")
+        assert list(model.feature_names_in_) == list("abcd")
+        assert model.target_name_ == "booked"
+        assert report["auc"]["at_least"] < report["auc"]["if_normal"]
+
+
+def test_one_pass_over_many_features_says_what_it_missed(tmp_path, run):
+    rng = np.random.default_rng(1)
+    X = sp.random(600, 1_600, density=0.01, random_state=1, format="csr")
+    y = (X[:, :40].sum(axis=1).A1 + 0.1 * rng.normal(size=600) > 0.3).astype(int) + 3
+    y[:20] = 7  # a third label
+    dump_svmlight_file(X, y, str(tmp_path / "x.svm"), zero_based=False)
+    command = ("train", tmp_path / "x.svm", "--one-pass", "-o", tmp_path / "m")
+    code, _, err = run(*command)
+    assert code == 2
+    assert "name it with --positive LABEL" in err
+    code, out, err = run(*command, "--positive", 4, "--alpha", 1.0, "--json")
+    assert code == 0, err
+    report, model = json.loads(out), load(tmp_path / "m")
+    assert model.classes_.tolist() == ["not 4", "4"]
+    sign = np.where(y == 4, 1.0, -1.0)
+    best = AUCClassifier(1.0, solver="exact").fit(X, sign).objective_
+    goal = RowsProblem(as_rows(X), sign).scaled(0.5)
+    true = Objective(goal, Square(), L2(1.0)).value(goal.from_features(model.coef_[0]))
+    assert best <= true <= report["objective"]
+    assert (true - best) / (0.5 - best) <= report["optimality"] < 1.0
+    code, out, _ = run(*command, "--positive", 4, "--alpha", 1.0)
+    assert "approximate: 50 directions" in out
+    code, out, _ = run(*command, "--positive", 4, "--alpha", 1e-6)
+    assert "not known" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--loss", "logistic"), "class moments alone"),
+        (("--binarize", "even-odd"), "--binarize needs the labels beforehand"),
+        (("--impute",), "--impute needs all rows at once"),
+    ],
+)
+def test_one_pass_says_what_it_does_not_take(options, message, folder, tmp_path, run):
+    command = ("train", folder / "rows.svm", "--one-pass", "-o", tmp_path / "m")
+    code, _, err = run(*command, *options)
+    assert code == 2
+    assert message in err
+    assert not (tmp_path / "m").exists()
 
 
 def test_what_needs_all_rows_says_so(folder, tmp_path, run):

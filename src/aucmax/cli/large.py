@@ -89,8 +89,30 @@ class Large(contextlib.AbstractContextManager[Any]):
 
         Parameters
         ----------
+        path, reading, **more
+            As for `source`.
+        """
+        source = self.source(path, reading, **more)
+        tell("note", f"{path} is read in parts{self._why}")
+        rows = {} if more.get("labels") == "none" else _rows_of(source)
+        if rows:
+            rows["room"] = self._room(sum(source.sizes or ()), path, reading)
+        return Bunch(
+            data=source, name=path.name, files=[str(path)], text=(), dates={}, groups=None,
+            time=None, feature_names=source.feature_names, target_name=source.target_name, **rows,
+        )  # fmt: skip
+
+    def source(
+        self, path: Path, reading: Reading, spool: bool | None = None, **more: Any
+    ) -> Source:
+        """Return a file as a source, of which nothing is read yet.
+
+        Parameters
+        ----------
         path : Path
         reading : Reading
+        spool : bool, optional
+            As for `datasets.scan`.
         **more
             Arguments of `datasets.read` beside those of the options.
 
@@ -110,15 +132,7 @@ class Large(contextlib.AbstractContextManager[Any]):
                 f"{'leave out one of them' if self.dask else 'give it more --memory'}."
             )
         known = {name: arguments[name] for name in _SCANNED if name in arguments}
-        source = self._source(path, known)
-        tell("note", f"{path} is read in parts{self._why}")
-        rows = {} if known.get("labels") == "none" else _rows_of(source)
-        if rows:
-            rows["room"] = self._room(sum(source.sizes or ()), path, reading)
-        return Bunch(
-            data=source, name=path.name, files=[str(path)], text=(), dates={}, groups=None,
-            time=None, feature_names=source.feature_names, target_name=source.target_name, **rows,
-        )  # fmt: skip
+        return self._source(path, known | {"spool": spool})
 
     def __exit__(self, *_: Any) -> None:
         self._held.close()

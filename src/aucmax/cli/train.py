@@ -22,6 +22,7 @@ from aucmax.cli.common import (
 )
 from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
 from aucmax.cli.large import Large, what_was_read, words_of_read
+from aucmax.cli.one_pass import fit_in_one_pass, one_pass_page
 from aucmax.cli.options import DataArgument, Json, Learning, MaxIter, Tol
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.estimators.folds import Folding
@@ -31,6 +32,7 @@ from aucmax.metrics import auc_interval
 from aucmax.objective.losses import LOSSES
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.text import auc_text, interval_text
+from aucmax.solvers.auto import FEW_FEATURES
 
 __all__ = ["train"]
 
@@ -78,6 +80,13 @@ def train(
     seed: Annotated[
         int, typer.Option(min=0, help="Random seed of the folds and of stochastic solvers.")
     ] = 0,
+    one_pass: Annotated[
+        bool,
+        typer.Option(
+            help="Look at every row of a file once: the square loss, not tuned; exact up to "
+            f"{FEW_FEATURES} features, beyond from a sketch that tells how far it may be off."
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Fit a ranking model to a file and save it.
@@ -118,6 +127,14 @@ def train(
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
     common: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
     fixed = AUCClassifier(**given, **common, random_state=seed)
+    started = time.perf_counter()
+    if one_pass:
+        with working("fitting in one pass", as_json):
+            report = fit_in_one_pass(data, reading, large, fixed)
+        seconds = time.perf_counter() - started
+        report = {"model": str(output), **report, "seconds": seconds}
+        save(fixed, output)
+        return show_page(one_pass_page(report), as_json)
     rows = labelled_rows(data, reading, as_json, large)
     facts = rows.facts()
     common["positive"] = rows.classes.positive_label

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from aucmax.cli.common import (
@@ -16,16 +15,14 @@ from aucmax.cli.common import (
     show_page,
 )
 from aucmax.cli.inputs import names_after
-from aucmax.cli.moments.classes import auc_known, auc_words, two_classes
+from aucmax.cli.moments.classes import auc_facts, auc_of, two_classes
 from aucmax.cli.moments.options import Like, Moments
 from aucmax.cli.options import Json, MaxIter, Tol
 from aucmax.estimators import AUCClassifier
 from aucmax.files.models import save
 from aucmax.files.moments import load_moments
-from aucmax.metrics import moment_auc
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.statistics.base import ClassStatistics
-from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["fit"]
 
@@ -100,11 +97,8 @@ def fit(
         "iterations": int(model.n_iter_),
         "objective": model.objective_,
         "optimality": model.optimality_,
-        "auc": None,
+        "auc": auc_of(held, model.coef_[0], label),
     }
-    if isinstance(held, ClassMoments) and held.guarantee is None:
-        gap, variance = _projected(held, model.coef_[0])
-        report["auc"] = auc_known(moment_auc(gap if label == held.classes[1] else -gap, variance))
     whole: Any = model
     if steps:
         from sklearn.pipeline import Pipeline
@@ -120,7 +114,7 @@ def fit(
             f"{report['l1_ratio']:g}, alpha {report['alpha']:.3g}",
         ),
         *fit_facts(report),
-        *_auc_facts(report["auc"]),
+        *auc_facts(report["auc"]),
         ("saved", report["model"]),
     ]
     sections = [Section("The model", tables=[ResultTable.facts(facts)])]
@@ -138,19 +132,3 @@ def _steps(model: Any, held: ClassStatistics, path: Path) -> list[Any]:
             "which they were built."
         )
     return list(model.steps[:-1])
-
-
-def _projected(held: ClassMoments, w: np.ndarray) -> tuple[float, float]:
-    """Return the distance of two classes' mean scores w·x, and the sum of their variances."""
-    return w @ (held.mean_pos - held.mean_neg), w @ (held.cov_pos + held.cov_neg) @ w
-
-
-def _auc_facts(known: dict[str, Any] | None) -> list[tuple[str, str]]:
-    """Say what the moments tell of the model's AUC on their rows."""
-    if known is None:
-        return []
-    normal, bound = auc_words(known)
-    return [
-        ("AUC if normal", f"{normal}  (an estimate: the scores of both classes are normal)"),
-        ("AUC for sure", f"{bound}  (whatever the rows are that were summed up)"),
-    ]
