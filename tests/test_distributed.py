@@ -1,6 +1,7 @@
 """Fits on a Dask cluster: the bits of one process, whatever happens to the workers."""
 
 import gzip
+import io
 import json
 import logging
 import os
@@ -18,11 +19,13 @@ import dask.bag as db
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from distributed import Client, LocalCluster
 from distributed.chaos import KillWorker
 from distributed.utils import get_mp_context
+from sklearn.datasets import dump_svmlight_file
 
 from aucmax import (
     AUCClassifier,
@@ -439,6 +442,31 @@ def test_files_are_read_by_the_workers(client, tmp_path):
         np.testing.assert_array_equal(
             model.fit(distributed.source(scanned, client=client)).coef_, here
         )
+
+
+@pytest.mark.parametrize("kind", ["csv", "svm"])
+def test_compressed_files_are_a_part_each(kind, client, tmp_path):
+    for k, (a, b) in enumerate([(0, 200), (200, 600)]):
+        X, y = load(a, b)
+        if kind == "csv":
+            text = pd.DataFrame(X, columns=NAMES).assign(y=y).to_csv(index=False).encode()
+        else:
+            dump_svmlight_file(X, y, stream := io.BytesIO(), zero_based=False)
+            text = stream.getvalue()
+        (tmp_path / f"{k}.{kind}.gz").write_bytes(gzip.compress(text))
+    files = tmp_path / f"*.{kind}.gz"
+    how = dict(target="y") if kind == "csv" else {}
+    with pytest.raises(ValueError, match="make a part of each compressed file"):
+        distributed.source(datasets.scan(files, **how), client=client)
+    scanned = datasets.scan(files, part_bytes=None, **how)
+    there = distributed.source(scanned, client=client)
+    assert [part.X.shape[0] for part in there] == [200, 400]
+    model = AUCClassifier(loss="logistic").fit(scanned)
+    here = model.coef_.copy()
+    np.testing.assert_allclose(here, AUCClassifier(loss="logistic").fit(*data()).coef_, rtol=1e-6)
+    np.testing.assert_array_equal(model.fit(there).coef_, here)
+    with pytest.raises(ValueError, match="a part of each file, and data are no files"):
+        datasets.scan(pl.LazyFrame({"y": [1]}), target="y", part_bytes=None)
 
 
 def test_what_is_wrong_is_told_with_its_name(client):

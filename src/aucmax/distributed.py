@@ -109,7 +109,8 @@ def source(
         if data.loads is None:
             raise ValueError(
                 "this source can be read from its first part on only, so workers cannot share "
-                "its parts; unpack compressed files, or give functions that load one part each."
+                "its parts; make a part of each compressed file, datasets.scan(…, "
+                "part_bytes=None), or give functions that load one part each."
             )
         made = data
     else:

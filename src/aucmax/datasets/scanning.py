@@ -39,7 +39,7 @@ def scan(
     format: str | None = None,
     sep: str | None = None,
     decimal: str = ".",
-    part_bytes: int = PART_BYTES,
+    part_bytes: int | None = PART_BYTES,
     spool: bool | str | os.PathLike[str] | None = None,
 ) -> Source:
     """Return a source of data that need not fit into memory.
@@ -60,9 +60,10 @@ def scan(
         The features of files that are wanted, in this order; as for `read`.
     format, sep, decimal
         As for `read`; of all files.
-    part_bytes : int
+    part_bytes : int, optional
         About how much is read at a time: bytes of text, or of a table's numbers. A row group of a
-        Parquet file is never divided. Two parts are in memory, and what is made of one.
+        Parquet file is never divided. Two parts are in memory, and what is made of one. None makes
+        a part of each file, so that a cluster can read compressed ones, too.
     spool : bool, str or path-like, optional
         Whether to read once, and from temporary files from then on, which take as much as all rows
         would in memory and go with the source; in a folder of your choice, else where the system
@@ -98,6 +99,8 @@ def scan(
         parts = blocks(partial(_cut, kept, target, weight), data)
         found, slow = Source(parts, feature_names=kept, target_name=target), False
     else:
+        if part_bytes is None:
+            raise ValueError("part_bytes=None makes a part of each file, and data are no files.")
         frame = _frame(data, part_bytes)
         if frame is None:
             raise ValueError(
@@ -128,7 +131,7 @@ def _named(data: Any) -> list[Path]:
     return found
 
 
-def _files(paths: list[Path], how: dict[str, Any], part_bytes: int) -> Source:
+def _files(paths: list[Path], how: dict[str, Any], part_bytes: int | None) -> Source:
     readers = [reader_of(path, how["format"]) for path in paths]
     for path, reader in zip(paths, readers, strict=True):
         if reader is not readers[0]:
@@ -154,11 +157,11 @@ def _files(paths: list[Path], how: dict[str, Any], part_bytes: int) -> Source:
     else:
         how |= {"columns": names, "target": found.target_name, "drop": ()}
     settings = {"feature_names": names, "target_name": found.target_name}
-    if all(_random(path, reader.name) for path in paths):
+    if part_bytes is None or all(_random(path, reader.name) for path in paths):
         every = [piece for some in pieces for piece in some()]
         source = Source(
             [partial(_load, piece, how) for piece in every],
-            names=[piece.where for piece in every],
+            names=[str(getattr(piece, "where", piece)) for piece in every],
             **settings,
         )
     else:
@@ -192,8 +195,11 @@ def _random(path: Path, kind: str) -> bool:
     return kind == "parquet" or path.suffix.lower() not in COMPRESSIONS
 
 
-def _pieces(path: Path, kind: str, part_bytes: int) -> Iterator[Any]:
+def _pieces(path: Path, kind: str, part_bytes: int | None) -> Iterator[Any]:
     """Yield the parts of a file, to be read."""
+    if part_bytes is None:
+        yield path
+        return
     if kind == "parquet":
         yield from row_groups(path, part_bytes)
         return
