@@ -24,6 +24,7 @@ from aucmax import (
     HingeClassifier,
     load,
     metrics,
+    reasons,
     save,
     solvers,
 )
@@ -251,6 +252,19 @@ def test_scores_go_to_a_file_or_to_json_lines(files, model, good, run):
     scores, labels = read_scores(text)
     assert [line["score"] for line in lines] == scores.tolist()
     assert [line["label"] for line in lines] == labels
+
+
+def test_scores_come_with_their_reasons(files, model, run):
+    code, out, _ = run("score", model, files / "test.csv", "--reasons", 2)
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0] == "row,score,label,reasons"
+    found = [row["reasons"] for row in csv.DictReader(lines)]
+    assert len(found) == 80
+    loaded = load(model)
+    X = made(80, 1)[0]
+    for told, why in zip(found, reasons(loaded, X, 2), strict=True):
+        assert re.findall(r"(\w+) = ", told) == [reason.feature for reason in why]
 
 
 def test_rows_to_score_need_no_labels_and_may_have_fewer_features(files, svm_model, good):

@@ -1,4 +1,4 @@
-"""Effects and their intervals: the sandwich against its oracles, and how often it covers."""
+"""Effects and their intervals: the sandwich against its oracles; the reasons of single scores."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,8 @@ import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from tests.oracles.sandwich import by_pairs, jackknife
 
-from aucmax import AUCClassifier, AUCClassifierCV, effects
+from aucmax import AUCClassifier, AUCClassifierCV, effects, reasons
+from aucmax.estimators import row_reasons
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES, WEIGHED
 from aucmax.objective.penalties import ElasticNet
@@ -127,3 +128,27 @@ def test_rows_models_and_labels_of_other_kinds():
     with pytest.raises(ValueError, match=r"must hold the labels \[0, 1\]"):
         effects(model, X, y + 1)
     assert list(WEIGHED) == ["square", "logistic"]  # those that the jackknife above goes through
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_reasons_add_up_to_the_score(kind, monkeypatch):
+    monkeypatch.setattr(row_reasons, "_CELLS", 100)  # several parts
+    X, y = rows(80)
+    model = AUCClassifier(0.01).fit(X, y)
+    found, opposite = reasons(model, kind(X), 3), reasons(model, kind(-X), 3)
+    middle = model.decision_function(X.mean(axis=0, keepdims=True))[0]
+    for row, why, why_not, score in zip(
+        X, found, opposite, model.decision_function(X), strict=True
+    ):
+        assert sum(r.raised for r in why) - sum(r.raised for r in why_not) == pytest.approx(
+            score - middle
+        )
+        assert [r.raised for r in why] == sorted((r.raised for r in why), reverse=True)
+        assert all(r.raised > 0 and r.value == row[int(r.feature) - 1] for r in why)
+    assert [why[:1] for why in found] == reasons(model, kind(X), 1)
+    named = reasons(model, kind(X), mean=np.zeros(3), feature_names=["a", "b", "c"])
+    assert {r.feature for why in named for r in why} == {"a", "b", "c"}
+    with pytest.raises(ValueError, match="X must have 3 columns"):
+        reasons(model, X[:, :2])
+    with pytest.raises(ValueError, match="most must be a whole number"):
+        reasons(model, X, 0)

@@ -189,6 +189,9 @@ def test_what_needs_all_rows_says_so(folder, tmp_path, run):
     code, _, err = run("evaluate", model, folder / "rows.csv", *logistic, *SMALL)
     assert code == 2
     assert "--logistic needs the rows in memory" in err
+    code, _, err = run("score", model, folder / "rows.csv", "--reasons", 2, *SMALL)
+    assert code == 2
+    assert "--reasons needs rows in memory" in err
     for size in ("much", "1kB", "-3GB"):
         code, _, err = run(*command[:-4], "--memory", size, "-o", model)
         assert code == 2

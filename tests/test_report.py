@@ -9,7 +9,6 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
@@ -21,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from aucmax import AUCClassifier, metrics, save
 from aucmax.cli import main
 from aucmax.estimators.feature_effects import Effects
+from aucmax.estimators.row_reasons import Reason
 from aucmax.experiments import paired
 from aucmax.report import comparison, curves, distributions, explained, figures, operating
 from aucmax.report.operating import MOST_POINTS, operating_points
@@ -238,20 +238,13 @@ def test_scores_by_class_and_calibration():
     assert distributions.calibration_figure("m", (positive, chance)).xlog
 
 
-def test_the_reasons_of_the_highest_scores():
-    X = np.array([[0.0, 3.0, 0.0], [2.0, 0.0, 0.0], [1.0, 0.0, 3.0], [1.0, 1.0, 1.0]])
-    coef = np.array([1.0, -1.0, 0.5])
-    positive = np.array([False, True, True, False])
-    for rows in (X, sp.csr_array(X)):
-        table = explained.reasons_table(rows, coef, ["a", "b", "c"], X @ coef, positive, 2, 2)
-        assert [row[:3] for row in table.rows] == [
-            ("3", "2.5", "positive"), ("2", "2", "positive")
-        ]  # fmt: skip
-        # above the means 1, 1 and 1
-        assert table.rows[0][3] == "b = 0 (+1), c = 3 (+1)"
-        assert table.rows[1][3] == "a = 2 (+1), b = 0 (+1)"
-    alike = explained.reasons_table(X[:1], coef, ["a", "b", "c"], X[:1] @ coef, positive[:1])
-    assert alike.rows[0][3] == "–"
+def test_reasons_in_words():
+    why = [[Reason("a", 2310.0, 0.4101), Reason("b", 0.0, 4.1e-6)], []]
+    table = explained.reasons_table([6, 0], np.array([*range(7)]) / 8, np.arange(7) > 3, why)
+    assert table.rows == [
+        ("7", "0.75", "positive", "a = 2,310 (+0.41), b = 0 (+4.10 × 10⁻⁶)"),
+        ("1", "0", "negative", "–"),
+    ]
 
 
 def test_a_figure_of_effects():

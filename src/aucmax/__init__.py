@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aucmax import additive, datasets, metrics, plots, solvers, theory
-    from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier, effects
+    from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier, effects, reasons
     from aucmax.export import to_onnx, to_sql
     from aucmax.files import load, save
     from aucmax.objective import penalties
@@ -33,6 +33,7 @@ __all__ = [
     "metrics",
     "penalties",
     "plots",
+    "reasons",
     "save",
     "solvers",
     "theory",
@@ -47,6 +48,7 @@ _WHERE = {
     "ClassMoments": "aucmax.statistics.moments",
     "HingeClassifier": "aucmax.estimators",
     "effects": "aucmax.estimators",
+    "reasons": "aucmax.estimators",
     "ScoreSketch": "aucmax.statistics.score_sketch",
     "Source": "aucmax.rows.source",
     "load": "aucmax.files",

@@ -11,7 +11,7 @@ from aucmax.cli.common import feature_names, linear_of
 from aucmax.cli.errors import command_line
 from aucmax.cli.front import rows_described
 from aucmax.cli.large import words_of_read
-from aucmax.estimators import effects
+from aucmax.estimators import effects, reasons
 from aucmax.report.curves import gains_figure, lift_figure, ranking_figures, roc_figure, wilson
 from aucmax.report.distributions import calibration_figure, score_figure
 from aucmax.report.explained import effects_figure, effects_table, reasons_table
@@ -21,6 +21,8 @@ from aucmax.report.provenance import provenance
 from aucmax.report.text import auc_text, interval_text, p_words, percent_text, plain_number
 
 __all__ = ["Test", "curves", "model_sections", "operating", "page_of"]
+
+_HIGHEST = 10  # scores that are explained
 
 # which rows are positive, their scores, and their weights
 Test = tuple[np.ndarray, np.ndarray, np.ndarray | None]
@@ -146,6 +148,9 @@ def model_sections(model: Any, X: Any, test: Test, confidence: float) -> list[Se
     names = feature_names(model, len(coef))
     labels = np.asarray(linear.classes_)[positive.astype(int)]
     found = effects(linear, X, labels, weight, confidence, names)
+    top = np.argsort(-score, kind="stable")[:_HIGHEST]
+    mean = np.ravel(X.mean(axis=0))
+    why = reasons(linear, X[top], mean=mean, feature_names=names)
     return [
         Section(
             "What the model goes by",
@@ -155,7 +160,7 @@ def model_sections(model: Any, X: Any, test: Test, confidence: float) -> list[Se
         ),
         Section(
             "Why the highest scores are high",
-            tables=[reasons_table(X, coef, names, score, positive)],
+            tables=[reasons_table(top.tolist(), score, positive, why)],
             on_terminal=False,
         ),
     ]

@@ -9,15 +9,28 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
+import numpy as np
 import typer
 
 from aucmax.additive import Scorecard
 from aucmax.basics.replacing import replacing
-from aucmax.cli.common import check_folder, counted, load_model, scores_of, working
+from aucmax.cli.common import (
+    check_folder,
+    counted,
+    feature_names,
+    linear_of,
+    load_model,
+    scores_of,
+    working,
+)
 from aucmax.cli.errors import tell
-from aucmax.cli.front import rows_for
+from aucmax.cli.front import encoding_of, rows_for
 from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.options import Model, Reading, given_file
+from aucmax.estimators import reasons
+from aucmax.estimators.row_reasons import Reason
+from aucmax.report.explained import reasons_text
+from aucmax.rows.source import Source
 
 __all__ = ["score"]
 
@@ -35,6 +48,15 @@ def score(
     ],
     reading: Reading,
     large: Large,
+    reasons_of: Annotated[
+        int | None,
+        typer.Option(
+            "--reasons",
+            metavar="K",
+            min=1,
+            help="Also tell the K features that raise each score most above the mean row's.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write here instead of to stdout."),
@@ -69,6 +91,9 @@ def score(
         }
         if isinstance(fitted, Scorecard):
             columns["points"] = map(int, fitted.points(X))
+        if reasons_of is not None:
+            now("finding the reasons")
+            columns["reasons"] = map(reasons_text, _reasons(fitted, X, reasons_of))
         write = _write_json if as_json else _write_csv
         if output is not None:
             with replacing(output, text=True) as stream:
@@ -80,6 +105,15 @@ def score(
         print(f"{written}; the higher, the more likely {names[1]}", file=sys.stderr)
     if words := words_of_read(what_was_read(X)):
         tell("note", f"read: {words}")
+
+
+def _reasons(model: Any, X: Any, most: int) -> list[list[Reason]]:
+    """What raises the score of each row, by a linear model's own features."""
+    linear = linear_of(model)
+    if isinstance(X, Source) or not hasattr(linear, "coef_"):
+        raise ValueError("--reasons needs rows in memory (--memory), and a linear model.")
+    names = feature_names(model, np.size(linear.coef_))
+    return reasons(linear, encoding_of(model)(X), most, feature_names=names)
 
 
 def _write_csv(stream: TextIO, columns: Mapping[str, Iterable[Any]]) -> None:

@@ -6,16 +6,26 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from aucmax.report.figures import Figure, Line
 from aucmax.report.page import ResultTable
 from aucmax.report.text import plain_number
 
-__all__ = ["effects_figure", "effects_table", "reasons_table"]
+__all__ = ["effects_figure", "effects_table", "reasons_table", "reasons_text"]
 
 Floats = NDArray[np.float64]
+
+
+class Reason(Protocol):
+    """What `aucmax.reasons` lists for a row."""
+
+    @property
+    def feature(self) -> str: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def raised(self) -> float: ...
 
 
 class Effects(Protocol):
@@ -76,55 +86,30 @@ def effects_table(found: Effects, confidence: float = 0.95, most: int = 20) -> R
 
 
 def reasons_table(
-    X: Any,
-    coef: Floats,
-    names: Sequence[str],
-    score: Floats,
-    positive: NDArray[np.bool_],
-    rows: int = 10,
-    reasons: int = 4,
+    rows: Sequence[int], score: Floats, positive: NDArray[np.bool_], why: Sequence[Sequence[Reason]]
 ) -> ResultTable:
-    """Make a table of the highest scores and of what raised each most.
-
-    Parameters
-    ----------
-    X : ndarray or sparse, shape (n, d)
-        The rows as the linear model sees them.
-    coef : ndarray of shape (d,)
-        Its weights.
-    names : sequence of str
-        Of the features.
-    score : ndarray of shape (n,)
-        The scores.
-    positive : ndarray of bool, shape (n,)
-        Which rows are positive.
-    rows, reasons : int
-        How many rows, and how many features for each.
-
-    Notes
-    -----
-    A feature raises the score of a row by its weight times what the row has above the mean.
-    """
-    top = np.argsort(-score, kind="stable")[:rows]
-    taken = X[top].toarray() if sp.issparse(X) else np.asarray(X)[top]
-    raised = coef * (taken - np.asarray(X.mean(axis=0)).ravel())
-    table = []
-    for row, values, parts in zip(top, taken, raised, strict=True):
-        best = [j for j in np.argsort(-parts, kind="stable")[:reasons] if parts[j] > 0]
-        said = [f"{names[j]} = {plain_number(values[j], 4)} ({_signed(parts[j])})" for j in best]
-        table.append(
-            (
-                f"{row + 1:,}",
-                plain_number(score[row], 4),
-                "positive" if positive[row] else "negative",
-                ", ".join(said) or "–",
-            )
+    """Make a table of some rows, counted from 0, and of what raises the score of each most."""
+    table = [
+        (
+            f"{row + 1:,}",
+            plain_number(score[row], 4),
+            "positive" if positive[row] else "negative",
+            reasons_text(found) or "–",
         )
+        for row, found in zip(rows, why, strict=True)
+    ]
     caption = (
         "Rows are counted from 1. In brackets: by how much the feature raises the score above "
         "that of a row with the mean of it."
     )
     return ResultTable(("row", "score", "label", "reasons"), table, caption, words=(2, 3))
+
+
+def reasons_text(found: Sequence[Reason]) -> str:
+    """Write what raises a score: ``amount = 709.5 (+0.323), new = 1 (+0.232)``."""
+    return ", ".join(
+        f"{one.feature} = {plain_number(one.value, 4)} ({_signed(one.raised)})" for one in found
+    )
 
 
 def _signed(value: float) -> str:
