@@ -126,7 +126,8 @@ def _look(part: Part, empty: ClassStatistics, most: float) -> _Looks:
         raise ValueError("it has no labels; give (X, y).")
     names = _get_feature_names(part.X)
     refuse_nul(part.y)
-    X = check_array(part.X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
+    kinds = [np.float64, np.float32]
+    X = check_array(part.X, accept_sparse="csr", dtype=kinds, ensure_all_finite=False)
     refuse_sizes(X)
     y = column_or_1d(part.y, warn=False)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
