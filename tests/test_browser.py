@@ -360,6 +360,28 @@ def test_values_on_hover_and_the_operating_point(look, page, scored):
         assert y / 100 == pytest.approx(np.interp(x / 100, line.x, line.y), abs=0.02)
 
 
+DOTS = """
+const figure = [...document.querySelectorAll("figure")]
+  .find((e) => e.querySelector("h3").textContent === "Who can be told apart");
+const svg = figure.querySelector("svg"), tip = figure.querySelector(".tip");
+const behind = JSON.parse(figure.querySelector("script").textContent);
+const [left, top, width, height] = behind.box, rows = behind.names.length;
+return behind.names.map((name, i) => {
+  const at = new DOMPoint(left + 0.3 * width, top + height * (i + 0.6) / rows)
+    .matrixTransform(svg.getScreenCTM());
+  svg.dispatchEvent(new PointerEvent("pointermove", { clientX: at.x, clientY: at.y }));
+  return [name, tip.textContent];
+});"""
+
+
+def test_dots_tell_their_name_and_value(look, reports):
+    (seen,) = look([(reports / "compare.html", NARROW)], DOTS)
+    assert sorted(name for name, _ in seen) == ["exact", "logistic", "vrspam"]
+    for name, words in seen:
+        assert words.startswith(f"{name}difference: ")
+    assert seen[0][1] == f"{seen[0][0]}difference: 0 (0 to 0)"  # the best, from itself
+
+
 SAVES = """
 const saved = [];
 HTMLAnchorElement.prototype.click = function () {
