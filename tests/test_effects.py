@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from tests.oracles.sandwich import by_pairs, jackknife
 
 from aucmax import AUCClassifier, AUCClassifierCV, effects, reasons
-from aucmax.estimators import row_reasons
+from aucmax.estimators import feature_effects, row_reasons
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES, WEIGHED
 from aucmax.objective.penalties import ElasticNet
@@ -80,6 +80,21 @@ def test_intervals_cover_about_as_often_as_they_say():
         target = (truth * np.sqrt(model.spread_))[found.feature.astype(int) - 1]
         held[found.feature.astype(int) - 1] += (found.low <= target) & (target <= found.high)
     assert np.all((held / tries > 0.91) & (held / tries < 0.98))
+
+
+def test_a_sample_of_the_rows_stands_for_all(monkeypatch):
+    X, y = rows(20_000, share=0.02)
+    model = AUCClassifier(0.01, within="pooled").fit(X, y)
+    whole = effects(model, X, y)
+    monkeypatch.setattr(feature_effects, "MOST_CELLS", 3 * 4000)
+    some = effects(model, X, y)
+    assert np.array_equal(some.effect, whole.effect)
+    assert some.high - some.low == pytest.approx(whole.high - whole.low, rel=0.1)
+    assert not np.array_equal(some.high, whole.high)
+    sign = np.where(y == 1, 1, -1)
+    taken = feature_effects._sample(sign, 500)
+    assert len(np.unique(taken)) == len(taken) == 500
+    assert np.count_nonzero(y[taken]) == 250
 
 
 @pytest.mark.parametrize("standardize", [0.0, 0.5, 1.0])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -33,6 +34,8 @@ from aucmax.report.explained import reasons_text
 from aucmax.rows.source import Source
 
 __all__ = ["score"]
+
+_AT_A_TIME = 10_000  # rows whose reasons are held
 
 
 def score(
@@ -107,13 +110,18 @@ def score(
         tell("note", f"read: {words}")
 
 
-def _reasons(model: Any, X: Any, most: int) -> list[list[Reason]]:
+def _reasons(model: Any, X: Any, most: int) -> Iterator[list[Reason]]:
     """What raises the score of each row, by a linear model's own features."""
     linear = linear_of(model)
     if isinstance(X, Source) or not hasattr(linear, "coef_"):
         raise ValueError("--reasons needs rows in memory (--memory), and a linear model.")
     names = feature_names(model, np.size(linear.coef_))
-    return reasons(linear, encoding_of(model)(X), most, feature_names=names)
+    rows = encoding_of(model)(X)
+    mean = np.ravel(rows.mean(axis=0))
+    return itertools.chain.from_iterable(
+        reasons(linear, rows[i : i + _AT_A_TIME], most, mean=mean, feature_names=names)
+        for i in range(0, rows.shape[0], _AT_A_TIME)
+    )
 
 
 def _write_csv(stream: TextIO, columns: Mapping[str, Iterable[Any]]) -> None:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucmax.basics.checks import number, sample_weights
 from aucmax.estimators.solved import SolvedScorer
+from aucmax.metrics.delong import effective_rows
 from aucmax.objective.problem import RowsProblem
 from aucmax.objective.sandwich import sandwich
 from aucmax.objective.scaling import feature_factors
@@ -19,6 +20,7 @@ from aucmax.rows import as_rows
 __all__ = ["Effects", "effects"]
 
 MOST_FEATURES = 1000  # with more there are no intervals: the sandwich is a dense matrix
+MOST_CELLS = 10**7  # of the rows that intervals are computed from: more are sampled
 
 
 class Effects(NamedTuple):
@@ -94,7 +96,8 @@ def effects(
     give on all rows there could be. The penalty's pull towards 0 is not undone, and the settings
     count as given, also where they were chosen on the same rows. A coefficient that the l1 penalty
     or a bound holds has no interval; those of the others are as if they had been chosen beforehand.
-    The hinge has none: it has kinks.
+    The hinge has none: it has kinks. Where the columns hold more than 10⁷ numbers, the spread is
+    that of a sample of the rows, the interval that of all of them.
 
     Examples
     --------
@@ -164,10 +167,26 @@ def _errors(
         raise ValueError("every coefficient is held at 0 or at a bound.")
     if len(known) > MOST_FEATURES:
         raise ValueError(f"they take up to {MOST_FEATURES:,} features with a coefficient.")
-    columns = X[:, known].toarray() if sp.issparse(X) else X[:, known]
+    weight = np.ones(len(sign)) if weight is None else weight
+    counts = effective_rows(weight[sign > 0]), effective_rows(weight[sign < 0])
+    taken = _sample(sign, MOST_CELLS // len(known))
+    each = weight[taken]
+    for kind in (1.0, -1.0):  # the classes weigh what they do in all rows
+        each[sign[taken] == kind] *= weight[sign == kind].sum() / each[sign[taken] == kind].sum()
+    columns = X[taken][:, known].toarray() if sp.issparse(X) else X[np.ix_(taken, known)]
     size = np.sqrt(spread[known])
-    problem = RowsProblem(as_rows(columns / size), sign, weight)
+    problem = RowsProblem(as_rows(columns / size), sign[taken], each)
     objective = linear._objective(problem, penalty)
     bend = pieces.bend[known] / (scale[known] * size) ** 2
-    covariance = sandwich(objective, coef[known] * size, bend)
+    covariance = sandwich(objective, coef[known] * size, bend, counts)
     return known, np.sqrt(np.maximum(np.diag(covariance), 0.0))
+
+
+def _sample(sign: np.ndarray, most: int) -> np.ndarray:
+    """Return the numbers of so many rows, of the rarer class all or half of these, if there are."""
+    if len(sign) <= most:
+        return np.arange(len(sign))
+    rng = np.random.RandomState(0)
+    rarer, other = sorted((np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)), key=len)
+    kept = rng.permutation(rarer)[: max(most // 2, 2)]
+    return np.sort(np.r_[kept, rng.permutation(other)[: max(most - len(kept), 2)]])

@@ -18,6 +18,7 @@ of the maximum rank correlation estimator".
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from aucmax.metrics.delong import effective_rows
 from aucmax.objective.losses import ActivePairs, ByRow
 from aucmax.objective.objective import Objective
 from aucmax.objective.problem import RowsProblem
@@ -25,7 +26,12 @@ from aucmax.objective.problem import RowsProblem
 __all__ = ["sandwich"]
 
 
-def sandwich(objective: Objective, w: np.ndarray, bend: np.ndarray) -> np.ndarray:
+def sandwich(
+    objective: Objective,
+    w: np.ndarray,
+    bend: np.ndarray,
+    counts: tuple[float, float] | None = None,
+) -> np.ndarray:
     """Return the covariance (d, d) of a minimiser w (d,) over samples of as many rows.
 
     Parameters
@@ -35,6 +41,9 @@ def sandwich(objective: Objective, w: np.ndarray, bend: np.ndarray) -> np.ndarra
     w : ndarray, shape (d,)
     bend : ndarray, shape (d,)
         The penalty's second derivative at w, in place of the objective's penalty.
+    counts : (float, float), optional
+        The positive and negative rows of the samples, where the problem's rows are some of them;
+        effective rows if they have weights.
 
     Raises
     ------
@@ -57,12 +66,13 @@ def sandwich(objective: Objective, w: np.ndarray, bend: np.ndarray) -> np.ndarra
     sign, s = problem.sign[:], problem.share[:]
     h = objective.loss.influences(z, sign, s, X)
     spread = np.zeros((len(w), len(w)))
-    for rows in (sign > 0, sign < 0):
+    for i, rows in enumerate((sign > 0, sign < 0)):
         apart = s[rows, None] * (h[rows] - s[rows] @ h[rows])
-        effective = 1.0 / float(s[rows] @ s[rows])  # Kish's number of rows
+        effective = effective_rows(s[rows])
+        full = effective if counts is None else counts[i]
         if effective < 1.0 + 1e-9:
             raise ValueError("a class has one row, which does not show how its rows vary.")
-        spread += apart.T @ apart * (effective / (effective - 1.0))
+        spread += apart.T @ apart * (effective / (effective - 1.0)) * (effective / full)
     try:
         factor = cho_factor(bent + np.diag(bend))
     except LinAlgError:
