@@ -81,9 +81,9 @@ def compare_speed(path, d):
     found = {}
     for workers in (1, 2):
         with distributed.connected("local", workers) as client:
-            there = distributed.source(source, client=client)
-            for settings in FITS.values():  # kernels are compiled
-                AUCClassifier(**settings).fit(there)
+            few, there = few_rows(client, d), distributed.source(source, client=client)
+            for settings in FITS.values():  # kernels are there
+                AUCClassifier(**settings).fit(few)
             loading = [measured(client, there.total, rows, repeat(())) for _ in "123"]
             load = np.median([one[1] for one in loading])
             for name, settings in FITS.items():
@@ -110,8 +110,7 @@ def compare_memory(path, d):
     for groups in (1, 4, 16):
         source = scanned(path, d, groups)
         with distributed.connected("local", 2) as client:
-            few = distributed.source(Source([partial(few_rows, d)] * 4), client=client)
-            there = distributed.source(source, client=client)
+            few, there = few_rows(client, d), distributed.source(source, client=client)
             for settings in FITS.values():  # kernels are there
                 AUCClassifier(**settings).fit(few)
             before = [now for now, _ in client.run(memory, reset=True).values()]
@@ -125,7 +124,11 @@ def compare_memory(path, d):
         print(f"| {size:.0f} | {len(source.loads)} | {listed} |")
 
 
-def few_rows(d):
+def few_rows(client, d):
+    return distributed.source(Source([partial(a_part, d)] * 4), client=client)
+
+
+def a_part(d):
     X = np.random.default_rng(0).normal(size=(100, d))
     return X, (X[:, 0] > 1).astype(int)
 
