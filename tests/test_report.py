@@ -533,10 +533,12 @@ def test_pages_that_cannot_be_written(files, capsys):
 
 def test_the_axis_of_aucs_ends_at_one_and_holds_the_bands():
     alphas, spread = np.array([0.01, 0.1, 1.0]), np.array([0.01, 0.02, np.nan])
-    lines = {"square": figures.Line(alphas, np.array([0.97, 0.999, np.nan]), spread)}
+    y = np.array([0.97, 0.999, np.nan])
+    lines = {"square": figures.Line(alphas, y, figures.around(y, spread))}
     floor, top = figures.tuning_figure(lines, (0.1, 0.999), "C").ylim
     assert (top, floor <= 0.97) == (1.0, True)
-    lines = {"square": figures.Line(alphas, np.array([0.96, 0.97, np.nan]), spread)}
+    y = np.array([0.96, 0.97, np.nan])
+    lines = {"square": figures.Line(alphas, y, figures.around(y, spread))}
     floor, top = figures.tuning_figure(lines, (0.1, 0.97), "C").ylim
     assert top == pytest.approx(0.99 + 0.05 * (0.99 - floor))
     assert floor <= 0.96
@@ -587,7 +589,8 @@ def test_one_page_is_shown_three_ways(tmp_path):
 
 def test_a_figure_goes_into_a_file_too(tmp_path):
     x = np.array([1.0, 10.0, 100.0])
-    line = figures.Line(x, np.array([0.5, np.nan, 0.7]), spread=np.full(3, 0.1), detail="best .7")
+    y = np.array([0.5, np.nan, 0.7])
+    line = figures.Line(x, y, figures.around(y, np.full(3, 0.1)), detail="best .7")
     figure = figures.Figure("a-b", "T", "passes", "AUC", {"one": line}, xlog=True)
     figure.save(tmp_path / "a.svg")
     text = (tmp_path / "a.svg").read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ from aucmax.report.curves import (
 )
 from aucmax.report.distributions import calibration_figure, score_figure
 from aucmax.report.explained import effects_figure
-from aucmax.report.figures import Figure, Line, convergence_figure, tuning_figure
+from aucmax.report.figures import Figure, Line, around, convergence_figure, tuning_figure
 from aucmax.report.text import auc_text, interval_text
 
 # which rows are positive, their scores, and their weights
@@ -501,7 +501,7 @@ class AlphaPathDisplay(_Display):
             lines[", ".join(words)] = Line(
                 estimator.alphas_[i, j][tried],
                 mean[place][tried],
-                spread[place][tried],
+                around(mean[place][tried], spread[place][tried]),
                 points=True,
             )
         score = "AUC" if estimator.scoring == "auc" else str(estimator.scoring)

@@ -35,7 +35,7 @@ from aucmax.estimators.tuning import SearchProgress
 from aucmax.files.models import save
 from aucmax.objective.losses import LOSSES
 from aucmax.report.curves import ranking_figures
-from aucmax.report.figures import Figure, Line, tuning_figure
+from aucmax.report.figures import Figure, Line, around, tuning_figure
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
 from aucmax.report.style import stroke
@@ -388,7 +388,7 @@ def _figure(report: dict[str, Any]) -> Figure:
         name: Line(
             line["alphas"],
             line["mean"],
-            _over_folds(np.nanstd, line["scores"] - at_choice, ddof=1),
+            around(line["mean"], _over_folds(np.nanstd, line["scores"] - at_choice, ddof=1)),
             points=True,
             detail=f"best {_top(line):.4f}",
             stroke=stroke(losses.index(_loss(line)), gammas.index(line["standardize"])),

@@ -12,7 +12,7 @@ from aucmax.experiments.jobs import Row, Store, core_seconds, finish, key_of
 from aucmax.experiments.sources import Source
 from aucmax.experiments.trial import TrainTest, train_test
 from aucmax.experiments.writing import sections_of, spent, write_results
-from aucmax.report.figures import Figure, Line
+from aucmax.report.figures import Figure, Line, around
 from aucmax.report.page import Page, Section
 from aucmax.report.provenance import provenance
 
@@ -180,8 +180,8 @@ def mean_lines(
         values = [[row[y] for row in at[here]] for here in sorted(at)]
         mean = np.array([np.mean(v) for v in values])
         several = spread and max(map(len, values), default=0) > 1
-        deviation = np.array([np.std(v) for v in values]) if several else None
-        lines[str(name)] = Line(np.array(sorted(at), dtype=float), mean, deviation)
+        band = around(mean, np.array([np.std(v) for v in values])) if several else None
+        lines[str(name)] = Line(np.array(sorted(at), dtype=float), mean, band)
     return lines
 
 

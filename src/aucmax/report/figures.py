@@ -16,7 +16,7 @@ from aucmax.basics.replacing import replacing
 from aucmax.report.style import INK, MUTED, PAPER_RC, RC, Stroke, on_paper, stroke, to_svg
 from aucmax.report.text import SUPERSCRIPT, gap_text
 
-__all__ = ["Figure", "Line", "check_image", "convergence_figure", "tuning_figure"]
+__all__ = ["Figure", "Line", "around", "check_image", "convergence_figure", "tuning_figure"]
 
 GAP_FLOOR = 1e-16
 _SIZE = (5.3, 4.3)
@@ -39,13 +39,11 @@ class Line:
     ----------
     x, y : ndarray of shape (m,)
         Its points; those that are not finite are left out.
-    spread : ndarray of shape (m,), optional
-        Half the width of a band around it.
-    edge : (ndarray, ndarray), optional
-        The outline of its band instead, a closed polygon.
     interval : (ndarray, ndarray), optional
         The lower and the upper ends of an interval at every point: a band around a line, bars on
         points that stand alone.
+    edge : (ndarray, ndarray), optional
+        The outline of its band instead, a closed polygon.
     points : bool
         Mark every point.
     alone : bool
@@ -60,14 +58,18 @@ class Line:
 
     x: np.ndarray
     y: np.ndarray
-    spread: np.ndarray | None = None
-    edge: tuple[np.ndarray, np.ndarray] | None = None
     interval: tuple[np.ndarray, np.ndarray] | None = None
+    edge: tuple[np.ndarray, np.ndarray] | None = None
     points: bool = False
     alone: bool = False
     filled: bool = False
     detail: str = ""
     stroke: Stroke | None = None
+
+
+def around(y: np.ndarray, reach: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends of intervals that reach as far to both sides of y."""
+    return y - reach, y + reach
 
 
 @dataclass(frozen=True)
@@ -191,14 +193,12 @@ class Figure:
             shade = {"color": colour, "alpha": 0.14, "linewidth": 0}
             if line.edge is not None:
                 axes.fill(*line.edge, **shade)
-            if line.spread is not None:
-                wide = line.spread[known]
-                low = np.maximum(y - wide, y / 10) if self.ylog else y - wide
-                axes.fill_between(x, low, y + wide, **shade)
             if line.interval is not None:
                 low, high = (end[known] for end in line.interval)
                 if not line.alone:
-                    axes.fill_between(x, low, high, **shade)
+                    axes.fill_between(
+                        x, np.maximum(low, y / 10) if self.ylog else low, high, **shade
+                    )
                 elif self.names:
                     axes.hlines(y, low, high, color=colour, linewidth=1.7)
                 else:
@@ -255,8 +255,6 @@ class Figure:
         values = {"x": line.x, "y": line.y}
         if line.interval is not None:
             values["low"], values["high"] = line.interval
-        elif line.spread is not None:
-            values["low"], values["high"] = line.y - line.spread, line.y + line.spread
         return {
             "name": label,
             "colour": self.stroke_of(label).variable,
@@ -356,7 +354,7 @@ def tuning_figure(
     scores = np.concatenate([line.y[np.isfinite(line.y)] for line in lines.values()])
     low, middle, high = scores.min(), float(np.median(scores)), scores.max()
     floor = float(min(max(low, high - max(0.01, 4 * (high - middle))), high - 1e-3))
-    tops = [line.y if line.spread is None else line.y + line.spread for line in lines.values()]
+    tops = [line.y if line.interval is None else line.interval[1] for line in lines.values()]
     most = max(float(high), 1.0)
     top = min(float(np.nanmax(np.concatenate(tops))), most)
     return Figure(
