@@ -17,6 +17,7 @@ from aucmax.rows import Rows, as_rows
 __all__ = ["Columns", "Waiting", "checked"]
 
 _DENSE = 0.25  # share of entries that are not 0 from which a block is dense
+_SMALL = 1 << 16  # entries, up to which it is dense anyway
 
 
 class Columns(dict[Any, int]):
@@ -89,7 +90,8 @@ class Waiting:
         ends, columns = np.array(self._ends), np.array(self._indices)
         values, shape = np.array(self._values), (len(codes), len(self.columns))
         X: Any
-        if np.count_nonzero(values) >= _DENSE * shape[0] * shape[1]:
+        size = shape[0] * shape[1]
+        if size <= _SMALL or np.count_nonzero(values) >= _DENSE * size:
             X = np.zeros(shape)
             X[np.repeat(np.arange(shape[0]), np.diff(ends, prepend=0)), columns] = values
         else:
