@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aucmax import additive, datasets, metrics, plots, solvers, theory
-    from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier, effects, reasons
+    from aucmax.estimators import (
+        AUCClassifier,
+        AUCClassifierCV,
+        HingeClassifier,
+        MulticlassAUCClassifier,
+        effects,
+        reasons,
+    )
     from aucmax.export import to_onnx, to_sql
     from aucmax.files import load, save
     from aucmax.objective import penalties
@@ -24,6 +31,7 @@ __all__ = [
     "AUCClassifierCV",
     "ClassMoments",
     "HingeClassifier",
+    "MulticlassAUCClassifier",
     "ScoreSketch",
     "Source",
     "additive",
@@ -47,6 +55,7 @@ _WHERE = {
     "AUCClassifierCV": "aucmax.estimators",
     "ClassMoments": "aucmax.statistics.moments",
     "HingeClassifier": "aucmax.estimators",
+    "MulticlassAUCClassifier": "aucmax.estimators",
     "effects": "aucmax.estimators",
     "reasons": "aucmax.estimators",
     "ScoreSketch": "aucmax.statistics.score_sketch",

@@ -3,7 +3,15 @@
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.feature_effects import effects
 from aucmax.estimators.hinge import HingeClassifier
+from aucmax.estimators.multiclass import MulticlassAUCClassifier
 from aucmax.estimators.row_reasons import reasons
 from aucmax.estimators.search import AUCClassifierCV
 
-__all__ = ["AUCClassifier", "AUCClassifierCV", "HingeClassifier", "effects", "reasons"]
+__all__ = [
+    "AUCClassifier",
+    "AUCClassifierCV",
+    "HingeClassifier",
+    "MulticlassAUCClassifier",
+    "effects",
+    "reasons",
+]

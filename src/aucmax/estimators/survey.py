@@ -116,7 +116,7 @@ def too_many_labels(labels: np.ndarray) -> str:
     return (
         "Only binary classification is supported. The type of the target is "
         f"{'multiclass' if whole else 'continuous'}: y holds {len(labels)} labels; make one of "
-        "them the positive class, for instance with y == label."
+        "them the positive class, for instance with y == label, or take MulticlassAUCClassifier."
     )
 
 

@@ -31,7 +31,12 @@ from aucmax.additive import Binning, Scorecard, SplineFeatures
 from aucmax.additive.binning import Bins
 from aucmax.basics.container import pack, unpack
 from aucmax.basics.errors import ModelFileError
-from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier
+from aucmax.estimators import (
+    AUCClassifier,
+    AUCClassifierCV,
+    HingeClassifier,
+    MulticlassAUCClassifier,
+)
 from aucmax.estimators.encoder import TableEncoder
 from aucmax.metrics import AUCInterval
 from aucmax.objective.penalties import PENALTIES
@@ -50,7 +55,7 @@ def _name(kind: type) -> str:
 
 
 _MOMENTS = (ClassMoments, DiagonalMoments, FrequentDirections)
-_MODELS = (AUCClassifier, AUCClassifierCV, HingeClassifier)
+_MODELS = (AUCClassifier, AUCClassifierCV, HingeClassifier, MulticlassAUCClassifier)
 _SOLVERS = (*SOLVERS.values(), *ACCURACY_SOLVERS.values())
 _TABLES = (TableEncoder, Binning, Bins, Scorecard, SplineFeatures)
 _OURS = (*_MODELS, *_TABLES, AUCInterval, *_MOMENTS, *_SOLVERS, *PENALTIES.values())

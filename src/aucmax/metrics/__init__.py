@@ -12,6 +12,7 @@ from aucmax.metrics.intervals import (
     auc_interval,
     auc_test,
 )
+from aucmax.metrics.multiclass import multiclass_auc
 from aucmax.metrics.ranking import (
     average_precision,
     partial_auc,
@@ -34,6 +35,7 @@ __all__ = [
     "cv_auc_interval",
     "ks_statistic",
     "moment_auc",
+    "multiclass_auc",
     "partial_auc",
     "population_stability",
     "precision_at_k",

@@ -159,6 +159,11 @@ class ClassStatistics:
         return self._classes
 
     @property
+    def declared(self) -> bool:
+        """Whether no other labels are allowed."""
+        return self._declared
+
+    @property
     def counts(self) -> np.ndarray:
         """Total weight of each class, shape (K,)."""
         return self._parts["counts"]
@@ -448,6 +453,17 @@ class ClassStatistics:
         for k in order:
             if self.counts[k] > 0:
                 out._add(labels[k], {name: values[k] for name, values in self._parts.items()})
+        return out
+
+    def among(self, labels: Sequence[Any] | np.ndarray) -> Self:
+        """Return a copy of some classes only, named by their labels."""
+        chosen = np.isin(self._classes, labels)
+        if chosen.sum() < len(np.unique(labels)):
+            odd = np.setdiff1d(labels, self._classes).tolist()[0]
+            raise ValueError(f"{odd!r} is not among the classes {self._classes.tolist()}.")
+        out = self.copy()
+        out._classes = self._classes[chosen]
+        out._parts = {name: values[chosen] for name, values in out._parts.items()}
         return out
 
     def aligned(self, feature_names: Sequence[str]) -> Self:

@@ -1,0 +1,367 @@
+"""More than two classes: a score for each, from models of two classes at a time."""
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from aucmax.basics.checks import (
+    check_array_of,
+    check_labels,
+    refuse_nul,
+    refuse_sizes,
+    sample_weights,
+)
+from aucmax.estimators.classifier import AUCClassifier
+from aucmax.objective.problem import ANY_MOMENTS
+from aucmax.rows import as_rows
+from aucmax.rows.products import scores
+from aucmax.rows.source import Source
+from aucmax.solvers.auto import FEW_FEATURES
+from aucmax.statistics.base import ClassStatistics
+from aucmax.statistics.moments import ClassMoments
+
+__all__ = ["MulticlassAUCClassifier"]
+
+_SCHEMES = ("ovr", "ovo")
+
+
+def _goes_on(self: "MulticlassAUCClassifier") -> bool:
+    if self._by_moments():
+        return True
+    raise AttributeError("only models that come from class moments go on with other rows.")
+
+
+class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
+    """Scores for each of K classes, the higher the more likely that class.
+
+    Each class is ranked against all others, or against each other one in turn. With the square
+    loss and up to 1500 features all these models come from one set of K class moments: one look at
+    the data, whatever K is; rows can be added and forgotten, and shards merged.
+
+    Parameters
+    ----------
+    estimator : AUCClassifier, AUCClassifierCV or another linear scorer, optional
+        What is fitted for two classes at a time; by default `AUCClassifier`.
+    scheme : {"ovr", "ovo"}
+        "ovr" fits a model of each class against the rest. "ovo" fits one for each pair of classes;
+        the score of a class is the mean of its scores against the others.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (K,)
+        The labels, ascending.
+    coef_, intercept_ : ndarray, shape (K, d) and (K,)
+        Of the score of each class; for two classes (1, d) and (1,), as for `AUCClassifier`.
+    estimators_ : list
+        The fitted models, of labels −1 and 1: one for each class (of two, the last one's); with
+        "ovo" one for each pair, (1, 0), (2, 0), …, (2, 1), …, the first of which is positive. None
+        where a declared class has no rows.
+    moments_ : ClassMoments
+        Of the K classes, where the models come from them.
+
+    See Also
+    --------
+    aucmax.metrics.multiclass_auc : Measures such scores.
+
+    Notes
+    -----
+    With "ovr" the label predicted is that of the highest score. Scores of different models are
+    compared for that: each is 0 midway between the mean scores of its two sides, and the square
+    loss puts these about as far apart as its margin, 1, allows.
+
+    References
+    ----------
+    Hand & Till (2001), "A simple generalisation of the area under the ROC curve for multiple class
+    classification problems": one against one. Provost & Domingos (2000), "Well-trained PETs": one
+    against the rest.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from aucmax import MulticlassAUCClassifier, metrics
+    >>> X, y = load_wine(return_X_y=True)
+    >>> clf = MulticlassAUCClassifier().fit(X, y)
+    >>> clf.decision_function(X).shape
+    (178, 3)
+    >>> metrics.multiclass_auc(y, clf.decision_function(X)) > 0.99
+    True
+    """
+
+    classes_: np.ndarray
+    coef_: np.ndarray
+    intercept_: np.ndarray
+
+    def __init__(self, estimator: Any = None, scheme: str = "ovr") -> None:
+        self.estimator = estimator
+        self.scheme = scheme
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # ---- fitting -------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the models of all classes.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse, shape (n, d), or Source
+            Finite numbers. A source brings its labels and weights, and is read once; that needs
+            the square loss and up to 1500 features.
+        y : array-like, shape (n,)
+            Labels, of two classes or more.
+        sample_weight : array-like, shape (n,), optional
+            Non-negative; rows of weight zero are left out.
+
+        Raises
+        ------
+        ValueError
+            For one class only, and for what the estimator does not take. The model stays as it
+            was.
+        """
+        self._check()
+        if isinstance(X, Source):
+            if y is not None or sample_weight is not None:
+                X = X.with_labels(y, sample_weight)
+            if not self._by_moments():
+                raise ValueError("a Source needs the square loss and a solver that takes moments.")
+            return self.fit_moments(ClassMoments.from_data(X))
+        seen = self._seen()
+        try:
+            X, y, weight = self._rows(X, y, sample_weight, reset=True)
+            if self._by_moments() and X.shape[1] <= FEW_FEATURES:
+                moments = ClassMoments().add_rows(as_rows(X), y, weight)
+                names = getattr(self, "feature_names_in_", None)
+                moments.feature_names = None if names is None else [str(name) for name in names]
+                found = self._from_moments(moments)
+            else:
+                found = self._from_rows(X, y, weight)
+        except BaseException:
+            self._restore(seen)
+            raise
+        return self._keep(*found)
+
+    def fit_moments(self, moments: ClassMoments) -> Self:
+        """Fit the models of all classes to their moments alone.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Of two classes or more, each with weight.
+        """
+        self._check()
+        if not self._by_moments():
+            raise ValueError(
+                f"{self._model()!r} is not fitted to moments; take AUCClassifier with the square "
+                "loss and solver='auto'."
+            )
+        found = self._from_moments(moments.copy())
+        self._restore({"n_features_in_": moments.n_features})
+        if moments.feature_names is not None:
+            self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
+        return self._keep(*found)
+
+    @available_if(_goes_on)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Go on with more rows: the model is then that of one fit to all rows.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        classes : array-like, optional
+            All labels there may be, at the first call. One of which there are no rows yet scores
+            −1 for every row. By default the first rows hold two classes at least, and later ones
+            may bring more.
+        """
+        if classes is not None:
+            classes = np.unique(classes)
+            if hasattr(self, "classes_") and not np.array_equal(classes, self.classes_):
+                raise ValueError(
+                    f"classes={classes.tolist()} differ from those there are, "
+                    f"{self.classes_.tolist()}."
+                )
+        return self._moved(X, y, sample_weight, 1, classes)
+
+    @available_if(_goes_on)
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take rows out of the model exactly, as if they had never been seen.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            Rows the model was fitted to, with the weights they had.
+        """
+        check_is_fitted(self)
+        return self._moved(X, y, sample_weight, -1)
+
+    # ---- use -----------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the score of each class, shape (n, K); of two classes the last one's, (n,)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        found = scores(as_rows(X), np.ascontiguousarray(self.coef_.T)) + self.intercept_
+        return found[:, 0] if len(self.classes_) == 2 else found
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the label of the highest score, shape (n,)."""
+        found = self.decision_function(X)
+        best = (found > 0).astype(np.intp) if found.ndim == 1 else found.argmax(axis=1)
+        return self.classes_[best]
+
+    # ---- inside --------------------------------------------------------------------------
+
+    def _check_state(self) -> None:
+        """Raise ValueError, saying what is wrong, unless a fit could have left these attributes."""
+        self._check()
+        if not hasattr(self, "coef_"):
+            return
+        d, classes = getattr(self, "n_features_in_", None), getattr(self, "classes_", None)
+        if type(d) is not int:
+            raise ValueError("its number of features is not a whole number")
+        check_labels(classes, None, d)
+        models = 1 if np.size(classes) == 2 else np.size(classes)
+        check_array_of(self.coef_, (models, d), "coefficients")
+        check_array_of(getattr(self, "intercept_", None), (models,), "intercepts")
+        moments = getattr(self, "moments_", None)
+        if moments is not None and moments.n_features != d:
+            raise ValueError("its moments are those of another number of features")
+
+    def _check(self) -> None:
+        if self.scheme not in _SCHEMES:
+            raise ValueError(f"scheme must be 'ovr' or 'ovo'; got {self.scheme!r}.")
+
+    def _model(self) -> Any:
+        return AUCClassifier() if self.estimator is None else clone(self.estimator)
+
+    def _by_moments(self) -> bool:
+        """Whether the models come from class moments."""
+        model = self._model()
+        if not isinstance(model, AUCClassifier):
+            return False
+        try:
+            model._settings(ANY_MOMENTS)
+        except ValueError:
+            return False
+        return True
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Any, Any]:
+        refuse_nul(y)
+        kinds = [np.float64, np.float32]
+        X, y = validate_data(
+            self, X, y, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite=False
+        )
+        refuse_sizes(X, reset, type(self).__name__)
+        check_classification_targets(y)
+        return X, y, sample_weights(sample_weight, X.shape[0])
+
+    def _sides(self, K: int) -> Iterator[np.ndarray]:
+        """Yield for each model on which side each of K classes is: −1, 0 or 1."""
+        places = np.arange(K)
+        if self.scheme == "ovo":
+            for a, b in combinations(places, 2):
+                yield (places == b) * 1.0 - (places == a)
+            return
+        for k in places[-1:] if K == 2 else places:
+            yield np.where(places == k, 1.0, -1.0)
+
+    def _from_moments(self, moments: ClassMoments) -> tuple[np.ndarray, list[Any], Any]:
+        there, models = moments.counts > 0, []
+        classes = moments.classes
+        if not moments.declared:
+            classes = _with_weight(classes, moments.counts)
+        for side in self._sides(len(classes)):
+            mine = np.isin(moments.classes, classes[side != 0]) & there
+            sides = side[np.isin(classes, moments.classes[mine])]
+            model = None
+            if len(np.unique(sides)) == 2:
+                two = moments.among(moments.classes[mine]).relabelled(sides)
+                model = self._model().fit_moments(two)
+            models.append(model)
+        return classes, models, moments
+
+    def _from_rows(
+        self, X: Any, y: np.ndarray, weight: np.ndarray | None
+    ) -> tuple[np.ndarray, list[Any], Any]:
+        found, code = np.unique(y, return_inverse=True)
+        totals = np.bincount(code, weight, len(found))
+        classes = _with_weight(found, totals)
+        models = []
+        for side in self._sides(len(classes)):
+            sides = np.zeros(len(found))
+            sides[totals > 0] = side
+            sign = sides[code]
+            rows = np.flatnonzero(sign)
+            mine = (X, sign, weight)
+            if len(rows) < len(sign):
+                mine = (X[rows], sign[rows], None if weight is None else weight[rows])
+            models.append(self._model().fit(*mine))
+        return classes, models, None
+
+    def _keep(self, classes: np.ndarray, models: list[Any], moments: Any) -> Self:
+        K = len(classes)
+        coef = np.zeros((K, self.n_features_in_))
+        intercept = np.zeros(K)
+        for side, model in zip(self._sides(K), models, strict=True):
+            share = (side > 0) * 1.0 if self.scheme == "ovr" else side / (K - 1)
+            if model is None:  # a declared class has no rows yet
+                intercept += share * np.where(moments.counts[side > 0].any(), 1.0, -1.0)
+                continue
+            coef += np.outer(share, model.coef_[0])
+            intercept += share * model.intercept_[0]
+        self.__dict__.pop("moments_", None)
+        if moments is not None:
+            self.moments_ = moments
+        self.classes_, self.estimators_ = classes, models
+        self.coef_, self.intercept_ = (coef, intercept) if K > 2 else (coef[1:], intercept[1:])
+        return self
+
+    def _moved(self, X: Any, y: Any, sample_weight: Any, way: int, declared: Any = None) -> Self:
+        """Add rows to the moments, or take them out, and fit again."""
+        self._check()
+        first, seen = not hasattr(self, "classes_"), self._seen()
+        if not first and not hasattr(self, "moments_"):
+            raise ValueError("this model keeps no moments, so it cannot go on with other rows.")
+        try:
+            X, y, weight = self._rows(X, y, sample_weight, reset=first)
+            if declared is None and not first and self.moments_.declared:
+                declared = self.moments_.classes
+            rows: ClassStatistics = ClassMoments(declared).add_rows(as_rows(X), y, weight)
+            if not first:
+                rows = self.moments_ + rows if way > 0 else self.moments_ - rows
+            found = self._from_moments(rows)  # type: ignore[arg-type]
+        except BaseException:
+            self._restore(seen)
+            raise
+        return self._keep(*found)
+
+    def _seen(self) -> dict[str, Any]:
+        names = ("n_features_in_", "feature_names_in_")
+        return {name: self.__dict__[name] for name in names if name in self.__dict__}
+
+    def _restore(self, seen: dict[str, Any]) -> None:
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        self.__dict__.update(seen)
+
+
+def _with_weight(classes: np.ndarray, totals: np.ndarray) -> np.ndarray:
+    """Return the classes that weigh anything; raise ValueError unless there are two at least."""
+    if not totals.any():
+        raise ValueError("sample_weight is zero for every row; give some rows a weight.")
+    classes = classes[totals > 0]
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only ({', '.join(map(repr, classes.tolist()))}); ranking needs "
+            "rows of two classes."
+        )
+    return classes

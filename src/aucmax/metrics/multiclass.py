@@ -1,0 +1,92 @@
+"""The area under the ROC curve of more than two classes."""
+
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from aucmax.metrics.ranking import roc_auc
+from aucmax.metrics.reading import codes_of
+
+__all__ = ["multiclass_auc"]
+
+
+def multiclass_auc(
+    y: ArrayLike,
+    score: ArrayLike,
+    scheme: str = "ovr",
+    average: str = "macro",
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Mean area under the ROC curve of the scores of K classes.
+
+    Parameters
+    ----------
+    y : array-like, shape (n,)
+        Labels.
+    score : array-like, shape (n, K)
+        The score of each class, in the order of the sorted labels; higher means "more likely that
+        class". They need not be probabilities.
+    scheme : {"ovr", "ovo"}
+        "ovr": each class against the rest, by its own score. "ovo": each pair of classes on their
+        own rows, by the score of the one and by that of the other [1]_. As scikit-learn's
+        ``roc_auc_score`` defines them.
+    average : {"macro", "weighted"}
+        All classes, or pairs, the same, or by how much their rows weigh.
+    labels : array-like, shape (K,), optional
+        The labels of the columns, ascending; by default those of y.
+    sample_weight : array-like, shape (n,), optional
+        Weights of the rows, zero or more.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
+    References
+    ----------
+    .. [1] Hand & Till (2001). A simple generalisation of the area under the ROC curve for multiple
+       class classification problems. Machine Learning 45, 171-186.
+
+    Examples
+    --------
+    >>> multiclass_auc([0, 1, 2, 2], [[3, 1, 1], [1, 2, 2], [0, 1, 3], [0, 3, 2]])
+    0.8888888888888888
+    """
+    if scheme not in ("ovr", "ovo"):
+        raise ValueError(f"scheme must be 'ovr' or 'ovo'; got {scheme!r}.")
+    if average not in ("macro", "weighted"):
+        raise ValueError(f"average must be 'macro' or 'weighted'; got {average!r}.")
+    found, code = codes_of(y, "y")
+    known = found if labels is None else np.asarray(labels)
+    scores = np.asarray(score)
+    if scores.shape != (len(code), len(known)):
+        raise ValueError(
+            f"score must have a row for each of {len(code)} labels and a column for each of "
+            f"{len(known)} classes; got shape {scores.shape}."
+        )
+    missing = np.setdiff1d(known, found).tolist()
+    if missing or len(known) > len(found) or not np.array_equal(np.unique(known), known):
+        what = f"no row has the label {missing[0]!r}" if missing else "labels must ascend"
+        raise ValueError(f"{what}: every class needs rows, in the order of the columns.")
+    if len(known) < len(found):
+        odd = np.setdiff1d(found, known).tolist()[0]
+        raise ValueError(f"y holds the label {odd!r}, which is none of {known.tolist()}.")
+    weight = np.ones(len(code)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+
+    def area(rows: np.ndarray, k: int) -> float:
+        return roc_auc(code[rows] == k, scores[rows, k], sample_weight=weight[rows])
+
+    areas, shares = [], []
+    if scheme == "ovr":
+        every = np.arange(len(code))
+        for k in range(len(known)):
+            areas.append(area(every, k))
+            shares.append(weight[code == k].sum())
+    else:
+        for a, b in combinations(range(len(known)), 2):
+            rows = np.flatnonzero((code == a) | (code == b))
+            areas.append(0.5 * (area(rows, a) + area(rows, b)))
+            shares.append(weight[rows].sum())
+    return float(np.average(areas, weights=shares if average == "weighted" else None))
