@@ -581,6 +581,22 @@ def test_without_rows_the_optimality_is_a_bound(solver, units, weighted, form):
     assert solver.rank != 9 or clf.optimality_ < 0.3
 
 
+@pytest.mark.parametrize("alpha", [0.0, 1e-3])
+def test_a_model_worse_than_none_has_a_bound_of_how_much_worse(alpha):
+    rng = np.random.default_rng(0)
+    spread = np.eye(8) + 0.9  # all features go together, and tell little
+    X = rng.normal(size=(300, 8)) @ spread
+    y = (X.sum(axis=1) + 60.0 * rng.normal(size=300) > 0).astype(int)
+    settings = dict(alpha=alpha, standardize=0.0)
+    clf = AUCClassifier(**settings, solver=Exact("diagonal")).partial_fit(X, y)
+    best = AUCClassifier(**settings, solver="exact").fit(X, y).objective_
+    rows = RowsProblem(as_rows(X), y, None)
+    true = Objective(rows, Square(), L2(alpha)).value(clf.coef_[0])
+    assert clf.objective_ > 0.5  # as far as the sketch tells
+    assert true <= clf.objective_
+    assert (true - best) / (0.5 - best) <= clf.optimality_ < np.inf
+
+
 def test_full_moments_go_on_as_a_sketch_but_not_back():
     X, y, _ = problem(25)
     clf = AUCClassifier(0.05, standardize=0.0, solver="exact").fit(X[:30], y[:30])

@@ -16,6 +16,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
 
 from aucmax import (
@@ -93,6 +94,18 @@ def test_a_fit_to_parts_is_the_fit_to_all_rows(name, sparse, weighted):
         assert parts.objective_ == pytest.approx(there[2], rel=1e-10)
         assert parts.passes_ >= 1
     assert parts.n_features_in_ == X.shape[1]
+
+
+@pytest.mark.parametrize("name", ["spam", "vrspam", "solam", "opauc", "univariate"])
+def test_a_part_may_have_no_row_that_counts(name):
+    X, y = data()
+    weight = np.ones(300)
+    weight[70:150] = 0.0
+    rest = np.flatnonzero(weight)
+    clf = AUCClassifier(solver=name, random_state=0, max_iter=2)
+    without = source(X[rest], y[rest], cuts=(0, 70, 200, 220))
+    coef = clone(clf).fit(without).coef_
+    np.testing.assert_array_equal(clf.fit(source(X, y, weight)).coef_, coef)
 
 
 def test_the_hinge_optimum_has_the_same_value():

@@ -602,7 +602,9 @@ class RowsProblem(Problem):
         if self._batch is not None:
             yield self._batch
             return
-        yield from self.store.each(_signed, (self.sign, self.weight), (self.factor,))
+        for rows in self.store.each(_signed, (self.sign, self.weight), (self.factor,)):
+            if len(rows.sign):  # a part may have no row that counts
+                yield rows
 
     @cached_property
     def _batch(self) -> SignedRows | None:

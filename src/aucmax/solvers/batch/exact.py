@@ -158,11 +158,13 @@ def solve_sketch(objective: Objective, D: np.ndarray, B: np.ndarray) -> np.ndarr
 def sketch_bounds(
     objective: Objective, statistics: ClassStatistics, w: np.ndarray
 ) -> tuple[float, float]:
-    """Return upper bounds of J(w) and of J(w) − J*, where of S a sketch is known.
+    """Return bounds where of S a sketch is known: J(w) at most, and J(w) − J* for `relative`.
 
     S = BᵀB + R, with R ⪰ 0 of which the diagonal D and a bound r of the norm are known. So w·Rw is
     at most r‖w‖² (w for the features as given) and, by Cauchy and Schwarz, (Σ √D_j |w_j|)²; and J*
-    is at least the minimum of J without R, which is α-strongly convex.
+    is at least the minimum of J without R, which is α-strongly convex. The share of J(0) − J* that
+    is left is largest for the least J*, but for the largest where J(w) may be above J(0): then J*
+    is at most the least bound of J along w.
     """
     problem, alpha = objective.problem, objective.penalty.l2
     D, B = problem.low_rank(statistics)
@@ -175,7 +177,11 @@ def sketch_bounds(
         return value, B.T @ Bv + alpha * v - gap * problem.delta
 
     value, lower = without(w)[0] + 0.5 * most, 0.0
-    if alpha > 0.0:
+    if value > objective.at_zero:
+        along = dot(problem.delta, w) ** 2
+        curvature = 2.0 * value - (1.0 - dot(problem.delta, w)) ** 2
+        lower = 0.5 * curvature / (along + curvature)
+    elif alpha > 0.0:
         least, slope = without(solve_sketch(objective, np.zeros_like(D), B.copy()))
         lower = max(least - 0.5 * dot(slope, slope) / alpha, 0.0)
     return value, value - lower
