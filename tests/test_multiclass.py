@@ -17,7 +17,6 @@ from aucmax import (
     metrics,
     save,
 )
-from aucmax.basics.errors import ModelFileError
 
 WORDS = np.array(["a", "b", "c", "d"])
 
@@ -149,9 +148,8 @@ def test_a_model_is_saved(tmp_path):
     np.testing.assert_array_equal(again.decision_function(X), clf.decision_function(X))
     assert again.moments_ == clf.moments_
     clf.coef_ = clf.coef_[:3]
-    save(clf, tmp_path / "m")
-    with pytest.raises(ModelFileError, match="its coefficients have the shape"):
-        load(tmp_path / "m")
+    with pytest.raises(ValueError, match="its coefficients have the shape"):
+        save(clf, tmp_path / "m")
 
 
 # ---- the metric

@@ -225,7 +225,7 @@ class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
         self._check()
         if not hasattr(self, "coef_"):
             return
-        d, classes = getattr(self, "n_features_in_", None), getattr(self, "classes_", None)
+        d, classes = getattr(self, "n_features_in_", None), getattr(self, "classes_", np.empty(0))
         if type(d) is not int:
             raise ValueError("its number of features is not a whole number")
         check_labels(classes, None, d)
