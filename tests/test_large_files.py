@@ -164,7 +164,7 @@ def test_one_pass_over_many_features_says_what_it_missed(tmp_path, run):
     [
         (("--loss", "logistic"), "class moments alone"),
         (("--binarize", "even-odd"), "--binarize needs the labels beforehand"),
-        (("--impute",), "--impute needs all rows at once"),
+        (("--impute",), "by --one-pass, and --impute needs all rows at once; leave out one"),
     ],
 )
 def test_one_pass_says_what_it_does_not_take(options, message, folder, tmp_path, run):

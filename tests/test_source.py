@@ -306,6 +306,13 @@ def test_sparse_parts_may_lack_the_last_features():
     np.testing.assert_allclose(clf.decision_function(parts), clf.decision_function(X))
 
 
+def test_a_source_is_made_of_functions():
+    X, y = data()
+    for parts, kind in (([(X, y)], "tuple"), (X, "ndarray")):
+        with pytest.raises(ValueError, match=f"takes functions that return .*; got {kind}"):
+            Source(parts)
+
+
 def test_what_is_wrong_with_a_part_is_told_with_its_name():
     X, y = data()
     good = lambda: (X[:100], y[:100])  # noqa: E731

@@ -102,17 +102,15 @@ class Large(contextlib.AbstractContextManager[Any]):
             time=None, feature_names=source.feature_names, target_name=source.target_name, **rows,
         )  # fmt: skip
 
-    def source(
-        self, path: Path, reading: Reading, spool: bool | None = None, **more: Any
-    ) -> Source:
+    def source(self, path: Path, reading: Reading, one_pass: bool = False, **more: Any) -> Source:
         """Return a file as a source, of which nothing is read yet.
 
         Parameters
         ----------
         path : Path
         reading : Reading
-        spool : bool, optional
-            As for `datasets.scan`.
+        one_pass : bool
+            Whether it will be read once, whatever memory there is.
         **more
             Arguments of `datasets.read` beside those of the options.
 
@@ -127,12 +125,14 @@ class Large(contextlib.AbstractContextManager[Any]):
             given += ["--splines"] * reading.splines
             given += ["--scale"] * (reading.scale is not Scale.none)
         if given:
+            why = " by --one-pass" if one_pass else self._why
+            chosen = one_pass or self.dask is not None
             raise ValueError(
-                f"{path}: is read in parts{self._why}, and {given[0]} needs all rows at once; "
-                f"{'leave out one of them' if self.dask else 'give it more --memory'}."
+                f"{path}: is read in parts{why}, and {given[0]} needs all rows at once; "
+                f"{'leave out one of them' if chosen else 'give it more --memory'}."
             )
         known = {name: arguments[name] for name in _SCANNED if name in arguments}
-        return self._source(path, known | {"spool": spool})
+        return self._source(path, known | {"spool": False if one_pass else None})
 
     def __exit__(self, *_: Any) -> None:
         self._held.close()

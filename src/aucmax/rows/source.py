@@ -76,6 +76,11 @@ class Source:
         self._names = None if names is None else list(names)
         if not self.loads:
             raise ValueError("a Source needs at least one part.")
+        if odd := [load for load in self.loads if not callable(load)]:
+            raise ValueError(
+                "a Source takes functions that return X, (X, y) or (X, y, sample_weight), one for "
+                f"each part; got {type(odd[0]).__name__}."
+            )
         if self._names is not None and len(self._names) != len(self.loads):
             raise ValueError(f"there are {len(self._names)} names of {len(self.loads)} parts.")
 
