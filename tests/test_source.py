@@ -96,6 +96,26 @@ def test_a_fit_to_parts_is_the_fit_to_all_rows(name, sparse, weighted):
     assert parts.n_features_in_ == X.shape[1]
 
 
+@pytest.mark.parametrize("kind", [np.asarray, lambda X: sp.csr_matrix(X), pd.DataFrame])
+@pytest.mark.parametrize("loss", ["square", "squared_hinge", "logistic"])
+def test_parts_may_be_empty(loss, kind):
+    X, y = data()
+    X, words = kind(X), np.where(y == 1, "yes", "no")
+    parts = source(X, words)
+    gaps = source(X, words, cuts=sorted([*CUTS, 0, 150, 300]))
+    model, ref = (AUCClassifier(loss=loss).fit(rows) for rows in (gaps, parts))
+    np.testing.assert_allclose(model.coef_, ref.coef_, rtol=1e-12)
+    assert model.classes_.tolist() == ["no", "yes"]
+    scores = model.decision_function(gaps)
+    np.testing.assert_array_equal(scores, model.decision_function(parts))
+    assert metrics.roc_auc(gaps, scores) == metrics.roc_auc(parts, scores)
+    assert ClassMoments.from_data(gaps).counts.tolist() == np.bincount(y).tolist()
+    nothing = source(X, words, cuts=(0, 0, 0))
+    for refused in (AUCClassifier().fit, lambda rows: metrics.roc_auc(rows, [])):
+        with pytest.raises(ValueError, match="the source has no rows"):
+            refused(nothing)
+
+
 @pytest.mark.parametrize("name", ["spam", "vrspam", "solam", "opauc", "univariate"])
 def test_a_part_may_have_no_row_that_counts(name):
     X, y = data()
@@ -452,6 +472,11 @@ def test_lazy_frames_are_read_in_parts(kind, folder):
         datasets.scan(lazy)
     with pytest.raises(ValueError, match="no column 'z'; the columns are f0"):
         datasets.scan(lazy, target="z")
+
+
+def test_parts_of_no_size_are_refused(folder):
+    with pytest.raises(ValueError, match="part_bytes must be a number"):
+        datasets.scan(folder / "all.csv", part_bytes=-1)
 
 
 def test_a_fault_in_a_file_is_told_with_its_line(folder, tmp_path):

@@ -13,6 +13,7 @@ from typing import Any
 
 import scipy.sparse as sp
 
+from aucmax.basics.checks import number
 from aucmax.basics.errors import DataFileError
 from aucmax.datasets.blocks import blocks
 from aucmax.datasets.files import COMPRESSIONS, Block, fault, opened
@@ -81,6 +82,8 @@ def scan(
     ValueError
         For an argument that is none of these.
     """
+    if part_bytes is not None:
+        number(part_bytes, "part_bytes", low=1.0)
     settings: dict[str, Any] = {"target": target, "weight": weight, "drop": tuple(drop)}
     if isinstance(data, (str, os.PathLike, list, tuple)):
         paths = _named(data)

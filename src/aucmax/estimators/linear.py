@@ -264,6 +264,8 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
 def _scores(part: Part, model: LinearScorer, named: bool) -> np.ndarray:
     """Return the scores of a part; ``named`` where the names of the features were checked."""
     X = part.X
+    if getattr(X, "shape", (1,))[0] == 0:
+        return np.zeros(0)
     if sp.issparse(X) and X.shape[1] < model.n_features_in_:
         X = sp.csr_array(X)
         X.resize(X.shape[0], model.n_features_in_)

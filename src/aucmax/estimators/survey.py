@@ -96,7 +96,10 @@ def survey(source: Source, empty: ClassStatistics, most: float) -> Survey:
     if any(part.weight is not None for part in seen):
         given = (np.ones(part.rows) if part.weight is None else part.weight for part in seen)
         weight = np.concatenate(list(given))
-    labels = np.unique(np.concatenate([part.labels for part in seen]))
+    found = [part.labels for part in seen if part.rows]
+    if not found:
+        raise ValueError("the source has no rows.")
+    labels = np.unique(np.concatenate(found))
     if len(labels) > 2:
         raise ValueError(too_many_labels(labels))
     alone = [len(part.labels) == 1 and part.labels[0] != labels[-1] for part in seen]
@@ -127,7 +130,9 @@ def _look(part: Part, empty: ClassStatistics, most: float) -> _Looks:
     names = _get_feature_names(part.X)
     refuse_nul(part.y)
     kinds = [np.float64, np.float32]
-    X = check_array(part.X, accept_sparse="csr", dtype=kinds, ensure_all_finite=False)
+    X = check_array(
+        part.X, accept_sparse="csr", dtype=kinds, ensure_all_finite=False, ensure_min_samples=0
+    )
     refuse_sizes(X)
     y = column_or_1d(part.y, warn=False)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
@@ -143,7 +148,9 @@ def _look(part: Part, empty: ClassStatistics, most: float) -> _Looks:
 
 
 def _two_labels(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the one or two labels of y (n,), ascending, and where the last of them is."""
+    """Return the labels of y (n,), two at most, ascending, and where the last of them is."""
+    if not len(y):
+        return y, np.zeros(0, bool)
     others = y != y[0]
     labels = np.unique(np.concatenate([y[:1], y[others][:1]]))
     last = y == labels[-1]

@@ -68,7 +68,8 @@ class InParts(Store):
 
     @cached_property
     def gram_cost(self) -> float:  # type: ignore[override]
-        return next(self.source.each(_gram_cost, repeat(())))  # parts are much alike
+        costs = self.source.each(_gram_cost, repeat(()))
+        return next(cost for cost in costs if cost is not None)  # parts are much alike
 
     def taken(self, rows: np.ndarray) -> "InParts":
         kept = [
@@ -147,8 +148,9 @@ def _scores_of(X: Rows, *asked: tuple[np.ndarray, np.ndarray]) -> list[np.ndarra
     return [products.scores_at(X, rows, W) for rows, W in asked]
 
 
-def _gram_cost(part: Part) -> float:
-    return products.gram_cost(rows_of(part.X))
+def _gram_cost(part: Part) -> float | None:
+    rows = rows_of(part.X)
+    return products.gram_cost(rows) if n_rows(rows) else None
 
 
 def _columns(X: Rows, S: np.ndarray, scale: np.ndarray) -> np.ndarray | sp.csc_array:

@@ -40,7 +40,7 @@ class Source:
     ----------
     parts : sequence of callables
         Each takes nothing and returns X, (X, y) or (X, y, sample_weight), the same each time; X as
-        for a fit. What they return may differ in dtype and in being sparse.
+        for a fit. What they return may differ in dtype and in being sparse, and have no rows.
     feature_names : sequence of str, optional
         By default those of the first part where it is a data frame.
     names : sequence of str, optional
@@ -199,7 +199,10 @@ class Source:
 
         There are no weights, None, where no part has any.
         """
-        y, weight = zip(*self.each(_labels, repeat(())), strict=True)
+        found = [mine for mine in self.each(_labels, repeat(())) if len(mine[0])]
+        if not found:
+            raise ValueError("the source has no rows.")
+        y, weight = zip(*found, strict=True)
         if all(part is None for part in weight):
             return np.concatenate(y), None
         given = (

@@ -724,4 +724,5 @@ def _are_words(labels: np.ndarray) -> bool:
 def _updated(part: sources.Part, empty: ClassStatistics) -> ClassStatistics:
     if part.y is None:
         raise ValueError("it has no labels; give (X, y).")
-    return empty.copy().update(part.X, part.y, part.weight)
+    out = empty.copy()
+    return out.update(part.X, part.y, part.weight) if len(part.y) else out
