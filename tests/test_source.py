@@ -253,6 +253,7 @@ METRICS = {
     "auc_interval": metrics.auc_interval,
     "auc_test": lambda y, z, **kw: metrics.auc_test(y, z, -z, **kw),
     "auc_difference": lambda y, z, **kw: metrics.auc_difference(y, z, -z, **kw),
+    "multiclass_auc": lambda y, z, **kw: metrics.multiclass_auc(y, np.c_[-z, z], **kw),
     "cv_auc_interval": lambda y, z, **kw: metrics.cv_auc_interval(
         y, z, np.arange(len(z)) % 2, **kw
     ),

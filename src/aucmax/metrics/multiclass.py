@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucmax.metrics.ranking import roc_auc
-from aucmax.metrics.reading import codes_of
+from aucmax.metrics.reading import Labels, codes_of
+from aucmax.rows.source import Source
 
 __all__ = ["multiclass_auc"]
 
 
 def multiclass_auc(
-    y: ArrayLike,
+    y: Labels,
     score: ArrayLike,
     scheme: str = "ovr",
     average: str = "macro",
@@ -23,7 +24,7 @@ def multiclass_auc(
 
     Parameters
     ----------
-    y : array-like, shape (n,)
+    y : array-like, shape (n,), or Source
         Labels.
     score : array-like, shape (n, K)
         The score of each class, in the order of the sorted labels; higher means "more likely that
@@ -58,13 +59,16 @@ def multiclass_auc(
         raise ValueError(f"scheme must be 'ovr' or 'ovo'; got {scheme!r}.")
     if average not in ("macro", "weighted"):
         raise ValueError(f"average must be 'macro' or 'weighted'; got {average!r}.")
+    if isinstance(y, Source):
+        y, of_rows = y.labels()
+        sample_weight = of_rows if sample_weight is None else sample_weight
     found, code = codes_of(y, "y")
     known = found if labels is None else np.asarray(labels)
     scores = np.asarray(score)
     if scores.shape != (len(code), len(known)):
         raise ValueError(
-            f"score must have a row for each of {len(code)} labels and a column for each of "
-            f"{len(known)} classes; got shape {scores.shape}."
+            f"score must have one value per row of y, {len(code)}, and class, {len(known)}; got "
+            f"shape {scores.shape}."
         )
     missing = np.setdiff1d(known, found).tolist()
     if missing or len(known) > len(found) or not np.array_equal(np.unique(known), known):
