@@ -37,7 +37,7 @@ Offer = Literal["moments", "products", "rows"]
 
 _SHARED = (
     *("store", "positive", "sign", "weight", "share", "n_samples", "n_features", "tau"),
-    *("_weight", "_known", "_spreads"),
+    *("_weight", "_share", "_known", "_spreads"),
 )
 _OF_TAU = ("within", "curvature", "_low_rank", "_row_weights")  # caches that depend on τ
 
@@ -442,8 +442,15 @@ class RowsProblem(Problem):
             self.n_pos = float(weight[self.positive].sum())
             self.n_neg = float(weight[~self.positive].sum())
         self.weight = self._by_class(1.0, 1.0, weight)
-        # s sums to 1 in each class: weights of a mean over pairs
-        self.share = self._by_class(1.0 / self.n_pos, 1.0 / self.n_neg, weight)
+        totals = None if weight is None else np.where(self.positive, self.n_pos, self.n_neg)
+        self._share = None if weight is None else weight / totals
+        self.share = self._shares_times(1.0, 1.0)
+
+    def _shares_times(self, pos: float, neg: float) -> Numbers:
+        """Return the weights that sum to 1 in each class, times a number for each class."""
+        if self._share is None:
+            return self._by_class(pos / self.n_pos, neg / self.n_neg)
+        return self._by_class(pos, neg, self._share)
 
     def _by_class(self, pos: float, neg: float, weight: np.ndarray | None = None) -> Numbers:
         """Return a number for each class, times weights (n,)."""
@@ -589,7 +596,7 @@ class RowsProblem(Problem):
 
     @cached_property
     def _even(self) -> Numbers:
-        return self._by_class(0.5 / self.n_pos, 0.5 / self.n_neg, self._weight)
+        return self._shares_times(0.5, 0.5)
 
     @cached_property
     def _plain(self) -> Numbers:
@@ -651,8 +658,7 @@ class RowsProblem(Problem):
     @cached_property
     def _row_weights(self) -> Numbers:
         """The weights (n,) of the rows in S."""
-        pos, neg = self.covariance_weights
-        return self._by_class(pos / self.n_pos, neg / self.n_neg, self._weight)
+        return self._shares_times(*self.covariance_weights)
 
 
 # ---- tasks for a store ---------------------------------------------------------------------
