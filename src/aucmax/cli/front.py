@@ -134,16 +134,20 @@ class LabelledRows:
     def thinned(self) -> LabelledRows:
         """Return rows that fit in memory, of all those that are read in parts.
 
-        Of each class the same number, or all, evenly spread over the file: how many negatives there
-        are for a positive changes no mean over pairs.
+        Of each class about the same number, or all, evenly spread over the file: how many negatives
+        there are for a positive changes no mean over pairs.
         """
-        most, places = self.source.room.rows, []
+        most, n = self.source.room.rows, len(self.is_positive)
         few = min(self.rarest, most // 2)
+        chosen = np.zeros(n, dtype=bool)
         for of_class in (self.is_positive, ~self.is_positive):
-            there = np.flatnonzero(of_class)
-            count = min(len(there), most - few)
-            places.append(there[np.linspace(0, len(there) - 1, count).astype(np.intp)])
-        rows = np.sort(np.concatenate(places))
+            share = (most - few) / np.count_nonzero(of_class)
+            if share >= 1.0:
+                chosen |= of_class
+                continue
+            spread = np.linspace(0, n - 1, int(share * n)).astype(np.intp)
+            chosen[spread[of_class[spread]]] = True
+        rows = np.flatnonzero(chosen)
         X = take(self.source, rows)
         weight = None if self.weight is None else self.weight[rows]
         source = Bunch(**{**self.source, "data": X, "weight": weight})
