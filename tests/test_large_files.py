@@ -116,6 +116,17 @@ def test_a_file_in_parts_is_tuned_on_some_of_its_rows(folder, tmp_path, run):
     assert f"on {report['tuned_on']:,} of the rows" in " ".join(out.split())
 
 
+def test_too_few_rows_that_fit_are_not_tuned_on(tmp_path, run):
+    X = np.random.default_rng(0).normal(size=(60, 12_000))
+    rows = pd.DataFrame(X, columns=[f"x{j}" for j in range(12_000)])
+    rows.assign(y=np.arange(60) % 2).to_parquet(tmp_path / "wide.parquet")
+    command = ("train", tmp_path / "wide.parquet", "--target", "y", *SMALL, "-o", tmp_path / "m")
+    code, _, err = run(*command)
+    assert code == 2
+    assert "of its rows fit in memory, too few to tune on" in err
+    assert not (tmp_path / "m").exists()
+
+
 def test_one_pass_is_the_fit_to_the_moments(folder, tmp_path, run):
     options = ("--target", "booked", "--weight", "w", "--alpha", 0.01, "--one-pass")
     for name in ("rows.csv", "rows.parquet"):

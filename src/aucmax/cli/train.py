@@ -198,6 +198,11 @@ def _tuned_on_some(
     """
     with working("reading some of the rows", quiet):
         some = rows.thinned()
+    if some.rarest < 2:
+        raise ValueError(
+            f"{rows.name}: only {len(some.is_positive):,} of its rows fit in memory, too few to "
+            "tune on; give it more --memory, or settings such as --alpha."
+        )
     every = AUCClassifierCV().losses
     losses = every if rows.source.room.scores else [loss for loss in every if loss == "square"]
     search, how = _tuned(some, common, seed, quiet, losses=losses)
