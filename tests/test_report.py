@@ -24,9 +24,10 @@ from aucmax.estimators.row_reasons import Reason
 from aucmax.experiments import paired
 from aucmax.report import comparison, curves, distributions, explained, figures, operating
 from aucmax.report.operating import MOST_POINTS, operating_points
-from aucmax.report.page import Page, ResultTable, Section, as_json, terminal, write_page
+from aucmax.report.page import Page, ResultTable, Section, as_json, plain, write_page
 from aucmax.report.provenance import provenance
 from aucmax.report.style import stroke
+from aucmax.report.terminal import terminal
 from aucmax.report.text import gap_text, percent_text, plain_number
 
 
@@ -544,7 +545,7 @@ def test_the_axis_of_aucs_ends_at_one_and_holds_the_bands():
     assert floor <= 0.96
 
 
-def test_one_page_is_shown_three_ways(tmp_path):
+def test_one_page_is_shown_four_ways(tmp_path):
     table = ResultTable(("", "AUC", "verdict"), [("exact", "0.9", "tie")], "Read so.", [0], (2,))
     page = Page(
         "Title",
@@ -560,6 +561,7 @@ def test_one_page_is_shown_three_ways(tmp_path):
     screen = Console(width=80, file=io.StringIO())
     terminal(page, screen)
     lines = [line.rstrip() for line in screen.file.getvalue().splitlines()]
+    assert plain(page).splitlines() == lines
     assert lines == [
         "rows.csv: 3 rows", "", "Results", "Settings.", "",
         "       AUC  verdict", "exact  0.9  tie", "Read so.", "",

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from aucmax import metrics
 from aucmax.basics.errors import ModelFileError
 from aucmax.basics.progress import working
 from aucmax.cli.errors import tell
 from aucmax.files import models as persist
-from aucmax.report.page import Page, as_json, terminal, write_page
-from aucmax.report.text import verdict
+from aucmax.report.page import Page, as_json, write_page
+from aucmax.report.terminal import terminal
 
 __all__ = [
     "check_folder",
@@ -34,7 +33,6 @@ __all__ = [
     "listed_numbers",
     "load_model",
     "number_or_word",
-    "paired_test",
     "print_json",
     "scores_of",
     "show_page",
@@ -196,18 +194,3 @@ def feature_names(model: Any, count: int) -> list[str]:
 def scores_of(model: Any, X: Any) -> np.ndarray:
     """Return the scores of rows in the form that the model takes."""
     return np.asarray(model.decision_function(X), dtype=np.float64)
-
-
-def paired_test(
-    is_positive: np.ndarray,
-    first: np.ndarray,
-    second: np.ndarray,
-    confidence: float = 0.95,
-    weight: np.ndarray | None = None,
-) -> dict[str, Any]:
-    """Return DeLong's paired test of two scores of the same rows, the interval and the verdict."""
-    scores = (is_positive, first, second)
-    test = metrics.auc_test(*scores, sample_weight=weight)
-    _, low, high = metrics.auc_difference(*scores, confidence, sample_weight=weight)
-    said = verdict(test.difference, test.p_value)
-    return {**test._asdict(), "low": low, "high": high, "verdict": said}

@@ -12,11 +12,12 @@ import numpy as np
 import typer
 
 from aucmax import metrics
-from aucmax.cli.common import check_html, paired_test, show_page, working
+from aucmax.cli.common import check_html, show_page, working
 from aucmax.cli.errors import command_line
 from aucmax.cli.options import Html, Json
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.objective.scaling import feature_factors
+from aucmax.report.comparison import paired_test
 from aucmax.report.curves import ranking_figures
 from aucmax.report.figures import convergence_figure
 from aucmax.report.operating import operating_points

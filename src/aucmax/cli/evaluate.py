@@ -16,7 +16,6 @@ from aucmax.cli.common import (
     check_html,
     few_positives,
     load_model,
-    paired_test,
     scores_of,
     show_page,
     working,
@@ -26,6 +25,7 @@ from aucmax.cli.front import encoding_of, rows_for
 from aucmax.cli.labels import positives_for
 from aucmax.cli.large import Large, what_was_read
 from aucmax.cli.options import Html, Json, Judging, Model, given_file
+from aucmax.report.comparison import paired_test
 from aucmax.report.figures import check_image
 from aucmax.report.operating import budgets
 from aucmax.rows.source import Source

@@ -1,15 +1,18 @@
-"""Figures of many scorers beside each other: dots with intervals, and who cannot be told apart."""
+"""Scorers beside each other: a paired test, dots with intervals, and who cannot be told apart."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from aucmax import metrics
 from aucmax.report.figures import Figure, Line
 from aucmax.report.style import stroke
+from aucmax.report.text import verdict
 
-__all__ = ["areas_figure", "differences_figure"]
+__all__ = ["areas_figure", "differences_figure", "paired_test"]
 
 Interval = tuple[float, float, float]  # an estimate and the ends of its interval
 
@@ -68,3 +71,18 @@ def _dots(values: Sequence[Interval]) -> Line:
 def _upright(x: float, rows: int) -> tuple[Sequence[float], Sequence[float]]:
     """A guide from the top to the bottom of the names."""
     return (x, x), (-0.6, rows - 0.4)
+
+
+def paired_test(
+    is_positive: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
+    confidence: float = 0.95,
+    weight: np.ndarray | None = None,
+) -> dict[str, Any]:
+    """Return DeLong's paired test of two scores of the same rows, the interval and the verdict."""
+    scores = (is_positive, first, second)
+    test = metrics.auc_test(*scores, sample_weight=weight)
+    _, low, high = metrics.auc_difference(*scores, confidence, sample_weight=weight)
+    said = verdict(test.difference, test.p_value)
+    return {**test._asdict(), "low": low, "high": high, "verdict": said}

@@ -1,7 +1,8 @@
 """A report: what a command found, as sections for several renderers.
 
-`terminal` prints a page, `as_json` gives it to machines, `write_page` makes one HTML file of it
-that needs nothing else, or Markdown. Figures are drawn for the HTML file only.
+`plain` gives a page as text, `aucmax.report.terminal` prints it in colour, `as_json` gives it to
+machines, `write_page` makes one HTML file of it that needs nothing else, or Markdown. Figures are
+drawn for the HTML file only, and what it takes to draw them is imported then.
 """
 
 from __future__ import annotations
@@ -15,15 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from aucmax.basics.replacing import replacing
 from aucmax.report.figures import Figure
 from aucmax.report.text import difference_text, p_text
 
-__all__ = ["Page", "ResultTable", "Section", "as_json", "terminal", "write_page"]
+__all__ = ["Page", "ResultTable", "Section", "as_json", "plain", "write_page"]
 
 
 @dataclass(frozen=True)
@@ -74,24 +72,6 @@ class ResultTable:
             for name, test in tests
         ]
         return cls((head, "AUC difference", interval, "p", "verdict"), rows, caption, words=(4,))
-
-    def rich(self) -> Table:
-        """Return it for a terminal, without lines."""
-        table = Table(
-            box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=any(self.head),
-            header_style="not bold dim",
-        )  # fmt: skip
-        facts = not any(self.head)
-        for i, name in enumerate(self.head):
-            word = i == 0 or i in self.words
-            table.add_column(
-                name, justify="left" if word else "right", style="bold" if facts and i == 0 else "",
-                # numbers are never broken, words fold rather than vanish
-                no_wrap=not word or (facts and i == 0), overflow="fold",
-            )  # fmt: skip
-        for i, row in enumerate(self.rows):
-            table.add_row(*map(Text, row), style="bold green" if i in self.strong else "")
-        return table
 
 
 @dataclass(frozen=True)
@@ -150,28 +130,38 @@ class Page:
     data: Any = field(default_factory=dict)
     verdict: str = ""
 
+    def on_terminal(self) -> list[Section]:
+        """Return the sections that a terminal shows."""
+        return [s for s in self.sections if s.on_terminal and (s.tables or s.lead)]
 
-# ---- terminal
+
+# ---- text
 
 
-def terminal(page: Page, screen: Console) -> None:
-    """Print a page: its lead, then its sections, with headings where there are several."""
-    shown = [s for s in page.sections if s.on_terminal and (s.tables or s.lead)]
-    if page.lead:
-        screen.print(page.lead, soft_wrap=True)
-    for number, section in enumerate(shown):
-        if page.lead or number:
-            screen.print()
-        if len(shown) > 1:
-            screen.print(Text(section.heading, style="bold"))
-        if section.lead:
-            screen.print(Text(section.lead))
-        for i, table in enumerate(section.tables):
-            if i or section.lead:
-                screen.print()
-            screen.print(table.rich())
-            if table.caption:
-                screen.print(Text(table.caption, style="dim"))
+def plain(page: Page) -> str:
+    """Return a page as a terminal without colours has it: lead, headings, tables and captions."""
+    parts = [page.lead] if page.lead else []
+    shown = page.on_terminal()
+    for section in shown:
+        blocks = [section.lead] if section.lead else []
+        for table in section.tables:
+            blocks.append("\n".join([*_plain_lines(table), *filter(None, [table.caption])]))
+        heading = f"{section.heading}\n" if len(shown) > 1 else ""
+        parts.append(heading + "\n\n".join(blocks))
+    return "\n\n".join(parts)
+
+
+def _plain_lines(table: ResultTable) -> list[str]:
+    rows = [table.head, *table.rows] if any(table.head) else list(table.rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    left = {0, *table.words}
+    return [
+        "  ".join(
+            cell.ljust(width) if i in left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 # ---- JSON
