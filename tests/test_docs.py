@@ -4,7 +4,6 @@ import functools
 import inspect
 import os
 import re
-import runpy
 import shlex
 import sys
 import types
@@ -340,13 +339,3 @@ def test_docstring(name):
 def test_every_module_says_what_it_is():
     for path in (ROOT / "src" / "aucmax").rglob("*.py"):
         assert path.read_text(encoding="utf-8").startswith('"""'), path
-
-
-# ---- examples ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
-def test_each_example_runs(script, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    runpy.run_path(str(script), run_name="__main__")
-    assert "the five highest scores: [1" in capsys.readouterr().out
