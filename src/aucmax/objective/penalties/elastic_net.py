@@ -11,7 +11,7 @@ __all__ = ["L1", "L2", "ElasticNet", "L2Ball", "soft"]
 
 
 def soft(u: np.ndarray, threshold: float | np.ndarray) -> np.ndarray:
-    """Return sign(u) · max(|u| − threshold, 0)."""
+    """Return sign(u) · max(∣u∣ − threshold, 0)."""
     return np.sign(u) * np.maximum(np.abs(u) - threshold, 0.0)
 
 

@@ -26,7 +26,7 @@ def _firm1(penalty, j, u, step):
 
 
 class MCP(Penalty):
-    """The minimax concave penalty: α|w_j| − w_j²/(2γ) as far as |w_j| = γα, and constant beyond.
+    """The minimax concave penalty: α∣w_j∣ − w_j²/(2γ) as far as ∣w_j∣ = γα, and constant beyond.
 
     It selects features as l1 does, and leaves large coefficients unshrunk. It is not convex: a
     solver ends at a local minimum, and its optimality is that within this minimum's surroundings.

@@ -49,7 +49,7 @@ class OAM(StochasticSolver):
         The paper's two: a passive-aggressive step on each pair in turn, or one step along the sum
         of the pairs' gradients.
     C : float or "auto"
-        C, the same at every step. "auto" is c/(κ √t max(|B|, N)) at step t: κ is the mean squared
+        C, the same at every step. "auto" is c/(κ √t max(∣B∣, N)) at step t: κ is the mean squared
         distance of the rows met so far to those of the other class met before them; c is 32, but 16
         for the gradient update, which does not stop at a pair's margin.
     buffer_size : int

@@ -37,8 +37,8 @@ class SOLAM(StochasticSolver):
         w ← w − γ_t (2p̂(w·x − b) + 2(1+α)p̂) x,    b ← b + γ_t 2p̂(w·x − b),
         α ← α + γ_t (2p̂ w·x − 2p̂(1−p̂)α),
 
-    all from the values before the step, followed by projection onto ‖w‖ ≤ R, |a|, |b| ≤ Rκ,
-    |α| ≤ 2Rκ with κ = max‖x‖. p̂ is the share of positives among the rows met so far, this one
+    all from the values before the step, followed by projection onto ‖w‖ ≤ R, ∣a∣, ∣b∣ ≤ Rκ,
+    ∣α∣ ≤ 2Rκ with κ = max‖x‖. p̂ is the share of positives among the rows met so far, this one
     included. The start is w = (R/√d)·1, a = b = R, α = 2R, and the solution the mean of the
     iterates before each step, weighted by γ_t.
 

@@ -1,0 +1,97 @@
+"""How the site is built: ``sphinx-build -W --keep-going docs build/site``, without a network."""
+
+import os
+import re
+from importlib.metadata import version as version_of
+from pathlib import Path
+
+os.environ.setdefault("MPLBACKEND", "Agg")  # the scripts of the gallery open no window
+
+ROOT = Path(__file__).parent.parent
+
+project = "aucmax"
+author = "The aucmax developers"
+project_copyright = author
+version = release = version_of("aucmax")
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "sphinx_copybutton",
+]
+
+# ---- pages in Markdown -------------------------------------------------------------------
+
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 4
+myst_links_external_new_tab = False
+
+# Pages whose text stands at the root of the repository.
+AT_THE_ROOT = {"contributing": "CONTRIBUTING.md", "changelog": "CHANGELOG.md"}
+
+
+def _as_on_the_site(app, docname, source):
+    """Links are those of the repository, where pages can be read, too; here they stay on the site."""
+    text = source[0]
+    if docname in AT_THE_ROOT:
+        text = (ROOT / AT_THE_ROOT[docname]).read_text(encoding="utf-8")
+        app.env.note_dependency(str(ROOT / AT_THE_ROOT[docname]))
+        text = text.replace("](docs/", "](")
+    for page, file in AT_THE_ROOT.items():
+        text = re.sub(rf"\]\((\.\./)?{file}", f"]({page}.md", text)
+    source[0] = re.sub(r"\]\(\.\./examples/(\w+)\.py\)", r"](auto_examples/\1.rst)", text)
+
+
+# ---- the reference -----------------------------------------------------------------------
+
+autosummary_generate = True
+autodoc_typehints = "none"  # docstrings tell the types
+autodoc_member_order = "bysource"
+templates_path = ["templates"]
+numpydoc_show_class_members = False
+
+
+def _only_ours(app, what, name, member, skip, options):
+    """Methods that a class has from scikit-learn are told by its own documentation."""
+    module = getattr(getattr(member, "fget", member), "__module__", None)
+    return True if module is not None and not module.startswith("aucmax") else None
+
+
+# ---- the gallery -------------------------------------------------------------------------
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"plot_",
+    "ignore_pattern": r"^(?!plot_)",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_signature": False,
+    "within_subsection_order": "FileNameSortKey",
+    "doc_module": ("aucmax",),
+    "backreferences_dir": "generated/backreferences",
+}
+
+# ---- how it looks ------------------------------------------------------------------------
+
+html_theme = "pydata_sphinx_theme"
+html_title = "aucmax"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {page: [] for page in ("index", "get_started", "glossary")}
+
+
+def setup(app):
+    app.connect("source-read", _as_on_the_site)
+    app.connect("autodoc-skip-member", _only_ours)
