@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 from importlib.metadata import version as version_of
 from pathlib import Path
 
@@ -34,7 +35,7 @@ AT_THE_ROOT = {"contributing": "CONTRIBUTING.md", "changelog": "CHANGELOG.md"}
 
 
 def _as_on_the_site(app, docname, source):
-    """Links are those of the repository, where pages can be read, too; here they stay on the site."""
+    """Pages link as in the repository, where they can be read, too; here links stay on the site."""
     text = source[0]
     if docname in AT_THE_ROOT:
         text = (ROOT / AT_THE_ROOT[docname]).read_text(encoding="utf-8")
@@ -62,14 +63,20 @@ def _only_ours(app, what, name, member, skip, options):
 
 # ---- the gallery -------------------------------------------------------------------------
 
+# the scripts run where they are: in a copy, so that what they write is not in the way
+EXAMPLES = ROOT / "build" / "examples"
+shutil.rmtree(EXAMPLES, ignore_errors=True)
+shutil.copytree(ROOT / "examples", EXAMPLES)
+
 sphinx_gallery_conf = {
-    "examples_dirs": "../examples",
+    "examples_dirs": str(EXAMPLES),
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_",
     "ignore_pattern": r"^(?!plot_)",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_signature": False,
+    "write_computation_times": False,
     "within_subsection_order": "FileNameSortKey",
     "doc_module": ("aucmax",),
     "backreferences_dir": "generated/backreferences",
