@@ -435,7 +435,7 @@ def reports(tmp_path_factory):
 
 
 def test_the_page_of_each_command(look, reports):
-    figures = {"demo": 6, "evaluate": 7, "compare": 5, "cv": 3}
+    figures = {"demo": 1, "evaluate": 7, "compare": 5, "cv": 3}
     pages = [(reports / f"{name}.html", width) for name in figures for width in (WIDE, NARROW)]
     found = look(
         pages,

@@ -4,6 +4,8 @@ import contextlib
 import io
 import json
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -11,17 +13,13 @@ from sklearn.model_selection import StratifiedKFold
 
 from aucmax import AUCClassifier, AUCClassifierCV, metrics
 from aucmax.cli import main
-from aucmax.cli.demo import FOLDS, LOSSES, NEXT, PASSES, AllPairs, data_sets
+from aucmax.experiments import demo, solver_gaps
+from aucmax.report.page import plain
 
 
 @pytest.fixture(scope="module")
-def report():
-    return json.loads(printed("demo", "--json", "--seed", "0"))
-
-
-@pytest.fixture(scope="module")
-def screen():
-    return printed("demo", "--seed", "0")
+def seen():
+    return demo.computed(0)
 
 
 def printed(*words):
@@ -39,9 +37,10 @@ def printed(*words):
     return out.getvalue()
 
 
-def test_the_verdict_is_that_of_the_test(report):
-    assert [result["data"] for result in report["comparison"]] == ["breast cancer", "digits, 8"]
-    for result in report["comparison"]:
+def test_the_verdict_is_that_of_the_test(seen):
+    kinds = [result["data"].split(",")[0] for result in seen.found["comparison"]]
+    assert kinds == ["payments", "digits"]
+    for result in seen.found["comparison"]:
         ours, theirs = result["aucmax"], result["logistic_regression"]
         assert result["difference"] == pytest.approx(ours["auc"] - theirs["auc"], abs=1e-12)
         if result["p_value"] >= 0.05:
@@ -50,13 +49,15 @@ def test_the_verdict_is_that_of_the_test(report):
             assert result["verdict"] == ("better" if result["difference"] > 0 else "worse")
         for side in (ours, theirs):
             assert 0.9 < side["low"] < side["auc"] < side["high"] < 1.0
-            assert side["seconds"] > 0
+        times = theirs["seconds"] / ours["seconds"]
+        assert result["times_as_fast"] == pytest.approx(times)
 
 
-def test_ours_is_the_tuned_classifier(report):
-    for data, result in zip(data_sets(0), report["comparison"], strict=True):
-        folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
-        tuned = AUCClassifierCV(losses=LOSSES, cv=folds).fit(data.X, data.y)
+def test_ours_is_the_tuned_classifier(seen):
+    sets = (demo.payments(0)[0], demo.rare_digits(0))
+    for data, result in zip(sets, seen.found["comparison"], strict=True):
+        folds = StratifiedKFold(demo.FOLDS, shuffle=True, random_state=0)
+        tuned = AUCClassifierCV(losses=demo.LOSSES, cv=folds).fit(data.X, data.y)
         ours = result["aucmax"]
         assert ours["alpha"] == pytest.approx(tuned.alpha_)
         assert ours["standardize"] == tuned.standardize_
@@ -65,46 +66,96 @@ def test_ours_is_the_tuned_classifier(report):
         assert ours["auc"] == pytest.approx(auc, abs=1e-9)
 
 
-def test_the_gaps_are_what_is_claimed(report):
-    for result in report["gaps"]:
-        for gap in result["batch"].values():
-            assert abs(gap) < 1e-8
-        last, middle, first = (str(n) for n in sorted(PASSES, reverse=True))
-        assert result["VRSPAM"][last] < 0.1 * result["SPAM"][last]
-        assert result["VRSPAM"][middle] < result["SPAM"][middle]
-        assert 0 < result["VRSPAM"][last] < result["VRSPAM"][middle] < result["VRSPAM"][first]
+def test_positives_are_rare_and_no_row_is_on_both_sides():
+    for data in (demo.payments(3)[0], demo.rare_digits(3)):
+        assert data.y.mean() < 0.06
+        assert data.y_test.mean() == pytest.approx(data.y.mean(), rel=0.05)
+        rows = np.concatenate([data.X, data.X_test])
+        assert len(np.unique(rows, axis=0)) == len(rows)
 
 
-def test_merging_and_forgetting_are_exact(report):
-    for result in report["algebra"]:
-        assert result["merge_difference"] < 1e-9
-        assert result["forget_difference"] < 1e-8
-        assert result["forgotten"] == 50
-        # forgetting did something
-        assert result["moved_by_forgetting"] > 1e-3
+def test_alerts_are_counted(seen):
+    order = np.argsort(-seen.scores["aucmax"], kind="stable")
+    share = seen.is_positive.mean()
+    for at in seen.found["alerts"]:
+        hits = np.count_nonzero(seen.is_positive[order[: at["alerts"]]])
+        assert at["hits"] == hits
+        assert at["recall"] == pytest.approx(hits / seen.is_positive.sum())
+        assert at["lift"] == pytest.approx(hits / at["alerts"] / share)
+        assert at["false_alarms_per_hit"] == pytest.approx((at["alerts"] - hits) / hits)
 
 
-def test_the_screen_is_one_screen(screen):
-    lines = screen.splitlines()
+def test_no_hit_is_no_division():
+    (first, *_) = demo._alerts(np.r_[np.zeros(300), 1], -np.arange(301.0))
+    assert (first["hits"], first["false_alarms_per_hit"]) == (0, None)
+
+
+def test_deleting_and_merging_are_exact(seen):
+    deletion, merging = seen.found["deletion"], seen.found["merging"]
+    assert deletion["difference"] < 1e-9
+    assert deletion["had_moved"] > 1e-3  # it did something
+    assert merging["difference"] < 1e-9
+    assert merging["bytes_sent"] < merging["bytes_of_rows"] / 50
+    data, customer = demo.payments(0)
+    gone = customer == deletion["customer"]
+    assert (gone.sum(), data.y[gone].sum()) == (deletion["rows"], deletion["frauds"])
+    assert deletion["frauds"] == np.bincount(customer, data.y).max()
+    assert merging["auc"] == pytest.approx(seen.found["comparison"][0]["aucmax"]["auc"], abs=1e-9)
+
+
+def test_digits_that_agree():
+    assert [demo._digits(gap) for gap in (0.0, 1e-16, 3e-14, 2e-3, 1.0)] == [15, 15, 13, 2, 0]
+
+
+def test_the_screen_is_one_screen(seen):
+    text = plain(demo.demo_page(seen))
+    lines = text.splitlines()
     assert len(lines) <= 45
     assert max(map(len, lines)) <= 80
-    for command in NEXT:
+    for command in demo.NEXT:
         assert f"  {command}" in lines
-    assert [line[0] for line in lines if re.match(r"\d  ", line)] == ["1", "2", "3", "4"]
-    # nothing cut short, nothing folded
-    assert "…" not in screen
-
-
-def test_the_screen_shows_the_numbers_of_the_json(report, screen):
-    for result in report["comparison"]:
-        assert f"  {result['verdict']}, p " in screen
+    assert [line[0] for line in lines if re.match(r"\d  ", line)] == list("12345")
+    assert "generated" in lines[0]
+    for result in seen.found["comparison"]:
+        assert f"; {result['verdict']}, p " in text
         for side in ("aucmax", "logistic_regression"):
-            assert f"{result[side]['auc']:.4f}" in screen
-    for result in report["gaps"]:
-        for solver in ("SPAM", "VRSPAM"):
-            for n in PASSES:
-                assert f"{result[solver][str(n)]:.1e}" in screen
-    assert report["next"] == list(NEXT)
+            assert f"{result[side]['auc']:.4f}" in text
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Fewer rows, for what does not depend on them."""
+    monkeypatch.setattr(demo, "PAYMENTS", 5000)
+    monkeypatch.setattr(demo, "CUSTOMERS", 200)
+
+
+def test_the_command_prints_that_text(few, tmp_path):
+    screen = printed("demo", "--html", str(tmp_path / "d.html")).splitlines()
+    text = plain(demo.demo_page(demo.computed(0))).splitlines()
+    changing = re.compile(r" +(\d+\.\d\d|-?\d*\.?\d+ (times|ms|seconds))")
+    shown = zip(text, screen[: len(text)], strict=True)
+    for expected, line in [[changing.sub("", line).split() for line in pair] for pair in shown]:
+        assert line == expected
+    page = (tmp_path / "d.html").read_text(encoding="utf-8")
+    assert page.count("<figure") == 1
+    assert '"positives": 80' in page
+    report = json.loads(printed("demo", "--json"))
+    assert report["next"] == list(demo.NEXT)
+    assert report["comparison"][0]["test_rows"] == 2000
+
+
+def test_it_needs_none_of_what_the_command_line_needs():
+    script = """if True:
+        import sys
+        sys.modules.update(dict.fromkeys(["typer", "rich", "matplotlib", "jinja2"]))
+        from aucmax.experiments import demo
+        from aucmax.report.page import plain
+        demo.PAYMENTS, demo.CUSTOMERS = 5000, 200
+        print(plain(demo.demo_page(demo.computed(1))))
+    """
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "4  Three sites" in done.stdout
 
 
 def test_the_next_commands_work(tmp_path, monkeypatch, capsys):
@@ -115,11 +166,44 @@ def test_the_next_commands_work(tmp_path, monkeypatch, capsys):
     (tmp_path / "your.csv").write_text("\n".join(["a,b,label", *rows[:50]]))
     (tmp_path / "holdout.csv").write_text("\n".join(["a,b,label", *rows[50:]]))
     monkeypatch.chdir(tmp_path)
-    for command in NEXT:
+    for command in demo.NEXT:
         with pytest.raises(SystemExit) as end:
             main(command.split()[1:])
         assert end.value.code == 0, capsys.readouterr().err
-    assert (tmp_path / "roc.png").stat().st_size > 1000
+    assert (tmp_path / "page.html").stat().st_size > 1000
+
+
+# ---- for research
+
+
+@pytest.fixture(scope="module")
+def gaps():
+    return json.loads(printed("demo", "--research", "--json"))
+
+
+def test_the_gaps_are_what_is_claimed(gaps):
+    assert [result["data"] for result in gaps["gaps"]] == ["breast cancer", "digits, 8"]
+    for result in gaps["gaps"]:
+        for gap in result["batch"].values():
+            assert abs(gap) < 1e-8
+        last, middle, first = (str(n) for n in sorted(solver_gaps.PASSES, reverse=True))
+        assert result["VRSPAM"][last] < 0.1 * result["SPAM"][last]
+        assert result["VRSPAM"][middle] < result["SPAM"][middle]
+        assert result["VRSPAM"][last] < result["VRSPAM"][middle] < result["VRSPAM"][first]
+
+
+def test_the_gaps_fit_on_a_screen(gaps):
+    found = {**gaps, "gaps": [{**of, **_whole(of)} for of in gaps["gaps"]]}
+    courses = [{"exact": ([1.0], [1e-3])}] * 2
+    lines = plain(solver_gaps.gaps_page(solver_gaps.Gaps(found, courses))).splitlines()
+    assert max(map(len, lines)) <= 80
+    for result in gaps["gaps"]:
+        assert any(f"{result['SPAM']['20']:.1e}" in line for line in lines)
+
+
+def _whole(result):
+    """Numbers of passes as numbers again."""
+    return {name: {int(n): gap for n, gap in result[name].items()} for name in ("SPAM", "VRSPAM")}
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
@@ -127,7 +211,7 @@ def test_the_reference_is_the_objective(gamma):
     rng = np.random.default_rng(1)
     y = (rng.random(40) < 0.3).astype(int)
     X = rng.normal(size=(40, 4)) * [1, 5, 0.2, 0] + np.outer(y, [1, 1, 0, 0])
-    pairs = AllPairs(X, y, 0.05, gamma)
+    pairs = solver_gaps.AllPairs(X, y, 0.05, gamma)
     model = AUCClassifier(0.05, standardize=gamma, solver="exact").fit(X, y)
     assert pairs.n_pairs == y.sum() * (40 - y.sum())
     assert pairs.objective(model.coef_[0]) == pytest.approx(model.objective_, rel=1e-12)

@@ -23,8 +23,8 @@ import pytest
 
 from aucmax import load
 from aucmax.basics import replacing
-from aucmax.cli import demo, main
-from aucmax.experiments import sources
+from aucmax.cli import main
+from aucmax.experiments import demo, sources
 from processes import Child
 
 pytestmark = [
@@ -308,10 +308,9 @@ def bench(tmp_path_factory):
         patch.setenv("AUCMAX_DATA", str(folder / "data"))
         patch.setenv("AUCMAX_CACHE", str(folder / "out"))
         patch.chdir(folder)
-        # of the demo one small data set is enough
-        small = demo.data_sets(0)[0]
-        small = small._replace(X=small.X[:100, :5], y=small.y[:100], X_test=small.X_test[:, :5])
-        patch.setattr(demo, "data_sets", lambda seed: [small])
+        # of the demo few rows are enough
+        patch.setattr(demo, "PAYMENTS", 1000)
+        patch.setattr(demo, "CUSTOMERS", 50)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield Bench(folder, f"http://127.0.0.1:{server.server_port}/binary")

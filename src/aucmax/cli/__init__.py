@@ -25,7 +25,7 @@ app = typer.Typer(
 
 # each is in a file of its name, whose docstring begins with the same words
 COMMANDS = {
-    "demo": "Show in one minute what is different, on real data, with every number computed now.",
+    "demo": "Find rare events, with every number computed now.",
     "train": "Fit a ranking model to a file and save it.",
     "score": "Score the rows of a file: the higher, the more likely positive.",
     "evaluate": "Measure how well a model ranks, alone or against another.",

@@ -1,0 +1,381 @@
+"""What ``aucmax demo`` shows, computed as you watch: rare events, with every number of this run.
+
+It imports nothing that only the command line needs: ``print(plain(demo_page(computed(0))))`` does
+without.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.model_selection import StratifiedKFold, train_test_split
+from threadpoolctl import threadpool_limits
+
+from aucmax import metrics
+from aucmax.estimators import AUCClassifier, AUCClassifierCV
+from aucmax.experiments.rivals import BalancedLogisticRegression
+from aucmax.report.comparison import paired_test
+from aucmax.report.curves import gains_figure
+from aucmax.report.operating import operating_points
+from aucmax.report.page import Page, ResultTable, Section
+from aucmax.report.provenance import provenance
+from aucmax.report.text import auc_text, difference_text, interval_text, p_words
+from aucmax.statistics.moments import ClassMoments
+
+__all__ = ["NEXT", "Data", "Demo", "computed", "demo_page"]
+
+HELD_OUT = 0.4
+FOLDS = 5
+LOSSES = ("square",)  # with it the tuned model itself merges and forgets
+ALERTS = (20, 50, 100, 200)
+SITES = 3
+NEXT = (
+    "aucmax train your.csv --target label -o model.aucmax",
+    "aucmax evaluate model.aucmax holdout.csv --logistic your.csv --html page.html",
+    "aucmax show model.aucmax",
+)
+RANKS = {"tie": "as well, as far as can be told", "better": "better", "worse": "worse"}
+
+PAYMENTS, FRAUDS, FEATURES, CUSTOMERS = 50_000, 200, 30, 2_000
+KINDS = 3  # of fraud
+EIGHTS = 87  # of the 174, the others are left out
+
+
+class Data(NamedTuple):
+    """A data set in two parts; y is 1 for the class to rank first, else 0."""
+
+    name: str
+    X: np.ndarray
+    y: np.ndarray
+    X_test: np.ndarray
+    y_test: np.ndarray
+
+
+class Demo(NamedTuple):
+    """What was found: numbers by name, and the test scores of the payments by scorer."""
+
+    found: dict[str, Any]
+    is_positive: np.ndarray
+    scores: dict[str, np.ndarray]
+
+
+def computed(seed: int, tell: Callable[[str], object] = lambda what: None) -> Demo:
+    """Run the demo.
+
+    Parameters
+    ----------
+    seed : int
+        Of the generated rows, the split and the folds.
+    tell : callable
+        Called with what comes next, in words.
+
+    Returns
+    -------
+    Demo
+        For `demo_page`.
+    """
+    started = time.perf_counter()
+    # matrices as small as these gain nothing from BLAS threads, and lose much on a busy machine
+    with threadpool_limits(1):
+        tell("generating payments, loading digits")
+        data, customer = payments(seed)
+        digits = rare_digits(seed)
+        tell("compiling kernels (first run only)")
+        _warm_up(digits)
+        compared, models, scores = [], [], []
+        for name, rows in (("payments", data), ("digits", digits)):
+            tell(f"{name}: tuning aucmax and logistic regression")
+            model, scored, result = _compared(rows, seed)
+            models.append(model)
+            scores.append(scored)
+            compared.append(result)
+        tell("deleting a customer, merging sites")
+        found = {
+            "seed": seed,
+            "comparison": compared,
+            "alerts": _alerts(data.y_test, scores[0]["aucmax"]),
+            "deletion": _deletion(data, customer, models[0]),
+            "merging": _merging(data, models[0]),
+            "next": list(NEXT),
+            "seconds": time.perf_counter() - started,
+        }
+    return Demo(found, data.y_test == 1, scores[0])
+
+
+# ---- the data
+
+
+def payments(seed: int) -> tuple[Data, np.ndarray]:
+    """Generate card payments, some of them fraud, and the customer of each training row.
+
+    The features share factors, have heavy tails (Student's t with 4 degrees of freedom) and units
+    of their own. Each of three kinds of fraud moves about a quarter of them, by a different amount
+    in each payment: no model that aucmax fits, and none of logistic regression either.
+    """
+    rng = np.random.default_rng(seed)
+    shared = rng.normal(size=(PAYMENTS, 6)) @ rng.normal(scale=0.6, size=(6, FEATURES))
+    X = rng.standard_t(4, size=(PAYMENTS, FEATURES)) + shared
+    is_fraud = rng.permutation(PAYMENTS) < FRAUDS
+    moves = rng.normal(scale=1.4, size=(KINDS, FEATURES)) * (rng.random((KINDS, FEATURES)) < 0.25)
+    by = rng.uniform(0.5, 1.5, size=(FRAUDS, 1))
+    X[is_fraud] += moves[rng.integers(KINDS, size=FRAUDS)] * by * X.std(axis=0)
+    X *= np.exp(rng.normal(size=FEATURES))
+    name = f"payments, 1 in {PAYMENTS // FRAUDS} fraud"
+    customer = rng.integers(CUSTOMERS, size=PAYMENTS)
+    data, train = _split(name, X, is_fraud.astype(int), seed)
+    return data, customer[train]
+
+
+def rare_digits(seed: int) -> Data:
+    """Return the handwritten digits of scikit-learn, with few of the eights: a real rare class."""
+    digits = load_digits()
+    is_eight = digits.target == 8
+    kept = ~is_eight
+    kept[np.random.default_rng(seed).permutation(np.flatnonzero(is_eight))[:EIGHTS]] = True
+    share = round(np.count_nonzero(kept) / EIGHTS)
+    y = is_eight[kept].astype(int)
+    return _split(f"digits, 1 in {share} an 8", digits.data[kept], y, seed)[0]
+
+
+def _split(name: str, X: np.ndarray, y: np.ndarray, seed: int) -> tuple[Data, np.ndarray]:
+    """Hold rows out; return the data and the numbers of the training rows."""
+    train, test = train_test_split(
+        np.arange(len(y)), test_size=HELD_OUT, stratify=y, random_state=seed
+    )
+    return Data(name, X[train], y[train], X[test], y[test]), train
+
+
+# ---- what is found
+
+
+def _warm_up(data: Data) -> None:
+    """Warm up outside the timed region: compile and import for both sides."""
+    model = AUCClassifierCV(losses=LOSSES, cv=2).fit(data.X, data.y).best_estimator_
+    model.forget(data.X[:1], data.y[:1]).decision_function(data.X)
+    BalancedLogisticRegression(grid=[0.01], cv=2).fit(data.X, data.y)
+
+
+def _compared(data: Data, seed: int) -> tuple[AUCClassifier, dict[str, np.ndarray], dict[str, Any]]:
+    """Both sides tuned by the same folds of the training rows, tested on the rows held out."""
+    ours = AUCClassifierCV(
+        losses=LOSSES, cv=StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    )
+    theirs = BalancedLogisticRegression(cv=FOLDS, random_state=seed)
+    scores, sides = {}, {}
+    for name, model in (("aucmax", ours), ("logistic regression", theirs)):
+        started = time.perf_counter()
+        model.fit(data.X, data.y)
+        seconds = time.perf_counter() - started
+        scores[name] = model.decision_function(data.X_test)
+        interval = metrics.auc_interval(data.y_test, scores[name])
+        sides[name.replace(" ", "_")] = {**interval._asdict(), "seconds": seconds}
+    sides["aucmax"] |= {
+        "alpha": ours.alpha_,
+        "standardize": ours.standardize_,
+        "settings_tried": int(np.isfinite(ours.auc_path_[0]).sum()),
+    }
+    sides["logistic_regression"] |= {
+        "C": theirs.C_,
+        "standardized": theirs.standardized_,
+        "settings_tried": theirs.n_settings_,
+    }
+    result = {
+        "data": data.name,
+        "training_rows": len(data.y),
+        "test_rows": len(data.y_test),
+        "test_positives": int(data.y_test.sum()),
+        "features": data.X.shape[1],
+        **sides,
+        "times_as_fast": sides["logistic_regression"]["seconds"] / sides["aucmax"]["seconds"],
+        **paired_test(data.y_test == 1, scores["aucmax"], scores["logistic regression"]),
+    }
+    return ours.best_estimator_, scores, result
+
+
+def _alerts(y: np.ndarray, score: np.ndarray) -> list[dict[str, Any]]:
+    """What the first rows by score hold."""
+    hits = np.cumsum(y[np.argsort(-score, kind="stable")])
+    return [
+        {
+            "alerts": k,
+            "hits": int(hits[k - 1]),
+            "recall": float(hits[k - 1] / hits[-1]),
+            "lift": float(hits[k - 1] / k / np.mean(y)),
+            "false_alarms_per_hit": float((k - hits[k - 1]) / hits[k - 1]) if hits[k - 1] else None,
+        }
+        for k in ALERTS
+    ]
+
+
+def _deletion(data: Data, customer: np.ndarray, tuned: AUCClassifier) -> dict[str, Any]:
+    """The customer with most frauds taken out of the model, against a fit without them."""
+    frauds = np.bincount(customer, data.y, CUSTOMERS)
+    chosen = int(np.argmax(frauds + 1e-3 * np.bincount(customer, minlength=CUSTOMERS)))
+    gone = customer == chosen
+    model = clone(tuned).fit(data.X, data.y)
+    before = clone(tuned).fit(data.X, data.y)
+    started = time.perf_counter()
+    model.forget(data.X[gone], data.y[gone])
+    seconds = time.perf_counter() - started
+    refit = clone(tuned).fit(data.X[~gone], data.y[~gone])
+    return {
+        "customer": chosen,
+        "rows": int(gone.sum()),
+        "frauds": int(data.y[gone].sum()),
+        "seconds": seconds,
+        "difference": _difference(model, refit),
+        "had_moved": _difference(before, refit),
+    }
+
+
+def _merging(data: Data, tuned: AUCClassifier) -> dict[str, Any]:
+    """The model of what three sites sent, against that of all their rows."""
+    at_sites = [ClassMoments.from_data(data.X[i::SITES], data.y[i::SITES]) for i in range(SITES)]
+    merged = clone(tuned).fit_moments(sum(at_sites, ClassMoments()))
+    pooled = clone(tuned).fit(data.X, data.y)
+    alone = clone(tuned).fit_moments(at_sites[0])
+    return {
+        "sites": SITES,
+        "bytes_sent": at_sites[0].nbytes(data.X.shape[1]),
+        "bytes_of_rows": data.X[::SITES].nbytes,
+        "difference": _difference(merged, pooled),
+        "auc": metrics.roc_auc(data.y_test, merged.decision_function(data.X_test)),
+        "auc_of_one_site": metrics.roc_auc(data.y_test, alone.decision_function(data.X_test)),
+    }
+
+
+def _difference(a: AUCClassifier, b: AUCClassifier) -> float:
+    """The largest difference of two models' coefficients, relative to the largest coefficient."""
+    return float(np.max(np.abs(a.coef_ - b.coef_)) / np.max(np.abs(b.coef_)))
+
+
+# ---- the page
+
+
+def demo_page(demo: Demo, command: str = "aucmax demo") -> Page:
+    """Lay out what was found, 80 columns wide as text, with one picture for a browser.
+
+    Parameters
+    ----------
+    demo : Demo
+        What `computed` gives.
+    command : str
+        What was run.
+
+    Returns
+    -------
+    Page
+        For `report.page.plain`, a terminal, JSON or HTML.
+    """
+    found = demo.found
+    payments, digits = found["comparison"]
+    points = [operating_points(name, demo.is_positive, s) for name, s in demo.scores.items()]
+    commands = "\n".join(f"  {command}" for command in NEXT)
+    took = f"seed {found['seed']}, {found['seconds']:.1f} seconds in all"
+    data = [
+        ("data", f"{result['data']} ({source}): {result['training_rows']:,} training rows, "
+         f"{result['test_rows']:,} test rows, {result['features']} features")
+        for result, source in ((payments, "generated"), (digits, "scikit-learn"))
+    ]  # fmt: skip
+    best = found["alerts"][2]
+    return Page(
+        "Rare events with aucmax",
+        f"Rare events: {FRAUDS} frauds among {PAYMENTS:,} card payments, generated. Every number "
+        "here\nwas computed by this run.",
+        [
+            _tuned(found["comparison"]),
+            _alerted(found["alerts"], payments, demo),
+            _deleted(found["deletion"]),
+            _merged(found["merging"]),
+            Section("5  Next, on a file of your own", f"{commands}\n\n{took}"),
+            Section("Choosing how many payments to check", points=points, on_terminal=False),
+        ],
+        provenance=provenance(command, data, found["seed"]),
+        data=found,
+        verdict=f"The first {best['alerts']} of {payments['test_rows']:,} payments hold "
+        f"{best['hits']} of {payments['test_positives']} frauds. Tuned "
+        f"{_times(payments['times_as_fast'])} as fast as logistic regression, and ranks "
+        f"{RANKS[payments['verdict']]}.",
+    )
+
+
+def _tuned(compared: list[dict[str, Any]]) -> Section:
+    rows: list[tuple[str, ...]] = []
+    heads = []
+    for result in compared:
+        heads.append(len(rows))
+        share = f"{result['test_positives']} of {result['test_rows']:,} rows"
+        rows.append((result["data"], "", "", share))
+        for name in ("aucmax", "logistic regression"):
+            side = result[name.replace(" ", "_")]
+            interval = interval_text(side["low"], side["high"])
+            rows.append((f"  {name}", f"{side['seconds']:.2f}", auc_text(side["auc"]), interval))
+        p_value, ends = p_words(result["p_value"]), ("difference", "low", "high")
+        said = f"  {_times(result['times_as_fast'])} as fast; {result['verdict']}, {p_value}"
+        rows.append((said, "", *difference_text(*(result[end] for end in ends))))
+    ours, theirs = (compared[0][s]["settings_tried"] for s in ("aucmax", "logistic_regression"))
+    caption = (
+        f"Seconds to choose among {ours} settings (square loss; logistic: {theirs}) by {FOLDS} "
+        "folds\nand to refit, on one thread, beside scikit-learn's class-balanced regression;\n"
+        f"AUC on the {HELD_OUT:.0%} held out, p by DeLong's test, a tie unless p < 0.05.\n"
+        "The digits are real; half of the 8s are left out."
+    )
+    head = ("", "seconds", "test AUC", "95 % interval")
+    title = "1  Tuned in a fraction of the usual time"
+    return Section(title, tables=[ResultTable(head, rows, caption, heads)])
+
+
+def _times(factor: float) -> str:
+    return f"{factor:.0f} times" if factor >= 10 else f"{factor:.2g} times"
+
+
+def _alerted(alerts: list[dict[str, Any]], result: dict[str, Any], demo: Demo) -> Section:
+    rows = [
+        (
+            f"{at['alerts']:,}",
+            f"{at['hits']} of {result['test_positives']}",
+            f"{at['lift']:.0f} times",
+            "none found" if at["hits"] == 0 else f"{at['false_alarms_per_hit']:.1f}",
+        )
+        for at in alerts
+    ]
+    head = ("alerts a day", "frauds found", "as many as at random", "false alarms per hit")
+    caption = f"The {result['test_rows']:,} payments held out, taken as those of one day."
+    scored = {name: (demo.is_positive, score) for name, score in demo.scores.items()}
+    return Section(
+        "2  What a day's alerts are worth",
+        tables=[ResultTable(head, rows, caption)],
+        figures=[gains_figure(scored)],
+    )
+
+
+def _deleted(found: dict[str, Any]) -> Section:
+    words = (
+        f"Customer {found['customer']} wants to be forgotten: {found['rows']} payments, "
+        f"{found['frauds']} of them fraud.\nOut of the model in {1e3 * found['seconds']:.1f} ms, "
+        "without a look at any other row. A fit without\n"
+        f"them gives the same model, to {_digits(found['difference'])} digits; with them it was "
+        f"{found['had_moved']:.1%} away."
+    )
+    return Section("3  A customer's rows deleted, exactly", words)
+
+
+def _merged(found: dict[str, Any]) -> Section:
+    words = (
+        f"Each of {found['sites']} sites sends {found['bytes_sent'] / 1e3:.0f} kB of sums, and "
+        f"none of its {found['bytes_of_rows'] / 1e6:.1f} MB of rows. Added up\n"
+        f"they give the model of all rows, to {_digits(found['difference'])} digits: test AUC "
+        f"{auc_text(found['auc'])}; one\nsite alone has {auc_text(found['auc_of_one_site'])}."
+    )
+    return Section("4  Three sites, one model, no row shared", words)
+
+
+def _digits(difference: float) -> int:
+    """How many digits agree, of the sixteen or so that numbers have."""
+    return min(15, math.floor(-math.log10(max(difference, 1e-16))))

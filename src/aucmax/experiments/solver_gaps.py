@@ -1,0 +1,205 @@
+"""``aucmax demo --research``: how far each solver is from the true optimum, pass by pass."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_digits
+from threadpoolctl import threadpool_limits
+
+from aucmax.estimators import AUCClassifier
+from aucmax.objective.scaling import feature_factors
+from aucmax.report.figures import convergence_figure
+from aucmax.report.page import Page, ResultTable, Section
+from aucmax.report.provenance import provenance
+from aucmax.report.text import gap_text
+from aucmax.solvers import SPAM, VRSPAM
+
+__all__ = ["AllPairs", "Gaps", "computed_gaps", "gaps_page", "real_sets"]
+
+# One setting for every solver, so that their distances to the optimum compare.
+ALPHA, GAMMA = 0.01, 0.5
+PASSES = (5, 20, 80)
+BATCH = {
+    "exact": "exact",
+    "conjugate gradient": "conjugate_gradient",
+    "coordinate descent": "coordinate_descent",
+}
+
+Courses = dict[str, tuple[list[float], list[float]]]  # by solver, passes and gaps
+
+
+class Gaps(NamedTuple):
+    """What was found: numbers by name, and each data set's gaps over passes by solver."""
+
+    found: dict[str, Any]
+    courses: list[Courses]
+
+
+def real_sets() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return rows and labels, 1 for the class to rank first, that come with scikit-learn."""
+    cancer, digits = load_breast_cancer(), load_digits()
+    return {
+        "breast cancer": (cancer.data, (cancer.target == 0).astype(int)),
+        "digits, 8": (digits.data, (digits.target == 8).astype(int)),
+    }
+
+
+def computed_gaps(seed: int, tell: Callable[[str], object] = lambda what: None) -> Gaps:
+    """Fit by every solver, and measure how far from the optimum it is.
+
+    Parameters
+    ----------
+    seed : int
+        Of the stochastic solvers.
+    tell : callable
+        Called with what comes next, in words.
+
+    Returns
+    -------
+    Gaps
+        For `gaps_page`.
+    """
+    started = time.perf_counter()
+    results, courses = [], []
+    with threadpool_limits(1):
+        for name, (X, y) in real_sets().items():
+            tell(f"{name}: every solver's distance to the optimum")
+            result, course = _gaps(X, y, seed)
+            results.append({"data": name, "rows": len(y), "features": X.shape[1], **result})
+            courses.append(course)
+    seconds = time.perf_counter() - started
+    return Gaps({"seed": seed, "gaps": results, "seconds": seconds}, courses)
+
+
+class AllPairs:
+    """J from the sum over all pairs of rows, written out, and its minimum by one linear solve.
+
+    The reference the solvers are measured by: it shares no code with them but the factors of
+    ``standardize``.
+    """
+
+    def __init__(self, X: np.ndarray, y: np.ndarray, alpha: float, gamma: float) -> None:
+        self.X, self.y, self.alpha = X, y, alpha
+        d = X.shape[1]
+        second, first = np.zeros((d, d)), np.zeros(d)
+        for x in X[y == 1]:
+            differences = x - X[y == 0]
+            second += differences.T @ differences
+            first += differences.sum(axis=0)
+        self.n_pairs = int(np.sum(y == 1) * np.sum(y == 0))
+        second, first = second / self.n_pairs, first / self.n_pairs
+        factor = feature_factors(2.0 * X.var(axis=0), gamma)
+        self.factor = np.ones(d) if factor is None else factor
+        second *= np.outer(self.factor, self.factor)
+        w = np.linalg.solve(second + alpha * np.eye(d), self.factor * first)
+        self.optimum = self.objective(w * self.factor)
+
+    def objective(self, coef: np.ndarray) -> float:
+        """J at coefficients for the features as given."""
+        scores = self.X @ coef
+        margins = scores[self.y == 1][:, None] - scores[self.y == 0]
+        w = np.divide(coef, self.factor, out=np.zeros_like(coef), where=self.factor > 0)
+        return float(0.5 * np.mean((1 - margins) ** 2) + 0.5 * self.alpha * (w @ w))
+
+    def gap(self, coef: np.ndarray) -> float:
+        """(J − J*) / J*."""
+        return (self.objective(coef) - self.optimum) / self.optimum
+
+
+def _gaps(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[dict[str, Any], Courses]:
+    # J is the same wherever the rows are; SPAM is faster around the origin
+    X = X - X.mean(axis=0)
+    pairs = AllPairs(X, y, ALPHA, GAMMA)
+    courses: Courses = {}
+
+    def fitted(name: str, solver: Any) -> float:
+        """Keep the gap after each pass over the rows; return the last."""
+        passes, gaps = courses[name] = [], []
+
+        def record(at: Any) -> None:
+            passes.append(at.passes)
+            gaps.append(pairs.gap(at.coef))
+
+        model = AUCClassifier(
+            ALPHA, standardize=GAMMA, solver=solver, tol=1e-10, random_state=seed,
+            callback=record,
+        )  # fmt: skip
+        return pairs.gap(model.fit(X, y).coef_[0])
+
+    def after(name: str) -> dict[int, float]:
+        """The gap after at most so many passes."""
+        steps = list(zip(*courses[name], strict=True))
+        return {n: [gap for passes, gap in steps if passes <= n][-1] for n in PASSES}
+
+    batch = {name: fitted(name, solver) for name, solver in BATCH.items()}
+    fitted("SPAM", SPAM(n_epochs=max(PASSES)))
+    fitted("VRSPAM", VRSPAM(n_stages=(max(PASSES) - 1) // 2))
+    return {
+        "pairs": pairs.n_pairs,
+        "alpha": ALPHA,
+        "standardize": GAMMA,
+        "optimum": pairs.optimum,
+        "batch": batch,
+        "SPAM": after("SPAM"),
+        "VRSPAM": after("VRSPAM"),
+    }, courses
+
+
+def gaps_page(gaps: Gaps, command: str = "aucmax demo --research") -> Page:
+    """Lay out what was found, 80 columns wide as text.
+
+    Parameters
+    ----------
+    gaps : Gaps
+        What `computed_gaps` gives.
+    command : str
+        What was run.
+
+    Returns
+    -------
+    Page
+        For `report.page.plain`, a terminal, JSON or HTML.
+    """
+    found = gaps.found
+    results = found["gaps"]
+    rows = [("pairs of rows", *(f"{result['pairs']:,}" for result in results))]
+    rows += [(name, *(gap_text(result["batch"][name]) for result in results)) for name in BATCH]
+    rows += [
+        (f"{solver} after {n} passes", *(gap_text(result[solver][n]) for result in results))
+        for solver in ("SPAM", "VRSPAM")
+        for n in PASSES
+    ]
+    head = ("", *(result["data"] for result in results))
+    caption = (
+        f"J* from all pairs one by one and a linear solve; alpha {ALPHA}, standardize {GAMMA}.\n"
+        f"Seed {found['seed']}, {found['seconds']:.1f} seconds in all."
+    )
+    section = Section(
+        "Distance to the true optimum",
+        tables=[ResultTable(head, rows, caption)],
+        figures=[
+            convergence_figure(
+                course,
+                name=f"gap {result['data']}",
+                title=f"{result['data'].capitalize()}: distance to the true optimum",
+                caption=f"J* from all {result['pairs']:,} pairs; below about 1e-14 is rounding.",
+            )
+            for result, course in zip(results, gaps.courses, strict=True)
+        ],
+    )
+    data = [
+        ("data", f"{of['data']} (scikit-learn): {of['rows']:,} rows, {of['features']} features")
+        for of in results
+    ]
+    return Page(
+        "How far each solver is from the optimum",
+        "Distance to the true optimum J* of the objective over all pairs: (J − J*) / J*.\n"
+        "Real data that come with scikit-learn; every number was computed by this run.",
+        [section],
+        provenance=provenance(command, data, found["seed"]),
+        data=found,
+    )
