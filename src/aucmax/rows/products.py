@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
 import numpy as np
-from scipy.linalg.blas import dsyrk
 
 from aucmax.rows import (
     CSR,
@@ -315,14 +314,14 @@ def dense_gram(
     """
     d = n_features(X)
     step = max(_GRAM_ENTRIES // max(d, 1), min(d, _GRAM_ROWS), 1)
-    upper, sums = np.zeros((d, d), order="F"), np.zeros(d)
-    piece = np.empty((min(step, len(rows)), d))
+    matrix, sums = np.zeros((d, d)), np.zeros(d)
+    piece, product = np.empty((min(step, len(rows)), d)), np.empty((d, d))
     for lo in range(0, len(rows), step):
         dense, some = dense_rows(X, rows[lo : lo + step])
         part = piece[: len(some)]
         _centred_rows(dense, some, s[lo : lo + step], origin, part, sums)
-        upper = dsyrk(1.0, part.T, beta=1.0, c=upper, overwrite_c=True)
-    return upper + np.triu(upper, 1).T, sums
+        matrix += np.matmul(part.T, part, out=product)  # SYRK, and other threads go on
+    return matrix, sums
 
 
 def pair_gram(

@@ -60,10 +60,10 @@ class Column:
         return self.values.type
 
     def numbers(self) -> NDArray[np.float64]:
-        """Numbers as float64; NaN where they are missing."""
+        """Numbers as float64, perhaps Arrow's own; NaN where they are missing."""
         import pyarrow as pa
 
-        return np.array(self.values.cast(pa.float64(), safe=False).to_numpy())
+        return self.values.cast(pa.float64(), safe=False).to_numpy()
 
     def missing(self) -> NDArray[np.bool_]:
         """Which rows have no value: none, NaN, or nothing but space."""

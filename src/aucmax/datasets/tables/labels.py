@@ -84,7 +84,7 @@ def weights_of(column: Column) -> NDArray[np.float64]:
             raise column.wrong(what, "weights are numbers", row)
         values = np.array(plain, dtype=np.float64)
     elif is_numeric(column.kind):
-        values = column.numbers()
+        values = column.numbers().copy()
     else:
         raise column.wrong(f"has the type {column.kind}", "weights are numbers")
     wrong = ~(np.isfinite(values) & (values >= 0))
@@ -109,7 +109,7 @@ def times_of(column: Column) -> NDArray[np.float64]:
     if types.is_temporal(column.kind):
         return days_of_arrow(column.values)
     if is_numeric(column.kind):
-        return column.numbers()
+        return column.numbers().copy()
     found = None
     if is_text(column.kind):
         taken = replace(column, choice=replace(column.choice, dates=True))
