@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 from importlib.metadata import version as version_of
 from pathlib import Path
 
@@ -43,6 +42,7 @@ def _as_on_the_site(app, docname, source):
         text = text.replace("](docs/", "](")
     for page, file in AT_THE_ROOT.items():
         text = re.sub(rf"\]\((\.\./)?{file}", f"]({page}.md", text)
+    text = text.replace("](../examples/README.rst)", "](auto_examples/index.rst)")
     source[0] = re.sub(r"\]\(\.\./examples/(\w+)\.py\)", r"](auto_examples/\1.rst)", text)
 
 
@@ -63,16 +63,9 @@ def _only_ours(app, what, name, member, skip, options):
 
 # ---- the gallery -------------------------------------------------------------------------
 
-# the scripts run where they are: in a copy, so that what they write is not in the way
-EXAMPLES = ROOT / "build" / "examples"
-shutil.rmtree(EXAMPLES, ignore_errors=True)
-shutil.copytree(ROOT / "examples", EXAMPLES)
-
 sphinx_gallery_conf = {
-    "examples_dirs": str(EXAMPLES),
+    "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
-    "filename_pattern": r"plot_",
-    "ignore_pattern": r"^(?!plot_)",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_signature": False,

@@ -22,11 +22,12 @@ from aucmax import (
     additive,
     datasets,
     metrics,
+    penalties,
     plots,
     solvers,
     theory,
 )
-from aucmax.cli import main
+from aucmax.cli import COMMANDS, main
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import PENALTIES, ElasticNet
@@ -150,9 +151,10 @@ def test_the_blocks_run(page, run_page):
         for kind in penalties.values():
             for check in EVERY_PENALTY:
                 check(kind)
-    if page.stem == "README":
+    if page.stem == "command_line":
         assert Path("scores.csv").read_text().count("\n") == 285
         assert Path("roc.png").stat().st_size > 0
+    if page.stem == "exact":
         for one, other in (("merged", "refit"), ("pooled", "refit"), ("stream", "refit")):
             a, b = names[one].coef_, names[other].coef_
             if one == "merged":  # the page compares it with the fit to all rows
@@ -229,29 +231,46 @@ def test_names_that_are_named_exist(page):
             place = getattr(place, name)
 
 
-def table_names(title):
-    """The names in backticks in the first column of the README's table under a title."""
-    section = (ROOT / "README.md").read_text(encoding="utf-8").partition(f"## {title}\n")[2]
-    rows = re.findall(r"^\| (`.+?) \|", section.partition("\n## ")[0], re.M)
+def table_names(page):
+    """The names in backticks in the first column of a page's tables."""
+    rows = re.findall(r"^\| (`.+?) \|", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.M)
     return [name.strip('"') for row in rows for name in re.findall(r"`(.+?)`", row)]
 
 
-def test_the_readme_lists_every_solver():
-    found = table_names("Which solver, from which paper")
+def test_every_solver_is_in_its_table():
+    found = table_names("solvers.md")
     pairs = ["solver=", "auto", *SOLVERS]
     rows = ["HingeClassifier(solver=…)", *ACCURACY_SOLVERS]
     assert sorted(found) == sorted(pairs + rows)
     assert set(found[: len(pairs)]) == set(pairs)  # each in the table of its estimator
 
 
-def test_the_readme_lists_every_metric():
+def test_every_metric_is_in_its_table():
     functions = [name for name in metrics.__all__ if inspect.isfunction(getattr(metrics, name))]
-    assert sorted(table_names("Metrics")) == sorted(functions)
+    assert sorted(table_names("metrics.md")) == sorted(functions)
 
 
-def test_the_readme_names_every_data_set():
-    words = " ".join(prose(ROOT / "README.md").split())
+def test_every_command_is_in_its_table():
+    listed = table_names("command_line.md")
+    assert sorted(name for name in listed if name.startswith("aucmax ")) == sorted(
+        f"aucmax {name}" for name in COMMANDS
+    )
+
+
+def test_every_data_set_is_named():
+    words = " ".join(prose(ROOT / "docs" / "data.md").split())
     assert ", ".join(datasets.names()) + "." in words
+
+
+def test_the_reference_has_every_public_name():
+    text = (ROOT / "docs" / "api.rst").read_text(encoding="utf-8")
+    listed = re.findall(r"^   (\w[\w.]*)$", text, re.M)
+    assert len(listed) == len(set(listed))
+    modules = (additive, datasets, metrics, penalties, plots, solvers, theory)
+    names = {name for name in aucmax.__all__ if not inspect.ismodule(getattr(aucmax, name))}
+    for module in modules:
+        names |= {f"{module.__name__}.{name}".removeprefix("aucmax.") for name in module.__all__}
+    assert names <= set(listed), sorted(names - set(listed))
 
 
 def test_every_constant_of_the_papers_is_in_the_table_of_symbols():
