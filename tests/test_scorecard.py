@@ -316,6 +316,19 @@ def test_ks_and_stability_are_what_they_say():
         metrics.population_stability([0, 0], [1, 2])
 
 
+def test_stability_counts_the_bins_of_each_column(card):
+    binning, rows = card.binning_, FRAME[:400].assign(job="a new word")
+    assert max(abs(psi) for psi in binning.stability(FRAME).values()) < 1e-12
+    weight = np.random.default_rng(0).random(400)
+    found = binning.stability(rows, weight)
+    assert list(found) == list(FRAME.columns)
+    for one, codes in zip(binning.bins_, binning.codes(rows), strict=True):
+        now = [weight[codes == k].sum() for k in [*range(len(one.counts)), -1]]
+        wanted = metrics.population_stability([*one.counts.sum(axis=1), 0], now)
+        assert found[one.name] == pytest.approx(wanted, rel=1e-12)
+    assert found["job"] > 1.0 > found["age"]
+
+
 # ---- the command
 
 

@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
 
 from aucmax.additive.divisions import blocks, divide, likelihood
 from aucmax.basics.checks import number, sample_weights
+from aucmax.metrics import population_stability
 
 __all__ = ["Binning", "Bins"]
 
@@ -257,6 +258,29 @@ class Binning(TransformerMixin, BaseEstimator):
         X = self._given(X, reset=False)
         for (_, values), one in zip(self._columns(X), bins, strict=True):
             yield one.codes(values)
+
+    def stability(self, X: Any, sample_weight: Any = None) -> dict[str, float]:
+        """Return how far rows have moved from those of the fit, column by column.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix, shape (n, d)
+            As in `fit`; labels are not needed.
+        sample_weight : array-like, shape (n,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        dict of str to float
+            The population stability index of each column, over its bins.
+        """
+        moved = {}
+        for one, codes in zip(self._fitted_bins(), self.codes(X), strict=True):
+            # a word in no bin is one bin more, of which the fit had no row
+            k = len(one.counts) + 1
+            now = np.bincount(codes % k, sample_weights(sample_weight, len(codes)), k)
+            moved[one.name] = population_stability([*one.counts.sum(axis=1), 0.0], now)
+        return moved
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the features' names, those of the columns."""

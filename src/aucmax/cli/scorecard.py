@@ -198,17 +198,12 @@ def _against(
     quality = None
     if later.target is not None:
         quality = _quality(positives_for(card, path, later, reading)[0], others, later.weight)
-    moved = {}
-    for bins, codes in zip(card.binning_.bins_, card.binning_.codes(later.data), strict=True):
-        # a word in no bin is one more
-        now = np.bincount(codes % (len(bins.counts) + 1), later.weight, len(bins.counts) + 1)
-        moved[bins.name] = metrics.population_stability([*bins.counts.sum(axis=1), 0], now)
     return {
         "data": str(path),
         "rows": len(others),
         "quality": quality,
         "psi": metrics.population_stability(*bands),
-        "psi_of_features": moved,
+        "psi_of_features": card.binning_.stability(later.data, later.weight),
     }
 
 
