@@ -2,12 +2,14 @@
 
 import os
 import re
+import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
 
 os.environ.setdefault("MPLBACKEND", "Agg")  # the scripts of the gallery open no window
 
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "docs"))  # for llms.py
 
 project = "aucmax"
 author = "The aucmax developers"
@@ -21,6 +23,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "sphinx_copybutton",
+    "llms",
 ]
 
 # ---- pages in Markdown -------------------------------------------------------------------
@@ -31,6 +34,8 @@ myst_links_external_new_tab = False
 
 # Pages whose text stands at the root of the repository.
 AT_THE_ROOT = {"contributing": "CONTRIBUTING.md", "changelog": "CHANGELOG.md"}
+llms_as_html = list(AT_THE_ROOT)
+smartquotes = False  # "auto" is a value, to be copied as it stands
 
 
 def _as_on_the_site(app, docname, source):
