@@ -3,7 +3,7 @@ Sparse text
 ===========
 
 A thousand pages, and a team that wants to see those which concern it, best first. The pages here
-are real and on every machine with Python: the introductions of SciPy's manual, each the docstring
+are real and on every machine with SciPy: the introductions of SciPy's manual, each the docstring
 of a function or class. The team looks after interpolation, about one page in twenty. The model is
 told which pages are its own for one half of the manual, and ranks the other half.
 """
@@ -35,7 +35,7 @@ print(f"{len(texts)} pages, {ours.sum()} of them on interpolation")
 # %%
 # Words and pairs of words
 # ------------------------
-# Each is a feature, so there are ten times as many features as pages. The matrix is sparse, and
+# Each is a feature, so there are many times more features than pages. The matrix is sparse, and
 # stays so: whatever the model does costs as much as the entries that are not zero.
 
 from sklearn.feature_extraction.text import TfidfVectorizer
