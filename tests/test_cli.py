@@ -28,7 +28,8 @@ from aucmax import (
     save,
     solvers,
 )
-from aucmax.cli import app, main
+from aucmax.cli import main
+from aucmax.cli.app import app
 from aucmax.datasets import read
 from aucmax.experiments.rivals import BalancedLogisticRegression
 from aucmax.report.curves import ranking_figures

@@ -389,7 +389,7 @@ def test_what_a_cluster_cannot_read_is_said(folder, tmp_path, bad, client, monke
             pass
     monkeypatch.delitem(sys.modules, "aucmax.distributed")
     monkeypatch.setitem(sys.modules, "distributed", None)
-    assert 'pip install "aucmax[dask]"' in said("rows.csv", "--dask", "local")
+    assert "needs distributed: pip install 'aucmax[dask]'" in said("rows.csv", "--dask", "local")
     assert not model.exists()
 
 

@@ -10,7 +10,7 @@ import pytest
 from numba.core.registry import cpu_target
 
 import aucmax
-from aucmax import cli
+from aucmax.cli.app import COMMANDS
 from aucmax.cli.later import command_of
 from aucmax.rows.kernels import Kernel, start_numba
 
@@ -60,9 +60,9 @@ def test_the_package_has_its_names_and_no_others():
         aucmax.AUCClasifier
 
 
-@pytest.mark.parametrize("name", cli.COMMANDS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_of_commands_has_the_first_line_of_their_help(name):
-    assert command_of(name).help.split("\n")[0] == cli.COMMANDS[name]
+    assert command_of(name).help.split("\n")[0] == COMMANDS[name]
 
 
 def test_threads_that_call_a_kernel_at_once_share_what_is_compiled():

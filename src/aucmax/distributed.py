@@ -16,10 +16,9 @@ from itertools import chain, islice, repeat
 from typing import Any
 from uuid import uuid4
 
-import dask
-import dask.system
 import numpy as np
 
+from aucmax.basics.needs import needs
 from aucmax.datasets.blocks import Blocks, of_arrays, of_bag
 from aucmax.datasets.scanning import scan
 from aucmax.rows.source import OnPart, Part, Source, as_part, on_part
@@ -27,6 +26,8 @@ from aucmax.rows.store import plus, sum_in_order
 from aucmax.rows.watched import Watched
 
 __all__ = ["connected", "source"]
+
+dask = needs("dask", "aucmax.distributed")
 
 _RETRIES = 2  # of a task that failed: storage may, for a moment
 # Ctrl-C reaches all processes of a terminal, and this one ends its workers
@@ -146,9 +147,10 @@ def connected(address: str, workers: int | None = None, patience: float = 5.0) -
     ConnectionError
         Where no scheduler answers.
     """
+    cores = needs("dask.system", "a cluster").CPU_COUNT
+    needs("distributed", "a cluster")
     from distributed import Client, LocalCluster
 
-    cores = dask.system.CPU_COUNT
     if address == "local":
         with (
             LocalCluster(

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from aucmax import metrics
+from aucmax.basics.needs import needs
 from aucmax.estimators import effects
 from aucmax.metrics.reading import read
 from aucmax.report.curves import (
@@ -63,7 +64,7 @@ class _Display:
             With ``ax_``, ``figure_`` and ``lines_``.
         """
         if ax is None:
-            from matplotlib import pyplot
+            pyplot = needs("matplotlib.pyplot", "a plot")
 
             _, ax = pyplot.subplots(layout="constrained")
         there = len([line for line in ax.get_lines() if not line.get_label().startswith("_")])

@@ -6,12 +6,15 @@ Needs river: ``pip install "aucmax[river]"``.
 from typing import Any
 
 import numpy as np
-from river import base
-from river.utils import dataframe
 
+from aucmax.basics.needs import needs
 from aucmax.statistics.moments import ClassMoments
 from aucmax.streams.learner import StreamLearner
 from aucmax.streams.rules import MomentsRule, Rule, SpamRule
+
+needs("river", "aucmax.river")
+from river import base  # noqa: E402
+from river.utils import dataframe  # noqa: E402
 
 __all__ = ["AUCClassifier"]
 

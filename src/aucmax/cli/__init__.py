@@ -5,64 +5,14 @@ on stderr and exit code 2.
 """
 
 import sys
-from typing import Annotated, Any
+from typing import NoReturn
 
-import typer
+from aucmax.basics.needs import MissingPackage, needs
 
-from aucmax.cli.errors import OneLineErrors, repeated_interrupt
-from aucmax.cli.later import Later
-
-__all__ = ["COMMANDS", "app", "main"]
-
-app = typer.Typer(
-    name="aucmax",
-    cls=OneLineErrors,
-    rich_markup_mode="rich",
-    add_completion=False,
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-# each is in a file of its name, whose docstring begins with the same words
-COMMANDS = {
-    "demo": "Find rare events, with every number computed now.",
-    "train": "Fit a ranking model to a file and save it.",
-    "score": "Score the rows of a file: the higher, the more likely positive.",
-    "evaluate": "Measure how well a model ranks, alone or against another.",
-    "show": "Show a model: its largest weights, settings, and how close it is to the optimum.",
-    "export": "Write a model for other programs: ONNX, or SQL.",
-    "compare": "Compare algorithms on the same splits of one data set.",
-    "moments": "Sum rows up in small files that add and subtract, and fit models to these.",
-    "cv": "Tune by cross-validated AUC, or another score, and save the best model.",
-    "scorecard": "Make a scorecard: points for bins of each column, which add up.",
-    "stream": "Learn from rows as they come; tell the AUC of what was scored before.",
-    "reproduce": "Regenerate a published table or figure from raw data.",
-    "datasets": "List the data sets known by name, show one in detail, or fetch some.",
-}
-for _name, _line in COMMANDS.items():
-    app.command(_name, cls=Later, help=_line)(lambda: None)
+__all__ = ["main"]
 
 
-@app.callback()
-def _aucmax(
-    context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
-) -> None:
-    """Linear models that rank: trained for the area under the ROC curve.
-
-    Start with 'aucmax demo', then 'aucmax train --help'.
-    """
-    if version:
-        from aucmax import __version__
-
-        print(f"aucmax {__version__}")
-    elif context.invoked_subcommand is None:
-        text = context.get_help()
-        if text:  # with rich it has printed itself
-            print(text)
-
-
-def main(arguments: list[str] | None = None) -> Any:
+def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and end the process.
 
     Parameters
@@ -79,5 +29,12 @@ def main(arguments: list[str] | None = None) -> Any:
         # a terminal that cannot show a character gets "?", not a failure
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    sys.unraisablehook = repeated_interrupt(sys.unraisablehook)
-    app(arguments, prog_name="aucmax")
+    try:
+        for package in ("typer", "rich"):
+            needs(package, "the command line")
+    except MissingPackage as missing:
+        print(f"error: {missing}", file=sys.stderr)
+        sys.exit(2)
+    from aucmax.cli.app import run
+
+    run(arguments)

@@ -20,6 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from aucmax.basics.errors import DataWarning
+from aucmax.basics.needs import MissingPackage
 
 __all__ = [
     "OneLineErrors",
@@ -173,7 +174,7 @@ def _message(error: Exception) -> str | None:
         return f"{where}{error.strerror or error}"
     if isinstance(error, MemoryError):
         return f"not enough memory{f' ({error})' if str(error) else ''}"
-    return str(error) if isinstance(error, ValueError) else None
+    return str(error) if isinstance(error, (ValueError, MissingPackage)) else None
 
 
 def interrupted(what: str) -> typer.Exit:

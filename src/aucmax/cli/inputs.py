@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from aucmax.additive import Binning, Scorecard
+from aucmax.basics.needs import needs
 from aucmax.datasets.bunch import frame
 from aucmax.estimators.encoder import TableEncoder
 
@@ -73,13 +74,7 @@ class Inputs:
         """The rows in the form that the model takes."""
         if not self.frame:
             return frame(rows) if self.arguments["columns"] else rows.data
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ValueError(
-                "the model was fitted to a data frame; scoring a file with it needs pandas "
-                "(pip install pandas)."
-            ) from None
+        pd = needs("pandas", "a model that was fitted to a data frame")
         columns = {}
         for column, values in zip(self.frame, rows.data.T, strict=True):
             seen = _values(column, values)

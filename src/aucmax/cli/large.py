@@ -18,6 +18,7 @@ from sklearn.utils import Bunch
 
 from aucmax import datasets
 from aucmax.basics.checks import free_memory
+from aucmax.basics.needs import needs
 from aucmax.cli.errors import tell
 from aucmax.cli.options import FLAGS, Learning, Reading, Scale, option
 from aucmax.datasets.files import COMPRESSIONS
@@ -199,18 +200,15 @@ class Large(contextlib.AbstractContextManager[Any]):
         most = None
         if self._allowed is not None:
             most = max(self._allowed // (_WORKERS_PARTS * self._part_bytes), 1)
-        try:
-            from aucmax.distributed import connected
+        from aucmax.distributed import connected
 
-            return self._held.enter_context(connected(str(self.dask), most))
-        except ImportError:
-            raise ValueError('--dask needs Dask: pip install "aucmax[dask]".') from None
+        return self._held.enter_context(connected(str(self.dask), most))
 
 
 def _whole(path: Path, reading: Reading) -> int:
     """Return about how many bytes it takes to read a file whole and to fit a model to it."""
     if reader_of(path, reading.arguments()["format"]).name == "parquet":
-        from pyarrow import parquet
+        parquet = needs("pyarrow.parquet", "a Parquet file")
 
         about = parquet.read_metadata(path)
         numbers = 8 * about.num_rows * about.num_columns

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from aucmax.basics.needs import needs
+
 __all__ = ["Labels", "frame", "rows_and_labels"]
 
 
@@ -53,7 +55,7 @@ def frame(rows: Bunch) -> Any:
     """
     if rows.feature_names is None:
         return rows.data
-    import pyarrow as pa
+    pa = needs("pyarrow", "a table with names")
 
     columns = {}
     for name, values in zip(rows.feature_names, np.asfortranarray(rows.data).T, strict=True):

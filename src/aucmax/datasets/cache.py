@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from aucmax.basics.needs import needs
 from aucmax.basics.replacing import replacing
 from aucmax.datasets.files import fault
 
@@ -25,17 +27,15 @@ Rows = tuple[sparse.csr_matrix, NDArray]
 
 def cache_folder() -> Path:
     """``$AUCMAX_CACHE``, or else the platform's cache folder for aucmax."""
-    import pooch
-
-    return Path(os.environ.get("AUCMAX_CACHE") or pooch.os_cache("aucmax")).expanduser()
+    given = os.environ.get("AUCMAX_CACHE")
+    return Path(given or needs("pooch", "a known data set").os_cache("aucmax")).expanduser()
 
 
 def digest(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal."""
-    import pooch
-
     try:
-        return pooch.file_hash(str(path))
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise fault(path, f"cannot be read: {error.strerror or error}") from error
 

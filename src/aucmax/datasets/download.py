@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from aucmax.basics.errors import DataFileError
+from aucmax.basics.needs import needs
 from aucmax.basics.replacing import replacing
 from aucmax.datasets import cache, registry
 from aucmax.datasets.files import fault
@@ -149,7 +150,7 @@ def _check_present(entry: DataSet, part: Part, path: Path) -> None:
 
 
 def _download(url: str, stream: BinaryIO, progress: Progress | None) -> None:
-    import pooch
+    pooch = needs("pooch", "a download")
 
     bar = _Bar(progress) if progress else False
     responses: list[Any] = []

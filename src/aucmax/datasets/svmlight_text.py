@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from aucmax.basics.needs import needs
+
 __all__ = ["regular_rows"]
 
 _PIECE = 1 << 21  # bytes, so that what is made of them stays near the processor
@@ -81,7 +83,7 @@ def _plain(text: bytes) -> bytes:
 
 def _numbers(text: bytes) -> NDArray[np.float64] | None:
     """Return all numbers of a text in order; None where one is malformed."""
-    import pyarrow as pa
+    pa = needs("pyarrow", "a file of rows")
     from pyarrow import csv
 
     try:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from filelock import FileLock, Timeout
 from joblib import Parallel, delayed
 
+from aucmax.basics.needs import needs
 from aucmax.basics.replacing import replacing
 from aucmax.experiments.sources import Source
 from aucmax.experiments.trial import quiet
@@ -126,9 +126,10 @@ class Store:
 @contextlib.contextmanager
 def locked_store(path: Path, beside: Sequence[Path] = ()) -> Iterator[Store]:
     """Yield a `Store` that no other process can write to."""
+    filelock = needs("filelock", "a store of results")
     try:
-        held = FileLock(path.with_name(".lock")).acquire(blocking=False)
-    except Timeout:
+        held = filelock.FileLock(path.with_name(".lock")).acquire(blocking=False)
+    except filelock.Timeout:
         raise ValueError(
             f"another command is writing to {path.parent}; wait until it ends, or name another "
             "--output."

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from aucmax.basics.errors import DataWarning
+from aucmax.basics.needs import needs
 from aucmax.export.additive import Additive, Feature, additive
 from aucmax.export.shapes import Pieces, Words
 
@@ -57,10 +58,7 @@ def to_onnx(
     ValueError
         If the model, or a step in front of it, cannot be written so.
     """
-    try:
-        import onnx
-    except ImportError:
-        raise ImportError("ONNX files need onnx: pip install 'aucmax[onnx]'") from None
+    onnx = needs("onnx", "an ONNX file")
     if dtype not in ("float64", "float32"):
         raise ValueError(f"dtype={dtype!r} must be 'float64' or 'float32'.")
     found = additive(model, columns)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from aucmax.basics.needs import needs
 from aucmax.export.additive import Additive, Column, Feature, additive
 from aucmax.export.shapes import Pieces, Words
 
@@ -59,10 +60,7 @@ def to_sql(model: Any, dialect: str = "duckdb", columns: Sequence[str] | None = 
     >>> print(to_sql(model, columns=["age", "debt"]))
     1.25E0 + 5E-1 * CAST("age" AS DOUBLE) - 2E0 * CAST("debt" AS DOUBLE)
     """
-    try:
-        import sqlglot  # noqa: F401
-    except ImportError:
-        raise ImportError("SQL needs sqlglot: pip install 'aucmax[sql]'") from None
+    needs("sqlglot", "SQL")
     if dialect not in DIALECTS:
         raise ValueError(f"dialect={dialect!r} is none of {', '.join(DIALECTS)}.")
     found = additive(model, columns)

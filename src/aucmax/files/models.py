@@ -31,6 +31,7 @@ from aucmax.additive import Binning, Scorecard, SplineFeatures
 from aucmax.additive.binning import Bins
 from aucmax.basics.container import pack, unpack
 from aucmax.basics.errors import ModelFileError
+from aucmax.basics.needs import needs
 from aucmax.estimators import (
     AUCClassifier,
     AUCClassifierCV,
@@ -120,26 +121,23 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     pack(path, _KIND, json.dumps(head).encode() + b"\n" + body)
 
 
-# Importing skops takes a third of a second, which commands without a model need not wait for.
+def _skops() -> Any:
+    """Import it only here: that takes a third of a second."""
+    return needs("skops.io", "a model file")
 
 
 def _dumps(model: Any) -> bytes:
-    from skops.io import dumps
-
-    return dumps(copy.deepcopy(model))
+    return _skops().dumps(copy.deepcopy(model))
 
 
 def _loads(body: bytes) -> Any:
-    from skops.io import loads
-
-    return loads(body, trusted=_TRUSTED)
+    return _skops().loads(body, trusted=_TRUSTED)
 
 
 def _unknown_types(body: bytes) -> list[str]:
     """Return the types in an archive that a model may not have."""
-    from skops.io import get_untrusted_types
-
-    return sorted(set(get_untrusted_types(data=body)) - set(_TRUSTED))
+    found = _skops().get_untrusted_types(data=body)
+    return sorted(set(found) - set(_TRUSTED))
 
 
 def _check(part: Any) -> None:
@@ -175,6 +173,7 @@ def load(path: str | PathLike[str]) -> Any:
         If the file is not a model file, is cut short or damaged, comes from a newer version, or
         holds a type that is not on the list or numbers that no fit leaves.
     """
+    _skops()
     head, _, body = unpack(path, _KIND).partition(b"\n")
     try:
         json.loads(head)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from aucmax.basics.needs import needs
 from aucmax.basics.replacing import replacing
 from aucmax.report.style import INK, MUTED, PAPER_RC, RC, Stroke, on_paper, stroke, to_svg
 from aucmax.report.text import SUPERSCRIPT, gap_text
@@ -128,9 +129,7 @@ class Figure:
 
         That is where in the SVG the axes stand and what they span, and the points of the lines.
         """
-        from matplotlib import rc_context
-
-        with rc_context(RC), _without_glyphs():
+        with _matplotlib().rc_context(RC), _without_glyphs():
             figure, axes = self._on_canvas(lambda colour: colour)
             name = "".join(c for c in self.name if c.isalnum())
             svg = to_svg(figure, name, f"{self.title}: {', '.join(self.lines)}")
@@ -151,10 +150,8 @@ class Figure:
 
     def save(self, path: Path) -> None:
         """Draw it into a file, by its suffix .png, .svg or .pdf, with the legend beside it."""
-        from matplotlib import rc_context
-
         check_image(path)
-        with rc_context(PAPER_RC), _without_glyphs():
+        with _matplotlib().rc_context(PAPER_RC), _without_glyphs():
             figure, axes = self._on_canvas(on_paper)
             axes.set_title(self.title, fontsize=11)
             # beside the axes: with many lines there is no room for it within
@@ -276,6 +273,10 @@ class Figure:
         axes = figure.add_subplot()
         self.draw(axes, paint)
         return figure, axes
+
+
+def _matplotlib() -> Any:
+    return needs("matplotlib", "a figure")
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from aucmax.basics.needs import needs
 from aucmax.basics.replacing import replacing
 from aucmax.report.figures import Figure
 from aucmax.report.text import difference_text, p_text
@@ -201,6 +202,7 @@ def write_page(page: Page, path: str | PathLike[str]) -> None:
 
 
 def _html(page: Page) -> str:
+    needs("jinja2", "an HTML page")
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

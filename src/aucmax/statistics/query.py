@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aucmax.basics.checks import LARGEST
+from aucmax.basics.needs import needs
 from aucmax.statistics.base import Part
 
 __all__ = ["MOST_FEATURES", "MOST_HERE", "TILE", "Batches", "Queried", "query"]
@@ -77,13 +78,7 @@ class _Source:
     def __init__(
         self, frame: Any, target: str, features: Sequence[str] | None, weight: str | None
     ) -> None:
-        try:
-            import narwhals as nw
-        except ImportError:
-            raise ImportError(
-                "moments by queries need narwhals: pip install 'aucmax[query]'"
-            ) from None
-        self.nw = nw
+        self.nw = nw = needs("narwhals", "a query")
         try:
             known = nw.from_native(frame)
         except TypeError:
@@ -236,7 +231,7 @@ class _Source:
         elif hasattr(native, "collect_batches"):  # Polars
             yield from native.collect_batches(chunk_size=_BATCH)
         elif hasattr(native, "toLocalIterator"):  # PySpark
-            import pyarrow as pa
+            pa = needs("pyarrow", "a PySpark frame")
 
             rows = native.toLocalIterator(prefetchPartitions=True)
             while some := list(islice(rows, _BATCH)):
@@ -282,6 +277,6 @@ def _refuse(bad: dict[str, int], weight: str | None, bad_weights: int) -> None:
 
 
 def _table(batch: Any) -> Any:
-    import pyarrow as pa
+    pa = needs("pyarrow", "a relation read in batches")
 
     return pa.Table.from_batches([batch])

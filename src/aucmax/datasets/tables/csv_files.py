@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aucmax.basics.errors import DataFileError
+from aucmax.basics.needs import needs
 from aucmax.datasets.codes import zero_padded
 from aucmax.datasets.files import Block, fault, opened
 from aucmax.datasets.obstacles import Obstacle, TableError
@@ -63,7 +64,7 @@ def _arrow_table(
     path: Path, delimiter: str, raw: list[str], choice: Choice
 ) -> tuple[pa.Table, bool]:
     """The Arrow table, its column names stripped; and whether the file contains 0x."""
-    import pyarrow as pa
+    pa = needs("pyarrow", "a CSV file")
     from pyarrow import csv as pa_csv
 
     # known text and dates are kept as written, such as "01"

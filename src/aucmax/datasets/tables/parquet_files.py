@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aucmax.basics.needs import needs
 from aucmax.datasets.files import RowGroups, fault, opened
 from aucmax.datasets.tables.arrow import ArrowFile, InTurn, Native
 from aucmax.datasets.tables.choice import Choice, Columns
@@ -105,7 +106,7 @@ def _file(path: Path | RowGroups, native: Any) -> parquet.ParquetFile:
 @contextmanager
 def _readable(path: Path) -> Iterator[parquet.ParquetFile]:
     """Open a Parquet file; what is wrong with it is a DataFileError."""
-    import pyarrow as pa
+    pa = needs("pyarrow", "a Parquet file")
 
     try:
         with opened(path) as stream, _file(path, Native(stream).file) as file:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from aucmax.basics.needs import needs
 from aucmax.objective import Objective
 from aucmax.rows.products import dot
 from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
@@ -204,7 +205,7 @@ def plane_weights(H: np.ndarray, b: np.ndarray) -> np.ndarray:
     By an interior point, and then from the linear system of the weights that it leaves positive,
     which has more digits; the better of the two, always within the bounds.
     """
-    import clarabel
+    clarabel = needs("clarabel", "the cutting-plane solver")
 
     k = len(b)
     rows = sp.csc_array(np.vstack([-np.eye(k), np.ones((1, k))]))

@@ -1,0 +1,57 @@
+"""Packages that only some uses need, and the extra that installs each."""
+
+from importlib import import_module
+from typing import Any
+
+__all__ = ["EXTRAS", "MissingPackage", "needs"]
+
+# what `pip install 'aucmax[extra]'` brings, as pyproject.toml has it
+EXTRAS = {
+    "clarabel": "svm",
+    "dask": "dask",
+    "distributed": "dask",
+    "filelock": "files",
+    "jinja2": "report",
+    "matplotlib": "report",
+    "narwhals": "query",
+    "onnx": "onnx",
+    "pandas": "files",
+    "pooch": "files",
+    "pyarrow": "files",
+    "rich": "cli",
+    "river": "river",
+    "skops": "files",
+    "sqlglot": "sql",
+    "typer": "cli",
+}
+
+
+class MissingPackage(ImportError):
+    """A package that this use needs is not installed; the message names the extra that has it."""
+
+
+def needs(module: str, what: str) -> Any:
+    """Import and return a module of an optional package.
+
+    Parameters
+    ----------
+    module : str
+        Its name, such as ``"skops.io"``.
+    what : str
+        What needs it, as the subject of a sentence in the singular.
+
+    Raises
+    ------
+    MissingPackage
+        If it is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        if (error.name or package).partition(".")[0] != package:
+            raise  # it is there, and something that it needs is not
+        extra = EXTRAS[package]
+        raise MissingPackage(
+            f"{what} needs {package}: pip install 'aucmax[{extra}]'", name=package
+        ) from None

@@ -1,0 +1,134 @@
+"""What the base install does without the packages of the extras, and what it says of the rest."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aucmax.basics.needs import EXTRAS, MissingPackage, needs
+
+# Packages of the extras cannot be imported after this, as where they are not installed; but for
+# narwhals, which new versions of scikit-learn need.
+WITHOUT = f"""
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {sorted({*EXTRAS} - {"narwhals"})}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Absent())
+"""
+
+
+def without_extras(code: str, *, code_ends: int = 0, cwd: Path | None = None) -> str:
+    """Run code in a process without the packages of the extras; return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT + code], capture_output=True, text=True, check=False, cwd=cwd
+    )
+    assert done.returncode == code_ends, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_what_is_missing_is_named_but_not_what_it_misses_itself(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "skops", None)
+    with pytest.raises(MissingPackage, match=r"^a file needs skops: pip .* 'aucmax\[files\]'$"):
+        needs("skops.io", "a file")
+    (tmp_path / "river.py").write_text("import nothing_of_this_name")
+    monkeypatch.delitem(sys.modules, "river", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="nothing_of_this_name"):
+        needs("river", "aucmax.river")
+
+
+def test_fits_tuning_scores_metrics_and_pickles_work_without_the_extras():
+    said = without_extras("""
+import pickle, warnings
+warnings.simplefilter("error")
+from sklearn.datasets import load_breast_cancer
+import aucmax
+from aucmax import *
+X, y = load_breast_cancer(return_X_y=True)
+X, y = X[::4], y[::4]
+for model in (
+    AUCClassifier(), AUCClassifier(loss="squared_hinge"), AUCClassifier(solver="spam"),
+    AUCClassifierCV(alphas=[0.1], cv=2), HingeClassifier(max_iter=200),
+    MulticlassAUCClassifier(), additive.Scorecard(),
+):
+    model.fit(X, y)
+    model.predict(X), model.score(X, y)
+    copy = pickle.loads(pickle.dumps(model))
+    assert (copy.decision_function(X) == model.decision_function(X)).all()
+tuned = AUCClassifierCV(alphas=[0.1], cv=2).fit(X, y)
+assert "<" in tuned._repr_html_()
+score = tuned.decision_function(X)
+print(metrics.roc_auc(y, score), metrics.auc_interval(y, score)[0])
+moments = ClassMoments.from_data(X, y)
+assert (AUCClassifier().fit_moments(moments + moments).coef_ != 0).all()
+""")
+    assert float(said.split()[0]) > 0.9
+
+
+# what is used, and the package that it then lacks
+USES = {
+    "aucmax.save(model, 'm.aucmax')": "skops",
+    "aucmax.load('m.aucmax')": "skops",
+    "datasets.read('rows.csv')": "pyarrow",
+    "datasets.read('rows.parquet')": "pyarrow",
+    "datasets.read('rows.svm')": "pyarrow",
+    "datasets.scan('rows.parquet', target='y')": "pyarrow",
+    "datasets.load('diabetes')": "pooch",
+    "AUCClassifier(loss='hinge').fit(X, y)": "clarabel",
+    "plots.RocDisplay.from_predictions(y, X[:, 0])": "matplotlib",
+    "write_page(Page('Title', '', []), 'page.html')": "jinja2",
+    "roc_figure({'model': [(y == 1, X[:, 0])]}).save(Path('roc.png'))": "matplotlib",
+    "import aucmax.river": "river",
+    "import aucmax.distributed": "dask",
+    "aucmax.to_sql(model, columns=['a', 'b'])": "sqlglot",
+    "aucmax.to_onnx(model)": "onnx",
+    "locked_store(Path('store')).__enter__()": "filelock",
+    # the last, for scikit-learn may need it from here on
+    "sys.modules['narwhals'] = None; ClassMoments.from_query(X, target='y')": "narwhals",
+}
+
+
+def test_a_use_that_lacks_a_package_says_which_extra_has_it(tmp_path):
+    (tmp_path / "rows.csv").write_text("a,y\n1,0\n2,1\n")
+    (tmp_path / "rows.svm").write_text("0 1:1\n1 1:2\n")
+    (tmp_path / "rows.parquet").write_bytes(b"PAR1")
+    said = without_extras(
+        f"""
+import os
+from pathlib import Path
+import numpy as np
+import aucmax
+from aucmax import *
+from aucmax.experiments.jobs import locked_store
+from aucmax.report.curves import roc_figure
+from aucmax.report.page import Page, write_page
+os.environ.pop("AUCMAX_CACHE", None)
+X, y = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 2.0]]), np.array([0, 1, 1])
+model = AUCClassifier().fit(X, y)
+for use in {list(USES)}:
+    try:
+        exec(use)
+    except ImportError as error:
+        print(error)
+    else:
+        raise AssertionError(use)
+""",
+        cwd=tmp_path,
+    )
+    lines = said.splitlines()
+    for (use, package), line in zip(USES.items(), lines, strict=True):
+        hint = rf"[\w .-]+ needs {package}: pip install 'aucmax\[{EXTRAS[package]}\]'"
+        assert re.fullmatch(hint, line), (use, line)
+    assert {*USES.values()} >= {*EXTRAS} - {"distributed", "pandas", "rich", "typer"}
+
+
+def test_the_command_line_needs_its_extra():
+    code = "from aucmax.cli import main; main(['train', 'rows.csv'])"
+    said = without_extras(code, code_ends=2)
+    assert said == "error: the command line needs typer: pip install 'aucmax[cli]'\n"
