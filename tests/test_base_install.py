@@ -3,12 +3,16 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from aucmax.basics.needs import EXTRAS, MissingPackage, needs
 
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+BASE = {"numpy", "scipy", "scikit-learn", "numba", "threadpoolctl"}
 # Packages of the extras cannot be imported after this, as where they are not installed; but for
 # narwhals, which new versions of scikit-learn need.
 WITHOUT = f"""
@@ -23,13 +27,32 @@ sys.meta_path.insert(0, Absent())
 """
 
 
-def without_extras(code: str, *, code_ends: int = 0, cwd: Path | None = None) -> str:
-    """Run code in a process without the packages of the extras; return what it prints."""
+def without_extras(program: str, *, code: int = 0, cwd: Path | None = None) -> str:
+    """Run a program without the packages of the extras; return what it prints."""
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT + code], capture_output=True, text=True, check=False, cwd=cwd
+        [sys.executable, "-c", WITHOUT + program],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
     )
-    assert done.returncode == code_ends, done.stderr
-    return done.stdout + done.stderr
+    assert done.returncode == code, done.stderr
+    return done.stderr + done.stdout
+
+
+def names_of(requirements: list[str]) -> set[str]:
+    return {re.match(r"[\w.-]+", one)[0] for one in requirements}
+
+
+def test_the_base_install_is_light_and_every_hint_names_the_extra_that_has_the_package():
+    assert names_of(PROJECT["dependencies"]) == BASE
+    extras = PROJECT["optional-dependencies"]
+    for package, extra in EXTRAS.items():
+        assert package in names_of(extras[extra])
+    users = {*extras} - {"all", "test"}
+    (everything,) = extras["all"]
+    assert set(re.search(r"\[(.*)\]", everything)[1].split(",")) == users
+    assert "aucmax[all]" in extras["test"]
 
 
 def test_what_is_missing_is_named_but_not_what_it_misses_itself(tmp_path, monkeypatch):
@@ -128,7 +151,20 @@ for use in {list(USES)}:
     assert {*USES.values()} >= {*EXTRAS} - {"distributed", "pandas", "rich", "typer"}
 
 
-def test_the_command_line_needs_its_extra():
-    code = "from aucmax.cli import main; main(['train', 'rows.csv'])"
-    said = without_extras(code, code_ends=2)
-    assert said == "error: the command line needs typer: pip install 'aucmax[cli]'\n"
+DEMO = """
+from aucmax.experiments import demo
+demo.PAYMENTS, demo.CUSTOMERS = 5000, 200
+from aucmax.cli import main
+main(["demo", "--seed", "1"])
+"""
+
+
+def test_the_demo_is_all_of_the_command_line_that_the_base_install_has():
+    screen = without_extras(DEMO)
+    assert "payments" in screen
+    assert screen.endswith("\nFor these commands: pip install 'aucmax[all]'\n")
+    said = without_extras("from aucmax.cli import main; main(['train', 'rows.csv'])", code=2)
+    assert said == (
+        "error: the command line needs typer: pip install 'aucmax[cli]'; without it there is "
+        "'aucmax demo'.\n"
+    )

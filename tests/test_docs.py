@@ -27,7 +27,8 @@ from aucmax import (
     solvers,
     theory,
 )
-from aucmax.cli import COMMANDS, main
+from aucmax.cli import main
+from aucmax.cli.app import COMMANDS
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import PENALTIES, ElasticNet

@@ -1,7 +1,7 @@
 """The command line: one file per command; `front` is their way to the data.
 
 Results go to stdout, progress and messages to stderr. Bad input ends every command with one line
-on stderr and exit code 2.
+on stderr and exit code 2. Without the packages of the extra ``cli`` there is the demo only.
 """
 
 import sys
@@ -33,8 +33,29 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         for package in ("typer", "rich"):
             needs(package, "the command line")
     except MissingPackage as missing:
-        print(f"error: {missing}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(_without_packages(sys.argv[1:] if arguments is None else arguments, missing))
     from aucmax.cli.app import run
 
     run(arguments)
+
+
+def _without_packages(arguments: list[str], missing: MissingPackage) -> int:
+    """Run the demo, or say what any other command needs; return the exit code."""
+    match arguments:
+        case ["demo"]:
+            seed = 0
+        case ["demo", "--seed", number] if number.isdecimal():
+            seed = int(number)
+        case _:
+            print(f"error: {missing}; without it there is 'aucmax demo'.", file=sys.stderr)
+            return 2
+    from aucmax.experiments.demo import computed, demo_page
+    from aucmax.report.page import plain
+
+    try:
+        found = computed(seed, lambda what: print(f"{what} ...", file=sys.stderr))
+    except KeyboardInterrupt:
+        return 130
+    print(plain(demo_page(found)))
+    print("\nFor these commands: pip install 'aucmax[all]'")
+    return 0
