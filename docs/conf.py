@@ -9,7 +9,7 @@ from pathlib import Path
 os.environ.setdefault("MPLBACKEND", "Agg")  # the scripts of the gallery open no window
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "docs"))  # for llms.py
+sys.path.insert(0, str(ROOT / "docs"))  # for llms.py and stories.py
 
 project = "aucmax"
 author = "The aucmax developers"
@@ -54,10 +54,23 @@ def _as_on_the_site(app, docname, source):
 # ---- the reference -----------------------------------------------------------------------
 
 autosummary_generate = True
+default_role = "py:obj"  # a name in backticks leads to its page, if it has one
 autodoc_typehints = "none"  # docstrings tell the types
 autodoc_member_order = "bysource"
 templates_path = ["templates"]
 numpydoc_show_class_members = False
+toc_object_entries_show_parents = "hide"
+
+
+def _as_in_a_page(app, what, name, item, options, lines):
+    """Equations, set deeper than the text before them, stay as they are; pages become links."""
+    lines[:] = [re.sub(r"\bdocs/(\w+)\.md", r":doc:`/\1`", line) for line in lines]
+    for i in range(len(lines) - 1, 1, -1):
+        above = next((line for line in reversed(lines[: i - 1]) if line.strip()), "")
+        before = len(above) - len(above.lstrip())
+        here = len(lines[i]) - len(lines[i].lstrip())
+        if lines[i].strip() and not lines[i - 1].strip() and here > before:
+            lines[i - 1 : i] = ["", " " * before + "::", ""]
 
 
 def _only_ours(app, what, name, member, skip, options):
@@ -75,7 +88,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "write_computation_times": False,
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "stories.Order",
     "doc_module": ("aucmax",),
     "backreferences_dir": "generated/backreferences",
 }
@@ -90,7 +103,7 @@ html_show_sourcelink = False
 html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 7,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "which": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }
@@ -100,3 +113,4 @@ html_sidebars = {page: [] for page in ("index", "get_started", "glossary")}
 def setup(app):
     app.connect("source-read", _as_on_the_site)
     app.connect("autodoc-skip-member", _only_ours)
+    app.connect("autodoc-process-docstring", _as_in_a_page, priority=400)  # before numpydoc
