@@ -150,7 +150,9 @@ class LabelledRows:
         rows = np.flatnonzero(chosen)
         X = take(self.source, rows)
         weight = None if self.weight is None else self.weight[rows]
-        source = Bunch(**{**self.source, "data": X, "weight": weight})
+        # with names they would be copied into a table
+        plain = {"data": X, "weight": weight, "feature_names": None}
+        source = Bunch(**{**self.source, **plain})
         classes = self.classes._replace(is_positive=self.is_positive[rows])
         return LabelledRows(source, classes, self.weight_name, [], X)
 

@@ -211,9 +211,11 @@ def _tuned_on_some(
         **{name: getattr(search, f"{name}_") for name in ("l1_ratio", "loss", "within")},
         "standardize": search.standardize_,
     }
+    how |= {"tuned_on": len(some.is_positive), "losses": list(losses)}
+    del some, search  # the fit has the memory to itself
     with working(f"fitting {rows_described(rows.facts())}", quiet):
         model = AUCClassifier(**chosen, **common).fit(*rows.given())
-    return model, how | {"tuned_on": len(some.is_positive), "losses": list(losses)}
+    return model, how
 
 
 def _training_auc(rows: LabelledRows, model: AUCClassifier) -> Any:
