@@ -32,6 +32,8 @@ def card_of(model: Any) -> str:
         chosen = "; the best of many, so too high"
         facts.append((f"cross-validated {score}", f"{auc_text(model.best_score_)}{ends}{chosen}"))
     facts.append(("settings", ", ".join(_settings(linear))))
+    if hasattr(model, "calibration_"):
+        facts.append(("probabilities", f"{type(model.calibration_).__name__.lower()} calibration"))
     near = f", optimality {linear.optimality_:.1e} (0 at the optimum, 1 at w = 0)"
     facts.append(("solver", f"{linear.solver_}{near * bool(np.isfinite(linear.optimality_))}"))
     coef, spread = np.ravel(model.coef_), getattr(linear, "spread_", None)

@@ -240,7 +240,7 @@ class AUCClassifier(SolvedScorer):
         penalty = penalty.named(moments.n_features, moments.feature_names)
         start = self._start(moments.n_features)
         fitted = self._solved(_problem(moments, classes), penalty, solver, start)
-        for old in ("_stream", "feature_names_in_", "target_name_"):
+        for old in ("_stream", "calibration_", "feature_names_in_", "target_name_"):
             self.__dict__.pop(old, None)
         self.__dict__.update(fitted, classes_=classes, moments_=moments)
         self.n_features_in_ = moments.n_features

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_n_features,
@@ -23,6 +24,7 @@ from aucmax.basics.checks import (
     sample_weights,
 )
 from aucmax.estimators.card import card_of
+from aucmax.estimators.probabilities import Calibration, Sigmoid
 from aucmax.estimators.survey import survey, too_many_labels
 from aucmax.rows import as_rows
 from aucmax.rows.products import scores
@@ -50,12 +52,22 @@ class Given(NamedTuple):
     known: ClassStatistics | None = None
 
 
+def _gives_probabilities(self: "LinearScorer") -> bool:
+    if getattr(self, "probability", False) or hasattr(self, "calibration_"):
+        return True
+    raise AttributeError(
+        f"this {type(self).__name__} has scores only; AUCClassifierCV(probability=True) and its "
+        "best_estimator_ have probabilities."
+    )
+
+
 class LinearScorer(ClassifierMixin, BaseEstimator):
     """A fitted ``coef_`` (1, d), ``intercept_`` (1,) and ``classes_`` (2,), and how to use them."""
 
     coef_: np.ndarray
     intercept_: np.ndarray
     classes_: np.ndarray
+    calibration_: Calibration
     positive: Any = None
 
     def __sklearn_tags__(self) -> Any:
@@ -100,6 +112,20 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(int)]
 
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of the classes, shape (n, 2), in the order of ``classes_``.
+
+        There are some after `AUCClassifierCV` was fitted with ``probability=True``, until its
+        ``best_estimator_`` goes on with other rows. They rise with the score; `predict` goes by the
+        score, which is above 0 long before a rare class has the probability ½.
+
+        X may be a `Source`.
+        """
+        check_is_fitted(self, "calibration_")
+        positive = self.calibration_(self.decision_function(X))
+        return np.column_stack([1.0 - positive, positive])
+
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy, the share of rows whose predicted label is the given one.
 
@@ -142,6 +168,8 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         check_array_of(getattr(self, "intercept_", None), (1,), "intercepts")
         if hasattr(self, "spread_"):
             check_array_of(self.spread_, (d,), "spreads of the features")
+        if not isinstance(getattr(self, "calibration_", Sigmoid(0.0, 0.0)), Calibration):
+            raise ValueError("what makes its probabilities is none of the maps there are")
         names = getattr(self, "feature_names_in_", None)
         if names is not None and not isinstance(names, np.ndarray):
             raise ValueError("its feature names are not an array")

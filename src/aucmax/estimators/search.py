@@ -22,6 +22,13 @@ from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.folds import usual_rounds
 from aucmax.estimators.linear import LinearScorer
 from aucmax.estimators.named_loss import NamedLoss, check_within
+from aucmax.estimators.probabilities import (
+    CALIBRATIONS,
+    Calibration,
+    calibrate,
+    counts,
+    cross_fitted,
+)
 from aucmax.estimators.scoring import METRICS, Judge, Metric, Scoring, scoring_of
 from aucmax.estimators.selection import (
     Grid,
@@ -93,6 +100,10 @@ class AUCClassifierCV(LinearScorer):
         As for `AUCClassifier`, for every cell and the refit; in the folds ten times ``tol`` does.
     positive : label, optional
         The label to rank first; by default the larger of the two.
+    probability : bool or {"sigmoid", "isotonic"}
+        Whether there is a `predict_proba`: the chosen model's scores turned into probabilities by
+        a map fitted to the held-out scores of the folds. True is isotonic regression where a
+        thousand rows of each class were held out, else a sigmoid (Platt's). Nothing else changes.
     verbose : int
         Show a progress bar, on a terminal.
     callback : callable, optional
@@ -125,6 +136,9 @@ class AUCClassifierCV(LinearScorer):
         training part. Dropped when the model is saved.
     best_estimator_ : AUCClassifier
         Fitted to all rows.
+    calibration_ : callable
+        With ``probability``: what turns scores into probabilities of ``classes_[1]``, a `Sigmoid`
+        (``slope``, ``intercept``) or `Isotonic` (``scores``, ``probabilities``).
     coef_, intercept_, classes_, n_iter_, solver_, objective_, optimality_
         Those of ``best_estimator_``.
 
@@ -165,6 +179,7 @@ class AUCClassifierCV(LinearScorer):
         tol: float = 1e-4,
         max_iter: int = 1000,
         positive: Any = None,
+        probability: bool | str = False,
         verbose: int = 0,
         callback: Callable[[SearchProgress], object] | None = None,
     ) -> None:
@@ -181,6 +196,7 @@ class AUCClassifierCV(LinearScorer):
         self.tol = tol
         self.max_iter = max_iter
         self.positive = positive
+        self.probability = probability
         self.verbose = verbose
         self.callback = callback
 
@@ -261,12 +277,26 @@ class AUCClassifierCV(LinearScorer):
                 if best.loss != "square":  # its solver keeps no moments
                     whole = RowsProblem(store, positive, weight, known)
                 best._keep(solved, whole, store, classes, penalty)
+                if self.probability:
+                    now("calibrating")
+                    best.calibration_ = _calibration(
+                        folds,
+                        held_out,
+                        found.scores_of(best.coef_[0]),
+                        positive,
+                        weight,
+                        best.intercept_[0],
+                        self.probability,
+                    )
         except BaseException:
             self._restore(kept)
             raise
         warn_of(found.messages)
         self.__dict__.update(chosen, auc_path_=found.scores, best_estimator_=best, classes_=classes)
         self.held_out_, self.best_interval_ = held_out, interval
+        self.__dict__.pop("calibration_", None)
+        if self.probability:
+            self.calibration_ = best.calibration_
         self.losses_ = [tuple(named) for named in grid.losses]
         self.alphas_ = np.broadcast_to(grid.alphas, (len(grid.losses), *grid.alphas.shape)).copy()
         for name in ("coef_", "intercept_", "n_iter_", "solver_", "objective_", "optimality_"):
@@ -342,6 +372,11 @@ class AUCClassifierCV(LinearScorer):
                 )
         number(self.tol, "tol", open_low=True)
         number(self.max_iter, "max_iter", low=1, whole=True)
+        if self.probability not in (False, True, *CALIBRATIONS):
+            names = ", ".join(map(repr, CALIBRATIONS))
+            raise ValueError(
+                f"probability must be True, False or one of {names}; got {self.probability!r}."
+            )
         missing = [
             f"loss={loss!r} with l1_ratio={float(rho):g}"
             + " and coef_bounds" * (self.coef_bounds is not None)
@@ -469,6 +504,33 @@ def _interval(
         sample_weight=None if weight is None else weight[rows],
         groups=rows if groups is None else np.asarray(groups)[rows],  # held out again, or together
     )
+
+
+def _calibration(
+    folds: list[Fold],
+    held_out: list[np.ndarray],
+    final: list[np.ndarray],
+    positive: np.ndarray,
+    weight: np.ndarray | None,
+    intercept: float,
+    method: str | bool,
+) -> Calibration:
+    """Fit probabilities to the held-out scores; a row of several folds weighs a share in each.
+
+    ``held_out`` and ``final`` are scores without an intercept, of the folds' models and of the
+    chosen one, which has this ``intercept``.
+    """
+    rows = np.concatenate([fold.test for fold in folds])
+    times = np.bincount(rows, minlength=len(positive))
+    share = (np.ones(len(positive)) if weight is None else weight) / np.maximum(times, 1)
+    scores = np.concatenate([
+        cross_fitted(mine, own, share[fold.test])
+        for fold, mine, own in zip(folds, held_out, final, strict=True)
+    ])  # fmt: skip
+    seen = (times > 0) & (share > 0)
+    of_rows = counts(positive[seen], (share * times)[seen])
+    rows, scores = rows[seen[rows]], scores[seen[rows]]
+    return calibrate(scores + intercept, positive[rows], share[rows], of_rows, method)
 
 
 def _folds_of(pairs: list[Any], y: np.ndarray, in_order: bool) -> list[Fold]:

@@ -151,7 +151,7 @@ class SolvedScorer(LinearScorer):
         rng: np.random.RandomState | None = None,
     ) -> None:
         """Take over what `_solved` returned for these rows."""
-        for old in ("moments_", "_stream", "passes_"):
+        for old in ("moments_", "_stream", "passes_", "calibration_"):
             self.__dict__.pop(old, None)
         if isinstance(store, InParts):
             self.passes_ = store.passes
@@ -197,6 +197,7 @@ class SolvedScorer(LinearScorer):
             raise
         if update and "spread_" not in update:  # a stream does not keep it up
             self.__dict__.pop("spread_", None)
+        self.__dict__.pop("calibration_", None)
         self.__dict__.update(update, classes_=known)
         return self
 

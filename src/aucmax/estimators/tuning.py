@@ -69,6 +69,11 @@ class Tuning(NamedTuple):
         scores = self.store.scores_of(asked) if asked else iter(())
         return [(next(scores) if len(W) == self.store.n_features else W)[:, 0] for _, W in kept]
 
+    def scores_of(self, coef: np.ndarray) -> list[np.ndarray]:
+        """Return the scores w·x of the same rows, fold by fold, for one w."""
+        asked = [(fold.fold.test, coef[:, None]) for fold in self.kept]
+        return [Z[:, 0] for Z in self.store.scores_of(asked)]
+
     def start(self) -> np.ndarray | None:
         """Return coefficients near those of the best cell on all rows, if there are any."""
         return _mean_start(self.kept)

@@ -39,6 +39,7 @@ from aucmax.estimators import (
     MulticlassAUCClassifier,
 )
 from aucmax.estimators.encoder import TableEncoder
+from aucmax.estimators.probabilities import Isotonic, Sigmoid
 from aucmax.metrics import AUCInterval
 from aucmax.objective.penalties import PENALTIES
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
@@ -59,7 +60,16 @@ _MOMENTS = (ClassMoments, DiagonalMoments, FrequentDirections)
 _MODELS = (AUCClassifier, AUCClassifierCV, HingeClassifier, MulticlassAUCClassifier)
 _SOLVERS = (*SOLVERS.values(), *ACCURACY_SOLVERS.values())
 _TABLES = (TableEncoder, Binning, Bins, Scorecard, SplineFeatures)
-_OURS = (*_MODELS, *_TABLES, AUCInterval, *_MOMENTS, *_SOLVERS, *PENALTIES.values())
+_OURS = (
+    *_MODELS,
+    *_TABLES,
+    AUCInterval,
+    Isotonic,
+    Sigmoid,
+    *_MOMENTS,
+    *_SOLVERS,
+    *PENALTIES.values(),
+)
 # scikit-learn's own splitters, which hold numbers: a tuned model keeps its ``cv``.
 _SPLITTERS = (
     GroupKFold,

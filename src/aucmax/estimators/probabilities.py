@@ -1,0 +1,146 @@
+"""Probabilities from scores: a map fitted to scores of rows that the models had not seen."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+
+from aucmax.basics.checks import check_array_of
+from aucmax.metrics.delong import effective_rows
+
+__all__ = [
+    "CALIBRATIONS",
+    "ENOUGH",
+    "Calibration",
+    "Isotonic",
+    "Sigmoid",
+    "calibrate",
+    "counts",
+    "cross_fitted",
+]
+
+CALIBRATIONS = ("sigmoid", "isotonic")
+ENOUGH = 1000  # rows of the rarer class for isotonic regression, scikit-learn's rule of thumb
+
+
+class Sigmoid(NamedTuple):
+    """The probability is 1 / (1 + exp(−slope · score − intercept)), the slope not negative."""
+
+    slope: float
+    intercept: float
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """Return the probabilities of scores."""
+        return expit(self.slope * scores + self.intercept)
+
+    def _check_state(self) -> None:
+        if not (np.isfinite([self.slope, self.intercept]).all() and self.slope >= 0.0):
+            raise ValueError("the sigmoid of its probabilities does not rise")
+
+
+class Isotonic(NamedTuple):
+    """The probability rises from one score to the next, along straight lines, and is flat outside.
+
+    ``scores`` (k,) ascend, ``probabilities`` (k,) do not descend.
+    """
+
+    scores: np.ndarray
+    probabilities: np.ndarray
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """Return the probabilities of scores."""
+        return np.interp(scores, self.scores, self.probabilities)
+
+    def _check_state(self) -> None:
+        for name, values in zip(self._fields, self, strict=True):
+            check_array_of(values, (len(self.scores),), f"{name} of its probabilities")
+        rises = np.all(np.diff(self.scores) > 0) and np.all(np.diff(self.probabilities) >= 0)
+        if not rises or self.probabilities[0] < 0.0 or self.probabilities[-1] > 1.0:
+            raise ValueError("its probabilities do not rise from 0 to 1 at most")
+
+
+Calibration = Sigmoid | Isotonic
+
+
+def cross_fitted(held_out: np.ndarray, final: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """Return the scores of a held-out part, moved so that their mean is that of the final fit's.
+
+    Scores of different fits have no common zero. The mean is where the final fit may be asked about
+    rows it was fitted to: its coefficients are a sum of centred rows with factors that add up to
+    nothing, so fitting moves scores of single rows, but hardly their mean.
+
+    Parameters
+    ----------
+    held_out : ndarray, shape (m,)
+        By the model of the training part.
+    final : ndarray, shape (m,)
+        By the model of all rows, of the same rows.
+    weight : ndarray, shape (m,), optional
+        Of the rows.
+    """
+    if weight is not None and not weight.any():
+        weight = None  # they count for nothing
+    return held_out + np.average(final - held_out, weights=weight)
+
+
+def calibrate(
+    scores: np.ndarray,
+    positive: np.ndarray,
+    weight: np.ndarray,
+    rows: tuple[float, float],
+    method: str | bool = True,
+) -> Calibration:
+    """Fit the probability of being positive as a rising function of the score.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n,)
+    positive : ndarray of bool, shape (n,)
+        Of both kinds.
+    weight : ndarray, shape (n,)
+        Positive.
+    rows : (float, float)
+        How many rows, negative and positive, the weights stand for.
+    method : {True, "sigmoid", "isotonic"}
+        True takes isotonic regression where there are `ENOUGH` rows of each class.
+
+    References
+    ----------
+    Platt (1999), "Probabilistic outputs for support vector machines and comparisons to regularized
+    likelihood methods", with its targets (n₊ + 1)/(n₊ + 2) and 1/(n₋ + 2) in place of 1 and 0.
+    Zadrozny & Elkan (2002), "Transforming classifier scores into accurate multiclass probability
+    estimates". Niculescu-Mizil & Caruana (2005), "Predicting good probabilities with supervised
+    learning", find the sigmoid better below about a thousand rows; scikit-learn's user guide gives
+    that number, too.
+    """
+    if method is True:
+        method = "isotonic" if min(rows) >= ENOUGH else "sigmoid"
+    if method == "isotonic":
+        fitted = IsotonicRegression(y_min=0.0, y_max=1.0).fit(scores, positive, weight)
+        return Isotonic(
+            np.asarray(fitted.X_thresholds_, dtype=np.float64),
+            np.asarray(fitted.y_thresholds_, dtype=np.float64),
+        )
+    negatives, positives = rows
+    target = np.where(positive, (positives + 1.0) / (positives + 2.0), 1.0 / (negatives + 2.0))
+    share = float(np.average(target, weights=weight))
+    centre = np.average(scores, weights=weight)
+    spread = np.sqrt(np.average((scores - centre) ** 2, weights=weight))
+    if spread == 0.0:
+        return Sigmoid(0.0, float(logit(share)))
+    # a row that is positive by a share is two rows
+    x = np.tile((scores - centre) / spread, 2)[:, None]
+    y = np.repeat([1, 0], len(scores))
+    parts = np.concatenate([weight * target, weight * (1.0 - target)])
+    fitted = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-8).fit(x, y, parts)
+    slope = float(fitted.coef_[0, 0] / spread)
+    if slope <= 0.0:  # no better than chance
+        return Sigmoid(0.0, float(logit(share)))
+    return Sigmoid(slope, float(fitted.intercept_[0] - slope * centre))
+
+
+def counts(positive: np.ndarray, weight: np.ndarray) -> tuple[float, float]:
+    """Return how many negative and positive rows such weights, all above 0, stand for."""
+    return effective_rows(weight[~positive]), effective_rows(weight[positive])
