@@ -160,10 +160,10 @@ def reading(path: Path, budget: int) -> Iterator[Checkpoint]:
 
 
 def ours(loss: str, path: Path, budget: int) -> Iterator[Checkpoint]:
-    """Fit AUCClassifier with its default α, and to sparse rows with weaker ones after it."""
+    """Fit AUCClassifier with its default α, and Newton's losses to sparse rows with weaker ones."""
     source = source_of(path, budget)
     clock, passes = Clock(), 0
-    for alpha in OURS[: 1 if path.suffix == ".parquet" else None]:
+    for alpha in OURS[: 1 if path.suffix == ".parquet" or loss == "square" else None]:
         model = AUCClassifier(alpha, loss=loss).fit(source)
         passes += model.passes_
         yield clock.at(passes, f"alpha {alpha:g}", linear(model.coef_))
