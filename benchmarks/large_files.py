@@ -394,7 +394,7 @@ def run(options: argparse.Namespace) -> None:
             "budget_mb": budget // 10**6, "machine": machine(),
         }  # fmt: skip
         for name in METHODS:
-            if options.only and not any(word in name for word in options.only):
+            if options.only and not any(f"{word} " in f"{name} " for word in options.only):
                 continue
             found = in_a_process(name, path, held_out, budget, options.limit)
             by = {"method": name, "versions": versions(METHODS[name][0])}
