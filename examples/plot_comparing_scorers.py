@@ -122,4 +122,4 @@ plt.show()
 # %%
 # On the command line ``aucmax evaluate model.aucmax holdout.csv --logistic train.csv`` tests a
 # model against logistic regression on the same rows, and ``aucmax compare`` many learners on the
-# same splits; both say "tie" when two tie.
+# same splits; both say "tie" when two tie. More on this: :doc:`/auc_intervals`.

@@ -97,4 +97,5 @@ for when, rows in {"before": hours < 80, "after": hours >= 110}.items():
 # ----------
 # ``aucmax stream clicks.ndjson --target clicked --half-life 5000`` does this for rows that arrive
 # one by one, survives being killed, and tells which features have moved;
-# ``aucmax.river.AUCClassifier`` is the same as a classifier of river.
+# ``aucmax.river.AUCClassifier`` is the same as a classifier of river. More on this:
+# :doc:`/streams`.

@@ -84,3 +84,6 @@ try:
     model.forget(X[:20] + 100, y[:20])
 except ValueError as error:
     print(error)
+
+# %%
+# More on this: :doc:`/exact`, and :doc:`/moment_files` for rows that are subtracted from files.

@@ -124,3 +124,6 @@ source = Source([lambda seed=seed: part(seed) for seed in range(5)])
 logistic = AUCClassifier(loss="logistic").fit(source)
 print(f"{logistic.solver_}: {logistic.passes_} passes, {logistic.optimality_:.0e} from the optimum")
 folder.cleanup()
+
+# %%
+# More on this: :doc:`/scale`, with measurements of much larger files, and clusters.

@@ -60,7 +60,7 @@ from matplotlib import pyplot as plt
 
 from aucmax.plots import RocDisplay
 
-figure, axes = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 for few, ax in zip((False, True), axes, strict=True):
     for name, score in scores.items():
         RocDisplay.from_predictions(y_test, score, name=name, few=few, ax=ax)
@@ -86,4 +86,4 @@ print(
 # -----------------------
 # Where both classes have the same shape the two searches want the same model, and the usual one
 # knows it better, since it learns from all of the curve. So look at both curves before you
-# choose, on rows that neither search has seen.
+# choose, on rows that neither search has seen. More on this: :doc:`/choosing`.

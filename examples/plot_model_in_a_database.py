@@ -104,3 +104,7 @@ plt.show()
 in_sql = database.sql(f"SELECT {expression} AS score FROM sample").df()["score"]
 assert abs(scores - in_sql).max() < 1e-9, "Python and the database tell the same scores"
 folder.cleanup()
+
+# %%
+# More on this: :doc:`/moment_files`, :doc:`/other_homes`, and :doc:`/scale` for a hundred million
+# rows.

@@ -149,3 +149,7 @@ with tempfile.TemporaryDirectory() as folder:
     save(model.best_estimator_, f"{folder}/fraud.aucmax")
     again = load(f"{folder}/fraud.aucmax")
 assert np.array_equal(again.decision_function(X_test), model.decision_function(X_test))
+
+# %%
+# More on this: :doc:`/from_logistic_regression`, what changes for those who come from there,
+# :doc:`/effects`, and for the choice of settings :doc:`/choosing`.

@@ -64,7 +64,7 @@ print(three.assign(points=card.points(three)).to_string(index=False))
 
 from matplotlib import pyplot as plt
 
-figure, axes = plt.subplots(1, 4, figsize=(12, 4), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 4, figsize=(9, 4.5), sharey=True, layout="constrained")
 for ax, (feature, bins) in zip(axes, table.groupby("feature", sort=False), strict=True):
     ax.bar(bins["bin"], bins["points"])
     ax.set_title(feature)
@@ -104,4 +104,4 @@ assert max(moved, key=moved.get) == "age"
 # ---------
 # ``aucmax.save`` keeps the card in a file for ``aucmax score``, and ``to_sql`` writes the log
 # odds for a database. All of this page is one command, too: ``aucmax scorecard loans.csv --target
-# default --against later.csv``.
+# default --against later.csv``. More on this: :doc:`/scorecards`.

@@ -103,3 +103,6 @@ without = AUCClassifier(alpha=0.01).fit_moments(total - ClassMoments.load(files[
 rest = AUCClassifier(alpha=0.01).fit(X_all[sizes[0] :], y_all[sizes[0] :])
 assert np.allclose(without.coef_, rest.coef_, rtol=1e-8, atol=1e-12)
 folder.cleanup()
+
+# %%
+# More on this: :doc:`/moment_files`, with private files and the commands for all of it.
