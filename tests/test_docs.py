@@ -17,6 +17,7 @@ from numpydoc.validate import validate
 import aucmax
 from aucmax import (
     AUCClassifier,
+    AUCClassifierCV,
     ClassMoments,
     HingeClassifier,
     additive,
@@ -272,6 +273,18 @@ def test_the_reference_has_every_public_name():
     for module in modules:
         names |= {f"{module.__name__}.{name}".removeprefix("aucmax.") for name in module.__all__}
     assert names <= set(listed), sorted(names - set(listed))
+
+
+def test_the_decision_table_names_what_there_is():
+    text = (ROOT / "docs" / "which.md").read_text(encoding="utf-8")
+    table = text.partition("| you have ")[2].partition("\n\n")[0]
+    assert set(re.findall(r'`"(\w+)"`', table)) <= {*LOSSES, *SOLVERS}
+    named = {kind.__name__: kind for kind in (AUCClassifier, AUCClassifierCV)}
+    calls = re.findall(r"`((?:AUCClassifier|AUCClassifierCV)\([^`]*?\))[.`]", table)
+    X, y = [[0.0], [1.0], [2.0], [3.0]] * 10, [0, 0, 1, 1] * 10
+    for call in calls:
+        assert hasattr(eval(call, named).fit(X, y), "classes_"), call
+    assert len(calls) > 5
 
 
 def test_every_constant_of_the_papers_is_in_the_table_of_symbols():
