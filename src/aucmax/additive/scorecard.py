@@ -153,7 +153,7 @@ class Scorecard(ClassifierMixin, BaseEstimator):
         return sum(
             np.append(points, other)[code]
             for code, (points, other) in zip(codes, tables, strict=True)
-        )  # type: ignore[return-value]
+        )
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the table, a bin after the other: make a data frame of the list of them.

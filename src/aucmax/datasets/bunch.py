@@ -70,16 +70,16 @@ def frame(rows: Bunch) -> Any:
 def rows_and_labels(
     name: str,
     data: Any,
-    target: NDArray | None,
+    target: NDArray[Any] | None,
     files: Sequence[str],
     *,
     feature_names: list[str] | None = None,
     target_name: str | None = None,
     text: tuple[str, ...] = (),
     dates: Mapping[str, str] = MappingProxyType({}),
-    weight: NDArray | None = None,
-    groups: NDArray | None = None,
-    time: NDArray | None = None,
+    weight: NDArray[Any] | None = None,
+    groups: NDArray[Any] | None = None,
+    time: NDArray[Any] | None = None,
     **more: Any,
 ) -> Bunch:
     """Rows and labels with what is known of them.

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ __all__ = ["cache_folder", "digest", "parsed", "record", "recorded", "verify"]
 PARSER_VERSION = 1
 _RECORDS = "checksums.json"
 
-Rows = tuple[sparse.csr_matrix, NDArray]
+Rows = tuple[sparse.csr_matrix, NDArray[Any]]
 
 
 def cache_folder() -> Path:
@@ -106,7 +107,7 @@ def _load_copy(copy: Path) -> Rows | None:
     return (X, y) if y.shape == (X.shape[0],) else None
 
 
-def _save_copy(copy: Path, X: sparse.csr_matrix, y: NDArray) -> None:
+def _save_copy(copy: Path, X: sparse.csr_matrix, y: NDArray[Any]) -> None:
     """Keep a parsed copy; a folder that cannot be written to costs only time."""
     arrays = {"data": _compact(X.data), "indices": X.indices, "indptr": X.indptr}
     try:
@@ -117,7 +118,7 @@ def _save_copy(copy: Path, X: sparse.csr_matrix, y: NDArray) -> None:
         pass
 
 
-def _compact(data: NDArray) -> NDArray:
+def _compact(data: NDArray[Any]) -> NDArray[Any]:
     """Bytes where they hold the same numbers: pixels, flags and most counts."""
     if data.size and data.min() >= 0 and data.max() <= 255:
         small = data.astype(np.uint8)

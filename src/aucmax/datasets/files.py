@@ -75,7 +75,7 @@ class Block(Piped):
         self.name = str(path)
 
     @cached_property
-    def content(self) -> bytes:  # type: ignore[override]
+    def content(self) -> bytes:
         """The header and the lines."""
         if self.text is not None:
             return self.header + self.text
@@ -133,7 +133,7 @@ class RowGroups:
         return str(self.path)
 
 
-def fault(path: Path | RowGroups, what: str, where: int | str = "") -> DataFileError:
+def fault(path: Path | Piped | RowGroups, what: str, where: int | str = "") -> DataFileError:
     """The error for a file: `where` is a line number or words such as "row 3"."""
     if isinstance(path, Block) and isinstance(where, int) and where > bool(path.header):
         where += path.lines_before

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from aucmax.datasets.svmlight import read_svmlight
 
 __all__ = ["FORMATS", "parse", "with_most_rows"]
 
-Rows = tuple[sparse.csr_matrix, NDArray]
+Rows = tuple[sparse.csr_matrix, NDArray[Any]]
 
 # magic04: gamma (signal) and hadron (background)
 _MAGIC_LABELS = {"g": 1, "h": -1}
@@ -42,7 +43,7 @@ def parse(path: Path, part: Part) -> Rows:
     return X, y
 
 
-def with_most_rows(parts: Iterable[NDArray]) -> list[NDArray[np.int64]]:
+def with_most_rows(parts: Iterable[NDArray[Any]]) -> list[NDArray[np.int64]]:
     """For each part of a data set, +1 where a row has the label that most rows have, else −1.
 
     Ties go to the smaller label.
@@ -53,7 +54,7 @@ def with_most_rows(parts: Iterable[NDArray]) -> list[NDArray[np.int64]]:
     return [np.array([1 if most in labels else -1 for labels in part]) for part in rows]
 
 
-def _label_lists(y: NDArray) -> list[list[int]]:
+def _label_lists(y: NDArray[Any]) -> list[list[int]]:
     if y.dtype.kind != "S":
         return [[label] for label in y.tolist()]
     return [[int(label) for label in row.split(b",") if label] for row in y.tolist()]

@@ -124,7 +124,7 @@ def _find(entry: DataSet, part: Part) -> Path:
     )
 
 
-def _read_part(entry: DataSet, part: Part) -> tuple[sparse.csr_matrix, NDArray, Path, str]:
+def _read_part(entry: DataSet, part: Part) -> tuple[sparse.csr_matrix, NDArray[Any], Path, str]:
     path = _find(entry, part)
     checksum = cache.digest(path)
     if path.parent == cache.cache_folder():

@@ -246,7 +246,7 @@ def _number(value: Any) -> float | None:
         return None
 
 
-def _one_positive(path: Path, y: NDArray, positive: Any) -> NDArray[np.int64]:
+def _one_positive(path: Path, y: NDArray[Any], positive: Any) -> NDArray[np.int64]:
     try:
         label = find_label(y, positive)
     except ValueError as error:

@@ -33,7 +33,7 @@ _VECTORS = 16  # of one number per feature, that a fit holds at a time
 
 def read_svmlight(
     path: Path, n_features: int | None, labels: str
-) -> tuple[sparse.csr_matrix, NDArray | None]:
+) -> tuple[sparse.csr_matrix, NDArray[Any] | None]:
     """Rows and labels of an svmlight file.
 
     `labels` is as in `readers.read`, or "several": none, one or more whole numbers in a row, which
@@ -129,7 +129,7 @@ def _canonical(X: Any, n_features: int) -> sparse.csr_matrix:
 # --- labels
 
 
-def _labels(path: Path, y: Any, labels: str) -> NDArray | None:
+def _labels(path: Path, y: Any, labels: str) -> NDArray[Any] | None:
     row_of, given = np.arange(len(y)), y
     if labels != "required":  # then each row has a tuple of labels
         counts = np.fromiter(map(len, y), dtype=np.intp, count=len(y))
@@ -155,19 +155,19 @@ def _labels(path: Path, y: Any, labels: str) -> NDArray | None:
     return whole_labels(np.asarray(y))
 
 
-def _several_labels(path: Path, y: Any) -> NDArray:
+def _several_labels(path: Path, y: Any) -> NDArray[Any]:
     for row, given in enumerate(y):
         if not all(float(label).is_integer() for label in given):
             raise fault(path, "several labels are whole numbers, as in 33,59", _line_of(path, row))
     return np.array([b",".join(b"%d" % int(label) for label in given) for given in y])
 
 
-def whole_labels(y: NDArray) -> NDArray:
+def whole_labels(y: NDArray[Any]) -> NDArray[Any]:
     """Labels as int64 where all are whole numbers, unchanged otherwise."""
     return y.astype(np.int64) if np.all(y == np.floor(y)) else y.astype(np.float64)
 
 
-def label_too_large(y: NDArray) -> str:
+def label_too_large(y: NDArray[Any]) -> str:
     """What is wrong with the largest of the labels; empty if nothing is.
 
     From 2⁵³ on, whole numbers next to each other are read as the same.

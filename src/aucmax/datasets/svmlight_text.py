@@ -7,6 +7,7 @@ the indices ascending, and nothing else. It is read four times as fast as line b
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +51,7 @@ def regular_rows(
     return sparse.csr_matrix((values, indices, indptr), shape=shape), y
 
 
-def _rows(text: bytes) -> tuple[NDArray, ...] | None:
+def _rows(text: bytes) -> tuple[NDArray[Any], ...] | None:
     """Return labels, numbers of entries, indices from 0, and values of some lines."""
     if text.translate(None, b"0123456789.eE- :\n"):
         return None

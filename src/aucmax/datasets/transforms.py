@@ -52,7 +52,7 @@ def binarize(y: Any, how: Any) -> NDArray[np.int64]:
     return np.where(np.isin(y, positive), 1, -1).astype(np.int64)
 
 
-def _positive(labels: NDArray, how: Any) -> NDArray:
+def _positive(labels: NDArray[Any], how: Any) -> NDArray[Any]:
     if isinstance(how, str) and how == "even-odd":
         return labels[_integers(labels) % 2 == 0]
     if isinstance(how, str) and how == "first-half":
@@ -73,7 +73,7 @@ def _is_random_halves(word: Any = None, seed: Any = None, *more: Any) -> bool:
     return word == "random-halves" and isinstance(seed, (int, np.integer)) and not more
 
 
-def _integers(labels: NDArray) -> NDArray:
+def _integers(labels: NDArray[Any]) -> NDArray[Any]:
     if labels.dtype.kind not in "iuf" or not np.array_equal(labels, np.floor(labels)):
         raise ValueError(f"binarize='even-odd' needs integer labels, not {listing(labels)}")
     return labels
@@ -134,7 +134,7 @@ def _float_rows(X: Any) -> Any:
     return X.astype(dtype, copy=True)
 
 
-def _minmax(X: NDArray) -> NDArray:
+def _minmax(X: NDArray[Any]) -> NDArray[Any]:
     low = X.min(axis=0)
     width = X.max(axis=0) - low
     if not np.isfinite(width).all():

@@ -67,7 +67,7 @@ class InParts(Store):
             first = end
 
     @cached_property
-    def gram_cost(self) -> float:  # type: ignore[override]
+    def gram_cost(self) -> float:
         costs = self.source.each(_gram_cost, repeat(()))
         return next(cost for cost in costs if cost is not None)  # parts are much alike
 

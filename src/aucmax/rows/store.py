@@ -123,7 +123,7 @@ class InMemory(Store):
         return task(self.X, *common)
 
     @cached_property
-    def gram_cost(self) -> float:  # type: ignore[override]
+    def gram_cost(self) -> float:
         return products.gram_cost(self.X)
 
     def taken(self, rows: np.ndarray) -> "InMemory":

@@ -103,7 +103,7 @@ class Columns:
     """
 
     X: NDArray[Any]
-    y: NDArray | None
+    y: NDArray[Any] | None
     feature_names: list[str] | None = None
     target: str | None = None
     text: tuple[str, ...] = ()

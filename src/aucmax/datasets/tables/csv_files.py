@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.needs import needs
 from aucmax.datasets.codes import zero_padded
-from aucmax.datasets.files import Block, fault, opened
+from aucmax.datasets.files import fault, opened
 from aucmax.datasets.obstacles import Obstacle, TableError
 from aucmax.datasets.tables.arrow import BLOCK_BYTES, ArrowFile, Native, is_binary
 from aucmax.datasets.tables.choice import NUMBER, Choice, Columns
@@ -160,7 +160,7 @@ def _csv_line(path: Path, delimiter: str, row: int) -> int | str:
     """Line number of a data row; the row's number if Python and Arrow read the file differently."""
     for i, (line, _) in enumerate(_csv_rows(path, delimiter)):
         if i == row + 1:
-            return line + (path.lines_before if isinstance(path, Block) else 0)
+            return line + getattr(path, "lines_before", 0)  # of a block
     return f"row {row + 1}"
 
 

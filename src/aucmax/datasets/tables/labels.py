@@ -18,7 +18,7 @@ from aucmax.datasets.tables.date_columns import dates_in_text
 __all__ = ["groups_of", "labels_of", "times_of", "weights_of"]
 
 
-def labels_of(column: Column) -> NDArray | None:
+def labels_of(column: Column) -> NDArray[Any] | None:
     """The labels; None if the column is empty and labels are optional."""
     if column.choice.labels == "optional" and column.missing().all():
         return None
@@ -34,7 +34,7 @@ def labels_of(column: Column) -> NDArray | None:
     return _number_labels(column)
 
 
-def _text_labels(column: Column) -> NDArray:
+def _text_labels(column: Column) -> NDArray[Any]:
     encoded = column.values.combine_chunks().dictionary_encode()
     words = encoded.dictionary.to_pylist()
     codes = encoded.indices.to_numpy()
@@ -54,7 +54,7 @@ def _text_labels(column: Column) -> NDArray:
     return np.asarray(words)[codes]
 
 
-def _number_labels(column: Column) -> NDArray:
+def _number_labels(column: Column) -> NDArray[Any]:
     from pyarrow import types
 
     if types.is_boolean(column.kind) or types.is_integer(column.kind):
