@@ -1,8 +1,20 @@
-"""The order of the gallery: a first visit begins with rare events."""
+"""The order of the gallery: what most come for first, what few do last."""
 
 __all__ = ["Order"]
 
-FIRST = ["plot_rare_events.py"]
+FIRST = [
+    "plot_rare_events.py",
+    "plot_low_false_positives.py",
+    "plot_comparing_scorers.py",
+    "plot_sparse_text.py",
+    "plot_scorecard.py",
+    "plot_ten_shards_merged.py",
+    "plot_forgetting_a_customer.py",
+    "plot_drifting_stream.py",
+    "plot_larger_than_memory.py",
+    "plot_model_in_a_database.py",
+    "plot_adding_a_learner.py",
+]
 
 
 class Order:

@@ -19,13 +19,22 @@ from sklearn.model_selection import train_test_split
 from aucmax import AUCClassifierCV, metrics
 
 X, y = make_classification(
-    6000, 20, n_informative=10, n_redundant=0, weights=[0.95], class_sep=0.7, shuffle=False,
+    6000,
+    20,
+    n_informative=10,
+    n_redundant=0,
+    weights=[0.95],
+    class_sep=0.7,
+    shuffle=False,
     random_state=1,
-)  # fmt: skip
-X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=0)
+)
+split = train_test_split(X, y, stratify=y, random_state=0)
+X_train, X_test, y_train, y_test = split
 free = np.arange(2, 20)
-full = AUCClassifierCV().fit(X_train, y_train).decision_function(X_test)
-cheap = AUCClassifierCV().fit(X_train[:, free], y_train).decision_function(X_test[:, free])
+rich = AUCClassifierCV().fit(X_train, y_train)
+full = rich.decision_function(X_test)
+poor = AUCClassifierCV().fit(X_train[:, free], y_train)
+cheap = poor.decision_function(X_test[:, free])
 for name, score in {"all columns": full, "free columns": cheap}.items():
     auc, low, high, _ = metrics.auc_interval(y_test, score)
     print(f"{name:12} AUC {auc:.3f} ({low:.3f} to {high:.3f})")
@@ -37,7 +46,7 @@ for name, score in {"all columns": full, "free columns": cheap}.items():
 
 difference, low, high = metrics.auc_difference(y_test, full, cheap)
 p = metrics.auc_test(y_test, full, cheap).p_value
-print(f"difference   {difference:+.3f} ({low:+.3f} to {high:+.3f}), p = {p:.3f}")
+print(f"difference {difference:.3f} ({low:.3f} to {high:.3f}), p = {p:.3f}")
 
 # %%
 # How often each rule is wrong
@@ -51,17 +60,18 @@ rules = ["higher AUC", "intervals apart", "paired test"]
 
 
 def told_apart(blur, times=300, n=1000):
-    """Return how often each rule calls the second scorer, with more or less blur, another one."""
+    """Return how often each rule says that the scorers differ."""
     found = np.zeros(3)
     for _ in range(times):
         y = rng.random(n) < 0.1
         shared = 1.2 * y + rng.normal(size=n)
-        first, second = (shared + some * rng.normal(size=n) for some in (0.3, blur))
+        first = shared + 0.3 * rng.normal(size=n)
+        second = shared + blur * rng.normal(size=n)
         a, b = metrics.auc_interval(y, first), metrics.auc_interval(y, second)
         found += (
             a.auc != b.auc,
             a.low > b.high or b.low > a.high,
-            metrics.auc_test(y, first, second)[2] < 0.05,
+            metrics.auc_test(y, first, second).p_value < 0.05,
         )
     return found / times
 
@@ -112,7 +122,8 @@ assert before[best] > after[best]
 _, ax = plt.subplots(layout="constrained")
 for k in range(20):
     color = "C1" if k == best else "lightgray"
-    ax.plot([0, 1], [before[k], after[k]], "o-", color=color, zorder=2 + (k == best))
+    line = ax.plot([0, 1], [before[k], after[k]], "o-", color=color)
+    line[0].set_zorder(2 + (k == best))
 ax.set_xticks([0, 1], ["where they were tried", "on fresh rows"])
 ax.set_xlim(-0.3, 1.3)
 ax.set_ylabel("AUC")

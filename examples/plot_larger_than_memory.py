@@ -25,8 +25,12 @@ truth = rng.normal(size=20)
 for month in range(1, 13):
     X = rng.normal(size=(40_000, 20))
     bought = rng.random(len(X)) < 1 / (1 + np.exp(6 - X @ truth / 2))
-    table = pa.table({f"visit_{j}": X[:, j] for j in range(20)} | {"bought": bought})
-    parquet.write_table(table, f"{folder.name}/2026-{month:02}.parquet", row_group_size=10_000)
+    table = pa.table(
+        {f"visit_{j}": X[:, j] for j in range(20)} | {"bought": bought}
+    )
+    parquet.write_table(
+        table, f"{folder.name}/2026-{month:02}.parquet", row_group_size=10_000
+    )
 
 # %%
 # Fit without reading it all at once
@@ -45,7 +49,7 @@ def scan(some):
 
 
 model = AUCClassifier().fit(scan(files[:10]))
-print(f"{model.passes_} pass over the rows, {model.optimality_:.0e} from the optimum")
+print(f"{model.passes_} pass, {model.optimality_:.0e} from the optimum")
 
 # %%
 # A month that does fit into memory shows that the model is the same.
@@ -100,9 +104,8 @@ plt.show()
 # their distribution in fixed memory, and tells the AUC with a bound of what that may have cost.
 
 found = model.score_sketch(scan(files[10:])).auc()
-print(
-    f"AUC {found.auc:.4f} ({found.low:.4f} to {found.high:.4f}), off by {found.error:.0e} at most"
-)
+print(f"AUC {found.auc:.4f} ({found.low:.4f} to {found.high:.4f})")
+print(f"off by {found.error:.0e} at most")
 
 # %%
 # Whatever you have
@@ -122,7 +125,7 @@ def part(seed):
 
 source = Source([lambda seed=seed: part(seed) for seed in range(5)])
 logistic = AUCClassifier(loss="logistic").fit(source)
-print(f"{logistic.solver_}: {logistic.passes_} passes, {logistic.optimality_:.0e} from the optimum")
+print(f"{logistic.passes_} passes, {logistic.optimality_:.0e} from the optimum")
 folder.cleanup()
 
 # %%

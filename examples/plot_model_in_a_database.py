@@ -26,20 +26,26 @@ ROWS = int(os.environ.get("ROWS", "200_000"))
 folder = tempfile.TemporaryDirectory()
 file = f"{folder.name}/payments.parquet"
 database = duckdb.connect()
-database.execute("SET memory_limit = '1GB'; SET preserve_insertion_order = false")
-database.execute("SET threads = 1; SELECT setseed(0.5)")  # the same rows in every run
+database.execute("SET memory_limit = '1GB'")
+database.execute("SET preserve_insertion_order = false")
+# one thread and a seed: the same rows in every run
+database.execute("SET threads = 1; SELECT setseed(0.5)")
 database.execute(
     f"""
     COPY (
-        SELECT *, random() < 1 / (1 + exp(6 - 0.8 * amount - 1.2 * night - 0.5 * distance
-                                          + 0.02 * age - 0.7 * new_device)) AS fraud
+        SELECT *, random() < 1 / (1 + exp(
+            6 - 0.8 * amount - 1.2 * night - 0.5 * distance
+            + 0.02 * age - 0.7 * new_device)) AS fraud
         FROM (
-            SELECT exp(0.8 * sqrt(-2 * ln(1 - random())) * cos(6.283 * random())) AS amount,
-                   (random() < 0.2)::TINYINT AS night,
-                   -ln(1 - random()) AS distance,
-                   (18 + 70 * random())::TINYINT AS age,
-                   (random() < 0.1)::TINYINT AS new_device,
-                   random()::FLOAT AS noise_1, random()::FLOAT AS noise_2
+            SELECT
+                exp(0.8 * sqrt(-2 * ln(1 - random())) * cos(6.283 * random()))
+                    AS amount,
+                (random() < 0.2)::TINYINT AS night,
+                -ln(1 - random()) AS distance,
+                (18 + 70 * random())::TINYINT AS age,
+                (random() < 0.1)::TINYINT AS new_device,
+                random()::FLOAT AS noise_1,
+                random()::FLOAT AS noise_2
             FROM range({ROWS})
         )
     ) TO '{file}'
@@ -67,8 +73,13 @@ print(f"{moments}: {time.perf_counter() - started:.1f} s")
 
 model = AUCClassifier(alpha=1e-3).fit_moments(moments)
 short = AUCClassifier(alpha=0.01, l1_ratio=1.0).fit_moments(moments)
-for name, weight, kept in zip(moments.feature_names, model.coef_[0], short.coef_[0], strict=True):
-    print(f"{name:12} {weight:+.4f}   {'' if kept else 'not in the short model'}")
+weights = zip(
+    moments.feature_names, model.coef_[0], short.coef_[0], strict=True
+)
+for name, weight, kept in weights:
+    print(
+        f"{name:12} {weight:+.4f}{'' if kept else '   not in the short model'}"
+    )
 
 # %%
 # Scores are SQL, too
@@ -81,7 +92,10 @@ from aucmax import to_sql
 expression = to_sql(model)
 print(expression)
 highest = database.sql(
-    f"SELECT fraud, {expression} AS score FROM payments ORDER BY score DESC LIMIT 5"
+    f"""
+    SELECT fraud, {expression} AS score FROM payments
+    ORDER BY score DESC LIMIT 5
+    """
 )
 print(highest)
 
@@ -95,14 +109,16 @@ from matplotlib import pyplot as plt
 
 from aucmax.plots import RocDisplay
 
-sample = database.sql("SELECT * FROM payments USING SAMPLE 20000 ROWS (reservoir, 1)").df()
+some = "SELECT * FROM payments USING SAMPLE 20000 ROWS (reservoir, 1)"
+sample = database.sql(some).df()
 X, y = sample[moments.feature_names], sample["fraud"].astype(int)
 scores = model.decision_function(X)
 RocDisplay.from_predictions(y, scores, name="sample")
 plt.show()
 
-in_sql = database.sql(f"SELECT {expression} AS score FROM sample").df()["score"]
-assert abs(scores - in_sql).max() < 1e-9, "Python and the database tell the same scores"
+# Python and the database tell the same scores
+in_sql = database.sql(f"SELECT {expression} AS score FROM sample").df()
+assert abs(scores - in_sql["score"]).max() < 1e-9
 folder.cleanup()
 
 # %%

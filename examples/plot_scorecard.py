@@ -19,11 +19,12 @@ import pandas as pd
 
 def applicants(n, seed, ages):
     rng = np.random.default_rng(seed)
+    jobs, shares = ["clerk", "farmer", "none", "boss"], [0.5, 0.2, 0.2, 0.1]
     X = pd.DataFrame(
         {
             "income": np.exp(rng.normal(10, 0.6, n)).round(-2),
             "age": rng.integers(*ages, n),
-            "job": rng.choice(["clerk", "farmer", "none", "boss"], n, p=[0.5, 0.2, 0.2, 0.1]),
+            "job": rng.choice(jobs, n, p=shares),
             "house number": rng.integers(1, 200, n),
         }
     )
@@ -46,10 +47,11 @@ print(f"{np.mean(y == 'default'):.0%} of the loans were not paid back")
 
 from aucmax.additive import Binning, Scorecard
 
-card = Scorecard(Binning(monotone={"income": "decreasing"}), pdo=20, positive="default")
-card.fit(X, y)
+binning = Binning(monotone={"income": "decreasing"})
+card = Scorecard(binning, pdo=20, positive="default").fit(X, y)
 table = pd.DataFrame(card.rows())
-print(table[["feature", "bin", "rows", "rate", "points"]].round(2).to_string(index=False))
+shown = table[["feature", "bin", "rows", "rate", "points"]].round(2)
+print(shown.to_string(index=False))
 
 # %%
 # An applicant adds up the points of four bins: the more, the safer.
@@ -64,12 +66,14 @@ print(three.assign(points=card.points(three)).to_string(index=False))
 
 from matplotlib import pyplot as plt
 
-figure, axes = plt.subplots(1, 4, figsize=(9, 4.5), sharey=True, layout="constrained")
-for ax, (feature, bins) in zip(axes, table.groupby("feature", sort=False), strict=True):
-    ax.bar(bins["bin"], bins["points"])
+figure, axes = plt.subplots(2, 2, sharex=True, layout="constrained")
+for ax, feature in zip(axes.flat, X, strict=True):
+    bins = table[table["feature"] == feature]
+    ax.barh(bins["bin"], bins["points"])
+    ax.invert_yaxis()
     ax.set_title(feature)
-    ax.tick_params("x", rotation=75)
-axes[0].set_ylabel("points")
+figure.supxlabel("points")
+figure.set_size_inches(9, 6)
 plt.show()
 
 # %%
@@ -80,13 +84,14 @@ plt.show()
 
 from aucmax import metrics
 
-for when, rows, labels in (("in training", X, y), ("a year later", X_later, y_later)):
-    score = card.decision_function(rows)
-    auc, low, high, _ = metrics.auc_interval(labels, score, pos_label="default")
-    ks = metrics.ks_statistic(labels, score, pos_label="default")
-    print(
-        f"{when:12}: Gini {2 * auc - 1:.2f} ({2 * low - 1:.2f} to {2 * high - 1:.2f}), KS {ks:.2f}"
+data = {"in training": (X, y), "a year later": (X_later, y_later)}
+for when, (rows, labels) in data.items():
+    bad, score = labels == "default", card.decision_function(rows)
+    gini, low, high = (
+        2 * area - 1 for area in metrics.auc_interval(bad, score)[:3]
     )
+    ks = metrics.ks_statistic(bad, score)
+    print(f"{when:12}: Gini {gini:.2f} ({low:.2f} to {high:.2f}), KS {ks:.2f}")
 
 # %%
 # Whether the world has moved

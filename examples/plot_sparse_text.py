@@ -20,16 +20,20 @@ from importlib import import_module
 
 import numpy as np
 
-MODULES = "fft integrate interpolate linalg ndimage optimize signal sparse spatial special stats"
+parts = ["fft", "integrate", "interpolate", "linalg", "ndimage", "optimize"]
+parts += ["signal", "sparse", "spatial", "special", "stats"]
 pages = {}
-for module in MODULES.split():
-    scipy_module = import_module(f"scipy.{module}")
-    for name in scipy_module.__all__:
-        if callable(thing := getattr(scipy_module, name)) and (text := inspect.getdoc(thing)):
-            pages.setdefault(re.split(r"\n(?=\w[\w ]*\n---)", text)[0], f"{module}.{name}")
+for part in parts:
+    module = import_module(f"scipy.{part}")
+    for name in module.__all__:
+        thing = getattr(module, name)
+        text = inspect.getdoc(thing) if callable(thing) else None
+        if text:
+            prose = re.split(r"\n(?=\w[\w ]*\n---)", text)[0]
+            pages.setdefault(prose, f"{part}.{name}")  # some have two names
 
 texts, names = np.array(list(pages)), np.array(list(pages.values()))
-ours = np.array([name.startswith("interpolate.") for name in names]).astype(int)
+ours = np.char.startswith(names, "interpolate.").astype(int)
 print(f"{len(texts)} pages, {ours.sum()} of them on interpolation")
 
 # %%
@@ -41,11 +45,16 @@ print(f"{len(texts)} pages, {ours.sum()} of them on interpolation")
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import train_test_split
 
-train, test = train_test_split(np.arange(len(texts)), test_size=0.5, stratify=ours, random_state=0)
+rows = np.arange(len(texts))
+train, test = train_test_split(
+    rows, test_size=0.5, stratify=ours, random_state=0
+)
 vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
-X_train, X_test = vectorizer.fit_transform(texts[train]), vectorizer.transform(texts[test])
+X_train = vectorizer.fit_transform(texts[train])
+X_test = vectorizer.transform(texts[test])
 words = vectorizer.get_feature_names_out()
-print(f"{X_train.shape[0]} pages, {X_train.shape[1]:,} features, {X_train.nnz:,} entries")
+n, d = X_train.shape
+print(f"{n} pages, {d:,} features, {X_train.nnz:,} entries that are not zero")
 
 # %%
 # Train and look at the top
@@ -59,7 +68,8 @@ model = AUCClassifierCV().fit(X_train, ours[train])
 scores = model.decision_function(X_test)
 order = np.argsort(-scores)
 auc, low, high, _ = metrics.auc_interval(ours[test], scores)
-print(f"{model.loss_} loss, by {model.solver_}: AUC {auc:.3f} ({low:.3f} to {high:.3f})")
+print(f"{model.loss_} loss, by {model.solver_}")
+print(f"AUC {auc:.3f} ({low:.3f} to {high:.3f})")
 ranked, right = names[test][order], ours[test][order] == 1
 print("first:       ", ", ".join(ranked[:5]))
 print("false alarms:", ", ".join(ranked[~right][:5]))
@@ -82,7 +92,8 @@ plt.show()
 # are no intervals. Look at them before you trust a model: some may be habits of those who wrote
 # the pages, not of the subject.
 
-EffectsDisplay.from_estimator(model, X_train, ours[train], feature_names=words, most=15)
+named = {"feature_names": words, "most": 15}
+EffectsDisplay.from_estimator(model, X_train, ours[train], **named)
 plt.show()
 
 # %%

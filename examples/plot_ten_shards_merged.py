@@ -58,7 +58,8 @@ print("kB of the rows: ", [round(X.nbytes / 1000) for X, _ in shards])
 
 from aucmax import AUCClassifier
 
-merged = AUCClassifier(alpha=0.01).fit_moments(sum(map(ClassMoments.load, files)))
+total = sum(map(ClassMoments.load, files))
+merged = AUCClassifier(alpha=0.01).fit_moments(total)
 
 X_all = np.concatenate([X for X, _ in shards])
 y_all = np.concatenate([y for _, y in shards])
@@ -81,14 +82,19 @@ from aucmax import metrics
 
 X_new, y_new = patients(20_000)
 alone = [AUCClassifier(alpha=0.01).fit(X, y) for X, y in shards[:-1]]
-scores = {f"{n:,} patients": m.decision_function(X_new) for n, m in zip(sizes, alone, strict=False)}
-scores["average of the nine"] = X_new @ np.mean([m.coef_[0] for m in alone], axis=0)
+scores = {
+    f"{len(y):,} patients": model.decision_function(X_new)
+    for model, (_, y) in zip(alone, shards[:-1], strict=True)
+}
+average = np.mean([model.coef_[0] for model in alone], axis=0)
+scores["average of the nine"] = X_new @ average
 scores["merged"] = merged.decision_function(X_new)
 
 _, ax = plt.subplots(layout="constrained")
 for name, score in scores.items():
     auc, low, high, _ = metrics.auc_interval(y_new, score)
-    ax.errorbar(auc, name, xerr=[[auc - low], [high - auc]], fmt="o", color="C0")
+    ax.plot([low, high], [name, name], color="C0")
+    ax.plot(auc, name, "o", color="C0")
 ax.set_xlabel("AUC on new patients")
 ax.set_title("Nine models, their average, and the model of all rows")
 plt.show()
@@ -98,8 +104,8 @@ plt.show()
 # -----------------
 # Its file is subtracted. Nobody needs to be asked for rows again.
 
-total = sum(map(ClassMoments.load, files))
-without = AUCClassifier(alpha=0.01).fit_moments(total - ClassMoments.load(files[0]))
+left = total - ClassMoments.load(files[0])
+without = AUCClassifier(alpha=0.01).fit_moments(left)
 rest = AUCClassifier(alpha=0.01).fit(X_all[sizes[0] :], y_all[sizes[0] :])
 assert np.allclose(without.coef_, rest.coef_, rtol=1e-8, atol=1e-12)
 folder.cleanup()
