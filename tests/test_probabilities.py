@@ -1,16 +1,31 @@
 """Probabilities of a tuned model: calibrated, rising with the score, and nothing else changed."""
 
+import io
+import json
 import pickle
 
+import duckdb
 import numpy as np
+import onnxruntime
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from aucmax import AUCClassifier, AUCClassifierCV, Source, load, save
+from aucmax import (
+    AUCClassifier,
+    AUCClassifierCV,
+    MulticlassAUCClassifier,
+    Source,
+    load,
+    save,
+    to_onnx,
+    to_sql,
+)
 from aucmax.basics.errors import ModelFileError
+from aucmax.cli import main
 from aucmax.estimators.probabilities import (
     ENOUGH,
     Isotonic,
@@ -19,6 +34,7 @@ from aucmax.estimators.probabilities import (
     counts,
     cross_fitted,
 )
+from aucmax.export.sql import DIALECTS
 from oracles.probabilities import platt, pooled_adjacent_violators
 
 SQUARE = {"losses": ("square",), "cv": 5}
@@ -292,6 +308,151 @@ def test_the_positive_label_has_the_last_column():
 
 def test_the_report_card_names_them(fitted):
     assert "sigmoid calibration" in fitted._repr_html_()
+
+
+def test_of_more_than_two_classes():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 1200)
+    X = rng.normal(size=(1200, 3)) + 1.5 * np.eye(3)[y]
+    model = MulticlassAUCClassifier(AUCClassifierCV(probability="sigmoid", **SQUARE))
+    assert hasattr(model, "predict_proba")
+    chance = model.fit(X[:600], y[:600]).predict_proba(X[600:])
+    np.testing.assert_allclose(chance.sum(axis=1), 1.0)
+    odds = np.exp(1.5 * X[600:])
+    true = odds / odds.sum(axis=1, keepdims=True)
+    assert np.mean(np.abs(chance - true)) < 0.05
+    two = clone(model).fit(X[y < 2], y[y < 2])
+    assert two.predict_proba(X).shape == (1200, 2)
+    assert np.mean(two.predict_proba(X[y == 1])[:, 1]) > 0.5
+    assert not hasattr(clone(model).set_params(scheme="ovo"), "predict_proba")
+    assert not hasattr(MulticlassAUCClassifier(), "predict_proba")
+
+
+def test_a_row_that_no_class_is_likely_for():
+    model = MulticlassAUCClassifier(AUCClassifierCV(probability=True))
+    of_none = Isotonic(np.array([0.0, 1.0]), np.array([0.0, 0.9]))
+    best = AUCClassifier()
+    best.calibration_ = of_none
+    model.coef_, model.intercept_ = np.eye(3), np.zeros(3)
+    model.classes_, model.estimators_, model.n_features_in_ = np.arange(3), [best] * 3, 3
+    chance = model.predict_proba([[-1.0, -1.0, -1.0], [1.0, -1.0, -1.0]])
+    np.testing.assert_allclose(chance, [[1 / 3] * 3, [1, 0, 0]])
+
+
+# ---- on the command line, and away from Python
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A file, new rows, and a model trained with probabilities, words and gaps in front."""
+    folder = tmp_path_factory.mktemp("files")
+    X, y, _ = draw(500)
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(
+        word=np.where(X[:, 4] > 0, "red", "blue"), y=y
+    )
+    frame.loc[::20, "a"] = np.nan
+    frame.iloc[:300].to_csv(folder / "rows.csv", index=False)
+    frame.iloc[300:].to_csv(folder / "new.csv", index=False)
+    numbers = pd.DataFrame(X, columns=list("abcde")).assign(y=y)
+    pd.concat([numbers] * 60).to_csv(folder / "large.csv", index=False)
+    given = ("--target", "y", "--impute", "--one-hot")
+    run("train", folder / "rows.csv", *given, "--probability", "-o", folder / "m.aucmax")
+    run("train", folder / "rows.csv", *given, "-o", folder / "plain.aucmax")
+    return folder
+
+
+def run(*words, code=0):
+    with pytest.raises(SystemExit) as end:
+        main([str(word) for word in words])
+    assert end.value.code == code
+
+
+def test_train_and_score_on_the_command_line(folder, capsys):
+    run("train", folder / "rows.csv", "--impute", "--one-hot", "--probability", "--json",
+        "-o", folder / "again.aucmax")  # fmt: skip
+    assert json.loads(capsys.readouterr().out)["probability"] == "sigmoid"
+    run("score", folder / "m.aucmax", folder / "new.csv", "--probability")
+    scored = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    assert scored.columns.tolist() == ["row", "score", "label", "probability"]
+    model, rows = load(folder / "m.aucmax"), pd.read_csv(folder / "new.csv")
+    expected = model.predict_proba(rows)[:, 1]
+    np.testing.assert_allclose(scored["probability"], expected, atol=1e-12)
+    run("score", folder / "plain.aucmax", folder / "new.csv")
+    plain = pd.read_csv(io.StringIO(capsys.readouterr().out))
+    np.testing.assert_array_equal(plain["score"], scored["score"])
+
+
+def test_a_file_in_parts_has_the_same(folder, capsys):
+    model, large = folder / "large.aucmax", folder / "large.csv"
+    run("train", large, "--probability", "-o", model)
+    found = []
+    for more in ((), ("--memory", "1MB")):
+        capsys.readouterr()
+        run("score", model, large, "--probability", *more)
+        found.append(pd.read_csv(io.StringIO(capsys.readouterr().out))["probability"])
+    np.testing.assert_allclose(*found, atol=1e-12)
+    run("evaluate", model, large, "--memory", "1MB", "--html", folder / "p.html")
+    assert "Calibration" in (folder / "p.html").read_text(encoding="utf-8")
+
+
+def test_the_page_of_evaluate_draws_them(folder, capsys):
+    page = folder / "e.html"
+    run("evaluate", folder / "m.aucmax", folder / "new.csv", "--html", page)
+    assert "Calibration" in page.read_text(encoding="utf-8")
+    run("evaluate", folder / "plain.aucmax", folder / "new.csv", "--html", page)
+    assert "Calibration" not in page.read_text(encoding="utf-8")
+
+
+def test_what_the_command_line_refuses(folder, capsys):
+    rows, made = folder / "rows.csv", ("--probability", "-o", folder / "x.aucmax")
+    ready = ("--impute", "--one-hot", *made)
+    refused = {
+        ("train", rows, *ready, "--alpha", "1", "--l1-ratio", "0"): "--alpha, --l1-ratio turns off",
+        ("train", rows, *ready, "--one-pass"): "--one-pass turns off",
+        ("train", folder / "large.csv", *made, "--memory", "1MB"): "where its rows fit in memory",
+        ("score", folder / "plain.aucmax", rows, "--probability"): "train it with --probability",
+    }
+    for words, message in refused.items():
+        run(*words, code=2)
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert message in err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+def test_onnx_gives_them(fitted, rows, method):
+    X = rows[0]
+    model = clone(fitted).set_params(probability=method).fit(*rows)
+    X = np.concatenate([X, 100 * X[:5]])  # beyond all that were calibrated on
+    for dtype, off in (("float64", 1e-9), ("float32", 1e-4)):
+        session = onnxruntime.InferenceSession(to_onnx(model, dtype).SerializeToString())
+        score, label, chance = session.run(None, {"X": X.astype(dtype)})
+        np.testing.assert_allclose(chance, model.predict_proba(X)[:, 1], atol=off)
+        assert (label == (score > 0)).all()
+    assert len(to_onnx(AUCClassifier().fit(*rows)).graph.output) == 2
+
+
+def test_sql_gives_them(fitted, rows):
+    frame = pd.DataFrame(rows[0], columns=list("abcde"))
+    frame.loc[0] *= 1e6
+    model = clone(fitted).set_params(probability="sigmoid").fit(frame[1:], rows[1][1:])
+    for dialect in DIALECTS:
+        to_sql(model, dialect, probability=True)
+    written = to_sql(model, probability=True)
+    with duckdb.connect() as database:
+        database.register("given", frame)
+        found = database.sql(f"SELECT {written} AS p FROM given").fetchnumpy()["p"]
+        none = database.sql(f"SELECT {written} FROM (SELECT * REPLACE (NULL AS b) FROM given)")
+        assert none.limit(1).fetchall() == [(None,)]
+    np.testing.assert_allclose(found, model.predict_proba(frame)[:, 1], atol=1e-12)
+
+
+def test_sql_takes_sigmoids_only(rows):
+    model = AUCClassifierCV(probability="isotonic", **SQUARE).fit(*rows)
+    with pytest.raises(ValueError, match="isotonic regression; SQL takes"):
+        to_sql(model, columns=list("abcde"), probability=True)
+    with pytest.raises(ValueError, match="no probabilities; SQL takes"):
+        to_sql(AUCClassifier().fit(*rows), columns=list("abcde"), probability=True)
 
 
 @pytest.mark.parametrize("wrong", ["platt", 2, None])

@@ -17,8 +17,10 @@ from aucmax.cli.errors import tell
 from aucmax.files import models as persist
 from aucmax.report.page import Page, as_json, write_page
 from aucmax.report.terminal import terminal
+from aucmax.rows.source import Source
 
 __all__ = [
+    "chance_of",
     "check_folder",
     "check_html",
     "console",
@@ -189,6 +191,16 @@ def feature_names(model: Any, count: int) -> list[str]:
     if names is None or len(names) != count:
         return [str(j + 1) for j in range(count)]
     return [str(name) for name in names]
+
+
+def chance_of(model: Any, X: Any, scores: np.ndarray) -> np.ndarray | None:
+    """Return the probabilities that rows are positive, of a model that gives some."""
+    calibration = getattr(linear_of(model), "calibration_", None)
+    if calibration is not None:
+        return calibration(scores)
+    if isinstance(X, Source) or not hasattr(model, "predict_proba"):
+        return None
+    return model.predict_proba(X)[:, 1]
 
 
 def scores_of(model: Any, X: Any) -> np.ndarray:

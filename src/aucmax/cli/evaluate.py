@@ -12,6 +12,7 @@ import typer
 from aucmax import metrics
 from aucmax.additive import Scorecard
 from aucmax.cli.common import (
+    chance_of,
     check_folder,
     check_html,
     few_positives,
@@ -138,9 +139,7 @@ def evaluate(
         page = page_of(report, None if logistic is None else seed)
         if html is not None:
             page.sections.insert(0, operating(report, tests))
-            chance = None
-            if not in_parts and hasattr(fitted, "predict_proba"):
-                chance = fitted.predict_proba(table.data)[:, 1]
+            chance = chance_of(fitted, table.data, next(iter(scores.values())))
             page.sections.append(curves(report, tests, chance))
         if html is not None and not in_parts:
             now("measuring the effects of the features")

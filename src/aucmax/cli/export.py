@@ -40,6 +40,12 @@ def export(
             "--float32", help="ONNX in single precision; a warning says if that loses order."
         ),
     ] = False,
+    probability: Annotated[
+        bool,
+        typer.Option(
+            "--probability", help="SQL of the probability, in place of the score's; ONNX has both."
+        ),
+    ] = False,
     rows: Annotated[
         Path | None,
         typer.Option("--rows", metavar="FILE", help="Rows of a file to try --float32 on."),
@@ -51,7 +57,8 @@ def export(
     of text, dates, rows of unit norm. So do scikit-learn's steps that look at one column at a time.
 
     An ONNX file takes the columns as numbers, or by name where some hold text, and gives score and
-    label. The SQL is one expression of the columns' names, whose value is the score.
+    label, and the probability where the model was trained with --probability. The SQL is one
+    expression of the columns' names, whose value is the score, or the probability.
 
     Examples:
 
@@ -70,7 +77,8 @@ def export(
         tried = rows_for(fitted, given_file(rows), reading, labels="none").data
     try:
         if to is Home.sql:
-            written: str | bytes = to_sql(fitted, dialect.value) + "\n"
+            sql = to_sql(fitted, dialect.value, probability=probability)
+            written: str | bytes = sql + "\n"
         else:
             precision = "float32" if float32 else "float64"
             written = to_onnx(fitted, precision, rows=tried).SerializeToString()

@@ -16,6 +16,7 @@ import typer
 from aucmax.additive import Scorecard
 from aucmax.basics.replacing import replacing
 from aucmax.cli.common import (
+    chance_of,
     check_folder,
     counted,
     feature_names,
@@ -60,6 +61,14 @@ def score(
             help="Also tell the K features that raise each score most above the mean row's.",
         ),
     ] = None,
+    probability: Annotated[
+        bool,
+        typer.Option(
+            "--probability",
+            help="Also give the probability of the positive label, of a model that was trained "
+            "with --probability.",
+        ),
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write here instead of to stdout."),
@@ -92,6 +101,13 @@ def score(
             "score": scores.tolist(),
             "label": (names[value > 0] for value in scores.tolist()),
         }
+        if probability:
+            chance = chance_of(fitted, X, scores)
+            if chance is None:
+                raise ValueError(
+                    f"{model}: gives scores, no probabilities; train it with --probability."
+                )
+            columns["probability"] = chance.tolist()
         if isinstance(fitted, Scorecard):
             columns["points"] = map(int, fitted.points(X))
         if reasons_of is not None:

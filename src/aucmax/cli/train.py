@@ -80,6 +80,14 @@ def train(
     seed: Annotated[
         int, typer.Option(min=0, help="Random seed of the folds and of stochastic solvers.")
     ] = 0,
+    probability: Annotated[
+        bool,
+        typer.Option(
+            "--probability",
+            help="Also calibrate the scores on the held-out rows of the folds, for probabilities "
+            "by 'aucmax score --probability'.",
+        ),
+    ] = False,
     one_pass: Annotated[
         bool,
         typer.Option(
@@ -127,6 +135,11 @@ def train(
     given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
     common: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
     fixed = AUCClassifier(**given, **common, random_state=seed)
+    if probability and (given or one_pass):
+        raise ValueError(
+            "--probability calibrates on the folds of the tuning, which "
+            f"{_options(given) or '--one-pass'} turns off; leave out one of the two."
+        )
     started = time.perf_counter()
     if one_pass:
         with working("fitting in one pass", as_json):
@@ -141,13 +154,17 @@ def train(
     few_positives(rows.is_positive, "row")
     started = time.perf_counter()
     how: dict[str, Any] = {"tuned": False}
-    if given or rows.folding.most(min(FOLDS, rows.rarest)) < 2:
+    untuned = bool(given) or rows.folding.most(min(FOLDS, rows.rarest)) < 2
+    if probability and (untuned or rows.in_parts):
+        why = "its rows fit in memory (--memory)" if rows.in_parts else "each class has more rows"
+        raise ValueError(f"{rows.name}: --probability needs folds, and can be had where {why}.")
+    if untuned:
         with working(f"fitting {rows_described(facts)}", as_json):
             model = fixed.set_params(**common).fit(*rows.given())
     elif rows.in_parts:
         model, how = _tuned_on_some(rows, common, seed, as_json)
     else:
-        search, how = _tuned(rows, common, seed, as_json)
+        search, how = _tuned(rows, common, seed, as_json, probability=probability)
         model = search.best_estimator_
     with working("measuring", as_json):
         auc = _training_auc(rows, model)
@@ -163,11 +180,24 @@ def train(
         "objective": model.objective_,
         "optimality": model.optimality_,
         "training_auc": auc._asdict(),
+        **_calibration(model),
         **what_was_read(rows.X),
         "seconds": time.perf_counter() - started,
     }
     save(rows.whole(model), output)  # last, so that Ctrl-C leaves no model behind
     show_page(_page(report, given), as_json)
+
+
+def _options(given: dict[str, Any]) -> str:
+    """The options of these settings, as they are written."""
+    return ", ".join(f"--{name.replace('_', '-')}" for name in given)
+
+
+def _calibration(model: AUCClassifier) -> dict[str, Any]:
+    """What the report says of a model's probabilities, if it has some."""
+    if not hasattr(model, "calibration_"):
+        return {}
+    return {"probability": type(model.calibration_).__name__.lower()}
 
 
 def _tuned(
@@ -249,12 +279,14 @@ def _page(report: dict[str, Any], given: dict[str, Any]) -> Page:
             ("held-out AUC", f"{held_out}  (95 % interval {interval}; best of many: too high)"),
         ]
     else:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         few = "too few rows of a class, groups or times for folds"
-        facts.append(("not tuned", f"{settings}: {f'{options} given' if given else few}"))
+        why = f"{_options(given)} given" if given else few
+        facts.append(("not tuned", f"{settings}: {why}"))
     interval = interval_text(auc["low"], auc["high"])
     facts += [
         *fit_facts(report),
+        *[("probabilities", f"{report.get('probability')}, on the held-out rows")]
+        * ("probability" in report),
         ("training AUC", f"{auc_text(auc['auc'])}  (95 % interval {interval})"),
         ("seconds", f"{report['seconds']:.2f}"),
         *[("read", words_of_read(report))] * ("read" in report),

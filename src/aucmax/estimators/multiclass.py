@@ -37,6 +37,14 @@ def _goes_on(self: "MulticlassAUCClassifier") -> bool:
     raise AttributeError("only models that come from class moments go on with other rows.")
 
 
+def _gives_probabilities(self: "MulticlassAUCClassifier") -> bool:
+    if self.scheme == "ovr" and getattr(self.estimator, "probability", False):
+        return True
+    raise AttributeError(
+        "probabilities are those of scheme='ovr' with AUCClassifierCV(probability=True)."
+    )
+
+
 class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
     """Scores for each of K classes, the higher the more likely that class.
 
@@ -217,6 +225,22 @@ class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
         found = self.decision_function(X)
         best = (found > 0).astype(np.intp) if found.ndim == 1 else found.argmax(axis=1)
         return self.classes_[best]
+
+    @available_if(_gives_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of the classes, shape (n, K).
+
+        They are those of each class against the rest, divided by their sum, of
+        ``AUCClassifierCV(probability=True)`` with "ovr".
+        """
+        found = self.decision_function(X)
+        if found.ndim == 1:
+            positive = self.estimators_[0].calibration_(found)
+            return np.column_stack([1.0 - positive, positive])
+        models = zip(self.estimators_, found.T, strict=True)
+        shares = np.column_stack([model.calibration_(score) for model, score in models])
+        shares[~shares.any(axis=1)] = 1.0  # no class is likely
+        return shares / shares.sum(axis=1, keepdims=True)
 
     # ---- inside --------------------------------------------------------------------------
 

@@ -36,6 +36,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucmax.additive import Binning, Scorecard, SplineFeatures
 from aucmax.estimators.encoder import TableEncoder
+from aucmax.estimators.probabilities import Calibration
 from aucmax.export.shapes import Pieces, Shape, Words, moved, total
 
 __all__ = ["Additive", "Column", "additive"]
@@ -98,6 +99,8 @@ class Additive:
         The negative and the positive label.
     spread : float or None
         About the standard deviation of the scores, where the model tells.
+    calibration : Sigmoid, Isotonic or None
+        What makes probabilities of the scores, where the model has them.
     """
 
     columns: tuple[Column, ...]
@@ -106,6 +109,7 @@ class Additive:
     intercept: float
     classes: NDArray[Any]
     spread: float | None
+    calibration: Calibration | None = None
 
     def scores(self, columns: Sequence[NDArray[Any]], dtype: Any = np.float64) -> NDArray[Any]:
         """Return the scores of rows, given as columns, computed in a precision."""
@@ -183,6 +187,7 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
         float(np.ravel(last.intercept_)[0]),
         np.asarray(model.classes_),
         None if variances is None else float(np.sqrt(coef**2 @ variances / 2)),
+        getattr(last, "calibration_", None),
     )
 
 

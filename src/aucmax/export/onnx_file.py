@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 
 from aucmax.basics.errors import DataWarning
 from aucmax.basics.needs import needs
+from aucmax.estimators.probabilities import Calibration, Isotonic, Sigmoid
 from aucmax.export.additive import Additive, Feature, additive
 from aucmax.export.shapes import Pieces, Words
 
@@ -19,7 +20,7 @@ __all__ = ["order_lost", "to_onnx"]
 
 _OPSETS = (("", 18), ("ai.onnx.ml", 3))
 _IR = 8  # what runtimes since 2022 read
-_OUTPUTS = ("score", "label")
+_OUTPUTS = ("score", "label", "probability")
 _LOST = 1e-5  # share of pairs of rows whose order float32 may lose without a word
 
 
@@ -30,8 +31,8 @@ def to_onnx(
 
     It takes an array ``X`` (n, d) of numbers, or, where some columns hold words, each column by
     its name, shape (n, 1). NaN, or the empty word, is a gap; dates come as days since 1970-01-01.
-    It gives ``score`` and ``label``, both of shape (n,). Where the model refuses a word the score
-    is NaN.
+    It gives ``score`` and ``label``, both of shape (n,), and, of a model that has probabilities,
+    ``probability``, that of ``classes_[1]``. Where the model refuses a word the score is NaN.
 
     Parameters
     ----------
@@ -70,12 +71,14 @@ def to_onnx(
     graph = _Graph(np.dtype(dtype))
     score = _score(found, graph)
     label = graph.node("Gather", _classes(graph, found.classes), graph.above(score, 0.0))
-    kinds = (graph.kind, graph.kind_of(found.classes))
+    given = [(score, graph.kind), (label, graph.kind_of(found.classes))]
+    if found.calibration is not None:
+        given.append((_probability(found.calibration, score, graph), graph.kind))
     outputs = [
         onnx.helper.make_tensor_value_info(name, kind, ["n"])
-        for name, kind in zip(_OUTPUTS, kinds, strict=True)
+        for name, (_, kind) in zip(_OUTPUTS, given, strict=False)
     ]
-    for name, value in zip(_OUTPUTS, (score, label), strict=True):
+    for name, (value, _) in zip(_OUTPUTS, given, strict=False):
         graph.nodes.append(onnx.helper.make_node("Identity", [value], [name]))
     made = onnx.helper.make_model(
         onnx.helper.make_graph(graph.nodes, "aucmax", graph.inputs, outputs, graph.constants),
@@ -235,6 +238,24 @@ def _score(model: Additive, graph: _Graph) -> str:
             graph.node("Sqrt", graph.node("Where", positive, sums[1], graph.constant(1.0))),
         )
     return graph.node("Add", out, graph.constant(model.intercept))
+
+
+def _probability(calibration: Calibration, score: str, graph: _Graph) -> str:
+    """Add the nodes that make the probability of a score."""
+    if isinstance(calibration, Sigmoid):
+        product = graph.node("Mul", score, graph.constant(calibration.slope))
+        return graph.node(
+            "Sigmoid", graph.node("Add", product, graph.constant(calibration.intercept))
+        )
+    column = graph.node("Unsqueeze", score, graph.constant([1], np.int64))
+    return _pieces(_lines_between(calibration), graph, column)
+
+
+def _lines_between(calibration: Isotonic) -> Pieces:
+    """Return isotonic regression's map, flat outside, as pieces of a polynomial."""
+    x, p = calibration
+    slopes = np.concatenate([[0.0], np.diff(p) / np.diff(x), [0.0]])
+    return Pieces(x, np.concatenate([x[:1], x]), np.column_stack([np.r_[p[:1], p], slopes]))
 
 
 def _sum(parts: Sequence[Feature], graph: _Graph, X: str, words: dict[int, str]) -> str:

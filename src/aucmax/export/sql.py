@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aucmax.basics.needs import needs
+from aucmax.estimators.probabilities import Calibration, Sigmoid
 from aucmax.export.additive import Additive, Column, Feature, additive
 from aucmax.export.shapes import Pieces, Words
 
@@ -20,8 +21,13 @@ DIALECTS = ("duckdb", "postgres", "bigquery")
 _TERMS = 50  # of a sum that stand side by side: databases limit how deep an expression is
 
 
-def to_sql(model: Any, dialect: str = "duckdb", columns: Sequence[str] | None = None) -> str:
-    """Write the score of a row as an expression in SQL.
+def to_sql(
+    model: Any,
+    dialect: str = "duckdb",
+    columns: Sequence[str] | None = None,
+    probability: bool = False,
+) -> str:
+    """Write the score of a row as an expression in SQL, or its probability.
 
     Columns are called by the names that the model has. NULL is a gap: where the model takes none,
     the score is NULL, and so it is for a word that the model refuses. Columns that files hold as
@@ -37,6 +43,10 @@ def to_sql(model: Any, dialect: str = "duckdb", columns: Sequence[str] | None = 
         Whose SQL.
     columns : sequence of str, optional
         What the columns are called, for a model that was fitted to an array.
+    probability : bool
+        Write the probability of ``classes_[1]`` instead, of a model that was tuned with
+        ``probability="sigmoid"``. It is as exact as a number between 0 and 1 can be, so that
+        probabilities below 1e-16 are 0.
 
     Returns
     -------
@@ -69,7 +79,25 @@ def to_sql(model: Any, dialect: str = "duckdb", columns: Sequence[str] | None = 
             "the model knows its columns by position only; fit it to a data frame, or to a file "
             "with a header, or name them with columns=[…]."
         )
-    return _score(found, dialect).sql(dialect=dialect, pretty=True)
+    written = _score(found, dialect)
+    if probability:
+        written = _sigmoid(found.calibration, written)
+    return written.sql(dialect=dialect, pretty=True)
+
+
+def _sigmoid(calibration: Calibration | None, score: exp.Expression) -> exp.Expression:
+    """1/(1 + exp(−z)) as ½ + ½ tanh(z/2), which no z overflows."""
+    from sqlglot import exp
+
+    if not isinstance(calibration, Sigmoid):
+        have = "no probabilities" if calibration is None else "probabilities by isotonic regression"
+        raise ValueError(
+            f"the model has {have}; SQL takes those of AUCClassifierCV(probability='sigmoid')."
+        )
+    product = exp.Mul(this=_number(calibration.slope / 2), expression=exp.Paren(this=score))
+    half = _sum([_number(calibration.intercept / 2), product])
+    curve = exp.Anonymous(this="TANH", expressions=[half])
+    return _sum([_number(0.5), exp.Mul(this=_number(0.5), expression=curve)])
 
 
 def _score(model: Additive, dialect: str) -> exp.Expression:
