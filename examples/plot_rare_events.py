@@ -50,11 +50,11 @@ print(f"{y_test.sum()} of {len(y_test):,} later ones are")
 # This line was ``LogisticRegressionCV(class_weight="balanced", scoring="roc_auc")``. Which loss,
 # how strong a penalty and how to scale the features are found by cross-validation. The chance
 # that a fraud gets a higher score than another transfer is what is made large: the area under the
-# ROC curve.
+# ROC curve. Probabilities come later.
 
 from aucmax import AUCClassifierCV
 
-model = AUCClassifierCV().fit(X_train, y_train)
+model = AUCClassifierCV(probability=True).fit(X_train, y_train)
 print(f"chosen: {model.loss_} loss, standardize {model.standardize_}")
 
 # %%
@@ -128,16 +128,13 @@ for reason in reasons(model, first, mean=X_train.mean(), most=3)[0]:
 # %%
 # Probabilities
 # -------------
-# Scores rank; they are no probabilities. Where money is weighed against money, scikit-learn's
-# calibration makes some, on folds of the training rows.
-
-from sklearn.calibration import CalibratedClassifierCV
+# Scores rank; they are no probabilities. Where money is weighed against money,
+# ``probability=True`` makes some: a map from scores to probabilities, fitted to the scores that
+# rows had while they were held out. The dots should lie near the diagonal.
 
 from aucmax.plots import CalibrationDisplay
 
-calibrated = CalibratedClassifierCV(model.best_estimator_, cv=5)
-calibrated.fit(X_train, y_train)
-CalibrationDisplay.from_estimator(calibrated, X_test, y_test, name="calibrated")
+CalibrationDisplay.from_estimator(model, X_test, y_test, name="aucmax")
 plt.show()
 
 # %%
@@ -155,5 +152,5 @@ with tempfile.TemporaryDirectory() as folder:
 assert np.array_equal(again.decision_function(X_test), scores)
 
 # %%
-# More on this: :doc:`/from_logistic_regression`, what changes for those who come from there,
-# :doc:`/effects`, and for the choice of settings :doc:`/choosing`.
+# More on this: :doc:`/from_logistic_regression`, what changes for those who come from there;
+# :doc:`/choosing`, :doc:`/effects` and :doc:`/probabilities`.

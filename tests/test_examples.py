@@ -1,4 +1,4 @@
-"""The scripts of the gallery: they run, and what they claim in prose they assert."""
+"""The scripts of the gallery run, from an empty folder and without a network, and are pages."""
 
 import re
 import runpy
