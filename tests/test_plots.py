@@ -9,9 +9,18 @@ import pytest
 from matplotlib import pyplot
 from sklearn import config_context
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression
 
-from aucmax import AUCClassifier, AUCClassifierCV, HingeClassifier, metrics, plots
+from aucmax import (
+    AUCClassifier,
+    AUCClassifierCV,
+    HingeClassifier,
+    MulticlassAUCClassifier,
+    metrics,
+    plots,
+)
+from aucmax.additive import Scorecard
 from aucmax.report.curves import roc_figure
 
 OF_SCORES = ("RocDisplay", "PrecisionRecallDisplay", "GainsDisplay", "LiftDisplay", "ScoresDisplay")
@@ -148,6 +157,37 @@ def test_a_fitted_model_shows_its_card(data):
     assert "solver" in hinge._repr_html_()
     stream = AUCClassifier(solver="spam").partial_fit(X, y, classes=["fair", "fraud"])
     assert "nan" not in stream._repr_html_().split("<style>")[0]
+
+
+def test_a_model_of_several_classes_shows_its_card():
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    model = MulticlassAUCClassifier()
+    assert "aucmax-card" not in model._repr_html_()
+    card = model.fit(X, y)._repr_html_().split("<style>")[0]
+    for words in ("0 (59 rows), 1 (71 rows), 2 (48 rows)", "3, of each class against the rest"):
+        assert words in card
+    for k, coef in enumerate(model.coef_):
+        assert f"{k}: {X.columns[np.argmax(np.abs(coef))]}" in card
+    rows = MulticlassAUCClassifier(AUCClassifier(loss="logistic"), "ovo").fit(X[:130], y[:130])
+    card = rows._repr_html_().split("<style>")[0]
+    assert "1, of each two classes" in card
+    assert "loss logistic" in card
+    assert f"1: {X.columns[np.argmax(np.abs(rows.coef_[0]))]}" in card
+
+
+def test_a_scorecard_shows_its_card():
+    rng = np.random.default_rng(0)
+    X = pandas.DataFrame(rng.normal(size=(600, 2)), columns=["<b>a", "noise"])
+    y = np.where(X["<b>a"] + rng.normal(size=600) > 1, "bad", "good")
+    model = Scorecard(positive="bad", pdo=30)
+    assert "aucmax-card" not in model._repr_html_()
+    shown = model.fit(X, y)._repr_html_()
+    card = shown.split("<style>")[0]
+    assert f"{(y == 'bad').sum()} bad, {(y == 'good').sum()} good" in card
+    fewest, most = (sum(end(p) for p in model.points_) for end in (min, max))
+    assert f"{fewest:,.0f} to {most:,.0f}; 600 at odds of 50 to 1, 30 more" in card
+    assert "&lt;b&gt;a" in card
+    assert "<b>" not in card
 
 
 def test_a_card_escapes_what_users_chose(data):

@@ -7,7 +7,7 @@ import numpy as np
 from aucmax.report.card import card_html
 from aucmax.report.text import auc_text, interval_text, plain_number
 
-__all__ = ["card_of"]
+__all__ = ["card_of", "card_of_classes"]
 
 _MOST = 8  # effects
 
@@ -49,6 +49,38 @@ def card_of(model: Any) -> str:
     hidden = used - len(bars)
     more = f"; {hidden:,} smaller ones" if hidden else ""
     return card_html(type(model).__name__, facts, bars, f"Largest {what}{more}.")
+
+
+def card_of_classes(model: Any) -> str:
+    """Return the card of a fitted `MulticlassAUCClassifier` as HTML."""
+    labels, moments = (
+        [str(label) for label in model.classes_.tolist()],
+        model.__dict__.get("moments_"),
+    )
+    said = labels
+    if moments is not None:
+        at = {
+            str(c): float(n) for c, n in zip(moments.classes.tolist(), moments.counts, strict=True)
+        }
+        said = [f"{label} ({plain_number(at.get(label, 0.0), 12)} rows)" for label in labels]
+    fitted = [one for one in model.estimators_ if one is not None]
+    against = "each class against the rest" if model.scheme == "ovr" else "each two classes"
+    facts = [
+        ("classes", ", ".join(said)),
+        ("features", f"{model.coef_.shape[1]:,}"),
+        ("models", f"{len(fitted):,}, of {against}"),
+    ]
+    chosen = {", ".join(_settings(getattr(one, "best_estimator_", one))) for one in fitted}
+    if len(chosen) == 1:
+        facts.append(("settings", chosen.pop()))
+    names = getattr(model, "feature_names_in_", np.arange(1, model.coef_.shape[1] + 1))
+    bars = []
+    for label, coef in zip(labels[-len(model.coef_) :], model.coef_, strict=True):
+        top = int(np.argmax(np.abs(coef)))
+        if coef[top] != 0:
+            bars.append((f"{label}: {names[top]}", float(coef[top])))
+    caption = "Largest weight of each class, in the units of the features."
+    return card_html(type(model).__name__, facts, bars[:_MOST], caption)
 
 
 def _settings(linear: Any) -> list[str]:

@@ -17,6 +17,7 @@ from aucmax.basics.checks import (
     refuse_sizes,
     sample_weights,
 )
+from aucmax.estimators.card import card_of_classes
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.objective.problem import ANY_MOMENTS
 from aucmax.rows import as_rows
@@ -113,6 +114,11 @@ class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _html_repr(self) -> str:
+        """Return what a notebook shows: the report card of a fit, and scikit-learn's diagram."""
+        diagram = super()._html_repr()
+        return card_of_classes(self) + diagram if hasattr(self, "coef_") else diagram
 
     # ---- fitting -------------------------------------------------------------------------
 
