@@ -24,6 +24,13 @@ def lowest(session: nox.Session) -> None:
     session.run("pytest", *session.posargs)
 
 
+@nox.session(python="3.11", venv_backend="uv", default=False)
+def models(session: nox.Session) -> None:
+    """Write the files of a new minor version, which all later ones must read."""
+    session.install("--resolution", "lowest-direct", ".[test]")
+    session.run("python", "tests/released.py")
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check format, types and layers."""

@@ -1,10 +1,13 @@
 """TableEncoder: the columns of a table as numbers, from whatever frame they come."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.sparse as sp
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
@@ -71,3 +74,19 @@ def test_it_is_saved_with_a_model(tmp_path, encoder):
     np.testing.assert_array_equal(
         again.decision_function(FRAMES["polars"]), model.decision_function(FRAMES["arrow"])
     )
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("text", [["colour", "word"], ["word"], []])
+def test_what_is_saved_is_what_was_learnt_not_scikit_learns_steps(text, missing):
+    # so many words that the result is sparse
+    rows = pd.DataFrame(COLUMNS).assign(word=[f"word {i}" for i in range(20)])
+    frame = rows[[*text, *["x"] * missing, "z"]]
+    encoder = TableEncoder(text, missing).fit(frame)
+    saved = pickle.dumps(encoder)
+    assert b"ColumnTransformer" not in saved
+    again = pickle.loads(saved)
+    found, wanted = again.transform(frame), encoder.transform(frame)
+    assert sp.issparse(found) == sp.issparse(wanted) == ("word" in text)
+    np.testing.assert_array_equal(sp.csr_array(found).toarray(), sp.csr_array(wanted).toarray())
+    assert again.get_feature_names_out().tolist() == encoder.get_feature_names_out().tolist()

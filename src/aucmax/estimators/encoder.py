@@ -76,14 +76,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     # ---- inside --------------------------------------------------------------------------
 
     def _fitted(self, X: Any) -> Any:
+        validate_data(self, X, reset=True, skip_check_array=True)
+        self.columns_ = self._steps()
+        return self.columns_.fit_transform(self._table(X))
+
+    def _steps(self) -> Any:
         from sklearn.compose import ColumnTransformer
         from sklearn.impute import SimpleImputer
         from sklearn.preprocessing import OneHotEncoder
 
-        validate_data(self, X, reset=True, skip_check_array=True)
-        names = self.feature_names_in_.tolist()
-        text = [names.index(name) for name in self.text]
-        numbers = [j for j in range(len(names)) if j not in text]
+        text, numbers = self._places()
         parts: list[tuple[str, Any, list[int]]] = []
         if numbers:
             # even without gaps: an array of objects becomes one of numbers
@@ -91,8 +93,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             parts.append(("numbers", imputer, numbers))
         if text:
             parts.append(("text", OneHotEncoder(handle_unknown="ignore"), text))
-        self.columns_ = ColumnTransformer(parts, verbose_feature_names_out=False)
-        return self.columns_.fit_transform(self._table(X))
+        return ColumnTransformer(parts, verbose_feature_names_out=False)
+
+    def _places(self) -> tuple[list[int], list[int]]:
+        """Where the columns of text are, and those of numbers."""
+        names = self.feature_names_in_.tolist()
+        text = [names.index(name) for name in self.text]
+        return text, [j for j in range(len(names)) if j not in text]
 
     def _table(self, X: Any) -> np.ndarray:
         """Return the columns in the order of the fit: floats, or objects where some are text."""
@@ -114,6 +121,37 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             else:
                 table[:, j] = np.asarray(values, dtype=np.float64)
         return table
+
+    # ---- files: a step of scikit-learn may be of no use to another version of it ---------
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if "columns_" in state:
+            steps = state.pop("columns_")
+            state["learnt"], state["sparse"] = self._smallest_table(steps), steps.sparse_output_
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        learnt, sparse = state.pop("learnt", None), state.pop("sparse", False)
+        super().__setstate__(state)
+        if learnt is not None:
+            self.columns_ = self._steps().fit(learnt)
+            self.columns_.sparse_output_ = sparse
+
+    def _smallest_table(self, steps: Any) -> np.ndarray:
+        """Return a table with these medians, gaps and words: a fit to it learns the same."""
+        text, numbers = self._places()
+        words = steps.named_transformers_["text"].categories_ if text else []
+        table = np.empty((max([2, *map(len, words)]), len(text) + len(numbers)), dtype=object)
+        if numbers:
+            imputer = steps.named_transformers_["numbers"]
+            table[:, numbers] = imputer.statistics_
+            if imputer.indicator_ is not None:
+                table[0, np.array(numbers)[imputer.indicator_.features_]] = np.nan
+        for j, some in zip(text, words, strict=True):
+            table[:, j] = np.resize(some, len(table))
+        return table if text else table.astype(np.float64)
 
 
 def _is_gap(value: Any) -> bool:
