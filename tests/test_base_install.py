@@ -56,7 +56,7 @@ def test_the_base_install_is_light_and_every_hint_names_the_extra_that_has_the_p
 
 
 def test_what_is_missing_is_named_but_not_what_it_misses_itself(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "skops", None)
+    monkeypatch.setitem(sys.modules, "skops.io", None)
     with pytest.raises(MissingPackage, match=r"^a file needs skops: pip .* 'aucmax\[files\]'$"):
         needs("skops.io", "a file")
     (tmp_path / "river.py").write_text("import nothing_of_this_name")
