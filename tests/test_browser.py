@@ -450,3 +450,29 @@ def test_the_page_of_each_command(look, reports):
             assert 250 < w <= width
             assert 0.3 < h / w < 1  # few names make a low figure
             assert paths > 5
+
+
+def test_the_slider_counts_weights(look, scored, tmp_path):
+    positive, score = scored
+    weight = np.random.default_rng(1).exponential(size=len(score))
+    points = operating_points("a", positive, score, weight)
+    section = Section("a", points=[points])
+    write_page(Page("a", "a", [section], [("command", "a")]), tmp_path / "w.html")
+    steps = "set('flagged', 700); out.push(numbers()); set('flagged', 0); out.push(numbers());"
+    (seen,) = look([(tmp_path / "w.html", WIDE)], f"const out = []; {steps} return out;")
+    some, none = seen
+    found, alarms = float(some["tp"].replace(",", "")), float(some["fp"].replace(",", ""))
+    near = np.argmin(
+        np.abs(np.array(points["tp"]) - found) + np.abs(np.array(points["fp"]) - alarms)
+    )
+    called = score >= points["threshold"][near]
+    recall = weight[called & positive].sum() / weight[positive].sum()
+    assert share(some["recall"]) == pytest.approx(recall, rel=6e-3)
+    assert share(some["precision"]) == pytest.approx(
+        weight[called & positive].sum() / weight[called].sum(), rel=6e-3
+    )
+    low, high = (share(end) for end in some["recall-interval"].split(" to "))
+    k = weight[positive].sum() ** 2 / (weight[positive] ** 2).sum()
+    assert high - low == pytest.approx(2 * 1.96 * np.sqrt(recall * (1 - recall) / k), rel=0.05)
+    assert f"of {len(score):,} rows" in some["flagged-value"]
+    assert (none["tp"], none["recall"]) == ("0", "0\u00a0%")

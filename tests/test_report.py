@@ -182,6 +182,34 @@ def test_budgets_are_kept_and_used_up(seed, n, ties):
         assert np.count_nonzero(more) > one["share"] * n
 
 
+def test_weights_are_repetitions_where_rows_are_flagged():
+    positive, score = scored(400, ties=True)
+    times = np.random.default_rng(3).integers(0, 4, 400)
+    times[:2] = 1
+    again = np.repeat(positive, times), np.repeat(score, times)
+    scale = len(positive) / times.sum()
+    weighed = operating_points("a", positive, score, times.astype(float))
+    repeated = operating_points("a", *again)
+    assert (weighed["weighted"], repeated["weighted"]) == (True, False)
+    at = {t: k for k, t in enumerate(weighed["threshold"])}
+    for t, tp, fp in zip(*(repeated[name] for name in ("threshold", "tp", "fp")), strict=True):
+        there = weighed["tp"][at[t]], weighed["fp"][at[t]]
+        assert there == pytest.approx((scale * tp, scale * fp))
+    assert weighed["positives"] == pytest.approx(scale * repeated["positives"])
+    of_each = (operating.budgets(positive, score, times * 7.0), operating.budgets(*again))
+    for one, other in zip(*of_each, strict=True):
+        assert one["threshold"] == other["threshold"]
+        for name in ("flagged", "found", "positives"):
+            assert one[name] == pytest.approx(scale * other[name])
+        assert isinstance(other["found"], int)
+    # equal weights are none
+    ones = operating_points("a", positive, score, np.full(400, 2.5))
+    assert ones["effective"] == pytest.approx([1.0, 1.0])
+    assert ones["tp"] == pytest.approx(operating_points("a", positive, score)["tp"])
+    uneven = operating_points("a", positive, score, np.where(positive, 1.0, 0.01))
+    assert uneven["effective"][0] * uneven["positives"] == pytest.approx(positive.sum())
+
+
 def test_gains_and_lift_are_what_flagging_finds():
     positive, score = scored(2000, share=0.02)
     gains, lift = (draw(positive, score, 0.95) for draw in (curves.gains, curves.lift))

@@ -132,7 +132,7 @@ def evaluate(
             **what_was_read(*given),
         }
         report |= _measured(is_positive, scores, k, fpr, confidence, table.weight)
-        report["budgets"] = budgets(is_positive, next(iter(scores.values())))
+        report["budgets"] = budgets(is_positive, next(iter(scores.values())), table.weight)
         tests: dict[str, Test] = {
             name: (is_positive, score, table.weight) for name, score in scores.items()
         }

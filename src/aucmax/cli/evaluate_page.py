@@ -45,25 +45,26 @@ def page_of(report: dict[str, Any], seed: int | None) -> Page:
 
 def _verdict(report: dict[str, Any]) -> str:
     """What an analyst wants to know first, in words."""
-    n, positives = report["rows"], report["positives"]
+    n = report["rows"]
     scorer, *others = report["scorers"]
     budget = next((one for one in report["budgets"] if one["first"]), None)
     said = []
     if budget is not None and not budget["found"]:
         said.append(
             f"The {percent_text(budget['share'])} of the rows with the highest scores "
-            f"({budget['flagged']:,}) hold none of the {positives:,} positives."
+            f"({_rows(budget['flagged'])}) hold none of the {_rows(budget['positives'])} positives."
         )
     elif budget is not None:
-        flagged, found = budget["flagged"], budget["found"]
+        flagged, found, positives = (budget[name] for name in ("flagged", "found", "positives"))
         lift = found / flagged / (positives / n)
-        low, high = (float(end) for end in wilson(found, positives, report["confidence"]))
+        hits, trials = (budget["effective"] * count for count in (found, positives))
+        low, high = (float(end) for end in wilson(hits, trials, report["confidence"]))
         right = f"One alert in {plain_number(flagged / found, 2)} is right"
         if flagged == found:
             right = "All alerts are right"
         said.append(
             f"Flag the {percent_text(budget['share'])} of the rows with the highest scores "
-            f"({flagged:,}), and you find {found:,} of the {positives:,} positives: "
+            f"({_rows(flagged)}), and you find {_rows(found)} of the {_rows(positives)} positives: "
             f"{percent_text(found / positives)} (interval {percent_text(low)} to "
             f"{percent_text(high)}). {right}, {plain_number(lift, 2)} times as many as at random."
         )
@@ -82,17 +83,22 @@ def _verdict(report: dict[str, Any]) -> str:
     return " ".join(said)
 
 
+def _rows(count: float) -> str:
+    """A number of rows, or of their weights scaled to 1 on average."""
+    return f"{count:,}" if isinstance(count, int) else plain_number(count)
+
+
 def operating(report: dict[str, Any], tests: dict[str, Test]) -> Section:
     """A slider over the rows to flag, and what some budgets find."""
-    n, positives = report["rows"], report["positives"]
+    n = report["rows"]
     rows = [
         (
             f"highest {percent_text(one['share'])}",
-            f"{one['flagged']:,}",
-            f"{one['found']:,}",
-            percent_text(one["found"] / positives),
+            _rows(one["flagged"]),
+            _rows(one["found"]),
+            percent_text(one["found"] / one["positives"]),
             percent_text(one["found"] / one["flagged"]),
-            f"{plain_number(one['found'] / one['flagged'] / (positives / n))}×",
+            f"{plain_number(one['found'] / one['flagged'] / (one['positives'] / n))}×",
             plain_number(one["flagged"] / one["found"] - 1) if one["found"] else "–",
             plain_number(one["threshold"], 4),
         )
@@ -103,13 +109,13 @@ def operating(report: dict[str, Any], tests: dict[str, Test]) -> Section:
         "threshold",
     )  # fmt: skip
     strong = [i for i, one in enumerate(report["budgets"]) if one["first"]]
-    weighted = "Rows count as one each, whatever their weights." * (report["weight"] is not None)
+    weighted = "Rows count by their weights, scaled to 1 on average."
     caption = f"Of {next(iter(tests))}, which flags rows with equal scores together or not at all."
     return Section(
         "How many rows to flag",
-        weighted,
+        weighted if report["weight"] is not None else "",
         tables=[ResultTable(head, rows, caption, strong)] if rows else [],
-        points=[operating_points(name, *test[:2]) for name, test in tests.items()],
+        points=[operating_points(name, *test) for name, test in tests.items()],
         on_terminal=False,
     )
 

@@ -8,7 +8,8 @@
   const costs = { miss: at("cost-miss"), alarm: at("cost-alarm") };
   let points = all[0], i = 0;
 
-  const count = (n) => n.toLocaleString("en-US");
+  const whole = (n) => Math.round(n).toLocaleString("en-US");
+  const count = (n) => (points.weighted ? number(n) : n.toLocaleString("en-US"));
   const number = (x) => (x === 0 || Math.abs(x) >= 1e-4 && Math.abs(x) < 1e15)
     ? x.toLocaleString("en-US", { maximumSignificantDigits: 3 })
     : x.toExponential(2).replace(/e\+?(-?)(\d+)/, (_, sign, power) =>
@@ -26,8 +27,9 @@
   const rows = () => points.positives + points.negatives;
   const flagged = (k) => points.tp[k] + points.fp[k];
 
-  // Wilson's 95 % interval
-  const interval = (hits, trials) => {
+  // Wilson's 95 % interval, of as many rows as the weights are worth
+  const interval = (found, among, effective) => {
+    const hits = effective * found, trials = effective * Math.max(among, found);
     if (trials === 0) return "";
     const z2 = 1.959964 ** 2, middle = (hits + z2 / 2) / (trials + z2);
     const reach = Math.sqrt(z2 * (hits * (trials - hits) / trials + z2 / 4)) / (trials + z2);
@@ -57,7 +59,8 @@
 
   // where a number of flagged rows stands, from 0 to 1000: none, then 1 to all on a log scale
   const FIRST = 30;
-  const across = (n) => (n <= 0 ? 0 : FIRST + (1000 - FIRST) * Math.log(n) / Math.log(rows()));
+  const across = (n) => (n <= 0 ? 0
+    : FIRST + (1000 - FIRST) * Math.max(Math.log(n), 0) / Math.log(rows()));
   const nearest = (value) => {
     let best = 0;
     for (let k = 1; k < points.tp.length; k += 1) {
@@ -100,8 +103,8 @@
     const text = {
       tp: count(tp), fp: count(fp), fn: count(fn), tn: count(tn),
       recall: percent(tp / points.positives), fpr: percent(fp / points.negatives),
-      "recall-interval": interval(tp, points.positives),
-      precision: n === 0 ? "–" : percent(tp / n), "precision-interval": interval(tp, n),
+      "recall-interval": interval(tp, points.positives, points.effective[0]),
+      precision: n === 0 ? "–" : percent(tp / n), "precision-interval": interval(tp, n, points.effective[1]),
       lift: n === 0 ? "–" : `${number(tp / n / share)}×`,
       "per-hit": tp === 0 ? "–" : number(fp / tp),
       cost: money(total(i)), "cost-saved": `flagging none: ${money(total(0))}`,
@@ -112,7 +115,7 @@
     const daily = perDay.valueAsNumber > 0
       ? `, ${number(perDay.valueAsNumber * n / rows())} alerts a day` : "";
     at("flagged-value").textContent =
-      `${percent(n / rows())}, ${count(n)} of ${count(rows())} rows${daily}`;
+      `${percent(n / rows())}, ${count(n)} of ${whole(rows())} rows${daily}`;
     slider.setAttribute("aria-valuetext", `${at("flagged-value").textContent}: `
       + `recall ${text.recall}, precision ${text.precision}, cost ${text.cost}`);
     for (const end of ["x1", "x2"]) at("here-mark").setAttribute(end, across(n));
@@ -131,11 +134,12 @@
   const choose = (index) => {
     points = all[index];
     at("own").hidden = points.own === null;
+    const counts = points.weighted ? "weights" : "counts";
     at("points-note").textContent = "Intervals: Wilson's, 95 %. "
       + (points.threshold.length > points.thresholds
-        ? `All ${count(points.thresholds)} thresholds of ${count(rows())} rows, with exact counts.`
-        : `${count(points.threshold.length)} of ${count(points.thresholds)} thresholds of `
-          + `${count(rows())} rows, with exact counts`
+        ? `All ${whole(points.thresholds)} thresholds of ${whole(rows())} rows, with exact ${counts}.`
+        : `${whole(points.threshold.length)} of ${whole(points.thresholds)} thresholds of `
+          + `${whole(rows())} rows, with exact ${counts}`
           + (points.exact ? "; none of those left out is cheaper, whatever the costs." : "."));
     drawTicks();
     drawCosts();
