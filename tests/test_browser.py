@@ -458,7 +458,9 @@ def test_the_slider_counts_weights(look, scored, tmp_path):
     points = operating_points("a", positive, score, weight)
     section = Section("a", points=[points])
     write_page(Page("a", "a", [section], [("command", "a")]), tmp_path / "w.html")
-    steps = "set('flagged', 700); out.push(numbers()); set('flagged', 0); out.push(numbers());"
+    steps = """set('flagged', 700);
+out.push({...numbers(), within: document.getElementById('recall-interval').textContent});
+set('flagged', 0); out.push(numbers());"""
     (seen,) = look([(tmp_path / "w.html", WIDE)], f"const out = []; {steps} return out;")
     some, none = seen
     found, alarms = float(some["tp"].replace(",", "")), float(some["fp"].replace(",", ""))
@@ -471,7 +473,7 @@ def test_the_slider_counts_weights(look, scored, tmp_path):
     assert share(some["precision"]) == pytest.approx(
         weight[called & positive].sum() / weight[called].sum(), rel=6e-3
     )
-    low, high = (share(end) for end in some["recall-interval"].split(" to "))
+    low, high = (share(end) for end in some["within"].split(" to "))
     k = weight[positive].sum() ** 2 / (weight[positive] ** 2).sum()
     assert high - low == pytest.approx(2 * 1.96 * np.sqrt(recall * (1 - recall) / k), rel=0.05)
     assert f"of {len(score):,} rows" in some["flagged-value"]
