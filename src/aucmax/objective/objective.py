@@ -120,6 +120,13 @@ class Objective:
     def bending(self, there: LossAt) -> Callable[[np.ndarray], np.ndarray]:
         """Return v ↦ the data term's second derivative times v, (d,) to (d,), at some scores."""
         problem = self.problem
+        if isinstance(there, ActivePairs):
+
+            def in_place(v: np.ndarray) -> np.ndarray:
+                u = problem.scores(v)
+                return self.adjoint(there.product(u, out=u))
+
+            return in_place
         if not isinstance(there, ByRow):
             return lambda v: self.adjoint(there.product(problem.scores(v)))
         bent, total = there.bent, float(there.bent.sum())
@@ -137,7 +144,7 @@ class Objective:
         """Return the data term's second derivative (d, d) at some scores."""
         problem = self.problem
         if isinstance(there, ActivePairs):
-            return problem.pair_gram(there.s, there.pos, there.neg, there.first)
+            return problem.pair_gram(there.s, *there.grouped())
         mass = float(there.bent.sum())
         origin = problem.raw_means()[1] if there.follows else np.zeros(problem.n_features)
         matrix, total = problem.gram(there.bent, origin)

@@ -191,7 +191,7 @@ class Problem:
         return np.inf
 
     def pair_gram(
-        self, s: np.ndarray, pos: np.ndarray, neg: np.ndarray, first: np.ndarray
+        self, s: Numbers, rows: np.ndarray, others: np.ndarray, first: np.ndarray
     ) -> np.ndarray:
         """Return Σ s_i s_j (x_i − x_j)(x_i − x_j)ᵀ over `products.pair_gram`'s pairs."""
         self._no_rows()
@@ -571,28 +571,19 @@ class RowsProblem(Problem):
         return matrix, self._scale(mean)
 
     def pair_gram(
-        self, s: np.ndarray, pos: np.ndarray, neg: np.ndarray, first: np.ndarray
+        self, s: Numbers, rows: np.ndarray, others: np.ndarray, first: np.ndarray
     ) -> np.ndarray:
-        matrix = products.pair_gram(self.in_memory(), s, pos, neg, first, self.raw_means()[1])
+        X, origin = self.in_memory(), self.raw_means()[1]
+        matrix = products.pair_gram(X, s[:], rows, others, first, origin)
         return matrix if self.factor is None else matrix * self.factor * self.factor[:, None]
 
     def loss_at(self, loss: RankingLoss, z: np.ndarray, like: LossAt | None = None) -> LossAt:
         if like is None:
-            return loss.at(z, self._signs, self._shares)
-        return loss.reweighed(like, z, self._signs, self._shares)
+            return loss.at(z, self.sign, self.share)
+        return loss.reweighed(like, z, self.sign, self.share)
 
     def margins(self, loss: UnivariateLoss, z: np.ndarray, balanced: bool) -> RowSum:
-        return loss.at(z, self._signs, (self._even if balanced else self._plain)[:])
-
-    # losses go through all rows again and again, and keep what they are given
-
-    @cached_property
-    def _signs(self) -> np.ndarray:
-        return self.sign[:]
-
-    @cached_property
-    def _shares(self) -> np.ndarray:
-        return self.share[:]
+        return loss.at(z, self.sign[:], (self._even if balanced else self._plain)[:])
 
     @cached_property
     def _even(self) -> Numbers:

@@ -51,6 +51,15 @@ class InParts(Store):
         self.passes += 1
         return self.source.each(_on_rows, self._given(task, by_row, common))
 
+    def stacked(self, task: Task, *common: Any) -> np.ndarray:
+        out, first = np.empty(0), 0
+        for part in self.each(task, (), common):
+            if not first:
+                out = np.empty((self.n_rows, *part.shape[1:]))
+            out[first : first + len(part)] = part
+            first += len(part)
+        return out
+
     def total(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Any:
         self.passes += 1
         return self.source.total(_on_rows, self._given(task, by_row, common))

@@ -1,10 +1,30 @@
 """What losses share: how they answer, their kinds, and the parabola over a hinge's kink."""
 
+from collections.abc import Iterator
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-__all__ = ["Bends", "ByRow", "Kind", "LossAt", "PointLoss", "RankingLoss", "Rounded"]
+from aucmax.rows.store import Numbers
+
+__all__ = [
+    "Bends",
+    "ByRow",
+    "Kind",
+    "LossAt",
+    "PointLoss",
+    "RankingLoss",
+    "Rounded",
+    "row_blocks",
+]
+
+_BLOCK = 1 << 16
+
+
+def row_blocks(n: int) -> Iterator[slice]:
+    """Yield n rows, some at a time: numbers that follow from the class are made for these only."""
+    return (slice(first, min(first + _BLOCK, n)) for first in range(0, n, _BLOCK))
+
 
 # "quadratic" and "piecewise quadratic" losses are (1 − t)² wherever they are not 0; a "weighted
 # quadratic" one is no mean over pairs
@@ -56,7 +76,7 @@ class RankingLoss:
 
     A subclass gives `at`, and what J is like at w = 0. Methods take ``z`` (n,) the scores, ``sign``
     (n,) of ±1 and ``s`` (n,) the sample weights divided by their class's sum, so that s sums to 1
-    in each class.
+    in each class; `at` and `reweighed` also take them as `Numbers` that are made when asked for.
 
     Attributes
     ----------
@@ -92,11 +112,11 @@ class RankingLoss:
     def bends_at_zero(self) -> Bends:
         raise NotImplementedError
 
-    def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> LossAt:
+    def at(self, z: np.ndarray, sign: Numbers, s: Numbers) -> LossAt:
         """Return the loss at scores z."""
         raise NotImplementedError
 
-    def reweighed(self, there: LossAt, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> LossAt:
+    def reweighed(self, there: LossAt, z: np.ndarray, sign: Numbers, s: Numbers) -> LossAt:
         """Return the loss at scores z, given what `at` returned there for other weights s."""
         return self.at(z, sign, s)
 

@@ -40,6 +40,7 @@ _EXACT = 0.1  # share of its gain that may be left where one step is all there i
 _LOST = 100.0  # times the rounding of J: a gain so small cannot be seen in it
 
 Enough = Callable[[float, float], bool]
+Product = Callable[[np.ndarray], np.ndarray]
 
 
 class Newton(Solver):
@@ -109,17 +110,17 @@ def _newton(
     tol, max_iter = run.tol, run.max_iter
     if w.any():
         z = problem.scores(w)
-        t, there = _length(objective, w, z)
-        w, z, gradient = t * w, t * z, objective.adjoint(there.gradient)
+        t, z, there = _length(objective, w, z)
+        w, data, gradient = t * w, there.value, objective.adjoint(there.gradient)
     else:
-        z, gradient = np.zeros(problem.n_samples), objective.slope_at_zero
+        z, data, gradient = np.zeros(problem.n_samples), objective.at_zero, objective.slope_at_zero
         there = objective.at(z)
     systems, done = _Systems(objective), False
     forcing, before = _FORCING, np.inf
     steps, products = 0, 0
     while True:
-        value = there.value + penalty.value(w)
-        gap = objective.gap(there.value, gradient, w)
+        value = data + penalty.value(w)
+        gap = objective.gap(data, gradient, w)
         stop = steps > 0 and run.monitor(w, 2.0 * products + 2.0 * steps)
         if objective.relative(gap, value) <= tol or stop or products >= max_iter:
             break
@@ -141,7 +142,7 @@ def _newton(
         claim = _claim(objective, model, move, fall)
         most = _claim(objective, systems.certain(model), move, fall)
         if run.sure and objective.relative(claim, value) <= tol < objective.relative(most, value):
-            surer = systems.surer(model, right, enough, max(max_iter - products, 1))
+            surer = systems.surer(there, model, right, enough, max(max_iter - products, 1))
             if surer is not model:
                 model, products = surer, products + model.steps
                 move = problem.scores(model.x)
@@ -153,11 +154,16 @@ def _newton(
         if not model.x.any():  # too small to move
             gap = min(gap, _MORE * decrement)
             break
-        t, reached = _line_search(objective, there, gradient, w, model.x, z, move)
+        if isinstance(there, ByRow):
+            t, z, there = _line_search(objective, value, gradient, w, model.x, z, move)
+        else:
+            move += z
+            del z, there  # rows are many: what is at w is found once more if no step is good
+            t, z, there = _backtracked(objective, value, gradient, w, model.x, move)
         if t == 0.0:  # no step lowers J beyond rounding
             gap = min(gap, _blamed(objective, decrement, w))
             break
-        w, z, there = w + t * model.x, z + t * move, reached
+        w, data = w + t * model.x, there.value
         steps += 1
         before = value if t >= 1.0 else np.inf  # a short step tells nothing of what is left
         if done:
@@ -165,9 +171,10 @@ def _newton(
         if steps % 10 == 0:
             z = problem.scores(w)
             there = objective.at(z)
+            data = there.value
         gradient = objective.adjoint(there.gradient)
         forcing = min(_FORCING, max(decrement / max(fallen + decrement, decrement), 1e-6))
-    return w, there.value + penalty.value(w), gap, steps, products
+    return w, data + penalty.value(w), gap, steps, products
 
 
 class Expansion:
@@ -237,17 +244,18 @@ class Expansion:
         return self.point + model.x, lacks**2 + objective.relative(model.left, value)
 
 
-def _length(objective: Objective, w: np.ndarray, z: np.ndarray) -> tuple[float, LossAt]:
-    """Return what to multiply a start w and its scores z by, and the data term there.
+def _length(objective: Objective, w: np.ndarray, z: np.ndarray) -> tuple[float, np.ndarray, LossAt]:
+    """Return what to multiply a start w by, and the scores and the data term there.
 
     The optimum of another loss may have the direction alone. Where looking along it costs a sort
     each time, it is taken as it is.
     """
     if objective.loss.kind != "smooth":
-        return 1.0, objective.at(z)
+        return 1.0, z, objective.at(z)
     at_zero, nowhere = np.zeros_like(z), np.zeros_like(w)
-    there = objective.at(at_zero)
-    return _line_search(objective, there, objective.slope_at_zero, nowhere, w, at_zero, z)
+    return _line_search(
+        objective, objective.at_zero, objective.slope_at_zero, nowhere, w, at_zero, z
+    )
 
 
 class _Systems:
@@ -272,9 +280,12 @@ class _Systems:
             matrix[np.diag_indices(len(matrix))] += l2
             self.by_matrix = True
             return solved(matrix, right)
-        self.by_matrix, bending = False, self.objective.bending(there)
-        self.product = lambda v: bending(v) + l2 * v
-        return self._minimised(right, enough, limit)
+        self.by_matrix = False
+        return self._minimised(self._product(there), right, enough, limit)
+
+    def _product(self, there: LossAt) -> Product:
+        bending, l2 = self.objective.bending(there), self.objective.penalty.l2
+        return lambda v: bending(v) + l2 * v
 
     def certain(self, model: Solved) -> Solved:
         """Return the solution with the most that can be left, whatever the spectrum: ‖r‖²/(2α)."""
@@ -283,18 +294,20 @@ class _Systems:
         l2, square = self.objective.penalty.l2, dot(model.residual, model.residual)
         return model._replace(left=0.5 * square / l2 if l2 > 0.0 else np.inf)
 
-    def surer(self, model: Solved, right: np.ndarray, enough: Enough, limit: int) -> Solved:
+    def surer(
+        self, there: LossAt, model: Solved, right: np.ndarray, enough: Enough, limit: int
+    ) -> Solved:
         """Return the last solution, or a better one where a random vector sees more."""
         if not self.probed:
-            self.probed, least = True, self.known
-            self.known = min(self.known, self.near.probe(self.product))
+            self.probed, least, product = True, self.known, self._product(there)
+            self.known = min(self.known, self.near.probe(product))
             if self.known <= _SAME * least:
-                return self._minimised(right, enough, limit)
+                return self._minimised(product, right, enough, limit)
         return model
 
-    def _minimised(self, right: np.ndarray, enough: Enough, limit: int) -> Solved:
+    def _minimised(self, product: Product, right: np.ndarray, enough: Enough, limit: int) -> Solved:
         model = minimise(
-            self.product, right, self.near.solve, enough, limit,
+            product, right, self.near.solve, enough, limit,
             floor=self.near.floor, known=self.known,
         )  # fmt: skip
         self.known, self.usual = model.smallest, max(self.usual, model.steps)
@@ -319,42 +332,86 @@ def _blamed(objective: Objective, decrement: float, w: np.ndarray) -> float:
     return decrement if decrement <= _LOST * objective.rounding(w) else np.inf
 
 
+def _backtracked(
+    objective: Objective,
+    now: float,
+    gradient: np.ndarray,
+    w: np.ndarray,
+    direction: np.ndarray,
+    z: np.ndarray,
+) -> tuple[float, np.ndarray, LossAt]:
+    """Return the first of the steps 1, ½, ¼, … that lowers J enough, and what is there.
+
+    That is the scores and the data term; the step is 0 if none does. ``z`` (n,) are the scores
+    after the whole step, and are overwritten.
+    """
+    fallen, t, start = _fallen(objective, now, gradient, w, direction), 1.0, None
+    for _ in range(30):
+        there = objective.at(z)
+        if fallen(t, there) is not None:
+            return t, z, there
+        del there
+        if start is None:
+            start = objective.problem.scores(w)
+        z += start
+        z *= 0.5
+        t *= 0.5
+    assert start is not None
+    return 0.0, start, objective.at(start)
+
+
 def _line_search(
     objective: Objective,
-    there: LossAt,
+    now: float,
     gradient: np.ndarray,
     w: np.ndarray,
     direction: np.ndarray,
     z: np.ndarray,
     move: np.ndarray,
-) -> tuple[float, LossAt]:
-    """Return a step that lowers J enough (Armijo), and the data term there.
+) -> tuple[float, np.ndarray, LossAt]:
+    """Return about the best step that lowers J enough, and the scores and the data term there.
 
-    The first of 1, ½, ¼, …; of a loss by rows, whose scores cost little beside a pass over the
-    rows, about the best. 0 and the data term as it is if none does.
+    For a loss by rows, whose value costs little beside a pass over the rows. The step is 0 if none
+    does.
     """
-    penalty = objective.penalty
-    now = there.value + penalty.value(w)
-    along, across = penalty.l2 * float(w @ direction), penalty.l2 * float(direction @ direction)
+    fallen = _fallen(objective, now, gradient, w, direction)
+    along = objective.penalty.l2 * float(w @ direction)
+    across = objective.penalty.l2 * float(direction @ direction)
     slope = float(gradient @ direction) + along
-    found, lowest = (0.0, there), np.inf
+    found, lowest = None, np.inf
     t, low, high = 1.0, 0.0, np.inf
     for _ in range(30):
-        reached = objective.at(z + t * move)
-        value = reached.value + penalty.value(w + t * direction)
-        if not value <= now + 1e-4 * t * slope + 1e-15 * abs(now):
+        at = z + t * move
+        there = objective.at(at)
+        value = fallen(t, there)
+        if value is None:
             high = t
             t = 0.5 * (low + high)
             continue
         if value < lowest:
-            found, lowest = (t, reached), value
-        if not isinstance(reached, ByRow):
-            break
-        steep = float(reached.gradient @ move) + along + t * across
+            found, lowest = (t, at, there), value
+        steep = float(there.gradient @ move) + along + t * across
         if abs(steep) <= _STEEP * abs(slope):
             break
         low, high = (t, high) if steep < 0.0 else (low, t)
-        bend, most = float(move @ reached.product(move)) + across, min(high, _LONGER * t)
+        bend, most = float(move @ there.product(move)) + across, min(high, _LONGER * t)
         new = t - steep / bend if bend > 0.0 else most
         t = new if low < new < most else 0.5 * (low + most)
-    return found
+    return (0.0, z, objective.at(z)) if found is None else found
+
+
+def _fallen(
+    objective: Objective, now: float, gradient: np.ndarray, w: np.ndarray, direction: np.ndarray
+) -> Callable[[float, LossAt], float | None]:
+    """Return J after a step of length t from w, by the data term there; None if too high (Armijo).
+
+    ``now`` is J(w).
+    """
+    penalty = objective.penalty
+    slope = float(gradient @ direction) + penalty.l2 * float(w @ direction)
+
+    def fallen(t: float, there: LossAt) -> float | None:
+        value = there.value + penalty.value(w + t * direction)
+        return value if value <= now + 1e-4 * t * slope + 1e-15 * abs(now) else None
+
+    return fallen
