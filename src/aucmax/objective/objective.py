@@ -30,9 +30,11 @@ from aucmax.objective.losses import (
     UnivariateHinge,
     UnivariateLoss,
 )
+from aucmax.objective.losses.base import total
 from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import Problem
 from aucmax.rows.products import dot
+from aucmax.rows.store import Numbers
 
 __all__ = ["Objective", "UnivariateObjective"]
 
@@ -80,12 +82,12 @@ class Objective:
         """
         return self.problem.loss_at(self.loss, z, like)
 
-    def adjoint(self, g: np.ndarray) -> np.ndarray:
+    def adjoint(self, g: Numbers) -> np.ndarray:
         """Return Xᵀ g, shape (d,), for a change g (n,) of the data term: it sums to 0.
 
         What its sum has in rounding would count as much as the features are far from zero.
         """
-        return self.problem.adjoint(g) - float(g.sum()) * self.problem.mean_neg
+        return self.problem.adjoint(g) - total(g) * self.problem.mean_neg
 
     def data_term(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the data term of J at w and its gradient (d,), in one pass or from moments."""
@@ -129,14 +131,14 @@ class Objective:
             return in_place
         if not isinstance(there, ByRow):
             return lambda v: self.adjoint(there.product(problem.scores(v)))
-        bent, total = there.bent, float(there.bent.sum())
-        if not (there.follows and total > 0.0):
+        bent, mass = there.bent, total(there.bent)
+        if not (there.follows and mass > 0.0):
             return lambda v: problem.product(bent, v)
-        centre = problem.adjoint(bent) / total
+        centre = problem.adjoint(bent) / mass
         origin = problem.raw_means()[1]
 
         def product(v: np.ndarray) -> np.ndarray:
-            return problem.product(bent, v, np.full(len(bent), dot(centre, v)), origin)
+            return problem.product(bent, v, dot(centre, v), origin)
 
         return product
 
@@ -145,11 +147,11 @@ class Objective:
         problem = self.problem
         if isinstance(there, ActivePairs):
             return problem.pair_gram(there.s, *there.grouped())
-        mass = float(there.bent.sum())
+        mass = total(there.bent)
         origin = problem.raw_means()[1] if there.follows else np.zeros(problem.n_features)
-        matrix, total = problem.gram(there.bent, origin)
+        matrix, mean = problem.gram(there.bent, origin)
         if there.follows and mass > 0.0:
-            matrix -= np.outer(total, total / mass)
+            matrix -= np.outer(mean, mean / mass)
         return matrix
 
     # ---- second derivatives at w = 0 ------------------------------------------------------
@@ -268,7 +270,7 @@ class UnivariateObjective(Objective):
         self.balanced = balanced
         self.at_zero = float(loss.point(np.zeros(1))[0])
 
-    def adjoint(self, g: np.ndarray) -> np.ndarray:
+    def adjoint(self, g: Numbers) -> np.ndarray:
         return self.problem.adjoint(g)
 
     def at(self, z: np.ndarray, like: LossAt | None = None) -> LossAt:

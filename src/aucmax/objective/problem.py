@@ -159,26 +159,27 @@ class Problem:
         """Return X W for W of shape (d,) or (d, k)."""
         self._no_rows()
 
-    def adjoint(self, g: np.ndarray) -> np.ndarray:
+    def adjoint(self, g: Numbers) -> np.ndarray:
         """Return Xᵀ g for g of shape (n,)."""
         self._no_rows()
 
     def product(
         self,
-        s: np.ndarray,
+        s: Numbers,
         V: np.ndarray,
-        offset: np.ndarray | None = None,
+        offset: Numbers | float | None = None,
         origin: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Return Xᵀ (s ∘ (X V − offset)) in one pass; V (d,) or (d, k), offset like X V.
+        """Return Xᵀ (s ∘ (X V − offset)) in one pass; V (d,) or (d, k).
 
+        ``offset`` is like X V, or one number.
         ``origin`` (d,), in the features' own coordinates, is taken from every row on the left,
         (X − 1 originᵀ)ᵀ (…): the same where s ∘ (X V − offset) sums to 0 but for rounding, and
         data far from zero then keep their digits.
         """
         self._no_rows()
 
-    def gram(self, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def gram(self, s: Numbers, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return Zᵀ diag(s) Z (d, d) and Zᵀ s (d,) for s ≥ 0 (n,) and the rows Z less an origin.
 
         The origin is in the features' own coordinates.
@@ -535,18 +536,20 @@ class RowsProblem(Problem):
             W = W * (self.factor if W.ndim == 1 else self.factor[:, None])
         return self.store.stacked(products.scores, W)
 
-    def adjoint(self, g: np.ndarray) -> np.ndarray:
+    def adjoint(self, g: Numbers) -> np.ndarray:
         return self._scale(self.store.total(products.adjoint, (g,)))
 
     def product(
         self,
         s: Numbers,
         V: np.ndarray,
-        offset: Numbers | None = None,
+        offset: Numbers | float | None = None,
         origin: np.ndarray | None = None,
     ) -> np.ndarray:
         factor = self.factor if self.factor is None or V.ndim == 1 else self.factor[:, None]
         moved = V if factor is None else factor * V
+        if isinstance(offset, float):
+            offset = self._by_class(offset, offset)
         total, left = self.store.total(_normal_product, (s, offset), (moved,))
         if origin is not None:
             total -= np.multiply.outer(origin, left)
@@ -563,7 +566,7 @@ class RowsProblem(Problem):
         # a pair's rows may lie in different parts
         return self.n_features if isinstance(self.store, InMemory) else np.inf
 
-    def gram(self, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def gram(self, s: Numbers, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         matrix, mean = self.store.total(products.gram, (s,), (origin,))
         if self.factor is not None:
             matrix *= self.factor

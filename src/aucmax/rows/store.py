@@ -15,13 +15,23 @@ import scipy.sparse as sp
 from aucmax.rows import products
 from aucmax.rows.view import CSR, Rows, n_features, n_rows, take_rows, to_scipy
 
-__all__ = ["ByClass", "InMemory", "Numbers", "Store", "plus", "sum_in_order"]
+__all__ = ["ByClass", "InMemory", "Made", "Numbers", "Store", "plus", "sum_in_order"]
 
 Task = Callable[..., Any]
 
 
-class ByClass:
-    """Numbers (n,), one for each class, times weights: made for the rows that are asked for.
+class Made:
+    """Numbers (n,) that are made for the rows that are asked for, and not kept."""
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        raise NotImplementedError
+
+
+class ByClass(Made):
+    """One number for each class, times weights.
 
     Parameters
     ----------
@@ -43,8 +53,13 @@ class ByClass:
         numbers = np.where(self.positive[rows], *self.values)
         return numbers if self.weight is None else numbers * self.weight[rows]
 
+    def times(self, pos: float, neg: float) -> "ByClass":
+        """Return these times a number for each class."""
+        mine = self.values
+        return ByClass(self.positive, (pos * mine[0], neg * mine[1]), self.weight)
 
-Numbers = np.ndarray | ByClass  # (n,); [:] gives the array
+
+Numbers = np.ndarray | Made  # (n,); [:] gives the array
 Arrays = Sequence[Numbers | None]
 
 
@@ -66,7 +81,7 @@ class Store:
         ----------
         task : callable
             ``task(X, *by_row, *common)``; a function of a module, so that it can be sent away.
-        by_row : sequence of ndarray or ByClass, shape (n, …), or None
+        by_row : sequence of ndarray or Made, shape (n, …), or None
             The task sees those of its rows.
         common : sequence
             What every task sees.

@@ -16,14 +16,20 @@ __all__ = [
     "RankingLoss",
     "Rounded",
     "row_blocks",
+    "total",
 ]
 
 _BLOCK = 1 << 16
 
 
 def row_blocks(n: int) -> Iterator[slice]:
-    """Yield n rows, some at a time: numbers that follow from the class are made for these only."""
+    """Yield n rows, some at a time: what is `Made` is made for these only."""
     return (slice(first, min(first + _BLOCK, n)) for first in range(0, n, _BLOCK))
+
+
+def total(numbers: Numbers) -> float:
+    """Return the sum."""
+    return float(sum(numbers[rows].sum() for rows in row_blocks(len(numbers))))
 
 
 # "quadratic" and "piecewise quadratic" losses are (1 − t)² wherever they are not 0; a "weighted
@@ -43,7 +49,7 @@ class LossAt(Protocol):
     def value(self) -> float: ...
 
     @property
-    def gradient(self) -> np.ndarray: ...
+    def gradient(self) -> Numbers: ...
 
     def product(self, u: np.ndarray) -> np.ndarray: ...
 
@@ -52,16 +58,32 @@ class ByRow:
     """A `LossAt` whose second derivative is u ↦ Σ_i bent_i (u_i − c)², a diagonal or nearly.
 
     c is 0 or, where a threshold follows the scores, the mean of u with weights ``bent`` (n,).
+    ``gradient`` and ``bent`` may be `Made` where the rows are in parts.
     """
 
     follows: ClassVar[bool] = False
-    bent: np.ndarray
+    gradient: Numbers
+    bent: Numbers
 
     def product(self, u: np.ndarray) -> np.ndarray:
-        if not self.follows:
-            return self.bent * u
-        total = float(self.bent.sum())
-        return self.bent * (u - float(self.bent @ u) / total) if total > 0.0 else self.bent * u
+        bent = self.bent[:]
+        total = float(bent.sum())
+        return bent * (u - float(bent @ u) / total) if self.follows and total > 0.0 else bent * u
+
+    def along(self, move: np.ndarray) -> tuple[float, float]:
+        """Return the first and the second derivative along a change of the scores (n,)."""
+        # near the first row's, changes keep their digits
+        origin = float(move[0]) if self.follows else 0.0
+        slope = mass = first = second = 0.0
+        for rows in row_blocks(len(move)):
+            bent, change = self.bent[rows], move[rows]
+            slope += float(self.gradient[rows] @ change)
+            change = change - origin
+            weighed = bent * change
+            mass += float(bent.sum())
+            first += float(weighed.sum())
+            second += float(weighed @ change)
+        return slope, second - first**2 / mass if self.follows and mass > 0.0 else second
 
 
 class Bends(NamedTuple):
@@ -136,7 +158,7 @@ class RankingLoss:
 
     def gradient(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> np.ndarray:
         """Return the derivative of `value` with respect to z, shape (n,)."""
-        return self.at(z, sign, s).gradient
+        return self.at(z, sign, s).gradient[:]
 
     def hessian_product(
         self, z: np.ndarray, u: np.ndarray, sign: np.ndarray, s: np.ndarray

@@ -2,13 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
 
-from aucmax.objective.losses.base import Bends, ByRow, RankingLoss
-from aucmax.rows.kernels import compiled, inlined, vectorised
+from aucmax.objective.losses.base import Bends, ByRow, RankingLoss, row_blocks, total
+from aucmax.rows.kernels import inlined, vectorised
+from aucmax.rows.store import ByClass, Made, Numbers
 
 __all__ = ["AtThreshold", "Logistic"]
 
@@ -50,21 +51,26 @@ class Logistic(RankingLoss):
     def bends_at_zero(self) -> Bends:
         return Bends(0.125, 0.25 * self.within * (1.0 - self.within))
 
-    def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "AtThreshold":
-        weight = np.where(sign > 0, *self._weights)
-        weight *= s
-        gradient, bent = np.empty(len(z)), np.empty(len(z))
-        b = _best_intercept(z, sign, weight, math.log(self.within) - math.log1p(-self.within))
-        value = _terms(z, sign, weight, b, gradient, bent)
-        return AtThreshold(value, gradient, bent, b)
+    def at(self, z: np.ndarray, sign: Numbers, s: Numbers) -> "AtThreshold":
+        weight = _by_class(s, sign, *self._weights)
+        at_zero = math.log(self.within) - math.log1p(-self.within)
+        b = _best_intercept(z, sign, weight, at_zero)
+        if isinstance(sign, np.ndarray) and isinstance(weight, np.ndarray):
+            gradient, bent = np.empty((2, len(z)))
+            value = _terms(z, sign, weight, b, gradient, bent)
+            return AtThreshold(value, gradient, bent, b)
+        terms = _Terms(z, sign, weight, b)
+        value = sum(terms(rows)[0] for rows in row_blocks(len(z)))
+        return AtThreshold(value, _Term(terms, 0), _Term(terms, 1), b)
 
     def influences(
         self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray
     ) -> np.ndarray:
         # a row's slope, less what the intercept that follows takes up of it
         there = self.at(z, sign, s)
-        centre = there.bent @ X / there.bent.sum()
-        slope = np.divide(there.gradient, s, out=np.zeros(len(s)), where=s > 0.0)
+        bent = there.bent[:]
+        centre = bent @ X / bent.sum()
+        slope = np.divide(there.gradient[:], s, out=np.zeros(len(s)), where=s > 0.0)
         return slope[:, None] * (X - centre)
 
 
@@ -73,10 +79,45 @@ class AtThreshold(ByRow):
     """The loss at scores z and the best ``intercept`` b, as a function of z alone."""
 
     value: float
-    gradient: np.ndarray
-    bent: np.ndarray
+    gradient: Numbers
+    bent: Numbers
     intercept: float
     follows: ClassVar[bool] = True
+
+
+class _Terms(NamedTuple):
+    """Scores, signs and weights (n,), and the intercept."""
+
+    z: np.ndarray
+    sign: Numbers
+    weight: Numbers
+    b: float
+
+    def __call__(self, rows: slice) -> tuple[float, np.ndarray]:
+        """Return the loss of some rows, and the first and second derivative of each."""
+        z = self.z[rows]
+        slopes = np.empty((2, len(z)))
+        value = _terms(z, self.sign[rows], self.weight[rows], self.b, *slopes)
+        return value, slopes
+
+
+class _Term(Made):
+    """The first or second derivative of `_Terms`, by whether ``which`` is 0 or 1."""
+
+    def __init__(self, terms: _Terms, which: int) -> None:
+        self.terms, self.which = terms, which
+
+    def __len__(self) -> int:
+        return len(self.terms.z)
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        return self.terms(rows)[1][self.which]
+
+
+def _by_class(s: Numbers, sign: Numbers, pos: float, neg: float) -> Numbers:
+    if isinstance(s, ByClass):
+        return s.times(pos, neg)
+    return np.where(sign[:] > 0, pos, neg) * s
 
 
 # ---- one pass over the scores ---------------------------------------------------------------
@@ -110,20 +151,17 @@ def _log1p(e):
     return 2.0 * x * total
 
 
-@compiled
-def _best_intercept(z, sign, weight, at_zero):
-    # the root of Σ gradient, which rises with b: Halley's steps, kept between two bounds. Where all
-    # scores are the same, z_i + b is `at_zero`
-    b, total = 0.0, 0.0
-    low, high = np.inf, -np.inf
-    for i in range(len(z)):
-        low, high = min(low, at_zero - z[i]), max(high, at_zero - z[i])
-        b -= weight[i] * z[i]
-        total += weight[i]
-    b = at_zero + b / total
+def _best_intercept(z: np.ndarray, sign: Numbers, weight: Numbers, at_zero: float) -> float:
+    """Return the root of Σ gradient, which rises with b: Halley's steps, between two bounds."""
+    blocks = [(z[rows], rows) for rows in row_blocks(len(z))]
+    # where all scores are the same, z_i + b is `at_zero`
+    low, high = at_zero - float(z.max()), at_zero - float(z.min())
+    mean = sum(float(weight[rows] @ part) for part, rows in blocks) / total(weight)
+    b = at_zero - mean
     for _ in range(200):
-        slope, bend, turn = _derivatives(z, sign, weight, b)
-        if slope == 0.0 or not np.isfinite(slope):
+        parts = [_derivatives(part, sign[rows], weight[rows], b) for part, rows in blocks]
+        slope, bend, turn = map(sum, zip(*parts, strict=True))
+        if slope == 0.0 or not math.isfinite(slope):
             break
         if slope > 0.0:
             high = b

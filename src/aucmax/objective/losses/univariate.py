@@ -85,7 +85,7 @@ class RowSum(ByRow):
         return float(self.s @ self.loss.point(self.t))
 
     @cached_property
-    def gradient(self) -> np.ndarray:
+    def gradient(self) -> np.ndarray:  # type: ignore[override]
         return self.s * self.sign * self.loss.derivative(self.t)
 
     @property

@@ -293,7 +293,7 @@ def _on_column_support(
     if len(S) == 0:
         return w
     X, there = columns.matrix[:, S], objective.at(columns.matrix @ w)
-    slope, bend = X.T @ there.gradient + pieces.left[S], pieces.bend[S]
+    slope, bend = X.T @ there.gradient[:] + pieces.left[S], pieces.bend[S]
     convex = np.maximum(bend, 0.0)
     diagonal = columns.curvature[S] + convex
 

@@ -138,7 +138,7 @@ def _search(
         value = pairs.value + 0.5 * alpha * (ww + 2.0 * t * wd + t * t * dd)
         if value < found[1] or (t == 1.0 and value <= found[1] + 1e-15 * best):
             found = t, value
-        return dot(pairs.gradient, move) + alpha * (wd + t * dd)
+        return dot(pairs.gradient[:], move) + alpha * (wd + t * dd)
 
     low, high = 0.0, 1.0
     at_low, at_high = slope(low), slope(high)

@@ -154,12 +154,13 @@ def _newton(
         if not model.x.any():  # too small to move
             gap = min(gap, _MORE * decrement)
             break
+        z += move  # in place, as rows are many: what was at w is found once more if need be
         if isinstance(there, ByRow):
+            del there
             t, z, there = _line_search(objective, value, gradient, w, model.x, z, move)
         else:
-            move += z
-            del z, there  # rows are many: what is at w is found once more if no step is good
-            t, z, there = _backtracked(objective, value, gradient, w, model.x, move)
+            del there, move
+            t, z, there = _backtracked(objective, value, gradient, w, model.x, z)
         if t == 0.0:  # no step lowers J beyond rounding
             gap = min(gap, _blamed(objective, decrement, w))
             break
@@ -252,10 +253,8 @@ def _length(objective: Objective, w: np.ndarray, z: np.ndarray) -> tuple[float, 
     """
     if objective.loss.kind != "smooth":
         return 1.0, z, objective.at(z)
-    at_zero, nowhere = np.zeros_like(z), np.zeros_like(w)
-    return _line_search(
-        objective, objective.at_zero, objective.slope_at_zero, nowhere, w, at_zero, z
-    )
+    at_zero, slope, nowhere = objective.at_zero, objective.slope_at_zero, np.zeros_like(w)
+    return _line_search(objective, at_zero, slope, nowhere, w, z, z)
 
 
 class _Systems:
@@ -351,13 +350,16 @@ def _backtracked(
         if fallen(t, there) is not None:
             return t, z, there
         del there
-        if start is None:
-            start = objective.problem.scores(w)
+        start = objective.problem.scores(w) if start is None else start
         z += start
         z *= 0.5
         t *= 0.5
-    assert start is not None
-    return 0.0, start, objective.at(start)
+    return _unmoved(objective, w)
+
+
+def _unmoved(objective: Objective, w: np.ndarray) -> tuple[float, np.ndarray, LossAt]:
+    z = objective.problem.scores(w)
+    return 0.0, z, objective.at(z)
 
 
 def _line_search(
@@ -372,7 +374,7 @@ def _line_search(
     """Return about the best step that lowers J enough, and the scores and the data term there.
 
     For a loss by rows, whose value costs little beside a pass over the rows. The step is 0 if none
-    does.
+    does. ``z`` (n,) are the scores after the whole step, which changes them by ``move`` (n,).
     """
     fallen = _fallen(objective, now, gradient, w, direction)
     along = objective.penalty.l2 * float(w @ direction)
@@ -381,23 +383,26 @@ def _line_search(
     found, lowest = None, np.inf
     t, low, high = 1.0, 0.0, np.inf
     for _ in range(30):
-        at = z + t * move
-        there = objective.at(at)
+        there = objective.at(z)
+        assert isinstance(there, ByRow)
         value = fallen(t, there)
         if value is None:
             high = t
-            t = 0.5 * (low + high)
-            continue
-        if value < lowest:
-            found, lowest = (t, at, there), value
-        steep = float(there.gradient @ move) + along + t * across
-        if abs(steep) <= _STEEP * abs(slope):
-            break
-        low, high = (t, high) if steep < 0.0 else (low, t)
-        bend, most = float(move @ there.product(move)) + across, min(high, _LONGER * t)
-        new = t - steep / bend if bend > 0.0 else most
-        t = new if low < new < most else 0.5 * (low + most)
-    return (0.0, z, objective.at(z)) if found is None else found
+            new = 0.5 * (low + high)
+        else:
+            if value < lowest:
+                found, lowest = (t, z, there), value
+            steep, bend = there.along(move)
+            steep, bend = steep + along + t * across, bend + across
+            if abs(steep) <= _STEEP * abs(slope):
+                break
+            low, high = (t, high) if steep < 0.0 else (low, t)
+            most = min(high, _LONGER * t)
+            new = t - steep / bend if bend > 0.0 else most
+            new = new if low < new < most else 0.5 * (low + most)
+        del there
+        t, z = new, z + (new - t) * move
+    return _unmoved(objective, w) if found is None else found
 
 
 def _fallen(

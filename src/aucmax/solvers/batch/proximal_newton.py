@@ -144,9 +144,10 @@ class ColumnSet:
         return np.tril(H) + np.tril(H, -1).T
 
     def _weighted(self, there: ByRow) -> np.ndarray:
-        rows = np.flatnonzero(there.bent)  # the others do not bend it
-        some = self.matrix if len(rows) == len(there.bent) else self.matrix[rows]
-        bent = there.bent[rows]
+        bent = there.bent[:]
+        rows = np.flatnonzero(bent)  # the others do not bend it
+        some = self.matrix if len(rows) == len(bent) else self.matrix[rows]
+        bent = bent[rows]
         root = np.sqrt(bent)[:, None]
         if isinstance(some, np.ndarray):
             rooted = some * root
@@ -182,7 +183,7 @@ def _on_set(
     steps = cost = 0
     stalled = Stall()
     while True:
-        gradient = part.transposed @ there.gradient
+        gradient = part.transposed @ there.gradient[:]
         promise = float(penalty.promise(gradient, v, part.curvature).sum())
         if promise <= aim or cost >= max_cost or stalled(promise):
             break
