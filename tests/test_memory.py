@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from aucmax import AUCClassifier, ClassMoments
+from aucmax import AUCClassifier, ClassMoments, Source
 from aucmax.rows import scaled_rows, shifted_rows
 from aucmax.rows.products import take_columns
 
@@ -42,6 +42,22 @@ def test_neither_do_moments_and_scores(data):
     clf = AUCClassifier().fit(X[:500], y[:500])
     assert held(lambda: clf.decision_function(X)) < 0.5 * X.nbytes
     assert held(lambda: ClassMoments.from_data(X, y)) < 0.5 * X.nbytes
+
+
+@pytest.mark.parametrize(("loss", "most"), [("squared_hinge", 40), ("logistic", 32)])
+def test_newton_keeps_few_bytes_of_each_row_in_parts(loss, most):
+    def part(seed):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(20_000, 2))
+        return X, (X @ [1.0, -2.0] + 3.0 * rng.normal(size=len(X)) > 3.0).astype(int)
+
+    def source(parts):
+        return Source([lambda k=k: part(k) for k in range(parts)])
+
+    clf = AUCClassifier(1e-2, loss=loss)
+    clf.fit(source(1))  # compiles
+    few, many = (held(lambda n=n: clf.fit(source(n))) for n in (6, 16))
+    assert few < many < few + most * 10 * 20_000
 
 
 def test_what_must_copy_copies_once(data):

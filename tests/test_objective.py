@@ -9,10 +9,11 @@ from scipy.optimize import minimize
 
 from aucmax import ClassMoments
 from aucmax.objective import Objective, UnivariateObjective
-from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
+from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES, ByRow
 from aucmax.objective.penalties import ElasticNet, L2Ball
 from aucmax.objective.problem import MomentsProblem, RowsProblem
 from aucmax.rows import as_rows
+from aucmax.rows.store import ByClass
 from aucmax.solvers import CuttingPlane, Monitor, Run
 from oracles import rows
 from oracles.pairs import Pairs
@@ -94,6 +95,27 @@ def test_a_rounded_hinge_lies_on_the_hinge_or_little_above(loss, width):
     h = 1e-6
     slope = (loss.rounded(width).point(t + h) - loss.rounded(width).point(t - h)) / (2 * h)
     np.testing.assert_allclose(loss.rounded(width).derivative(t), slope, atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+@pytest.mark.parametrize("share", [0.1, 0.8])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_what_is_made_block_by_block_is_what_arrays_give(loss, share, weighted, monkeypatch):
+    rng = np.random.default_rng(1)
+    z, u, positive = rng.normal(size=200), rng.normal(size=200), rng.random(200) < share
+    z, weight = z + positive, rng.random(200) + 0.5 if weighted else np.ones(200)
+    totals = [1.0 / weight[of].sum() for of in (positive, ~positive)]
+    sign, s = ByClass(positive, (1.0, -1.0)), ByClass(positive, tuple(totals), weight)
+    expected = LOSSES[loss].at(z, sign[:], s[:])
+    monkeypatch.setattr("aucmax.objective.losses.base._BLOCK", 7)
+    there = LOSSES[loss].at(z, sign, s)
+    assert there.value == pytest.approx(expected.value, rel=1e-12)
+    np.testing.assert_allclose(there.gradient[:], expected.gradient[:], rtol=0, atol=1e-15)
+    np.testing.assert_allclose(there.product(u), expected.product(u), rtol=0, atol=1e-15)
+    if isinstance(there, ByRow):
+        steep, bend = there.along(u)
+        assert steep == pytest.approx(expected.gradient @ u, rel=1e-10)
+        assert bend == pytest.approx(u @ expected.product(u), rel=1e-10)
 
 
 @untimed

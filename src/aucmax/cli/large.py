@@ -33,7 +33,9 @@ __all__ = ["Large", "take", "what_was_read", "words_of_read"]
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _COPIES = 3  # of the numbers, while a file is read whole: the reader's, ours, and a fit's
 _UNPACKED = 6  # times its size, a compressed text
-_KEPT = 110  # bytes a row that Newton's method keeps where the rows are in parts
+# bytes that a fit to rows in parts keeps of each, and of each of the rarer class besides
+_KEPT = {"square": (0, 0), "squared_hinge": (25, 34), "logistic": (27, 0)}
+_FOR_THEM = 0.7  # of the memory; the rest is for parts
 _PARTS = 20  # of the memory is a part: two are there, and what reading them takes
 _WORKERS_PARTS = 4  # what a worker takes, in parts
 _SMALLEST, _LARGEST = 1 << 20, 1 << 26
@@ -43,10 +45,15 @@ _WHOLE = ("text", "missing", "dates", "categories", "groups", "time")
 
 
 class Room(NamedTuple):
-    """What there is room for: so many whole rows, and whether for the scores of all (of Newton)."""
+    """What there is room for: so many whole rows, or so many bytes of each of all rows."""
 
     rows: int
-    scores: bool
+    of_each: float
+
+    def holds(self, loss: str, rarer: float) -> bool:
+        """Tell whether a fit with this loss has room, with such a share of the rarer class."""
+        of_each, of_rarer = _KEPT[loss]
+        return of_each + of_rarer * rarer <= self.of_each
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,9 +177,9 @@ class Large(contextlib.AbstractContextManager[Any]):
     def _room(self, n: int, path: Path, reading: Reading) -> Room:
         """Return what there is room for of the n rows of a file."""
         if self._allowed is None:
-            return Room(n, True)
+            return Room(n, np.inf)
         share = min(0.5 * self._allowed / _whole(path, reading), 1.0)
-        return Room(int(n * share), 2 * n * _KEPT <= self._allowed)
+        return Room(int(n * share), _FOR_THEM * self._allowed / n if n else np.inf)
 
     def _source(self, path: Path, known: dict[str, Any]) -> Source:
         if self.dask is None:

@@ -233,8 +233,8 @@ def _tuned_on_some(
             f"{rows.name}: only {len(some.is_positive):,} of its rows fit in memory, too few to "
             "tune on; give it more --memory, or settings such as --alpha."
         )
-    every = AUCClassifierCV().losses
-    losses = every if rows.source.room.scores else [loss for loss in every if loss == "square"]
+    room, rarer = rows.source.room, rows.rarest / len(rows.is_positive)
+    losses = [loss for loss in AUCClassifierCV().losses if room.holds(loss, rarer)]
     search, how = _tuned(some, common, seed, quiet, losses=losses)
     chosen = {
         "alpha": search.alpha_ * some.rarest / rows.rarest,
