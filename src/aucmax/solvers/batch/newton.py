@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from aucmax.objective import Objective
-from aucmax.objective.losses import ActivePairs, ByRow, LossAt
+from aucmax.objective.losses import ActivePairs, ByRow, LossAt, PairwiseLoss
 from aucmax.objective.penalties import L2
 from aucmax.rows.products import dot
 from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
@@ -155,12 +155,12 @@ def _newton(
             gap = min(gap, _MORE * decrement)
             break
         z += move  # in place, as rows are many: what was at w is found once more if need be
-        if isinstance(there, ByRow):
-            del there
-            t, z, there = _line_search(objective, value, gradient, w, model.x, z, move)
-        else:
+        if isinstance(objective.loss, PairwiseLoss):
             del there, move
             t, z, there = _backtracked(objective, value, gradient, w, model.x, z)
+        else:
+            del there
+            t, z, there = _line_search(objective, value, gradient, w, model.x, z, move)
         if t == 0.0:  # no step lowers J beyond rounding
             gap = min(gap, _blamed(objective, decrement, w))
             break
@@ -254,6 +254,8 @@ def _length(objective: Objective, w: np.ndarray, z: np.ndarray) -> tuple[float, 
     if objective.loss.kind != "smooth":
         return 1.0, z, objective.at(z)
     at_zero, slope, nowhere = objective.at_zero, objective.slope_at_zero, np.zeros_like(w)
+    if isinstance(objective.loss, PairwiseLoss):
+        return _backtracked(objective, at_zero, slope, nowhere, w, z)
     return _line_search(objective, at_zero, slope, nowhere, w, z, z)
 
 
