@@ -5,6 +5,7 @@ again with ``plot(ax=…)``. They show what the pages of ``aucmax evaluate`` and
 same code, on matplotlib's axes; matplotlib is imported when something is drawn.
 """
 
+import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -44,8 +45,27 @@ __all__ = [
 ]
 
 
+_EVERY_DISPLAY = """Parameters
+----------
+drawing : aucmax.report.figures.Figure
+    What is drawn.
+
+Attributes
+----------
+ax_, figure_ : matplotlib Axes and Figure
+lines_ : dict of str to matplotlib Line2D
+    By their names in the legend.
+"""
+
+
 class _Display:
     """A figure of the report, to be drawn on matplotlib's axes."""
+
+    def __init_subclass__(cls) -> None:
+        # what is the same for every display is written once, in front of its examples
+        said, *examples = inspect.cleandoc(cls.__doc__ or "").split("\nExamples\n", 1)
+        parts = [said.rstrip(), _EVERY_DISPLAY, *("Examples\n" + part for part in examples)]
+        cls.__doc__ = "\n\n".join(part.rstrip() for part in parts) + "\n"
 
     def __init__(self, drawing: Figure) -> None:
         self.drawing = drawing
@@ -192,17 +212,6 @@ class RocDisplay(_ScoresDisplay):
     Made by ``from_estimator`` or ``from_predictions``. With ``few=True`` the false-positive rate
     has a logarithmic axis, to see the end with few false alarms.
 
-    Parameters
-    ----------
-    drawing : aucmax.report.figures.Figure
-        What is drawn.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-    lines_ : dict of str to matplotlib Line2D
-        By their names in the legend.
-
     Examples
     --------
     >>> from aucmax.plots import RocDisplay
@@ -224,17 +233,6 @@ class PrecisionRecallDisplay(_ScoresDisplay):
     Made by ``from_estimator`` or ``from_predictions``. Where positives are rare, precision has a
     logarithmic axis.
 
-    Parameters
-    ----------
-    drawing : aucmax.report.figures.Figure
-        What is drawn.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-    lines_ : dict of str to matplotlib Line2D
-        By their names in the legend.
-
     Examples
     --------
     >>> from aucmax.plots import PrecisionRecallDisplay
@@ -255,17 +253,6 @@ class GainsDisplay(_ScoresDisplay):
 
     Made by ``from_estimator`` or ``from_predictions``.
 
-    Parameters
-    ----------
-    drawing : aucmax.report.figures.Figure
-        What is drawn.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-    lines_ : dict of str to matplotlib Line2D
-        By their names in the legend.
-
     Examples
     --------
     >>> from aucmax.plots import GainsDisplay
@@ -284,17 +271,6 @@ class LiftDisplay(_ScoresDisplay):
 
     Made by ``from_estimator`` or ``from_predictions``.
 
-    Parameters
-    ----------
-    drawing : aucmax.report.figures.Figure
-        What is drawn.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-    lines_ : dict of str to matplotlib Line2D
-        By their names in the legend.
-
     Examples
     --------
     >>> from aucmax.plots import LiftDisplay
@@ -312,17 +288,6 @@ class ScoresDisplay(_ScoresDisplay):
     """The distribution of the scores of each class.
 
     Made by ``from_estimator`` or ``from_predictions``.
-
-    Parameters
-    ----------
-    drawing : aucmax.report.figures.Figure
-        What is drawn.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-    lines_ : dict of str to matplotlib Line2D
-        By their names in the legend.
 
     Examples
     --------
@@ -343,17 +308,6 @@ class CalibrationDisplay(_ScoresDisplay):
     Made by ``from_estimator`` or ``from_predictions``. Each bin is to hold as many positives; where
     these are rare, both axes are logarithmic.
 
-    Parameters
-    ----------
-    drawing : aucmax.report.figures.Figure
-        What is drawn.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-    lines_ : dict of str to matplotlib Line2D
-        By their names in the legend.
-
     Examples
     --------
     >>> from aucmax.plots import CalibrationDisplay
@@ -367,7 +321,8 @@ class CalibrationDisplay(_ScoresDisplay):
         if not hasattr(estimator, "predict_proba"):
             raise AttributeError(
                 f"{type(estimator).__name__} has no predict_proba, and scores are no "
-                "probabilities; put CalibratedClassifierCV around it."
+                "probabilities; tune it with AUCClassifierCV(probability=True), or put "
+                "CalibratedClassifierCV around it."
             )
         return np.asarray(estimator.predict_proba(X))[:, 1]
 
@@ -380,17 +335,6 @@ class EffectsDisplay(_Display):
     """The effects of a linear model's features, as dots with intervals (`aucmax.effects`).
 
     Made by ``from_estimator``.
-
-    Parameters
-    ----------
-    drawing : aucmax.report.figures.Figure
-        What is drawn.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-    lines_ : dict of str to matplotlib Line2D
-        By their names.
     """
 
     @classmethod
@@ -439,17 +383,6 @@ class AlphaPathDisplay(_Display):
     """Held-out score over alpha, a line for each loss and `standardize` that a search tried.
 
     Made by ``from_estimator``.
-
-    Parameters
-    ----------
-    drawing : aucmax.report.figures.Figure
-        What is drawn.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-    lines_ : dict of str to matplotlib Line2D
-        By their names in the legend.
     """
 
     @classmethod
@@ -520,17 +453,6 @@ class ConvergenceDisplay(_Display):
     """Distance to the optimum over passes, of fits that kept their history.
 
     Made by ``from_estimator``.
-
-    Parameters
-    ----------
-    drawing : aucmax.report.figures.Figure
-        What is drawn.
-
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-    lines_ : dict of str to matplotlib Line2D
-        By their names in the legend.
     """
 
     @classmethod

@@ -120,7 +120,10 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         ``best_estimator_`` goes on with other rows. They rise with the score; `predict` goes by the
         score, which is above 0 long before a rare class has the probability ½.
 
-        X may be a `Source`.
+        Parameters
+        ----------
+        X : array-like, data frame or sparse, shape (n, d), or Source
+            Rows.
         """
         check_is_fitted(self, "calibration_")
         positive = self.calibration_(self.decision_function(X))

@@ -238,6 +238,11 @@ class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
 
         They are those of each class against the rest, divided by their sum, of
         ``AUCClassifierCV(probability=True)`` with "ovr".
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse, shape (n, d)
+            Rows.
         """
         found = self.decision_function(X)
         if found.ndim == 1:
