@@ -168,3 +168,11 @@ def test_the_demo_is_all_of_the_command_line_that_the_base_install_has():
         "error: the command line needs typer: pip install 'aucmax[cli]'; without it there is "
         "'aucmax demo'.\n"
     )
+
+
+def test_a_command_that_lacks_a_package_says_so_in_one_line(tmp_path, run, monkeypatch):
+    (tmp_path / "rows.csv").write_text("a,y\n1,0\n2,1\n")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    code, out, said = run("train", tmp_path / "rows.csv", "-o", tmp_path / "m.aucmax")
+    assert (code, out) == (2, "")
+    assert said == "error: a CSV file needs pyarrow: pip install 'aucmax[files]'\n"
