@@ -15,6 +15,7 @@ import numpy as np
 
 from aucmax.objective import Objective
 from aucmax.objective.losses import ActivePairs, ByRow, LossAt, PairwiseLoss
+from aucmax.objective.losses.base import row_blocks
 from aucmax.objective.penalties import L2
 from aucmax.rows.products import dot
 from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
@@ -145,6 +146,7 @@ def _newton(
             surer = systems.surer(there, model, right, enough, max(max_iter - products, 1))
             if surer is not model:
                 model, products = surer, products + model.steps
+                del move
                 move = problem.scores(model.x)
                 claim = _claim(objective, model, move, fall)
         products += model.steps
@@ -161,6 +163,7 @@ def _newton(
         else:
             del there
             t, z, there = _line_search(objective, value, gradient, w, model.x, z, move)
+            del move
         if t == 0.0:  # no step lowers J beyond rounding
             gap = min(gap, _blamed(objective, decrement, w))
             break
@@ -256,7 +259,7 @@ def _length(objective: Objective, w: np.ndarray, z: np.ndarray) -> tuple[float, 
     at_zero, slope, nowhere = objective.at_zero, objective.slope_at_zero, np.zeros_like(w)
     if isinstance(objective.loss, PairwiseLoss):
         return _backtracked(objective, at_zero, slope, nowhere, w, z)
-    return _line_search(objective, at_zero, slope, nowhere, w, z, z)
+    return _line_search(objective, at_zero, slope, nowhere, w, z.copy(), z)
 
 
 class _Systems:
@@ -376,16 +379,17 @@ def _line_search(
     """Return about the best step that lowers J enough, and the scores and the data term there.
 
     For a loss by rows, whose value costs little beside a pass over the rows. The step is 0 if none
-    does. ``z`` (n,) are the scores after the whole step, which changes them by ``move`` (n,).
+    does. ``z`` (n,) are the scores after the whole step, which changes them by ``move`` (n,); they
+    are overwritten.
     """
     fallen = _fallen(objective, now, gradient, w, direction)
     along = objective.penalty.l2 * float(w @ direction)
     across = objective.penalty.l2 * float(direction @ direction)
     slope = float(gradient @ direction) + along
-    found, lowest = None, np.inf
+    best, lowest = 0.0, np.inf
     t, low, high = 1.0, 0.0, np.inf
+    there = objective.at(z)
     for _ in range(30):
-        there = objective.at(z)
         assert isinstance(there, ByRow)
         value = fallen(t, there)
         if value is None:
@@ -393,7 +397,7 @@ def _line_search(
             new = 0.5 * (low + high)
         else:
             if value < lowest:
-                found, lowest = (t, z, there), value
+                best, lowest = t, value
             steep, bend = there.along(move)
             steep, bend = steep + along + t * across, bend + across
             if abs(steep) <= _STEEP * abs(slope):
@@ -403,8 +407,20 @@ def _line_search(
             new = t - steep / bend if bend > 0.0 else most
             new = new if low < new < most else 0.5 * (low + most)
         del there
-        t, z = new, z + (new - t) * move
-    return _unmoved(objective, w) if found is None else found
+        _add(z, new - t, move)
+        t, there = new, objective.at(z)
+    if best == 0.0:
+        return _unmoved(objective, w)
+    if t != best:
+        _add(z, best - t, move)
+        there = objective.at(z)
+    return best, z, there
+
+
+def _add(z: np.ndarray, times: float, move: np.ndarray) -> None:
+    """Add a number times ``move`` to z (n,), with no array of as many rows besides."""
+    for rows in row_blocks(len(z)):
+        z[rows] += times * move[rows]
 
 
 def _fallen(
