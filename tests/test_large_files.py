@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from aucmax import AUCClassifier, datasets, load
+from aucmax.cli.evaluate_page import _restored, some_rows
 from aucmax.objective import Objective
 from aucmax.objective.losses import Square
 from aucmax.objective.penalties import L2
@@ -200,13 +202,67 @@ def test_what_needs_all_rows_says_so(folder, tmp_path, run):
     code, _, err = run("evaluate", model, folder / "rows.csv", *logistic, *SMALL)
     assert code == 2
     assert "--logistic needs the rows in memory" in err
-    code, _, err = run("score", model, folder / "rows.csv", "--reasons", 2, *SMALL)
-    assert code == 2
-    assert "--reasons needs rows in memory" in err
     for size in ("much", "1kB", "-3GB"):
         code, _, err = run(*command[:-4], "--memory", size, "-o", model)
         assert code == 2
         assert f"--memory {size}: give a size of 1MB or more" in err
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.svm"])
+def test_reasons_are_those_of_the_whole_file(name, folder, tmp_path, run):
+    model, options = tmp_path / "m.aucmax", () if name.endswith("svm") else TABLE
+    assert run("train", folder / name, *TRAIN, *options, "-o", model)[0] == 0
+    found = []
+    for more in ((), SMALL):
+        code, out, err = run("score", model, folder / name, "--reasons", 2, *more)
+        assert code == 0, err
+        assert ("is read in parts" in err) == bool(more)
+        found.append(out)
+    assert found[0] == found[1]
+    assert " (+" in found[0]
+
+
+def test_the_page_of_a_file_in_parts_has_the_model(folder, tmp_path, run):
+    model, rows = tmp_path / "m.aucmax", folder / "rows.csv"
+    assert run("train", rows, *TRAIN, *TABLE, "-o", model)[0] == 0
+    pages = []
+    for k, more in enumerate(((), SMALL)):
+        page = tmp_path / f"{k}.html"
+        code, _, err = run("evaluate", model, rows, "--weight", "w", *more, "--html", page)
+        assert code == 0, err
+        assert ("is read in parts" in err) == bool(more)
+        pages.append(page.read_text(encoding="utf-8"))
+    whole, parts = (text[text.index("What the model goes by") :] for text in pages)
+    number = int(re.search(r"Measured on ([\d,]+) of the rows", parts)[1].replace(",", ""))
+    assert 1000 < number < 12_000
+    assert "Measured on" not in whole
+    # the same effects and the same rows, explained; intervals are those of fewer rows
+    effects = [re.findall(r'class="word">([abcd])</th>\s*<td>([^<]+)<', text) for text in pages]
+    assert len(effects[0]) == 4
+    assert effects[0] == effects[1]
+    why = [
+        re.findall(r'class="word">([\d,]+)</th>\s*<td>([^<]+)</td>\s*<td class="word">(\w+)', text)
+        for text in (whole, parts)
+    ]
+    assert len(why[0]) == 10
+    assert why[0] == why[1]
+
+
+def test_some_rows_stand_for_all():
+    rng = np.random.default_rng(0)
+    positive = rng.random(5000) < 0.02
+    score, weight = rng.normal(size=5000), rng.exponential(size=5000)
+    weight[::7] = 0.0
+    for test in ((positive, score, None), (positive, score, weight)):
+        rows = some_rows(test, 600)
+        assert 300 < len(rows) < 620
+        assert set(np.argsort(-score)[:10]) <= set(rows)
+        counted = positive if weight is not test[2] else positive & (weight > 0)
+        assert set(np.flatnonzero(counted)) <= set(rows)
+        each, of_all = _restored(test, rows), np.ones(5000) if test[2] is None else weight
+        for kind in (True, False):
+            total = each[positive[rows] == kind].sum()
+            assert total == pytest.approx(of_all[positive == kind].sum())
 
 
 @pytest.mark.parametrize("size", ["20GB", "20 gb", "0.1T", "9000000KB"])

@@ -21,10 +21,10 @@ from aucmax.cli.common import (
     show_page,
     working,
 )
-from aucmax.cli.evaluate_page import Test, curves, model_sections, operating, page_of
+from aucmax.cli.evaluate_page import Test, curves, model_sections, operating, page_of, some_rows
 from aucmax.cli.front import encoding_of, rows_for
 from aucmax.cli.labels import positives_for
-from aucmax.cli.large import Large, what_was_read
+from aucmax.cli.large import Large, take, what_was_read
 from aucmax.cli.options import Html, Json, Judging, Model, given_file
 from aucmax.report.comparison import paired_test
 from aucmax.report.figures import check_image
@@ -141,14 +141,15 @@ def evaluate(
             page.sections.insert(0, operating(report, tests))
             chance = chance_of(fitted, table.data, next(iter(scores.values())))
             page.sections.append(curves(report, tests, chance))
-        if html is not None and not in_parts:
+        if html is not None:
             now("measuring the effects of the features")
             from aucmax.cli.shapes import shape_sections  # with most of scikit-learn's transformers
 
             first, bends = next(iter(tests.values())), shape_sections(fitted)
             if not bends or isinstance(fitted, Scorecard):  # single splines tell nothing
-                seen = encode(table.data)
-                page.sections.extend(model_sections(fitted, seen, first, confidence))
+                some = some_rows(first, table.room.rows) if in_parts else None
+                seen = encode(table.data) if some is None else take(table, some)
+                page.sections.extend(model_sections(fitted, seen, first, confidence, some))
             page.sections.extend(bends)
         if plot is not None:
             now("drawing the curves")

@@ -20,7 +20,7 @@ from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
 from aucmax.report.text import auc_text, interval_text, p_words, percent_text, plain_number
 
-__all__ = ["Test", "curves", "model_sections", "operating", "page_of"]
+__all__ = ["Test", "curves", "model_sections", "operating", "page_of", "some_rows"]
 
 _HIGHEST = 10  # scores that are explained
 
@@ -144,29 +144,65 @@ def _results(report: dict[str, Any]) -> Section:
     return Section("Results", tables=tables)
 
 
-def model_sections(model: Any, X: Any, test: Test, confidence: float) -> list[Section]:
-    """What a linear model goes by, and why it scores rows so high; X as its last step has it."""
+def some_rows(test: Test, most: int) -> np.ndarray:
+    """Return the numbers of about so many rows, ascending: of each class, and the highest scores.
+
+    Of each class half of them, evenly spread, or all that there are.
+    """
+    positive, score, weight = test
+    counted = np.ones(len(score), dtype=bool) if weight is None else weight > 0
+    chosen = [np.argsort(-score, kind="stable")[:_HIGHEST]]
+    for kind in (True, False):
+        rows = np.flatnonzero((positive == kind) & counted)
+        at = np.linspace(0, len(rows) - 1, min(len(rows), max(most // 2, 2)))
+        chosen.append(rows[at.astype(np.intp)])
+    return np.unique(np.concatenate(chosen))
+
+
+def _restored(test: Test, rows: np.ndarray) -> np.ndarray:
+    """Return weights of some rows with which the classes weigh what they do in all rows."""
+    positive, score, weight = test
+    weight = np.ones(len(score)) if weight is None else weight
+    each = weight[rows].astype(np.float64)
+    for kind in (True, False):
+        mine = positive[rows] == kind
+        each[mine] *= weight[positive == kind].sum() / each[mine].sum()
+    return each
+
+
+def model_sections(
+    model: Any, X: Any, test: Test, confidence: float, rows: np.ndarray | None = None
+) -> list[Section]:
+    """What a linear model goes by, and why it scores rows so high.
+
+    X as its last step has it: all rows of the test, or those with some numbers.
+    """
     linear = linear_of(model)
     if not hasattr(linear, "coef_"):
         return []
     positive, score, weight = test
+    if rows is None:
+        rows, mean = np.arange(len(score)), np.ravel(X.mean(axis=0))
+    else:
+        weight = _restored(test, rows)
+        mean = np.ravel(weight @ X) / weight.sum()
     coef = np.ravel(linear.coef_)
     names = feature_names(model, len(coef))
-    labels = np.asarray(linear.classes_)[positive.astype(int)]
+    labels = np.asarray(linear.classes_)[positive[rows].astype(int)]
     found = effects(linear, X, labels, weight, confidence, names)
-    top = np.argsort(-score, kind="stable")[:_HIGHEST]
-    mean = np.ravel(X.mean(axis=0))
+    top = np.argsort(-score[rows], kind="stable")[:_HIGHEST]
     why = reasons(linear, X[top], mean=mean, feature_names=names)
     return [
         Section(
             "What the model goes by",
+            f"Measured on {len(rows):,} of the rows." * (len(rows) < len(score)),
             tables=[effects_table(found, confidence)],
             figures=[effects_figure(found, confidence)],
             on_terminal=False,
         ),
         Section(
             "Why the highest scores are high",
-            tables=[reasons_table(top.tolist(), score, positive, why)],
+            tables=[reasons_table(rows[top].tolist(), score, positive, why)],
             on_terminal=False,
         ),
     ]

@@ -7,6 +7,7 @@ import itertools
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import repeat
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -30,9 +31,10 @@ from aucmax.cli.front import encoding_of, rows_for
 from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.options import Model, Reading, given_file
 from aucmax.estimators import reasons
-from aucmax.estimators.row_reasons import Reason
 from aucmax.report.explained import reasons_text
-from aucmax.rows.source import Source
+from aucmax.rows.parts import rows_of
+from aucmax.rows.source import Part, Source
+from aucmax.rows.view import to_scipy
 
 __all__ = ["score"]
 
@@ -112,7 +114,7 @@ def score(
             columns["points"] = map(int, fitted.points(X))
         if reasons_of is not None:
             now("finding the reasons")
-            columns["reasons"] = map(reasons_text, _reasons(fitted, X, reasons_of))
+            columns["reasons"] = _reasons(fitted, X, reasons_of)
         write = _write_json if as_json else _write_csv
         if output is not None:
             with replacing(output, text=True) as stream:
@@ -126,18 +128,36 @@ def score(
         tell("note", f"read: {words}")
 
 
-def _reasons(model: Any, X: Any, most: int) -> Iterator[list[Reason]]:
+def _reasons(model: Any, X: Any, most: int) -> Iterator[str]:
     """What raises the score of each row, by a linear model's own features."""
     linear = linear_of(model)
-    if isinstance(X, Source) or not hasattr(linear, "coef_"):
-        raise ValueError("--reasons needs rows in memory (--memory), and a linear model.")
-    names = feature_names(model, np.size(linear.coef_))
-    rows = encoding_of(model)(X)
-    mean = np.ravel(rows.mean(axis=0))
-    return itertools.chain.from_iterable(
-        reasons(linear, rows[i : i + _AT_A_TIME], most, mean=mean, feature_names=names)
-        for i in range(0, rows.shape[0], _AT_A_TIME)
-    )
+    if not hasattr(linear, "coef_"):
+        raise ValueError("--reasons needs a linear model.")
+    d = np.size(linear.coef_)
+    names = feature_names(model, d)
+    if isinstance(X, Source):
+        counts, sums = zip(*X.each(_sum_of_part, repeat((d,))), strict=True)
+        given = linear, most, np.sum(sums, axis=0) / sum(counts), names
+        found = X.each(_reasons_of_part, repeat(given))
+    else:
+        rows = encoding_of(model)(X)
+        found = iter([_reasons_of(rows, linear, most, np.ravel(rows.mean(axis=0)), names)])
+    return itertools.chain.from_iterable(found)
+
+
+def _sum_of_part(part: Part, d: int) -> tuple[int, np.ndarray]:
+    rows = to_scipy(rows_of(part.X, d))
+    return rows.shape[0], np.ravel(rows.sum(axis=0, dtype=np.float64))
+
+
+def _reasons_of_part(part: Part, linear: Any, most: int, mean: Any, names: list[str]) -> list[str]:
+    return [*_reasons_of(to_scipy(rows_of(part.X, len(mean))), linear, most, mean, names)]
+
+
+def _reasons_of(rows: Any, linear: Any, most: int, mean: Any, names: list[str]) -> Iterator[str]:
+    for i in range(0, rows.shape[0], _AT_A_TIME):
+        some = rows[i : i + _AT_A_TIME]
+        yield from map(reasons_text, reasons(linear, some, most, mean=mean, feature_names=names))
 
 
 def _write_csv(stream: TextIO, columns: Mapping[str, Iterable[Any]]) -> None:
