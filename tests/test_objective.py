@@ -9,7 +9,8 @@ from scipy.optimize import minimize
 
 from aucmax import ClassMoments
 from aucmax.objective import Objective, UnivariateObjective
-from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES, ByRow
+from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES, ByRow, PairsInParts
+from aucmax.objective.losses.base import row_blocks
 from aucmax.objective.penalties import ElasticNet, L2Ball
 from aucmax.objective.problem import MomentsProblem, RowsProblem
 from aucmax.rows import as_rows
@@ -112,7 +113,12 @@ def test_what_is_made_block_by_block_is_what_arrays_give(loss, share, weighted, 
     assert there.value == pytest.approx(expected.value, rel=1e-12)
     np.testing.assert_allclose(there.gradient[:], expected.gradient[:], rtol=0, atol=1e-15)
     np.testing.assert_allclose(there.product(u), expected.product(u), rtol=0, atol=1e-15)
-    if isinstance(there, ByRow):
+    if isinstance(there, PairsInParts):
+        bent, centre = there.bends((rows, u[rows]) for rows in row_blocks(200))
+        bend = np.concatenate([bent[rows] * (u[rows] - centre[rows]) for rows in row_blocks(200)])
+        np.testing.assert_allclose(bend, expected.product(u), rtol=0, atol=1e-15)
+    else:
+        assert isinstance(there, ByRow)
         steep, bend = there.along(u)
         assert steep == pytest.approx(expected.gradient @ u, rel=1e-10)
         assert bend == pytest.approx(u @ expected.product(u), rel=1e-10)

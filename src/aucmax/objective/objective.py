@@ -26,6 +26,7 @@ from aucmax.objective.losses import (
     ByRow,
     Hinge,
     LossAt,
+    PairsInParts,
     RankingLoss,
     UnivariateHinge,
     UnivariateLoss,
@@ -122,6 +123,14 @@ class Objective:
     def bending(self, there: LossAt) -> Callable[[np.ndarray], np.ndarray]:
         """Return v ↦ the data term's second derivative times v, (d,) to (d,), at some scores."""
         problem = self.problem
+        if isinstance(there, PairsInParts):
+            around = problem.raw_means()[1]
+
+            def streamed(v: np.ndarray) -> np.ndarray:
+                bent, centre = there.bends(problem.scored(v))
+                return problem.product(bent, v, centre, around)
+
+            return streamed
         if isinstance(there, ActivePairs):
 
             def in_place(v: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from aucmax.objective.losses import LossAt, RankingLoss, RowSum, UnivariateLoss
+from aucmax.objective.losses.base import row_blocks
 from aucmax.objective.scaling import feature_factors
 from aucmax.rows import Rows, products, scaled_rows
 from aucmax.rows.store import ByClass, InMemory, Numbers, Store
@@ -158,6 +159,10 @@ class Problem:
     def scores(self, W: np.ndarray) -> np.ndarray:
         """Return X W for W of shape (d,) or (d, k)."""
         self._no_rows()
+
+    def scored(self, w: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield which rows, and their scores X w for w (d,): all rows, in their order."""
+        yield slice(0, self.n_samples), self.scores(w)
 
     def adjoint(self, g: Numbers) -> np.ndarray:
         """Return Xᵀ g for g of shape (n,)."""
@@ -536,6 +541,12 @@ class RowsProblem(Problem):
             W = W * (self.factor if W.ndim == 1 else self.factor[:, None])
         return self.store.stacked(products.scores, W)
 
+    def scored(self, w: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        first = 0
+        for z in self.store.each(products.scores, (), (self._scale(w),)):
+            yield slice(first, first + len(z)), z
+            first += len(z)
+
     def adjoint(self, g: Numbers) -> np.ndarray:
         return self._scale(self.store.total(products.adjoint, (g,)))
 
@@ -619,10 +630,11 @@ class RowsProblem(Problem):
         if self.knows_moments:
             return self
         if per_class not in self._samples:
-            chosen = []
-            for of_class in (self.positive, ~self.positive):
-                members = np.flatnonzero(of_class)
-                chosen.append(members[:: max(len(members) // per_class, 1)])
+            n_pos = int(np.count_nonzero(self.positive))
+            counts = {True: n_pos, False: self.n_samples - n_pos}
+            chosen = [
+                _every(max(n // per_class, 1), self.positive, which) for which, n in counts.items()
+            ]
             rows = np.sort(np.concatenate(chosen))
             if len(rows) == self.n_samples:
                 part = self.apart()
@@ -653,6 +665,16 @@ class RowsProblem(Problem):
     def _row_weights(self) -> Numbers:
         """The weights (n,) of the rows in S."""
         return self._shares_times(*self.covariance_weights)
+
+
+def _every(step: int, positive: np.ndarray, which: bool) -> np.ndarray:
+    """Return every so-many-th row of a class."""
+    chosen, before = [], 0
+    for rows in row_blocks(len(positive)):
+        members = np.flatnonzero(positive[rows] == which)
+        chosen.append(rows.start + members[-before % step :: step])
+        before += len(members)
+    return np.concatenate(chosen)
 
 
 # ---- tasks for a store ---------------------------------------------------------------------

@@ -21,13 +21,23 @@ Task = Callable[..., Any]
 
 
 class Made:
-    """Numbers (n,) that are made for the rows that are asked for, and not kept."""
+    """Numbers (n,) that are made for the rows that are asked for, and not kept.
+
+    Parameters
+    ----------
+    n : int
+    make : callable
+        Returns those of a slice of rows.
+    """
+
+    def __init__(self, n: int, make: Callable[[slice], np.ndarray]) -> None:
+        self._n, self._make = n, make
 
     def __len__(self) -> int:
-        raise NotImplementedError
+        return self._n
 
     def __getitem__(self, rows: Any) -> np.ndarray:
-        raise NotImplementedError
+        return self._make(rows)
 
 
 class ByClass(Made):

@@ -7,10 +7,10 @@ threshold. A `UnivariateLoss` is taken at the margin of each row.
 
 from collections.abc import Callable
 
+from aucmax.objective.losses.active_pairs import ActivePairs, PairsInParts
 from aucmax.objective.losses.base import Bends, ByRow, Kind, LossAt, RankingLoss
 from aucmax.objective.losses.logistic import AtThreshold, Logistic
 from aucmax.objective.losses.pairwise import (
-    ActivePairs,
     Hinge,
     PairwiseLoss,
     RoundedHinge,
@@ -44,6 +44,7 @@ __all__ = [
     "Logistic",
     "LogisticLoss",
     "LossAt",
+    "PairsInParts",
     "PairwiseLoss",
     "RankingLoss",
     "RoundedHinge",

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
@@ -61,7 +61,12 @@ class Logistic(RankingLoss):
             return AtThreshold(value, gradient, bent, b)
         terms = _Terms(z, sign, weight, b)
         value = sum(terms(rows)[0] for rows in row_blocks(len(z)))
-        return AtThreshold(value, _Term(terms, 0), _Term(terms, 1), b)
+        return AtThreshold(
+            value,
+            Made(len(z), lambda rows: terms(rows)[1][0]),
+            Made(len(z), lambda rows: terms(rows)[1][1]),
+            b,
+        )
 
     def influences(
         self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray
@@ -99,19 +104,6 @@ class _Terms(NamedTuple):
         slopes = np.empty((2, len(z)))
         value = _terms(z, self.sign[rows], self.weight[rows], self.b, *slopes)
         return value, slopes
-
-
-class _Term(Made):
-    """The first or second derivative of `_Terms`, by whether ``which`` is 0 or 1."""
-
-    def __init__(self, terms: _Terms, which: int) -> None:
-        self.terms, self.which = terms, which
-
-    def __len__(self) -> int:
-        return len(self.terms.z)
-
-    def __getitem__(self, rows: Any) -> np.ndarray:
-        return self.terms(rows)[1][self.which]
 
 
 def _by_class(s: Numbers, sign: Numbers, pos: float, neg: float) -> Numbers:

@@ -12,19 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aucmax.objective.losses.base import (
-    Bends,
-    LossAt,
-    PointLoss,
-    RankingLoss,
-    Rounded,
-    row_blocks,
-)
-from aucmax.rows.kernels import compiled, inlined
-from aucmax.rows.sorting import ascending
+from aucmax.objective.losses.active_pairs import ActivePairs, active_pairs
+from aucmax.objective.losses.base import Bends, LossAt, PointLoss, RankingLoss, Rounded
 from aucmax.rows.store import Numbers
 
-__all__ = ["ActivePairs", "Hinge", "PairwiseLoss", "RoundedHinge", "Square", "SquaredHinge"]
+__all__ = ["Hinge", "PairwiseLoss", "RoundedHinge", "Square", "SquaredHinge"]
 
 _PAIRS = 10**6  # held at a time where a loss has no faster way than every pair
 _ALL = Bends(1.0, 1.0)  # as if each pair bent J: of hinges, whose pairs do so at their kinks only
@@ -209,7 +201,7 @@ class SquaredHinge(PairwiseLoss):
         return np.where(np.asarray(t) < 1.0, 2.0, 0.0)
 
     def at(self, z: np.ndarray, sign: Numbers, s: Numbers) -> "ActivePairs":
-        return _active_pairs(z, sign, s)
+        return active_pairs(z, sign, s)
 
     def reweighed(self, there: LossAt, z: np.ndarray, sign: Numbers, s: Numbers) -> LossAt:
         assert isinstance(there, ActivePairs)
@@ -223,78 +215,6 @@ class SquaredHinge(PairwiseLoss):
             short, pull = _shortfalls(side * z[rows], side * z[others], s[others], X[others])
             out[rows] = side * (pull - short[:, None] * X[rows])
         return out
-
-
-@dataclass(frozen=True)
-class ActivePairs:
-    """Scores z (n,), weights s (n,), and the pairs with margin below 1.
-
-    ``few`` (m,) are the rows of the rarer class by ascending score, descending where they are the
-    negatives (``side`` −1); row j of the other class makes such pairs with the first ``reach[j]``
-    of them, (n,), −1 for the rows of ``few``. ``centre`` is a score near all.
-
-    It keeps 4 bytes a row beside the scores, and what goes with ``few``.
-    """
-
-    z: np.ndarray
-    s: Numbers
-    side: float
-    centre: float
-    few: np.ndarray
-    reach: np.ndarray
-
-    @cached_property
-    def value(self) -> float:
-        # Σ s_i s_j m_ij² with m_ij = 1 − z_i + z_j, and m_ij summed is already in the gradient
-        value, self.__dict__["_slopes"] = self._value_and_gradient()
-        return value
-
-    @property
-    def gradient(self) -> np.ndarray:
-        """The derivative with respect to the scores (n,): kept from `value` to its first use."""
-        kept = self.__dict__.pop("_slopes", None)
-        return self._value_and_gradient()[1] if kept is None else kept
-
-    def _value_and_gradient(self) -> tuple[float, np.ndarray]:
-        out = np.empty(len(self.z))
-        return 0.5 * self._sums(self.z, 1.0, self.centre, out), out
-
-    def product(self, u: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Return the second derivative times u (n,), in ``out`` if given, which may be u."""
-        out = np.empty(len(u)) if out is None else out
-        self._sums(u, 0.0, 0.0, out)
-        return out
-
-    def slopes(self) -> np.ndarray:
-        """Return the derivative of the hinge, ½ Σ s_i s_j max(0, 1 − z_i + z_j), (n,)."""
-        out = np.zeros(len(self.z))
-        self._sums(out, 0.5, 0.0, out)
-        return out
-
-    def grouped(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return ``few``, the other rows, and where among these the partners of ``few`` begin.
-
-        few[k] makes pairs with others[first[k]] and all that follow.
-        """
-        others = np.empty(len(self.z) - len(self.few), self.few.dtype)
-        first = np.zeros(len(self.few) + 2, self.few.dtype)
-        _grouped(self.reach, first, others)
-        return self.few, others, first[:-2]
-
-    def _sums(self, u: np.ndarray, margin: float, origin: float, out: np.ndarray) -> float:
-        """Write Σ_j s_i s_j (margin − u_i + u_j) with its sign for every row to ``out``.
-
-        Return Σ s_i s_j (margin − u_i + u_j)(1 − u_i + u_j), over the pairs in both. ``out`` may be
-        u.
-        """
-        few, s = self.few, self.s[self.few]
-        table = np.zeros((len(few) + 1, 4))
-        _before(u, few, s, self.side, origin, table)
-        total = 0.0
-        for rows in row_blocks(len(u)):
-            at = self.s[rows], self.reach[rows], self.side, origin, margin
-            total += _of_others(u[rows], *at, table, out[rows])
-        return total + _of_few(u, few, s, self.side, origin, margin, table, out)
 
 
 class Hinge(PairwiseLoss):
@@ -323,7 +243,7 @@ class Hinge(PairwiseLoss):
         return RoundedHinge(width)
 
     def at(self, z: np.ndarray, sign: Numbers, s: Numbers) -> "_HingePairs":
-        return _HingePairs(_active_pairs(z, sign, s), sign[:])
+        return _HingePairs(active_pairs(z, sign, s), sign[:])
 
 
 @dataclass(frozen=True)
@@ -364,7 +284,7 @@ class RoundedHinge(Rounded, PairwiseLoss):
 
     def at(self, z: np.ndarray, sign: Numbers, s: Numbers) -> "_RoundedPairs":
         signs, half = sign[:], 0.5 * self.width
-        far, near = (_active_pairs(z - shift * (signs > 0), signs, s[:]) for shift in (half, -half))
+        far, near = (active_pairs(z - shift * (signs > 0), signs, s[:]) for shift in (half, -half))
         return _RoundedPairs(far, near, 0.5 / self.width, signs)
 
 
@@ -381,7 +301,7 @@ class _RoundedPairs:
 
     @cached_property
     def gradient(self) -> np.ndarray:
-        return self.factor * (self.far.gradient - self.near.gradient)
+        return self.factor * (self.far.gradient[:] - self.near.gradient[:])
 
     @property
     def active(self) -> float:
@@ -408,121 +328,3 @@ def _shortfalls(
     )
     total = (1.0 - z)[:, None] * plain[first] + scored[first]
     return total[:, 0], total[:, 1:]
-
-
-def _active_pairs(z: np.ndarray, sign: Numbers, s: Numbers) -> ActivePairs:
-    """Return the pairs with margin below 1 at scores z."""
-    n = len(z)
-    # half of the memory where 32 bits count all rows
-    places = np.int32 if n < 2**31 else np.int64
-    positive = np.concatenate([sign[rows] > 0 for rows in row_blocks(n)])
-    side = 1.0 if 2 * np.count_nonzero(positive) <= n else -1.0
-    few = np.flatnonzero(positive if side > 0.0 else ~positive).astype(places)
-    # differences are all that counts: near 0 they keep their digits
-    centre = 0.5 * (float(z.min()) + float(z.max()))
-    scores = side * (z[few] - centre)
-    order = ascending(scores, np.arange(len(few), dtype=places))
-    few, scores = few[order], scores[order]
-    start = np.zeros(_fineness(len(few)) + 1, places)
-    low, scale = _guide(scores, start)
-    reach = np.zeros(n, places)
-    reach[few] = -1
-    for rows in row_blocks(n):
-        _reaches(z[rows], side, centre, scores, low, scale, start, reach[rows])
-    return ActivePairs(z, s, side, centre, few, reach)
-
-
-def _fineness(m: int) -> int:
-    # ranges of scores in which places are looked up: so many that few hold several of m scores
-    return 1 << min(m.bit_length() + 3, 22)
-
-
-@compiled
-def _guide(scores, start):
-    # start[b]: how many scores, which ascend, lie below range b
-    low, high, n = scores[0], scores[-1], len(start) - 1
-    scale = n / (high - low) if np.isfinite(high - low) and high > low else 0.0
-    for x in scores:
-        start[_range_of(x, low, scale, n) + 1] += 1
-    for b in range(n):
-        start[b + 1] += start[b]
-    return low, scale
-
-
-@inlined
-def _range_of(x, low, scale, n):
-    # never falls with x, whatever the rounding; what is not a number belongs to the first
-    place = (x - low) * scale
-    if place >= n:
-        return n - 1
-    return int(place) if place > 0.0 else 0
-
-
-@compiled
-def _reaches(z, side, centre, scores, low, scale, start, out):
-    # how many of the scores of the rarer class lie less than 1 above each
-    for i in range(len(z)):
-        if out[i] < 0:
-            continue
-        x = side * (z[i] - centre) + 1.0
-        b = _range_of(x, low, scale, len(start) - 1)
-        k, end = start[b], start[b + 1]
-        while k < end:
-            middle = (k + end) >> 1
-            if scores[middle] < x:
-                k = middle + 1
-            else:
-                end = middle
-        out[i] = k
-
-
-@compiled
-def _before(u, few, s, side, origin, table):
-    # Σ s_i and Σ s_i u_i over the rows of the rarer class before each
-    for k in range(len(few)):
-        table[k + 1, 0] = table[k, 0] + s[k]
-        table[k + 1, 1] = table[k, 1] + s[k] * side * (u[few[k]] - origin)
-
-
-@compiled
-def _of_others(u, s, reach, side, origin, margin, table, out):
-    # a row's sum from those over its partners; for these its own are collected
-    total = 0.0
-    for j in range(len(u)):
-        k = reach[j]
-        if k >= 0:
-            x = side * (u[j] - origin)
-            slope = s[j] * ((margin + x) * table[k, 0] - table[k, 1])
-            table[k, 2] += s[j]
-            table[k, 3] += s[j] * x
-            total += slope * x
-            out[j] = side * slope
-    return total
-
-
-@compiled
-def _of_few(u, few, s, side, origin, margin, table, out):
-    weight, partners, total = 0.0, 0.0, 0.0  # Σ s_j, Σ s_j u_j over the partners of row k
-    for k in range(len(few) - 1, -1, -1):
-        weight += table[k + 1, 2]
-        partners += table[k + 1, 3]
-        x = side * (u[few[k]] - origin)
-        slope = -s[k] * ((margin - x) * weight + partners)
-        total += slope * (x - 1.0)
-        out[few[k]] = side * slope
-    return total
-
-
-@compiled
-def _grouped(reach, first, others):
-    # a counting sort; first[k]: how many rows reach row k of the rarer class at most
-    for k in reach:
-        if k >= 0:
-            first[k + 1] += 1
-    for k in range(1, len(first)):
-        first[k] += first[k - 1]
-    for i in range(len(reach)):
-        k = reach[i]
-        if k >= 0:
-            others[first[k]] = i
-            first[k] += 1

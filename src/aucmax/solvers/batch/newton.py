@@ -116,7 +116,7 @@ def _newton(
     else:
         z, data, gradient = np.zeros(problem.n_samples), objective.at_zero, objective.slope_at_zero
         there = objective.at(z)
-    systems, done = _Systems(objective), False
+    systems, done, of_pairs = _Systems(objective), False, isinstance(objective.loss, PairwiseLoss)
     forcing, before = _FORCING, np.inf
     steps, products = 0, 0
     while True:
@@ -139,7 +139,8 @@ def _newton(
 
         right = -(gradient + penalty.l2 * w)
         model = systems.solve(there, right, enough, max_iter - products)
-        move = problem.scores(model.x)
+        # of pairs no claim depends on how far the scores move
+        move = None if of_pairs else problem.scores(model.x)
         claim = _claim(objective, model, move, fall)
         most = _claim(objective, systems.certain(model), move, fall)
         if run.sure and objective.relative(claim, value) <= tol < objective.relative(most, value):
@@ -147,7 +148,7 @@ def _newton(
             if surer is not model:
                 model, products = surer, products + model.steps
                 del move
-                move = problem.scores(model.x)
+                move = None if of_pairs else problem.scores(model.x)
                 claim = _claim(objective, model, move, fall)
         products += model.steps
         decrement, done = model.gained + model.left, objective.relative(claim, value) <= tol
@@ -156,12 +157,13 @@ def _newton(
         if not model.x.any():  # too small to move
             gap = min(gap, _MORE * decrement)
             break
-        z += move  # in place, as rows are many: what was at w is found once more if need be
-        if isinstance(objective.loss, PairwiseLoss):
-            del there, move
+        del there  # rows are many: what was at w is found once more if need be
+        if move is None:
+            for rows, change in problem.scored(model.x):
+                z[rows] += change
             t, z, there = _backtracked(objective, value, gradient, w, model.x, z)
         else:
-            del there
+            z += move
             t, z, there = _line_search(objective, value, gradient, w, model.x, z, move)
             del move
         if t == 0.0:  # no step lowers J beyond rounding
@@ -318,7 +320,7 @@ class _Systems:
         return model
 
 
-def _claim(objective: Objective, model: Solved, move: np.ndarray, fall: float) -> float:
+def _claim(objective: Objective, model: Solved, move: np.ndarray | None, fall: float) -> float:
     """Return what J(w) − J* may be: the model at w, its change of the scores, the last step's fall.
 
     Where pairs still come and go the decrement alone is too small. So it is far from the optimum of
@@ -327,7 +329,7 @@ def _claim(objective: Objective, model: Solved, move: np.ndarray, fall: float) -
     logistic regression", proposition 1).
     """
     claim = _MORE * (model.gained + model.left)
-    near = objective.loss.concordant and np.ptp(move) <= 1.0
+    near = objective.loss.concordant and move is not None and np.ptp(move) <= 1.0
     return claim if near else max(claim, fall)
 
 

@@ -1,0 +1,335 @@
+"""The pairs with margin below 1, and sums over them in one sweep over the rows."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from aucmax.objective.losses.base import row_blocks
+from aucmax.rows.kernels import compiled, inlined
+from aucmax.rows.sorting import ascending
+from aucmax.rows.store import Made, Numbers
+
+__all__ = ["ActivePairs", "PairsInParts", "active_pairs"]
+
+Scored = Iterable[tuple[slice, np.ndarray]]  # some rows after the other, and a number of each
+
+
+def active_pairs(z: np.ndarray, sign: Numbers, s: Numbers) -> "ActivePairs":
+    """Return the pairs with margin below 1 at scores z (n,)."""
+    n = len(z)
+    # half of the memory where 32 bits count all rows
+    dtype = np.int32 if n < 2**31 else np.int64
+    positive = np.concatenate([sign[rows] > 0 for rows in row_blocks(n)])
+    side = 1.0 if 2 * np.count_nonzero(positive) <= n else -1.0
+    few = np.flatnonzero(positive if side > 0.0 else ~positive).astype(dtype)
+    # differences are all that counts: near 0 they keep their digits
+    centre = 0.5 * (float(z.min()) + float(z.max()))
+    order = ascending(side * (z[few] - centre), np.arange(len(few), dtype=dtype))
+    reach = _Reach(z, side, centre, few, order)
+    if isinstance(sign, np.ndarray):
+        return ActivePairs(z, s, side, centre, few[order], reach[:])
+    return PairsInParts(z, s, side, centre, few[order], reach)
+
+
+class _Reach(Made):
+    """`ActivePairs.reach`, looked up for the rows that are asked for.
+
+    ``few`` (m,) are the rows of the rarer class in their own order, ``order`` (m,) by score.
+    """
+
+    def __init__(
+        self, z: np.ndarray, side: float, centre: float, few: np.ndarray, order: np.ndarray
+    ) -> None:
+        self.z, self.side, self.centre, self.few = z, side, centre, few
+        self.place = np.empty_like(order)
+        self.place[order] = np.arange(len(order), dtype=order.dtype)
+        self.scores = side * (z[few[order]] - centre)
+        self.start = np.zeros(_fineness(len(few)) + 1, order.dtype)
+        self.low, self.scale = _guide(self.scores, self.start)
+
+    def __len__(self) -> int:
+        return len(self.z)
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        first, end, _ = rows.indices(len(self.z))
+        out = np.zeros(end - first, self.place.dtype)
+        a, b = np.searchsorted(self.few, (first, end))
+        out[self.few[a:b] - first] = -1 - self.place[a:b]
+        guide = self.scores, self.low, self.scale, self.start
+        _reaches(self.z[first:end], self.side, self.centre, *guide, out)
+        return out
+
+
+@dataclass(frozen=True)
+class ActivePairs:
+    """Scores z (n,), weights s (n,), and the pairs with margin below 1.
+
+    ``few`` (m,) are the rows of the rarer class by ascending score, descending where they are the
+    negatives (``side`` −1); row j of the other class makes such pairs with the first ``reach[j]``
+    of them, (n,), and the k-th of ``few`` has −1 − k there. ``centre`` is a score near all.
+    """
+
+    z: np.ndarray
+    s: Numbers
+    side: float
+    centre: float
+    few: np.ndarray
+    reach: Numbers
+
+    @cached_property
+    def value(self) -> float:
+        # Σ s_i s_j m_ij² with m_ij = 1 − z_i + z_j, and m_ij summed is already in the gradient
+        value, self.__dict__["_slopes"] = self._value_and_gradient()
+        return value
+
+    @property
+    def gradient(self) -> Numbers:
+        """The derivative with respect to the scores (n,): kept from `value` to its first use."""
+        kept = self.__dict__.pop("_slopes", None)
+        return self._value_and_gradient()[1] if kept is None else kept
+
+    def _value_and_gradient(self) -> tuple[float, np.ndarray]:
+        out = np.empty(len(self.z))
+        return 0.5 * self._sums(self.z, 1.0, self.centre, out), out
+
+    def product(self, u: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return the second derivative times u (n,), in ``out`` if given, which may be u."""
+        out = np.empty(len(u)) if out is None else out
+        self._sums(u, 0.0, 0.0, out)
+        return out
+
+    def slopes(self) -> np.ndarray:
+        """Return the derivative of the hinge, ½ Σ s_i s_j max(0, 1 − z_i + z_j), (n,)."""
+        out = np.zeros(len(self.z))
+        self._sums(out, 0.5, 0.0, out)
+        return out
+
+    def grouped(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return ``few``, the other rows, and where among these the partners of ``few`` begin.
+
+        few[k] makes pairs with others[first[k]] and all that follow.
+        """
+        others = np.empty(len(self.z) - len(self.few), self.few.dtype)
+        first = np.zeros(len(self.few) + 2, self.few.dtype)
+        _grouped(self.reach[:], first, others)
+        return self.few, others, first[:-2]
+
+    def _sums(self, u: np.ndarray, margin: float, origin: float, out: np.ndarray) -> float:
+        """Write Σ_j s_i s_j (margin − u_i + u_j) with its sign for every row to ``out``.
+
+        Return Σ s_i s_j (margin − u_i + u_j)(1 − u_i + u_j), over the pairs in both. ``out`` may be
+        u.
+        """
+        few, s = self.few, self.s[self.few]
+        table = np.zeros((len(few) + 1, 4))
+        _before(u, few, s, self.side, origin, table)
+        total = 0.0
+        for rows in row_blocks(len(u)):
+            at = self.s[rows], self.reach[rows], self.side, origin, margin
+            total += _of_others(u[rows], *at, table, out[rows])
+        return total + _of_few(u, few, s, self.side, origin, margin, table, out)
+
+
+class PairsInParts(ActivePairs):
+    """The same of rows in parts: beside the scores it keeps what goes with ``few`` alone.
+
+    Who makes pairs with whom is looked up in every pass.
+    """
+
+    @cached_property
+    def value(self) -> float:
+        table, total = self._table(self._scores(), self.centre), 0.0
+        for rows, z in self._scores():
+            x, slopes, own = self._slopes_of(rows, z, table)
+            total += float(slopes @ x) - float(slopes[own].sum())
+        return 0.5 * total
+
+    @property
+    def gradient(self) -> Made:
+        table = self._table(self._scores(), self.centre)
+        return Made(
+            len(self.z),
+            lambda rows: self.side * self._slopes_of(rows, self.z[rows], table)[1],
+        )
+
+    def bends(self, scored: Scored) -> tuple[Made, Made]:
+        """Return a and c (n,): the second derivative times u (n,) is a ∘ (u − c).
+
+        For one u, which comes some rows at a time.
+        """
+        table = self._table(scored, 0.0)
+
+        @lru_cache(maxsize=1)
+        def both(first: int, end: int) -> tuple[np.ndarray, np.ndarray]:
+            rows = slice(first, end)
+            weight, total = _partners_of(self.reach[rows], table)
+            centre = np.divide(total, weight, out=np.zeros_like(total), where=weight > 0.0)
+            return self.s[rows] * weight, self.side * centre
+
+        return (
+            Made(len(self.z), lambda rows: both(rows.start, rows.stop)[0]),
+            Made(len(self.z), lambda rows: both(rows.start, rows.stop)[1]),
+        )
+
+    def _scores(self) -> Scored:
+        return ((rows, self.z[rows]) for rows in row_blocks(len(self.z)))
+
+    def _table(self, scored: Scored, origin: float) -> np.ndarray:
+        """Return Σ s and Σ s u over the partners of a row, (m + 1, 4).
+
+        For a row of the larger class with reach k in columns 0 and 1 of row k, for the k-th of
+        ``few`` in columns 2 and 3.
+        """
+        table = np.zeros((len(self.few) + 1, 4))
+        for rows, u in scored:
+            _collect(u, self.s[rows], self.reach[rows], self.side, origin, table)
+        _close(table)
+        return table
+
+    def _slopes_of(
+        self, rows: slice, z: np.ndarray, table: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the moved scores of some rows, their slopes, and which are of ``few``."""
+        reach = self.reach[rows]
+        weight, total = _partners_of(reach, table)
+        own, x = reach < 0, self.side * (z - self.centre)
+        return x, self.s[rows] * (weight * (x + np.where(own, -1.0, 1.0)) - total), own
+
+
+def _fineness(m: int) -> int:
+    # ranges of scores in which places are looked up: so many that few hold several of m scores
+    return 1 << min(m.bit_length() + 3, 22)
+
+
+@compiled
+def _guide(scores, start):
+    # start[b]: how many scores, which ascend, lie below range b
+    low, high, n = scores[0], scores[-1], len(start) - 1
+    scale = n / (high - low) if np.isfinite(high - low) and high > low else 0.0
+    for x in scores:
+        start[_range_of(x, low, scale, n) + 1] += 1
+    for b in range(n):
+        start[b + 1] += start[b]
+    return low, scale
+
+
+@inlined
+def _range_of(x, low, scale, n):
+    # never falls with x, whatever the rounding; what is not a number belongs to the first
+    place = (x - low) * scale
+    if place >= n:
+        return n - 1
+    return int(place) if place > 0.0 else 0
+
+
+@compiled
+def _reaches(z, side, centre, scores, low, scale, start, out):
+    # how many of the scores of the rarer class lie less than 1 above each
+    for i in range(len(z)):
+        if out[i] < 0:
+            continue
+        x = side * (z[i] - centre) + 1.0
+        b = _range_of(x, low, scale, len(start) - 1)
+        k, end = start[b], start[b + 1]
+        while k < end:
+            middle = (k + end) >> 1
+            if scores[middle] < x:
+                k = middle + 1
+            else:
+                end = middle
+        out[i] = k
+
+
+@compiled
+def _before(u, few, s, side, origin, table):
+    # Σ s_i and Σ s_i u_i over the rows of the rarer class before each
+    for k in range(len(few)):
+        table[k + 1, 0] = table[k, 0] + s[k]
+        table[k + 1, 1] = table[k, 1] + s[k] * side * (u[few[k]] - origin)
+
+
+@compiled
+def _of_others(u, s, reach, side, origin, margin, table, out):
+    # a row's sum from those over its partners; for these its own are collected
+    total = 0.0
+    for j in range(len(u)):
+        k = reach[j]
+        if k >= 0:
+            x = side * (u[j] - origin)
+            slope = s[j] * ((margin + x) * table[k, 0] - table[k, 1])
+            table[k, 2] += s[j]
+            table[k, 3] += s[j] * x
+            total += slope * x
+            out[j] = side * slope
+    return total
+
+
+@compiled
+def _of_few(u, few, s, side, origin, margin, table, out):
+    weight, partners, total = 0.0, 0.0, 0.0  # Σ s_j, Σ s_j u_j over the partners of row k
+    for k in range(len(few) - 1, -1, -1):
+        weight += table[k + 1, 2]
+        partners += table[k + 1, 3]
+        x = side * (u[few[k]] - origin)
+        slope = -s[k] * ((margin - x) * weight + partners)
+        total += slope * (x - 1.0)
+        out[few[k]] = side * slope
+    return total
+
+
+@compiled
+def _collect(u, s, reach, side, origin, table):
+    # of the k-th of the rarer class in row k + 1, of the others in the row of their reach
+    for i in range(len(u)):
+        k, column = reach[i], 2
+        if k < 0:
+            k, column = -k, 0
+        table[k, column] += s[i]
+        table[k, column + 1] += s[i] * side * (u[i] - origin)
+
+
+@compiled
+def _close(table):
+    # sums over the rows of the rarer class before each place, and over the others after it
+    before, total_before, after, total_after = 0.0, 0.0, 0.0, 0.0
+    for k in range(len(table)):
+        before += table[k, 0]
+        total_before += table[k, 1]
+        table[k, 0], table[k, 1] = before, total_before
+    for k in range(len(table) - 1, -1, -1):
+        own, own_total = table[k, 2], table[k, 3]
+        table[k, 2], table[k, 3] = after, total_after
+        after += own
+        total_after += own_total
+
+
+@compiled
+def _partners(reach, table, weight, total):
+    for i in range(len(reach)):
+        k, column = reach[i], 0
+        if k < 0:
+            k, column = -1 - k, 2
+        weight[i], total[i] = table[k, column], table[k, column + 1]
+
+
+def _partners_of(reach: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    weight, total = np.empty((2, len(reach)))
+    _partners(reach, table, weight, total)
+    return weight, total
+
+
+@compiled
+def _grouped(reach, first, others):
+    # a counting sort; first[k]: how many rows reach row k of the rarer class at most
+    for k in reach:
+        if k >= 0:
+            first[k + 1] += 1
+    for k in range(1, len(first)):
+        first[k] += first[k - 1]
+    for i in range(len(reach)):
+        k = reach[i]
+        if k >= 0:
+            others[first[k]] = i
+            first[k] += 1
