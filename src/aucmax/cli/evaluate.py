@@ -26,9 +26,11 @@ from aucmax.cli.front import encoding_of, rows_for
 from aucmax.cli.labels import positives_for
 from aucmax.cli.large import Large, take, what_was_read
 from aucmax.cli.options import Html, Json, Judging, Model, given_file
+from aucmax.estimators.feature_effects import MOST_CELLS
 from aucmax.report.comparison import paired_test
 from aucmax.report.figures import check_image
 from aucmax.report.operating import budgets
+from aucmax.report.page import Section
 from aucmax.rows.source import Source
 
 __all__ = ["evaluate"]
@@ -129,28 +131,32 @@ def evaluate(
             "positives": int(is_positive.sum()),
             "positive": label,
             "weight": reading.weight,
-            **what_was_read(*given),
         }
         report |= _measured(is_positive, scores, k, fpr, confidence, table.weight)
         report["budgets"] = budgets(is_positive, next(iter(scores.values())), table.weight)
         tests: dict[str, Test] = {
             name: (is_positive, score, table.weight) for name, score in scores.items()
         }
-        page = page_of(report, None if logistic is None else seed)
+        drawn: list[Section] = []
         if html is not None:
-            page.sections.insert(0, operating(report, tests))
             chance = chance_of(fitted, table.data, next(iter(scores.values())))
-            page.sections.append(curves(report, tests, chance))
-        if html is not None:
+            drawn.append(curves(report, tests, chance))
             now("measuring the effects of the features")
             from aucmax.cli.shapes import shape_sections  # with most of scikit-learn's transformers
 
             first, bends = next(iter(tests.values())), shape_sections(fitted)
             if not bends or isinstance(fitted, Scorecard):  # single splines tell nothing
-                some = some_rows(first, table.room.rows) if in_parts else None
+                some = None
+                if in_parts:
+                    most = min(table.room.rows, MOST_CELLS // table.n_features)
+                    some = some_rows(first, most)
                 seen = encode(table.data) if some is None else take(table, some)
-                page.sections.extend(model_sections(fitted, seen, first, confidence, some))
-            page.sections.extend(bends)
+                drawn.extend(model_sections(fitted, seen, first, confidence, some))
+            drawn.extend(bends)
+        report |= what_was_read(*given)
+        page = page_of(report, None if logistic is None else seed)
+        if html is not None:
+            page.sections[:] = [operating(report, tests), *page.sections, *drawn]
         if plot is not None:
             now("drawing the curves")
             curve = curves(report, tests).figures[0]
