@@ -86,6 +86,10 @@ for model in (
     assert (copy.decision_function(X) == model.decision_function(X)).all()
 tuned = AUCClassifierCV(alphas=[0.1], cv=2).fit(X, y)
 assert "<" in tuned._repr_html_()
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    AUCClassifierCV(alphas=[0.1], cv=2, verbose=1).fit(X, y)
+assert "a progress bar needs rich: pip install 'aucmax[cli]'" in {str(one.message) for one in said}
 score = tuned.decision_function(X)
 print(metrics.roc_auc(y, score), metrics.auc_interval(y, score)[0])
 moments = ClassMoments.from_data(X, y)

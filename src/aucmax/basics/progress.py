@@ -6,8 +6,11 @@ Rows that are read in parts have a line of their own beneath it.
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
+
+from aucmax.basics.needs import MissingPackage, needs
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -116,6 +119,11 @@ def working(what: str, quiet: bool = False) -> Iterator[Working]:
 
 
 def _bar() -> Progress | None:
-    from aucmax.basics.progress_bar import progress_bar  # rich, which most fits do without
+    try:
+        needs("rich", "a progress bar")  # most fits do without
+    except MissingPackage as missing:
+        warnings.warn(str(missing), stacklevel=2)
+        return None
+    from aucmax.basics.progress_bar import progress_bar
 
     return progress_bar()
