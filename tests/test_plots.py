@@ -124,6 +124,8 @@ def test_displays_of_models(data):
     assert best == pytest.approx(np.nanmax(search.auc_path_.mean(axis=0)))
     with pytest.raises(ValueError, match="vrspam kept no history"):
         plots.ConvergenceDisplay.from_estimator(AUCClassifier(0.1, solver="vrspam").fit(X, y))
+    with pytest.raises(ValueError, match="kept no history; AUCClassifier and HingeClassifier do"):
+        plots.ConvergenceDisplay.from_estimator(search)
     told = {
         name: AUCClassifier(0.1, solver=name, callback=lambda state: None).fit(X, y)
         for name in ("spam", "vrspam")

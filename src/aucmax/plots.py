@@ -489,9 +489,10 @@ class ConvergenceDisplay(_Display):
         courses = {}
         for label, model in models.items():
             check_is_fitted(model)
-            if not len(model.history_):
+            if not len(getattr(model, "history_", ())):
                 raise ValueError(
-                    f"{label} kept no history; fit it with callback=lambda state: None."
+                    f"{label} kept no history; AUCClassifier and HingeClassifier do when they "
+                    "are fitted with callback=lambda state: None."
                 )
             courses[label] = model.history_["passes"], model.history_["optimality"]
         drawing = convergence_figure(
