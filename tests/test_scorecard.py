@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -388,6 +389,17 @@ def test_scores_of_a_scorecard_come_with_points(run, files):
     assert code == 0
     lines = [json.loads(line)["points"] for line in out.splitlines()]
     assert lines == found["points"].tolist()
+
+
+def test_rates_of_rare_positives_are_told(run, tmp_path):
+    y = np.zeros(4000, int)
+    y[[0, 1, 2, 3, 4, 5, 6, 2000]] = 1  # 7 of one bin, 1 of the other
+    rows = pd.DataFrame({"x": np.repeat([0, 1], 2000), "y": y})
+    rows.to_csv(tmp_path / "rare.csv", index=False)
+    code, out, _ = run("scorecard", tmp_path / "rare.csv", "--target", "y", "-o", tmp_path / "card")
+    assert code == 0
+    assert re.search(r"< 1 +2,000 +50.0 +0.35 ", out)
+    assert re.search(r"≥ 1 +2,000 +50.0 +0.05 ", out)
 
 
 def test_the_quality_is_that_of_the_points(run, files):

@@ -268,7 +268,7 @@ def _page(report: dict[str, Any]) -> Page:
         lines.append(
             (
                 name, row["bin"], f"{row['rows']:,.10g}", f"{100 * row['share']:.1f}",
-                f"{100 * row['rate']:.1f}", f"{row['woe']:+.3f}", str(row["points"]),
+                f"{100 * row['rate']:.3g}", f"{row['woe']:+.3f}", str(row["points"]),
             )
         )  # fmt: skip
     head = ("feature", "bin", "rows", "% of rows", "% positive", "WoE", "points")
