@@ -180,7 +180,7 @@ def tune(
         kept[k].forget_rows()
         return answers
 
-    def tables_of(those: list[int], cells: np.ndarray) -> list[tuple[np.ndarray, list[_Answer]]]:
+    def tables_of(those: list[int], cells: np.ndarray) -> list[tuple[np.ndarray, list[str]]]:
         answers = [answers_of(k, cells) for k in those]
         coefs = [np.hstack([answer.coefs for answer in mine]) for mine in answers]
         asked = [(folds[k].test, W) for k, W in zip(those, coefs, strict=True)]
@@ -192,7 +192,12 @@ def tune(
                 scores[answer.line][answer.new] = kept[k].judged(answer, z)
             if not finished[k]:
                 table[k], finished[k] = scores, True
-            found.append((scores, mine))
+            said = [
+                f"fold {k}: {grid.name(answer.line)}: {message}"
+                for answer in mine
+                for message in answer.messages
+            ]
+            found.append((scores, said))  # and no coefficients, of which wide data have many
         return found
 
     # the folds of rows in parts are scored in one pass; others one by one, so that each is seen
@@ -207,13 +212,9 @@ def tune(
             if any(fold.steps for fold in kept):
                 centres.find(cells, _mean_start(kept), _LOOSER * tol)
             found = pool(delayed(tables_of)(those, cells) for those in groups)
-            for k, (scores, answers) in enumerate(itertools.chain.from_iterable(found)):
+            for k, (scores, said) in enumerate(itertools.chain.from_iterable(found)):
                 table[k][cells] = scores[cells]
-                messages += [
-                    f"fold {k}: {grid.name(answer.line)}: {message}"
-                    for answer in answers
-                    for message in answer.messages
-                ]
+                messages += said
             tried |= cells
             best = best_cell(table, grid.decades)
             for fold in kept:
