@@ -1,6 +1,7 @@
 """``aucmax compare``: the same splits for all, honest tests, and a row for whatever fails."""
 
 import functools
+import itertools
 import json
 import re
 from html import unescape
@@ -144,7 +145,10 @@ def test_differences_that_do_not_vary():
     same = resampled_test([0.1] * 3, 0.25)
     assert same.p_value == pytest.approx(0.25)
     assert same.statistic == np.inf
-    assert same[:3] == pytest.approx((0.1, 0.1, 0.1))
+    assert same[:3] == pytest.approx((0.1, -1, 1))  # p is above 0.05: 0 must be within
+    sure = resampled_test([0.1] * 6, 0.25)
+    assert sure.p_value < 0.05
+    assert sure[:3] == pytest.approx((0.1, 0.1, 0.1))
     swapped = resampled_test([-0.1, -0.2, -0.3], 0.25)
     assert swapped.p_value == pytest.approx(resampled_test([0.1, 0.2, 0.3], 0.25).p_value)
 
@@ -301,6 +305,49 @@ def test_the_page_has_it_all(data, report, splits):
     assert "Left out: newton (takes loss='squared_hinge' or 'logistic' only)." in unescape(text)
     assert ("one standard deviation" in text) == (splits > 1)
     assert "rows.csv: 300 rows, 4 features" in text
+
+
+@pytest.mark.parametrize("splits", [1, 12])
+def test_bars_and_intervals_say_the_same_of_every_pair(tmp_path, report, splits):
+    # one feature is the noise to take from the other, which so strong a penalty forbids
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [200, 100])
+    noise = 3 * rng.normal(size=300)
+    X = np.c_[noise + y + 0.7 * rng.normal(size=300), noise]
+    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
+    page, settings = tmp_path / "c.html", ("--alpha", 3, "--splits", splits)
+    solvers = ("--solvers", "tuned,oam,rda,pegasos")
+    result = report(tmp_path / "rows.svm", *settings, *solvers, "--html", page)
+    (behind,) = (
+        json.loads(found)
+        for found in re.findall(
+            r'<script type="application/json">(.*?)</script>', page.read_text(encoding="utf-8")
+        )
+        if "Who can be told apart" in found
+    )
+    dots, *bars = behind["lines"]
+    best, *others = names = behind["names"]
+    apart = {
+        frozenset((best, name))
+        for i, name in enumerate(others, 1)
+        if not dots["low"][i] <= 0 <= dots["high"][i]
+    }
+    joined = set()
+    for bar in bars:
+        first, last = round(bar["y"][0] + 0.2), round(bar["y"][1] - 0.2)
+        joined |= set(map(frozenset, itertools.combinations(names[first : last + 1], 2)))
+    assert apart == {frozenset((best, "rda")), frozenset((best, "pegasos"))}
+    assert joined == {frozenset(("tuned", "oam")), frozenset(("rda", "pegasos"))}
+    if splits > 1:  # by hand: Bonferroni's p-values and intervals of six pairs
+        aucs = {name: by_name(result)[name]["aucs"] for name in names}
+        for i, name in enumerate(others, 1):
+            d = np.subtract(aucs[name], aucs[best])
+            error = np.sqrt((1 / splits + 60 / 240) * d.var(ddof=1))
+            reach = stats.t.isf(0.05 / 6 / 2, splits - 1) * error
+            assert dots["low"][i] == pytest.approx(d.mean() - reach, rel=1e-3)
+            assert dots["high"][i] == pytest.approx(d.mean() + reach, rel=1e-3)
+            p = 2 * stats.t.sf(abs(d.mean() / error), splits - 1)
+            assert (6 * p < 0.05) == (frozenset((best, name)) in apart)
 
 
 def test_help_has_an_example(run):

@@ -19,10 +19,10 @@ from aucmax.experiments.runs import (
     Contestant,
     Measure,
     Split,
+    compared,
     interval,
     repeated_splits,
     run_split,
-    tested,
     warm_up,
 )
 from aucmax.objective.losses import LOSSES
@@ -236,7 +236,7 @@ def _report(
                 "warning": run.warning,
             }
             if first is not None and run is not first:
-                test = tested(run, first, rows, parts)
+                test = compared(run, first, rows, parts)
                 entry |= test._asdict()
                 entry["verdict"] = verdict(test.difference, test.p_value)
         entries.append(entry)

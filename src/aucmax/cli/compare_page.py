@@ -11,8 +11,8 @@ from aucmax.cli.common import counted
 from aucmax.cli.errors import command_line
 from aucmax.cli.front import LabelledRows, rows_described
 from aucmax.experiments.methods import LOGISTIC, RIVALS, Task
-from aucmax.experiments.paired import groups_alike
-from aucmax.experiments.runs import REFERENCE_TOL, Contestant, Measure, Split, course, tested
+from aucmax.experiments.paired import confidence_of_each, groups_alike
+from aucmax.experiments.runs import REFERENCE_TOL, Contestant, Measure, Split, compared, course
 from aucmax.report.comparison import areas_figure, differences_figure
 from aucmax.report.curves import ranking_figures
 from aucmax.report.figures import Figure, convergence_figure
@@ -176,21 +176,37 @@ def _side_by_side(
         )
     ]  # fmt: skip
     if len(ran) > 1:
-        p_values = np.ones((len(ran), len(ran)))
-        for i, j in itertools.combinations(range(len(ran)), 2):
-            p_values[i, j] = tested(ran[j], ran[i], rows, parts).p_value
-        apart = [tested(run, ran[0], rows, parts) for run in ran[1:]]
+        confidence = confidence_of_each(len(ran))
+        tests = {
+            (i, j): compared(ran[j], ran[i], rows, parts, confidence)
+            for i, j in itertools.combinations(range(len(ran)), 2)
+        }
+        differ = np.zeros((len(ran), len(ran)), dtype=bool)
+        for pair, test in tests.items():
+            differ[pair] = not test.low <= 0 <= test.high
+        from_best = [tests[0, j] for j in range(1, len(ran))]
         figures.append(
             differences_figure(
                 names,
-                [(0.0, 0.0, 0.0), *((t.difference, t.low, t.high) for t in apart)],
-                groups_alike(p_values),
-                f"Dots: paired differences from the best, with 95 % intervals by {report['test']}. "
-                "Upright bars join algorithms of which no two can be told apart at 5 %, corrected "
-                "for all pairs by Holm's method. The best was chosen by the same rows.",
+                [(0.0, 0.0, 0.0), *((t.difference, t.low, t.high) for t in from_best)],
+                groups_alike(differ),
+                f"Dots: paired differences from the best, with intervals by {report['test']}. "
+                f"{_together(len(tests), confidence)} Upright bars join algorithms of which no two "
+                "can be told apart: the intervals of all their differences contain 0.",
             )
         )
     return figures
+
+
+def _together(pairs: int, confidence: float) -> str:
+    """What the intervals of all pairs promise."""
+    if pairs == 1:
+        return "They are of 95 %."
+    return (
+        f"Those of all {pairs} pairs of algorithms hold together with 95 %, so that it is no harm "
+        f"that the best was chosen by the same rows: each is of {100 * confidence:.4g} % "
+        "(Bonferroni), wider than one in the table."
+    )
 
 
 def _convergence(

@@ -23,11 +23,11 @@ __all__ = [
     "Labelled",
     "Measure",
     "Split",
+    "compared",
     "course",
     "interval",
     "repeated_splits",
     "run_split",
-    "tested",
     "warm_up",
 ]
 
@@ -207,16 +207,22 @@ def course(name: str, rows: Labelled, part: Split, task: Task) -> tuple[list[flo
     return passes, values
 
 
-def tested(run: Contestant, first: Contestant, rows: Labelled, parts: list[Split]) -> PairedTest:
+def compared(
+    run: Contestant,
+    first: Contestant,
+    rows: Labelled,
+    parts: list[Split],
+    confidence: float = 0.95,
+) -> PairedTest:
     """Return the paired test of two contestants: DeLong's on one split, else over the splits."""
     if len(parts) == 1:
         _, y, weight = _taken(rows, parts[0].test)
         pair = (y, run.scores[0], first.scores[0])
         _, statistic, p = metrics.auc_test(*pair, sample_weight=weight)
-        difference = metrics.auc_difference(*pair, sample_weight=weight)
+        difference = metrics.auc_difference(*pair, confidence, sample_weight=weight)
         return PairedTest(*difference, statistic, p)
     share = float(np.mean([len(part.test) / len(part.train) for part in parts]))
-    return resampled_test(np.subtract(run.aucs, first.aucs).tolist(), share)
+    return resampled_test(np.subtract(run.aucs, first.aucs).tolist(), share, confidence)
 
 
 def interval(run: Contestant, rows: Labelled, parts: list[Split]) -> metrics.AUCInterval:
