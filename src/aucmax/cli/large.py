@@ -34,10 +34,10 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _COPIES = 3  # of the numbers, while a file is read whole: the reader's, ours, and a fit's
 _UNPACKED = 6  # times its size, a compressed text
 # bytes that a fit to rows in parts keeps of each, and of each of the rarer class besides
-_KEPT = {"square": (0, 0), "squared_hinge": (12, 54), "logistic": (19, 0)}
+_KEPT = {"square": (0, 0), "squared_hinge": (11, 54), "logistic": (18, 0)}
 _FOR_THEM = 0.55  # of the memory; the rest is for parts
-_PARTS = 20  # of the memory is a part: two are there, and what reading them takes
-_WORKERS_PARTS = 4  # what a worker takes, in parts
+_PARTS = 40  # of the memory is a part: two are there, and what reading them takes
+_WORKERS_PARTS = 8  # what a worker takes, in parts
 _SMALLEST, _LARGEST = 1 << 20, 1 << 26
 _SCANNED = ("target", "labels", "drop", "columns", "format", "sep", "decimal", "weight")
 # what needs all rows at once, or columns that are no numbers

@@ -120,7 +120,7 @@ def _check_memory(path: Path, d: int) -> None:
 def _canonical(X: Any, n_features: int) -> sparse.csr_matrix:
     """CSR without stored zeros, with int32 indices unless there are 2³¹ entries."""
     dtype = np.int32 if X.nnz <= _LARGEST else np.int64
-    indices, indptr = X.indices.astype(dtype), X.indptr.astype(dtype)
+    indices, indptr = (part.astype(dtype, copy=False) for part in (X.indices, X.indptr))
     X = sparse.csr_matrix((X.data, indices, indptr), shape=(X.shape[0], n_features))
     X.eliminate_zeros()
     return X

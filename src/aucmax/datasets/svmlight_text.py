@@ -74,7 +74,7 @@ def _rows(text: bytes) -> tuple[NDArray[Any], ...] | None:
     step[begins] = index[begins]
     if not (digits.all() and (step > 0).all() and (index <= np.iinfo(np.int32).max).all()):
         return None
-    return numbers[first], sizes, index.astype(np.int32) - 1, value
+    return numbers[first], sizes, index.astype(np.int32) - 1, value.copy()  # not all the numbers
 
 
 def _plain(text: bytes) -> bytes:

@@ -422,7 +422,7 @@ class RowsProblem(Problem):
             kept = np.flatnonzero(weight > 0)
             store, sign, weight = store.taken(kept), sign[kept], weight[kept]
         self.store, self.factor = store, None
-        self.positive = sign > 0
+        self.positive = sign if sign.dtype == bool else sign > 0
         n = store.n_rows
         # the mean of the weights as given: moments keep it, so that rows can be forgotten
         self.unit = 1.0 if weight is None else float(weight.mean())
