@@ -395,7 +395,8 @@ def test_figures_and_tables_can_be_saved(look, page, scored):
     (saved,) = look([(page, WIDE)], SAVES)
     kinds = [name.rsplit(".", 1)[1] for name, _ in saved]
     assert kinds == ["csv", "svg", "csv"]
-    table, drawing, values = (text for _, text in saved)
+    assert all(text.startswith("\ufeff") for name, text in saved if name.endswith(".csv"))
+    table, drawing, values = (text.removeprefix("\ufeff") for _, text in saved)
     ElementTree.fromstring(drawing)
     assert "var(" not in drawing
     assert "ROC curve" in drawing
@@ -407,6 +408,47 @@ def test_figures_and_tables_can_be_saved(look, page, scored):
     )
     rows = list(csv.reader(table.splitlines()))
     assert rows[1][1] == "0.9734 to 0.9953"
+
+
+def always(page, media, path):
+    """Write a page in which the rules of a medium hold on the screen."""
+    text = page.read_text(encoding="utf-8")
+    assert media in text
+    path.write_text(text.replace(media, "@media screen"), encoding="utf-8")
+    return path
+
+
+def test_a_figure_saved_from_a_dark_page_is_light(look, page, tmp_path):
+    dark = always(page, "@media screen and (prefers-color-scheme: dark)", tmp_path / "dark.html")
+    pages = [(page, WIDE), (dark, WIDE)]
+    one, other = look(pages, "return getComputedStyle(document.body).backgroundColor;")
+    assert one != other
+    one, other = look(pages, SAVES)
+    assert one == other
+
+
+PAPER = """
+const hidden = (e) => getComputedStyle(e).display === "none";
+const all = (what) => [...document.querySelectorAll(what)];
+return {
+  colour: getComputedStyle(document.body).backgroundColor,
+  left: all("button, input[type=range], .more, .tip").filter((e) => !hidden(e) &&
+    !hidden(e.parentElement)).map((e) => e.outerHTML.slice(0, 80)),
+  wide: all("table, svg").filter((e) => e.getBoundingClientRect().right > innerWidth)
+    .map((e) => e.outerHTML.slice(0, 80)),
+};"""
+
+
+def test_on_paper(look, page, reports, tmp_path):
+    names, width = ("evaluate", "compare", "cv"), 718  # of A4 within Chromium's margins
+    pages = [page, *(reports / f"{name}.html" for name in names)]
+    printed = [
+        (always(page, "@media print", tmp_path / f"{page.stem}.html"), width) for page in pages
+    ]
+    for seen in look(printed, PAPER):
+        assert seen["colour"] == "rgb(255, 255, 255)"
+        assert seen["left"] == []
+        assert seen["wide"] == []
 
 
 @pytest.fixture(scope="session")

@@ -13,13 +13,16 @@
     return made;
   };
 
+  // what is saved goes elsewhere: it has the light colours, the first rule, on a dark page, too
+  const paper = document.styleSheets[0].cssRules[0].style;
   const save = (name, type, text) => {
     const link = document.createElement("a");
     link.download = name.replace(/[^\p{L}\p{N}.]+/gu, "-");
     link.href = `data:${type};charset=utf-8,${encodeURIComponent(text)}`;
     link.click();
   };
-  const csv = (rows) => rows.map((row) => row.map((cell) => {
+  // a spreadsheet takes words for UTF-8 only after a byte order mark
+  const csv = (rows) => "\ufeff" + rows.map((row) => row.map((cell) => {
     const text = cell === null || cell === undefined ? "" : String(cell);
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   }).join(",")).join("\r\n") + "\r\n";
@@ -155,10 +158,9 @@
         element("text", { x: 36, y: 9, style: font }, group).textContent =
           word.textContent.trim().replace(/\s+/g, " ");
       });
-      const style = getComputedStyle(document.documentElement);
       return new XMLSerializer().serializeToString(copy)
         .replace(/var\((--[a-z0-9-]+)\)/g, (_, name) =>
-          style.getPropertyValue(name).trim().replaceAll('"', "'"));
+          paper.getPropertyValue(name).trim().replaceAll('"', "'"));
     };
     const values = () => {
       const rows = behind.lines.flatMap((line) => line.x.map((value, k) => [line.name,
