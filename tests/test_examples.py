@@ -13,6 +13,7 @@ SCRIPTS = sorted(FOLDER.glob("plot_*.py"))
 scripts = pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 
 
+@pytest.mark.exhaustive  # the site is built of what they draw, so that its build runs them all
 @scripts
 def test_each_example_runs(script, tmp_path, monkeypatch, capsys):
     """In an empty folder, which it leaves empty, without a network, and it draws something."""
