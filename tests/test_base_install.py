@@ -170,8 +170,16 @@ def test_the_demo_is_all_of_the_command_line_that_the_base_install_has():
     said = without_extras("from aucmax.cli import main; main(['train', 'rows.csv'])", code=2)
     assert said == (
         "error: the command line needs typer: pip install 'aucmax[cli]'; without it there is "
-        "'aucmax demo'.\n"
+        "'aucmax demo [--seed NUMBER]'.\n"
     )
+
+
+@pytest.mark.parametrize("asked", [[], ["--help"], ["demo", "-h"], ["demo", "--help"]])
+def test_help_in_the_base_install_tells_what_there_is(asked):
+    said = without_extras(f"from aucmax.cli import main; main({asked})")
+    assert said.startswith("Usage: aucmax demo [--seed NUMBER]\n")
+    assert "pip install 'aucmax[all]'" in said
+    assert max(map(len, said.splitlines())) <= 80
 
 
 def test_a_command_that_lacks_a_package_says_so_in_one_line(tmp_path, run, monkeypatch):

@@ -11,6 +11,21 @@ from aucmax.basics.needs import MissingPackage, needs
 
 __all__ = ["main"]
 
+_WITHOUT = """\
+Usage: aucmax demo [--seed NUMBER]
+
+Find rare events, with every number computed now: tuned beside class-balanced
+logistic regression, with the seconds of both; what a day's alerts are worth; a
+customer's rows deleted and three sites merged, exactly. Needs no network and
+no files.
+
+  --seed NUMBER  Random seed of the rows, the splits and the solvers; 0 by
+                 default.
+  -h, --help     Show this message and exit.
+
+All other commands and options need packages that are not installed:
+pip install 'aucmax[all]'"""
+
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and end the process.
@@ -42,12 +57,18 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 def _without_packages(arguments: list[str], missing: MissingPackage) -> int:
     """Run the demo, or say what any other command needs; return the exit code."""
     match arguments:
+        case [] | ["--help" | "-h"] | ["demo", "--help" | "-h"]:
+            print(_WITHOUT)
+            return 0
         case ["demo"]:
             seed = 0
         case ["demo", "--seed", number] if number.isdecimal():
             seed = int(number)
         case _:
-            print(f"error: {missing}; without it there is 'aucmax demo'.", file=sys.stderr)
+            print(
+                f"error: {missing}; without it there is 'aucmax demo [--seed NUMBER]'.",
+                file=sys.stderr,
+            )
             return 2
     from aucmax.experiments.demo import computed, demo_page
     from aucmax.report.page import plain
