@@ -82,7 +82,8 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
+    own = {name for name in globals() if name.startswith("__")}
+    return sorted({*own, *__all__, "__version__"})
 
 
 def _version() -> str:
