@@ -108,7 +108,7 @@ def write_svmlight(path: Path, size: int, seed: int, rows: int | None = None) ->
 
 def source_of(path: Path, budget: int) -> Any:
     """Return a file in parts of such a size as the commands take."""
-    return datasets.scan(path, part_bytes=min(budget // 40, 1 << 26), **target(path))
+    return datasets.scan(path, part_bytes=min(budget // 80, 1 << 26), **target(path))
 
 
 def target(path: Path) -> dict[str, str]:

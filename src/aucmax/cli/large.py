@@ -36,8 +36,8 @@ _UNPACKED = 6  # times its size, a compressed text
 # bytes that a fit to rows in parts keeps of each, and of each of the rarer class besides
 _KEPT = {"square": (0, 0), "squared_hinge": (11, 54), "logistic": (18, 0)}
 _FOR_THEM = 0.55  # of the memory; the rest is for parts
-_PARTS = 40  # of the memory is a part: two are there, and what reading them takes
-_WORKERS_PARTS = 8  # what a worker takes, in parts
+_PARTS = 80  # of the memory is a part: two are there, and several times that for reading one
+_WORKERS_PARTS = 16  # what a worker takes, in parts
 _SMALLEST, _LARGEST = 1 << 20, 1 << 26
 _SCANNED = ("target", "labels", "drop", "columns", "format", "sep", "decimal", "weight")
 # what needs all rows at once, or columns that are no numbers
