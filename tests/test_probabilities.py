@@ -9,6 +9,7 @@ import numpy as np
 import onnxruntime
 import pandas as pd
 import pytest
+from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
@@ -395,6 +396,37 @@ def test_a_file_in_parts_has_the_same(folder, capsys):
     assert "Calibration" in (folder / "p.html").read_text(encoding="utf-8")
 
 
+def test_cv_saves_the_model_that_train_does(folder, capsys):
+    given = (folder / "large.csv", "--probability", "-o")
+    run("train", *given, folder / "train.aucmax")
+    capsys.readouterr()
+    run("cv", *given, folder / "cv.aucmax", "--json")
+    assert json.loads(capsys.readouterr().out)["probability"] == "isotonic"
+    X = pd.read_csv(folder / "large.csv")[list("abcde")][:500]
+    one, other = (load(folder / f"{name}.aucmax").predict_proba(X) for name in ("train", "cv"))
+    np.testing.assert_allclose(one, other, atol=1e-12)
+
+
+@pytest.mark.parametrize("weight", [(), ("--weight", "w")])
+def test_a_file_in_parts_is_calibrated_on_the_rows_it_was_tuned_on(tmp_path, capsys, weight):
+    """Those have more of the rare class; weighed as the whole file has them, they tell as much."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30_000, 4))
+    chance = expit(X @ [1.0, 0.5, -0.7, 0.0] - 3)
+    y = rng.random(len(X)) < chance
+    w = np.where(y, 3.0, 1.0)  # odds three times as high
+    rows = pd.DataFrame(X, columns=list("abcd"))
+    rows.assign(w=w, y=y.astype(int)).to_csv(tmp_path / "rows.csv", index=False)
+    ignored = () if weight else ("--drop", "w")
+    made = ("--probability", "--memory", "4MB", "--json", "-o", tmp_path / "m.aucmax")
+    run("train", tmp_path / "rows.csv", *made, *weight, *ignored)
+    assert json.loads(capsys.readouterr().out)["tuned_on"] < len(X) / 2
+    found = load(tmp_path / "m.aucmax").predict_proba(rows)[:, 1]
+    truth = expit(logit(chance) + np.log(3)) if weight else chance
+    assert np.average(found - y, weights=w if weight else None) == pytest.approx(0, abs=0.004)
+    assert np.abs(found - truth).mean() < 0.2 * np.abs(truth - truth.mean()).mean()
+
+
 def test_the_page_of_evaluate_draws_them(folder, capsys):
     page = folder / "e.html"
     run("evaluate", folder / "m.aucmax", folder / "new.csv", "--html", page)
@@ -409,7 +441,7 @@ def test_what_the_command_line_refuses(folder, capsys):
     refused = {
         ("train", rows, *ready, "--alpha", "1", "--l1-ratio", "0"): "--alpha, --l1-ratio turns off",
         ("train", rows, *ready, "--one-pass"): "--one-pass turns off",
-        ("train", folder / "large.csv", *made, "--memory", "1MB"): "where its rows fit in memory",
+        ("cv", rows, "--probability", "--impute", "--one-hot"): "name a file by --output",
         ("score", folder / "plain.aucmax", rows, "--probability"): "train it with --probability",
     }
     for words, message in refused.items():

@@ -20,6 +20,8 @@ from aucmax.report.terminal import terminal
 from aucmax.rows.source import Source
 
 __all__ = [
+    "calibration_facts",
+    "calibration_words",
     "chance_of",
     "check_folder",
     "check_html",
@@ -156,6 +158,20 @@ def fit_facts(report: dict[str, Any]) -> list[tuple[str, str]]:
         facts.append(("objective", f"{report['objective']:.6g}"))
         facts.append(("optimality", f"{report['optimality']:.1e}  (0 at the optimum, 1 at w = 0)"))
     return facts
+
+
+def calibration_facts(model: Any) -> dict[str, Any]:
+    """What a report says of a model's probabilities, if it has some."""
+    if not hasattr(model, "calibration_"):
+        return {}
+    return {"probability": type(model.calibration_).__name__.lower()}
+
+
+def calibration_words(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """The same as a line of a table."""
+    if "probability" not in report:
+        return []
+    return [("probabilities", f"{report['probability']}, on the held-out rows")]
 
 
 # ---- models and their scores

@@ -12,6 +12,8 @@ import numpy as np
 import typer
 
 from aucmax.cli.common import (
+    calibration_facts,
+    calibration_words,
     check_folder,
     check_html,
     counted,
@@ -25,7 +27,7 @@ from aucmax.cli.common import (
 from aucmax.cli.errors import command_line, interrupted
 from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
 from aucmax.cli.large import Large, what_was_read, words_of_read
-from aucmax.cli.options import DataArgument, Html, Json, Learning, MaxIter, Tol
+from aucmax.cli.options import DataArgument, Html, Json, Learning, MaxIter, Probability, Tol
 from aucmax.estimators import AUCClassifierCV
 from aucmax.estimators.folds import Pairs
 from aucmax.estimators.named_loss import NamedLoss
@@ -112,6 +114,7 @@ def cv(
     ] = None,
     tol: Tol = 1e-4,
     max_iter: MaxIter = 1000,
+    probability: Probability = False,
     html: Html = None,
     as_json: Json = False,
 ) -> None:
@@ -136,6 +139,8 @@ def cv(
     """
     check_folder(output, Path(data))
     check_html(html)
+    if probability and output is None:
+        raise ValueError("--probability is for a model that is saved; name a file by --output.")
     settings: dict[str, Any] = {
         "alphas": listed_numbers(alphas, "--alphas"),
         "l1_ratios": listed_numbers(l1_ratios, "--l1-ratios"),
@@ -162,7 +167,7 @@ def cv(
     parts = rows.folds(folds, seed, rounds)
     model = AUCClassifierCV(
         **settings, **asked, cv=parts, n_jobs=jobs, tol=tol, max_iter=max_iter, verbose=not as_json,
-        callback=reached.append, positive=rows.classes.positive_label,
+        callback=reached.append, positive=rows.classes.positive_label, probability=probability,
     )  # fmt: skip
     started = time.perf_counter()
     try:
@@ -294,6 +299,7 @@ def _report(
         "objective": best.objective_,
         "optimality": best.optimality_,
         "nonzero": int(np.count_nonzero(best.coef_)),
+        **calibration_facts(best),
         "grid": grid,
     }
 
@@ -330,6 +336,7 @@ def _page(report: dict[str, Any]) -> Page:
         ("held-out AUC", f"{auc_text(report['auc'])}  (95 % interval {_interval(report)})"),
         ("refit", f"{report['solver']}, optimality {report['optimality']:.1e}"),
         ("weights", f"{report['nonzero']:,} of {report['features']:,} nonzero"),
+        *calibration_words(report),
     ]
     if report["scoring"] != "auc":
         score = f"{auc_text(report['score'])} ± {report['score_std']:.4f} over the folds"

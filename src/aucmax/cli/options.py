@@ -82,6 +82,14 @@ DataArgument = Annotated[
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Saved by 'aucmax train'.")]
 Tol = Annotated[float, typer.Option(help="Optimality at which to stop.")]
 MaxIter = Annotated[int, typer.Option(help="Maximum number of iterations or epochs.")]
+Probability = Annotated[
+    bool,
+    typer.Option(
+        "--probability",
+        help="Also calibrate the scores on the held-out rows of the folds, for probabilities by "
+        "'aucmax score --probability'.",
+    ),
+]
 Html = Annotated[
     Path | None,
     typer.Option("--html", metavar="FILE", help="Write a report: one self-contained .html file."),

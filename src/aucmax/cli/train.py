@@ -10,6 +10,8 @@ import numpy as np
 import typer
 
 from aucmax.cli.common import (
+    calibration_facts,
+    calibration_words,
     check_folder,
     counted,
     few_positives,
@@ -23,10 +25,11 @@ from aucmax.cli.common import (
 from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
 from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.one_pass import fit_in_one_pass, one_pass_page
-from aucmax.cli.options import DataArgument, Json, Learning, MaxIter, Tol
+from aucmax.cli.options import DataArgument, Json, Learning, MaxIter, Probability, Tol
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.estimators.folds import Folding
 from aucmax.estimators.named_loss import NamedLoss
+from aucmax.estimators.probabilities import Calibration, calibrate_folds
 from aucmax.files.models import save
 from aucmax.metrics import auc_interval
 from aucmax.objective.losses import LOSSES
@@ -80,14 +83,7 @@ def train(
     seed: Annotated[
         int, typer.Option(min=0, help="Random seed of the folds and of stochastic solvers.")
     ] = 0,
-    probability: Annotated[
-        bool,
-        typer.Option(
-            "--probability",
-            help="Also calibrate the scores on the held-out rows of the folds, for probabilities "
-            "by 'aucmax score --probability'.",
-        ),
-    ] = False,
+    probability: Probability = False,
     one_pass: Annotated[
         bool,
         typer.Option(
@@ -155,14 +151,16 @@ def train(
     started = time.perf_counter()
     how: dict[str, Any] = {"tuned": False}
     untuned = bool(given) or rows.folding.most(min(FOLDS, rows.rarest)) < 2
-    if probability and (untuned or rows.in_parts):
-        why = "its rows fit in memory (--memory)" if rows.in_parts else "each class has more rows"
-        raise ValueError(f"{rows.name}: --probability needs folds, and can be had where {why}.")
+    if probability and untuned:
+        raise ValueError(
+            f"{rows.name}: --probability needs folds, and can be had where each class has more "
+            "rows."
+        )
     if untuned:
         with working(f"fitting {rows_described(facts)}", as_json):
             model = fixed.set_params(**common).fit(*rows.given())
     elif rows.in_parts:
-        model, how = _tuned_on_some(rows, common, seed, as_json)
+        model, how = _tuned_on_some(rows, common, seed, as_json, probability)
     else:
         search, how = _tuned(rows, common, seed, as_json, probability=probability)
         model = search.best_estimator_
@@ -180,7 +178,7 @@ def train(
         "objective": model.objective_,
         "optimality": model.optimality_,
         "training_auc": auc._asdict(),
-        **_calibration(model),
+        **calibration_facts(model),
         **what_was_read(rows.X),
         "seconds": time.perf_counter() - started,
     }
@@ -191,13 +189,6 @@ def train(
 def _options(given: dict[str, Any]) -> str:
     """The options of these settings, as they are written."""
     return ", ".join(f"--{name.replace('_', '-')}" for name in given)
-
-
-def _calibration(model: AUCClassifier) -> dict[str, Any]:
-    """What the report says of a model's probabilities, if it has some."""
-    if not hasattr(model, "calibration_"):
-        return {}
-    return {"probability": type(model.calibration_).__name__.lower()}
 
 
 def _tuned(
@@ -220,7 +211,7 @@ def _tuned(
 
 
 def _tuned_on_some(
-    rows: LabelledRows, common: dict[str, Any], seed: int, quiet: bool
+    rows: LabelledRows, common: dict[str, Any], seed: int, quiet: bool, probability: bool
 ) -> tuple[AUCClassifier, dict[str, Any]]:
     """Return a model of all rows of a file in parts, tuned on as many as fit in memory.
 
@@ -242,10 +233,33 @@ def _tuned_on_some(
         "standardize": search.standardize_,
     }
     how |= {"tuned_on": len(some.is_positive), "losses": list(losses)}
+    tests, held_out = [test for _, test in search.cv] if probability else [], search.held_out_
     del some, search  # the fit has the memory to itself
     with working(f"fitting {rows_described(rows.facts())}", quiet):
         model = AUCClassifier(**chosen, **common).fit(*rows.given())
+    if probability:
+        with working("calibrating", quiet):
+            model.calibration_ = _calibrated(model, rows, tests, held_out)
     return model, how
+
+
+def _calibrated(
+    model: AUCClassifier, rows: LabelledRows, tests: list[np.ndarray], held_out: list[np.ndarray]
+) -> Calibration:
+    """Return the probabilities of a model of all rows by those rows that it was tuned on.
+
+    There are about as many of each class, so that they weigh as much as all rows of their class.
+    """
+    some = rows.thinned()
+    scores = some.X @ model.coef_[0] + model.intercept_[0]
+    weight = np.ones(len(scores)) if some.weight is None else some.weight.astype(np.float64)
+    for is_class, mine in zip(
+        (rows.is_positive, ~rows.is_positive), (some.is_positive, ~some.is_positive), strict=True
+    ):
+        total = is_class.sum() if rows.weight is None else rows.weight[is_class].sum()
+        weight[mine] *= total / weight[mine].sum()
+    of_folds = [scores[test] for test in tests]
+    return calibrate_folds(tests, held_out, of_folds, some.is_positive, weight)
 
 
 def _training_auc(rows: LabelledRows, model: AUCClassifier) -> Any:
@@ -285,8 +299,7 @@ def _page(report: dict[str, Any], given: dict[str, Any]) -> Page:
     interval = interval_text(auc["low"], auc["high"])
     facts += [
         *fit_facts(report),
-        *[("probabilities", f"{report.get('probability')}, on the held-out rows")]
-        * ("probability" in report),
+        *calibration_words(report),
         ("training AUC", f"{auc_text(auc['auc'])}  (95 % interval {interval})"),
         ("seconds", f"{report['seconds']:.2f}"),
         *[("read", words_of_read(report))] * ("read" in report),

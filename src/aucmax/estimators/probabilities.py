@@ -1,5 +1,6 @@
 """Probabilities from scores: a map fitted to scores of rows that the models had not seen."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ __all__ = [
     "Isotonic",
     "Sigmoid",
     "calibrate",
+    "calibrate_folds",
     "counts",
     "cross_fitted",
 ]
@@ -139,6 +141,41 @@ def calibrate(
     if slope <= 0.0:  # no better than chance
         return Sigmoid(0.0, float(logit(share)))
     return Sigmoid(slope, float(fitted.intercept_[0] - slope * centre))
+
+
+def calibrate_folds(
+    tests: Sequence[np.ndarray],
+    held_out: Sequence[np.ndarray],
+    final: Sequence[np.ndarray],
+    positive: np.ndarray,
+    weight: np.ndarray | None,
+    method: str | bool = True,
+) -> Calibration:
+    """Fit probabilities to the held-out scores of folds; a row of several weighs a share in each.
+
+    Parameters
+    ----------
+    tests : sequence of ndarray
+        Row numbers of the held-out parts.
+    held_out, final : sequence of ndarray
+        Of each part, the scores by the model of its training part, and by the model of all rows,
+        which is to have the probabilities.
+    positive : ndarray of bool, shape (n,)
+    weight : ndarray, shape (n,), optional
+    method
+        As for `calibrate`.
+    """
+    rows = np.concatenate(tests)
+    times = np.bincount(rows, minlength=len(positive))
+    share = (np.ones(len(positive)) if weight is None else weight) / np.maximum(times, 1)
+    scores = np.concatenate([
+        cross_fitted(mine, own, share[test])
+        for test, mine, own in zip(tests, held_out, final, strict=True)
+    ])  # fmt: skip
+    seen = (times > 0) & (share > 0)
+    of_rows = counts(positive[seen], (share * times)[seen])
+    rows, scores = rows[seen[rows]], scores[seen[rows]]
+    return calibrate(scores, positive[rows], share[rows], of_rows, method)
 
 
 def counts(positive: np.ndarray, weight: np.ndarray) -> tuple[float, float]:

@@ -22,13 +22,7 @@ from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.folds import usual_rounds
 from aucmax.estimators.linear import LinearScorer
 from aucmax.estimators.named_loss import NamedLoss, check_within
-from aucmax.estimators.probabilities import (
-    CALIBRATIONS,
-    Calibration,
-    calibrate,
-    counts,
-    cross_fitted,
-)
+from aucmax.estimators.probabilities import CALIBRATIONS, calibrate_folds
 from aucmax.estimators.scoring import METRICS, Judge, Metric, Scoring, scoring_of
 from aucmax.estimators.selection import (
     Grid,
@@ -279,14 +273,10 @@ class AUCClassifierCV(LinearScorer):
                 best._keep(solved, whole, store, classes, penalty)
                 if self.probability:
                     now("calibrating")
-                    best.calibration_ = _calibration(
-                        folds,
-                        held_out,
-                        found.scores_of(best.coef_[0]),
-                        positive,
-                        weight,
-                        best.intercept_[0],
-                        self.probability,
+                    final = [own + best.intercept_[0] for own in found.scores_of(best.coef_[0])]
+                    tests = [fold.test for fold in folds]
+                    best.calibration_ = calibrate_folds(
+                        tests, held_out, final, positive, weight, self.probability
                     )
         except BaseException:
             self._restore(kept)
@@ -504,33 +494,6 @@ def _interval(
         sample_weight=None if weight is None else weight[rows],
         groups=rows if groups is None else np.asarray(groups)[rows],  # held out again, or together
     )
-
-
-def _calibration(
-    folds: list[Fold],
-    held_out: list[np.ndarray],
-    final: list[np.ndarray],
-    positive: np.ndarray,
-    weight: np.ndarray | None,
-    intercept: float,
-    method: str | bool,
-) -> Calibration:
-    """Fit probabilities to the held-out scores; a row of several folds weighs a share in each.
-
-    ``held_out`` and ``final`` are scores without an intercept, of the folds' models and of the
-    chosen one, which has this ``intercept``.
-    """
-    rows = np.concatenate([fold.test for fold in folds])
-    times = np.bincount(rows, minlength=len(positive))
-    share = (np.ones(len(positive)) if weight is None else weight) / np.maximum(times, 1)
-    scores = np.concatenate([
-        cross_fitted(mine, own, share[fold.test])
-        for fold, mine, own in zip(folds, held_out, final, strict=True)
-    ])  # fmt: skip
-    seen = (times > 0) & (share > 0)
-    of_rows = counts(positive[seen], (share * times)[seen])
-    rows, scores = rows[seen[rows]], scores[seen[rows]]
-    return calibrate(scores + intercept, positive[rows], share[rows], of_rows, method)
 
 
 def _folds_of(pairs: list[Any], y: np.ndarray, in_order: bool) -> list[Fold]:
