@@ -1,6 +1,7 @@
 """How often the intervals of `aucmax.effects` cover, with few positives and with many.
 
     python benchmarks/effects_coverage.py
+    python benchmarks/effects_coverage.py --splines  # of columns with several features each
 
 Rows of five features, one of them skewed; what the same settings give on many rows with the same
 share of positives is the target. Prints a Markdown table.
@@ -9,8 +10,10 @@ share of positives is the target. Prints a Markdown table.
 import argparse
 
 import numpy as np
+from sklearn.pipeline import make_pipeline
 
 from aucmax import AUCClassifier, effects
+from aucmax.additive import SplineFeatures
 
 LOSSES = ("square", "squared_hinge", "logistic")
 POSITIVES = (10, 20, 30, 50, 100, 300)
@@ -39,15 +42,36 @@ def coverage(loss, positives, samples):
     return held / samples
 
 
+def coverage_of_splines(loss, positives, samples):
+    """Return the same for columns with splines, the target the effects in many rows."""
+    model = make_pipeline(SplineFeatures(), AUCClassifier(0.03, loss=loss, standardize=0.5))
+    many = drawn(0, MANY * positives, MANY * ROWS)
+    found = effects(model.fit(*many), *many)
+    true = dict(zip(found.feature, found.effect, strict=True))
+    held = 0.0
+    for seed in range(1, samples + 1):
+        X, y = drawn(seed, positives)
+        found = effects(model.fit(X, y), X, y)
+        held += np.mean(
+            [
+                low <= true[name] <= high
+                for name, low, high in zip(found.feature, found.low, found.high, strict=True)
+            ]
+        )
+    return held / samples
+
+
 def main():
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=400)
-    samples = parser.parse_args().samples
+    parser.add_argument("--splines", action="store_true")
+    given = parser.parse_args()
+    share = coverage_of_splines if given.splines else coverage
     print(f"| positives of {ROWS:,} rows | {' | '.join(LOSSES)} |")
     print("|---" * (1 + len(LOSSES)) + "|")
     for positives in POSITIVES:
-        shares = [f"{coverage(loss, positives, samples):.3f}"[1:] for loss in LOSSES]
+        shares = [f"{share(loss, positives, given.samples):.3f}"[1:] for loss in LOSSES]
         print(f"| {positives} | {' | '.join(shares)} |", flush=True)
 
 

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from tests.oracles.sandwich import by_pairs, jackknife
 
 from aucmax import AUCClassifier, AUCClassifierCV, effects, reasons
-from aucmax.estimators import feature_effects, row_reasons
+from aucmax.explain import feature_effects, row_reasons
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES, WEIGHED
 from aucmax.objective.penalties import ElasticNet

@@ -19,9 +19,9 @@ from sklearn.preprocessing import StandardScaler
 
 from aucmax import AUCClassifier, metrics, save
 from aucmax.cli import main
-from aucmax.estimators.feature_effects import Effects
-from aucmax.estimators.row_reasons import Reason
 from aucmax.experiments import paired
+from aucmax.explain.feature_effects import Effects
+from aucmax.explain.row_reasons import Reason
 from aucmax.report import comparison, curves, distributions, explained, figures, operating
 from aucmax.report.operating import MOST_POINTS, operating_points
 from aucmax.report.page import Page, ResultTable, Section, as_json, plain, write_page

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
         AUCClassifierCV,
         HingeClassifier,
         MulticlassAUCClassifier,
-        effects,
-        reasons,
     )
+    from aucmax.explain import effects, reasons
     from aucmax.export import to_onnx, to_sql
     from aucmax.files import load, save
     from aucmax.objective import penalties
@@ -56,8 +55,8 @@ _WHERE = {
     "ClassMoments": "aucmax.statistics.moments",
     "HingeClassifier": "aucmax.estimators",
     "MulticlassAUCClassifier": "aucmax.estimators",
-    "effects": "aucmax.estimators",
-    "reasons": "aucmax.estimators",
+    "effects": "aucmax.explain",
+    "reasons": "aucmax.explain",
     "ScoreSketch": "aucmax.statistics.score_sketch",
     "Source": "aucmax.rows.source",
     "load": "aucmax.files",

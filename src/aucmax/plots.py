@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucmax import metrics
 from aucmax.basics.needs import needs
-from aucmax.estimators import effects
+from aucmax.explain import effects
 from aucmax.metrics.reading import read
 from aucmax.report.curves import (
     gains_figure,

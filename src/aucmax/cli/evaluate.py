@@ -10,7 +10,6 @@ import numpy as np
 import typer
 
 from aucmax import metrics
-from aucmax.additive import Scorecard
 from aucmax.cli.common import (
     chance_of,
     check_folder,
@@ -26,7 +25,7 @@ from aucmax.cli.front import encoding_of, rows_for
 from aucmax.cli.labels import positives_for
 from aucmax.cli.large import Large, take, what_was_read
 from aucmax.cli.options import Html, Json, Judging, Model, given_file
-from aucmax.estimators.feature_effects import MOST_CELLS
+from aucmax.explain.feature_effects import MOST_CELLS
 from aucmax.report.comparison import paired_test
 from aucmax.report.figures import check_image
 from aucmax.report.operating import budgets
@@ -142,17 +141,11 @@ def evaluate(
             chance = chance_of(fitted, table.data, next(iter(scores.values())))
             drawn.append(curves(report, tests, chance))
             now("measuring the effects of the features")
-            from aucmax.cli.shapes import shape_sections  # with most of scikit-learn's transformers
-
-            first, bends = next(iter(tests.values())), shape_sections(fitted)
-            if not bends or isinstance(fitted, Scorecard):  # single splines tell nothing
-                some = None
-                if in_parts:
-                    most = min(table.room.rows, MOST_CELLS // table.n_features)
-                    some = some_rows(first, most)
-                seen = encode(table.data) if some is None else take(table, some)
-                drawn.extend(model_sections(fitted, seen, first, confidence, some))
-            drawn.extend(bends)
+            some, seen, first = None, table.data, next(iter(tests.values()))
+            if in_parts:
+                some = some_rows(first, min(table.room.rows, MOST_CELLS // table.n_features))
+                seen = take(table, some)
+            drawn.extend(model_sections(fitted, seen, first, confidence, some))
         report |= what_was_read(*given)
         page = page_of(report, None if logistic is None else seed)
         if html is not None:

@@ -7,14 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.cli.common import feature_names, linear_of
+from aucmax.cli.common import linear_of
 from aucmax.cli.errors import command_line
 from aucmax.cli.front import rows_described
 from aucmax.cli.large import words_of_read
-from aucmax.estimators import effects, reasons
+from aucmax.explain.by_column import by_column
+from aucmax.explain.column_shapes import Shape, shapes_of
+from aucmax.explain.feature_effects import effects_of, known_of
+from aucmax.explain.row_reasons import each_reasons
 from aucmax.report.curves import gains_figure, lift_figure, ranking_figures, roc_figure, wilson
 from aucmax.report.distributions import calibration_figure, score_figure
-from aucmax.report.explained import effects_figure, effects_table, reasons_table
+from aucmax.report.explained import (
+    effects_figure,
+    effects_table,
+    reasons_table,
+    shape_figures,
+)
 from aucmax.report.operating import operating_points
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
@@ -23,6 +31,8 @@ from aucmax.report.text import auc_text, interval_text, p_words, percent_text, p
 __all__ = ["Test", "curves", "model_sections", "operating", "page_of", "some_rows"]
 
 _HIGHEST = 10  # scores that are explained
+_REASONS = 4  # of each
+_MOST_SHAPES = 12  # that are drawn
 
 # which rows are positive, their scores, and their weights
 Test = tuple[np.ndarray, np.ndarray, np.ndarray | None]
@@ -173,39 +183,55 @@ def _restored(test: Test, rows: np.ndarray) -> np.ndarray:
 def model_sections(
     model: Any, X: Any, test: Test, confidence: float, rows: np.ndarray | None = None
 ) -> list[Section]:
-    """What a linear model goes by, and why it scores rows so high.
+    """What a linear model goes by, how its columns bend, and why it scores rows so high.
 
-    X as its last step has it: all rows of the test, or those with some numbers.
+    X as the model takes them: all rows of the test, or those with some numbers.
     """
-    linear = linear_of(model)
-    if not hasattr(linear, "coef_"):
+    if not hasattr(linear_of(model), "coef_"):
         return []
     positive, score, weight = test
     if rows is None:
-        rows, mean = np.arange(len(score)), np.ravel(X.mean(axis=0))
+        rows = np.arange(len(score))
     else:
         weight = _restored(test, rows)
-        mean = np.ravel(weight @ X) / weight.sum()
-    coef = np.ravel(linear.coef_)
-    names = feature_names(model, len(coef))
-    labels = np.asarray(linear.classes_)[positive[rows].astype(int)]
-    found = effects(linear, X, labels, weight, confidence, names)
+    by, sign = by_column(model, X), np.where(positive[rows], 1.0, -1.0)
+    known = known_of(by, sign, weight)
+    found = effects_of(by, sign, weight, known, confidence)
     top = np.argsort(-score[rows], kind="stable")[:_HIGHEST]
-    why = reasons(linear, X[top], mean=mean, feature_names=names)
+    why = list(each_reasons(by, _REASONS, by.mean_added(weight), top))
+    measured = f"Measured on {len(rows):,} of the rows." * (len(rows) < len(score))
+    highest = reasons_table(rows[top].tolist(), score, positive, why)
     return [
         Section(
             "What the model goes by",
-            f"Measured on {len(rows):,} of the rows." * (len(rows) < len(score)),
+            measured,
             tables=[effects_table(found, confidence)],
             figures=[effects_figure(found, confidence)],
             on_terminal=False,
         ),
-        Section(
-            "Why the highest scores are high",
-            tables=[reasons_table(rows[top].tolist(), score, positive, why)],
-            on_terminal=False,
-        ),
+        *_bends([*shapes_of(by, found, known, confidence, weight)], confidence),
+        Section("Why the highest scores are high", tables=[highest], on_terminal=False),
     ]
+
+
+def _bends(shapes: list[Shape], confidence: float) -> list[Section]:
+    """A figure for each of the columns that are no lines; no section where all are."""
+    if not shapes:
+        return []
+    said = [
+        "The score is a sum of one function of each column; these are not lines. Above 0 a value "
+        "adds more than the column does on average; all figures have one scale."
+    ]
+    if np.isfinite(np.concatenate([shape.low for shape in shapes])).any():
+        said.append(
+            f"Shaded and bars: {100 * confidence:g} % intervals at each value, how far it would "
+            "vary between samples of as many rows, for these settings."
+        )
+    if len(shapes) > _MOST_SHAPES:
+        said.append(f"{len(shapes) - _MOST_SHAPES} that move the score less are left out.")
+    figures = shape_figures(shapes[:_MOST_SHAPES])
+    heading = "How each column bends the score"
+    return [Section(heading, " ".join(said), figures=figures, on_terminal=False)]
 
 
 def curves(

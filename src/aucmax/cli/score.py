@@ -20,25 +20,23 @@ from aucmax.cli.common import (
     chance_of,
     check_folder,
     counted,
-    feature_names,
     linear_of,
     load_model,
     scores_of,
     working,
 )
 from aucmax.cli.errors import tell
-from aucmax.cli.front import encoding_of, rows_for
+from aucmax.cli.front import rows_for
 from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.options import Model, Reading, given_file
-from aucmax.estimators import reasons
+from aucmax.explain.by_column import by_column
+from aucmax.explain.row_reasons import each_reasons, reasons
 from aucmax.report.explained import reasons_text
 from aucmax.rows.parts import rows_of
 from aucmax.rows.source import Part, Source
 from aucmax.rows.view import to_scipy
 
 __all__ = ["score"]
-
-_AT_A_TIME = 10_000  # rows whose reasons are held
 
 
 def score(
@@ -60,7 +58,7 @@ def score(
             "--reasons",
             metavar="K",
             min=1,
-            help="Also tell the K features that raise each score most above the mean row's.",
+            help="Also tell the K columns that raise each score most above the average.",
         ),
     ] = None,
     probability: Annotated[
@@ -129,20 +127,16 @@ def score(
 
 
 def _reasons(model: Any, X: Any, most: int) -> Iterator[str]:
-    """What raises the score of each row, by a linear model's own features."""
-    linear = linear_of(model)
-    if not hasattr(linear, "coef_"):
+    """What raises the score of each row, by the columns of a linear model."""
+    if not hasattr(linear_of(model), "coef_"):
         raise ValueError("--reasons needs a linear model.")
-    d = np.size(linear.coef_)
-    names = feature_names(model, d)
-    if isinstance(X, Source):
-        counts, sums = zip(*X.each(_sum_of_part, repeat((d,))), strict=True)
-        given = linear, most, np.sum(sums, axis=0) / sum(counts), names
-        found = X.each(_reasons_of_part, repeat(given))
-    else:
-        rows = encoding_of(model)(X)
-        found = iter([_reasons_of(rows, linear, most, np.ravel(rows.mean(axis=0)), names)])
-    return itertools.chain.from_iterable(found)
+    if not isinstance(X, Source):
+        rows = by_column(model, X)
+        return map(reasons_text, each_reasons(rows, most, rows.mean_added()))
+    d = np.size(model.coef_)  # a model without steps: others take no rows in parts
+    counts, sums = zip(*X.each(_sum_of_part, repeat((d,))), strict=True)
+    given = model, most, np.sum(sums, axis=0) / sum(counts)
+    return itertools.chain.from_iterable(X.each(_reasons_of_part, repeat(given)))
 
 
 def _sum_of_part(part: Part, d: int) -> tuple[int, np.ndarray]:
@@ -150,14 +144,9 @@ def _sum_of_part(part: Part, d: int) -> tuple[int, np.ndarray]:
     return rows.shape[0], np.ravel(rows.sum(axis=0, dtype=np.float64))
 
 
-def _reasons_of_part(part: Part, linear: Any, most: int, mean: Any, names: list[str]) -> list[str]:
-    return [*_reasons_of(to_scipy(rows_of(part.X, len(mean))), linear, most, mean, names)]
-
-
-def _reasons_of(rows: Any, linear: Any, most: int, mean: Any, names: list[str]) -> Iterator[str]:
-    for i in range(0, rows.shape[0], _AT_A_TIME):
-        some = rows[i : i + _AT_A_TIME]
-        yield from map(reasons_text, reasons(linear, some, most, mean=mean, feature_names=names))
+def _reasons_of_part(part: Part, model: Any, most: int, mean: np.ndarray) -> list[str]:
+    rows = to_scipy(rows_of(part.X, len(mean)))
+    return [*map(reasons_text, reasons(model, rows, most, mean=mean))]
 
 
 def _write_csv(stream: TextIO, columns: Mapping[str, Iterable[Any]]) -> None:

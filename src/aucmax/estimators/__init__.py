@@ -1,10 +1,8 @@
 """scikit-learn estimators: checks and bookkeeping; the maths is in `aucmax.solvers`."""
 
 from aucmax.estimators.classifier import AUCClassifier
-from aucmax.estimators.feature_effects import effects
 from aucmax.estimators.hinge import HingeClassifier
 from aucmax.estimators.multiclass import MulticlassAUCClassifier
-from aucmax.estimators.row_reasons import reasons
 from aucmax.estimators.search import AUCClassifierCV
 
 __all__ = [
@@ -12,6 +10,4 @@ __all__ = [
     "AUCClassifierCV",
     "HingeClassifier",
     "MulticlassAUCClassifier",
-    "effects",
-    "reasons",
 ]

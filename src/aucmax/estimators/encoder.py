@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-__all__ = ["TableEncoder"]
+__all__ = ["TableEncoder", "is_gap"]
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -117,7 +117,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for j, name in enumerate(names):
             values = X[name] if framed else X[:, j]
             if name in self.text:
-                table[:, j] = [np.nan if _is_gap(v) else v for v in np.asarray(values, object)]
+                table[:, j] = [np.nan if is_gap(v) else v for v in np.asarray(values, object)]
             else:
                 table[:, j] = np.asarray(values, dtype=np.float64)
         return table
@@ -154,5 +154,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return table if text else table.astype(np.float64)
 
 
-def _is_gap(value: Any) -> bool:
+def is_gap(value: Any) -> bool:
+    """Return whether a value of a table is missing: None, or one that data frames have for it."""
     return not isinstance(value, str) and (value is None or str(value) in ("nan", "<NA>", "NaT"))

@@ -37,6 +37,7 @@ from sklearn.utils.validation import check_is_fitted
 from aucmax.additive import Binning, Scorecard, SplineFeatures
 from aucmax.estimators.encoder import TableEncoder
 from aucmax.estimators.probabilities import Calibration
+from aucmax.explain.steps import chosen, flat, parts_of
 from aucmax.export.shapes import Pieces, Shape, Words, moved, total
 
 __all__ = ["Additive", "Column", "additive"]
@@ -156,7 +157,7 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
         For a step that is not known here, or a model that is not linear in its features.
     """
     check_is_fitted(model)
-    steps, last = _parts(model)
+    steps, last = parts_of(model)
     if np.shape(getattr(last, "coef_", ()))[:1] != (1,) or len(getattr(last, "classes_", ())) != 2:
         raise ValueError(
             f"a {type(last).__name__} cannot be exported; only linear models of two classes can, "
@@ -191,16 +192,6 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
     )
 
 
-def _parts(model: Any) -> tuple[list[Any], Any]:
-    """The steps in front of a linear model, and that model."""
-    if hasattr(model, "steps"):
-        more, last = _parts(model[-1])
-        return [*_flat(model[:-1]), *more], last
-    if isinstance(model, Scorecard):
-        return [model.binning_], model.classifier_
-    return [], getattr(model, "best_estimator_", model)
-
-
 def _columns(model: Any, names: Sequence[str] | None) -> tuple[Column, ...]:
     seen = getattr(model, "feature_names_in_", names)
     d = int(model.n_features_in_)
@@ -229,7 +220,7 @@ def _text(step: Any, columns: Iterable[int]) -> set[int]:
     if isinstance(step, FeatureUnion):
         return set().union(*(_text(one, columns) for _, one in step.transformer_list))
     if isinstance(step, ColumnTransformer):
-        parts = _chosen(step)
+        parts = chosen(step)
         return set().union(*(_text(one, [columns[j] for j in some]) for one, some in parts))
     learnt = getattr(step, "categories_", None)
     if learnt is None:
@@ -239,24 +230,6 @@ def _text(step: Any, columns: Iterable[int]) -> set[int]:
         for j, words in zip(columns, learnt, strict=False)
         if any(isinstance(word, str) for word in words)
     }
-
-
-def _chosen(step: ColumnTransformer) -> list[tuple[Any, list[int]]]:
-    """The transformers of a ColumnTransformer that give features, each with its columns."""
-    places = step._transformer_to_input_indices
-    return [
-        (one, list(places[name]))
-        for name, one, _ in step.transformers_
-        if not (isinstance(one, str) and one == "drop") and len(places[name])
-    ]
-
-
-def _flat(steps: Pipeline) -> list[Any]:
-    """The steps of a pipeline, those of pipelines in it included."""
-    out: list[Any] = []
-    for _, step in steps.steps:
-        out += _flat(step) if isinstance(step, Pipeline) else [step]
-    return [step for step in out if step is not None and step != "passthrough"]
 
 
 def _by_column(parts: Sequence[Feature]) -> tuple[Feature, ...]:
@@ -303,12 +276,12 @@ def _(step: TableEncoder, found: list[Feature]) -> list[Feature]:
 
 @features.register
 def _(step: ColumnTransformer, found: list[Feature]) -> list[Feature]:
-    return [made for one, some in _chosen(step) for made in features(one, [found[j] for j in some])]
+    return [made for one, some in chosen(step) for made in features(one, [found[j] for j in some])]
 
 
 @features.register
 def _(step: Pipeline, found: list[Feature]) -> list[Feature]:
-    for one in _flat(step):
+    for one in flat(step):
         found = features(one, found)
     return found
 

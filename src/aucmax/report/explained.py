@@ -1,7 +1,8 @@
-"""What a linear model goes by: its features' effects, and the reasons for the scores of rows."""
+"""What a model goes by: the effects and the shapes of its columns, the reasons for scores."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -12,9 +13,11 @@ from aucmax.report.figures import Figure, Line
 from aucmax.report.page import ResultTable
 from aucmax.report.text import plain_number
 
-__all__ = ["effects_figure", "effects_table", "reasons_table", "reasons_text"]
+__all__ = ["effects_figure", "effects_table", "reasons_table", "reasons_text", "shape_figures"]
 
 Floats = NDArray[np.float64]
+
+_WORDS = 20  # of a column of words
 
 
 class Reason(Protocol):
@@ -23,9 +26,28 @@ class Reason(Protocol):
     @property
     def feature(self) -> str: ...
     @property
-    def value(self) -> float: ...
+    def value(self) -> float | str: ...
     @property
     def raised(self) -> float: ...
+
+
+class Shape(Protocol):
+    """What the values of a column add to the score, with the ends of intervals; see `explain`."""
+
+    @property
+    def feature(self) -> str: ...
+    @property
+    def values(self) -> NDArray[Any]: ...
+    @property
+    def added(self) -> Floats: ...
+    @property
+    def low(self) -> Floats: ...
+    @property
+    def high(self) -> Floats: ...
+    @property
+    def missing(self) -> float: ...
+    @property
+    def date(self) -> bool: ...
 
 
 class Effects(Protocol):
@@ -62,7 +84,7 @@ def effects_figure(found: Effects, confidence: float = 0.95, most: int = 20) -> 
     )
     return Figure(
         "effects", "Effects of the features", "effect on the score", "", {"effect": line},
-        "By how much the scores of two rows differ that differ in this feature as two rows do on "
+        "By how much the scores of two rows differ that differ in this column as two rows do on "
         f"average. {bars}{f' {hidden:,} smaller ones are left out.' * (hidden > 0)}",
         names=names, guide=((0.0, 0.0), (-0.6, len(names) - 0.4)),
     )  # fmt: skip
@@ -72,17 +94,65 @@ def effects_table(found: Effects, confidence: float = 0.95, most: int = 20) -> R
     """Make a table of the effects, their intervals and the weights."""
     columns = (found.feature, found.effect, found.low, found.high, found.coef)
     rows = [
-        (
-            str(name),
-            _signed(effect),
-            f"{_signed(low)} to {_signed(high)}" if np.isfinite(low) else "–",
-            _signed(weight),
-        )
-        for name, effect, low, high, weight in zip(*(c[:most] for c in columns), strict=True)
+        (str(name), *_effect_cells(*numbers))
+        for name, *numbers in zip(*(c[:most] for c in columns), strict=True)
     ]
     head = ("feature", "effect", f"{100 * confidence:g} % interval", "weight")
     hidden = len(found.feature) - len(rows)
-    return ResultTable(head, rows, f"and {hidden:,} smaller ones" if hidden else "")
+    said = [f"and {hidden:,} smaller ones"] if hidden else []
+    if np.isnan(found.coef[:most]).any():
+        said.append("A column that counts in several ways has no one weight, nor a sign.")
+    return ResultTable(head, rows, ". ".join(said))
+
+
+def _effect_cells(effect: float, low: float, high: float, weight: float) -> tuple[str, str, str]:
+    several = math.isnan(weight)
+    told = plain_number if several else _signed
+    interval = f"{told(low)} to {told(high)}" if math.isfinite(low) else "–"
+    return told(effect), interval, "–" if several else _signed(weight)
+
+
+def shape_figures(found: Sequence[Shape]) -> list[Figure]:
+    """Make a figure of each column's shape, all on one scale: curves of numbers, dots of words."""
+    ends = [end for shape in found for end in _ends(shape)]
+    room = 0.04 * (max(ends, default=0.0) - min(ends, default=0.0))
+    scale = (min(ends, default=0.0) - room, max(ends, default=0.0) + room)
+    return [_shape_figure(f"shape-{k + 1}", shape, scale) for k, shape in enumerate(found)]
+
+
+def _ends(shape: Shape) -> tuple[float, float]:
+    """The lowest and the highest of a shape, and of its intervals what is near to it."""
+    low, high = shape.added.min(), shape.added.max()
+    reach = 0.3 * (high - low)
+    bottom, top = np.nanmin([*shape.low, low]), np.nanmax([*shape.high, high])
+    return float(max(bottom, low - reach)), float(min(top, high + reach))
+
+
+def _shape_figure(name: str, shape: Shape, scale: tuple[float, float]) -> Figure:
+    """Make a figure of one column's shape."""
+    adds, title = "adds to the score", shape.feature
+    interval = None if np.isnan(shape.low).all() else (shape.low, shape.high)
+    if shape.values.dtype == object:
+        # what adds most and least
+        place = np.arange(len(shape.values))
+        kept = np.minimum(place, place[::-1]) < _WORDS // 2
+        words = list(map(str, shape.values[kept]))
+        if interval is not None:
+            interval = (shape.low[kept], shape.high[kept])
+        line = Line(shape.added[kept], np.arange(float(len(words))), interval, alone=True)
+        hidden = len(shape.values) - len(words)
+        caption = f"{hidden:,} that lie between these are left out." if hidden else ""
+        zero = ((0.0, 0.0), (-0.6, len(words) - 0.4))
+        return Figure(
+            name, title, adds, "", {title: line}, caption, names=words, xlim=scale, guide=zero
+        )
+    line = Line(shape.values, shape.added, interval, points=len(shape.values) <= _WORDS)
+    caption = "" if np.isnan(shape.missing) else f"Where it is missing: {_signed(shape.missing)}."
+    ends = (shape.values[0], shape.values[-1])
+    return Figure(
+        name, title, title, adds, {title: line}, caption, ylim=scale, guide=(ends, (0.0, 0.0)),
+        xdate=shape.date,
+    )  # fmt: skip
 
 
 def reasons_table(
@@ -99,17 +169,24 @@ def reasons_table(
         for row, found in zip(rows, why, strict=True)
     ]
     caption = (
-        "Rows are counted from 1. In brackets: by how much the feature raises the score above "
-        "that of a row with the mean of it."
+        "Rows are counted from 1. In brackets: by how much the column raises the score above what "
+        "it adds on average."
     )
     return ResultTable(("row", "score", "label", "reasons"), table, caption, words=(2, 3))
 
 
 def reasons_text(found: Sequence[Reason]) -> str:
-    """Write what raises a score: ``amount = 709.5 (+0.323), new = 1 (+0.232)``."""
-    return ", ".join(
-        f"{one.feature} = {plain_number(one.value, 4)} ({_signed(one.raised)})" for one in found
-    )
+    """Write what raises a score: ``amount = 709.5 (+0.323), channel: phone (+0.232)``."""
+    return ", ".join(f"{_of_row(one)} ({_signed(one.raised)})" for one in found)
+
+
+def _of_row(one: Reason) -> str:
+    """What a row has in a column: a number, or a word, a bin or nothing."""
+    if isinstance(one.value, str):
+        return f"{one.feature}: {one.value}"
+    if math.isnan(one.value):
+        return f"{one.feature}: missing"
+    return f"{one.feature} = {plain_number(one.value, 4)}"
 
 
 def _signed(value: float) -> str:

@@ -23,6 +23,7 @@ GAP_FLOOR = 1e-16
 _SIZE = (5.3, 4.3)
 _ROOM, _ROW, _LEAST = 0.9, 0.27, 2.0  # inches of height, where the vertical axis has names
 _LETTERS = 28
+_LONG = 1e4  # numbers that take much room beside an axis
 _IMAGES = (".png", ".svg", ".pdf")
 
 
@@ -91,6 +92,8 @@ class Figure:
         Logarithmic axes.
     xpercent, ypercent : bool
         Axes of shares, labelled in percent.
+    xdate : bool
+        The horizontal axis is of days since 1970-01-01, labelled as dates.
     names : sequence of str
         What lies at 0, 1, 2, … of the vertical axis, from the top; intervals are then of x.
     xlim, ylim : (float or None, float or None), optional
@@ -116,6 +119,7 @@ class Figure:
     ylog: bool = False
     xpercent: bool = False
     ypercent: bool = False
+    xdate: bool = False
     names: Sequence[str] = ()
     xlim: tuple[float | None, float | None] | None = None
     ylim: tuple[float | None, float | None] | None = None
@@ -139,7 +143,7 @@ class Figure:
                 "title": self.title,
                 "box": [round(float(side), 2) for side in sides],
                 "x": {"label": self.xlabel, "log": bool(self.xlog), "percent": self.xpercent,
-                      "lim": list(map(float, axes.get_xlim()))},
+                      "date": self.xdate, "lim": list(map(float, axes.get_xlim()))},
                 "y": {"label": self.ylabel, "log": bool(self.ylog), "percent": self.ypercent,
                       "lim": list(map(float, axes.get_ylim()))},
                 "names": list(self.names),
@@ -233,8 +237,11 @@ class Figure:
                 _label_powers(axis, percent)
             elif percent:
                 axis.set_major_formatter(lambda value, _: f"{100 * value:.10g} %")
+        if self.xdate:
+            _label_dates(axes.xaxis)
+        elif self.names or (not self.xlog and max(map(abs, axes.get_xlim())) >= _LONG):
+            axes.locator_params("x", nbins=6)  # there is little room
         if self.names:
-            axes.locator_params("x", nbins=6)  # beside names there is little room
             axes.set_yticks(range(len(self.names)), list(map(_short, self.names)))
             axes.set_ylim(len(self.names) - 0.4, -0.6)
 
@@ -290,6 +297,15 @@ def _without_glyphs() -> Iterator[None]:
 def _short(name: str) -> str:
     """A name short enough to stand beside an axis."""
     return name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…"
+
+
+def _label_dates(axis: Any) -> None:
+    """Label an axis of days since 1970-01-01, which is how matplotlib counts them."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    locator = AutoDateLocator(minticks=3, maxticks=6)
+    axis.set_major_locator(locator)
+    axis.set_major_formatter(ConciseDateFormatter(locator))
 
 
 def _label_powers(axis: Any, percent: bool = False) -> None:

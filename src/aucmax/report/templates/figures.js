@@ -4,7 +4,8 @@
   const SVG = "http://www.w3.org/2000/svg";
   const number = (x) => Math.abs(x) >= 1e6 || (x !== 0 && Math.abs(x) < 1e-4)
     ? x.toExponential(2) : x.toLocaleString("en-US", { maximumSignificantDigits: 4 });
-  const shown = (side, x) => (side.percent
+  const date = (days) => new Date(864e5 * days).toISOString().slice(0, 10);
+  const shown = (side, x) => (side.date ? date(x) : side.percent
     ? `${(100 * x).toLocaleString("en-US", { maximumSignificantDigits: 3 })} %` : number(x));
   const element = (name, attributes, parent) => {
     const made = document.createElementNS(SVG, name);
@@ -165,7 +166,7 @@
     const values = () => {
       const rows = behind.lines.flatMap((line) => line.x.map((value, k) => [line.name,
         ...(behind.names.length > 0 ? [behind.names[Math.round(line.y[k])], value]
-          : [value, line.y[k]]),
+          : [behind.x.date ? date(value) : value, line.y[k]]),
         ...(line.low === undefined ? ["", ""] : [line.low[k], line.high[k]])]));
       const head = behind.names.length > 0 ? ["name", behind.x.label]
         : [behind.x.label, behind.y.label];

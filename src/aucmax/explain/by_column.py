@@ -1,0 +1,212 @@
+"""The score as a sum over columns: a feature that looks at one column counts there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from aucmax.additive import Binning
+from aucmax.additive.binning import Bins
+from aucmax.explain.steps import looked_at, parts_of
+
+__all__ = ["ByColumn", "by_column", "picked"]
+
+Floats = NDArray[np.float64]
+# rows (n, d): an array, a CSR array, or the values (n,) of each column
+Table = Any
+
+
+@dataclass(frozen=True)
+class ByColumn:
+    """Rows, and what each of their columns adds to the scores that a model gives them.
+
+    A linear model adds up features z_k, each of which looks at one column: the column itself, one
+    of its splines, one of its words. So score = intercept + Σ_j added_j, and column j adds
+    Σ_k w_k z_k over the features that look at it.
+
+    Parameters
+    ----------
+    linear : estimator
+        The model of the features.
+    steps : list of transformer
+        What makes the features of the columns; empty where they are the same.
+    names : list of str, length d
+        Of the columns.
+    table : ndarray or csr_array, shape (n, d), or list of ndarray, shape (n,)
+        The rows.
+    features : ndarray or csr_array, shape (n, D)
+        What the steps make of them.
+    column : ndarray of int, shape (D,)
+        The column that each feature looks at.
+    """
+
+    linear: Any
+    steps: list[Any]
+    names: list[str]
+    table: Table
+    features: Any
+    column: NDArray[np.intp]
+
+    @cached_property
+    def weights(self) -> Any:
+        """The coefficients, each in the row of its feature and its column, shape (D, d)."""
+        coef = np.ravel(self.linear.coef_).astype(np.float64)
+        places = np.arange(len(coef)), self.column
+        return sp.csr_array((coef, places), shape=(len(coef), len(self.names)))
+
+    def added(self, rows: Any = slice(None)) -> Floats:
+        """Return what each column adds to the scores of some rows, shape (m, d)."""
+        out = self.features[rows] @ self.weights
+        return out.toarray() if sp.issparse(out) else out
+
+    def mean_added(self, weight: Floats | None = None) -> Floats:
+        """Return what each column adds on average over the rows, or by their weights, (d,)."""
+        return self.mean(weight) @ self.weights
+
+    def mean(self, weight: Floats | None = None) -> Floats:
+        """Return the mean of each feature, shape (D,)."""
+        if weight is None:
+            return np.ravel(self.features.mean(axis=0))
+        return np.ravel(weight @ self.features) / weight.sum()
+
+    @cached_property
+    def columnwise(self) -> Any:
+        """The features, for taking some of them."""
+        return sp.csc_array(self.features) if sp.issparse(self.features) else self.features
+
+    def features_of(self, j: int) -> NDArray[np.intp]:
+        """Return which features look at column j, ascending."""
+        return np.flatnonzero(self.column == j)
+
+    def values(self, j: int) -> NDArray[Any]:
+        """Return the values of column j, shape (n,)."""
+        if isinstance(self.table, list):
+            return self.table[j]
+        return self.table[:, [j]].toarray()[:, 0] if sp.issparse(self.table) else self.table[:, j]
+
+    @property
+    def dates(self) -> set[str]:
+        """The columns whose numbers are days since 1970-01-01."""
+        return set(getattr(self.steps[0], "dates", None) or ()) if self.steps else set()
+
+    def told(self) -> Table:
+        """Return the rows as a reader knows them: where the model bins them, the bins' names."""
+        if not self.steps or not isinstance(self.steps[0], Binning):
+            return self.table
+        return [_bins_of(self.values(j), bins) for j, bins in enumerate(self.steps[0].bins_)]
+
+
+def by_column(model: Any, X: Any, feature_names: Sequence[str] | None = None) -> ByColumn:
+    """Take apart what a fitted model makes of rows.
+
+    Parameters
+    ----------
+    model : estimator
+        Linear, or a pipeline that ends in such a model, or a scorecard. Where a step makes features
+        of several columns, these count as the columns.
+    X : array-like, sparse or data frame, shape (n, d)
+        Rows, as the model takes them.
+    feature_names : sequence of str, shape (d,), optional
+        By default those the model was fitted to, or the numbers of the columns, from 1.
+
+    Raises
+    ------
+    ValueError
+        For a model that is not linear in its features, or not of two classes; rows with other
+        columns than the model; a wrong number of names.
+    """
+    steps, linear = parts_of(model)
+    check_is_fitted(linear)
+    coef = np.asarray(getattr(linear, "coef_", ()))
+    if not coef.size or coef.size != coef.shape[-1]:
+        raise ValueError(
+            f"a {type(linear).__name__} cannot be explained; a linear model of two classes can, "
+            "with coef_ of shape (1, d), alone or behind steps."
+        )
+    first, column = _one_by_one(steps, coef.size)
+    rows, names = X, getattr(model, "feature_names_in_", None)
+    for step in steps[:first]:
+        rows, names = step.transform(rows), _names_after(step, names)
+    features, steps = rows, steps[first:]
+    for step in steps:
+        features = step.transform(features)
+    features = _numbers(features)
+    table = _table(rows, names) if steps else features
+    if features.shape[1] != coef.size:
+        raise ValueError(f"X must have {coef.size} columns, as the model; got {np.shape(rows)}.")
+    d = len(table) if isinstance(table, list) else table.shape[1]
+    if feature_names is None:
+        feature_names = [str(j + 1) for j in range(d)] if names is None else names
+    if len(feature_names) != d:
+        raise ValueError(f"feature_names must be {d} names; got {len(feature_names)}.")
+    return ByColumn(linear, steps, list(map(str, feature_names)), table, features, column)
+
+
+def picked(table: Table, i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[Any]:
+    """Return the values of a table at rows i and columns j, shape (m, k).
+
+    Parameters
+    ----------
+    table : ndarray or csr_array, shape (n, d), or list of ndarray, shape (n,)
+    i, j : ndarray of int, shape (m, 1) and (m, k)
+    """
+    if not isinstance(table, list):
+        found = table[np.broadcast_to(i, j.shape), j]
+        return found.toarray() if sp.issparse(found) else found
+    out = np.empty(j.shape, dtype=object)
+    i = np.broadcast_to(i, j.shape)
+    for column in np.unique(j):
+        here = j == column
+        out[here] = table[column][i[here]]
+    return out
+
+
+def _one_by_one(steps: list[Any], n_features: int) -> tuple[int, NDArray[np.intp]]:
+    """From which step on every feature looks at one column, and the column of each."""
+    for first, step in enumerate(steps):
+        given = np.arange(getattr(step, "n_features_in_", 0))
+        try:
+            column = reduce(lambda found, one: looked_at(one, found), steps[first:], given)
+        except LookupError:
+            continue
+        if len(column) == n_features:
+            return first, column
+    return len(steps), np.arange(n_features)
+
+
+def _names_after(step: Any, names: Any) -> Any:
+    try:
+        return step.get_feature_names_out(names)
+    except (AttributeError, ValueError):  # not every transformer has names
+        return None
+
+
+def _numbers(X: Any) -> Any:
+    if sp.issparse(X):
+        return sp.csr_array(X)
+    out = np.asarray(X, dtype=np.float64)
+    if out.ndim != 2:
+        raise ValueError(f"X must have rows and columns; got the shape {out.shape}.")
+    return out
+
+
+def _table(rows: Any, names: Any) -> Table:
+    """The rows, a data frame's as its columns by name."""
+    if sp.issparse(rows):
+        return sp.csr_array(rows)
+    if names is not None and hasattr(rows, "columns"):
+        return [np.asarray(rows[name]) for name in names]
+    return np.asarray(rows)
+
+
+def _bins_of(values: NDArray[Any], bins: Bins) -> NDArray[Any]:
+    """The names of the bins of values; a word in no bin as it is."""
+    codes = bins.codes(values)
+    return np.where(codes < 0, values, np.array([*bins.labels, ""], dtype=object)[codes])

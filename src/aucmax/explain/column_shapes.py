@@ -1,0 +1,124 @@
+"""How columns bend a score: what each of their values adds to it, where that is not a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.preprocessing import Normalizer
+
+from aucmax.estimators.encoder import is_gap
+from aucmax.explain.by_column import ByColumn
+from aucmax.explain.feature_effects import Effects, Known
+
+__all__ = ["Shape", "shapes_of"]
+
+Floats = NDArray[np.float64]
+
+_POINTS = 300  # of a curve
+_LOOKED_AT = 100  # columns, those with the largest effects first
+_LINE = 1e-6  # of what a column adds: what is nearer to a line is one
+_OF_WHOLE_ROWS = (Normalizer, TfidfTransformer)  # a feature depends on the rest of its row
+
+
+class Shape(NamedTuple):
+    """What the values of a column add to the score, less what the column adds on average.
+
+    Parameters
+    ----------
+    feature : str
+        The column.
+    values : ndarray, shape (m,)
+        Numbers that rows have, ascending, or their words (objects), what adds most first.
+    added : ndarray, shape (m,)
+        What they add.
+    low, high : ndarray, shape (m,)
+        The ends of the interval of each, NaN where there is none.
+    missing : float
+        What is added where there is no number; NaN where rows have all.
+    date : bool
+        Whether the numbers are days since 1970-01-01.
+    """
+
+    feature: str
+    values: NDArray[Any]
+    added: Floats
+    low: Floats
+    high: Floats
+    missing: float = np.nan
+    date: bool = False
+
+
+def shapes_of(
+    by: ByColumn,
+    effects: Effects,
+    known: Known,
+    confidence: float = 0.95,
+    weight: Floats | None = None,
+) -> Iterator[Shape]:
+    """Yield the shapes of columns that are no lines, those with the largest effects first.
+
+    Parameters
+    ----------
+    by : ByColumn
+        Rows, of whose values shapes are.
+    effects : Effects
+        Theirs.
+    known : Known
+        How far the coefficients are known.
+    confidence : float
+        Coverage of the interval at each value.
+    weight : ndarray, shape (n,), optional
+        Of the rows.
+    """
+    if not by.steps or any(isinstance(step, _OF_WHOLE_ROWS) for step in by.steps):
+        return
+    place, mean = {name: j for j, name in enumerate(by.names)}, by.mean(weight)
+    for name in effects.feature[:_LOOKED_AT].tolist():
+        j = place[name]
+        values, rows = _different(by.values(j))
+        features = by.features_of(j)
+        Z = by.features[rows][:, features]
+        Z = np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z) - mean[features]
+        added = Z @ np.ravel(by.linear.coef_)[features]
+        if _is_line(values, added[: len(values)]):
+            continue
+        reach = np.full(len(added), np.nan)
+        there, covariance = known.within(features)
+        if there.any():
+            variance = np.einsum("ij,jk,ik->i", Z[:, there], covariance, Z[:, there])
+            reach = stdtrit(known.freedom, 0.5 + 0.5 * confidence) * np.sqrt(variance)
+        missing = float(added[-1]) if len(added) > len(values) else np.nan
+        order = np.argsort(-added, kind="stable") if values.dtype == object else slice(len(values))
+        ends = (added - reach)[order], (added + reach)[order]
+        yield Shape(name, values[order], added[order], *ends, missing, name in by.dates)
+
+
+def _different(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Different values of a column, numbers or words, and a row that has each.
+
+    A gap is a word; of numbers the row comes last, without a value.
+    """
+    try:
+        numbers = values.astype(np.float64)
+    except (TypeError, ValueError):
+        words = np.array(["missing" if is_gap(v) else str(v) for v in values], dtype=object)
+        return np.unique(words, return_index=True)
+    filled, gaps = np.flatnonzero(~np.isnan(numbers)), np.flatnonzero(np.isnan(numbers))
+    found, rows = np.unique(numbers[filled], return_index=True)
+    if len(found) > _POINTS:
+        some = np.unique(np.searchsorted(found, np.linspace(found[0], found[-1], _POINTS)))
+        found, rows = found[some], rows[some]
+    return found, np.append(filled[rows], gaps[:1])
+
+
+def _is_line(values: NDArray[Any], added: Floats) -> bool:
+    """Whether values add in proportion to them, or all the same."""
+    if len(values) < 2 or values.dtype == object:
+        return len(values) < 2 or not np.ptp(added)
+    line = added[0] + (values - values[0]) / np.ptp(values) * (added[-1] - added[0])
+    return bool(np.abs(added - line).max() <= _LINE * np.ptp(added))

@@ -1,0 +1,304 @@
+"""What each column does to the scores of a model, and how far that is known."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from scipy.special import fdtri
+
+from aucmax.basics.checks import number, sample_weights
+from aucmax.estimators.solved import SolvedScorer
+from aucmax.explain.by_column import ByColumn, by_column
+from aucmax.explain.steps import that_learn_from_labels
+from aucmax.metrics.delong import effective_rows
+from aucmax.objective.problem import RowsProblem
+from aucmax.objective.sandwich import sandwich
+from aucmax.objective.scaling import feature_factors
+from aucmax.rows import as_rows
+
+__all__ = ["Effects", "Known", "effects", "effects_of", "known_of"]
+
+MOST_FEATURES = 1000  # with more there are no intervals: the sandwich is a dense matrix
+MOST_CELLS = 10**7  # of the rows that intervals are computed from: more are sampled
+
+
+class Effects(NamedTuple):
+    """Columns by the size of their effects on a model's scores, largest first.
+
+    Parameters
+    ----------
+    feature : ndarray of str, shape (d,)
+        Names; the numbers of the columns, from 1, where there are none.
+    coef : ndarray of shape (d,)
+        The coefficients; NaN for a column of which the steps in front make several features.
+    effect : ndarray of shape (d,)
+        By how much the scores of two rows differ that differ in this column as two rows do on
+        average: the coefficient times the feature's root mean squared difference, or the root mean
+        squared difference of what several features of the column add together, which has no sign.
+    low, high : ndarray of shape (d,)
+        The ends of each effect's interval, NaN where there is none.
+    note : str
+        Why there are no intervals, or empty.
+
+    See Also
+    --------
+    effects : Makes it.
+    """
+
+    feature: np.ndarray
+    coef: np.ndarray
+    effect: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    note: str = ""
+
+
+class Known(NamedTuple):
+    """How far the coefficients of some features are known.
+
+    Parameters
+    ----------
+    features : ndarray of int, shape (k,)
+        Which have a standard error.
+    covariance : ndarray of shape (k, k)
+        Of their coefficients, from sample to sample.
+    freedom : float
+        Its degrees of freedom.
+    note : str
+        Why none is known, or empty.
+    """
+
+    features: np.ndarray
+    covariance: np.ndarray
+    freedom: float
+    note: str = ""
+
+    def within(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return which of some features (m,) are known, and the covariance of their coefficients.
+
+        Parameters
+        ----------
+        features : ndarray of int, shape (m,)
+            Ascending.
+        """
+        place = np.searchsorted(self.features, features)
+        there = np.isin(features, self.features)
+        return there, self.covariance[np.ix_(place[there], place[there])]
+
+
+def effects(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    confidence: float = 0.95,
+    feature_names: Sequence[str] | None = None,
+) -> Effects:
+    """Measure what each column does to the scores of a model, with intervals.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted `AUCClassifier` or `AUCClassifierCV`, a pipeline that ends in one, or a
+        `Scorecard`; another linear classifier of two classes gets effects without intervals.
+    X : array-like, sparse or data frame, shape (n, d)
+        The rows it was fitted to, or others like them.
+    y : array-like, shape (n,)
+        Their labels.
+    sample_weight : array-like, shape (n,), optional
+        Their weights.
+    confidence : float, default=0.95
+        Coverage of each interval, above 0 and below 1.
+    feature_names : sequence of str, shape (d,), optional
+        By default those the model was fitted to.
+
+    Returns
+    -------
+    Effects
+        The named tuple ``(feature, coef, effect, low, high, note)``.
+
+    Raises
+    ------
+    ValueError
+        If ``y`` holds other labels than the model's, or lacks one of them; for a model that is not
+        linear in its features, or rows with other columns.
+
+    Notes
+    -----
+    The intervals are by the sandwich of the pairwise objective (`aucmax.objective.sandwich`): how
+    far the effect would vary between samples of as many rows as X, around what the same settings
+    give on all rows there could be. The penalty's pull towards 0 is not undone, and the settings
+    count as given, also where they were chosen on the same rows. A coefficient that the l1 penalty
+    or a bound holds has no interval; those of the others are as if they had been chosen beforehand.
+    The hinge has none: it has kinks. Nor has a model behind a step that learns from the labels,
+    such as bins: the sandwich does not know of that. The interval of a column with several features
+    starts at 0 where these may add nothing. Where the columns hold more than 10⁷ numbers, the
+    spread is that of a sample of the rows, the interval that of all of them. docs/effects.md has
+    the formulas, and how often the intervals cover: with few positives, less than they say.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from aucmax import AUCClassifier, effects
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> found = effects(AUCClassifier().fit(X, y), X, y)
+    >>> bool(found.low[0] < found.effect[0] < found.high[0])
+    True
+    """
+    number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
+    by = by_column(model, X, feature_names)
+    weight = sample_weights(sample_weight, by.features.shape[0])
+    labels = np.asarray(y)
+    if not np.array_equal(np.unique(labels), np.sort(model.classes_)):
+        raise ValueError(
+            f"y must hold the labels {model.classes_.tolist()} and no others; "
+            f"it holds {np.unique(labels).tolist()}."
+        )
+    sign = np.where(labels == model.classes_[1], 1.0, -1.0)
+    return effects_of(by, sign, weight, known_of(by, sign, weight), confidence)
+
+
+def effects_of(
+    by: ByColumn, sign: np.ndarray, weight: np.ndarray | None, known: Known, confidence: float
+) -> Effects:
+    """Return the effects of the columns of rows.
+
+    Parameters
+    ----------
+    by : ByColumn
+        The rows.
+    sign : ndarray, shape (n,)
+        1 for positive rows, −1 for others.
+    weight : ndarray, shape (n,), or None
+        Of the rows.
+    known : Known
+        How far the coefficients are known.
+    confidence : float
+        Coverage of each interval.
+    """
+    of_feature = np.ravel(by.linear.coef_).astype(np.float64)
+    count = np.bincount(by.column, minlength=len(by.names))
+    coef = np.where(count > 1, np.nan, 0.0)
+    effect, least = np.zeros(len(coef)), np.full(len(coef), -np.inf)
+    reach = np.full(len(coef), np.nan)
+    # columns of one feature, all at once: there may be very many
+    alone = np.flatnonzero(count[by.column] == 1)
+    column, spread = by.column[alone], _spread(by, sign, weight)
+    coef[column] = of_feature[alone]
+    effect[column] = of_feature[alone] * np.sqrt(spread[alone])
+    there, covariance = known.within(alone)
+    variance = np.diag(covariance) * spread[alone[there]]
+    reach[column[there]] = np.sqrt(variance * fdtri(1.0, known.freedom, confidence))
+    for j in np.flatnonzero(count > 1).tolist():
+        features, least[j] = by.features_of(j), 0.0
+        effect[j] = np.sqrt(
+            2.0 * _variance(by.columnwise[:, features] @ of_feature[features], weight)
+        )
+        there, covariance = known.within(features)
+        if there.any():
+            differences = _mean_squared_differences(by.columnwise[:, features[there]], weight)
+            reach[j] = _reach(covariance, differences, known.freedom, confidence)
+    order = np.argsort(-np.abs(effect), kind="stable")
+    low, high = np.maximum(effect - reach, least), effect + reach
+    names = np.asarray(by.names)[order]
+    return Effects(names, coef[order], effect[order], low[order], high[order], known.note)
+
+
+def known_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> Known:
+    """Return how far the coefficients are known.
+
+    Parameters
+    ----------
+    by : ByColumn
+        Rows.
+    sign : ndarray, shape (n,)
+        1 for positive rows, −1 for others.
+    weight : ndarray, shape (n,), or None
+        Of the rows.
+    """
+    try:
+        if learnt := that_learn_from_labels(by.steps):
+            raise ValueError(f"{learnt[0]} learns from the labels, too.")
+        return _sandwich_of(by, sign, weight)
+    except ValueError as why:
+        none = np.empty(0, dtype=np.intp)
+        return Known(none, np.empty((0, 0)), 1.0, f"No intervals: {why}")
+
+
+def _spread(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """The mean squared difference of two rows in each feature, of the fit's rows where known."""
+    spread = getattr(by.linear, "spread_", None)
+    return RowsProblem(as_rows(by.features), sign, weight).spread() if spread is None else spread
+
+
+def _variance(values: np.ndarray, weight: np.ndarray | None) -> float:
+    mean = np.average(values, weights=weight)
+    return float(np.average((values - mean) ** 2, weights=weight))
+
+
+def _mean_squared_differences(Z: Any, weight: np.ndarray | None) -> np.ndarray:
+    """The mean of (z − z′)(z − z′)ᵀ over any two rows of Z, shape (m, m)."""
+    if not sp.issparse(Z):
+        return 2.0 * np.atleast_2d(np.cov(Z, rowvar=False, bias=True, aweights=weight))
+    share = np.ones(Z.shape[0]) if weight is None else weight
+    share = share / share.sum()
+    mean = share @ Z
+    return 2.0 * ((Z.T @ Z.multiply(share[:, None])).toarray() - np.outer(mean, mean))
+
+
+def _reach(
+    covariance: np.ndarray, differences: np.ndarray, freedom: float, confidence: float
+) -> float:
+    """How far √(wᵀVw) may be from that of the true w: at most √((w − ŵ)ᵀV(w − ŵ)).
+
+    Which is a quadratic form of normal numbers, its distribution by Satterthwaite's two moments.
+    """
+    product = covariance @ differences
+    mean, half_variance = np.trace(product), np.sum(product * product.T)
+    if mean <= 0.0:
+        return np.nan
+    return float(np.sqrt(mean * fdtri(mean**2 / half_variance, freedom, confidence)))
+
+
+def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> Known:
+    """Return how far the coefficients are known; ValueError where none is."""
+    linear, X, coef = by.linear, by.features, np.ravel(by.linear.coef_).astype(np.float64)
+    spread = _spread(by, sign, weight)
+    if not isinstance(linear, SolvedScorer):
+        raise ValueError(f"a {type(linear).__name__} does not say what it minimises.")
+    penalty, _ = linear._settings()
+    factor = feature_factors(spread, linear._scaling)
+    varies = spread > 0
+    scale = np.ones(len(coef)) if factor is None else np.where(varies, factor, 1.0)
+    penalty = linear._by_name(penalty, len(coef)).scaled(factor)
+    pieces = penalty.pieces(coef / scale)
+    known = np.flatnonzero(varies & pieces.smooth)
+    if not len(known):
+        raise ValueError("every coefficient is held at 0 or at a bound.")
+    if len(known) > MOST_FEATURES:
+        raise ValueError(f"they take up to {MOST_FEATURES:,} features with a coefficient.")
+    weight = np.ones(len(sign)) if weight is None else weight
+    counts = effective_rows(weight[sign > 0]), effective_rows(weight[sign < 0])
+    taken = _sample(sign, MOST_CELLS // len(known))
+    each = weight[taken]
+    for kind in (1.0, -1.0):  # the classes weigh what they do in all rows
+        each[sign[taken] == kind] *= weight[sign == kind].sum() / each[sign[taken] == kind].sum()
+    columns = X[taken][:, known].toarray() if sp.issparse(X) else X[np.ix_(taken, known)]
+    size = np.sqrt(spread[known])
+    problem = RowsProblem(as_rows(columns / size), sign[taken], each)
+    objective = linear._objective(problem, penalty)
+    bend = pieces.bend[known] / (scale[known] * size) ** 2
+    covariance = sandwich(objective, coef[known] * size, bend, counts)
+    return Known(known, covariance / np.outer(size, size), min(counts) - 1.0)
+
+
+def _sample(sign: np.ndarray, most: int) -> np.ndarray:
+    """Return the numbers of so many rows, of the rarer class all or half of these, if there are."""
+    if len(sign) <= most:
+        return np.arange(len(sign))
+    rng = np.random.RandomState(0)
+    rarer, other = sorted((np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)), key=len)
+    kept = rng.permutation(rarer)[: max(most // 2, 2)]
+    return np.sort(np.r_[kept, rng.permutation(other)[: max(most - len(kept), 2)]])

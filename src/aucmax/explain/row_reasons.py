@@ -1,0 +1,165 @@
+"""Why a model scores single rows as high as it does."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from aucmax.basics.checks import number
+from aucmax.estimators.encoder import is_gap
+from aucmax.explain.by_column import ByColumn, by_column, picked
+
+__all__ = ["Reason", "each_reasons", "reasons"]
+
+_CELLS = 10**7  # held at a time
+_ROUNDING = 1e-13  # of what a column adds on average: what raises by less does not
+
+
+class Reason(NamedTuple):
+    """What one column adds to the score of one row.
+
+    Parameters
+    ----------
+    feature : str
+        Its name.
+    value : float or str
+        That of the row: a number, NaN where it is missing, or a word, a date, or the name of a bin.
+    raised : float
+        By how much it raises the score above what the column adds on average.
+
+    See Also
+    --------
+    reasons : Makes them.
+    """
+
+    feature: str
+    value: float | str
+    raised: float
+
+
+def reasons(
+    model: Any,
+    X: Any,
+    most: int = 4,
+    *,
+    mean: ArrayLike | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> list[list[Reason]]:
+    """List, for each row, the columns that raise its score most.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted and linear, with ``coef_``; a pipeline that ends in such a model; or a `Scorecard`.
+    X : array-like, sparse or data frame, shape (n, d)
+        Rows, as the model takes them.
+    most : int, default=4
+        How many columns to list; fewer where fewer raise the score.
+    mean : array-like, shape (d,) or (m, d), optional
+        What the rows are compared with: a row, of the means for instance, or the average of some
+        rows, such as those of the training. By default the average of X.
+    feature_names : sequence of str, shape (d,), optional
+        By default those the model was fitted to.
+
+    Returns
+    -------
+    list of list of Reason
+        For each row the named tuples ``(feature, value, raised)``, largest first.
+
+    Raises
+    ------
+    ValueError
+        For a model that is not linear in its features, or rows with other columns.
+
+    Notes
+    -----
+    The score is a sum over columns: in a linear model of weight times value; where splines, words
+    or bins are put in front, of what the features of one column add together. A column raises a
+    score by what it adds to it, less what it adds on average. So the score of a row is the average
+    score plus the sum of all of these, exactly. Where a step makes features of several columns,
+    such as principal components, its features count as the columns.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from aucmax import AUCClassifier, reasons
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = AUCClassifier(positive=0).fit(X, y)
+    >>> first = reasons(model, X, most=2)[0]
+    >>> [reason.feature for reason in first], bool(first[0].raised > first[1].raised)
+    (['22', '24'], True)
+    """
+    number(most, "most", low=1, whole=True)
+    rows = by_column(model, X, feature_names)
+    compared = rows
+    if mean is not None:
+        compared = by_column(model, _rows(mean, framed=bool(rows.steps)), feature_names)
+    return list(each_reasons(rows, most, compared.mean_added()))
+
+
+def each_reasons(
+    by: ByColumn, most: int, average: np.ndarray, rows: np.ndarray | None = None
+) -> Iterator[list[Reason]]:
+    """Yield the reasons of row after row, or of some.
+
+    Parameters
+    ----------
+    by : ByColumn
+        The rows.
+    most : int
+        Columns of each.
+    average : ndarray, shape (d,)
+        What each column adds to the score that theirs are compared with.
+    rows : ndarray of int, optional
+        Which; by default all.
+    """
+    told, names = by.told(), by.names
+    dated = [name in by.dates for name in names]
+    rounding = (_ROUNDING * np.abs(average)).tolist()
+    rows = np.arange(by.features.shape[0]) if rows is None else rows
+    for some in np.array_split(rows, len(rows) * len(names) // _CELLS + 1):
+        raised = by.added(some) - average
+        order = _highest(raised, most)
+        values = picked(told, some[:, None], order)
+        sizes = np.take_along_axis(raised, order, axis=1)
+        for best, value, size in zip(order, values, sizes, strict=True):
+            yield [
+                Reason(names[j], _plain(v, dated[j]), r)
+                for j, v, r in zip(best.tolist(), value.tolist(), size.tolist(), strict=True)
+                if r > rounding[j]
+            ]
+
+
+def _highest(values: np.ndarray, most: int) -> np.ndarray:
+    """The columns of the highest values in each row, the highest first."""
+    most = min(most, values.shape[1])
+    # there may be very many columns: only so many are sorted
+    some = np.sort(np.argpartition(-values, most - 1, axis=1)[:, :most], axis=1)
+    order = np.argsort(-np.take_along_axis(values, some, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(some, order, axis=1)
+
+
+def _plain(value: Any, dated: bool) -> float | str:
+    """A value as a number, NaN for a gap, or as a word."""
+    if isinstance(value, float) and not dated:
+        return value
+    if is_gap(value):
+        return np.nan
+    if isinstance(value, str):
+        return value
+    if dated:
+        return str(np.datetime64(round(86400 * value), "s")).removesuffix("T00:00:00")
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return str(value)
+
+
+def _rows(mean: Any, framed: bool) -> Any:
+    """What rows are compared with as rows, a series as a row of a data frame where that counts."""
+    if np.ndim(mean) > 1:
+        return mean
+    if framed and hasattr(mean, "to_frame"):
+        return mean.to_frame().T.infer_objects()
+    return np.asarray(mean)[None]

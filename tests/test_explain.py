@@ -1,0 +1,330 @@
+"""Scores as sums over columns: reasons, effects and shapes of models with steps in front."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.special import stdtrit
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_selection import SelectKBest, VarianceThreshold
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    Normalizer,
+    OneHotEncoder,
+    QuantileTransformer,
+    SplineTransformer,
+    StandardScaler,
+)
+from tests.oracles.sandwich import jackknife
+
+from aucmax import AUCClassifier, AUCClassifierCV, effects, reasons
+from aucmax.additive import Binning, Scorecard, SplineFeatures
+from aucmax.estimators.encoder import TableEncoder
+from aucmax.explain.by_column import by_column
+from aucmax.explain.column_shapes import shapes_of
+from aucmax.explain.feature_effects import effects_of, known_of
+
+WORDS, NUMBERS = ["colour", "size"], ["x", "z", "day"]
+
+
+def rows(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {
+            "x": rng.normal(size=n),
+            "colour": rng.choice(["red", "blue", "green"], n),
+            "z": rng.exponential(size=n),
+            "day": rng.integers(18000, 19000, n).astype(float),
+            "size": rng.choice(["s", "m"], n),
+        }
+    )
+    high = np.abs(frame["x"]) + (frame["colour"] == "red") - frame["z"] + rng.normal(size=n)
+    frame.loc[rng.random(n) < 0.1, "x"] = np.nan
+    frame.loc[rng.random(n) < 0.1, "colour"] = np.nan
+    return frame, (high > 0.8).to_numpy().astype(int)
+
+
+FRAME, Y = rows()
+NEW = rows(9, seed=1)[0]
+
+
+def linear():
+    return AUCClassifier(alpha=0.01)
+
+
+def encoder():
+    return TableEncoder(WORDS, missing=True, dates={"day": "%Y-%m-%d"})
+
+
+def parts(numbers, words=None):
+    words = OneHotEncoder(handle_unknown="ignore") if words is None else words
+    return ColumnTransformer([("words", words, WORDS), ("numbers", numbers, NUMBERS)])
+
+
+# behind each of these every feature looks at one column
+MODELS = {
+    "encoded": make_pipeline(encoder(), linear()),
+    "splines": make_pipeline(encoder(), SplineFeatures(5), linear()),
+    "tuned": make_pipeline(
+        encoder(),
+        SplineFeatures(5),
+        AUCClassifierCV(alphas=[0.01, 0.1], losses=("square",), standardize=(0.5,), cv=2),
+    ),
+    "scorecard": Scorecard(Binning(dates={"day": "%Y-%m-%d"})),
+    "bins": make_pipeline(Binning(), StandardScaler(), linear()),
+    "nested": make_pipeline(
+        parts(
+            make_pipeline(
+                SimpleImputer(add_indicator=True),
+                FeatureUnion(
+                    [("bent", SplineTransformer(5)), ("as it is", "passthrough"), ("no", "drop")]
+                ),
+            ),
+            OneHotEncoder(min_frequency=40, drop="first", handle_unknown="ignore"),
+        ),
+        make_pipeline(VarianceThreshold(0.05), StandardScaler()),
+        "passthrough",
+        LogisticRegression(),
+    ),
+    "steps": make_pipeline(
+        parts(make_pipeline(SimpleImputer(), KBinsDiscretizer(4, encode="onehot-dense"))),
+        linear(),
+    ),
+    "smooth": make_pipeline(
+        parts(
+            make_pipeline(
+                SimpleImputer(),
+                FunctionTransformer(np.tanh, feature_names_out="one-to-one"),
+                QuantileTransformer(n_quantiles=50),
+            )
+        ),
+        linear(),
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def fitted(request):
+    return MODELS[request.param].fit(FRAME, Y)
+
+
+def with_each(frame, name, values):
+    """The first row again and again, with one value after the other in a column."""
+    rows = pd.concat([frame.iloc[[0]]] * len(values), ignore_index=True)
+    return rows.assign(**{name: pd.Series(values, dtype=frame[name].dtype)})
+
+
+def by_exchange(score, frame):
+    """How far each row's score is above those it has with another row's value in a column."""
+    scores, out = score(frame), np.empty(frame.shape)
+    for i in range(len(frame)):
+        for j, name in enumerate(frame):
+            out[i, j] = scores[i] - score(with_each(frame[i:], name, frame[name].tolist())).mean()
+    return out
+
+
+def test_reasons_are_what_the_scores_lose_with_the_values_of_others(fitted):
+    literal = by_exchange(fitted.decision_function, NEW)
+    scores = fitted.decision_function(NEW)
+    assert literal.sum(axis=1) == pytest.approx(scores - scores.mean())  # nothing is left over
+    for row, why in zip(literal, reasons(fitted, NEW, most=5), strict=True):
+        found = {reason.feature: reason.raised for reason in why}
+        assert found == pytest.approx(
+            {name: up for name, up in zip(NEW, row, strict=True) if up > 1e-12}, abs=1e-9
+        )
+        assert list(found.values()) == sorted(found.values(), reverse=True)
+
+
+def test_what_rows_are_compared_with_is_a_row_or_the_average_of_some(fitted):
+    one, others = NEW.iloc[[0]], NEW.iloc[1:4]
+    scores = fitted.decision_function(NEW)
+    up = sum(reason.raised for reason in reasons(fitted, one, 9, mean=NEW.iloc[1])[0])
+    down = sum(reason.raised for reason in reasons(fitted, NEW.iloc[[1]], 9, mean=one)[0])
+    assert up - down == pytest.approx(scores[0] - scores[1])
+    average = reasons(fitted, one, 9, mean=others)[0]
+    literal = (
+        by_exchange(fitted.decision_function, NEW.iloc[:4])[0] * 4 / 3
+    )  # of which one is the row itself
+    assert sum(reason.raised for reason in average) == pytest.approx(literal[literal > 0].sum())
+
+
+def test_values_are_those_of_the_row_in_the_words_of_the_table():
+    model = make_pipeline(encoder(), SplineFeatures(5), linear()).fit(FRAME, Y)
+    for row, why in zip(NEW.to_dict("records"), reasons(model, NEW, 5), strict=True):
+        for feature, value, _ in why:
+            if feature == "day":
+                assert value == str(np.datetime64(int(row["day"]), "D"))
+            else:
+                assert value == row[feature] or (value != value and row[feature] != row[feature])
+    card = Scorecard().fit(FRAME, Y)
+    unknown = NEW.assign(colour="pink", x=np.nan)
+    names = {(row["feature"], row["bin"]) for row in card.rows()}
+    told = [reason for why in reasons(card, NEW, 5, mean=FRAME) for reason in why]
+    assert {(reason.feature, reason.value) for reason in told} <= names
+    told = [r for why in reasons(card, unknown, 5, mean=NEW.iloc[:3]) for r in why]
+    assert {r.value for r in told if r.feature == "x"} <= {"missing"}
+    assert {r.value for r in told if r.feature == "colour"} <= {"pink", "others"}
+    noon = NEW.assign(day=18000.5)
+    told = [r.value for why in reasons(model, noon, 5, mean=FRAME) for r in why]
+    assert {value for value in told if str(value).startswith("2019")} <= {"2019-04-14T12:00:00"}
+
+
+def test_features_of_several_columns_count_as_columns():
+    X, y = FRAME[["z", "day"]].to_numpy(), Y
+    model = make_pipeline(StandardScaler(), PCA(2), SplineFeatures(5), linear()).fit(X, y)
+    turned = pd.DataFrame(model[:2].transform(X[:9]), columns=["pca0", "pca1"])
+    literal = by_exchange(lambda rows: model[2:].decision_function(rows.to_numpy()), turned)
+    found = reasons(model, X[:9], 2)
+    for row, values, why in zip(literal, turned.to_numpy(), found, strict=True):
+        assert {r.feature for r in why} == {f"pca{j}" for j in np.flatnonzero(row > 0)}
+        assert all(r.value == values[int(r.feature[-1])] for r in why)
+    mixed = FunctionTransformer(lambda X: X[:, ::-1])
+    model = make_pipeline(mixed, linear()).fit(X, y)
+    assert {r.feature for why in reasons(model, X) for r in why} == {"1", "2"}
+
+
+def test_rows_of_unit_norm_add_up_too():
+    model = make_pipeline(encoder(), SplineFeatures(5), Normalizer(), linear()).fit(FRAME, Y)
+    by, scores = by_column(model, NEW), model.decision_function(NEW)
+    raised = by.added() - by.mean_added()
+    assert by.names == [*NEW]
+    assert raised.sum(axis=1) == pytest.approx(scores - scores.mean())
+    for row, why in zip(raised, reasons(model, NEW, 5), strict=True):
+        assert [r.raised for r in why] == pytest.approx(sorted(row[row > 0], reverse=True))
+    known = known_of(by, np.ones(9), None)
+    assert list(shapes_of(by, effects(model, FRAME, Y), known)) == []  # nothing to draw
+
+
+def test_many_words_stay_sparse_and_give_the_same():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"shop": rng.integers(0, 60, 500).astype(str), "x": rng.normal(size=500)})
+    y = (frame["x"] + rng.normal(size=500) > 1).to_numpy().astype(int)
+    model = make_pipeline(TableEncoder(["shop"]), linear()).fit(frame, y)
+    by = by_column(model, frame)
+    assert sp.issparse(by.features)
+    new = frame.iloc[:9]
+    literal = by_exchange(model.decision_function, new)
+    assert by_column(model, new).added() - by_column(model, new).mean_added() == pytest.approx(
+        literal
+    )
+    found = effects(model, frame, y)
+    assert set(found.feature) == {"shop", "x"}
+
+
+def test_what_cannot_be_explained_is_said():
+    X = FRAME[["z", "day"]].to_numpy()
+    forest = RandomForestClassifier(2).fit(X, Y)
+    with pytest.raises(ValueError, match="a RandomForestClassifier cannot be explained; a linear"):
+        reasons(forest, X)
+    three = LogisticRegression().fit(FRAME[["z"]], np.arange(len(X)) % 3)
+    with pytest.raises(ValueError, match="a LogisticRegression cannot be explained"):
+        reasons(three, FRAME[["z"]])
+    model = make_pipeline(SplineFeatures(), linear()).fit(X, Y)
+    with pytest.raises(ValueError, match="feature_names must be 2 names; got 1"):
+        reasons(model, X, feature_names=["a"])
+
+
+# ---- effects
+
+
+def test_the_effect_of_a_column_is_that_of_what_its_features_add():
+    model = MODELS["splines"].fit(FRAME, Y)
+    found = effects(model, FRAME, Y)
+    assert sorted(found.feature) == sorted(FRAME)
+    for name, coef, effect in zip(found.feature, found.coef, found.effect, strict=True):
+        added = model.decision_function(with_each(FRAME, name, FRAME[name].tolist()))
+        literal = np.sqrt(np.mean((added[:, None] - added) ** 2))
+        assert effect == pytest.approx(literal)
+        assert np.isnan(coef)
+    assert np.all((found.low >= 0) & (found.low <= found.effect) & (found.effect < found.high))
+    twice = effects(model, FRAME, Y, np.full(len(Y), 2.0))
+    assert twice.high == pytest.approx(found.high)
+
+
+def test_intervals_of_several_features_cover_and_hold_0_where_a_column_tells_nothing():
+    def drawn(n, seed):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(n, 2))
+        return X, (np.abs(X[:, 0]) + rng.normal(size=n) > 1.5).astype(int)
+
+    model = make_pipeline(SplineFeatures(5), AUCClassifier(0.01, standardize=0.0))
+    X, y = drawn(60_000, 999)
+    truth = dict(zip(*effects(model.fit(X, y), X, y)[:3:2], strict=True))
+    assert truth["1"] > 10 * truth["2"]
+    covered, empty, tries = 0, 0, 100
+    for seed in range(tries):
+        X, y = drawn(300, seed)
+        found = effects(model.fit(X, y), X, y)
+        ends = {name: (low, high) for name, _, _, low, high in zip(*found[:5], strict=True)}
+        covered += ends["1"][0] <= truth["1"] <= ends["1"][1]
+        empty += ends["2"][0] == 0
+    assert covered >= 0.9 * tries
+    assert empty >= 0.9 * tries
+
+
+def test_what_learns_from_labels_has_no_intervals():
+    for model in (Scorecard(), make_pipeline(Binning(), linear())):
+        found = effects(model.fit(FRAME, Y), FRAME, Y)
+        assert found.note == "No intervals: Binning learns from the labels, too."
+        assert np.all(np.isnan(found.low))
+    chosen = make_pipeline(SelectKBest(k=1), linear()).fit(FRAME[["z", "day"]], Y)
+    found = effects(chosen, FRAME[["z", "day"]], Y)
+    assert found.note == ""
+    assert found.effect[1] == found.coef[1] == 0  # was not chosen
+    assert np.isfinite(found.low[0])
+
+
+# ---- shapes
+
+
+def shapes(model, frame=FRAME, y=Y, confidence=0.95):
+    by, sign = by_column(model, frame), np.where(y == 1, 1.0, -1.0)
+    known = known_of(by, sign, None)
+    found = effects_of(by, sign, None, known, confidence)
+    return {shape.feature: shape for shape in shapes_of(by, found, known, confidence)}
+
+
+def test_shapes_are_what_values_of_rows_add(fitted):
+    for name, shape in shapes(fitted).items():
+        values, added, seen = [*shape.values], [*shape.added], FRAME[name]
+        if shape.values.dtype == object:
+            assert {*values} == {*seen.fillna("missing")}
+            assert np.all(np.diff(added) <= 0)
+            values = [np.nan if value == "missing" else value for value in values]
+        else:
+            assert {*values} <= {*seen}
+            assert (values[0], values[-1]) == (seen.min(), seen.max())
+            assert np.all(np.diff(values) > 0)
+            assert np.isnan(shape.missing) != seen.isna().any()
+            if seen.isna().any():
+                values, added = [*values, np.nan], [*added, shape.missing]
+        middle = fitted.decision_function(with_each(FRAME, name, seen.tolist())).mean()
+        found = fitted.decision_function(with_each(FRAME, name, values))
+        assert found - middle == pytest.approx(added)
+
+
+def test_lines_have_no_shape():
+    model = make_pipeline(encoder(), linear()).fit(FRAME, Y)
+    assert {*shapes(model)} == {*WORDS}  # a gap does not bend the line of the others
+    numbers = FRAME[["z", "day"]]
+    assert shapes(linear().fit(numbers, Y), numbers) == {}
+    assert shapes(make_pipeline(StandardScaler(), linear()).fit(numbers, Y), numbers) == {}
+
+
+def test_intervals_of_shapes_are_those_of_the_jackknife():
+    X, model = FRAME[["z", "day"]], AUCClassifier(0.03, standardize=0.0)
+    splines = SplineFeatures(4).fit(X)
+    whole = make_pipeline(splines, model).fit(X, Y)
+    shape = shapes(whole, X)["z"]
+    Z = splines.transform(X)
+    mine = np.r_[0, 2 : 2 + splines.n_splines(splines.knots_[0])]  # the splines of z, and z
+    at = splines.transform(with_each(X, "z", shape.values))[:, mine] - Z[:, mine].mean(axis=0)
+    errors = jackknife(lambda Z, y: at @ model.fit(Z, y).coef_[0][mine], Z, Y)
+    reach = stdtrit(min(np.bincount(Y)) - 1, 0.975) * errors
+    assert (shape.high - shape.low) / 2 == pytest.approx(reach, rel=0.15)
