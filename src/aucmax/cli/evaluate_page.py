@@ -219,12 +219,12 @@ def _bends(shapes: list[Shape], confidence: float) -> list[Section]:
     if not shapes:
         return []
     said = [
-        "The score is a sum of one function of each column; these are not lines. Above 0 a value "
-        "adds more than the column does on average; all figures have one scale."
+        "The score is a sum of one function of each column; those that are straight lines are not "
+        "drawn. Above 0 a value adds more than its column does on average. All have one scale."
     ]
     if np.isfinite(np.concatenate([shape.low for shape in shapes])).any():
         said.append(
-            f"Shaded and bars: {100 * confidence:g} % intervals at each value, how far it would "
+            f"Bands and bars: {100 * confidence:g} % intervals at each value, how far it would "
             "vary between samples of as many rows, for these settings."
         )
     if len(shapes) > _MOST_SHAPES:
