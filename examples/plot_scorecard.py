@@ -60,6 +60,15 @@ three = X_later.head(3)
 print(three.assign(points=card.points(three)).to_string(index=False))
 
 # %%
+# What speaks against one of them: the bins that raise the log odds of default most above average.
+
+from aucmax import reasons
+
+riskiest = X_later.iloc[[card.points(X_later).argmin()]]
+for reason in reasons(card, riskiest, mean=X, most=3)[0]:
+    print(f"{reason.feature}: {reason.value} ({reason.raised:+.2f})")
+
+# %%
 # Shapes
 # ------
 # What a column is worth, bin by bin. The house number should not matter.

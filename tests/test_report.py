@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from aucmax import AUCClassifier, metrics, save
 from aucmax.cli import main
 from aucmax.experiments import paired
+from aucmax.explain.column_shapes import Shape
 from aucmax.explain.feature_effects import Effects
 from aucmax.explain.row_reasons import Reason
 from aucmax.report import comparison, curves, distributions, explained, figures, operating
@@ -276,6 +277,38 @@ def test_reasons_in_words():
     ]
 
 
+def test_words_bins_and_gaps_in_reasons():
+    why = [Reason("job", "boss, clerk", 0.5), Reason("age", float("nan"), 0.25)]
+    assert explained.reasons_text(why) == "job: boss, clerk (+0.5), age: missing (+0.25)"
+
+
+def test_figures_of_shapes_have_one_scale():
+    def shape(name, values, added, reach, **more):
+        values = np.array(values, dtype=object if isinstance(values[0], str) else float)
+        added, reach = np.array(added, dtype=float), np.array(reach, dtype=float)
+        return Shape(name, values, added, added - reach, added + reach, **more)
+
+    words = [f"word {k}" for k in range(30)]
+    found = [
+        shape("day", np.arange(18262, 18294), np.linspace(-1, 1, 32), np.full(32, 0.1), date=True),
+        shape("7", [1, 2, 4], [0, 0.1, 0], [np.nan] * 3, missing=-0.5),
+        shape("word", words, np.linspace(0.3, -0.3, 30), np.full(30, 5.0)),
+    ]
+    day, few, word = explained.shape_figures(found)
+    assert day.ylim == few.ylim == word.xlim
+    assert day.ylim == pytest.approx((-1.1 - 0.04 * 2.2, 1.1 + 0.04 * 2.2))  # not that of 5
+    assert (few.title, few.caption) == ("feature 7", "Where it is missing: -0.5.")
+    assert few.lines["feature 7"].interval is None
+    assert few.lines["feature 7"].points
+    assert list(word.names) == words[:10] + words[-10:]
+    assert word.caption == "10 that lie between these are left out."
+    assert word.lines["word"].x.tolist() == [*found[2].added[:10], *found[2].added[-10:]]
+    svg, behind = day.drawn()
+    assert behind["x"]["date"]
+    assert ">2020-Feb<" in svg
+    assert not few.drawn()[1]["x"]["date"]
+
+
 def test_a_figure_of_effects():
     found = Effects(
         np.array(["x" * 50, "漢字", "c"]), np.array([3.0, -2.0, 0.0]), np.array([3.0, -2.0, 0.0]),
@@ -294,6 +327,13 @@ def test_a_figure_of_effects():
     rows = explained.effects_table(found, 0.9).rows
     assert rows[0] == ("x" * 50, "+3", "+1 to +5", "+3")
     assert rows[1] == ("漢字", "-2", "–", "-2")
+    several = found._replace(coef=np.array([np.nan, -2.0, 0.0]))
+    table = explained.effects_table(several, most=2)
+    assert table.rows[0] == ("x" * 50, "3", "1 to 5", "–")
+    assert table.caption == (
+        "and 1 smaller ones. A column that counts in several ways has no one weight, nor a sign."
+    )
+    assert "nor a sign" not in explained.effects_table(found).caption
 
 
 def test_who_can_be_told_apart():

@@ -14,6 +14,7 @@ from rich.console import Console
 from aucmax.basics.errors import ModelFileError
 from aucmax.basics.progress import working
 from aucmax.cli.errors import tell
+from aucmax.explain.steps import parts_of
 from aucmax.files import models as persist
 from aucmax.report.page import Page, as_json, write_page
 from aucmax.report.terminal import terminal
@@ -193,9 +194,7 @@ def linear_of(model: Any) -> Any:
 
     That of a scorecard weighs weights of evidence.
     """
-    last = model[-1] if hasattr(model, "steps") else model
-    last = getattr(last, "classifier_", last)
-    return getattr(last, "best_estimator_", last)
+    return parts_of(model)[1]
 
 
 def feature_names(model: Any, count: int) -> list[str]:

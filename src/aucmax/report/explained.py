@@ -130,7 +130,8 @@ def _ends(shape: Shape) -> tuple[float, float]:
 
 def _shape_figure(name: str, shape: Shape, scale: tuple[float, float]) -> Figure:
     """Make a figure of one column's shape."""
-    adds, title = "adds to the score", shape.feature
+    adds = "adds to the score"
+    title = f"feature {shape.feature}" if shape.feature.isdigit() else shape.feature
     interval = None if np.isnan(shape.low).all() else (shape.low, shape.high)
     if shape.values.dtype == object:
         # what adds most and least
