@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -11,54 +12,67 @@ from aucmax.rows.kernels import compiled, inlined
 from aucmax.rows.sorting import ascending
 from aucmax.rows.store import Made, Numbers
 
-__all__ = ["ActivePairs", "PairsInParts", "active_pairs"]
+__all__ = ["ActivePairs", "PairsInParts", "active_pairs", "pairs_in_parts"]
 
 Scored = Iterable[tuple[slice, np.ndarray]]  # some rows after the other, and a number of each
 
 
-def active_pairs(z: np.ndarray, sign: Numbers, s: Numbers) -> "ActivePairs":
+def active_pairs(z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "ActivePairs":
     """Return the pairs with margin below 1 at scores z (n,)."""
-    n = len(z)
+    side, centre = _seen_from(z, sign)
     # half of the memory where 32 bits count all rows
-    dtype = np.int32 if n < 2**31 else np.int64
-    positive = np.concatenate([sign[rows] > 0 for rows in row_blocks(n)])
-    side = 1.0 if 2 * np.count_nonzero(positive) <= n else -1.0
-    few = np.flatnonzero(positive if side > 0.0 else ~positive).astype(dtype)
+    few = np.flatnonzero(side * sign > 0).astype(_places(len(z)))
+    few = few[ascending(side * (z[few] - centre), np.arange(len(few), dtype=few.dtype))]
+    reach = _Reach(z, sign, side, centre, side * (z[few] - centre))
+    return ActivePairs(z, s, side, centre, few, reach[:])
+
+
+def pairs_in_parts(z: np.ndarray, sign: Numbers, s: Numbers) -> "PairsInParts":
+    """Return the same of rows in parts."""
+    side, centre = _seen_from(z, sign)
+    blocks = ((scored, side * sign[rows] > 0) for rows, scored in _by_block(z))
+    scores = np.concatenate([side * (scored[rarer] - centre) for scored, rarer in blocks])
+    scores.sort()
+    return PairsInParts(z, s, side, centre, _Reach(z, sign, side, centre, scores))
+
+
+def _seen_from(z: np.ndarray, sign: Numbers) -> tuple[float, float]:
+    """Return the sign of the rarer class, and a score near all."""
+    positives = sum(np.count_nonzero(part > 0) for _, part in _by_block(sign))
     # differences are all that counts: near 0 they keep their digits
-    centre = 0.5 * (float(z.min()) + float(z.max()))
-    order = ascending(side * (z[few] - centre), np.arange(len(few), dtype=dtype))
-    reach = _Reach(z, side, centre, few, order)
-    if isinstance(sign, np.ndarray):
-        return ActivePairs(z, s, side, centre, few[order], reach[:])
-    return PairsInParts(z, s, side, centre, few[order], reach)
+    return 1.0 if 2 * positives <= len(z) else -1.0, 0.5 * (float(z.min()) + float(z.max()))
+
+
+def _places(n: int) -> Any:
+    return np.int32 if n < 2**31 else np.int64
+
+
+def _by_block(numbers: Numbers) -> Scored:
+    return ((rows, numbers[rows]) for rows in row_blocks(len(numbers)))
 
 
 class _Reach(Made):
-    """`ActivePairs.reach`, looked up for the rows that are asked for.
+    """With how many of the rarer class each row makes pairs, looked up for those asked for.
 
-    ``few`` (m,) are the rows of the rarer class in their own order, ``order`` (m,) by score.
+    For row j of the other class these are the first so many of ``scores`` (m,), those of the rarer
+    class, ascending. A row of the rarer class has −1 − k, where k scores lie below its own.
     """
 
     def __init__(
-        self, z: np.ndarray, side: float, centre: float, few: np.ndarray, order: np.ndarray
+        self, z: np.ndarray, sign: Numbers, side: float, centre: float, scores: np.ndarray
     ) -> None:
-        self.z, self.side, self.centre, self.few = z, side, centre, few
-        self.place = np.empty_like(order)
-        self.place[order] = np.arange(len(order), dtype=order.dtype)
-        self.scores = side * (z[few[order]] - centre)
-        self.start = np.zeros(_fineness(len(few)) + 1, order.dtype)
-        self.low, self.scale = _guide(self.scores, self.start)
+        self.z, self.sign, self.side, self.centre = z, sign, side, centre
+        self.scores = scores
+        self.start = np.zeros(_fineness(len(scores)) + 1, _places(len(z)))
+        self.low, self.scale = _guide(scores, self.start)
 
     def __len__(self) -> int:
         return len(self.z)
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        first, end, _ = rows.indices(len(self.z))
-        out = np.zeros(end - first, self.place.dtype)
-        a, b = np.searchsorted(self.few, (first, end))
-        out[self.few[a:b] - first] = -1 - self.place[a:b]
+        out = np.empty(len(self.z[rows]), self.start.dtype)
         guide = self.scores, self.low, self.scale, self.start
-        _reaches(self.z[first:end], self.side, self.centre, *guide, out)
+        _reaches(self.z[rows], self.sign[rows], self.side, self.centre, *guide, out)
         return out
 
 
@@ -68,7 +82,7 @@ class ActivePairs:
 
     ``few`` (m,) are the rows of the rarer class by ascending score, descending where they are the
     negatives (``side`` −1); row j of the other class makes such pairs with the first ``reach[j]``
-    of them, (n,), and the k-th of ``few`` has −1 − k there. ``centre`` is a score near all.
+    of them, (n,), and the rows of ``few`` have less than 0 there. ``centre`` is a score near all.
     """
 
     z: np.ndarray
@@ -132,27 +146,39 @@ class ActivePairs:
         return total + _of_few(u, few, s, self.side, origin, margin, table, out)
 
 
-class PairsInParts(ActivePairs):
-    """The same of rows in parts: beside the scores it keeps what goes with ``few`` alone.
+@dataclass(frozen=True)
+class PairsInParts:
+    """The same of rows in parts: beside the scores it keeps what goes with the rarer class alone.
 
     Who makes pairs with whom is looked up in every pass.
     """
 
+    z: np.ndarray
+    s: Numbers
+    side: float
+    centre: float
+    reach: _Reach
+
     @cached_property
     def value(self) -> float:
-        table, total = self._table(self._scores(), self.centre), 0.0
-        for rows, z in self._scores():
+        table, total = self._table(_by_block(self.z), self.centre), 0.0
+        for rows, z in _by_block(self.z):
             x, slopes, own = self._slopes_of(rows, z, table)
             total += float(slopes @ x) - float(slopes[own].sum())
         return 0.5 * total
 
     @property
     def gradient(self) -> Made:
-        table = self._table(self._scores(), self.centre)
+        table = self._table(_by_block(self.z), self.centre)
         return Made(
             len(self.z),
             lambda rows: self.side * self._slopes_of(rows, self.z[rows], table)[1],
         )
+
+    def product(self, u: np.ndarray) -> np.ndarray:
+        """Return the second derivative times u (n,)."""
+        bent, centre = self.bends(_by_block(u))
+        return np.concatenate([bent[rows] * (v - centre[rows]) for rows, v in _by_block(u)])
 
     def bends(self, scored: Scored) -> tuple[Made, Made]:
         """Return a and c (n,): the second derivative times u (n,) is a ∘ (u − c).
@@ -173,16 +199,13 @@ class PairsInParts(ActivePairs):
             Made(len(self.z), lambda rows: both(rows.start, rows.stop)[1]),
         )
 
-    def _scores(self) -> Scored:
-        return ((rows, self.z[rows]) for rows in row_blocks(len(self.z)))
-
     def _table(self, scored: Scored, origin: float) -> np.ndarray:
         """Return Σ s and Σ s u over the partners of a row, (m + 1, 4).
 
-        For a row of the larger class with reach k in columns 0 and 1 of row k, for the k-th of
-        ``few`` in columns 2 and 3.
+        For a row of the larger class with reach k in columns 0 and 1 of row k, for one of the
+        rarer class with reach −1 − k in columns 2 and 3.
         """
-        table = np.zeros((len(self.few) + 1, 4))
+        table = np.zeros((len(self.reach.scores) + 1, 4))
         for rows, u in scored:
             _collect(u, self.s[rows], self.reach[rows], self.side, origin, table)
         _close(table)
@@ -191,7 +214,7 @@ class PairsInParts(ActivePairs):
     def _slopes_of(
         self, rows: slice, z: np.ndarray, table: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the moved scores of some rows, their slopes, and which are of ``few``."""
+        """Return the moved scores of some rows, their slopes, and which are of the rarer class."""
         reach = self.reach[rows]
         weight, total = _partners_of(reach, table)
         own, x = reach < 0, self.side * (z - self.centre)
@@ -225,12 +248,11 @@ def _range_of(x, low, scale, n):
 
 
 @compiled
-def _reaches(z, side, centre, scores, low, scale, start, out):
-    # how many of the scores of the rarer class lie less than 1 above each
+def _reaches(z, sign, side, centre, scores, low, scale, start, out):
+    # how many of the scores of the rarer class lie less than 1 above each; below its own
     for i in range(len(z)):
-        if out[i] < 0:
-            continue
-        x = side * (z[i] - centre) + 1.0
+        own = side * sign[i] > 0.0
+        x = side * (z[i] - centre) + (0.0 if own else 1.0)
         b = _range_of(x, low, scale, len(start) - 1)
         k, end = start[b], start[b + 1]
         while k < end:
@@ -239,7 +261,7 @@ def _reaches(z, side, centre, scores, low, scale, start, out):
                 k = middle + 1
             else:
                 end = middle
-        out[i] = k
+        out[i] = -1 - k if own else k
 
 
 @compiled
@@ -281,7 +303,7 @@ def _of_few(u, few, s, side, origin, margin, table, out):
 
 @compiled
 def _collect(u, s, reach, side, origin, table):
-    # of the k-th of the rarer class in row k + 1, of the others in the row of their reach
+    # of the rarer class in the row after that of their place, of the others in that of their reach
     for i in range(len(u)):
         k, column = reach[i], 2
         if k < 0:

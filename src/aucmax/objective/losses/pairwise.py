@@ -12,7 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aucmax.objective.losses.active_pairs import ActivePairs, active_pairs
+from aucmax.objective.losses.active_pairs import (
+    ActivePairs,
+    PairsInParts,
+    active_pairs,
+    pairs_in_parts,
+)
 from aucmax.objective.losses.base import Bends, LossAt, PointLoss, RankingLoss, Rounded
 from aucmax.rows.store import Numbers
 
@@ -200,11 +205,13 @@ class SquaredHinge(PairwiseLoss):
     def curvature(self, t: np.ndarray) -> np.ndarray:
         return np.where(np.asarray(t) < 1.0, 2.0, 0.0)
 
-    def at(self, z: np.ndarray, sign: Numbers, s: Numbers) -> "ActivePairs":
-        return active_pairs(z, sign, s)
+    def at(self, z: np.ndarray, sign: Numbers, s: Numbers) -> ActivePairs | PairsInParts:
+        if isinstance(sign, np.ndarray) and isinstance(s, np.ndarray):
+            return active_pairs(z, sign, s)
+        return pairs_in_parts(z, sign, s)
 
     def reweighed(self, there: LossAt, z: np.ndarray, sign: Numbers, s: Numbers) -> LossAt:
-        assert isinstance(there, ActivePairs)
+        assert isinstance(there, ActivePairs | PairsInParts)
         return replace(there, s=s)  # the order stays
 
     def influences(
@@ -243,7 +250,7 @@ class Hinge(PairwiseLoss):
         return RoundedHinge(width)
 
     def at(self, z: np.ndarray, sign: Numbers, s: Numbers) -> "_HingePairs":
-        return _HingePairs(active_pairs(z, sign, s), sign[:])
+        return _HingePairs(active_pairs(z, sign[:], s[:]), sign[:])
 
 
 @dataclass(frozen=True)

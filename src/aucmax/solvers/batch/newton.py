@@ -221,9 +221,9 @@ class Expansion:
         problem, there = self.objective.problem, self.there
         if isinstance(there, ByRow):
             return self.objective.bend_matrix(there) if problem.gram_cost <= _CHEAP else None
-        assert isinstance(there, ActivePairs)
-        cheap = problem.pair_gram_cost <= _CHEAP
-        return self.objective.bend_matrix(there) if cheap else None
+        if isinstance(there, ActivePairs) and problem.pair_gram_cost <= _CHEAP:
+            return self.objective.bend_matrix(there)
+        return None
 
     def optimum(self, l2: float, tol: float, max_iter: int) -> tuple[np.ndarray, float]:
         """Return the optimum for α = ``l2`` and about what it lacks, as optimality is told.
