@@ -27,8 +27,7 @@ from aucmax import AUCClassifier, AUCClassifierCV, effects, reasons
 from aucmax.additive import Binning, Scorecard, SplineFeatures
 from aucmax.estimators.encoder import TableEncoder
 from aucmax.explain.by_column import by_column
-from aucmax.explain.column_shapes import shapes_of
-from aucmax.explain.feature_effects import effects_of, known_of
+from aucmax.explain.column_shapes import shapes
 
 WORDS, NUMBERS = ["colour", "size"], ["x", "z", "day"]
 
@@ -197,8 +196,7 @@ def test_rows_of_unit_norm_add_up_too():
     assert raised.sum(axis=1) == pytest.approx(scores - scores.mean())
     for row, why in zip(raised, reasons(model, NEW, 5), strict=True):
         assert [r.raised for r in why] == pytest.approx(sorted(row[row > 0], reverse=True))
-    known = known_of(by, np.ones(9), None)
-    assert list(shapes_of(by, effects(model, FRAME, Y), known)) == []  # nothing to draw
+    assert shapes(model, FRAME, Y) == []  # what a value adds depends on the rest of its row
 
 
 def test_many_words_stay_sparse_and_give_the_same():
@@ -283,15 +281,12 @@ def test_what_learns_from_labels_has_no_intervals():
 # ---- shapes
 
 
-def shapes(model, frame=FRAME, y=Y, confidence=0.95):
-    by, sign = by_column(model, frame), np.where(y == 1, 1.0, -1.0)
-    known = known_of(by, sign, None)
-    found = effects_of(by, sign, None, known, confidence)
-    return {shape.feature: shape for shape in shapes_of(by, found, known, confidence)}
+def by_name(model, frame=FRAME):
+    return {shape.feature: shape for shape in shapes(model, frame, Y)}
 
 
 def test_shapes_are_what_values_of_rows_add(fitted):
-    for name, shape in shapes(fitted).items():
+    for name, shape in by_name(fitted).items():
         values, added, seen = [*shape.values], [*shape.added], FRAME[name]
         if shape.values.dtype == object:
             assert {*values} == {*seen.fillna("missing")}
@@ -311,17 +306,17 @@ def test_shapes_are_what_values_of_rows_add(fitted):
 
 def test_lines_have_no_shape():
     model = make_pipeline(encoder(), linear()).fit(FRAME, Y)
-    assert {*shapes(model)} == {*WORDS}  # a gap does not bend the line of the others
+    assert {*by_name(model)} == {*WORDS}  # a gap does not bend the line of the others
     numbers = FRAME[["z", "day"]]
-    assert shapes(linear().fit(numbers, Y), numbers) == {}
-    assert shapes(make_pipeline(StandardScaler(), linear()).fit(numbers, Y), numbers) == {}
+    assert by_name(linear().fit(numbers, Y), numbers) == {}
+    assert by_name(make_pipeline(StandardScaler(), linear()).fit(numbers, Y), numbers) == {}
 
 
 def test_intervals_of_shapes_are_those_of_the_jackknife():
     X, model = FRAME[["z", "day"]], AUCClassifier(0.03, standardize=0.0)
     splines = SplineFeatures(4).fit(X)
     whole = make_pipeline(splines, model).fit(X, Y)
-    shape = shapes(whole, X)["z"]
+    shape = by_name(whole, X)["z"]
     Z = splines.transform(X)
     mine = np.r_[0, 2 : 2 + splines.n_splines(splines.knots_[0])]  # the splines of z, and z
     at = splines.transform(with_each(X, "z", shape.values))[:, mine] - Z[:, mine].mean(axis=0)

@@ -11,6 +11,7 @@ from sklearn import config_context
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from aucmax import (
     AUCClassifier,
@@ -20,7 +21,7 @@ from aucmax import (
     metrics,
     plots,
 )
-from aucmax.additive import Scorecard
+from aucmax.additive import Scorecard, SplineFeatures
 from aucmax.report.curves import roc_figure
 
 OF_SCORES = ("RocDisplay", "PrecisionRecallDisplay", "GainsDisplay", "LiftDisplay", "ScoresDisplay")
@@ -107,6 +108,21 @@ def test_calibration_takes_probabilities_alone(data):
     assert np.all((expected > 0) & (expected < 1))
     assert display.ax_.get_xscale() == "log"
     assert 0 < share.max() <= 1
+
+
+def test_the_shape_of_a_column(data):
+    X, y, _ = data
+    model = make_pipeline(SplineFeatures(4), AUCClassifier(0.01, positive="fraud")).fit(X, y)
+    display = plots.ShapeDisplay.from_estimator(model, X, y, "b", feature_names=["a", "b", "c"])
+    x, added = display.lines_["b"].get_xdata(), display.lines_["b"].get_ydata()
+    assert (x.min(), x.max()) == (X[:, 1].min(), X[:, 1].max())
+    turned = np.column_stack([np.zeros(len(x)), x, np.zeros(len(x))])
+    scores = model.decision_function(turned)
+    assert scores - scores[0] == pytest.approx(added - added[0])
+    band = display.ax_.collections[0].get_paths()[0].vertices[:, 1]
+    assert band.min() < added.min() < added.max() < band.max()
+    with pytest.raises(ValueError, match="column='d' is none of the columns that bend: 1, 2, 3"):
+        plots.ShapeDisplay.from_estimator(model, X, y, "d")
 
 
 def test_displays_of_models(data):

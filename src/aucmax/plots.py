@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from aucmax import metrics
 from aucmax.basics.needs import needs
 from aucmax.explain import effects
+from aucmax.explain.column_shapes import shapes
 from aucmax.metrics.reading import read
 from aucmax.report.curves import (
     gains_figure,
@@ -25,7 +26,7 @@ from aucmax.report.curves import (
     roc_figure,
 )
 from aucmax.report.distributions import calibration_figure, score_figure
-from aucmax.report.explained import effects_figure
+from aucmax.report.explained import effects_figure, shape_figures
 from aucmax.report.figures import Figure, Line, around, convergence_figure, tuning_figure
 from aucmax.report.text import auc_text, interval_text
 
@@ -42,6 +43,7 @@ __all__ = [
     "PrecisionRecallDisplay",
     "RocDisplay",
     "ScoresDisplay",
+    "ShapeDisplay",
 ]
 
 
@@ -332,7 +334,7 @@ class CalibrationDisplay(_ScoresDisplay):
 
 
 class EffectsDisplay(_Display):
-    """The effects of a linear model's features, as dots with intervals (`aucmax.effects`).
+    """The effects of a model's columns, as dots with intervals (`aucmax.effects`).
 
     Made by ``from_estimator``.
     """
@@ -350,7 +352,7 @@ class EffectsDisplay(_Display):
         most: int = 20,
         ax: Any = None,
     ) -> Self:
-        """Draw it from a fitted linear model and the rows it was fitted to, or others like them.
+        """Draw it from a fitted model and the rows it was fitted to, or others like them.
 
         Parameters
         ----------
@@ -377,6 +379,67 @@ class EffectsDisplay(_Display):
         """
         found = effects(estimator, X, y, sample_weight, confidence, feature_names)
         return cls(effects_figure(found, confidence, most)).plot(ax)
+
+
+class ShapeDisplay(_Display):
+    """What the values of a column add to a model's scores, with an interval at each value.
+
+    For a model that bends, such as one behind splines or words, or a scorecard: a curve of numbers,
+    dots of words. Made by ``from_estimator``.
+    """
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        column: str,
+        *,
+        sample_weight: ArrayLike | None = None,
+        confidence: float = 0.95,
+        feature_names: Sequence[str] | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Draw it from a fitted model and the rows it was fitted to, or others like them.
+
+        Parameters
+        ----------
+        estimator, X, y, sample_weight, confidence, feature_names
+            As for `aucmax.effects`.
+        column : str
+            Its name; its number, from 1, where columns have none.
+        ax : matplotlib Axes, optional
+            By default those of a new figure.
+
+        Returns
+        -------
+        display
+
+        Raises
+        ------
+        ValueError
+            Where the column adds a line, or is none of the model's.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from aucmax import AUCClassifier
+        >>> from aucmax.additive import SplineFeatures
+        >>> from aucmax.plots import ShapeDisplay
+        >>> X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+        >>> model = make_pipeline(SplineFeatures(), AUCClassifier()).fit(X, y)
+        >>> display = ShapeDisplay.from_estimator(model, X, y, "mean area")
+        >>> display.ax_.get_xlabel()
+        'mean area'
+        """
+        found = shapes(estimator, X, y, sample_weight, confidence, feature_names)
+        chosen = [shape for shape in found if shape.feature == str(column)]
+        if not chosen:
+            bent = ", ".join(shape.feature for shape in found) or "none"
+            raise ValueError(f"column={column!r} is none of the columns that bend: {bent}.")
+        return cls(shape_figures(chosen)[0]).plot(ax)
 
 
 class AlphaPathDisplay(_Display):

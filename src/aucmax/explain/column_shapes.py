@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import Normalizer
 
 from aucmax.estimators.encoder import is_gap
 from aucmax.explain.by_column import ByColumn
-from aucmax.explain.feature_effects import Effects, Known
+from aucmax.explain.feature_effects import Effects, Known, effects_of, known_of, labelled
 
-__all__ = ["Shape", "shapes_of"]
+__all__ = ["Shape", "shapes", "shapes_of"]
 
 Floats = NDArray[np.float64]
 
@@ -51,6 +51,27 @@ class Shape(NamedTuple):
     high: Floats
     missing: float = np.nan
     date: bool = False
+
+
+def shapes(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    confidence: float = 0.95,
+    feature_names: Sequence[str] | None = None,
+) -> list[Shape]:
+    """Return the shapes of columns that are no lines, those with the largest effects first.
+
+    Parameters
+    ----------
+    model, X, y, sample_weight, confidence, feature_names
+        As for `aucmax.effects`, whose errors it raises.
+    """
+    by, sign, weight = labelled(model, X, y, sample_weight, feature_names)
+    known = known_of(by, sign, weight)
+    found = effects_of(by, sign, weight, known, confidence)
+    return [*shapes_of(by, found, known, confidence, weight)]
 
 
 def shapes_of(

@@ -18,7 +18,7 @@ from aucmax.objective.sandwich import sandwich
 from aucmax.objective.scaling import feature_factors
 from aucmax.rows import as_rows
 
-__all__ = ["Effects", "Known", "effects", "effects_of", "known_of"]
+__all__ = ["Effects", "Known", "effects", "effects_of", "known_of", "labelled"]
 
 MOST_FEATURES = 1000  # with more there are no intervals: the sandwich is a dense matrix
 MOST_CELLS = 10**7  # of the rows that intervals are computed from: more are sampled
@@ -148,6 +148,24 @@ def effects(
     True
     """
     number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
+    by, sign, weight = labelled(model, X, y, sample_weight, feature_names)
+    return effects_of(by, sign, weight, known_of(by, sign, weight), confidence)
+
+
+def labelled(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    feature_names: Sequence[str] | None,
+) -> tuple[ByColumn, np.ndarray, np.ndarray | None]:
+    """Return rows by column, 1 for positive ones and −1 for others, and their weights.
+
+    Parameters
+    ----------
+    model, X, y, sample_weight, feature_names
+        As for `effects`, whose errors it raises.
+    """
     by = by_column(model, X, feature_names)
     weight = sample_weights(sample_weight, by.features.shape[0])
     labels = np.asarray(y)
@@ -156,8 +174,7 @@ def effects(
             f"y must hold the labels {model.classes_.tolist()} and no others; "
             f"it holds {np.unique(labels).tolist()}."
         )
-    sign = np.where(labels == model.classes_[1], 1.0, -1.0)
-    return effects_of(by, sign, weight, known_of(by, sign, weight), confidence)
+    return by, np.where(labels == model.classes_[1], 1.0, -1.0), weight
 
 
 def effects_of(
