@@ -17,12 +17,7 @@ from aucmax.explain.feature_effects import effects_of, known_of
 from aucmax.explain.row_reasons import each_reasons
 from aucmax.report.curves import gains_figure, lift_figure, ranking_figures, roc_figure, wilson
 from aucmax.report.distributions import calibration_figure, score_figure
-from aucmax.report.explained import (
-    effects_figure,
-    effects_table,
-    reasons_table,
-    shape_figures,
-)
+from aucmax.report.explained import effects_figure, effects_table, reasons_table, shape_figures
 from aucmax.report.operating import operating_points
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance

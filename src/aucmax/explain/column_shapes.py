@@ -106,14 +106,16 @@ def shapes_of(
         Z = by.features[rows][:, features]
         Z = np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z) - mean[features]
         added = Z @ np.ravel(by.linear.coef_)[features]
-        if _is_line(values, added[: len(values)]):
+        gap = len(added) > len(values)
+        # a feature that tells gaps is off the line of the others
+        if _is_line(values, added[: len(values)]) and not (gap and len(features) > 1):
             continue
         reach = np.full(len(added), np.nan)
         there, covariance = known.within(features)
         if there.any():
             variance = np.einsum("ij,jk,ik->i", Z[:, there], covariance, Z[:, there])
             reach = stdtrit(known.freedom, 0.5 + 0.5 * confidence) * np.sqrt(variance)
-        missing = float(added[-1]) if len(added) > len(values) else np.nan
+        missing = float(added[-1]) if gap else np.nan
         order = np.argsort(-added, kind="stable") if values.dtype == object else slice(len(values))
         ends = (added - reach)[order], (added + reach)[order]
         yield Shape(name, values[order], added[order], *ends, missing, name in by.dates)

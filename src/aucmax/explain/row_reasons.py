@@ -118,7 +118,8 @@ def each_reasons(
     dated = [name in by.dates for name in names]
     rounding = (_ROUNDING * np.abs(average)).tolist()
     rows = np.arange(by.features.shape[0]) if rows is None else rows
-    for some in np.array_split(rows, len(rows) * len(names) // _CELLS + 1):
+    widest = max(len(names), by.features.shape[1])
+    for some in np.array_split(rows, len(rows) * widest // _CELLS + 1):
         raised = by.added(some) - average
         order = _highest(raised, most)
         values = picked(told, some[:, None], order)
