@@ -227,6 +227,23 @@ def test_sql_of_thousands_of_columns_is_not_too_deep():
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
+def test_sql_has_a_line_for_each_column_whatever_they_are_called(dialect):
+    names = ["a + b", "it's - c", "two\n  lines", "é"]
+    X = np.random.default_rng(0).normal(size=(len(Y), 4))
+    frame = pd.DataFrame(X, columns=names)
+    model = AUCClassifier().fit(frame, Y)
+    model.coef_ = np.array([[1.5, -2.0, 3.0, -4.0]])
+    written = to_sql(model, dialect)
+    signs = [line[:2] for line in written.splitlines() if line[:2] in ("+ ", "- ")]
+    assert signs == ["+ ", "- ", "+ ", "- "]
+    read = sqlglot.parse_one(written, dialect=dialect)
+    assert [column.name for column in read.find_all(sqlglot.exp.Column)][::-1] == names
+    if dialect == "duckdb":
+        found = run_sql(written, frame)
+        np.testing.assert_allclose(found, model.decision_function(frame), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("front", TABLES)
 def test_other_dialects_read_what_is_written_for_them(front, dialect):
     expression = to_sql(fitted(TABLES[front]), dialect)

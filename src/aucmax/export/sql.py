@@ -68,7 +68,9 @@ def to_sql(
     >>> model = AUCClassifier(alpha=1.0).fit([[0.0, 1.0], [1.0, 3.0], [2.0, 2.0]], [0, 1, 1])
     >>> model.coef_, model.intercept_ = np.array([[0.5, -2.0]]), np.array([1.25])
     >>> print(to_sql(model, columns=["age", "debt"]))
-    1.25E0 + 5E-1 * CAST("age" AS DOUBLE) - 2E0 * CAST("debt" AS DOUBLE)
+    1.25E0
+    + 0.5E0 * CAST("age" AS DOUBLE)
+    - 2E0 * CAST("debt" AS DOUBLE)
     """
     needs("sqlglot", "SQL")
     if dialect not in DIALECTS:
@@ -82,7 +84,7 @@ def to_sql(
     written = _score(found, dialect)
     if probability:
         written = _sigmoid(found.calibration, written)
-    return written.sql(dialect=dialect, pretty=True)
+    return _a_term_per_line(written.sql(dialect=dialect, pretty=True), dialect)
 
 
 def _sigmoid(calibration: Calibration | None, score: exp.Expression) -> exp.Expression:
@@ -198,6 +200,22 @@ def _polynomial(shape: Pieces, i: int, x: exp.Expression) -> exp.Expression:
         product = away.copy() if one else exp.Mul(this=inner, expression=away.copy())
         start = coefs.pop()
         out = product if start == 0.0 else _sum([_number(start), product])
+    return out
+
+
+def _a_term_per_line(text: str, dialect: str) -> str:
+    """Break the line before each + and − outside of CASE; what is quoted stays as it is."""
+    from sqlglot import TokenType, tokenize
+
+    out, at, margin, cases = "", 0, "\n", 0
+    for token in tokenize(text, read=dialect):
+        space, at = text[at : token.start], token.end + 1
+        if "\n" in space:
+            margin = space[space.rindex("\n") :]
+        cases += (token.token_type == TokenType.CASE) - (token.token_type == TokenType.END)
+        sign = token.token_type in (TokenType.PLUS, TokenType.DASH)
+        binary = sign and text[at] == " "  # the sign of a number stands beside it
+        out += (margin if binary and not cases else space) + text[token.start : at]
     return out
 
 
