@@ -214,7 +214,7 @@ def _bends(shapes: list[Shape], confidence: float) -> list[Section]:
     if not shapes:
         return []
     said = [
-        "The score is a sum of one function of each column; those that are straight lines are not "
+        "The score is a sum of one function of each column; straight lines without gaps are not "
         "drawn. Above 0 a value adds more than its column does on average. All have one scale."
     ]
     if np.isfinite(np.concatenate([shape.low for shape in shapes])).any():
