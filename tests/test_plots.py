@@ -18,6 +18,7 @@ from aucmax import (
     AUCClassifierCV,
     HingeClassifier,
     MulticlassAUCClassifier,
+    effects,
     metrics,
     plots,
 )
@@ -123,6 +124,20 @@ def test_the_shape_of_a_column(data):
     assert band.min() < added.min() < added.max() < band.max()
     with pytest.raises(ValueError, match="column='d' is none of the columns that bend: 1, 2, 3"):
         plots.ShapeDisplay.from_estimator(model, X, y, "d")
+
+
+def test_effects_without_intervals_say_why(data):
+    X, y, model = data
+    with_intervals = plots.EffectsDisplay.from_estimator(model, X, y)
+    assert with_intervals.ax_.get_xlabel() == "effect on the score"
+    wide = np.random.default_rng(0).normal(size=(len(y), 1001))
+    fitted = AUCClassifier(solver="conjugate_gradient").fit(wide, y)
+    display = plots.EffectsDisplay.from_estimator(fitted, wide, y)
+    first, *below = display.ax_.get_xlabel().split("\n")
+    assert first == "effect on the score"
+    assert " ".join(below) == effects(fitted, wide, y).note
+    assert "up to 1,000 features" in " ".join(below)
+    assert max(map(len, below)) <= 60
 
 
 def test_displays_of_models(data):

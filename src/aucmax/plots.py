@@ -6,8 +6,10 @@ same code, on matplotlib's axes; matplotlib is imported when something is drawn.
 """
 
 import inspect
+import textwrap
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -46,6 +48,7 @@ __all__ = [
     "ShapeDisplay",
 ]
 
+_WORDS = 60  # characters of a line below the axes
 
 _EVERY_DISPLAY = """Parameters
 ----------
@@ -336,6 +339,8 @@ class CalibrationDisplay(_ScoresDisplay):
 class EffectsDisplay(_Display):
     """The effects of a model's columns, as dots with intervals (`aucmax.effects`).
 
+    Where there are no intervals, what is written below says why.
+
     Made by ``from_estimator``.
     """
 
@@ -378,7 +383,10 @@ class EffectsDisplay(_Display):
         'worst perimeter'
         """
         found = effects(estimator, X, y, sample_weight, confidence, feature_names)
-        return cls(effects_figure(found, confidence, most)).plot(ax)
+        figure = effects_figure(found, confidence, most)
+        # axes have no caption to say why there are no intervals
+        below = "\n".join([figure.xlabel, *textwrap.wrap(found.note, _WORDS)])
+        return cls(replace(figure, xlabel=below)).plot(ax)
 
 
 class ShapeDisplay(_Display):
