@@ -118,6 +118,17 @@ def test_a_file_in_parts_is_tuned_on_some_of_its_rows(folder, tmp_path, run):
     assert f"on {report['tuned_on']:,} of the rows" in " ".join(out.split())
 
 
+def test_what_is_kept_of_each_row_decides_on_the_losses_and_is_told(tmp_path, run):
+    rng, n = np.random.default_rng(0), 45_000
+    x = rng.normal(size=n)
+    rows = pd.DataFrame({"x": x, "z": rng.normal(size=n), "y": x + rng.normal(size=n) > 2.9})
+    rows.astype({"y": int}).to_csv(tmp_path / "long.csv", index=False, float_format="%.3f")
+    command = ("train", tmp_path / "long.csv", "--target", "y", "--memory", "1MB")
+    code, out, err = run(*command, "-o", tmp_path / "m")
+    assert code == 0, err
+    assert "with no room for the loss logistic" in " ".join(out.split())
+
+
 def test_too_few_rows_that_fit_are_not_tuned_on(tmp_path, run):
     X = np.random.default_rng(0).normal(size=(60, 12_000))
     rows = pd.DataFrame(X, columns=[f"x{j}" for j in range(12_000)])

@@ -287,7 +287,8 @@ def _page(report: dict[str, Any], given: dict[str, Any]) -> Page:
         interval = interval_text(around["low"], around["high"])
         if "tuned_on" in report:
             how += f", on {report['tuned_on']:,} of the rows"
-            how += ", the square loss only" * (report["losses"] == ["square"])
+            left_out = [loss for loss in AUCClassifierCV().losses if loss not in report["losses"]]
+            how += f", with no room for the loss {' or '.join(left_out)}" * bool(left_out)
         facts += [
             ("tuned", f"{settings}: the best of {tried} in {folds_described(report)}{how}"),
             ("held-out AUC", f"{held_out}  (95 % interval {interval}; best of many: too high)"),
