@@ -47,6 +47,8 @@ def _as_on_the_site(app, docname, source):
         text = text.replace("](docs/", "](")
     for page, file in AT_THE_ROOT.items():
         text = re.sub(rf"\]\((\.\./)?{file}", f"]({page}.md", text)
+    # directives stand in comments, which the repository's view does not show
+    text = re.sub(r"^<!--\n(:::\{.+?\n:::)\n-->$", r"\1", text, flags=re.DOTALL | re.MULTILINE)
     text = text.replace("](../examples/README.rst)", "](auto_examples/index.rst)")
     source[0] = re.sub(r"\]\(\.\./examples/(\w+)\.py\)", r"](auto_examples/\1.rst)", text)
 

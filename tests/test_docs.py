@@ -194,6 +194,18 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in anchors(file), f"{page.name}: {target}"
 
 
+@pytest.mark.parametrize("name", ["guide", "papers", "development"])
+def test_a_page_lists_what_the_site_has_below_it(name):
+    """The tables of contents of the site stand in comments; readers of the file see the lists."""
+    page = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    trees = re.findall(
+        r"^<!--\n:::\{toctree\}\n(?::.*\n)*\n([\w\n]+)\n:::\n-->$", page, re.MULTILINE
+    )
+    assert trees
+    below = "\n".join(trees).split()
+    assert re.findall(r"^- \[.*?\]\((\w+)\.md\)", page, re.MULTILINE) == below
+
+
 @each_page
 def test_the_rows_of_a_table_have_as_many_cells(page):
     for table in re.findall(r"(?:^\|.*\|\n)+", prose(page), re.M):
