@@ -161,6 +161,17 @@ def test_whatever_the_noise_a_model_can_be_fitted(delta, tmp_path):
     assert np.isfinite(AUCClassifier().fit_moments(again).coef_).all()
 
 
+def test_the_noise_of_a_sum_is_that_of_its_parts_together():
+    """Over many releases of the same rows, nine to a sum, as sites would send them."""
+    X, y = data(5)
+    exact = BoundedSums([0, 1], (-1, 1)).update(X, y)
+    sums = [sum(exact.release(1.0, random=seeded(9 * k + j)) for j in range(9)) for k in range(60)]
+    stated = sums[0].guarantee["noise_of_counts"]
+    noise = np.array([found.counts - 9 * exact.counts for found in sums])
+    assert noise.std() == pytest.approx(stated, rel=0.3)
+    assert stated == pytest.approx(3 * exact.release(1.0).guarantee["noise_of_counts"])
+
+
 def test_a_guarantee_is_lost_with_plain_rows_and_weakest_in_a_sum():
     X, y = data(5)
     exact = BoundedSums([0, 1], (-1, 1)).update(X, y)

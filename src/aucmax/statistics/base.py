@@ -7,6 +7,7 @@ how it measures rows (`_measure`), and how its arrays change when rows join (`_j
 
 import io
 import json
+import math
 from collections.abc import Sequence
 from itertools import repeat, zip_longest
 from os import PathLike
@@ -343,7 +344,7 @@ class ClassStatistics:
             out.feature_names = other.feature_names
         if out.target_name is None:
             out.target_name = other.target_name
-        out.guarantee = _weaker(self.guarantee, other.guarantee)
+        out.guarantee = _both(self.guarantee, other.guarantee)
         for label, part in other._each():
             out._add(label, part)
         return out
@@ -373,7 +374,7 @@ class ClassStatistics:
         if not self._alike(other):
             raise ValueError(f"cannot subtract {other!r} from {self!r}: they differ in kind.")
         out = self.copy()
-        out.guarantee = _weaker(self.guarantee, other.guarantee)
+        out.guarantee = _both(self.guarantee, other.guarantee)
         if other._d:
             out._match(other._d, other.feature_names)
         here = dict(out._each())
@@ -701,18 +702,21 @@ class ClassStatistics:
         return ClassPart(float(part["counts"]), part["means"], self._variance(part))
 
 
-def _weaker(one: dict[str, Any] | None, other: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return what holds for each row of two sets, of which no row is in both."""
+def _both(one: dict[str, Any] | None, other: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return what holds for each row of two sets, of which no row is in both; their noise adds."""
     if one is None or other is None:
         return None
-    return {name: max(one[name], other[name]) for name in one}
+    promise = {name: max(one[name], other[name]) for name in _PROMISE}
+    return promise | {name: math.hypot(one[name], other[name]) for name in _NOISE}
+
+
+_PROMISE, _NOISE = ("epsilon", "delta"), ("noise_of_counts", "noise_of_sums", "noise_of_products")
 
 
 def _is_guarantee(held: Any) -> bool:
-    parts = ("epsilon", "delta", "noise_of_counts", "noise_of_sums", "noise_of_products")
     return (
         isinstance(held, dict)
-        and sorted(held) == sorted(parts)
+        and sorted(held) == sorted((*_PROMISE, *_NOISE))
         and all(isinstance(value, (int, float)) and value >= 0 for value in held.values())
     )
 
