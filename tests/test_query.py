@@ -204,6 +204,10 @@ def test_what_is_no_column_or_no_frame(monkeypatch):
         ClassMoments.from_query(frame, target="b")
     with pytest.raises(ValueError, match="there is no column 'b'"):
         ClassMoments.from_query(frame, target="ill", features=["a", "b"])
+    with pytest.raises(ValueError, match="column 'ill' holds the target, and is no feature"):
+        ClassMoments.from_query(frame, target="ill", features=["a", "ill"])
+    with pytest.raises(ValueError, match="the feature 'a' is named twice"):
+        ClassMoments.from_query(frame, target="ill", features=["a", "a"])
     with pytest.raises(ValueError, match="no feature beside the target 'ill'"):
         ClassMoments.from_query(frame.select("ill"), target="ill")
     with pytest.raises(TypeError, match="list is no frame or relation that narwhals knows"):

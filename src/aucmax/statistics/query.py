@@ -95,6 +95,13 @@ class _Source:
                 raise ValueError(f"there is no column {name!r}; there are {', '.join(schema)}.")
         if features is None:
             features = [name for name in schema if name not in (target, weight)]
+        for name in features:
+            if name in (target, weight):
+                what = "target" if name == target else "weights"
+                raise ValueError(f"the column {name!r} holds the {what}, and is no feature.")
+        if len(set(features)) < len(features):
+            twice = next(name for name in features if list(features).count(name) > 1)
+            raise ValueError(f"the feature {twice!r} is named twice.")
         self.target, self.weight, self.features = target, weight, list(features)
         if not self.features:
             raise ValueError(f"there is no feature beside the target {target!r}.")
