@@ -37,6 +37,7 @@ from aucmax import (
     solvers,
 )
 from aucmax import load as load_model
+from aucmax.datasets.blocks import of_bag
 from aucmax.statistics.diagonal import DiagonalMoments
 from on_workers import (
     data,
@@ -419,6 +420,12 @@ def test_collections_are_read_in_parts(there, kept, client):
     bag = keep(db.from_sequence(list(pairwise(CUTS)), npartitions=3).map(lambda cut: load(*cut)))
     found.fit(distributed.source(bag, **on))
     np.testing.assert_allclose(found.coef_, AUCClassifier().fit(X, y).coef_, rtol=1e-9)
+
+
+def test_a_bag_of_what_is_no_rows_is_told():
+    rows = db.from_sequence([{"x": 1.0, "y": 0}, {"x": 2.0, "y": 1}], npartitions=1)
+    with pytest.raises(ValueError, match="the bag holds a dict; each of its items should be a tu"):
+        of_bag(rows).load(0)
 
 
 def test_bags_of_sparse_rows_and_frames_to_scan(client):

@@ -70,6 +70,13 @@ def _together(*arrays: Any) -> Any:
 
 def _stacked(items: Any) -> Any:
     """Return the tuples of a partition as one."""
+    items = list(items)
+    odd = [one for one in items if not isinstance(one, tuple)]
+    if odd:
+        raise ValueError(
+            f"the bag holds a {type(odd[0]).__name__}; each of its items should be a tuple (X, y) "
+            "or (X, y, sample_weight) of some rows."
+        )
     columns = list(zip(*items, strict=True))
     if any(sp.issparse(X) for X in columns[0]):
         return sp.vstack(columns[0], format="csr"), *map(np.concatenate, columns[1:])
