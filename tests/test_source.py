@@ -222,6 +222,20 @@ def test_moments_of_few_features_take_one_pass_and_forget_rows():
     assert not hasattr(AUCClassifier().fit(X, y), "passes_")
 
 
+@pytest.mark.parametrize(
+    "name", ["conjugate gradient", "squared hinge, l1", "squared hinge", "logistic, l1"]
+)
+@pytest.mark.parametrize("some_weigh_nothing", [False, True])
+def test_every_pass_is_counted(name, some_weigh_nothing):
+    X, y = data()
+    weight = np.where(np.arange(len(y)) % 7 > 0, 1.0, 0.0) if some_weigh_nothing else None
+    parts, read = source(X, y, weight), []
+    last = parts.loads[-1]
+    parts.loads = [*parts.loads[:-1], lambda: read.append(1) or last()]
+    model = AUCClassifier(**{"alpha": 1e-3, **FITS[name]}).fit(parts)
+    assert model.passes_ == len(read) > 1
+
+
 def test_no_more_than_two_parts_are_in_memory():
     made, most = [], []
 

@@ -154,7 +154,7 @@ class SolvedScorer(LinearScorer):
         for old in ("moments_", "_stream", "passes_", "calibration_"):
             self.__dict__.pop(old, None)
         if isinstance(store, InParts):
-            self.passes_ = store.passes
+            self.passes_ = store.passes.count
         state = fitted.pop("_state", None)
         self.__dict__.update(fitted, classes_=classes)
         self.__dict__.update(self._learnt(problem))

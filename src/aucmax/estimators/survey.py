@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
 
 from aucmax.basics.checks import refuse_nul, refuse_sizes, sample_weights
 from aucmax.rows import n_features
-from aucmax.rows.parts import InParts, rows_of
+from aucmax.rows.parts import InParts, Passes, rows_of
 from aucmax.rows.source import Part, Source
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
@@ -106,8 +106,7 @@ def survey(source: Source, empty: ClassStatistics, most: float) -> Survey:
     last = [~part.last if low else part.last for part, low in zip(seen, alone, strict=True)]
     rows = source.rows_alone
     rows.sizes = [part.rows for part in seen]
-    store = InParts(rows, np.array(rows.sizes), d)
-    store.passes = 1
+    store = InParts(rows, np.array(rows.sizes), d, passes=Passes(1))
     called = {"feature_names_in_": names, "target_name_": source.target_name}
     called = {name: value for name, value in called.items() if value is not None}
     return Survey(store, labels, np.concatenate(last), weight, known, called)

@@ -1,6 +1,7 @@
 """Rows in parts as a store: every pass is one over the source."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 from typing import Any
@@ -13,7 +14,14 @@ from aucmax.rows.source import Part, Source
 from aucmax.rows.store import Arrays, Store, Task
 from aucmax.rows.view import CSR, Rows, as_rows, n_features, n_rows, take_rows, to_scipy
 
-__all__ = ["InParts", "rows_of"]
+__all__ = ["InParts", "Passes", "rows_of"]
+
+
+@dataclass
+class Passes:
+    """How often parts were read, by a store and those of some of its rows."""
+
+    count: int = 0
 
 
 class InParts(Store):
@@ -28,11 +36,8 @@ class InParts(Store):
         Features; sparse parts may have fewer columns.
     kept : list of ndarray of int, optional
         The rows that count, of each part; by default all.
-
-    Attributes
-    ----------
-    passes : int
-        Over all parts, so far.
+    passes : Passes, optional
+        Those so far, which go on from there.
     """
 
     def __init__(
@@ -41,14 +46,16 @@ class InParts(Store):
         sizes: np.ndarray,
         d: int,
         kept: list[np.ndarray] | None = None,
+        passes: Passes | None = None,
     ) -> None:
         self.source, self.sizes, self.kept = source, sizes, kept
+        self.passes = Passes() if passes is None else passes
         counts = sizes if kept is None else np.array([len(rows) for rows in kept])
         self.ends = np.cumsum(counts)
-        self.n_rows, self.n_features, self.passes = int(self.ends[-1]), d, 0
+        self.n_rows, self.n_features = int(self.ends[-1]), d
 
     def each(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Iterator[Any]:
-        self.passes += 1
+        self.passes.count += 1
         return self.source.each(_on_rows, self._given(task, by_row, common))
 
     def stacked(self, task: Task, *common: Any) -> np.ndarray:
@@ -61,7 +68,7 @@ class InParts(Store):
         return out
 
     def total(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Any:
-        self.passes += 1
+        self.passes.count += 1
         return self.source.total(_on_rows, self._given(task, by_row, common))
 
     def _given(
@@ -85,12 +92,10 @@ class InParts(Store):
             mine if self.kept is None else self.kept[k][mine]
             for k, mine in enumerate(self._by_part(rows))
         ]
-        out = InParts(self.source, self.sizes, self.n_features, kept)
-        out.passes = self.passes
-        return out
+        return InParts(self.source, self.sizes, self.n_features, kept, self.passes)
 
     def take(self, rows: np.ndarray) -> Rows:
-        self.passes += 1
+        self.passes.count += 1
         given = self._given(take_rows, (), ())
         chosen = (
             (*ask[:3], [mine], ()) for ask, mine in zip(given, self._by_part(rows), strict=True)
@@ -106,7 +111,7 @@ class InParts(Store):
             (*ask[:3], (), [(mine, W) for mine, (_, W) in zip(places, asked, strict=True)])
             for ask, places in zip(tasks, rows, strict=True)
         )
-        self.passes += 1
+        self.passes.count += 1
         for scores in self.source.each(_on_rows, given):
             for k, Z in enumerate(scores):
                 found[k][at[k] : at[k] + len(Z)] = Z
