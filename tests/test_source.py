@@ -489,6 +489,42 @@ def test_lazy_frames_are_read_in_parts(kind, folder):
         datasets.scan(lazy, target="z")
 
 
+def of_dask(path):
+    return pytest.importorskip("dask.dataframe").from_pandas(pd.read_parquet(path), npartitions=4)
+
+
+FRAMES = {"polars": pl.scan_parquet, "arrow": arrow.dataset, "dask": of_dask}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_frames_have_the_columns_that_are_wanted(kind, folder):
+    path = folder / "all.parquet"
+    frame, lazy = pd.read_parquet(path), FRAMES[kind](path)
+    some = dict(columns=["f4", "f1"], part_bytes=2_000)
+    scanned = datasets.scan(lazy, target="y", weight="w", **some)
+    model = AUCClassifier().fit(scanned)
+    assert model.feature_names_in_.tolist() == ["f4", "f1"]
+    ref = AUCClassifier().fit(datasets.scan(path, target="y", weight="w", **some))
+    np.testing.assert_allclose(model.coef_, ref.coef_, rtol=1e-9)
+    for unlabelled in (
+        datasets.scan(lazy, labels="none", **some),
+        datasets.scan(lazy, labels="none", target="y", drop=["w", "f0", "f2", "f3", "f5"]),
+    ):
+        parts = list(unlabelled)
+        assert all(part.y is None and part.weight is None for part in parts)
+        X = np.vstack([np.asarray(part.X) for part in parts])
+        np.testing.assert_array_equal(X, frame[unlabelled.feature_names])
+    for wrong, message in (
+        (dict(columns=["f1", "z"], target="y"), "no column 'z'; the columns are f0"),
+        (dict(columns="f1", target="y"), "lists of column names, not one string"),
+        (dict(columns=[], target="y"), "no column of features is left"),
+        (dict(labels="some", target="y"), "labels='some' is neither"),
+        (dict(sep=";", target="y"), "sep and decimal are for files"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            datasets.scan(lazy, **wrong)
+
+
 def test_parts_of_no_size_are_refused(folder):
     with pytest.raises(ValueError, match="part_bytes must be a number"):
         datasets.scan(folder / "all.csv", part_bytes=-1)

@@ -1,4 +1,4 @@
-"""Files and lazy frames as a source: read part by part, for data larger than memory."""
+"""Files as a source: read part by part, for data larger than memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 import glob
 import io
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ import scipy.sparse as sp
 
 from aucmax.basics.checks import number
 from aucmax.basics.errors import DataFileError
-from aucmax.datasets.blocks import blocks
 from aucmax.datasets.files import COMPRESSIONS, Block, fault, opened
+from aucmax.datasets.frames import scan_frame
 from aucmax.datasets.readers import read, reader_of
 from aucmax.datasets.tables.parquet_files import row_groups, stored_bytes
 from aucmax.datasets.transforms import listing
@@ -52,15 +52,15 @@ def scan(
         pieces of whole lines, compressed or not. ``"2026-*.csv"`` names all files that match,
         sorted. Or a Polars lazy frame, an Arrow dataset, or a Dask data frame.
     target, weight : str, optional
-        The columns of labels and of weights; as for `read`.
+        The columns of labels and of weights; as for `read`. A frame's labels must be named.
     labels : {"required", "none"}
-        What to do about labels: fail without them, or leave them out, of files; as for `read`.
+        What to do about labels: fail without them, or leave them and weights out; as for `read`.
     drop : sequence of str
         Columns to leave out.
     columns : sequence of str, optional
-        The features of files that are wanted, in this order; as for `read`.
+        The features wanted, in this order; further columns are ignored.
     format, sep, decimal
-        As for `read`; of all files.
+        How files are written, all of them; as for `read`.
     part_bytes : int, optional
         About how much is read at a time: bytes of text, or of a table's numbers. A row group of a
         Parquet file is never divided. Two parts are in memory, and what is made of one. None makes
@@ -84,33 +84,21 @@ def scan(
     """
     if part_bytes is not None:
         number(part_bytes, "part_bytes", low=1.0)
-    settings: dict[str, Any] = {"target": target, "weight": weight, "drop": tuple(drop)}
+    if isinstance(drop, str) or isinstance(columns, str):
+        raise ValueError("drop and columns are lists of column names, not one string.")
+    how: dict[str, Any] = {
+        "target": target, "labels": labels, "weight": weight, "drop": tuple(drop),
+        "columns": columns,
+    }  # fmt: skip
+    written = {"format": format, "sep": sep, "decimal": decimal}
     if isinstance(data, (str, os.PathLike, list, tuple)):
         paths = _named(data)
-        how = {
-            **settings,
-            "labels": labels,
-            "columns": columns,
-            "format": format,
-            "sep": sep,
-            "decimal": decimal,
-        }
-        found = _files(paths, how, part_bytes)
+        found = _files(paths, how | written, part_bytes)
         slow = reader_of(paths[0], format).name != "parquet"
-    elif type(data).__module__.startswith("dask") and hasattr(data, "columns"):
-        kept = _features([str(name) for name in data.columns], target, weight, settings["drop"])
-        parts = blocks(partial(_cut, kept, target, weight), data)
-        found, slow = Source(parts, feature_names=kept, target_name=target), False
     else:
-        if part_bytes is None:
-            raise ValueError("part_bytes=None makes a part of each file, and data are no files.")
-        frame = _frame(data, part_bytes)
-        if frame is None:
-            raise ValueError(
-                "data must be a path, a list of paths, a Polars lazy frame, an Arrow dataset or a "
-                f"Dask data frame; got {type(data).__name__}. Of arrays make a Source of functions."
-            )
-        found, slow = _of_frames(*frame, **settings), False
+        found, slow = scan_frame(data, part_bytes, **how), False
+        if written != {"format": None, "sep": None, "decimal": "."}:
+            raise ValueError("format, sep and decimal are for files, and data are no files.")
     if spool is False or (spool is None and not slow):
         return found
     return Spooled(found, None if isinstance(spool, bool | None) else spool)
@@ -267,68 +255,3 @@ def _load(piece: Any, how: dict[str, Any]) -> Part:
         shape = X.shape[0], int(X.indices.max(initial=0)) + 1
         X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=shape)
     return Part(X, rows.target, rows.weight)
-
-
-# ---- lazy frames
-
-
-def _frame(data: Any, part_bytes: int) -> tuple[Callable[[], Iterator[Any]], list[str]] | None:
-    """Return what yields the frames of a lazy frame, and the names of its columns."""
-    home = type(data).__module__.partition(".")[0]
-    if home == "polars" and hasattr(data, "collect_schema"):
-        names = data.collect_schema().names()
-        rows = max(part_bytes // (8 * len(names)), 1)
-        return partial(_of_polars, data, rows), names
-    if home == "pyarrow" and hasattr(data, "to_batches") and hasattr(data, "schema"):
-        names = data.schema.names
-        rows = max(part_bytes // (8 * len(names)), 1)
-        return partial(_of_arrow, data, rows), names
-    return None
-
-
-def _of_polars(lazy: Any, rows: int) -> Iterator[Any]:
-    if hasattr(lazy, "collect_batches"):
-        yield from lazy.collect_batches(chunk_size=rows, maintain_order=True)
-        return
-    first = 0
-    while len(frame := lazy.slice(first, rows).collect()):
-        yield frame
-        first += rows
-
-
-def _of_arrow(dataset: Any, rows: int) -> Iterator[Any]:
-    for batch in dataset.to_batches(batch_size=rows):
-        if batch.num_rows:
-            yield batch.to_pandas()
-
-
-def _features(
-    names: list[str], target: str | None, weight: str | None, drop: tuple[str, ...]
-) -> list[str]:
-    """Return the columns of features; raise ValueError for one that is named and not there."""
-    if target is None:
-        raise ValueError(f"name the column of labels (target=…); the columns are {listing(names)}.")
-    for name in (target, weight, *drop):
-        if name is not None and name not in names:
-            raise ValueError(f"no column {name!r}; the columns are {listing(names)}.")
-    return [name for name in names if name not in (target, weight, *drop)]
-
-
-def _cut(kept: list[str], target: str | None, weight: str | None, frame: Any) -> Part:
-    return Part(frame[kept], frame[target], None if weight is None else frame[weight])
-
-
-def _of_frames(
-    frames: Callable[[], Iterator[Any]],
-    names: list[str],
-    *,
-    target: str | None,
-    weight: str | None,
-    drop: tuple[str, ...],
-) -> Source:
-    kept = _features(names, target, weight, drop)
-
-    def parts() -> Iterator[Part]:
-        yield from map(partial(_cut, kept, target, weight), frames())
-
-    return Source.from_iterable(parts, feature_names=kept, target_name=target)

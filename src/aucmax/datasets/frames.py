@@ -1,0 +1,126 @@
+"""Lazy frames, Arrow datasets and Dask data frames as a source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from aucmax.datasets.blocks import blocks
+from aucmax.datasets.transforms import listing
+from aucmax.rows.source import Part, Source
+
+__all__ = ["scan_frame"]
+
+
+def scan_frame(
+    data: Any,
+    part_bytes: int | None,
+    *,
+    target: str | None,
+    labels: str,
+    weight: str | None,
+    drop: Sequence[str],
+    columns: Sequence[str] | None,
+) -> Source:
+    """Return a source of a frame that need not fit into memory; the arguments are those of `scan`.
+
+    Only the columns that are needed are read.
+    """
+    choose = partial(
+        _roles, target=target, labels=labels, weight=weight, drop=drop, columns=columns
+    )
+    home = type(data).__module__.partition(".")[0]
+    if home.startswith("dask") and hasattr(data, "columns"):
+        roles = choose([str(name) for name in data.columns])
+        return Source(blocks(roles.part, data[roles.used]), **roles.names)
+    if part_bytes is None:
+        raise ValueError("part_bytes=None makes a part of each file, and data are no files.")
+    frames: Callable[[Any, list[str], int], Iterator[Any]]
+    if home == "polars" and hasattr(data, "collect_schema"):
+        roles, frames = choose(data.collect_schema().names()), _of_polars
+    elif home == "pyarrow" and hasattr(data, "to_batches") and hasattr(data, "schema"):
+        roles, frames = choose(data.schema.names), _of_arrow
+    else:
+        raise ValueError(
+            "data must be a path, a list of paths, a Polars lazy frame, an Arrow dataset or a "
+            f"Dask data frame; got {type(data).__name__}. Of arrays make a Source of functions."
+        )
+    used = roles.used
+    rows = max(part_bytes // (8 * len(used)), 1)
+
+    def parts() -> Iterator[Part]:
+        yield from map(roles.part, frames(data, used, rows))
+
+    return Source.from_iterable(parts, **roles.names)
+
+
+@dataclass(frozen=True)
+class _Roles:
+    """What the columns of a frame are; no target where labels are left out."""
+
+    features: list[str]
+    target: str | None = None
+    weight: str | None = None
+
+    @property
+    def used(self) -> list[str]:
+        """All columns to read, each once."""
+        others = (name for name in (self.target, self.weight) if name is not None)
+        return list(dict.fromkeys([*self.features, *others]))
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """Arguments of `Source`."""
+        return {"feature_names": self.features, "target_name": self.target}
+
+    def part(self, frame: Any) -> Part:
+        """Return some rows as a part."""
+        return Part(
+            frame[self.features],
+            None if self.target is None else frame[self.target],
+            None if self.weight is None else frame[self.weight],
+        )
+
+
+def _roles(
+    names: list[str],
+    *,
+    target: str | None,
+    labels: str,
+    weight: str | None,
+    drop: Sequence[str],
+    columns: Sequence[str] | None,
+) -> _Roles:
+    """Return what the columns of these names are; raise ValueError for one that is not there."""
+    if labels not in ("required", "none"):
+        raise ValueError(f"labels={labels!r} is neither 'required' nor 'none'.")
+    labelled = labels == "required"
+    if labelled and target is None:
+        raise ValueError(f"name the column of labels (target=…); the columns are {listing(names)}.")
+    for name in (target if labelled else None, weight, *drop, *(columns or ())):
+        if name is not None and name not in names:
+            raise ValueError(f"no column {name!r}; the columns are {listing(names)}.")
+    others = (target, weight, *drop)
+    features = [name for name in names if name not in others] if columns is None else list(columns)
+    if not features:
+        raise ValueError(f"no column of features is left; the columns are {listing(names)}.")
+    return _Roles(features, target, weight) if labelled else _Roles(features)
+
+
+def _of_polars(lazy: Any, columns: list[str], rows: int) -> Iterator[Any]:
+    lazy = lazy.select(columns)
+    if hasattr(lazy, "collect_batches"):
+        yield from lazy.collect_batches(chunk_size=rows, maintain_order=True)
+        return
+    first = 0
+    while len(frame := lazy.slice(first, rows).collect()):
+        yield frame
+        first += rows
+
+
+def _of_arrow(dataset: Any, columns: list[str], rows: int) -> Iterator[Any]:
+    for batch in dataset.to_batches(columns=columns, batch_size=rows):
+        if batch.num_rows:
+            yield batch.to_pandas()
