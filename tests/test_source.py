@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow.dataset as arrow
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -493,7 +494,13 @@ def of_dask(path):
     return pytest.importorskip("dask.dataframe").from_pandas(pd.read_parquet(path), npartitions=4)
 
 
-FRAMES = {"polars": pl.scan_parquet, "arrow": arrow.dataset, "dask": of_dask}
+FRAMES = {
+    "polars": pl.scan_parquet,
+    "polars, in memory": pl.read_parquet,
+    "arrow": arrow.dataset,
+    "arrow, in memory": pq.read_table,
+    "dask": of_dask,
+}
 
 
 @pytest.mark.parametrize("kind", FRAMES)
@@ -566,8 +573,9 @@ def test_files_that_do_not_go_together_are_told_apart(folder, tmp_path):
         datasets.scan(tmp_path / "none.csv")
     with pytest.raises(ValueError, match="no file is named"):
         datasets.scan([])
-    with pytest.raises(ValueError, match="data must be a path"):
-        datasets.scan(np.ones((3, 2)))
+    for rows in (np.ones((3, 2)), pd.DataFrame({"y": [0, 1]}), pl.Series([0, 1])):
+        with pytest.raises(ValueError, match=f"data must be a path.*got {type(rows).__name__}"):
+            datasets.scan(rows, target="y")
     (tmp_path / "empty.csv").write_text("a,y\n")
     with pytest.raises(DataFileError, match=r"empty\.csv: the file has no rows"):
         datasets.scan(tmp_path / "empty.csv")

@@ -1,4 +1,4 @@
-"""Lazy frames, Arrow datasets and Dask data frames as a source."""
+"""Polars frames, Arrow datasets and Dask data frames as a source."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def scan_frame(
     if part_bytes is None:
         raise ValueError("part_bytes=None makes a part of each file, and data are no files.")
     frames: Callable[[Any, list[str], int], Iterator[Any]]
-    if home == "polars" and hasattr(data, "collect_schema"):
-        roles, frames = choose(data.collect_schema().names()), _of_polars
+    if home == "polars" and hasattr(data, "lazy"):
+        roles, frames = choose(data.lazy().collect_schema().names()), _of_polars
     elif home == "pyarrow" and hasattr(data, "to_batches") and hasattr(data, "schema"):
         roles, frames = choose(data.schema.names), _of_arrow
     else:
         raise ValueError(
-            "data must be a path, a list of paths, a Polars lazy frame, an Arrow dataset or a "
-            f"Dask data frame; got {type(data).__name__}. Of arrays make a Source of functions."
+            "data must be a path, a list of paths, a Polars frame, an Arrow dataset or table, or "
+            f"a Dask data frame; got {type(data).__name__}. Of arrays make a Source of functions."
         )
     used = roles.used
     rows = max(part_bytes // (8 * len(used)), 1)
@@ -109,18 +109,22 @@ def _roles(
     return _Roles(features, target, weight) if labelled else _Roles(features)
 
 
-def _of_polars(lazy: Any, columns: list[str], rows: int) -> Iterator[Any]:
-    lazy = lazy.select(columns)
+def _of_polars(frame: Any, columns: list[str], rows: int) -> Iterator[Any]:
+    lazy = frame.lazy().select(columns)
     if hasattr(lazy, "collect_batches"):
         yield from lazy.collect_batches(chunk_size=rows, maintain_order=True)
         return
     first = 0
-    while len(frame := lazy.slice(first, rows).collect()):
-        yield frame
+    while len(some := lazy.slice(first, rows).collect()):
+        yield some
         first += rows
 
 
-def _of_arrow(dataset: Any, columns: list[str], rows: int) -> Iterator[Any]:
-    for batch in dataset.to_batches(columns=columns, batch_size=rows):
+def _of_arrow(data: Any, columns: list[str], rows: int) -> Iterator[Any]:
+    from pyarrow import Table
+    from pyarrow.dataset import dataset
+
+    stored = dataset(data) if isinstance(data, Table) else data
+    for batch in stored.to_batches(columns=columns, batch_size=rows):
         if batch.num_rows:
             yield batch.to_pandas()

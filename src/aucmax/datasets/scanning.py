@@ -47,10 +47,10 @@ def scan(
 
     Parameters
     ----------
-    data : str, path-like, a list of them, or a lazy frame
+    data : str, path-like, a list of them, or a frame
         Files as `read` takes them, their features numbers: Parquet is read by row groups, text in
         pieces of whole lines, compressed or not. ``"2026-*.csv"`` names all files that match,
-        sorted. Or a Polars lazy frame, an Arrow dataset, or a Dask data frame.
+        sorted. Or a Polars frame, lazy or not, an Arrow dataset or table, or a Dask data frame.
     target, weight : str, optional
         The columns of labels and of weights; as for `read`. A frame's labels must be named.
     labels : {"required", "none"}
