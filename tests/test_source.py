@@ -585,6 +585,32 @@ def test_files_that_do_not_go_together_are_told_apart(folder, tmp_path):
         AUCClassifier().fit(datasets.scan(quoted, part_bytes=1001))
 
 
+@pytest.mark.parametrize("part_bytes", [2_000, None])
+@pytest.mark.parametrize("kind", ["parquet", "csv", "csv.gz"])
+def test_some_files_may_have_no_rows(kind, part_bytes, folder, tmp_path):
+    def put(rows, name):
+        path = tmp_path / f"{name}.{kind}"
+        rows.to_parquet(path) if kind == "parquet" else rows.to_csv(path, index=False)
+        return path
+
+    rows = pd.read_parquet(folder / "all.parquet")
+    empty = [put(rows[:0], name) for name in "abc"]
+    full = [put(rows[:150], "b1"), put(rows[150:], "b2")]
+
+    def scan(files):
+        return datasets.scan(files, target="y", drop=["w"], part_bytes=part_bytes)
+
+    there, ref = (scan(files) for files in (str(tmp_path / f"*.{kind}"), full))
+    for mine, other in zip(there, ref, strict=True):
+        np.testing.assert_array_equal(mine.X, other.X)
+        np.testing.assert_array_equal(mine.y, other.y)
+    assert there.feature_names == NAMES
+    with pytest.raises(DataFileError, match=rf"a\.{kind}: the file has no rows$"):
+        scan(empty[0])
+    with pytest.raises(DataFileError, match=rf"a\.{kind}: the file has no rows, nor has any of"):
+        scan(empty)
+
+
 @pytest.mark.parametrize("pattern", ["all.csv", "all.svm.gz"])
 def test_text_is_read_once(pattern, folder, tmp_path, monkeypatch):
     spooled = datasets.scan(folder / pattern, part_bytes=5_000, spool=tmp_path)

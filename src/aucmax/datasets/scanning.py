@@ -50,7 +50,8 @@ def scan(
     data : str, path-like, a list of them, or a frame
         Files as `read` takes them, their features numbers: Parquet is read by row groups, text in
         pieces of whole lines, compressed or not. ``"2026-*.csv"`` names all files that match,
-        sorted. Or a Polars frame, lazy or not, an Arrow dataset or table, or a Dask data frame.
+        sorted; some may have no rows. Or a Polars frame, lazy or not, an Arrow dataset or table,
+        or a Dask data frame.
     target, weight : str, optional
         The columns of labels and of weights; as for `read`. A frame's labels must be named.
     labels : {"required", "none"}
@@ -137,9 +138,10 @@ def _files(paths: list[Path], how: dict[str, Any], part_bytes: int | None) -> So
             if how["columns"] is None:  # else each file may have what is not wanted
                 _check_columns(path, names, paths[0], columns[0])
     pieces = [partial(_pieces, path, reader.name, part_bytes) for path in paths]
-    first = next(pieces[0](), None)
+    first = next((piece for some in pieces for piece in some()), None)
     if first is None:
-        raise fault(paths[0], "the file has no rows")
+        others = ", nor has any of the others" if len(paths) > 1 else ""
+        raise fault(paths[0], f"the file has no rows{others}")
     found = _read(first, how | {"format": reader.name})
     names = found.feature_names
     how |= {"format": reader.name}
@@ -187,9 +189,10 @@ def _random(path: Path, kind: str) -> bool:
 
 
 def _pieces(path: Path, kind: str, part_bytes: int | None) -> Iterator[Any]:
-    """Yield the parts of a file, to be read."""
+    """Yield the parts of a file, to be read; none of a file without rows."""
     if part_bytes is None:
-        yield path
+        if next(_pieces(path, kind, 1), None) is not None:
+            yield path
         return
     if kind == "parquet":
         yield from row_groups(path, part_bytes)

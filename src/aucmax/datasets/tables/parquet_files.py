@@ -63,8 +63,6 @@ def row_groups(path: Path, part_bytes: int) -> Iterator[RowGroups]:
     with _readable(path) as file:
         about, width = file.metadata, 8 * max(len(_names(file)), 1)
         counts = [about.row_group(k).num_rows for k in range(about.num_row_groups)]
-    if not sum(counts):
-        raise fault(path, "the table has column names but no rows")
     taken: list[int] = []
     first = rows = 0
     for k, count in enumerate(counts):
