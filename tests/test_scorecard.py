@@ -299,6 +299,20 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
+def test_probabilities_are_those_of_the_odds_and_true_on_average(card):
+    weight = np.random.default_rng(4).integers(1, 4, len(Y)).astype(float)
+    weighed = Scorecard().fit(FRAME, Y, weight)
+    for one, w in ((card, np.ones(len(Y))), (weighed, weight)):
+        p = one.predict_proba(FRAME)
+        assert np.all(np.abs(p.sum(axis=1) - 1.0) < 1e-15)
+        odds = np.log(p[:, 1] / p[:, 0])
+        np.testing.assert_allclose(odds, one.decision_function(FRAME), rtol=1e-9)
+        # what a logistic regression with an intercept makes sure of
+        assert np.average(p[:, 1], weights=w) == pytest.approx(np.average(Y, weights=w), rel=1e-4)
+    found = run_sql(to_sql(card, probability=True), FRAME)
+    np.testing.assert_allclose(found, card.predict_proba(FRAME)[:, 1], rtol=1e-9)
+
+
 # ---- metrics
 
 
@@ -379,12 +393,13 @@ def test_scores_of_a_scorecard_come_with_points(run, files):
     card = files / "card"
     assert run("scorecard", files / "a.csv", "--target", "default", "-o", card)[0] == 0
     frame = pd.read_csv(files / "unlabelled.csv")
-    code, out, _ = run("score", card, files / "unlabelled.csv")
+    code, out, _ = run("score", card, files / "unlabelled.csv", "--probability")
     found = pd.read_csv(io.StringIO(out))
-    assert found.columns.tolist() == ["row", "score", "label", "points"]
+    assert found.columns.tolist() == ["row", "score", "label", "probability", "points"]
     fitted = load(card)
     np.testing.assert_array_equal(found["points"], fitted.points(frame))
     np.testing.assert_allclose(found["score"], fitted.decision_function(frame))
+    np.testing.assert_allclose(found["probability"], fitted.predict_proba(frame)[:, 1])
     code, out, _ = run("score", card, files / "unlabelled.csv", "--json")
     assert code == 0
     lines = [json.loads(line)["points"] for line in out.splitlines()]
@@ -400,6 +415,27 @@ def test_rates_of_rare_positives_are_told(run, tmp_path):
     assert code == 0
     assert re.search(r"< 1 +2,000 +50.0 +0.35 ", out)
     assert re.search(r"≥ 1 +2,000 +50.0 +0.05 ", out)
+
+
+def test_what_rises_and_falls_is_told(run, tmp_path):
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, 2000))
+    rows = pd.DataFrame({"x": x, "z": z, "y": np.abs(x) + 0.3 * z + rng.normal(size=2000) > 2})
+    rows.astype({"y": int}).to_csv(tmp_path / "bent.csv", index=False)
+    command = ("scorecard", tmp_path / "bent.csv", "--target", "y", "-o", tmp_path / "card")
+    code, out, _ = run(*command)
+    assert code == 0
+    (told,) = re.findall(
+        r"(\w+) rises and falls: without a trend its IV would be (\S+) ", _words(out)
+    )
+    assert told[0] == "x"
+    _, out, _ = run(*command, "--monotone", "x=none", "--json")
+    first = json.loads(out)["by_column"][0]
+    assert (first["feature"], f"{first['information_value']:.3f}") == told
+
+
+def _words(out):
+    return " ".join(out.split())
 
 
 def test_the_quality_is_that_of_the_points(run, files):

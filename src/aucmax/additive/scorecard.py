@@ -7,12 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from aucmax.additive.binning import Binning, Bins
 from aucmax.basics.checks import number
 from aucmax.estimators import AUCClassifier
+from aucmax.estimators.probabilities import Sigmoid
 from aucmax.report.card import card_html
 from aucmax.report.text import plain_number
 
@@ -136,6 +138,7 @@ class Scorecard(ClassifierMixin, BaseEstimator):
         classifier = _default() if self.classifier is None else clone(self.classifier)
         y = column_or_1d(y) == self.classes_[1]
         self.classifier_ = classifier.fit(binning.transform(X), y, sample_weight=sample_weight)
+        self.classifier_.calibration_ = Sigmoid(1.0, 0.0)  # its scores are log odds
         self._give_points()
         return self
 
@@ -143,6 +146,20 @@ class Scorecard(ClassifierMixin, BaseEstimator):
         """Return the log odds of the positive label, shape (n,), not rounded as points are."""
         check_is_fitted(self)
         return np.asarray(self.classifier_.decision_function(self.binning_.transform(X)))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities of the classes, shape (n, 2), in the order of ``classes_``.
+
+        Those of the log odds that were fitted, in which bins and weights saw the same labels: of
+        few rows they are too sure.
+
+        Parameters
+        ----------
+        X : data frame, array or sparse matrix, shape (n, d)
+            Rows, as in the fit.
+        """
+        positive = expit(self.decision_function(X))
+        return np.column_stack([1.0 - positive, positive])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the more likely label of each row, shape (n,)."""

@@ -57,8 +57,8 @@ def export(
     of text, dates, rows of unit norm. So do scikit-learn's steps that look at one column at a time.
 
     An ONNX file takes the columns as numbers, or by name where some hold text, and gives score and
-    label, and the probability where the model was trained with --probability. The SQL is one
-    expression of the columns' names, whose value is the score, or the probability.
+    label, and the probability where the model was trained with --probability or is a scorecard. The
+    SQL is one expression of the columns' names, whose value is the score, or the probability.
 
     Examples:
 

@@ -66,7 +66,7 @@ def score(
         typer.Option(
             "--probability",
             help="Also give the probability of the positive label, of a model that was trained "
-            "with --probability.",
+            "with --probability, or of a scorecard.",
         ),
     ] = False,
     output: Annotated[

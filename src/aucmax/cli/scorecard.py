@@ -26,6 +26,7 @@ __all__ = ["scorecard"]
 
 FOLDS = 5
 SEED = 0  # of the folds
+_LOST = 0.1  # of a column's information value by a trend, from which on it is told
 _BANDS = 10  # of points, by which two files are compared
 
 Method = StrEnum("Method", {"best": "best", "quantile": "quantile"})
@@ -123,6 +124,8 @@ def scorecard(
         card.fit(X, rows.y, rows.weight)
         now("cross-validating")
         held_out = _held_out(card, X, rows)
+        now("binning without trends")
+        free = clone(card.binning_).set_params(monotone=None).fit(X, rows.y, rows.weight)
     points = card.points(X)
     report = {
         "model": str(output),
@@ -131,7 +134,7 @@ def scorecard(
         "held_out": held_out,
         "scale": {"pdo": pdo, "base_points": base_points, "base_odds": base_odds},
         "against": None if against is None else _against(card, against, reading, points, rows),
-        "by_column": _by_column(card),
+        "by_column": _by_column(card, free),
         "bins": list(card.rows()),
     }
     save(card, output)
@@ -207,7 +210,7 @@ def _against(
     }
 
 
-def _by_column(card: Scorecard) -> list[dict[str, Any]]:
+def _by_column(card: Scorecard, free: Binning) -> list[dict[str, Any]]:
     """Each column's weight, information value and points, the most informative first."""
     coef = np.ravel(card.classifier_.coef_)
     listed = [
@@ -216,10 +219,13 @@ def _by_column(card: Scorecard) -> list[dict[str, Any]]:
             "bins": len(bins.counts) - 1 + bool(bins.counts[-1].any()),
             "weight": float(w),
             "information_value": bins.information,
+            "information_value_without_trend": untied.information,
             "fewest_points": int(min(points)),
             "most_points": int(max(points)),
         }
-        for bins, w, points in zip(card.binning_.bins_, coef, card.points_, strict=True)
+        for bins, untied, w, points in zip(
+            card.binning_.bins_, free.bins_, coef, card.points_, strict=True
+        )
     ]
     return sorted(listed, key=lambda one: -one["information_value"])
 
@@ -259,6 +265,12 @@ def _page(report: dict[str, Any]) -> Page:
         for one in report["by_column"]
     ]  # fmt: skip
     what = "IV, the information value, says how much a column tells by itself."
+    what += "".join(
+        f" {one['feature']} rises and falls: without a trend its IV would be "
+        f"{one['information_value_without_trend']:.3f} (--monotone {one['feature']}=none)."
+        for one in report["by_column"]
+        if one["information_value_without_trend"] >= one["information_value"] + _LOST
+    )
     sections.append(Section("Columns", tables=[ResultTable(head, features, what)]))
     rank = {one["feature"]: place for place, one in enumerate(report["by_column"])}
     lines, last = [], None
