@@ -585,6 +585,29 @@ def test_files_that_do_not_go_together_are_told_apart(folder, tmp_path):
         AUCClassifier().fit(datasets.scan(quoted, part_bytes=1001))
 
 
+@pytest.mark.parametrize(
+    ("values", "what"),
+    [
+        (["x", "1"], "row 1: column 'b' holds 'x', which is not a number"),
+        ([1.0, None], "row 2: column 'b' has a missing value"),
+        ([1.0, np.inf], "row 2: column 'b' holds inf, which is not finite"),
+        ([None, None], "column 'b' is empty in every row"),
+        (pd.to_datetime(["2024-01-31"] * 2), "column 'b' holds dates"),
+    ],
+)
+def test_a_later_file_is_held_to_the_first_and_not_to_a_model(values, what, tmp_path):
+    first, second = tmp_path / "1.parquet", tmp_path / "2.parquet"
+    pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "y": [0, 1]}).to_parquet(first)
+    pd.DataFrame({"a": [1.0, 2.0], "b": values, "y": [0, 1]}).to_parquet(second)
+    with pytest.raises(DataFileError, match=r"2\.parquet(, |: )" + what) as error:
+        AUCClassifier().fit(datasets.scan([first, second], target="y"))
+    assert "the first part has a number in every row, so correct it, or leave" in str(error.value)
+    assert "out (--drop 'b')" in str(error.value)
+    assert "model" not in str(error.value)
+    model = AUCClassifier().fit(datasets.scan([first, second], target="y", drop=["b"]))
+    assert model.feature_names_in_.tolist() == ["a"]
+
+
 @pytest.mark.parametrize("part_bytes", [2_000, None])
 @pytest.mark.parametrize("kind", ["parquet", "csv", "csv.gz"])
 def test_some_files_may_have_no_rows(kind, part_bytes, folder, tmp_path):

@@ -17,6 +17,7 @@ from aucmax.basics.checks import number
 from aucmax.basics.errors import DataFileError
 from aucmax.datasets.files import COMPRESSIONS, Block, fault, opened
 from aucmax.datasets.frames import scan_frame
+from aucmax.datasets.obstacles import TableError
 from aucmax.datasets.readers import read, reader_of
 from aucmax.datasets.tables.parquet_files import row_groups, stored_bytes
 from aucmax.datasets.transforms import listing
@@ -142,9 +143,10 @@ def _files(paths: list[Path], how: dict[str, Any], part_bytes: int | None) -> So
     if first is None:
         others = ", nor has any of the others" if len(paths) > 1 else ""
         raise fault(paths[0], f"the file has no rows{others}")
-    found = _read(first, how | {"format": reader.name})
-    names = found.feature_names
     how |= {"format": reader.name}
+    load = _load_alike if how["columns"] is None else _load
+    found = _read(first, how)
+    names = found.feature_names
     if names is None:
         how |= {"n_features": _WIDE}
     else:
@@ -153,7 +155,7 @@ def _files(paths: list[Path], how: dict[str, Any], part_bytes: int | None) -> So
     if part_bytes is None or all(_random(path, reader.name) for path in paths):
         every = [piece for some in pieces for piece in some()]
         source = Source(
-            [partial(_load, piece, how) for piece in every],
+            [partial(load, piece, how) for piece in every],
             names=[str(getattr(piece, "where", piece)) for piece in every],
             **settings,
         )
@@ -162,7 +164,7 @@ def _files(paths: list[Path], how: dict[str, Any], part_bytes: int | None) -> So
         def parts() -> Iterator[Part]:
             for some in pieces:
                 for piece in some():
-                    yield _load(piece, how)
+                    yield load(piece, how)
 
         source = Source.from_iterable(parts, **settings)
     wanted = [*(names or ()), how["target"], how["weight"]]
@@ -258,3 +260,17 @@ def _load(piece: Any, how: dict[str, Any]) -> Part:
         shape = X.shape[0], int(X.indices.max(initial=0)) + 1
         X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=shape)
     return Part(X, rows.target, rows.weight)
+
+
+def _load_alike(piece: Any, how: dict[str, Any]) -> Part:
+    """Load a part whose columns the first part has determined, and no model."""
+    try:
+        return _load(piece, how)
+    except TableError as error:
+        for one in error.obstacles:
+            if one.column in how["columns"] and one.remedy is None:
+                one.hint = (
+                    "the first part has a number in every row, so correct it, or leave the column "
+                    f"out (--drop {one.column!r})"
+                )
+        raise TableError(error.path, error.obstacles, error.remedy, error.found) from None
