@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.special import stdtrit
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
@@ -172,6 +173,27 @@ def test_values_are_those_of_the_row_in_the_words_of_the_table():
     noon = NEW.assign(day=18000.5)
     told = [r.value for why in reasons(model, noon, 5, mean=FRAME) for r in why]
     assert {value for value in told if str(value).startswith("2019")} <= {"2019-04-14T12:00:00"}
+
+
+def test_dates_and_truth_values_of_a_frame_are_what_files_hold():
+    days = FRAME.assign(there=np.arange(len(FRAME)) % 3 == 0)
+    days.loc[5, "day"] = np.nan
+    dates = days.assign(day=pd.to_datetime(days["day"], unit="D"))
+    splines, card = (clone(MODELS[name]).fit(days, Y) for name in ("splines", "scorecard"))
+    for model in (splines, card):
+        assert np.array_equal(model.decision_function(dates), model.decision_function(days))
+        for ours, other in zip(reasons(model, dates), reasons(model, days), strict=True):
+            assert [reason[:1] + reason[2:] for reason in ours] == [r[:1] + r[2:] for r in other]
+            assert [str(r.value) for r in ours] == [str(r.value) for r in other]
+        again = clone(model).fit(dates, Y)
+        assert np.array_equal(again.decision_function(days), model.decision_function(days))
+    told = [r.value for why in reasons(splines, days, 6) for r in why if r[0] == "there"]
+    assert set(told) <= {"True", "False"}
+    assert told
+    undated = Binning().fit(dates[["day"]], Y).bins_[0]
+    assert (
+        undated.labels == Binning(dates={"day": "%Y-%m-%d"}).fit(days[["day"]], Y).bins_[0].labels
+    )
 
 
 def test_features_of_several_columns_count_as_columns():

@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
 
 from aucmax.additive.divisions import blocks, divide, likelihood
 from aucmax.basics.checks import number, sample_weights
+from aucmax.basics.days import in_days
 from aucmax.metrics import population_stability
 
 __all__ = ["Binning", "Bins"]
@@ -368,6 +369,7 @@ class Binning(TransformerMixin, BaseEstimator):
     ) -> Bins:
         if values.dtype.kind in "OUST" and any(isinstance(value, str) for value in values):
             return self._of_words(name, _as_words(values), is_positive, weight)
+        date = values.dtype.kind == "M" or name in (self.dates or {})
         numbers = _as_numbers(values, name)
         edges = _quantiles(numbers, self.max_bins if self.method == "quantile" else _CELLS)
         cells = len(edges) + 2  # with that of gaps
@@ -376,7 +378,7 @@ class Binning(TransformerMixin, BaseEstimator):
         ends = self._divided(name, counts[:-1], counts.sum())
         coarse = np.add.reduceat(counts[:-1], np.append(0, ends[:-1]), axis=0)
         coarse = np.vstack([coarse, counts[-1]])
-        return Bins(name, edges[ends[:-1] - 1], {}, -1, coarse, name in (self.dates or {}))
+        return Bins(name, edges[ends[:-1] - 1], {}, -1, coarse, date)
 
     def _divided(self, name: str, counts: NDArray[np.float64], n: float) -> NDArray[np.intp]:
         """After which cells the bins of a column of numbers end."""
@@ -463,7 +465,8 @@ def _as_words(values: Any) -> list[str | None]:
 
 
 def _as_numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
-    """Numbers; NaN for a gap."""
+    """Numbers, dates as days since 1970-01-01; NaN for a gap."""
+    values = in_days(values)
     if values.dtype.kind == "O":
         gaps = np.array([value is None or str(value) in ("nan", "<NA>", "NaT") for value in values])
         values = np.where(gaps, np.nan, values)

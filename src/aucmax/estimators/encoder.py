@@ -7,14 +7,17 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from aucmax.basics.days import in_days
+
 __all__ = ["TableEncoder", "is_gap"]
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Medians for missing numbers, a 0/1 feature for each value of a text column.
 
-    Takes a data frame, whose columns it finds by name, or an array. A value of text that training
-    did not have counts as none of those it had; a gap in text is a value of its own.
+    Takes a data frame, whose columns it finds by name, or an array. A date counts as the days since
+    1970-01-01. A value of text that training did not have counts as none of those it had; a gap in
+    text is a value of its own.
 
     Parameters
     ----------
@@ -119,7 +122,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if name in self.text:
                 table[:, j] = [np.nan if is_gap(v) else v for v in np.asarray(values, object)]
             else:
-                table[:, j] = np.asarray(values, dtype=np.float64)
+                table[:, j] = in_days(np.asarray(values))
         return table
 
     # ---- files: a step of scikit-learn may be of no use to another version of it ---------

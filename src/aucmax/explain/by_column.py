@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucmax.additive import Binning
 from aucmax.additive.binning import Bins
+from aucmax.basics.days import in_days
 from aucmax.explain.steps import looked_at, parts_of
 
 __all__ = ["ByColumn", "by_column", "picked"]
@@ -202,7 +203,7 @@ def _table(rows: Any, names: Any) -> Table:
     if sp.issparse(rows):
         return sp.csr_array(rows)
     if names is not None and hasattr(rows, "columns"):
-        return [np.asarray(rows[name]) for name in names]
+        return [in_days(np.asarray(rows[name])) for name in names]
     return np.asarray(rows)
 
 

@@ -24,7 +24,8 @@ class Reason(NamedTuple):
     feature : str
         Its name.
     value : float or str
-        That of the row: a number, NaN where it is missing, or a word, a date, or the name of a bin.
+        That of the row: a number, NaN where it is missing, or a word, a date, True or False, or
+        the name of a bin.
     raised : float
         By how much it raises the score above what the column adds on average.
 
@@ -147,8 +148,8 @@ def _plain(value: Any, dated: bool) -> float | str:
         return value
     if is_gap(value):
         return np.nan
-    if isinstance(value, str):
-        return value
+    if isinstance(value, (str, bool)):
+        return str(value)
     if dated:
         return str(np.datetime64(round(86400 * value), "s")).removesuffix("T00:00:00")
     try:
