@@ -532,6 +532,23 @@ def test_frames_have_the_columns_that_are_wanted(kind, folder):
             datasets.scan(lazy, **wrong)
 
 
+@pytest.mark.parametrize("value", [None, np.inf, "q"])
+@pytest.mark.parametrize("kind", FRAMES)
+def test_a_fault_in_a_frame_is_told_with_its_column(kind, value, folder, tmp_path):
+    model = AUCClassifier().fit(datasets.scan(folder / "all.parquet", target="y", drop=["w"]))
+    frame = pd.read_parquet(folder / "all.parquet")
+    column = frame["f2"].astype(str) if value == "q" else frame["f2"].copy()
+    column[399] = value
+    frame.assign(f2=column).to_parquet(tmp_path / "bad.parquet")
+    rows = FRAMES[kind](tmp_path / "bad.parquet")
+    bad = datasets.scan(rows, target="y", drop=["w"], part_bytes=8 * 7 * 100)
+    for refused in (model.fit, model.decision_function, ClassMoments.from_data):
+        with pytest.raises(ValueError, match=r"^part 4: column 'f2': "):
+            refused(bad)
+    good = datasets.scan(rows, target="y", columns=["f0", "f1"])
+    assert len(model.fit(good).coef_[0]) == 2
+
+
 def test_parts_of_no_size_are_refused(folder):
     with pytest.raises(ValueError, match="part_bytes must be a number"):
         datasets.scan(folder / "all.csv", part_bytes=-1)

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ __all__ = [
     "check_array_of",
     "check_labels",
     "free_memory",
+    "naming_columns",
     "number",
     "refuse_nul",
     "refuse_sizes",
@@ -120,6 +122,25 @@ def refuse_sizes(X: Any, whole: bool = False, estimator: str | None = None) -> N
             f"the values of X are at most {peak:.3g}, too small to compute with: their squares "
             "vanish; multiply the features by a constant."
         )
+
+
+@contextlib.contextmanager
+def naming_columns(X: Any) -> Iterator[None]:
+    """Name the column of a data frame X that does not hold finite numbers, where a check fails."""
+    try:
+        yield
+    except ValueError as error:  # only now, since looking at each column takes time
+        bad = next((name for name in getattr(X, "columns", ()) if not _finite(X[name])), None)
+        if bad is None:
+            raise
+        raise ValueError(f"column {str(bad)!r}: {error}") from None
+
+
+def _finite(column: Any) -> bool:
+    try:
+        return bool(np.isfinite(np.asarray(column, dtype=np.float64)).all())
+    except (TypeError, ValueError):
+        return False
 
 
 def _peak(values: np.ndarray) -> float:

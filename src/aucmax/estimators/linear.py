@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
 from aucmax.basics.checks import (
     check_array_of,
     check_labels,
+    naming_columns,
     refuse_nul,
     refuse_sizes,
     sample_weights,
@@ -302,7 +303,8 @@ def _scores(part: Part, model: LinearScorer, named: bool) -> np.ndarray:
         X.resize(X.shape[0], model.n_features_in_)
     if not named:
         return model.decision_function(X)
-    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    with naming_columns(X):
+        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
     _check_n_features(model, X, reset=False)
     return scores(as_rows(X), model.coef_[0]) + model.intercept_[0]
 

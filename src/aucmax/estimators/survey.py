@@ -13,7 +13,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from aucmax.basics.checks import refuse_nul, refuse_sizes, sample_weights
+from aucmax.basics.checks import naming_columns, refuse_nul, refuse_sizes, sample_weights
 from aucmax.rows import n_features
 from aucmax.rows.parts import InParts, Passes, rows_of
 from aucmax.rows.source import Part, Source
@@ -129,10 +129,11 @@ def _look(part: Part, empty: ClassStatistics, most: float) -> _Looks:
     names = _get_feature_names(part.X)
     refuse_nul(part.y)
     kinds = [np.float64, np.float32]
-    X = check_array(
-        part.X, accept_sparse="csr", dtype=kinds, ensure_all_finite=False, ensure_min_samples=0
-    )
-    refuse_sizes(X)
+    with naming_columns(part.X):
+        X = check_array(
+            part.X, accept_sparse="csr", dtype=kinds, ensure_all_finite=False, ensure_min_samples=0
+        )
+        refuse_sizes(X)
     y = column_or_1d(part.y, warn=False)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         raise ValueError("y holds NaN or infinite labels; give every row a label.")

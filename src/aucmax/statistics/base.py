@@ -25,6 +25,7 @@ from aucmax.basics.checks import (
     LARGEST,
     check_array_of,
     check_labels,
+    naming_columns,
     refuse_nul,
     refuse_sizes,
     sample_weights,
@@ -280,8 +281,9 @@ class ClassStatistics:
         names, target = _get_feature_names(X), getattr(y, "name", None)
         refuse_nul(y)
         kinds = [np.float64, np.float32]
-        X = check_array(X, accept_sparse="csr", dtype=kinds, ensure_all_finite=False)
-        refuse_sizes(X)
+        with naming_columns(X):
+            X = check_array(X, accept_sparse="csr", dtype=kinds, ensure_all_finite=False)
+            refuse_sizes(X)
         y = column_or_1d(y, warn=False)
         if y.dtype.kind == "f" and not np.isfinite(y).all():
             raise ValueError("y holds NaN or infinite labels; give every row a label.")
