@@ -271,6 +271,25 @@ def test_the_effect_of_a_column_is_that_of_what_its_features_add():
     assert twice.high == pytest.approx(found.high)
 
 
+def alone(model, name, frame=FRAME):
+    """The scores of rows that differ in one column."""
+    return model.decision_function(with_each(frame, name, frame[name].tolist()))
+
+
+def test_the_rows_of_effects_are_those_given():
+    wide = FRAME.assign(z=3 * FRAME["z"], day=18000.0)
+    for model in (MODELS["encoded"], MODELS["splines"]):
+        fitted = clone(model).fit(FRAME, Y)
+        found = effects(fitted, wide, Y)
+        literal = [np.sqrt(2) * alone(fitted, name, wide).std() for name in found.feature]
+        assert np.abs(found.effect) == pytest.approx(literal, abs=1e-12)
+    fit = linear().fit(FRAME[["z"]], Y)
+    narrow = effects(fit, FRAME[["z"]], Y)
+    given = effects(fit, wide[["z"]], Y)
+    assert given.effect == pytest.approx(3 * narrow.effect)
+    assert given.low < given.effect < given.high
+
+
 def test_intervals_of_several_features_cover_and_hold_0_where_a_column_tells_nothing():
     def drawn(n, seed):
         rng = np.random.default_rng(seed)
@@ -297,6 +316,10 @@ def test_what_learns_from_labels_has_no_intervals():
         found = effects(model.fit(FRAME, Y), FRAME, Y)
         assert found.note == "No intervals: Binning learns from the labels, too."
         assert np.all(np.isnan(found.low))
+        # weight of evidence has no direction that is the column's
+        assert np.all(np.isnan(found.coef) & (found.effect >= 0))
+        literal = [np.sqrt(2) * alone(model, name).std() for name in found.feature]
+        assert found.effect == pytest.approx(literal)
     chosen = make_pipeline(SelectKBest(k=1), linear()).fit(FRAME[["z", "day"]], Y)
     found = effects(chosen, FRAME[["z", "day"]], Y)
     assert found.note == ""

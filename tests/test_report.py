@@ -316,7 +316,7 @@ def test_a_figure_of_effects():
     )  # fmt: skip
     figure = explained.effects_figure(found)
     assert list(figure.names) == ["x" * 50, "漢字"]
-    assert "1 smaller ones are left out" in figure.caption
+    assert "1 smaller one is left out." in figure.caption
     svg, behind = figure.drawn()
     assert "漢字" in svg
     assert "x" * 27 + "…" in svg
@@ -331,9 +331,10 @@ def test_a_figure_of_effects():
     table = explained.effects_table(several, most=2)
     assert table.rows[0] == ("x" * 50, "3", "1 to 5", "–")
     assert table.caption == (
-        "and 1 smaller ones. A column that counts in several ways has no one weight, nor a sign."
+        "and 1 smaller one. A column that bends the score has no one weight, nor a sign."
     )
     assert "nor a sign" not in explained.effects_table(found).caption
+    assert explained.effects_table(found, most=1).caption == "and 2 smaller ones"
 
 
 def test_who_can_be_told_apart():

@@ -21,7 +21,14 @@ from aucmax.report.explained import effects_figure, effects_table, reasons_table
 from aucmax.report.operating import operating_points
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
-from aucmax.report.text import auc_text, interval_text, p_words, percent_text, plain_number
+from aucmax.report.text import (
+    auc_text,
+    interval_text,
+    left_out,
+    p_words,
+    percent_text,
+    plain_number,
+)
 
 __all__ = ["Test", "curves", "model_sections", "operating", "page_of", "some_rows"]
 
@@ -223,7 +230,8 @@ def _bends(shapes: list[Shape], confidence: float) -> list[Section]:
             "vary between samples of as many rows, for these settings."
         )
     if len(shapes) > _MOST_SHAPES:
-        said.append(f"{len(shapes) - _MOST_SHAPES} that move the score less are left out.")
+        hidden = len(shapes) - _MOST_SHAPES
+        said.append(left_out(hidden, "that moves the score less", "that move the score less"))
     figures = shape_figures(shapes[:_MOST_SHAPES])
     heading = "How each column bends the score"
     return [Section(heading, " ".join(said), figures=figures, on_terminal=False)]

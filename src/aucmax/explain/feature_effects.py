@@ -32,11 +32,13 @@ class Effects(NamedTuple):
     feature : ndarray of str, shape (d,)
         Names; the numbers of the columns, from 1, where there are none.
     coef : ndarray of shape (d,)
-        The coefficients; NaN for a column of which the steps in front make several features.
+        The coefficients; NaN for a column of which the steps in front make several features, or
+        one that they learn from the labels, such as bins.
     effect : ndarray of shape (d,)
         By how much the scores of two rows differ that differ in this column as two rows do on
         average: the coefficient times the feature's root mean squared difference, or the root mean
-        squared difference of what several features of the column add together, which has no sign.
+        squared difference of what several features of the column add together, which has no sign,
+        nor has that of bins.
     low, high : ndarray of shape (d,)
         The ends of each effect's interval, NaN where there is none.
     note : str
@@ -202,7 +204,8 @@ def effects_of(
     reach = np.full(len(coef), np.nan)
     # columns of one feature, all at once: there may be very many
     alone = np.flatnonzero(count[by.column] == 1)
-    column, spread = by.column[alone], _spread(by, sign, weight)
+    column = by.column[alone]
+    spread = RowsProblem(as_rows(by.features), sign, weight).spread()
     coef[column] = of_feature[alone]
     effect[column] = of_feature[alone] * np.sqrt(spread[alone])
     there, covariance = known.within(alone)
@@ -217,6 +220,8 @@ def effects_of(
         if there.any():
             differences = _mean_squared_differences(by.columnwise[:, features[there]], weight)
             reach[j] = _reach(covariance, differences, known.freedom, confidence)
+    if that_learn_from_labels(by.steps):  # of a feature made of labels no sign is the column's
+        coef[:], effect = np.nan, np.abs(effect)
     order = np.argsort(-np.abs(effect), kind="stable")
     low, high = np.maximum(effect - reach, least), effect + reach
     names = np.asarray(by.names)[order]
@@ -242,12 +247,6 @@ def known_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> Known
     except ValueError as why:
         none = np.empty(0, dtype=np.intp)
         return Known(none, np.empty((0, 0)), 1.0, f"No intervals: {why}")
-
-
-def _spread(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-    """The mean squared difference of two rows in each feature, of the fit's rows where known."""
-    spread = getattr(by.linear, "spread_", None)
-    return RowsProblem(as_rows(by.features), sign, weight).spread() if spread is None else spread
 
 
 def _variance(values: np.ndarray, weight: np.ndarray | None) -> float:
@@ -282,10 +281,12 @@ def _reach(
 def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> Known:
     """Return how far the coefficients are known; ValueError where none is."""
     linear, X, coef = by.linear, by.features, np.ravel(by.linear.coef_).astype(np.float64)
-    spread = _spread(by, sign, weight)
     if not isinstance(linear, SolvedScorer):
         raise ValueError(f"a {type(linear).__name__} does not say what it minimises.")
     penalty, _ = linear._settings()
+    spread = getattr(linear, "spread_", None)  # that of the fit, which scaled the features
+    if spread is None:
+        spread = RowsProblem(as_rows(X), sign, weight).spread()
     factor = feature_factors(spread, linear._scaling)
     varies = spread > 0
     scale = np.ones(len(coef)) if factor is None else np.where(varies, factor, 1.0)

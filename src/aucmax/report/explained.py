@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from aucmax.report.figures import Figure, Line
 from aucmax.report.page import ResultTable
-from aucmax.report.text import plain_number
+from aucmax.report.text import left_out, plain_number
 
 __all__ = ["effects_figure", "effects_table", "reasons_table", "reasons_text", "shape_figures"]
 
@@ -78,6 +78,7 @@ def effects_figure(found: Effects, confidence: float = 0.95, most: int = 20) -> 
         alone=True,
     )
     hidden = len(found.feature) - len(names)
+    left = left_out(hidden, "smaller one", "smaller ones")
     bars = found.note or (
         f"Bars: {100 * confidence:g} % intervals, how far the effects would vary between samples "
         "of as many rows, for these settings."
@@ -85,7 +86,7 @@ def effects_figure(found: Effects, confidence: float = 0.95, most: int = 20) -> 
     return Figure(
         "effects", "Effects of the features", "effect on the score", "", {"effect": line},
         "By how much the scores of two rows differ that differ in this column as two rows do on "
-        f"average. {bars}{f' {hidden:,} smaller ones are left out.' * (hidden > 0)}",
+        f"average. {bars} {left}".rstrip(),
         names=names, guide=((0.0, 0.0), (-0.6, len(names) - 0.4)),
     )  # fmt: skip
 
@@ -99,9 +100,9 @@ def effects_table(found: Effects, confidence: float = 0.95, most: int = 20) -> R
     ]
     head = ("feature", "effect", f"{100 * confidence:g} % interval", "weight")
     hidden = len(found.feature) - len(rows)
-    said = [f"and {hidden:,} smaller ones"] if hidden else []
+    said = [f"and {hidden:,} smaller one{'s' * (hidden > 1)}"] if hidden else []
     if np.isnan(found.coef[:most]).any():
-        said.append("A column that counts in several ways has no one weight, nor a sign.")
+        said.append("A column that bends the score has no one weight, nor a sign.")
     return ResultTable(head, rows, ". ".join(said))
 
 
@@ -142,7 +143,7 @@ def _shape_figure(name: str, shape: Shape, scale: tuple[float, float]) -> Figure
             interval = (shape.low[kept], shape.high[kept])
         line = Line(shape.added[kept], np.arange(float(len(words))), interval, alone=True)
         hidden = len(shape.values) - len(words)
-        caption = f"{hidden:,} that lie between these are left out." if hidden else ""
+        caption = left_out(hidden, "that lies between these", "that lie between these")
         zero = ((0.0, 0.0), (-0.6, len(words) - 0.4))
         return Figure(
             name, title, adds, "", {title: line}, caption, names=words, xlim=scale, guide=zero

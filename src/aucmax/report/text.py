@@ -8,6 +8,7 @@ __all__ = [
     "difference_text",
     "gap_text",
     "interval_text",
+    "left_out",
     "p_text",
     "p_words",
     "percent_text",
@@ -97,6 +98,12 @@ def plain_number(value: float, digits: int = 3) -> str:
         return f"{rounded:,.0f}" if abs(rounded) >= 10 ** (digits - 1) else f"{rounded:.{digits}g}"
     mantissa, _, power = f"{value:.{digits - 1}e}".partition("e")
     return f"{mantissa} × 10{str(int(power)).translate(SUPERSCRIPT)}"
+
+
+def left_out(count: int, one: str, several: str) -> str:
+    """Say how many are not shown: ``1 smaller one is left out.``, or nothing of none."""
+    what = f"{one} is" if count == 1 else f"{several} are"
+    return f"{count:,} {what} left out." if count else ""
 
 
 def gap_text(value: float) -> str:
