@@ -334,7 +334,7 @@ def by_name(model, frame=FRAME):
     return {shape.feature: shape for shape in shapes(model, frame, Y)}
 
 
-def test_shapes_are_what_values_of_rows_add(fitted):
+def test_shapes_are_what_values_add(fitted):
     for name, shape in by_name(fitted).items():
         values, added, seen = [*shape.values], [*shape.added], FRAME[name]
         if shape.values.dtype == object:
@@ -342,15 +342,51 @@ def test_shapes_are_what_values_of_rows_add(fitted):
             assert np.all(np.diff(added) <= 0)
             values = [np.nan if value == "missing" else value for value in values]
         else:
-            assert {*values} <= {*seen}
             assert (values[0], values[-1]) == (seen.min(), seen.max())
             assert np.all(np.diff(values) > 0)
+            shares = [0.01, *np.arange(1, 10) / 10, 0.99]
+            assert shape.quantiles == pytest.approx(seen.quantile(shares))
             assert np.isnan(shape.missing) != seen.isna().any()
             if seen.isna().any():
                 values, added = [*values, np.nan], [*added, shape.missing]
         middle = fitted.decision_function(with_each(FRAME, name, seen.tolist())).mean()
         found = fitted.decision_function(with_each(FRAME, name, values))
         assert found - middle == pytest.approx(added)
+
+
+def test_lines_between_the_points_of_a_shape_are_the_function(fitted):
+    curves = [s for s in shapes(fitted, FRAME, Y) if s.values.dtype != object]
+    assert curves
+    for shape in curves:
+        fine = np.linspace(shape.values[0], shape.values[-1], 5001)
+        scores = fitted.decision_function(with_each(FRAME, shape.feature, fine.tolist()))
+        middle = alone(fitted, shape.feature).mean()
+        drawn = np.interp(fine, shape.values, shape.added)
+        off = np.abs(drawn - (scores - middle)) > 2e-3 * np.ptp(scores)
+        # at a jump the line is as steep as numbers can be, and a point of the fine grid may hit it
+        jumps = np.flatnonzero(np.diff(shape.values) < 1e-6 * np.ptp(shape.values))
+        near = np.abs(fine[off, None] - shape.values[jumps]) < 1e-6 * np.ptp(shape.values)
+        assert near.any(axis=1).all()
+        assert len(shape.values) < 600
+
+
+def named(X):
+    return pd.DataFrame(X, columns=["a", "b"])
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, named])
+def test_shapes_of_thin_rows_show_the_ends_of_training(kind):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.exp(rng.normal(size=400)), rng.poisson(3, 400)])
+    y = (np.log(X[:, 0]) + rng.normal(size=400) > 1).astype(int)
+    model = make_pipeline(SplineFeatures(5), linear()).fit(kind(X), y)
+    end, far = X[:, 0].max(), X.copy()
+    far[0, 0] = 10 * end  # with no row between
+    shape = {s.feature: s for s in shapes(model, kind(far), y)}["a" if kind is named else "1"]
+    fine = np.column_stack([np.linspace(0.9 * end, 2 * end, 500), np.full(500, 2.0)])
+    drawn = np.interp(fine[:, 0], shape.values, shape.added)
+    scores = model.decision_function(kind(fine))
+    assert np.abs((drawn - drawn[0]) - (scores - scores[0])).max() < 2e-3 * np.ptp(shape.added)
 
 
 def test_lines_have_no_shape():

@@ -12,6 +12,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from aucmax import (
     AUCClassifier,
@@ -122,8 +123,14 @@ def test_the_shape_of_a_column(data):
     assert scores - scores[0] == pytest.approx(added - added[0])
     band = display.ax_.collections[0].get_paths()[0].vertices[:, 1]
     assert band.min() < added.min() < added.max() < band.max()
-    with pytest.raises(ValueError, match="column='d' is none of the columns that bend: 1, 2, 3"):
+    with pytest.raises(ValueError, match="column='d' is none of the model's columns: 1, 2, 3"):
         plots.ShapeDisplay.from_estimator(model, X, y, "d")
+    straight = make_pipeline(StandardScaler(), AUCClassifier(0.01, positive="fraud")).fit(X, y)
+    for line in (straight, straight[-1]):
+        with pytest.raises(
+            ValueError, match="column='2' has no shape to draw: the model takes it as a straight"
+        ):
+            plots.ShapeDisplay.from_estimator(line, X, y, 2)
 
 
 def test_effects_without_intervals_say_why(data):

@@ -299,7 +299,6 @@ def test_figures_of_shapes_have_one_scale():
     assert day.ylim == pytest.approx((-1.1 - 0.04 * 2.2, 1.1 + 0.04 * 2.2))  # not that of 5
     assert (few.title, few.caption) == ("feature 7", "Where it is missing: -0.5.")
     assert few.lines["feature 7"].interval is None
-    assert few.lines["feature 7"].points
     assert list(word.names) == words[:10] + words[-10:]
     assert word.caption == "10 that lie between these are left out."
     assert word.lines["word"].x.tolist() == [*found[2].added[:10], *found[2].added[-10:]]
@@ -307,6 +306,38 @@ def test_figures_of_shapes_have_one_scale():
     assert behind["x"]["date"]
     assert ">2020-Feb<" in svg
     assert not few.drawn()[1]["x"]["date"]
+
+
+def test_the_axes_of_a_skewed_column_are_those_of_most_rows():
+    def figure(values, added, rows, **more):
+        quantiles = np.quantile(rows, [0.01, *np.arange(1, 10) / 10, 0.99])
+        none = np.full(len(values), np.nan)
+        shape = Shape("x", np.array(values, float), np.array(added, float), none, none, **more)
+        return explained.shape_figures([shape._replace(quantiles=quantiles)])[0]
+
+    even, skewed = np.arange(101.0), np.append(np.arange(1, 101.0), 10_000.0)
+    plain = figure(even, abs(even - 50), even)
+    assert (plain.xlog, plain.xlim, plain.caption) == (False, None, "")
+    assert list(plain.rug) == pytest.approx([*range(10, 100, 10)])
+    svg, _ = plain.drawn()
+    assert svg != figure(even, abs(even - 50), even * 0.9).drawn()[0]  # where rows are is drawn
+    far = figure([1, 50, 100, 10_000], [0, 1, 0, -90], skewed)
+    assert far.xlog
+    assert far.ylim == pytest.approx((-0.04, 1.04))  # not that of one row
+    assert far.caption == "The axis is logarithmic. The curve leaves the frame: -90 at 10,000."
+    for sign in (1, -1):
+        order = slice(None, None, sign)
+        values = sign * np.array([0, 50, 99, 9_999.0])[order]
+        cut = figure(values, np.array([0, 1, 0, 0.5])[order], sign * (skewed - 1))
+        assert not cut.xlog
+        assert np.sort(sign * np.array(cut.xlim)) == pytest.approx([-0.04 * 98, 99 + 0.04 * 98])
+        there = "9,999" if sign == 1 else "-9,999"
+        assert cut.caption == f"The axis leaves out one percent of the rows, as far as {there}."
+    dated = figure([1, 50, 100, 10_000], [0, 1, 0, -9], skewed, date=True)
+    assert not dated.xlog
+    assert dated.caption.endswith(
+        "as far as 1997-05-19. The curve leaves the frame: -9 at 1997-05-19."
+    )
 
 
 def test_a_figure_of_effects():

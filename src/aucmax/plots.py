@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from aucmax import metrics
 from aucmax.basics.needs import needs
 from aucmax.explain import effects
-from aucmax.explain.column_shapes import shapes
+from aucmax.explain.column_shapes import shape_of
 from aucmax.metrics.reading import read
 from aucmax.report.curves import (
     gains_figure,
@@ -393,7 +393,9 @@ class ShapeDisplay(_Display):
     """What the values of a column add to a model's scores, with an interval at each value.
 
     For a model that bends, such as one behind splines or words, or a scorecard: a curve of numbers,
-    dots of words. Made by ``from_estimator``.
+    dots of words. Strokes at the foot of a curve are the deciles of the rows; where nearly all
+    rows crowd at one end, the axis is logarithmic, or leaves out the last percent of the rows.
+    Made by ``from_estimator``.
     """
 
     @classmethod
@@ -427,7 +429,7 @@ class ShapeDisplay(_Display):
         Raises
         ------
         ValueError
-            Where the column adds a line, or is none of the model's.
+            Where the column adds a straight line, or is none of the model's.
 
         Examples
         --------
@@ -442,12 +444,9 @@ class ShapeDisplay(_Display):
         >>> display.ax_.get_xlabel()
         'mean area'
         """
-        found = shapes(estimator, X, y, sample_weight, confidence, feature_names)
-        chosen = [shape for shape in found if shape.feature == str(column)]
-        if not chosen:
-            bent = ", ".join(shape.feature for shape in found) or "none"
-            raise ValueError(f"column={column!r} is none of the columns that bend: {bent}.")
-        return cls(shape_figures(chosen)[0]).plot(ax)
+        name = str(column)
+        shape = shape_of(estimator, X, y, name, sample_weight, confidence, feature_names)
+        return cls(shape_figures([shape])[0]).plot(ax)
 
 
 class AlphaPathDisplay(_Display):

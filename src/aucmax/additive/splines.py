@@ -21,7 +21,8 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
 
     The score is then a sum of one smooth function of each column. Columns with up to four
     different values stay as they are, 0/1 features for instance. Beyond the smallest and the
-    largest value of the training rows the functions go on as lines.
+    largest value of the training rows the splines are constant, and the functions go on as lines
+    whose slope is the weight of the column itself.
 
     `SplineTransformer` of scikit-learn leaves the columns themselves out, so that a strong penalty
     makes each function constant, not a line; it has as many knots in every column, and where values

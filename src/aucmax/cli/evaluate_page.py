@@ -222,7 +222,9 @@ def _bends(shapes: list[Shape], confidence: float) -> list[Section]:
         return []
     said = [
         "The score is a sum of one function of each column; straight lines without gaps are not "
-        "drawn. Above 0 a value adds more than its column does on average. All have one scale."
+        "drawn. Above 0 a value adds more than its column does on average. All have one scale, "
+        "that of all rows but the first and last percent of each column. Strokes at the foot are "
+        "the deciles of the rows: a tenth of them lies between two strokes."
     ]
     if np.isfinite(np.concatenate([shape.low for shape in shapes])).any():
         said.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -46,6 +46,8 @@ class ByColumn:
         What the steps make of them.
     column : ndarray of int, shape (D,)
         The column that each feature looks at.
+    given : callable
+        Makes of such a table what the steps take.
     """
 
     linear: Any
@@ -54,6 +56,7 @@ class ByColumn:
     table: Table
     features: Any
     column: NDArray[np.intp]
+    given: Callable[[Table], Any]
 
     @cached_property
     def weights(self) -> Any:
@@ -91,6 +94,32 @@ class ByColumn:
         if isinstance(self.table, list):
             return self.table[j]
         return self.table[:, [j]].toarray()[:, 0] if sp.issparse(self.table) else self.table[:, j]
+
+    def features_at(self, values: Mapping[int, Floats]) -> Any:
+        """Return the features of rows with these values in some columns, shape (m, D).
+
+        Parameters
+        ----------
+        values : mapping of int to ndarray, shape (m,)
+            The numbers of columns; the others are as in the first row, or 0 in a sparse array.
+        """
+        m = len(next(iter(values.values())))
+        table: Table
+        if isinstance(self.table, list):
+            table = [values.get(j, np.repeat(own[:1], m)) for j, own in enumerate(self.table)]
+        elif sp.issparse(self.table):
+            places = np.tile(np.arange(m), len(values)), np.repeat([*values], m)
+            numbers = np.concatenate([*values.values()])
+            table = sp.csr_array((numbers, places), shape=(m, self.table.shape[1]))
+        else:
+            kind = np.result_type(self.table.dtype, np.float64)
+            table = np.repeat(self.table[:1].astype(kind), m, axis=0)
+            for j, numbers in values.items():
+                table[:, j] = numbers
+        made = self.given(table)
+        for step in self.steps:
+            made = step.transform(made)
+        return _numbers(made)
 
     @property
     def dates(self) -> set[str]:
@@ -147,7 +176,9 @@ def by_column(model: Any, X: Any, feature_names: Sequence[str] | None = None) ->
         feature_names = [str(j + 1) for j in range(d)] if names is None else names
     if len(feature_names) != d:
         raise ValueError(f"feature_names must be {d} names; got {len(feature_names)}.")
-    return ByColumn(linear, steps, list(map(str, feature_names)), table, features, column)
+    given = _given(rows, names) if isinstance(table, list) else lambda made: made
+    called = list(map(str, feature_names))
+    return ByColumn(linear, steps, called, table, features, column, given)
 
 
 def picked(table: Table, i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[Any]:
@@ -205,6 +236,12 @@ def _table(rows: Any, names: Any) -> Table:
     if names is not None and hasattr(rows, "columns"):
         return [in_days(np.asarray(rows[name])) for name in names]
     return np.asarray(rows)
+
+
+def _given(frame: Any, names: Any) -> Callable[[Table], Any]:
+    """What makes data frames, or Arrow tables, like this one of columns with these names."""
+    make = getattr(type(frame), "from_pydict", type(frame))
+    return lambda columns: make(dict(zip(names, columns, strict=True)))
 
 
 def _bins_of(values: NDArray[Any], bins: Bins) -> NDArray[Any]:

@@ -13,13 +13,16 @@ from sklearn.preprocessing import Normalizer
 
 from aucmax.estimators.encoder import is_gap
 from aucmax.explain.by_column import ByColumn
+from aucmax.explain.curve_points import curve_points
 from aucmax.explain.feature_effects import Effects, Known, effects_of, known_of, labelled
 
-__all__ = ["Shape", "shapes", "shapes_of"]
+__all__ = ["Shape", "shape_of", "shapes", "shapes_of"]
 
 Floats = NDArray[np.float64]
 
-_POINTS = 300  # of a curve
+_POINTS = 300  # different values that tell whether they are on a line
+_QUANTILES = (0.01, *np.linspace(0.1, 0.9, 9).tolist(), 0.99)
+_NAMED = 20  # columns in a message
 _LOOKED_AT = 100  # columns, those with the largest effects first
 _LINE = 1e-6  # of what a column adds: what is nearer to a line is one
 _OF_WHOLE_ROWS = (Normalizer, TfidfTransformer)  # a feature depends on the rest of its row
@@ -33,7 +36,8 @@ class Shape(NamedTuple):
     feature : str
         The column.
     values : ndarray, shape (m,)
-        Numbers that rows have, ascending, or their words (objects), what adds most first.
+        Numbers, ascending, from the smallest to the largest of the rows, so many that lines from
+        one to the next are what numbers between them add. Or words (objects), what adds most first.
     added : ndarray, shape (m,)
         What they add.
     low, high : ndarray, shape (m,)
@@ -42,6 +46,8 @@ class Shape(NamedTuple):
         What is added where there is no number; NaN where rows have all.
     date : bool
         Whether the numbers are days since 1970-01-01.
+    quantiles : ndarray, shape (11,)
+        Of the rows' numbers: 1 %, the deciles, and 99 %; empty where there are words.
     """
 
     feature: str
@@ -51,6 +57,7 @@ class Shape(NamedTuple):
     high: Floats
     missing: float = np.nan
     date: bool = False
+    quantiles: Floats = np.empty(0)
 
 
 def shapes(
@@ -96,29 +103,98 @@ def shapes_of(
     weight : ndarray, shape (n,), optional
         Of the rows.
     """
+    place = {name: j for j, name in enumerate(by.names)}
+    columns = [place[name] for name in effects.feature[:_LOOKED_AT].tolist()]
+    yield from _bent(by, columns, known, confidence, weight)
+
+
+def shape_of(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    column: str,
+    sample_weight: ArrayLike | None = None,
+    confidence: float = 0.95,
+    feature_names: Sequence[str] | None = None,
+) -> Shape:
+    """Return the shape of one column.
+
+    Parameters
+    ----------
+    model, X, y, sample_weight, confidence, feature_names
+        As for `aucmax.effects`, whose errors it raises.
+    column : str
+        Its name.
+
+    Raises
+    ------
+    ValueError
+        If it is none of the model's columns, or a straight line.
+    """
+    by, sign, weight = labelled(model, X, y, sample_weight, feature_names)
+    if column not in by.names:
+        some = ", ".join(by.names[:_NAMED]) + ", …" * (len(by.names) > _NAMED)
+        raise ValueError(f"column={column!r} is none of the model's columns: {some}.")
+    known = known_of(by, sign, weight)
+    for shape in _bent(by, [by.names.index(column)], known, confidence, weight):
+        return shape
+    raise ValueError(
+        f"column={column!r} has no shape to draw: the model takes it as a straight line."
+    )
+
+
+def _bent(
+    by: ByColumn, columns: list[int], known: Known, confidence: float, weight: Floats | None
+) -> Iterator[Shape]:
+    """Yield the shapes of those of the columns that are no lines."""
     if not by.steps or any(isinstance(step, _OF_WHOLE_ROWS) for step in by.steps):
         return
-    place, mean = {name: j for j, name in enumerate(by.names)}, by.mean(weight)
-    for name in effects.feature[:_LOOKED_AT].tolist():
-        j = place[name]
-        values, rows = _different(by.values(j))
+    coef, mean = np.ravel(by.linear.coef_).astype(np.float64), by.mean(weight)
+    seen = {j: _different(by.values(j)) for j in columns}
+    bent = [j for j in columns if not _straight(by, j, *seen[j])]
+    numeric = [j for j in bent if seen[j][0].dtype != object]
+    curves = curve_points(by, {j: _filled(by.values(j)) for j in numeric})
+    for j in bent:
+        values, rows = seen[j]
         features = by.features_of(j)
-        Z = by.features[rows][:, features]
-        Z = np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z) - mean[features]
-        added = Z @ np.ravel(by.linear.coef_)[features]
-        gap = len(added) > len(values)
-        # a feature that tells gaps is off the line of the others
-        if _is_line(values, added[: len(values)]) and not (gap and len(features) > 1):
-            continue
-        reach = np.full(len(added), np.nan)
+        Z = _dense(by.features[rows][:, features])
+        gap = len(rows) > len(values)
+        if j in curves:
+            values, at_values = curves[j]
+            Z = np.vstack([at_values, Z[-1:]]) if gap else at_values
+        Z = Z - mean[features]
+        added, reach = Z @ coef[features], np.full(len(Z), np.nan)
         there, covariance = known.within(features)
         if there.any():
             variance = np.einsum("ij,jk,ik->i", Z[:, there], covariance, Z[:, there])
             reach = stdtrit(known.freedom, 0.5 + 0.5 * confidence) * np.sqrt(variance)
         missing = float(added[-1]) if gap else np.nan
-        order = np.argsort(-added, kind="stable") if values.dtype == object else slice(len(values))
+        order = slice(len(values)) if j in curves else np.argsort(-added, kind="stable")
         ends = (added - reach)[order], (added + reach)[order]
-        yield Shape(name, values[order], added[order], *ends, missing, name in by.dates)
+        quantiles = np.quantile(_filled(by.values(j)), _QUANTILES) if j in curves else np.empty(0)
+        dated = by.names[j] in by.dates
+        yield Shape(by.names[j], values[order], added[order], *ends, missing, dated, quantiles)
+
+
+def _straight(by: ByColumn, j: int, values: NDArray[Any], rows: NDArray[np.intp]) -> bool:
+    """Whether different values of column j, which these rows have, are on a line, gaps too."""
+    features = by.features_of(j)
+    if not len(values):
+        return True  # gaps alone
+    added = _dense(by.features[rows][:, features]) @ np.ravel(by.linear.coef_)[features]
+    # a feature that tells gaps is off the line of the others
+    told = len(rows) > len(values) and len(features) > 1
+    return _is_line(values, added[: len(values)]) and not told
+
+
+def _dense(Z: Any) -> Floats:
+    return np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z)
+
+
+def _filled(values: NDArray[Any]) -> Floats:
+    """The numbers of a column without its gaps."""
+    numbers = values.astype(np.float64)
+    return numbers[~np.isnan(numbers)]
 
 
 def _different(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:

@@ -18,6 +18,7 @@ __all__ = ["effects_figure", "effects_table", "reasons_table", "reasons_text", "
 Floats = NDArray[np.float64]
 
 _WORDS = 20  # of a column of words
+_CROWDED = 0.1  # of an axis: where most rows take no more, it is another
 
 
 class Reason(Protocol):
@@ -48,6 +49,8 @@ class Shape(Protocol):
     def missing(self) -> float: ...
     @property
     def date(self) -> bool: ...
+    @property
+    def quantiles(self) -> Floats: ...
 
 
 class Effects(Protocol):
@@ -122,10 +125,16 @@ def shape_figures(found: Sequence[Shape]) -> list[Figure]:
 
 
 def _ends(shape: Shape) -> tuple[float, float]:
-    """The lowest and the highest of a shape, and of its intervals what is near to it."""
-    low, high = shape.added.min(), shape.added.max()
+    """The lowest and the highest of a shape, and of its intervals what is near to it.
+
+    Of numbers between the first and the last percent of the rows, which would set the scale.
+    """
+    most = np.ones(len(shape.values), dtype=bool)
+    if len(shape.quantiles):
+        most = (shape.quantiles[0] <= shape.values) & (shape.values <= shape.quantiles[-1])
+    low, high = shape.added[most].min(), shape.added[most].max()
     reach = 0.3 * (high - low)
-    bottom, top = np.nanmin([*shape.low, low]), np.nanmax([*shape.high, high])
+    bottom, top = np.nanmin([*shape.low[most], low]), np.nanmax([*shape.high[most], high])
     return float(max(bottom, low - reach)), float(min(top, high + reach))
 
 
@@ -148,13 +157,54 @@ def _shape_figure(name: str, shape: Shape, scale: tuple[float, float]) -> Figure
         return Figure(
             name, title, adds, "", {title: line}, caption, names=words, xlim=scale, guide=zero
         )
-    line = Line(shape.values, shape.added, interval, points=len(shape.values) <= _WORDS)
-    caption = "" if np.isnan(shape.missing) else f"Where it is missing: {_signed(shape.missing)}."
-    ends = (shape.values[0], shape.values[-1])
+    line = Line(shape.values, shape.added, interval)
+    ends, (xlog, xlim) = (shape.values[0], shape.values[-1]), _across(shape)
+    said = ["The axis is logarithmic."] * xlog
+    if not math.isnan(shape.missing):
+        said.insert(0, f"Where it is missing: {_signed(shape.missing)}.")
+    if xlim is not None:
+        farthest = ends[0] if xlim[0] > ends[0] else ends[1]
+        end = _place(farthest, shape.date)
+        said.append(f"The axis leaves out one percent of the rows, as far as {end}.")
+    said += _beyond(shape, scale)
     return Figure(
-        name, title, title, adds, {title: line}, caption, ylim=scale, guide=(ends, (0.0, 0.0)),
-        xdate=shape.date,
+        name, title, title, adds, {title: line}, " ".join(said), xlog=xlog, xlim=xlim, ylim=scale,
+        guide=(ends, (0.0, 0.0)), xdate=shape.date, rug=shape.quantiles[1:-1].tolist(),
     )  # fmt: skip
+
+
+def _across(shape: Shape) -> tuple[bool, tuple[float, float] | None]:
+    """Whether the axis of a column is logarithmic, and its ends where they are not the column's.
+
+    Where most rows would crowd at one end, logarithms part them, or the axis leaves out the
+    percent of the rows that is farthest from it.
+    """
+    low, high, rows = shape.values[0], shape.values[-1], shape.quantiles
+    if not len(rows):
+        return False, None
+    crowd, room = _CROWDED * (high - low), 0.04 * (rows[-1] - rows[0])
+    if low > 0 and rows[-2] - low <= crowd and not shape.date:
+        return True, None
+    if room and rows[-1] - low <= crowd:
+        return False, (low - room, rows[-1] + room)
+    if room and high - rows[0] <= crowd:
+        return False, (rows[0] - room, high + room)
+    return False, None
+
+
+def _beyond(shape: Shape, scale: tuple[float, float]) -> list[str]:
+    """What a curve that leaves the frame reaches: its farthest points above and below."""
+    farthest = {int(np.argmin(shape.added)), int(np.argmax(shape.added))}
+    out = [
+        f"{_signed(shape.added[k])} at {_place(shape.values[k], shape.date)}"
+        for k in sorted(farthest)
+        if not scale[0] <= shape.added[k] <= scale[1]
+    ]
+    return [f"The curve leaves the frame: {', '.join(out)}."] if out else []
+
+
+def _place(value: float, date: bool) -> str:
+    return str(np.datetime64(round(value), "D")) if date else plain_number(value, 4)
 
 
 def reasons_table(

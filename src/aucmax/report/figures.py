@@ -104,6 +104,8 @@ class Figure:
         A point to set off.
     ends : bool
         Mark the last point of every line.
+    rug : sequence of float
+        Places on the horizontal axis that get a stroke at its foot.
     follows : str
         What the operating point of a page is in this figure: "roc", "precision", "gains", "lift"
         or "score"; empty where it is nothing.
@@ -126,6 +128,7 @@ class Figure:
     guide: tuple[Sequence[float], Sequence[float]] | None = None
     ring: tuple[float, float] | None = None
     ends: bool = False
+    rug: Sequence[float] = ()
     follows: str = ""
 
     def drawn(self) -> tuple[str, dict[str, Any]]:
@@ -215,6 +218,9 @@ class Figure:
             )  # fmt: skip
             if self.ends:
                 axes.plot(x[-1:], y[-1:], "o", color=colour, markersize=5)
+        if len(self.rug):
+            foot = {"transform": axes.get_xaxis_transform(), "markersize": 9, "zorder": 2}
+            axes.plot(self.rug, np.full(len(self.rug), 0.02), "|", color=paint(INK), **foot)
         if self.ring is not None:
             ring = {"markersize": 10, "markerfacecolor": "none", "color": paint(INK), "zorder": 99}
             axes.plot(*self.ring, "o", clip_on=False, **ring)

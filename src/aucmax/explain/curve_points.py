@@ -1,0 +1,114 @@
+"""Where to evaluate the functions of columns, so that lines between the points are the functions.
+
+No step tells its knots or edges: an interval is halved as long as the function at its middle is not
+on the line between its ends. Smooth pieces take few points, corners some, and a jump gets a point
+on either side of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.explain.by_column import ByColumn
+
+__all__ = ["curve_points"]
+
+Floats = NDArray[np.float64]
+
+_STARTS = 64  # points over the range, and as many over the rows
+_HALVINGS = 30
+_NEAR = 1e-3  # of what most rows' values add: how far from the line a middle may be
+_SAME = 1e-9  # of it: rounding
+
+
+def curve_points(by: ByColumn, numbers: Mapping[int, Floats]) -> dict[int, tuple[Floats, Floats]]:
+    """Return points of columns, ascending, and the features that look at each there.
+
+    Parameters
+    ----------
+    by : ByColumn
+        The model's features.
+    numbers : mapping of int to ndarray
+        What rows have in each column; the points are from the smallest to the largest.
+    """
+    if not numbers:
+        return {}
+    starts = {j: _starts(own) for j, own in numbers.items()}
+    curves = [_Curve(by, j) for j in starts]
+    _evaluate(by, {curve: starts[curve.j] for curve in curves})
+    for curve in curves:
+        inner = np.quantile(numbers[curve.j], (0.01, 0.99))
+        most = curve.added[(inner[0] <= curve.x) & (curve.x <= inner[1])]
+        curve.scale = float(np.ptp(most) if len(most) and np.ptp(most) else np.ptp(curve.added))
+    for _ in range(_HALVINGS):
+        middles = {curve: curve.middles() for curve in curves}
+        middles = {curve: points for curve, points in middles.items() if len(points)}
+        if not middles:
+            break
+        _evaluate(by, middles)
+    return {curve.j: curve.needed(starts[curve.j]) for curve in curves}
+
+
+class _Curve:
+    """Points of a column's function, and the intervals of which it is not known to be a line."""
+
+    def __init__(self, by: ByColumn, j: int) -> None:
+        self.j, self.features = j, by.features_of(j)
+        self.coef = np.ravel(by.linear.coef_).astype(np.float64)[self.features]
+        self.x, self.Z = np.empty(0), np.empty((0, len(self.features)))
+        self.open = np.empty(0, dtype=bool)  # of the interval after each point
+        self.scale = 0.0
+
+    @property
+    def added(self) -> Floats:
+        return self.Z @ self.coef
+
+    def middles(self) -> Floats:
+        """The middles of open intervals, but of those that have none between their ends."""
+        i = np.flatnonzero(self.open[:-1])
+        low, high = self.x[i], self.x[i + 1]
+        middle = low + (high - low) / 2
+        return middle[(low < middle) & (middle < high)]
+
+    def put(self, points: Floats, Z: Floats) -> None:
+        """Add points; the halves of an interval are open where its middle is off the line."""
+        if not len(self.x):
+            self.x, self.Z, self.open = points, Z, np.ones(len(points), dtype=bool)
+            return
+        place, added = np.searchsorted(self.x, points), self.added
+        line = (added[place - 1] + added[place]) / 2
+        off = np.abs(Z @ self.coef - line) > _NEAR * self.scale
+        self.open[:] = False
+        self.open[place - 1] = off
+        self.x, self.Z = np.insert(self.x, place, points), np.insert(self.Z, place, Z, axis=0)
+        self.open = np.insert(self.open, place, off)
+
+    def needed(self, kept: Floats) -> tuple[Floats, Floats]:
+        """The points without those in the middle of straight pieces that halving left there."""
+        added, x = self.added, self.x
+        share = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
+        line = added[:-2] + share * (added[2:] - added[:-2])
+        straight = np.zeros(len(x), dtype=bool)
+        straight[1:-1] = np.abs(added[1:-1] - line) <= _SAME * self.scale
+        stays = ~straight | np.isin(x, kept)
+        return x[stays], self.Z[stays]
+
+
+def _starts(numbers: Floats) -> Floats:
+    """Points over the range of numbers, and over the rows that have them."""
+    over_rows = np.quantile(numbers, np.linspace(0.0, 1.0, _STARTS))
+    return np.unique([*over_rows, *np.linspace(numbers.min(), numbers.max(), _STARTS)])
+
+
+def _evaluate(by: ByColumn, points: Mapping[_Curve, Floats]) -> None:
+    """Give points to curves: a made-up row has a point of each, for no two look at one column."""
+    most = max(map(len, points.values()))
+    made = by.features_at(
+        {curve.j: np.pad(some, (0, most - len(some)), "edge") for curve, some in points.items()}
+    )
+    for curve, some in points.items():
+        Z = made[: len(some)][:, curve.features]
+        curve.put(some, np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z))
