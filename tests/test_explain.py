@@ -28,7 +28,7 @@ from aucmax import AUCClassifier, AUCClassifierCV, effects, reasons
 from aucmax.additive import Binning, Scorecard, SplineFeatures
 from aucmax.estimators.encoder import TableEncoder
 from aucmax.explain.by_column import by_column
-from aucmax.explain.column_shapes import shapes
+from aucmax.explain.column_shapes import shape_of, shapes
 
 WORDS, NUMBERS = ["colour", "size"], ["x", "z", "day"]
 
@@ -218,7 +218,9 @@ def test_rows_of_unit_norm_add_up_too():
     assert raised.sum(axis=1) == pytest.approx(scores - scores.mean())
     for row, why in zip(raised, reasons(model, NEW, 5), strict=True):
         assert [r.raised for r in why] == pytest.approx(sorted(row[row > 0], reverse=True))
-    assert shapes(model, FRAME, Y) == []  # what a value adds depends on the rest of its row
+    assert shapes(model, FRAME, Y) == []
+    with pytest.raises(ValueError, match="'x' has no shape to draw: what a value adds depends on"):
+        shape_of(model, FRAME, Y, "x")
 
 
 def test_many_words_stay_sparse_and_give_the_same():

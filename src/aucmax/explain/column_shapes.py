@@ -25,7 +25,7 @@ _QUANTILES = (0.01, *np.linspace(0.1, 0.9, 9).tolist(), 0.99)
 _NAMED = 20  # columns in a message
 _LOOKED_AT = 100  # columns, those with the largest effects first
 _LINE = 1e-6  # of what a column adds: what is nearer to a line is one
-_OF_WHOLE_ROWS = (Normalizer, TfidfTransformer)  # a feature depends on the rest of its row
+_OF_WHOLE_ROWS = (Normalizer, TfidfTransformer)
 
 
 class Shape(NamedTuple):
@@ -129,7 +129,7 @@ def shape_of(
     Raises
     ------
     ValueError
-        If it is none of the model's columns, or a straight line.
+        If it is none of the model's columns, or has no shape: a straight line, for instance.
     """
     by, sign, weight = labelled(model, X, y, sample_weight, feature_names)
     if column not in by.names:
@@ -138,16 +138,17 @@ def shape_of(
     known = known_of(by, sign, weight)
     for shape in _bent(by, [by.names.index(column)], known, confidence, weight):
         return shape
-    raise ValueError(
-        f"column={column!r} has no shape to draw: the model takes it as a straight line."
-    )
+    why = "the model takes it as a straight line"
+    if _of_whole_rows(by):
+        why = "what a value adds depends on the rest of its row"
+    raise ValueError(f"column={column!r} has no shape to draw: {why}.")
 
 
 def _bent(
     by: ByColumn, columns: list[int], known: Known, confidence: float, weight: Floats | None
 ) -> Iterator[Shape]:
     """Yield the shapes of those of the columns that are no lines."""
-    if not by.steps or any(isinstance(step, _OF_WHOLE_ROWS) for step in by.steps):
+    if not by.steps or _of_whole_rows(by):
         return
     coef, mean = np.ravel(by.linear.coef_).astype(np.float64), by.mean(weight)
     seen = {j: _different(by.values(j)) for j in columns}
@@ -174,6 +175,11 @@ def _bent(
         quantiles = np.quantile(_filled(by.values(j)), _QUANTILES) if j in curves else np.empty(0)
         dated = by.names[j] in by.dates
         yield Shape(by.names[j], values[order], added[order], *ends, missing, dated, quantiles)
+
+
+def _of_whole_rows(by: ByColumn) -> bool:
+    """Whether a feature depends on other columns than its own."""
+    return any(isinstance(step, _OF_WHOLE_ROWS) for step in by.steps)
 
 
 def _straight(by: ByColumn, j: int, values: NDArray[Any], rows: NDArray[np.intp]) -> bool:
