@@ -10,6 +10,7 @@ from matplotlib import pyplot
 from sklearn import config_context
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_wine
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -24,6 +25,7 @@ from aucmax import (
     plots,
 )
 from aucmax.additive import Scorecard, SplineFeatures
+from aucmax.report import explained
 from aucmax.report.curves import roc_figure
 
 OF_SCORES = ("RocDisplay", "PrecisionRecallDisplay", "GainsDisplay", "LiftDisplay", "ScoresDisplay")
@@ -123,6 +125,18 @@ def test_the_shape_of_a_column(data):
     assert scores - scores[0] == pytest.approx(added - added[0])
     band = display.ax_.collections[0].get_paths()[0].vertices[:, 1]
     assert band.min() < added.min() < added.max() < band.max()
+    gaps = X.copy()
+    gaps[::5, 1] = np.nan
+    flagged = make_pipeline(SimpleImputer(add_indicator=True), AUCClassifier(positive="fraud"))
+    flagged.fit(gaps, y)
+    linear = flagged[-1]
+    display = plots.ShapeDisplay.from_estimator(flagged, gaps, y, 2)
+    without = flagged.decision_function(gaps)[::5] - gaps[::5, [0, 2]] @ linear.coef_[0, [0, 2]]
+    filled = flagged[0].transform(gaps)[:, [1, 3]]
+    added = without[0] - linear.intercept_[0] - (filled @ linear.coef_[0, [1, 3]]).mean()
+    label, below = display.ax_.get_xlabel().split("\n")
+    assert label == "feature 2"
+    assert below == f"Where it is missing: {explained._signed(added)}."
     with pytest.raises(ValueError, match="column='d' is none of the model's columns: 1, 2, 3"):
         plots.ShapeDisplay.from_estimator(model, X, y, "d")
     straight = make_pipeline(StandardScaler(), AUCClassifier(0.01, positive="fraud")).fit(X, y)

@@ -63,6 +63,11 @@ lines_ : dict of str to matplotlib Line2D
 """
 
 
+def _said_below(figure: Figure, words: str) -> Figure:
+    """Put words that a page has in the caption, which axes lack, below the axes."""
+    return replace(figure, xlabel="\n".join([figure.xlabel, *textwrap.wrap(words, _WORDS)]))
+
+
 class _Display:
     """A figure of the report, to be drawn on matplotlib's axes."""
 
@@ -384,9 +389,7 @@ class EffectsDisplay(_Display):
         """
         found = effects(estimator, X, y, sample_weight, confidence, feature_names)
         figure = effects_figure(found, confidence, most)
-        # axes have no caption to say why there are no intervals
-        below = "\n".join([figure.xlabel, *textwrap.wrap(found.note, _WORDS)])
-        return cls(replace(figure, xlabel=below)).plot(ax)
+        return cls(_said_below(figure, found.note)).plot(ax)
 
 
 class ShapeDisplay(_Display):
@@ -394,8 +397,8 @@ class ShapeDisplay(_Display):
 
     For a model that bends, such as one behind splines or words, or a scorecard: a curve of numbers,
     dots of words. Strokes at the foot of a curve are the deciles of the rows; where nearly all
-    rows crowd at one end, the axis is logarithmic, or leaves out the last percent of the rows.
-    Made by ``from_estimator``.
+    rows crowd at one end, the axis is logarithmic, or leaves out the last percent of the rows;
+    what is not drawn is written below. Made by ``from_estimator``.
     """
 
     @classmethod
@@ -446,7 +449,8 @@ class ShapeDisplay(_Display):
         """
         name = str(column)
         shape = shape_of(estimator, X, y, name, sample_weight, confidence, feature_names)
-        return cls(shape_figures([shape])[0]).plot(ax)
+        (figure,) = shape_figures([shape])
+        return cls(_said_below(figure, figure.caption)).plot(ax)
 
 
 class AlphaPathDisplay(_Display):
