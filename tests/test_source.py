@@ -5,7 +5,7 @@ import gzip
 import inspect
 import os
 import weakref
-from itertools import pairwise
+from itertools import pairwise, repeat
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from aucmax import (
     AUCClassifier,
@@ -235,6 +236,23 @@ def test_every_pass_is_counted(name, some_weigh_nothing):
     parts.loads = [*parts.loads[:-1], lambda: read.append(1) or last()]
     model = AUCClassifier(**{"alpha": 1e-3, **FITS[name]}).fit(parts)
     assert model.passes_ == len(read) > 1
+
+
+def _threads(part=None, fails=False):
+    if fails:
+        raise ValueError("no")
+    return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+
+
+def test_products_with_a_part_leave_a_core_to_the_reader():
+    parts, before = source(*data()), _threads()
+    with threadpool_limits(3, user_api="blas"):
+        assert all(set(threads) == {2} for threads in parts.each(_threads, repeat(())))
+    with threadpool_limits(1, user_api="blas"):
+        assert all(set(threads) == {1} for threads in parts.each(_threads, repeat(())))
+    with pytest.raises(ValueError, match="part 1: no"):
+        list(parts.each(_threads, repeat((True,))))
+    assert _threads() == before
 
 
 def test_no_more_than_two_parts_are_in_memory():

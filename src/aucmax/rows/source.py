@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from aucmax.rows.store import sum_in_order
 
@@ -147,7 +149,9 @@ class Source:
             mine = next(arguments, None)
             if mine is None:
                 raise ValueError("the source has more parts than when it was read first.")
-            yield on_part(part, self.name(k), task, mine)
+            with _a_core_for_the_reader():
+                made = on_part(part, self.name(k), task, mine)
+            yield made
         if k < 0:
             raise ValueError("the source has no parts.")
         if not isinstance(given, repeat) and next(arguments, None) is not None:
@@ -235,6 +239,18 @@ def on_part(part: Part, name: str, task: OnPart, arguments: Iterable[Any]) -> An
         return task(part, *arguments)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
+
+
+def _a_core_for_the_reader() -> Any:
+    """Leave one core out of BLAS, whose threads would wait for each other where it is taken."""
+    blas = _blas()
+    most = max((library.num_threads for library in blas.lib_controllers), default=1)
+    return blas.limit(limits=max(most - 1, 1))
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
 
 
 def ahead(parts: Iterator[Any]) -> Iterator[Any]:
