@@ -93,7 +93,12 @@ MODELS = {
         LogisticRegression(),
     ),
     "steps": make_pipeline(
-        parts(make_pipeline(SimpleImputer(), KBinsDiscretizer(4, encode="onehot-dense"))),
+        parts(
+            make_pipeline(
+                SimpleImputer(),
+                KBinsDiscretizer(4, encode="onehot-dense", quantile_method="averaged_inverted_cdf"),
+            )
+        ),
         linear(),
     ),
     "smooth": make_pipeline(

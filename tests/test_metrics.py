@@ -188,9 +188,9 @@ def test_zero_weight_is_absence_and_scale_is_nothing(sample):
         np.testing.assert_array_equal(weighted, dropped, err_msg=name)
         for scale in (1e-300, 1e306):
             scaled = metric(y, score, sample_weight=weight * scale)
-            np.testing.assert_allclose(weighted, scaled, err_msg=name)
+            np.testing.assert_allclose(weighted, scaled, rtol=1e-7, atol=1e-14, err_msg=name)
         equal = metric(y, score, sample_weight=np.full(y.size, 7))
-        np.testing.assert_allclose(metric(y, score), equal, err_msg=name)
+        np.testing.assert_allclose(metric(y, score), equal, rtol=1e-7, atol=1e-14, err_msg=name)
 
 
 @each_metric
