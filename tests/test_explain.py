@@ -365,7 +365,7 @@ def test_lines_between_the_points_of_a_shape_are_the_function(fitted):
     curves = [s for s in shapes(fitted, FRAME, Y) if s.values.dtype != object]
     assert curves
     for shape in curves:
-        fine = np.linspace(shape.values[0], shape.values[-1], 5001)
+        fine = np.linspace(shape.values[0], shape.values[-1], 1001)
         scores = fitted.decision_function(with_each(FRAME, shape.feature, fine.tolist()))
         middle = alone(fitted, shape.feature).mean()
         drawn = np.interp(fine, shape.values, shape.added)

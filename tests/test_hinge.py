@@ -611,6 +611,7 @@ def tuned(solver, alpha, kind, X, y):
 
 
 @pytest.mark.data
+@pytest.mark.exhaustive  # settings are tuned on all of its rows
 def test_one_pass_over_a9a():
     """Test errors .1495 (SADMM), .1505 (RDA), .1501 (COMID) at λ = 1e-4, .1527 (Pegasos) at 1e-3.
 

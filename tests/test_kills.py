@@ -101,6 +101,7 @@ COMMANDS = {
     "evaluate": Command(
         ("evaluate", "m.aucmax", "rows.csv", "--plot", "out/roc.png", "--html", "out/e.html"),
         {"roc.png": is_png, "e.html": is_page},
+        in_ci=SLOW,
     ),
     "cv": Command(
         ("cv", "rows.csv", *SMALL, "-o", "out/m.aucmax", "--html", "out/cv.html"),
@@ -121,6 +122,7 @@ COMMANDS = {
             "vrspam-table/jobs.jsonl": is_store,
         },
         ("vrspam-table/jobs.jsonl",),
+        in_ci=SLOW,
     ),
     "datasets fetch": Command(
         ("datasets", "fetch", "diabetes", "--force", "--base-url", "MIRROR"),
