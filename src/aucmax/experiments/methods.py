@@ -67,6 +67,7 @@ class Method:
 
     ``coordinates``, if given, turns (X, seed) into a function that maps rows to new coordinates.
     In these the method is ``inside``. As they do not depend on settings, tuning makes them once.
+    ``square_loss`` tells whether it minimises the pairwise square loss of the features as they are.
     """
 
     axes: Axes  # the grid: an ascending axis for each setting that is tuned
@@ -75,6 +76,7 @@ class Method:
     coordinates: Coordinates | None = None
     inside: str = ""
     search: Search = coarse_to_fine
+    square_loss: bool = False
 
 
 _WIDE = 5000  # features above which two d×d matrices take too much memory
@@ -206,15 +208,16 @@ _spam_axes = {"C": STEPS, "beta": TENS}
 _SPAM_NOTE, _VRSPAM_NOTE = "C/√t, 15 passes, averaged", "constant step, 15 stages, from SPAM"
 
 METHODS: dict[str, Method] = {
-    "SPAM-L2": Method(_spam_axes, _spam, _SPAM_NOTE),
-    "SPAM-NET": Method({**_spam_axes, "beta1": TENS}, _spam, _SPAM_NOTE),
-    "VRSPAM-L2": Method({"beta": TENS}, _vrspam, _VRSPAM_NOTE),
-    "VRSPAM-NET": Method({"beta": TENS, "beta1": TENS}, _vrspam, _VRSPAM_NOTE),
-    "SOLAM": Method({"C": STEPS, "R": _powers(10.0, -1, 5)}, _solam, _SPAM_NOTE),
+    "SPAM-L2": Method(_spam_axes, _spam, _SPAM_NOTE, square_loss=True),
+    "SPAM-NET": Method({**_spam_axes, "beta1": TENS}, _spam, _SPAM_NOTE, square_loss=True),
+    "VRSPAM-L2": Method({"beta": TENS}, _vrspam, _VRSPAM_NOTE, square_loss=True),
+    "VRSPAM-NET": Method({"beta": TENS, "beta1": TENS}, _vrspam, _VRSPAM_NOTE, square_loss=True),
+    "SOLAM": Method({"C": STEPS, "R": _powers(10.0, -1, 5)}, _solam, _SPAM_NOTE, square_loss=True),
     "OPAUC": Method(
         _eta_lambda,
         _opauc(up_to=_WIDE),
         f"constant step, one pass, last iterate; OPAUCr above {_WIDE} features",
+        square_loss=True,
     ),
     "OPAUCr": Method(_eta_lambda, _opauc("gaussian", 50), "rank 50, one pass, last iterate"),
     "OPAUC_f": _reduced("subset", "1000 features at random"),
@@ -240,6 +243,7 @@ METHODS: dict[str, Method] = {
         _square_loss,
         "the exact optimum of the pairwise square loss, alpha tuned over the whole grid",
         search=whole_grid,
+        square_loss=True,
     ),
 }
 # other names of the same objectives, which are tuned and solved once
