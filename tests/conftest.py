@@ -59,9 +59,9 @@ def _own_folder() -> Path:
     return own
 
 
-# Before the first import of Numba, whose cache does not see that a helper in another file changed.
+# Before the first import of Numba.
 _FOLDER = _own_folder()
-os.environ.setdefault("NUMBA_CACHE_DIR", str(_FOLDER / "numba"))
+os.environ.setdefault("NUMBA_CACHE_DIR", str(_FOLDER.parent / "numba"))  # knows what is stale
 os.environ.setdefault("AUCMAX_CACHE", str(_FOLDER / "data"))  # parsed data sets
 os.environ.setdefault("MPLBACKEND", "Agg")
 

@@ -8,8 +8,10 @@ import gc
 import hashlib
 import threading
 from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Set as AbstractSet
 from typing import Any
+
+from aucmax.rows.fingerprint import OVERLOADS, fingerprint
 
 __all__ = [
     "INLINE",
@@ -39,13 +41,14 @@ class Kernel:
     ----------
     body : callable
         The function in Python.
-    make : callable
-        Turns the body into Numba's dispatcher.
+    fastmath : set of str
+        What LLVM may do to floating-point sums.
     """
 
-    def __init__(self, body: Callable[..., Any], make: Callable[..., Any]) -> None:
+    def __init__(self, body: Callable[..., Any], fastmath: AbstractSet[str] = frozenset()) -> None:
         functools.update_wrapper(self, body)
-        self._body, self._make, self._dispatcher = body, make, None
+        self.fastmath = fastmath
+        self._body, self._dispatcher = body, None
 
     def __call__(self, *arguments: Any) -> Any:
         return (self._dispatcher or self.dispatcher)(*arguments)
@@ -58,7 +61,7 @@ class Kernel:
             while _untold:
                 _untold.pop(0)()
             if self._dispatcher is None:
-                self._dispatcher = self._make(self._body)
+                self._dispatcher = _cached(self._body, self)
         return self._dispatcher
 
     @property
@@ -69,12 +72,12 @@ class Kernel:
 
 def compiled(kernel: Callable[..., Any]) -> Kernel:
     """Compile a kernel, kept on disk between processes."""
-    return Kernel(kernel, _cached)
+    return Kernel(kernel)
 
 
 def vectorised(kernel: Callable[..., Any]) -> Kernel:
     """Compile a kernel whose sums may be reordered for vector registers; zeros keep their sign."""
-    return Kernel(kernel, functools.partial(_cached, fastmath=REORDER - {"nsz"}))
+    return Kernel(kernel, REORDER - {"nsz"})
 
 
 def inlined(helper: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,6 +102,7 @@ def overloaded(function: Callable[..., Any], **options: Any) -> Callable[..., An
             overload(function, jit_options=options)(choose)  # type: ignore[arg-type]
 
         _untold.append(tell)
+        OVERLOADS.setdefault(function, []).extend([choose, options])
         return choose
 
     return keep
@@ -129,6 +133,7 @@ def _tell_fetch() -> None:
 
 
 _untold.append(_tell_fetch)
+OVERLOADS[fetch] = [_tell_fetch]
 
 
 @functools.cache
@@ -148,22 +153,24 @@ def start_numba() -> None:
             gc.enable()
 
 
-def _cached(kernel: Callable[..., Any], fastmath: Any = False) -> Any:
+def _cached(body: Callable[..., Any], kernel: Kernel) -> Any:
     """Return Numba's dispatcher, with a cache on disk that holds only what is up to date.
 
-    Numba's cache looks at the kernel's own file only, and a kernel contains the bodies of what it
-    calls: the whole package's digest is made part of what the cache compares, and what is called
-    for a type from elsewhere is not kept. And it numbers the files of a kernel's signatures, so
-    that processes that compile at once may take each other's for their own: here the file's name
-    tells which signature it is.
+    Numba's cache compares the time and size of the kernel's own file, and a kernel contains the
+    bodies of what it calls: here it compares their `fingerprint`, and what is called for a type
+    from elsewhere is not kept. And it numbers the files of a kernel's signatures, so that processes
+    that compile at once may take each other's for their own: here the file's name tells which
+    signature it is.
     """
     from numba import njit
 
-    dispatcher = njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(kernel)
+    dispatcher = njit(
+        cache=True, nogil=True, error_model="numpy", fastmath=set(kernel.fastmath) or False
+    )(body)
     index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):
-        index._source_stamp = (index._source_stamp, _sources_digest())
-        index._version = (index._version, _sources_digest())  # is read before any type of ours
+        index._source_stamp = fingerprint(kernel)
+        index._version = (index._version, index._source_stamp)  # is read before any type of ours
 
         def save(key: Any, data: Any) -> None:
             if any(map(_from_elsewhere, key[0])):
@@ -181,11 +188,3 @@ def _from_elsewhere(kind: Any) -> bool:
     """Tell whether a type is, or holds, a NamedTuple of another package's."""
     own = getattr(kind, "instance_class", Kernel).__module__.startswith("aucmax.")
     return not own or any(map(_from_elsewhere, getattr(kind, "types", ())))
-
-
-@functools.lru_cache(maxsize=1)
-def _sources_digest() -> str:
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()

@@ -1,0 +1,97 @@
+"""Compiled kernels are kept until something that they are made of changes, and no longer."""
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+import aucmax
+from aucmax.objective.penalties import L1, prox1
+from aucmax.rows import row_dot
+from aucmax.rows.fingerprint import OVERLOADS, fingerprint
+from aucmax.rows.kernels import Kernel
+from aucmax.solvers.stochastic import scaled, spam
+
+EVERY = "import test_fingerprint as t; print(sorted(map(t.fingerprint, t.kernels())))"
+
+
+def kernels() -> list[Kernel]:
+    """Every kernel of the package."""
+    for module in pkgutil.walk_packages(aucmax.__path__, "aucmax."):
+        if module.name not in ("aucmax.__main__", "aucmax.river"):
+            importlib.import_module(module.name)
+    modules = [module for name, module in sys.modules.items() if name.startswith("aucmax.")]
+    values = {id(value): value for module in modules for value in vars(module).values()}
+    return [value for value in values.values() if isinstance(value, Kernel)]
+
+
+class Edit:
+    """What an edit changes: the modules of the kernels that are compiled again."""
+
+    def __init__(self) -> None:
+        self.before = {kernel: fingerprint(kernel) for kernel in kernels()}
+
+    @property
+    def modules(self) -> set[str]:
+        changed = [kernel for kernel, key in self.before.items() if fingerprint(kernel) != key]
+        return {kernel.__module__.rpartition(".")[2] for kernel in changed}
+
+
+def constants(body, *values: object):
+    """The code of a function with other constants."""
+    return body.__code__.replace(co_consts=values)
+
+
+def body_of(function, kind):
+    """What a call of the function runs in compiled code, where it first differs by type."""
+    return OVERLOADS[function][0](*[kind] * function.__code__.co_argcount)
+
+
+def test_a_fingerprint_is_the_same_in_every_process(pytestconfig):
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", EVERY], cwd=pytestconfig.rootpath / "tests",
+            env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]  # fmt: skip
+    assert runs[0] == runs[1]
+    assert len(set(map(fingerprint, kernels()))) == len(kernels()) > 50
+
+
+@pytest.mark.parametrize(
+    ("body", "users", "others"),
+    [
+        (scaled.scaled_add, {"pegasos", "sadmm"}, {"oam", "coordinate_descent"}),
+        (body_of(row_dot, None), {"spam", "pegasos", "oam"}, {"active_pairs", "levels"}),
+        (
+            body_of(prox1, SimpleNamespace(instance_class=type(L1(1.0).compiled()))),
+            {"spam", "vrspam", "coordinate_descent"},
+            {"pegasos", "oam"},
+        ),
+    ],
+    ids=["helper", "body by type of rows", "body by kind of penalty"],
+)
+def test_an_edit_compiles_what_calls_it_again(body, users, others, monkeypatch):
+    edit = Edit()
+    monkeypatch.setattr(body, "__code__", constants(body, *body.__code__.co_consts, "another"))
+    assert users <= edit.modules
+    assert not others & edit.modules
+
+
+def test_a_constant_belongs_to_the_kernels_that_read_it(monkeypatch):
+    edit = Edit()
+    monkeypatch.setattr(spam, "FOLD", 2e-4)
+    assert edit.modules == {"spam"}
+
+
+def test_docstrings_and_line_numbers_are_not_compiled(monkeypatch):
+    edit = Edit()
+    body = scaled.scaled_add
+    _, *rest = body.__code__.co_consts
+    code = constants(body, "Add a row.", *rest).replace(co_firstlineno=900)
+    monkeypatch.setattr(body, "__code__", code)
+    assert edit.modules == set()
