@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from aucmax import AUCClassifier, datasets, load, metrics, save, to_sql
 from aucmax.additive import Binning, Scorecard
-from aucmax.additive.divisions import blocks, divide
+from aucmax.additive.divisions import divide, likelihood
 from aucmax.basics.errors import ModelFileError
 from oracles.divisions import best_division
 from test_export import run_onnx, run_sql
@@ -51,23 +52,63 @@ def card():
 # ---- divisions
 
 
-@pytest.mark.parametrize("trend", [None, "increasing", "decreasing"])
-@pytest.mark.parametrize("price", [0.0, 1.0])
-def test_the_division_is_the_best_of_all(trend, price):
-    rng = np.random.default_rng(3)
-    for most, smallest in ((3, 0), (9, 0), (4, 12)):
-        if trend is not None and smallest:
-            continue  # pooled first, which the smallest bin may not wish
-        counts = rng.integers(1, 12, (9, 2)).astype(float)
-        ends = np.arange(1, 10) if trend is None else blocks(counts, trend == "increasing")
-        sums = np.add.reduceat(counts, np.append(0, ends[:-1]), axis=0)
-        found, value = divide(sums, most, smallest, price)
-        wanted, _ = best_division(counts, most, smallest, price, trend)
-        # the oracle leaves out what a division cannot change
-        assert value == pytest.approx(wanted)
-        assert len(found) <= most
-    one, _ = divide(counts, 9, 1e9, 0.0)
+TRENDS = {None: (0,), "increasing": (1,), "decreasing": (-1,), "auto": (1, -1)}
+
+
+def divisions_that_are_not_the_best(seed, attempts):
+    """Small cells with ties, zeros and weights, divided by us and by trying every division."""
+    rng = np.random.default_rng(seed)
+    kinds = (
+        lambda shape: rng.integers(0, 4, shape),
+        lambda shape: rng.integers(0, 200, shape),
+        lambda shape: rng.integers(0, 2, shape),
+        lambda shape: 10 * rng.random(shape) * (rng.random(shape) < 0.7),
+    )
+    for _ in range(attempts):
+        counts = kinds[rng.integers(4)]((rng.integers(1, 9), 2)).astype(float)
+        counts = counts[counts.any(axis=1)]
+        if not len(counts):
+            continue
+        trend = list(TRENDS)[rng.integers(4)]
+        most, price = rng.integers(1, len(counts) + 2), rng.choice([0.0, 0.3, 1.0])
+        smallest = rng.choice([0.0, 0.05, 0.2, 0.5]) * counts.sum()
+        ends, value = divide(counts, most, smallest, price, TRENDS[trend])
+        directions = ("increasing", "decreasing") if trend == "auto" else (trend,)
+        wanted = max(best_division(counts, most, smallest, price, way)[0] for way in directions)
+        bins = np.add.reduceat(counts, np.append(0, ends[:-1]), axis=0)
+        rises = np.diff(bins[:, 1] / bins.sum(axis=1))
+        follows = trend is None or any((way * rises >= -1e-12).all() for way in TRENDS[trend])
+        large = len(bins) == 1 or bins.sum(axis=1).min() >= smallest * (1 - 1e-9)
+        of_ends = likelihood(bins).sum() - price * len(bins)
+        if not (
+            value == pytest.approx(wanted, abs=1e-9)
+            and of_ends == pytest.approx(wanted, abs=1e-9)
+            and len(ends) <= most
+            and follows
+            and large
+        ):
+            yield counts.tolist(), most, smallest, price, trend
+
+
+def test_the_division_is_the_best_of_all():
+    assert list(divisions_that_are_not_the_best(0, 250)) == []
+    one, _ = divide(np.ones((9, 2)), 9, 1e9, 0.0)
     assert one.tolist() == [9]
+
+
+@pytest.mark.exhaustive
+def test_the_division_is_the_best_of_all_for_long():
+    attempts = int(os.environ.get("AUCMAX_ATTACKS", 20_000))
+    assert list(divisions_that_are_not_the_best(1, attempts)) == []
+
+
+def test_a_least_share_does_not_hide_a_trend():
+    """Of the cells 1 | 2 and 3, the second bin is large enough only with both."""
+    x = np.repeat([0.0, 1.0, 2.0], [187, 8, 5])
+    y = np.repeat([0, 1, 1, 0], [9, 178, 8, 5])
+    bins = Binning().fit(x[:, None], y).bins_[0]
+    assert bins.counts[:-1].tolist() == [[9, 178], [5, 8]]
+    assert bins.information == pytest.approx(0.79, abs=5e-3)
 
 
 # ---- bins

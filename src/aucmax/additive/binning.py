@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
@@ -29,7 +29,7 @@ __all__ = ["Binning", "Bins"]
 
 _PRICE = 1.0  # of a bin: Akaike's criterion
 _CELLS = 256  # of a column of numbers, between which bins may end
-_TRENDS = ("auto", "increasing", "decreasing", None)
+_TRENDS = {"auto": (1, -1), "increasing": (1,), "decreasing": (-1,), None: (0,)}
 _METHODS = ("best", "quantile")
 
 
@@ -329,7 +329,7 @@ class Binning(TransformerMixin, BaseEstimator):
         number(self.min_share, "min_share", high=0.5)
         trends = self.monotone.values() if isinstance(self.monotone, Mapping) else [self.monotone]
         for trend in trends:
-            if trend not in _TRENDS:
+            if not isinstance(trend, (str, type(None))) or trend not in _TRENDS:
                 raise ValueError(
                     f"monotone={trend!r} must be 'auto', 'increasing', 'decreasing' or None."
                 )
@@ -376,35 +376,22 @@ class Binning(TransformerMixin, BaseEstimator):
         fine = Bins(name, edges, {}, -1, np.zeros((cells, 2)))
         counts = _counts(fine.codes(numbers), cells, is_positive, weight)
         ends = self._divided(name, counts[:-1], counts.sum())
-        coarse = np.add.reduceat(counts[:-1], np.append(0, ends[:-1]), axis=0)
-        coarse = np.vstack([coarse, counts[-1]])
+        coarse = np.vstack([_sums(counts[:-1], ends), counts[-1]])
         return Bins(name, edges[ends[:-1] - 1], {}, -1, coarse, date)
 
     def _divided(self, name: str, counts: NDArray[np.float64], n: float) -> NDArray[np.intp]:
         """After which cells the bins of a column of numbers end."""
-        trend = self.monotone
-        trend = trend.get(name, "auto") if isinstance(trend, Mapping) else trend
         some = np.flatnonzero(counts.any(axis=1))
         if not len(some):
             return np.array([len(counts)])
         full = counts[some]  # an empty cell goes with the one before it
-        if trend is None:
-            ways = [np.arange(len(full)) + 1]
+        trend = self.monotone
+        trends = _TRENDS[trend.get(name, "auto") if isinstance(trend, Mapping) else trend]
+        if self.method == "best":
+            ends, _ = divide(full, self.max_bins, self.min_share * n, _PRICE, trends)
         else:
-            rising = {"auto": (True, False), "increasing": (True,), "decreasing": (False,)}
-            ways = [blocks(full, up) for up in rising[trend]]
-        ends, _ = max((self._ends(full, pooled, n) for pooled in ways), key=lambda way: way[1])
+            ends = _pooled(full, trends)
         return np.append(some, len(counts))[ends]
-
-    def _ends(
-        self, counts: NDArray[np.float64], pooled: NDArray[np.intp], n: float
-    ) -> tuple[NDArray[np.intp], float]:
-        """After which of the cells bins made of blocks of them end, and how good they are."""
-        sums = np.add.reduceat(counts, np.append(0, pooled[:-1]), axis=0)
-        if self.method == "quantile":
-            return pooled, float(likelihood(sums).sum())
-        ends, value = divide(sums, self.max_bins, self.min_share * n, _PRICE)
-        return pooled[ends - 1], value
 
     def _of_words(
         self,
@@ -447,6 +434,19 @@ def _counts(
     return np.column_stack(
         [np.bincount(codes[rows], weight[rows], k) for rows in (~is_positive, is_positive)]
     )
+
+
+def _pooled(counts: NDArray[np.float64], trends: Sequence[int]) -> NDArray[np.intp]:
+    """After which cells the bins end that follow the most likely of these trends."""
+    if 0 in trends:
+        return np.arange(len(counts)) + 1
+    ways = [blocks(counts, increasing=trend > 0) for trend in trends]
+    return max(ways, key=lambda ends: likelihood(_sums(counts, ends)).sum())
+
+
+def _sums(counts: NDArray[np.float64], ends: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The counts of bins that end after these cells."""
+    return np.add.reduceat(counts, np.append(0, ends[:-1]), axis=0)
 
 
 def _quantiles(numbers: NDArray[np.float64], cells: int) -> NDArray[np.float64]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
@@ -10,6 +12,7 @@ from sklearn.isotonic import isotonic_regression
 __all__ = ["blocks", "divide", "likelihood"]
 
 Ends = NDArray[np.intp]
+_ROUNDING = 1e-12  # of a likelihood, and of the weight of a bin, as a share
 
 
 def likelihood(counts: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -25,11 +28,21 @@ def likelihood(counts: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def divide(
-    counts: NDArray[np.float64], most: int, smallest: float, price: float
+    counts: NDArray[np.float64],
+    most: int,
+    smallest: float,
+    price: float,
+    trends: Sequence[int] = (0,),
 ) -> tuple[Ends, float]:
     """Divide cells in a row into the bins whose likelihood, less a price for each, is highest.
 
-    Exact, by dynamic programming over where the last bin starts.
+    Exact, by dynamic programming over where the last bin starts and ends. With V(i, j) the value
+    of the best division of the cells before j whose last bin starts at i, a bin more gives
+
+        V'(j, l) = gain(j, l) + max { V(i, j) : the rates of (i, j) and (j, l) follow the trend },
+
+    which is a running maximum once the bins (i, j) that end at j are sorted by their rates. So m
+    cells take m² steps for each bin.
 
     Parameters
     ----------
@@ -41,6 +54,9 @@ def divide(
         Least count of a bin; where all cells together have fewer, they are one.
     price : float
         Of a bin, in units of the log-likelihood.
+    trends : sequence of {1, -1, 0}
+        Whether rates must rise (1) or fall (−1) from bin to bin, or may do either (0). Of several
+        trends, the one that fits best is taken.
 
     Returns
     -------
@@ -51,32 +67,49 @@ def divide(
     """
     m = len(counts)
     sums = np.vstack([np.zeros(2), np.cumsum(counts, axis=0)])
-    inside = sums[None, :, :] - sums[:, None, :]  # (i, j): of the cells from i to before j
+    inside = np.maximum(sums[None, :, :] - sums[:, None, :], 0.0)  # (i, j): cells i to before j
+    total = inside.sum(axis=2)
     gain = likelihood(inside) - price
-    allowed = (inside.sum(axis=2) >= smallest) & (np.arange(m + 1) > np.arange(m + 1)[:, None])
-    gain[~allowed] = -np.inf
-    best = np.full(m + 1, -np.inf)
-    best[0] = 0.0
-    starts, values = [], []
-    for _ in range(min(most, m)):
-        reached = best[:, None] + gain
-        starts.append(np.argmax(reached, axis=0))
-        best = reached.max(axis=0)
-        values.append(best[m])
-    bins = int(np.argmax(values))
-    if not np.isfinite(values[bins]):
+    gain[(total < smallest * (1 - _ROUNDING)) | np.tri(m + 1, dtype=bool)] = -np.inf
+    rates = inside[:, :, 1] / np.where(total > 0, total, 1.0)
+    divisions = [_following(gain, trend * rates, most) for trend in trends]
+    ends, value = max(divisions, key=lambda division: division[1])
+    if not np.isfinite(value):
         return np.array([m]), float(likelihood(sums[m]) - price)
-    ends = [m]
-    for start in starts[bins:0:-1]:
-        ends.append(int(start[ends[-1]]))
-    return np.array(ends[::-1]), float(values[bins])
+    return ends, value
+
+
+def _following(
+    gain: NDArray[np.float64], level: NDArray[np.float64], most: int
+) -> tuple[Ends, float]:
+    """Return the best division of which no bin has a lower level than the one before it."""
+    m = len(gain) - 1
+    order = np.argsort(level, axis=0, kind="stable")  # of the bins (i, j) that end at j
+    by_level = np.take_along_axis(level, order, axis=0)
+    below = np.array([np.searchsorted(by_level[:, j], level[j], "right") for j in range(m + 1)])
+    value = np.where(np.arange(m + 1)[:, None] == 0, gain, -np.inf)
+    values = [value]
+    while len(values) < min(most, m) and np.isfinite(value).any():
+        highest = np.maximum.accumulate(np.take_along_axis(value, order, axis=0), axis=0)
+        highest = np.vstack([np.full(m + 1, -np.inf), highest])
+        value = gain + highest[below, np.arange(m + 1)[:, None]]
+        values.append(value)
+    whole = np.array([value[:, m].max() for value in values])
+    # the fewest bins of those that differ by rounding
+    bins = int(np.argmax(whole >= whole.max() - _ROUNDING * np.abs(gain[0, m])))
+    start, end = int(np.argmax(values[bins][:, m])), m
+    ends = [end]
+    for value in values[bins - 1 :: -1] if bins else []:
+        before = np.where(level[:, start] <= level[start, end], value[:, start], -np.inf)
+        start, end = int(np.argmax(before)), start
+        ends.append(end)
+    return np.array(ends[::-1]), float(whole[bins])
 
 
 def blocks(counts: NDArray[np.float64], increasing: bool) -> Ends:
     """Pool neighbouring cells until their rates rise, or fall, from one to the next.
 
-    The best division into bins with such rates never parts a block, whatever the number of bins
-    (Hardwick & Stout 2014).
+    These are the bins with such rates whose likelihood is highest (Hardwick & Stout 2014).
 
     Parameters
     ----------
