@@ -1,7 +1,12 @@
 """Files whose digest is right but whose numbers no fit leaves: what is loaded is checked."""
 
+import functools
 import io
 import json
+import os
+import re
+import tempfile
+from pathlib import Path
 from zipfile import ZipFile
 
 import numpy as np
@@ -16,6 +21,7 @@ from aucmax import (
     AUCClassifierCV,
     ClassMoments,
     HingeClassifier,
+    ScoreSketch,
     load,
     save,
 )
@@ -24,6 +30,7 @@ from aucmax.basics.errors import ModelFileError
 from aucmax.solvers import ACCURACY_SOLVERS, OAM, SOLVERS, SPAM, Exact
 from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.frequent_directions import FrequentDirections
+from aucmax.streams.state import Settings, State, advance, load_state, save_state
 from specification import loss_of
 
 
@@ -301,3 +308,158 @@ def test_a_file_that_holds_something_else(tmp_path):
     pack(path, "model", b"{}\n" + skops.io.dumps([1, 2]))
     with pytest.raises(ModelFileError, match="it holds a list, not an estimator"):
         load(path)
+
+
+# ---- states of streams
+
+SETTINGS = {
+    "moments": Settings(format="csv", target="y", freeze=50, half_life=500.0),
+    "spam": Settings(format="csv", target="y", freeze=50, learner="spam"),
+}
+
+
+@functools.cache
+def state_parts(learner, n=133):
+    """Return a state from a file, as its facts and arrays."""
+    X, y = rows(n)
+    table = [f"{','.join(map(str, x))},{k}\n".encode() for x, k in zip(X, y, strict=True)]
+    state = State(SETTINGS[learner])
+    lines = [b"a,b,c,d,y\n", *table]
+    path = dumped_state(advance(0, lines, state, lambda *_: None))
+    head, _, body = unpack(path, "stream").partition(b"\n")
+    path.unlink()
+    with np.load(io.BytesIO(body)) as arrays:
+        return json.loads(head), dict(arrays)
+
+
+def dumped_state(state):
+    path = Path(tempfile.mkdtemp()) / "state"
+    save_state(state, path)
+    return path
+
+
+def other(name, change):
+    """Return a change of an array, of a copy of it, by its name."""
+
+    def changed(facts, arrays):
+        arrays[name] = change(arrays[name].copy())
+
+    return changed
+
+
+def fact(name, value):
+    def changed(facts, arrays):
+        facts[name] = value
+
+    return changed
+
+
+def where(place, value):
+    def change(array):
+        array[place] = value
+        return array
+
+    return change
+
+
+WRONG_STATES = {
+    "fewer bins": (other("tally counts", lambda a: a[..., :64]), "tally counts have the shape"),
+    "one scorer": (other("pair groups", lambda a: a[:1]), "pair groups have the shape"),
+    "half precision": (other("tally counts", np.float32), "tally counts are float32, not float64"),
+    "other bytes": (other("tally squares", lambda a: a.astype(">f8")), "squares are >f8"),
+    "NaN": (other("pair gaps", where((0, 0), np.nan)), "pair gaps hold NaN"),
+    "negative count": (other("tally counts", where((0, 0, 0), -1.0)), "hold negative numbers"),
+    "other groups": (other("tally groups", where((0, 0, 0), 1e9)), "are not those of their groups"),
+    "gaps above one": (other("pair gaps", where((0, 1), 1e9)), "not differences of shares"),
+    "squares above one": (other("pair gaps", where((0, 2), 1e9)), "not those of shares"),
+    "clock": (other("tally clock", where(1, 10**9)), "row of reference is one that is still"),
+    "no array": (lambda _, arrays: arrays.pop("tally counts"), "does not hold tally counts"),
+    "one more": (lambda _, arrays: arrays.update(more=np.ones(1)), "holds 'more', which is not"),
+    "column": (other("learner waiting indices", where(0, 4)), "hold numbers above 3"),
+    "no column": (other("learner waiting indices", where(0, -1)), "hold negative numbers"),
+    "column twice": (other("learner waiting indices", where(1, 0)), "a feature twice"),
+    "ends": (other("learner waiting ends", where(0, 9)), "do not follow each other"),
+    "code": (other("learner waiting codes", where(0, 2)), "hold numbers above 1"),
+    "more waits": (other("learner weight", where(1, 1e9)), "weigh more than all rows"),
+    "asymmetric": (other("learner rule covs", where((0, 0, 1), 1e9)), "is not symmetric"),
+    "learnt": (fact("learnt", 5), "it has learnt 5 of 4 features"),
+    "fewer learnt": (fact("learnt", 3), "have the shape"),
+    "offset": (fact("offset", -1), "it has offset=-1, not a whole number"),
+    "rows": (fact("rows", 2**70), "not a whole number"),
+    "lines": (fact("lines", 3), "it has more rows than lines"),
+    "names": (fact("names", ["a", "a", "c", "d"]), "not different names"),
+    "labels": (fact("labels", [[0, 0], [0, 1]]), "not different numbers or words"),
+    "codes": (fact("labels", [[0, 1], [1, 0]]), "with the codes 0 and 1"),
+    "mixed labels": (fact("labels", [[0, 0], ["x", 1]]), "cannot be ordered"),
+    "header": (fact("header", ["a", "b"]), "there is no label, called 'y'"),
+    "baseline": (fact("baseline", [9, {"z": 1.0}, 0.0, 1.0, 0.0, 1.0]), "other features"),
+    "extra": (fact("extra", {"monitor": "1"}), "are not whole numbers"),
+    "no settings": (lambda facts, _: facts.pop("settings"), "does not hold 'settings'"),
+}
+
+
+def forged_state(path, learner, change=None):
+    """Write the state with a change, under its right digest."""
+    facts, arrays = state_parts(learner)
+    facts, arrays = dict(facts), dict(arrays)
+    if change is not None:
+        change(facts, arrays)
+    body = io.BytesIO()
+    np.savez(body, **arrays)
+    pack(path, "stream", json.dumps(facts).encode() + b"\n" + body.getvalue())
+
+
+@pytest.mark.parametrize("wrong", WRONG_STATES)
+def test_the_state_of_a_stream_is_checked_before_it_goes_on(tmp_path, wrong):
+    change, message = WRONG_STATES[wrong]
+    forged_state(tmp_path / "state", "moments", change)
+    with pytest.raises(ModelFileError, match="state: not a readable state of a") as caught:
+        load_state(tmp_path / "state", SETTINGS["moments"])
+    assert re.search(message, str(caught.value))
+
+
+def reversed_arrays(facts, arrays):
+    for name in [*arrays][::-1]:
+        arrays[name] = arrays.pop(name)
+
+
+@pytest.mark.parametrize("learner", SETTINGS)
+def test_arrays_go_by_name_in_whatever_order_they_are(tmp_path, learner):
+    settings, lines = SETTINGS[learner], [b"1,2,3,4,1\n", b"0,1,0,-2,0\n"] * 300
+    ends = []
+    for change in (
+        None,
+        lambda _, arrays: [arrays.update({n: arrays.pop(n)}) for n in [*arrays][::-1]],
+    ):
+        forged_state(tmp_path / "state", learner, change)
+        state = load_state(tmp_path / "state", settings)
+        state = advance(state.offset, lines, state, lambda *_: None)
+        save_state(state, tmp_path / "end")
+        ends.append((tmp_path / "end").read_bytes())
+    assert ends[0] == ends[1]
+
+
+# ---- what is no file, or not the size that it says
+
+READERS = {
+    "model": load,
+    "moments": ClassMoments.load,
+    "scores": ScoreSketch.load,
+    "stream": lambda path: load_state(path, SETTINGS["moments"]),
+}
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_only_regular_files_of_the_size_they_say_are_read(tmp_path, kind):
+    for path, message in {"/dev/zero": "not a regular file", tmp_path: "Is a directory"}.items():
+        with pytest.raises(ModelFileError, match=message):
+            READERS[kind](path)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(ModelFileError, match="not a regular file"):
+            READERS[kind](tmp_path / "pipe")
+    with open(tmp_path / "long", "wb") as stream:
+        stream.write(b"aucmax 1 %s %s 5\n" % (kind.encode(), b"0" * 64))
+        stream.truncate(10**12)  # which takes no room, and is not read
+    with pytest.raises(ModelFileError, match="bytes after its first line, expected 5"):
+        READERS[kind](tmp_path / "long")

@@ -15,6 +15,7 @@ __all__ = [
     "check_array_of",
     "check_labels",
     "free_memory",
+    "is_whole",
     "naming_columns",
     "number",
     "refuse_nul",
@@ -49,6 +50,11 @@ def number(
         right = ")" if open_high or high == np.inf else "]"
         raise ValueError(f"{name} must be {kind} in {left}{low:g}, {high:g}{right}; got {value!r}.")
     return value
+
+
+def is_whole(value: Any) -> bool:
+    """Tell whether a fact of a file is a whole number, 0 or more, that arrays can count to."""
+    return type(value) is int and 0 <= value < 2**53
 
 
 def sample_weights(weight: Any, n: int) -> np.ndarray | None:
@@ -170,20 +176,27 @@ def check_array_of(
     what: str,
     low: float | None = None,
     high: float = np.inf,
+    dtype: Any = np.float64,
 ) -> None:
     """Raise ValueError unless these are finite numbers of this shape, from ``low`` to ``high``.
 
-    A little above ``high``, as rounding leaves them, is allowed.
+    A little above ``high``, as rounding leaves them, is allowed, but for whole numbers.
     """
-    if not isinstance(values, np.ndarray) or values.dtype != np.float64:
+    if not isinstance(values, np.ndarray) or values.dtype != dtype:
         raise ValueError(f"its {what} are not numbers")
     if values.shape != shape:
         raise ValueError(f"its {what} have the shape {values.shape}, not {shape}")
-    if not np.isfinite(values).all():
+    if values.dtype.names:  # a record of float64
+        values = np.array([values[name] for name in values.dtype.names])
+    whole = values.dtype.kind == "i"
+    if not whole and not np.isfinite(values).all():
         raise ValueError(f"its {what} hold NaN or infinite numbers")
     if low is not None and np.any(values < low):
-        raise ValueError(f"its {what} hold negative numbers")
-    if np.any(np.abs(values) > 1.001 * high):
+        below = "negative numbers" if low == 0 else f"numbers below {low:g}"
+        raise ValueError(f"its {what} hold {below}")
+    if whole and np.any(values > high):
+        raise ValueError(f"its {what} hold numbers above {high:g}")
+    if not whole and np.any(np.abs(values) > 1.001 * high):
         raise ValueError(f"its {what} hold numbers too large to compute with")
 
 

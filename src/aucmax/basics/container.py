@@ -2,22 +2,27 @@
 
     aucmax <format> <kind> <sha256 of the body> <bytes in the body>\\n<body>
 
-The header is checked before the body is looked at, so a damaged, truncated, foreign or newer
-file gives one clear error.
+The header and the size of the file are checked before the body is read, so a damaged, truncated,
+foreign or newer file gives one clear error.
 """
 
+import contextlib
 import hashlib
+import os
+import stat
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
+from typing import BinaryIO
 
 from aucmax.basics.errors import ModelFileError
 from aucmax.basics.replacing import replacing
 
-__all__ = ["FORMAT", "kind_of", "pack", "unpack"]
+__all__ = ["FORMAT", "kind_of", "pack", "readable", "unpack"]
 
 FORMAT = 1
 _MAGIC = "aucmax"
-_HEADER_LIMIT = 200
+_HEADER_BYTES = 200
 
 
 def pack(path: str | PathLike[str], kind: str, body: bytes) -> None:
@@ -35,33 +40,73 @@ def pack(path: str | PathLike[str], kind: str, body: bytes) -> None:
 def kind_of(path: str | PathLike[str]) -> str | None:
     """Return the kind that a file says it holds; None if there is none, or it is not ours."""
     try:
-        with open(path, "rb") as stream:
-            words = stream.readline(_HEADER_LIMIT).decode("ascii").split(" ")
-    except (OSError, ValueError):
+        with _opened(path) as stream:
+            words = stream.readline(_HEADER_BYTES).decode("ascii").split(" ")
+    except ValueError:
         return None
     return words[2] if len(words) == 5 and words[0] == _MAGIC else None
 
 
 def unpack(path: str | PathLike[str], kind: str) -> bytes:
-    """Return the body of a file written by `pack`.
+    """Return the body of a file written by `pack`, read once its header and size are right.
 
     Raises
     ------
     ModelFileError
-        If there is no such file, or it is not ours, of another kind, newer, cut short or damaged.
+        If there is no such file, or it is not a regular one, or not ours, of another kind, newer,
+        cut short or damaged.
     """
+    with _opened(path) as stream:
+        head = stream.readline(_HEADER_BYTES)
+        digest, length = _checked_header(path, kind, head)
+        size = os.fstat(stream.fileno()).st_size - len(head)
+        if size != length:
+            raise ModelFileError(
+                f"{path}: has {size} bytes after its first line, expected {length}; the file was "
+                "cut short or changed: copy or save it again."
+            )
+        body = stream.read(length)
+    if hashlib.sha256(body).hexdigest() != digest:
+        raise ModelFileError(f"{path}: damaged (its digest does not match): copy or save it again.")
+    return body
+
+
+@contextlib.contextmanager
+def readable(path: str | PathLike[str], what: str) -> Iterator[None]:
+    """Say of whatever goes wrong in here that the file is not a readable ``what``."""
     try:
-        raw = Path(path).read_bytes()
-    except OSError as error:
-        reason = error.strerror or str(error)
+        yield
+    except ModelFileError:
+        raise
+    except Exception as error:  # whatever a parser raises on a damaged body
+        reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        if isinstance(error, KeyError):
+            reason = f"it does not hold {reason}"
+        raise ModelFileError(f"{path}: not a readable {what} ({reason}).") from error
+
+
+def _opened(path: str | PathLike[str]) -> BinaryIO:
+    """Open a regular file; a device may have no end, and a pipe would be waited for."""
+    try:
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # to open a folder has its own error
+            raise ModelFileError(f"{path}: not a regular file; give a file that aucmax saved.")
+        return open(path, "rb")
+    except (OSError, ValueError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        reason = getattr(error, "strerror", None) or str(error)
         raise ModelFileError(f"{path}: cannot be read ({reason}).") from error
-    head, newline, body = raw.partition(b"\n")
+
+
+def _checked_header(path: str | PathLike[str], kind: str, head: bytes) -> tuple[str, int]:
+    """Return the digest and the length of the body that the first line of a file tells."""
     try:
-        magic, version, found, digest, size = head[:_HEADER_LIMIT].decode("ascii").split(" ")
+        magic, version, held, digest, size = head.decode("ascii").split(" ")
         number, length = int(version), int(size)
     except ValueError:
         magic = ""
-    if magic != _MAGIC or not newline or number < 1:
+    if magic != _MAGIC or not head.endswith(b"\n") or number < 1:
         raise ModelFileError(
             f"{path}: not an aucmax {kind} file, or its first line is damaged; "
             f"give a file that aucmax saved."
@@ -71,13 +116,6 @@ def unpack(path: str | PathLike[str], kind: str) -> bytes:
             f"{path}: written by a newer aucmax (file format {number}, this version reads up to "
             f"{FORMAT}); upgrade aucmax."
         )
-    if found != kind:
-        raise ModelFileError(f"{path}: holds {found}, expected {kind}.")
-    if len(body) != length:
-        raise ModelFileError(
-            f"{path}: has {len(body)} bytes after its first line, expected {length}; the file was "
-            "cut short or changed: copy or save it again."
-        )
-    if hashlib.sha256(body).hexdigest() != digest:
-        raise ModelFileError(f"{path}: damaged (its digest does not match): copy or save it again.")
-    return body
+    if held != kind:
+        raise ModelFileError(f"{path}: holds {held}, expected {kind}.")
+    return digest, length

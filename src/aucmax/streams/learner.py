@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from aucmax.basics.archive import ArraySpec, named, part_of
 from aucmax.basics.checks import LARGEST, number
 from aucmax.rows import compiled
 from aucmax.statistics.moments import ClassMoments
@@ -249,28 +250,44 @@ class StreamLearner:
         (low, high), (n_neg, n_pos) = found.centres, found.counts
         slope = 2.0 / max(1.0 - (high - low), 1.0 / (n_neg + n_pos))
         weights = dict(zip(self._waiting.columns, found.coef.tolist(), strict=False))
-        return Scorer(weights, -0.5 * (low + high), slope, log(n_pos / n_neg), found.optimality)
+        prior = log(n_pos) - log(n_neg)  # their ratio may be too small for a number
+        return Scorer(weights, -0.5 * (low + high), slope, prior, found.optimality)
 
     # ---- to be kept in a file ------------------------------------------------------------
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return all that was learnt, but for ``names`` and ``labels``."""
-        parts = {"weight": np.array([self._total, self._since])}
-        parts |= {f"waiting {name}": values for name, values in self._waiting.arrays().items()}
-        return parts | {f"rule {name}": values for name, values in self.rule.arrays.items()}
+        weight = {"weight": np.array([self._total, self._since])}
+        waiting = named("waiting", self._waiting.arrays())
+        return weight | waiting | named("rule", self.rule.arrays)
+
+    def specs(self, d: int, learnt: int, classes: int) -> dict[str, ArraySpec]:
+        """Return what `arrays` returns where d features are met, of which so many are learnt."""
+        if learnt > d:
+            raise ValueError(f"it has learnt {learnt} of {d} features")
+        self.rule.check_features(d)
+        waiting = named("waiting", self._waiting.specs(d, classes))
+        weight = {"weight": ArraySpec((2,), low=0.0)}
+        return weight | waiting | named("rule", self.rule.specs(learnt))
 
     def restore(
         self, names: list[Any], labels: dict[Any, int], arrays: dict[str, np.ndarray]
     ) -> None:
-        """Take over what `arrays` returned, with the names and labels of that time."""
-        parts: dict[str, dict[str, np.ndarray]] = {"waiting": {}, "rule": {}}
-        for name, values in arrays.items():
-            part, _, rest = name.partition(" ")
-            if rest:
-                parts[part][rest] = values
+        """Take over arrays that are as `specs` says, with the names and labels of that time.
+
+        Raises
+        ------
+        ValueError
+            If they do not belong together.
+        """
+        self._ranked(list(labels))
         self._total, self._since = arrays["weight"].tolist()
-        self._waiting.restore(names, parts["waiting"])
-        self.rule.arrays = parts["rule"]
+        if self._since > self._total:
+            raise ValueError("the rows that wait weigh more than all rows")
+        self.rule.arrays = part_of(arrays, "rule")
+        self._waiting.restore(names, self.rule.n_features, part_of(arrays, "waiting"))
+        if len(self._waiting) >= BLOCK:
+            raise ValueError(f"{len(self._waiting)} rows wait, more than may")
         self.labels, self._scorer = dict(labels), None
 
 

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from aucmax.basics.archive import ArraySpec
+from aucmax.basics.checks import LARGEST
 from aucmax.estimators import AUCClassifier
 from aucmax.objective.penalties import ElasticNet
 from aucmax.rows import Rows, n_features, take_rows
@@ -18,6 +20,8 @@ from aucmax.solvers import SPAM
 from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["MomentsRule", "Rule", "Solution", "SpamRule"]
+
+_NOT_NEGATIVE = ("mass", "square", "slower", "k")  # of what SPAM keeps
 
 
 class Solution(NamedTuple):
@@ -36,6 +40,13 @@ class Rule(Protocol):
     """What learns blocks of rows; ``arrays`` is all it has learnt, and can be set."""
 
     arrays: dict[str, np.ndarray]
+
+    @property
+    def n_features(self) -> int:
+        """How many features there were in the blocks learnt so far."""
+
+    def specs(self, d: int) -> dict[str, ArraySpec]:
+        """Return what ``arrays`` holds where there are d features."""
 
     def check_features(self, d: int) -> None:
         """Raise ValueError where so many features cannot be kept."""
@@ -90,6 +101,18 @@ class MomentsRule:
         return Solution(coef, (low, high), (counts[0], counts[1]), model.optimality_)
 
     @property
+    def n_features(self) -> int:
+        return self.moments.n_features
+
+    def specs(self, d: int) -> dict[str, ArraySpec]:
+        return {
+            "counts": ArraySpec((2,), low=0.0),
+            "squares": ArraySpec((2,), low=0.0),
+            "means": ArraySpec((2, d), high=LARGEST),
+            "covs": ArraySpec((2, d, d), high=LARGEST**2),
+        }
+
+    @property
     def arrays(self) -> dict[str, np.ndarray]:
         """Counts and sums of squared weights (2,), means (2, d), covariances (2, d, d) by code."""
         names = ("counts", "squares", "means", "covs")
@@ -100,6 +123,7 @@ class MomentsRule:
         self.moments = ClassMoments(classes=[0, 1]).widened(given["means"].shape[1])
         for name, mine in self.arrays.items():
             mine[...] = given[name]
+        self.moments._check_state()
 
 
 class SpamRule:
@@ -119,15 +143,26 @@ class SpamRule:
         self.solver.given_step()
         self.arrays = self.solver.blank(0, self.penalty)
 
+    @property
+    def n_features(self) -> int:
+        return self.arrays["total"].shape[1]
+
+    def specs(self, d: int) -> dict[str, ArraySpec]:
+        return {
+            name: ArraySpec(zeros.shape, zeros.dtype, 0.0 if name in _NOT_NEGATIVE else None)
+            for name, zeros in self.solver.blank(d, self.penalty).items()
+        }
+
     def check_features(self, d: int) -> None:
         pass
 
     def learn(self, X: Rows, codes: np.ndarray, weight: np.ndarray, gamma: float) -> None:
-        state = copy.deepcopy(self.arrays)
         for name, wide in self.solver.blank(n_features(X), self.penalty).items():
-            if wide.shape != state[name].shape:
-                wide[..., : state[name].shape[-1]] = state[name]
-                state[name] = wide
+            mine = self.arrays[name]
+            if wide.shape != mine.shape:
+                wide[..., : mine.shape[-1]] = mine
+                self.arrays[name] = wide
+        state = copy.deepcopy(self.arrays)
         if not weight.all():
             some = np.flatnonzero(weight)
             X, codes, weight = take_rows(X, some), codes[some], weight[some]

@@ -5,8 +5,6 @@ has the same bits. It is saved whole or not at all, so a stream that is killed g
 state that was saved, and ends with the bits of one that never was.
 """
 
-import io
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from os import PathLike
@@ -14,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from aucmax.basics.container import pack, unpack
-from aucmax.basics.errors import ModelFileError
+from aucmax.basics.archive import ArraySpec, Specs, named, pack_arrays, part_of, unpack_arrays
+from aucmax.basics.checks import LARGEST, is_whole
+from aucmax.basics.container import readable
 from aucmax.streams.formats import Parser, cells_of, parser
 from aucmax.streams.learner import Scorer, StreamLearner
 from aucmax.streams.rules import MomentsRule, Rule, SpamRule
@@ -283,10 +282,11 @@ def save_state(state: State, path: str | PathLike[str]) -> None:
     path : path
     """
     learner, baseline = state.learner, state.baseline
-    parts = {"learner": learner.arrays(), "tally": state.tally.arrays, "pair": state.pair.arrays}
+    arrays = named("learner", learner.arrays()) | named("tally", state.tally.arrays)
+    arrays |= named("pair", state.pair.arrays)
     if baseline is not None:
-        parts["baseline"] = baseline.known
-    meta = {
+        arrays |= named("baseline", baseline.known)
+    facts = {
         "settings": state.settings.__dict__,
         "offset": state.offset,
         "lines": state.lines,
@@ -294,14 +294,12 @@ def save_state(state: State, path: str | PathLike[str]) -> None:
         "bad": state.bad,
         "header": state.header,
         "names": learner.names,
+        "learnt": learner.rule.n_features,
         "labels": list(learner.labels.items()),
         "baseline": None if baseline is None else [baseline.rows, *baseline.scorer],
         "extra": state.extra,
     }
-    buffer = io.BytesIO()
-    arrays = {f"{a} {b}": values for a, part in parts.items() for b, values in part.items()}
-    np.savez(buffer, **arrays)  # type: ignore[arg-type]
-    pack(path, _KIND, json.dumps(meta).encode() + b"\n" + buffer.getvalue())
+    pack_arrays(path, _KIND, facts, arrays, compressed=False)
 
 
 def load_state(path: str | PathLike[str], settings: Settings) -> State:
@@ -312,32 +310,113 @@ def load_state(path: str | PathLike[str], settings: Settings) -> State:
     path : path
     settings : Settings
         Those that it must have been begun with; ValueError names one that differs.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a state, is damaged, or holds what no stream comes to.
     """
-    head, _, body = unpack(path, _KIND).partition(b"\n")
-    try:
-        meta = json.loads(head)
-        begun = Settings(**meta["settings"] | {"drop": tuple(meta["settings"]["drop"])})
-        parts: dict[str, dict[str, np.ndarray]] = {}
-        with np.load(io.BytesIO(body), allow_pickle=False) as arrays:
-            for name in arrays:
-                part, _, rest = name.partition(" ")
-                parts.setdefault(part, {})[rest] = arrays[name]
-        state = State(begun)
-        for name in ("offset", "lines", "rows", "bad", "header", "extra"):
-            setattr(state, name, meta[name])
-        labels = {label: code for label, code in meta["labels"]}
-        state.learner.restore(meta["names"], labels, parts["learner"])
-        state.tally.arrays, state.pair.arrays = parts["tally"], parts["pair"]
-        if meta["baseline"] is not None:
-            rows, *scorer = meta["baseline"]
-            state.baseline = Baseline(rows, Scorer(*scorer), parts.get("baseline", {}))
-    except Exception as error:  # whatever a parser raises on a damaged body
-        what = " ".join(str(error).split()) or type(error).__name__
-        raise ModelFileError(f"{path}: not a readable state of a stream ({what}).") from error
+    with readable(path, "state of a stream"):
+        facts, arrays = unpack_arrays(path, _KIND, lambda facts: _specs(facts, _blank(facts)))
+        state = _restored(facts, arrays)
     for name, value in settings.__dict__.items():
-        if value != getattr(begun, name):
+        if value != getattr(state.settings, name):
             raise ValueError(
-                f"{path}: was begun with {name}={getattr(begun, name)!r}, not {value!r}; give the "
-                "same settings, or another file to begin anew."
+                f"{path}: was begun with {name}={getattr(state.settings, name)!r}, not {value!r}; "
+                "give the same settings, or another file to begin anew."
             )
     return state
+
+
+def _blank(facts: dict[str, Any]) -> State:
+    """Return the state before the first line, with the settings that facts tell."""
+    begun = facts["settings"]
+    return State(Settings(**begun | {"drop": tuple(begun["drop"])}))
+
+
+def _specs(facts: dict[str, Any], blank: State) -> Specs:
+    """Return what the arrays of a state are; ValueError where its facts are wrong."""
+    names, labels = facts["names"], facts["labels"]
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise ValueError("its features are not different names")
+    if [code for _, code in labels] != list(range(len(labels))) or len(labels) > 2:
+        raise ValueError("its labels are not two, with the codes 0 and 1")
+    if len({label for label, _ in labels if _is_label(label)}) < len(labels):
+        raise ValueError("its labels are not different numbers or words")
+    for name in ("offset", "lines", "rows", "bad", "learnt"):
+        if not is_whole(facts[name]):
+            raise ValueError(f"it has {name}={facts[name]!r}, not a whole number")
+    if facts["rows"] + facts["bad"] > facts["lines"]:
+        raise ValueError("it has more rows than lines")
+    learner = blank.learner.specs(len(names), facts["learnt"], len(labels))
+    specs = named("learner", learner) | named("tally", blank.tally.specs)
+    specs |= named("pair", blank.pair.specs)
+    if facts["baseline"] is not None and blank.settings.learner == "moments":
+        specs |= named("baseline", _BASELINE)
+    return specs
+
+
+def _restored(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
+    """Return a state from arrays that are as declared; ValueError where they do not agree."""
+    state = _blank(facts)
+    for name in ("offset", "lines", "rows", "bad"):
+        setattr(state, name, facts[name])
+    state.learner.restore(
+        facts["names"], {label: code for label, code in facts["labels"]}, part_of(arrays, "learner")
+    )
+    state.tally.restore(part_of(arrays, "tally"))
+    state.pair.restore(part_of(arrays, "pair"))
+    state.header = _header_of(facts["header"], state.settings)
+    if state.header is not None:
+        state.parser()
+    if facts["baseline"] is not None:
+        state.baseline = _baseline(state, facts["baseline"], part_of(arrays, "baseline"))
+    state.extra = facts["extra"]
+    if not isinstance(state.extra, dict) or not all(map(is_whole, state.extra.values())):
+        raise ValueError("the sizes of the files beside it are not whole numbers")
+    return state
+
+
+def _header_of(header: Any, settings: Settings) -> list[str] | None:
+    """Return the names of CSV; ValueError where they are none, or the format has none."""
+    if header is None:
+        return None
+    if settings.format != "csv" or not isinstance(header, list):
+        raise ValueError("its header is not that of a CSV file")
+    if not all(isinstance(name, str) and name for name in header) or len(set(header)) < len(header):
+        raise ValueError("its header is not made of different names")
+    return header
+
+
+def _baseline(state: State, facts: list[Any], known: dict[str, np.ndarray]) -> Baseline:
+    """Return the model that was frozen; ValueError where it cannot have been the stream's."""
+    rows, weights, intercept, slope, prior, optimality = facts
+    numbers = intercept, slope, prior
+    if not is_whole(rows) or rows > state.rows:
+        raise ValueError(f"it was frozen after {rows!r} of {state.rows} rows")
+    names = set(state.learner.names)
+    if not isinstance(weights, dict) or not weights.keys() <= names:
+        raise ValueError("its frozen model has other features")
+    values = [*weights.values(), *numbers]
+    if not all(isinstance(value, float) for value in [*values, optimality]):
+        raise ValueError("its frozen model is not made of numbers")
+    if not np.isfinite(values).all():
+        raise ValueError("its frozen model holds NaN or infinite numbers")
+    if known and known["means"].shape[1] > len(names):
+        raise ValueError("its frozen classes have other features")
+    if known and np.any((known["counts"] > 0.0) & (known["rows"] <= 0.0)):
+        raise ValueError("its frozen classes have weight and no rows")
+    return Baseline(rows, Scorer(weights, intercept, slope, prior, optimality), known)
+
+
+def _is_label(label: Any) -> bool:
+    return isinstance(label, (bool, int, float, str)) and label == label
+
+
+# the classes when the model was frozen, which had some of the features
+_BASELINE = {
+    "counts": ArraySpec((2,), low=0.0),
+    "rows": ArraySpec((2,), low=0.0),
+    "means": ArraySpec((2, "features"), high=LARGEST),
+    "variances": ArraySpec((2, "features"), low=0.0, high=LARGEST**2),
+}

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from aucmax.basics.archive import ArraySpec
 from aucmax.metrics.binned import BinnedAUC, binned_auc
 from aucmax.rows import compiled
 
@@ -23,6 +24,7 @@ __all__ = ["BINS", "Tally", "TallyTest", "bins_of"]
 BINS = 4096
 _GROUP = 64  # bins whose sum is kept, so that counts below a bin take few additions
 _SPAN = 256  # half-lives after which the row of reference moves
+_LAST = 2**53  # row that can be counted
 
 
 class TallyTest(NamedTuple):
@@ -36,6 +38,7 @@ class TallyTest(NamedTuple):
 
 def bins_of(z: np.ndarray) -> np.ndarray:
     """Return the bin of each score, of the same shape."""
+    z = np.nan_to_num(z)  # of an infinite score the share below would not be a number
     t = z / (2.0 + np.abs(z))
     return np.minimum((0.5 * BINS * (1.0 + t)).astype(np.int64), BINS - 1)
 
@@ -58,19 +61,45 @@ class Tally:
 
     def __init__(self, scorers: int, half_life: float = np.inf) -> None:
         self.half_life = half_life
-        self.arrays = {
-            "counts": np.zeros((scorers, 2, BINS)),
-            "groups": np.zeros((scorers, 2, BINS // _GROUP)),
-            "squares": np.zeros(2),  # Σ weight² of each class
-            "gaps": np.zeros((2, 3)),  # Σ weight · (1, D, D²) of each class
-            "clock": np.zeros(2, dtype=np.int64),  # rows so far, and the row of reference
+        self.specs = {
+            "counts": ArraySpec((scorers, 2, BINS), low=0.0),
+            "groups": ArraySpec((scorers, 2, BINS // _GROUP), low=0.0),
+            "squares": ArraySpec((2,), low=0.0),  # Σ weight² of each class
+            "gaps": ArraySpec((2, 3)),  # Σ weight · (1, D, D²) of each class
+            "clock": ArraySpec((2,), np.int64, 0, _LAST),  # rows so far, and the row of reference
         }
+        self.arrays = {name: spec.zeros() for name, spec in self.specs.items()}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take over the arrays of another tally of so many scorers, which are as `specs` says.
+
+        Raises
+        ------
+        ValueError
+            If they do not belong together.
+        """
+        counts, groups, clock = (arrays[name] for name in ("counts", "groups", "clock"))
+        sums = counts.reshape(*groups.shape, _GROUP).sum(axis=-1)
+        if not np.allclose(sums, groups, rtol=1e-6, atol=1e-9 * groups.max()):
+            raise ValueError("the sums of its bins are not those of their groups")
+        totals = groups.sum(axis=-1)
+        if not np.allclose(totals, totals[:1], rtol=1e-6):
+            raise ValueError("its two scorers have seen other rows")
+        if clock[1] > clock[0]:
+            raise ValueError("its row of reference is one that is still to come")
+        weight, gap, square = arrays["gaps"].T
+        if np.any(weight < 0.0) or np.any(np.abs(gap) > 1.001 * weight):
+            raise ValueError("its gaps are not differences of shares")
+        if np.any(square < 0.0) or np.any(square > 1.001 * weight):
+            raise ValueError("its squared gaps are not those of shares")
+        self.arrays = {name: arrays[name] for name in self.specs}
 
     def add(self, codes: np.ndarray, bins: np.ndarray, weight: np.ndarray | None = None) -> None:
         """Count rows: codes 0 or 1 of their classes (n,), bins (scorers, n), weights (n,)."""
         weight = np.ones(len(codes)) if weight is None else weight
         bins = np.ascontiguousarray(bins)
-        _add(codes, bins, weight, 1.0 / self.half_life, *self.arrays.values())
+        arrays = (self.arrays[name] for name in ("counts", "groups", "squares", "gaps", "clock"))
+        _add(codes, bins, weight, 1.0 / self.half_life, *arrays)
 
     @property
     def totals(self) -> np.ndarray:

@@ -4,13 +4,14 @@ A name gets a column when it is first met; a row without it holds 0 there.
 """
 
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from aucmax.basics.archive import ArraySpec
 from aucmax.basics.checks import LARGEST
 from aucmax.rows import Rows, as_rows
 
@@ -112,12 +113,38 @@ class Waiting:
             "weights": np.array(self._weights),
         }
 
-    def restore(self, names: Iterable[Any], arrays: dict[str, np.ndarray]) -> None:
-        """Take over columns and what `arrays` returned."""
+    @staticmethod
+    def specs(d: int, classes: int) -> dict[str, ArraySpec]:
+        """Return what `arrays` returns where so many columns and classes have been met."""
+        return {
+            "values": ArraySpec(("entries",), high=LARGEST),
+            "indices": ArraySpec(("entries",), np.int64, 0, d - 1),
+            "ends": ArraySpec(("rows",), np.int64, 0),
+            "codes": ArraySpec(("rows",), np.int64, 0, classes - 1),
+            "weights": ArraySpec(("rows",), low=0.0),
+        }
+
+    def restore(self, names: Sequence[Any], learnt: int, arrays: dict[str, np.ndarray]) -> None:
+        """Take over columns, of which so many were learnt, and arrays that are as `specs` says.
+
+        Raises
+        ------
+        ValueError
+            If they do not belong together.
+        """
+        ends, indices = arrays["ends"], arrays["indices"]
+        sizes = np.diff(ends, prepend=0)
+        if np.any(sizes < 0) or np.sum(ends[-1:]) != len(indices):
+            raise ValueError("the rows that wait do not follow each other")
+        rows = np.repeat(np.arange(len(ends)), sizes)
+        if len(np.unique(rows * len(names) + indices)) < len(indices):
+            raise ValueError("a row that waits has a feature twice")
+        if len(np.unique(indices[indices >= learnt])) != len(names) - learnt:
+            raise ValueError("it names features that no row has")
         self.columns = Columns((name, column) for column, name in enumerate(names))
         self._clear()
-        for name, values in arrays.items():
-            getattr(self, f"_{name}").frombytes(values.tobytes())
+        for name in self.arrays():
+            getattr(self, f"_{name}").frombytes(arrays[name].tobytes())
 
     def clear(self) -> None:
         """Forget the rows, but not the columns."""

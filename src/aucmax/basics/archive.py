@@ -1,0 +1,238 @@
+"""Files of arrays: a line of JSON and a zip archive, in which each array is as it was declared.
+
+Whoever reads such a file declares the shape, the type and the range of every array by its name.
+Names, types and shapes are checked before a byte is unpacked, values before anyone sees them:
+compiled code does not look at the bounds of arrays.
+"""
+
+import io
+import json
+import math
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from aucmax.basics.checks import check_array_of
+from aucmax.basics.container import pack, unpack
+
+__all__ = [
+    "ArraySpec",
+    "Specs",
+    "check_archive",
+    "check_arrays",
+    "named",
+    "pack_arrays",
+    "part_of",
+    "unpack_arrays",
+]
+
+_RATIO = 100  # bytes that a byte of an archive may become,
+_FREE_BYTES = 2**26  # and what any archive may take besides
+_HEADER_BYTES = 2**14  # more than that of an array has
+_ARRAY, _ZIP = b"\x93NUMPY", b"PK"  # how they begin
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+class ArraySpec(NamedTuple):
+    """What an array has to be.
+
+    Attributes
+    ----------
+    shape : tuple of int or str
+        A name stands for a length that is the same wherever the name stands.
+    dtype : dtype or None
+        None stands for labels: truth values, numbers or text.
+    low, high : float
+        The range of its numbers, which have to be finite.
+    """
+
+    shape: tuple[int | str, ...] = ()
+    dtype: Any = np.float64
+    low: float | None = None
+    high: float = np.inf
+
+    def zeros(self) -> np.ndarray:
+        """Return such an array of zeros, where the shape has no names."""
+        return np.zeros([int(length) for length in self.shape], self.dtype)
+
+
+Specs = Mapping[str, ArraySpec]
+
+
+def named(part: str, items: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arrays, or what is declared of them, by names that begin with that of their part."""
+    return {f"{part} {name}": item for name, item in items.items()}
+
+
+def part_of(items: Mapping[str, Any], part: str) -> dict[str, Any]:
+    """Return those of which `named` gave the names, by the names they had before."""
+    first = f"{part} "
+    return {name[len(first) :]: item for name, item in items.items() if name.startswith(first)}
+
+
+def pack_arrays(
+    path: str | PathLike[str],
+    kind: str,
+    facts: dict[str, Any],
+    arrays: Mapping[str, Any],
+    compressed: bool = True,
+) -> None:
+    """Write facts, as JSON takes them, and arrays to a file that `unpack_arrays` reads.
+
+    Parameters
+    ----------
+    path : path
+        An old file stays until the new one is complete.
+    kind : str
+        Of the file, as for `aucmax.basics.container.pack`.
+    facts : dict
+    arrays : mapping of str to array
+    compressed : bool
+        Whether the arrays are to take less room, where that does not make them look like an attack.
+    """
+    buffer = io.BytesIO()
+    (np.savez_compressed if compressed else np.savez)(buffer, **arrays)
+    size = sum(np.asarray(values).nbytes for values in arrays.values())
+    if compressed and size + _HEADER_BYTES * len(arrays) > _most_bytes(buffer.tell()):
+        buffer = io.BytesIO()
+        np.savez(buffer, **arrays)
+    pack(path, kind, json.dumps(facts).encode() + b"\n" + buffer.getvalue())
+
+
+def unpack_arrays(
+    path: str | PathLike[str], kind: str, declare: Callable[[dict[str, Any]], Specs]
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the facts and the arrays of a file, the arrays in the order of their declaration.
+
+    Parameters
+    ----------
+    path : path
+    kind : str
+        Of the file.
+    declare : callable
+        Given the facts, it returns what the arrays are, by name. ValueError if the facts are wrong.
+
+    Raises
+    ------
+    ValueError
+        If the file does not hold these arrays, and nothing else. Call it within
+        `aucmax.basics.container.readable`.
+    """
+    head, _, body = unpack(path, kind).partition(b"\n")
+    facts = json.loads(head)
+    if not isinstance(facts, dict):
+        raise ValueError("its first line has no names")
+    specs = declare(facts)
+    check_archive(body)
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        members = [info.filename.removesuffix(".npy") for info in archive.infolist()]
+        _check_names(members, specs)
+        sizes: dict[str, int] = {}
+        for name, spec in specs.items():
+            with archive.open(f"{name}.npy") as stream:
+                _check_kind(name, spec, sizes, *_header(stream))
+        arrays = {}
+        for name in specs:
+            with archive.open(f"{name}.npy") as stream:
+                arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
+    check_arrays(arrays, specs)
+    return facts, arrays
+
+
+def check_arrays(arrays: Mapping[str, Any], specs: Specs) -> None:
+    """Raise ValueError, saying what is wrong, unless arrays are what was declared."""
+    _check_names(list(arrays), specs)
+    sizes: dict[str, int] = {}
+    for name, spec in specs.items():
+        values = arrays[name]
+        if not isinstance(values, np.ndarray):
+            raise ValueError(f"its {name} are not an array")
+        _check_kind(name, spec, sizes, values.shape, values.dtype)
+        if spec.dtype is not None:
+            check_array_of(values, values.shape, name, spec.low, spec.high, spec.dtype)
+
+
+def check_archive(body: bytes) -> None:
+    """Raise ValueError if a zip archive would not unpack to what it says, or to far too much.
+
+    Its arrays, those of archives in it as well, must have the sizes that their shapes tell.
+    """
+    _unpacked_bytes(body, _most_bytes(len(body)))
+
+
+def _most_bytes(packed: int) -> int:
+    return _FREE_BYTES + _RATIO * packed
+
+
+def _unpacked_bytes(body: bytes, most: int) -> int:
+    """Return what a checked archive unpacks to; ValueError where that is above ``most``."""
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        members = archive.infolist()
+        twice = [name for name, n in Counter(info.filename for info in members).items() if n > 1]
+        if twice:
+            raise ValueError(f"it holds {twice[0]!r} twice")
+        if any(info.compress_type not in _COMPRESSIONS or info.flag_bits & 1 for info in members):
+            raise ValueError("it is packed in a way that aucmax does not use")
+        size = sum(info.file_size for info in members)
+        if size > most:
+            raise ValueError(f"it would unpack to {size:,} bytes, far more than it has")
+        for info in members:
+            with archive.open(info) as stream:
+                magic = stream.read(len(_ARRAY))
+            if magic == _ARRAY:  # whatever the member is called
+                _check_size(archive, info)
+            elif magic.startswith(_ZIP):
+                size += _unpacked_bytes(archive.read(info), most - size)
+    return size
+
+
+def _check_size(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
+    with archive.open(info) as stream:
+        shape, dtype = _header(stream)
+        length = stream.tell()
+    if dtype.hasobject or length + dtype.itemsize * math.prod(shape) != info.file_size:
+        raise ValueError(f"{info.filename} has not the size that its shape tells")
+
+
+def _header(stream: Any) -> tuple[tuple[int, ...], np.dtype]:
+    """Return the shape and the type that an array in a file says it has."""
+    version = np.lib.format.read_magic(stream)
+    if version not in _HEADERS:
+        raise ValueError(f"it has arrays in the format {version}")
+    shape, _, dtype = _HEADERS[version](stream)
+    if any(length < 0 for length in shape):
+        raise ValueError(f"it has an array of the shape {shape}")
+    return shape, dtype
+
+
+def _check_names(names: list[str], specs: Specs) -> None:
+    odd = next((name for name in names if name not in specs), None)
+    if odd is not None:
+        raise ValueError(f"it holds {odd!r}, which is not expected")
+    gone = next((name for name in specs if name not in names), None)
+    if gone is not None:
+        raise ValueError(f"it does not hold {gone}")
+
+
+def _check_kind(
+    name: str, spec: ArraySpec, sizes: dict[str, int], shape: tuple[int, ...], dtype: np.dtype
+) -> None:
+    """Raise ValueError for another type or shape; ``sizes`` are the lengths met so far, by name."""
+    if dtype.kind not in "biufU" if spec.dtype is None else dtype != spec.dtype:
+        wanted = "labels" if spec.dtype is None else np.dtype(spec.dtype)
+        raise ValueError(f"its {name} are {dtype}, not {wanted}")
+    if len(shape) == len(spec.shape):
+        for word, length in zip(spec.shape, shape, strict=True):
+            if isinstance(word, str):
+                sizes.setdefault(word, length)
+    wanted = tuple(sizes.get(n, 0) if isinstance(n, str) else n for n in spec.shape)
+    if shape != wanted:
+        raise ValueError(f"its {name} have the shape {shape}, not {wanted}")
