@@ -204,11 +204,77 @@ def test_weights_count_as_rows():
     rng = np.random.default_rng(1)
     X, y = rng.integers(0, 9, (300, 2)).astype(float), rng.random(300) < 0.4
     weight = rng.integers(0, 3, 300)
-    weighed = Binning().fit(X, y, weight)
-    repeated = Binning().fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    X = np.column_stack([X, rng.normal(size=300)])
+    weighed = Binning("quantile").fit(X, y, weight)
+    repeated = Binning("quantile").fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     for a, b in zip(weighed.bins_, repeated.bins_, strict=True):
-        np.testing.assert_array_equal(a.counts, b.counts)
+        np.testing.assert_allclose(a.counts / a.counts.sum(), b.counts / b.counts.sum(), rtol=1e-9)
         np.testing.assert_array_equal(a.edges, b.edges)
+        assert a.information == pytest.approx(b.information, rel=1e-9)
+        assert a.counts.sum() == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
+
+
+SIZES = [2.0**-30, 2.0**40, 1e-6, 1e6]  # of the unit of weights
+
+
+def the_same_bins(one, other):
+    """Whether two fits have equal bins, to the last bit."""
+    return all(
+        (a.words, a.other) == (b.words, b.other)
+        and np.array_equal(a.counts, b.counts)
+        and (a.edges is b.edges is None or np.array_equal(a.edges, b.edges))
+        for a, b in zip(one.bins_, other.bins_, strict=True)
+    )
+
+
+@pytest.mark.parametrize("method", ["best", "quantile"])
+@pytest.mark.parametrize("weight", ["none", "whole", "any"])
+def test_weights_have_no_unit(method, weight):
+    rng = np.random.default_rng(2)
+    n = len(Y)
+    w = {"none": np.ones(n), "whole": rng.integers(0, 4, n), "any": rng.random(n)}[weight]
+    one = Scorecard(Binning(method)).fit(FRAME, Y, w)
+    if weight == "none":
+        assert the_same_bins(one.binning_, Binning(method).fit(FRAME, Y))
+    moved = one.binning_.stability(FRAME[:200], w[:200])
+    for size in SIZES:
+        other = Scorecard(Binning(method)).fit(FRAME, Y, size * w)
+        assert the_same_bins(one.binning_, other.binning_)
+        assert all(map(np.array_equal, one.points_, other.points_))
+        assert list(one.rows()) == list(other.rows())
+        assert other.binning_.stability(FRAME[:200], size * w[:200]) == moved
+        np.testing.assert_array_equal(one.decision_function(FRAME), other.decision_function(FRAME))
+
+
+@pytest.mark.parametrize("method", ["best", "quantile"])
+def test_rows_of_weight_zero_are_not_looked_at(method):
+    """New words, gaps where there were none, words among numbers, infinity: as if not there."""
+    wild = pd.DataFrame(
+        {
+            "income": [1e300, -1e300, np.inf] * 99,
+            "age": [np.nan, "old", None] * 99,
+            "job": ["astronaut", None, "zzz"] * 99,
+            "noise": np.linspace(-5, 5, 297),
+        }
+    )
+    frame = pd.concat([FRAME.astype({"age": object}), wild], ignore_index=True)
+    weight = np.append(np.random.default_rng(3).random(len(Y)), np.zeros(len(wild)))
+    labels = np.append(Y, np.arange(len(wild)) % 2)
+    for of in (lambda w: w, np.sign):
+        w = of(weight)
+        one = Scorecard(Binning(method)).fit(FRAME, Y, w[: len(Y)])
+        for rows in (frame, pa.Table.from_pandas(frame.astype({"age": str}))):
+            if isinstance(rows, pa.Table):
+                rows = rows.set_column(1, "age", pa.array(frame["age"].map(_number), pa.float64()))
+            other = Scorecard(Binning(method)).fit(rows, labels, w)
+            assert the_same_bins(one.binning_, other.binning_)
+            assert all(map(np.array_equal, one.points_, other.points_))
+        moved = one.binning_.stability(FRAME[:99], w[:99])
+        assert one.binning_.stability(frame, np.append(w[:99], np.zeros(len(w) - 99))) == moved
+
+
+def _number(value):
+    return float(value) if isinstance(value, (int, float)) else np.nan
 
 
 def test_a_bin_of_one_class_has_a_finite_weight():
@@ -335,7 +401,16 @@ def test_a_scorecard_that_no_fit_leaves_is_not_saved(tmp_path, harm):
         save(card, tmp_path / "card")
 
 
-@parametrize_with_checks([Scorecard()])
+COUNTED = dict.fromkeys(
+    (
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    ),
+    "rows of weight 2 count no more than those of weight 1: weights have no unit",
+)
+
+
+@parametrize_with_checks([Scorecard()], expected_failed_checks=lambda _: COUNTED)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -376,12 +451,13 @@ def test_stability_counts_the_bins_of_each_column(card):
     binning, rows = card.binning_, FRAME[:400].assign(job="a new word")
     assert max(abs(psi) for psi in binning.stability(FRAME).values()) < 1e-12
     weight = np.random.default_rng(0).random(400)
-    found = binning.stability(rows, weight)
+    weight *= weight.sum() / (weight @ weight)  # so that an empty bin counts as half a row
+    found = binning.stability(rows, 7 * weight)
     assert list(found) == list(FRAME.columns)
     for one, codes in zip(binning.bins_, binning.codes(rows), strict=True):
         now = [weight[codes == k].sum() for k in [*range(len(one.counts)), -1]]
         wanted = metrics.population_stability([*one.counts.sum(axis=1), 0], now)
-        assert found[one.name] == pytest.approx(wanted, rel=1e-12)
+        assert found[one.name] == pytest.approx(wanted, rel=1e-9)
     assert found["job"] > 1.0 > found["age"]
 
 
@@ -489,6 +565,22 @@ def test_the_quality_is_that_of_the_points(run, files):
     auc = metrics.roc_auc(frame["default"] == "yes", -points)
     assert report["against"]["quality"]["auc"] == pytest.approx(auc)
     assert report["against"]["quality"]["gini"] == pytest.approx(2 * auc - 1)
+
+
+def test_the_command_does_not_depend_on_the_unit_of_weights(run, tmp_path):
+    pages = []
+    for size in (1.0, 1e6):
+        for name, (frame, y) in {"a": (FRAME, Y), "b": loans(600, seed=1)}.items():
+            weight = size * (np.arange(len(y)) % 4)
+            frame.assign(default=y, w=weight).to_csv(tmp_path / f"{name}.csv", index=False)
+        options = ("--target", "default", "--weight", "w", "-o", tmp_path / "card", "--json")
+        code, out, _ = run(
+            "scorecard", tmp_path / "a.csv", *options, "--against", tmp_path / "b.csv"
+        )
+        assert code == 0
+        page = json.loads(out)
+        pages.append({key: page[key] for key in ("bins", "by_column", "training", "against")})
+    assert pages[0] == pages[1]
 
 
 @pytest.mark.parametrize(

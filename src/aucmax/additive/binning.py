@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
 )
 
 from aucmax.additive.divisions import blocks, divide, likelihood
-from aucmax.basics.checks import number, sample_weights
+from aucmax.basics.checks import number, weights_in_rows
 from aucmax.basics.days import in_days
 from aucmax.metrics import population_stability
 
@@ -30,6 +30,7 @@ __all__ = ["Binning", "Bins"]
 _PRICE = 1.0  # of a bin: Akaike's criterion
 _CELLS = 256  # of a column of numbers, between which bins may end
 _TRENDS = {"auto": (1, -1), "increasing": (1,), "decreasing": (-1,), None: (0,)}
+_ROUNDING = 1e-9  # of a share of the weight
 _METHODS = ("best", "quantile")
 
 
@@ -48,7 +49,8 @@ class Bins:
     other : int
         The bin of words that are not known, −1 where there is none.
     counts : ndarray, shape (k + 1, 2)
-        The weight of the negatives and of the positives in each bin.
+        The negatives and the positives in each bin: rows, or where rows have weights, these
+        scaled so that all add up to the effective number of rows, (Σ w)² / Σ w².
     date : bool
         Whether the numbers are days since 1970-01-01.
     """
@@ -121,6 +123,10 @@ class Binning(TransformerMixin, BaseEstimator):
     where a bin says nothing, more where positives are frequent. Gaps are a bin of their own, and a
     column of words is put into bins of words with like rates. What training had no row of, gaps or
     a word, has 0.
+
+    Weights of rows have no unit: all of them times a constant give the same bins. Where rows are
+    counted, for the price of a bin or half a row, these are effective rows, (Σ w)² / Σ w² in all;
+    rows of weight 0 are not looked at.
 
     Parameters
     ----------
@@ -195,7 +201,7 @@ class Binning(TransformerMixin, BaseEstimator):
         y : array-like, shape (n,)
             Labels of two classes.
         sample_weight : array-like, shape (n,), optional
-            Weights of the rows.
+            Weights of the rows, in any unit.
 
         Returns
         -------
@@ -216,14 +222,15 @@ class Binning(TransformerMixin, BaseEstimator):
         check_consistent_length(X, y)
         check_classification_targets(y)
         self.classes_ = self._two_classes(y)
-        weight = sample_weights(sample_weight, len(y))
-        weight = np.ones(len(y)) if weight is None else weight
+        weight = weights_in_rows(sample_weight, len(y))
         is_positive = y == self.classes_[1]
         for label, rows in zip(self.classes_.tolist(), (~is_positive, is_positive), strict=True):
             if not weight[rows].any():
                 raise ValueError(f"sample_weight is zero for every row of class {label!r}.")
+        used = _used(weight)
+        is_positive, weight = is_positive[used], weight[used]
         self.bins_ = [
-            self._bins(name, values, is_positive, weight) for name, values in self._columns(X)
+            self._bins(name, values[used], is_positive, weight) for name, values in self._columns(X)
         ]
         return self
 
@@ -268,18 +275,21 @@ class Binning(TransformerMixin, BaseEstimator):
         X : data frame, array or sparse matrix, shape (n, d)
             As in `fit`; labels are not needed.
         sample_weight : array-like, shape (n,), optional
-            Weights of the rows.
+            Weights of the rows, in any unit; those of weight 0 are not looked at.
 
         Returns
         -------
         dict of str to float
             The population stability index of each column, over its bins.
         """
+        bins, X = self._fitted_bins(), self._given(X, reset=False)
         moved = {}
-        for one, codes in zip(self._fitted_bins(), self.codes(X), strict=True):
+        for (_, values), one in zip(self._columns(X), bins, strict=True):
+            weight = weights_in_rows(sample_weight, len(values))
+            used = _used(weight)
             # a word in no bin is one bin more, of which the fit had no row
             k = len(one.counts) + 1
-            now = np.bincount(codes % k, sample_weights(sample_weight, len(codes)), k)
+            now = np.bincount(one.codes(values[used]) % k, weight[used], k)
             moved[one.name] = population_stability([*one.counts.sum(axis=1), 0.0], now)
         return moved
 
@@ -371,7 +381,8 @@ class Binning(TransformerMixin, BaseEstimator):
             return self._of_words(name, _as_words(values), is_positive, weight)
         date = values.dtype.kind == "M" or name in (self.dates or {})
         numbers = _as_numbers(values, name)
-        edges = _quantiles(numbers, self.max_bins if self.method == "quantile" else _CELLS)
+        most = self.max_bins if self.method == "quantile" else _CELLS
+        edges = _quantiles(numbers, weight, most)
         cells = len(edges) + 2  # with that of gaps
         fine = Bins(name, edges, {}, -1, np.zeros((cells, 2)))
         counts = _counts(fine.codes(numbers), cells, is_positive, weight)
@@ -406,16 +417,17 @@ class Binning(TransformerMixin, BaseEstimator):
         codes = np.array([place[word] for word in words], dtype=np.intp)
         counts = _counts(codes, len(known) + 1, is_positive, weight)
         n = counts.sum()
-        rare = counts[:-1].sum(axis=1) < max(self.min_share * n, 1e-300)
+        rare = counts[:-1].sum(axis=1) < self.min_share * n * (1 - _ROUNDING)
         # the rare words are one cell, the last
         cells = [[j] for j in np.flatnonzero(~rare)] + [[*np.flatnonzero(rare)]] * bool(rare.any())
         sums = np.array([counts[cell].sum(axis=0) for cell in cells])
-        full = sums.any(axis=1)
-        rate = np.where(full, sums[:, 1] / np.where(full, sums.sum(axis=1), 1.0), 0.0)
-        order = np.argsort(rate, kind="stable")
-        most = self.max_bins if self.method == "best" else len(cells)
-        price = _PRICE if self.method == "best" else 0.0
-        ends, _ = divide(sums[order], most, 0.0, price)
+        order = np.argsort(sums[:, 1] / sums.sum(axis=1), kind="stable")
+        sums_by_rate = sums[order]
+        ends = _of_equal_rates(sums_by_rate)
+        if self.method == "best":
+            ends = ends[_fewer(_sums(sums_by_rate, ends), _CELLS) - 1]
+            best, _ = divide(_sums(sums_by_rate, ends), self.max_bins, 0.0, _PRICE)
+            ends = ends[best - 1]
         bin_of = np.empty(len(cells), dtype=int)
         bin_of[order] = np.searchsorted(ends, np.arange(len(cells)), side="right")
         coarse = np.zeros((len(ends) + 1, 2))
@@ -449,14 +461,38 @@ def _sums(counts: NDArray[np.float64], ends: NDArray[np.intp]) -> NDArray[np.flo
     return np.add.reduceat(counts, np.append(0, ends[:-1]), axis=0)
 
 
-def _quantiles(numbers: NDArray[np.float64], cells: int) -> NDArray[np.float64]:
-    """Values that part a column into so many cells of about equally many rows, or fewer."""
-    known = np.sort(numbers[~np.isnan(numbers)])
-    different = known[np.append(True, np.diff(known) > 0)] if len(known) else known
+def _of_equal_rates(counts: NDArray[np.float64]) -> NDArray[np.intp]:
+    """After which cells, sorted by their rates, those with a higher one begin."""
+    rates = counts[:, 1] / counts.sum(axis=1)
+    return np.append(np.flatnonzero(np.diff(rates)) + 1, len(counts))
+
+
+def _fewer(counts: NDArray[np.float64], most: int) -> NDArray[np.intp]:
+    """After which cells those end that join them to no more than so many, about equally full."""
+    if len(counts) <= most:
+        return np.arange(len(counts)) + 1
+    passed = np.cumsum(counts.sum(axis=1))
+    shares = np.arange(1, most + 1) / most - _ROUNDING
+    return np.unique(np.searchsorted(passed, shares * passed[-1])) + 1
+
+
+def _used(weight: NDArray[Any]) -> Any:
+    """The rows that have weight."""
+    return slice(None) if weight.all() else np.flatnonzero(weight)
+
+
+def _quantiles(
+    numbers: NDArray[np.float64], weight: NDArray[Any], cells: int
+) -> NDArray[np.float64]:
+    """Values that part a column into so many cells of about equal weight, or fewer."""
+    known = ~np.isnan(numbers)
+    different, place = np.unique(numbers[known], return_inverse=True)
     if len(different) <= cells:
         return different[1:]
-    edges = np.unique(known[np.ceil(np.arange(1, cells) / cells * (len(known) - 1)).astype(int)])
-    return edges[edges > known[0]]
+    passed = np.cumsum(np.bincount(place, weight[known]))
+    shares = np.arange(1, cells) / cells + _ROUNDING
+    first = np.unique(np.searchsorted(passed, shares * passed[-1], side="right"))
+    return different[first[first > 0]]
 
 
 def _as_words(values: Any) -> list[str | None]:

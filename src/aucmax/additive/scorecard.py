@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from aucmax.additive.binning import Binning, Bins
-from aucmax.basics.checks import number
+from aucmax.basics.checks import number, weights_in_rows
 from aucmax.estimators import AUCClassifier
 from aucmax.estimators.probabilities import Sigmoid
 from aucmax.report.card import card_html
@@ -116,7 +117,7 @@ class Scorecard(ClassifierMixin, BaseEstimator):
         y : array-like, shape (n,)
             Labels of two classes.
         sample_weight : array-like, shape (n,), optional
-            Weights of the rows.
+            Weights of the rows, in any unit.
 
         Returns
         -------
@@ -137,7 +138,11 @@ class Scorecard(ClassifierMixin, BaseEstimator):
         self.classes_ = binning.classes_
         classifier = _default() if self.classifier is None else clone(self.classifier)
         y = column_or_1d(y) == self.classes_[1]
-        self.classifier_ = classifier.fit(binning.transform(X), y, sample_weight=sample_weight)
+        weight = weights_in_rows(sample_weight, len(y))
+        if not weight.all():
+            used = np.flatnonzero(weight)
+            X, y, weight = _safe_indexing(X, used), y[used], weight[used]
+        self.classifier_ = classifier.fit(binning.transform(X), y, sample_weight=weight)
         self.classifier_.calibration_ = Sigmoid(1.0, 0.0)  # its scores are log odds
         self._give_points()
         return self
@@ -182,8 +187,8 @@ class Scorecard(ClassifierMixin, BaseEstimator):
         Yields
         ------
         dict
-            feature, bin, rows (their weight), share, positives, rate, woe and points. A bin of
-            gaps is left out where training had none.
+            feature, bin, rows, share, positives, rate, woe and points. A bin of gaps is left out
+            where training had none. Weighted rows are counted as effective ones, see `Binning`.
         """
         check_is_fitted(self)
         for bins, points in zip(self.binning_.bins_, self.points_, strict=True):
@@ -224,7 +229,7 @@ class Scorecard(ClassifierMixin, BaseEstimator):
         reach = {b.name: float(np.ptp(p)) for b, p in zip(tables, self.points_, strict=True)}
         used = {name: points for name, points in reach.items() if points > 0}
         ends = [sum(end(points) for points in self.points_) for end in (np.min, np.max)]
-        negatives, positives = tables[0].counts.sum(axis=0)
+        negatives, positives = tables[0].counts.sum(axis=0).round(1)
         negative, positive = self.classes_.tolist()
         facts = [
             ("fewest points", f"most likely {positive}"),

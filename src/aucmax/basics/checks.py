@@ -21,6 +21,7 @@ __all__ = [
     "refuse_nul",
     "refuse_sizes",
     "sample_weights",
+    "weights_in_rows",
 ]
 
 LARGEST = 1e75  # of values: fourth powers are in the steps of solvers, and sums of them in bounds
@@ -83,6 +84,21 @@ def sample_weights(weight: Any, n: int) -> np.ndarray | None:
             "with; multiply all weights by a constant."
         )
     return weight
+
+
+def weights_in_rows(weight: Any, n: int) -> np.ndarray:
+    """Return sample weights that add up to Kish's effective number of rows, (Σ w)² / Σ w².
+
+    They count as rows where a criterion counts rows, and do not depend on the unit of the weights:
+    they are rounded to 40 bits, so that not even ties are broken by it. Ones where there are none.
+    """
+    weight = sample_weights(weight, n)
+    if weight is None or not weight.any():
+        return np.ones(n) if weight is None else weight
+    mantissa, exponent = np.frexp(weight / weight.max())
+    share = np.ldexp(np.rint(mantissa * 2.0**40), exponent - 40)
+    used = share[share > 0]
+    return share * (used.sum() / np.square(used).sum())
 
 
 def refuse_nul(y: Any) -> None:

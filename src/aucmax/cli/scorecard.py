@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from aucmax import metrics
 from aucmax.additive import Binning, Scorecard
+from aucmax.basics.checks import weights_in_rows
 from aucmax.cli.common import check_folder, check_html, few_positives, show_page, working
 from aucmax.cli.errors import command_line
 from aucmax.cli.front import LabelledRows, labelled_columns, rows_described, rows_for
@@ -193,10 +194,15 @@ def _against(
     except ValueError:  # perhaps only for want of labels
         later = rows_for(card, source, reading, labels="none")
     others = card.points(later.data)
-    cuts = np.unique(np.quantile(points, np.arange(1, _BANDS) / _BANDS))
+    before, now = (
+        weights_in_rows(rows.weight, len(points)),
+        weights_in_rows(later.weight, len(others)),
+    )
+    shares = np.arange(1, _BANDS) / _BANDS
+    cuts = np.unique(np.quantile(points, shares, method="inverted_cdf", weights=before))
     bands = [
         np.bincount(np.searchsorted(cuts, some, "right"), weight, len(cuts) + 1)
-        for some, weight in ((points, rows.weight), (others, later.weight))
+        for some, weight in ((points, before), (others, now))
     ]
     quality = None
     if later.target is not None:
@@ -279,7 +285,7 @@ def _page(report: dict[str, Any]) -> Page:
         last = row["feature"]
         lines.append(
             (
-                name, row["bin"], f"{row['rows']:,.10g}", f"{100 * row['share']:.1f}",
+                name, row["bin"], f"{round(row['rows'], 1):,.10g}", f"{100 * row['share']:.1f}",
                 f"{100 * row['rate']:.3g}", f"{row['woe']:+.3f}", str(row["points"]),
             )
         )  # fmt: skip
