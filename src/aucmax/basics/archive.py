@@ -64,7 +64,7 @@ class ArraySpec(NamedTuple):
         return np.zeros([int(length) for length in self.shape], self.dtype)
 
 
-Specs = Mapping[str, ArraySpec]
+Specs = dict[str, ArraySpec]
 
 
 def named(part: str, items: Mapping[str, Any]) -> dict[str, Any]:

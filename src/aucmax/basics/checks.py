@@ -15,6 +15,7 @@ __all__ = [
     "check_array_of",
     "check_labels",
     "free_memory",
+    "is_label",
     "is_whole",
     "naming_columns",
     "number",
@@ -56,6 +57,11 @@ def number(
 def is_whole(value: Any) -> bool:
     """Tell whether a fact of a file is a whole number, 0 or more, that arrays can count to."""
     return type(value) is int and 0 <= value < 2**53
+
+
+def is_label(value: Any) -> bool:
+    """Tell whether a fact of a file can be the label of rows."""
+    return isinstance(value, (bool, int, float, str)) and value == value
 
 
 def sample_weights(weight: Any, n: int) -> np.ndarray | None:

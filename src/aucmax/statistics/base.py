@@ -5,8 +5,6 @@ how it measures rows (`_measure`), and how its arrays change when rows join (`_j
 (`_leave`) a class.
 """
 
-import io
-import json
 import math
 from collections.abc import Sequence
 from itertools import repeat, zip_longest
@@ -21,17 +19,17 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from aucmax.basics.archive import ArraySpec, Specs, check_arrays, pack_arrays, unpack_arrays
 from aucmax.basics.checks import (
     LARGEST,
-    check_array_of,
     check_labels,
+    is_whole,
     naming_columns,
     refuse_nul,
     refuse_sizes,
     sample_weights,
 )
-from aucmax.basics.container import pack, unpack
-from aucmax.basics.errors import ModelFileError
+from aucmax.basics.container import readable
 from aucmax.rows import Rows, as_rows, n_features, n_rows, take_rows
 from aucmax.rows import source as sources
 from aucmax.statistics.subtraction import ClassPart, Remainder, check_weight, remainder
@@ -46,6 +44,7 @@ def members(X: Rows, rows: np.ndarray) -> Rows:
     return X if np.array_equal(rows, np.arange(n_rows(X))) else take_rows(X, rows)
 
 
+_LABELS: Specs = {"classes": ArraySpec(("classes",), None)}
 _FIRST = 1_000  # labels, of which each class is likely to have one
 _SETTLED = 64 * np.finfo(np.float64).eps  # rounding of a subtraction, as a share of what was there
 
@@ -519,10 +518,7 @@ class ClassStatistics:
                 f"labels of mixed types cannot be saved: {classes.tolist()}; "
                 "use labels of one type (int, float, bool or str)."
             )
-        buffer = io.BytesIO()
-        arrays: dict[str, Any] = {"classes": classes, **self._packed()}
-        np.savez_compressed(buffer, **arrays)
-        meta = {
+        facts = {
             "declared": self._declared,
             "n_features": self._d,
             "feature_names": self.feature_names,
@@ -530,7 +526,7 @@ class ClassStatistics:
             "guarantee": self.guarantee,
             **self._set(),
         }
-        pack(path, self.kind, json.dumps(meta).encode() + b"\n" + buffer.getvalue())
+        pack_arrays(path, self.kind, facts, {"classes": classes, **self._packed()})
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -546,47 +542,58 @@ class ClassStatistics:
         ModelFileError
             If the file is not one of this kind, is damaged, or comes from a newer version.
         """
-        body = unpack(path, cls.kind)
-        try:
-            head, _, arrays = body.partition(b"\n")
-            meta = json.loads(head)
-            out = cls(**{name: meta[name] for name in cls._settings})
-            with np.load(io.BytesIO(arrays), allow_pickle=False) as npz:
-                out._classes = npz["classes"]
-                out._parts = out._unpacked({name: npz[name] for name in npz if name != "classes"})
-            out._declared, out._d = bool(meta["declared"]), meta["n_features"]
-            out.feature_names, out.target_name = meta["feature_names"], meta["target_name"]
-            out.guarantee = meta["guarantee"]
+        with readable(path, f"{cls.kind} file"):
+            facts, arrays = unpack_arrays(path, cls.kind, cls._file_specs)
+            out = cls(**{name: facts[name] for name in cls._settings})
+            out._declared, out._d = facts["declared"], facts["n_features"]
+            out._classes = arrays.pop("classes")
+            out._parts = out._unpacked(arrays)
+            out.feature_names, out.target_name = facts["feature_names"], facts["target_name"]
+            out.guarantee = facts["guarantee"]
             out._check_state()
-        except Exception as error:  # whatever a parser raises on a damaged body
-            what = " ".join(str(error).split()) or type(error).__name__
-            raise ModelFileError(f"{path}: not a readable {cls.kind} file ({what}).") from error
         return out
+
+    @classmethod
+    def _file_specs(cls, facts: dict[str, Any]) -> dict[str, ArraySpec]:
+        """Return what the arrays of a file with these facts are."""
+        if not is_whole(facts["n_features"]):
+            raise ValueError("its number of features is not a whole number")
+        blank = cls(**{name: facts[name] for name in cls._settings})
+        return _LABELS | blank._packed_specs(facts["n_features"])
 
     def _packed(self) -> dict[str, np.ndarray]:
         """Return the arrays that a file holds."""
         return self._parts
 
+    def _packed_specs(self, d: int) -> dict[str, ArraySpec]:
+        """Return what the arrays that a file holds are."""
+        return self._specs(d)
+
     def _unpacked(self, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the arrays of a file as they are kept."""
         return arrays
 
+    def _specs(self, d: int) -> dict[str, ArraySpec]:
+        """Return what the arrays of d features and any number of classes are."""
+        specs = {}
+        for name, shape in self._shapes(d).items():
+            low = 0.0 if name in self._not_negative else None
+            high = {"counts": np.inf, "squares": np.inf, "means": LARGEST}.get(name, LARGEST**2)
+            specs[name] = ArraySpec(("classes", *shape), low=low, high=high)
+        return specs
+
     def _check_state(self) -> None:
         """Raise ValueError, saying what is wrong, unless some rows have these statistics."""
-        if type(self._d) is not int:
+        if not is_whole(self._d) or not isinstance(self._declared, bool):
             raise ValueError("its number of features is not a whole number")
         check_labels(self._classes, self.feature_names, self._d)
         if not isinstance(self.target_name, (str, type(None))):
             raise ValueError("the name of its labels is not text")
         if self.guarantee is not None and not _is_guarantee(self.guarantee):
             raise ValueError("what it guarantees is not said as a private release says it")
-        shapes = self._shapes(self._d)
-        if not isinstance(self._parts, dict) or self._parts.keys() != shapes.keys():
-            raise ValueError(f"it does not hold {', '.join(shapes)}")
-        for name, shape in shapes.items():
-            low = 0.0 if name in self._not_negative else None
-            high = {"counts": np.inf, "squares": np.inf, "means": LARGEST}.get(name, LARGEST**2)
-            check_array_of(self._parts[name], (len(self._classes), *shape), name, low, high)
+        check_arrays({"classes": self._classes, **self._parts}, _LABELS | self._specs(self._d))
+        if np.any(np.sqrt(self.squares) > 1.001 * self.counts + 1e-150):
+            raise ValueError("its squares of weights are above what their sums allow")
 
     # ---- inside --------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from aucmax.basics.checks import check_array_of
+from aucmax.basics.archive import ArraySpec
 from aucmax.rows import CSR, Rows, to_scipy
 from aucmax.rows.products import CANCELLED, dense_gram, dense_rows, is_sparse, sparse_gram
 from aucmax.statistics.base import ClassStatistics, Part, members
@@ -196,11 +196,15 @@ class ClassMoments(ClassStatistics):
         kept = {name: self._parts[name] for name in ("counts", "squares", "means")}
         return kept | {"lower": lower}
 
+    def _packed_specs(self, d: int) -> dict[str, ArraySpec]:
+        specs = self._specs(d)
+        lower = specs.pop("covariances")._replace(shape=("classes", d * (d + 1) // 2))
+        return specs | {"lower": lower}
+
     def _unpacked(self, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         lower = arrays.pop("lower")
         K, d = arrays["means"].shape
         rows, cols = np.tril_indices(d)
-        check_array_of(lower, (K, len(rows)), "covariances")
         covs = np.zeros((K, d, d))
         covs[:, rows, cols] = covs[:, cols, rows] = lower
         return arrays | {"covariances": covs}

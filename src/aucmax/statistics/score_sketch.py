@@ -10,17 +10,15 @@ A few steps of s make a bin a range of equal ratio (2 % wide at s = 47, a factor
 that no range needs to be known beforehand, and scores in other units are kept as exactly.
 """
 
-import io
-import json
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from aucmax.basics.checks import check_array_of, number, sample_weights
-from aucmax.basics.container import pack, unpack
-from aucmax.basics.errors import ModelFileError
+from aucmax.basics.archive import ArraySpec, pack_arrays, unpack_arrays
+from aucmax.basics.checks import is_label, is_whole, number, sample_weights
+from aucmax.basics.container import readable
 from aucmax.metrics.binned import BinnedAUC, binned_auc
 from aucmax.metrics.reading import codes_of, scores_of
 
@@ -28,6 +26,11 @@ __all__ = ["ScoreSketch"]
 
 _KIND = "scores"
 _EXACT = 2**53  # from here on whole numbers are not all float64
+
+
+# the places of numbers end with those of infinity
+_PLACE = ArraySpec(("bins",), np.int64, -0x7FF0000000000000, 0x7FF0000000000000)
+_SPECS = {"low": _PLACE, "high": _PLACE, "sums": ArraySpec((2, 2, "bins"), low=0.0)}
 
 
 class _Bins(NamedTuple):
@@ -213,16 +216,14 @@ class ScoreSketch:
         path : path
             An existing file is replaced once the new one is complete.
         """
-        meta = {
+        bins = self._settled()  # which sets the shift
+        facts = {
             "pos_label": self.pos_label,
             "bins": self.bins,
             "labels": self.labels,
             "shift": self._shift,
         }
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, **self._settled()._asdict())
-        meta["shift"] = self._shift
-        pack(path, _KIND, json.dumps(meta).encode() + b"\n" + buffer.getvalue())
+        pack_arrays(path, _KIND, facts, bins._asdict())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -238,21 +239,40 @@ class ScoreSketch:
         ModelFileError
             If the file is not one of this kind, is damaged, or comes from a newer version.
         """
-        head, _, body = unpack(path, _KIND).partition(b"\n")
-        try:
-            meta = json.loads(head)
-            out = cls(meta["pos_label"], meta["bins"])
-            out.labels, out._shift = list(meta["labels"]), int(meta["shift"])
-            with np.load(io.BytesIO(body), allow_pickle=False) as arrays:
-                held = _Bins(*(arrays[name] for name in _Bins._fields))
-            check_array_of(held.sums, (2, 2, len(held.low)), "sums", 0.0)
-            if not (held.low.shape == held.high.shape and np.all(held.low[1:] > held.high[:-1])):
-                raise ValueError("its bins do not rise")
-            out._held = [held]
-        except Exception as error:  # whatever a parser raises on a damaged body
-            what = " ".join(str(error).split()) or type(error).__name__
-            raise ModelFileError(f"{path}: not a readable sketch of scores ({what}).") from error
+        with readable(path, "sketch of scores"):
+            facts, arrays = unpack_arrays(path, _KIND, lambda _: _SPECS)
+            out = cls(facts["pos_label"], facts["bins"])
+            out.labels, out._shift = facts["labels"], facts["shift"]
+            out._held = [_Bins(**arrays)]
+            out._check_state()
         return out
+
+    def _check_state(self) -> None:
+        """Raise ValueError, saying what is wrong, unless some rows have this sketch."""
+        (held,) = self._held
+        labels = self.labels
+        if not isinstance(labels, list) or not all(map(is_label, labels)) or len(labels) > 2:
+            raise ValueError("its labels are not two numbers or words")
+        if sorted(set(labels)) != labels:
+            raise ValueError("its labels do not rise")
+        named = self.pos_label is not None
+        if named and (not is_label(self.pos_label) or labels != [False, True]):
+            raise ValueError("its labels are not those of a positive one and all others")
+        if not is_whole(self._shift) or self._shift > 63:
+            raise ValueError(f"its bins are 2 to the power of {self._shift!r} wide")
+        if len(held.low) > self.bins:
+            raise ValueError(f"it has {len(held.low)} bins, more than {self.bins}")
+        low, high = held.low >> self._shift, held.high >> self._shift
+        if np.any(held.low > held.high) or np.any(low != high) or np.any(low[1:] <= low[:-1]):
+            raise ValueError("its bins do not rise")
+        weights, squares = held.sums
+        if np.any(np.sqrt(squares) > 1.001 * weights + 1e-150):
+            raise ValueError("its squares of weights are above what their sums allow")
+        totals, of_squares = weights.sum(axis=1), squares.sum(axis=1)
+        if np.any(totals > 1e150) or np.any((totals > 1e-150) & (of_squares <= 0.0)):
+            raise ValueError("its weights are too large or too small to compute with")
+        if totals[len(labels) :].any():
+            raise ValueError("it has rows of more labels than it names")
 
     # ---- inside --------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aucmax.basics.archive import ArraySpec, Specs, named, pack_arrays, part_of, unpack_arrays
-from aucmax.basics.checks import LARGEST, is_whole
+from aucmax.basics.checks import LARGEST, is_label, is_whole
 from aucmax.basics.container import readable
 from aucmax.streams.formats import Parser, cells_of, parser
 from aucmax.streams.learner import Scorer, StreamLearner
@@ -341,7 +341,7 @@ def _specs(facts: dict[str, Any], blank: State) -> Specs:
         raise ValueError("its features are not different names")
     if [code for _, code in labels] != list(range(len(labels))) or len(labels) > 2:
         raise ValueError("its labels are not two, with the codes 0 and 1")
-    if len({label for label, _ in labels if _is_label(label)}) < len(labels):
+    if len({label for label, _ in labels if is_label(label)}) < len(labels):
         raise ValueError("its labels are not different numbers or words")
     for name in ("offset", "lines", "rows", "bad", "learnt"):
         if not is_whole(facts[name]):
@@ -407,10 +407,6 @@ def _baseline(state: State, facts: list[Any], known: dict[str, np.ndarray]) -> B
     if known and np.any((known["counts"] > 0.0) & (known["rows"] <= 0.0)):
         raise ValueError("its frozen classes have weight and no rows")
     return Baseline(rows, Scorer(weights, intercept, slope, prior, optimality), known)
-
-
-def _is_label(label: Any) -> bool:
-    return isinstance(label, (bool, int, float, str)) and label == label
 
 
 # the classes when the model was frozen, which had some of the features
