@@ -71,15 +71,16 @@ class Scorecard(ClassifierMixin, BaseEstimator):
     >>> import numpy as np
     >>> from aucmax.additive import Scorecard
     >>> x = np.repeat([20.0, 30.0, 40.0, np.nan], 50)[:, None]
-    >>> y = np.tile([1, 0, 0, 0, 0], 40) | (x[:, 0] < 25)
+    >>> y = np.tile([1, 0, 0, 0, 0], 40)
+    >>> y[:25] = 1
     >>> card = Scorecard(base_points=500, base_odds=1).fit(x, y)
     >>> for row in card.rows():
     ...     print(row["bin"], row["rows"], row["points"])
-    < 30 50.0 407
+    < 30 50.0 488
     ≥ 30 100.0 540
     missing 50.0 540
     >>> print(card.points([[25.0], [35.0]]))
-    [407. 540.]
+    [488. 540.]
     """
 
     def __init__(

@@ -89,7 +89,7 @@ def reasons(
     >>> model = AUCClassifier(positive=0).fit(X, y)
     >>> first = reasons(model, X, most=2)[0]
     >>> [reason.feature for reason in first], bool(first[0].raised > first[1].raised)
-    (['22', '24'], True)
+    (['23', '21'], True)
     """
     number(most, "most", low=1, whole=True)
     rows = by_column(model, X, feature_names)

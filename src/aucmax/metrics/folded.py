@@ -98,7 +98,7 @@ def cv_auc_interval(
     >>> fold = np.arange(550) % 5
     >>> found = cv_auc_interval(y, rng.normal(size=550) + 2 * y + fold, fold)
     >>> print("{:.3f} ({:.3f} to {:.3f})".format(*found[:3]))
-    0.940 (0.900 to 0.964)
+    0.943 (0.900 to 0.968)
     """
     number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
     if not small_sample and (sample_weight is not None or groups is not None):

@@ -69,9 +69,9 @@ def moment_auc(gap: ArrayLike, variance: ArrayLike) -> MomentAUC:
     >>> moments = ClassMoments.from_data(rng.normal(size=(1000, 2)) + y[:, None], y)
     >>> w = AUCClassifier().fit_moments(moments).coef_[0]
     >>> gap = w @ (moments.mean_pos - moments.mean_neg)
-    >>> found = moment_auc(gap, w @ (moments.cov_pos + moments.cov_neg) @ w)
-    >>> print("{:.2f}, for sure from {:.2f} to {:.2f}".format(*found))
-    0.85, for sure from 0.52 to 1.00
+    >>> area = moment_auc(gap, w @ (moments.cov_pos + moments.cov_neg) @ w)
+    >>> print("{:.2f} if normal, {:.2f} to {:.2f} in any case".format(*area))
+    0.82 if normal, 0.47 to 1.00 in any case
     """
     g, v = np.asarray(gap, dtype=np.float64), np.asarray(variance, dtype=np.float64)
     if np.any(v < 0.0) or not (np.isfinite(g).all() and np.isfinite(v).all()):

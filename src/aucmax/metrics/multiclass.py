@@ -53,7 +53,7 @@ def multiclass_auc(
     Examples
     --------
     >>> multiclass_auc([0, 1, 2, 2], [[3, 1, 1], [1, 2, 2], [0, 1, 3], [0, 3, 2]])
-    0.8888888888888888
+    0.8472222222222222
     """
     if scheme not in ("ovr", "ovo"):
         raise ValueError(f"scheme must be 'ovr' or 'ovo'; got {scheme!r}.")
