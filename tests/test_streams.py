@@ -16,6 +16,7 @@ from scipy.stats import norm
 
 from aucmax import AUCClassifier, load, metrics
 from aucmax.cli import stream_page
+from aucmax.streams import reading
 from aucmax.streams.formats import encoding_of
 from aucmax.streams.monitor import moved, told
 from aucmax.streams.state import Settings, State, advance, load_state, save_state
@@ -347,7 +348,7 @@ def test_a_bad_row_is_told_by_number_and_changes_nothing(format, tmp_path):
     for line, message in places.items():
         assert re.search(message, heard[line])
     assert (state.bad, state.rows, state.lines) == (len(places), 120, len(lines))
-    for field in ("offset", "lines", "bad"):
+    for field in ("offset", "digest", "lines", "bad"):
         setattr(state, field, getattr(clean, field))
     assert bits(state, tmp_path / "a") == bits(clean, tmp_path / "b")
 
@@ -389,7 +390,7 @@ def test_mangled_lines_are_learnt_or_told_and_never_half_applied(settings, tmp_p
     assert 20 < len(heard) < 0.6 * ROWS
     kept = [line for i, line in enumerate(lines, 1) if i not in heard]
     clean = run_through(begun(**settings), kept)
-    for field in ("offset", "lines", "bad"):
+    for field in ("offset", "digest", "lines", "bad"):
         setattr(state, field, getattr(clean, field))
     assert bits(state, tmp_path / "a") == bits(clean, tmp_path / "b")
 
@@ -544,7 +545,7 @@ def test_standard_input_skips_what_was_seen(clicks, tmp_path, run, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(ndjson()[0])))
     code, _, err = run("stream", "-", *options(tmp_path))
     assert code == 2
-    assert "ends before line 400, where the state is" in err
+    assert "standard input: has fewer bytes than were read (" in err
 
 
 def test_a_bad_row_stops_and_the_stream_goes_on_once_it_is_corrected(clicks, tmp_path, run):
@@ -594,17 +595,74 @@ def test_a_file_that_grows_is_followed(clicks, tmp_path, run):
     assert (tmp_path / "state").read_bytes() == expected
 
 
-def test_a_file_that_is_followed_and_shrinks_is_told(clicks, tmp_path, run):
-    def shrink():
-        time.sleep(0.3)
-        clicks.write_bytes(ndjson()[0])
+def renamed(path, lines):
+    """Rename a file while it gets its last lines, then begin the next one."""
+    old = path.rename(path.with_name("old"))
+    append(old, lines[100:280])
+    yield
+    path.touch()  # by what rotates, before the writer goes on to it
+    append(old, lines[280:295])
+    yield
+    append(old, lines[295:300])  # of which the last look did not know
+    path.write_bytes(b"".join(lines[300:]))
+    yield
 
-    writer = threading.Thread(target=shrink)
-    writer.start()
-    code, _, err = run("stream", str(clicks), *options(tmp_path, "--follow", "--idle", "60"))
-    writer.join()
-    assert code == 2
-    assert "has fewer bytes than were read" in err
+
+def emptied(path, lines):
+    """Copy a file once it is read, and empty it."""
+    append(path, lines[100:300])
+    yield
+    path.write_bytes(b"".join(lines[300:]))
+    yield
+
+
+def emptied_and_grown(path, lines):
+    """The same, where the next look finds more bytes than before."""
+    path.write_bytes(b"".join(lines[100:]))
+    yield
+
+
+def append(path, lines):
+    with path.open("ab") as stream:
+        stream.write(b"".join(lines))
+
+
+EMPTIED = "was emptied: going on from its beginning (what was written to it after byte "
+SAID = {
+    renamed: "was replaced: read to its end, going on with the new file",
+    emptied: EMPTIED,
+    emptied_and_grown: EMPTIED,
+}
+
+
+@pytest.mark.parametrize(
+    ("rotate", "header"),
+    [(renamed, [b"id,a,b,c,d,label\n"]), (emptied, []), (emptied_and_grown, [])],
+)
+def test_a_file_that_is_followed_goes_on_in_the_next(rotate, header, tmp_path, run, monkeypatch):
+    lines = csv()[1:] if header else ndjson()
+    path, state = tmp_path / ("log.csv" if header else "log.ndjson"), tmp_path / "state"
+    path.write_bytes(b"".join([*header, *lines]))
+    assert run("stream", str(path), *options(tmp_path))[0] == 0
+    predicted = (tmp_path / "predictions").read_bytes()
+    for name in ("state", "predictions", "monitor"):
+        (tmp_path / name).unlink()
+    path.write_bytes(b"".join([*header, *lines[:100]]))
+    steps = rotate(path, lines)
+    monkeypatch.setattr(reading, "sleep", lambda seconds: next(steps, None))
+    code, _, err = run("stream", str(path), *options(tmp_path, "--follow", "--idle", "0"))
+    assert code == 0
+    assert err.startswith(f"note: {path}: {SAID[rotate]}")
+    assert len(err.splitlines()) == 1
+    end = load_state(state, load_settings(state))
+    assert (end.rows, end.offset) == (ROWS, path.stat().st_size)  # of the new file
+    assert (tmp_path / "predictions").read_bytes() == predicted
+    assert run("stream", str(path), *options(tmp_path))[::2] == (0, "")
+
+
+def load_settings(path):
+    begun_with = json.loads(path.read_bytes().split(b"\n")[1])["settings"]
+    return Settings(**begun_with | {"drop": tuple(begun_with["drop"])})
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")

@@ -24,8 +24,6 @@ __all__ = [
     "calibration_facts",
     "calibration_words",
     "chance_of",
-    "check_folder",
-    "check_html",
     "console",
     "counted",
     "feature_names",
@@ -78,26 +76,6 @@ def help_of(command: Callable[..., None]) -> str:
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     flowing = (p if p.startswith(" ") else " ".join(p.split()) for p in paragraphs)
     return "\n\n".join(flowing)
-
-
-def check_folder(path: Path | None, *inputs: Path) -> None:
-    """Raise ValueError, before the work is done, if a result cannot be put at this path."""
-    if path is None:
-        return
-    for given in inputs:
-        if path.exists() and given.exists() and given.samefile(path):
-            raise ValueError(f"{path}: is also an input and would be overwritten; name another.")
-    if path.is_dir():
-        raise ValueError(f"{path}: this is a folder; name a file in it.")
-    if not path.parent.is_dir():
-        raise ValueError(f"{path}: there is no folder {path.parent}; create it first.")
-
-
-def check_html(path: Path | None) -> None:
-    """Raise ValueError, before the work is done, if no report can be written to this path."""
-    check_folder(path)
-    if path is not None and path.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"{path}: the name of a report must end in .html.")
 
 
 # ---- output

@@ -10,10 +10,11 @@ import typer
 
 from aucmax.basics.progress import Working
 from aucmax.cli import compare_page
-from aucmax.cli.common import check_html, counted, few_positives, listed, show_page, working
+from aucmax.cli.common import counted, few_positives, listed, show_page, working
 from aucmax.cli.errors import interrupted, tell
 from aucmax.cli.front import LabelledRows, labelled_rows
 from aucmax.cli.options import DataArgument, Html, Json, Learning, MaxIter, Tol
+from aucmax.cli.paths import check_paths
 from aucmax.experiments.methods import CONTESTANTS, Task, contestants_named
 from aucmax.experiments.runs import (
     Contestant,
@@ -98,7 +99,7 @@ def compare(
 
         aucmax compare visits.csv --target booked --time day --solvers exact,logistic
     """
-    check_html(html)
+    check_paths({"--html": html}, {"DATA": data})
     names = _named(solvers)
     reference = _reference(against, names)
     if test_size is not None and reading.time is not None:

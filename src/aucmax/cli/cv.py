@@ -14,8 +14,6 @@ import typer
 from aucmax.cli.common import (
     calibration_facts,
     calibration_words,
-    check_folder,
-    check_html,
     counted,
     few_positives,
     folds_described,
@@ -28,6 +26,7 @@ from aucmax.cli.errors import command_line, interrupted
 from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
 from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.options import DataArgument, Html, Json, Learning, MaxIter, Probability, Tol
+from aucmax.cli.paths import check_paths
 from aucmax.estimators import AUCClassifierCV
 from aucmax.estimators.folds import Pairs
 from aucmax.estimators.named_loss import NamedLoss
@@ -137,8 +136,7 @@ def cv(
 
         aucmax cv visits.csv --target booked --scoring partial_auc --max-fpr 0.05
     """
-    check_folder(output, Path(data))
-    check_html(html)
+    check_paths({"--output": output, "--html": html}, {"DATA": data})
     if probability and output is None:
         raise ValueError("--probability is for a model that is saved; name a file by --output.")
     settings: dict[str, Any] = {

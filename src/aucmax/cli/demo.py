@@ -9,9 +9,10 @@ from typing import Annotated
 
 import typer
 
-from aucmax.cli.common import check_html, show_page, working
+from aucmax.cli.common import show_page, working
 from aucmax.cli.errors import command_line
 from aucmax.cli.options import Html, Json
+from aucmax.cli.paths import check_paths
 from aucmax.experiments.demo import computed, demo_page
 from aucmax.experiments.solver_gaps import computed_gaps, gaps_page
 
@@ -39,7 +40,7 @@ def demo(
 
         aucmax demo --seed 1 --html demo.html
     """
-    check_html(html)
+    check_paths({"--html": html})
     with working("starting", as_json) as now:
         if research:
             page = gaps_page(computed_gaps(seed, now), command_line())

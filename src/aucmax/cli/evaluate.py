@@ -12,8 +12,6 @@ import typer
 from aucmax import metrics
 from aucmax.cli.common import (
     chance_of,
-    check_folder,
-    check_html,
     few_positives,
     load_model,
     scores_of,
@@ -25,6 +23,7 @@ from aucmax.cli.front import encoding_of, rows_for
 from aucmax.cli.labels import positives_for
 from aucmax.cli.large import Large, take, what_was_read
 from aucmax.cli.options import Html, Json, Judging, Model, given_file
+from aucmax.cli.paths import check_paths
 from aucmax.explain.feature_effects import MOST_CELLS
 from aucmax.report.comparison import paired_test
 from aucmax.report.figures import check_image
@@ -89,8 +88,10 @@ def evaluate(
 
         aucmax evaluate booked.aucmax holdout.csv --logistic visits.csv
     """
-    check_folder(plot)
-    check_html(html)
+    check_paths(
+        {"--plot": plot, "--html": html},
+        {"MODEL": model, "FILE": file, "OTHER": other, "--logistic": logistic},
+    )
     if plot is not None:
         check_image(plot)
     source = given_file(file)

@@ -10,9 +10,10 @@ from typing import Annotated
 import typer
 
 from aucmax.basics.replacing import replacing
-from aucmax.cli.common import check_folder, load_model
+from aucmax.cli.common import load_model
 from aucmax.cli.front import rows_for
 from aucmax.cli.options import Model, Reading, given_file
+from aucmax.cli.paths import check_paths
 from aucmax.export import to_onnx, to_sql
 from aucmax.export.sql import DIALECTS
 
@@ -70,7 +71,7 @@ def export(
         raise ValueError("--to onnx needs --output FILE: it is no text.")
     if rows is not None and not (to is Home.onnx and float32):
         raise ValueError("--rows is for --to onnx --float32.")
-    check_folder(output, model, *([] if rows is None else [rows]))
+    check_paths({"--output": output}, {"MODEL": model, "--rows": rows})
     fitted = load_model(model)
     tried = None
     if rows is not None:

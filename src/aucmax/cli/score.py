@@ -18,7 +18,6 @@ from aucmax.additive import Scorecard
 from aucmax.basics.replacing import replacing
 from aucmax.cli.common import (
     chance_of,
-    check_folder,
     counted,
     linear_of,
     load_model,
@@ -29,6 +28,7 @@ from aucmax.cli.errors import tell
 from aucmax.cli.front import rows_for
 from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.options import Model, Reading, given_file
+from aucmax.cli.paths import check_paths
 from aucmax.explain.by_column import by_column
 from aucmax.explain.row_reasons import each_reasons, reasons
 from aucmax.report.explained import reasons_text
@@ -88,7 +88,7 @@ def score(
 
         aucmax score booked.aucmax new_visits.csv -o scores.csv
     """
-    check_folder(output, file, model)
+    check_paths({"--output": output}, {"FILE": file, "MODEL": model})
     source = given_file(file)
     with working(f"reading {source.name}") as now:  # gone before anything comes on stdout
         fitted = load_model(model)

@@ -14,11 +14,12 @@ from sklearn.base import clone
 from aucmax import metrics
 from aucmax.additive import Binning, Scorecard
 from aucmax.basics.checks import weights_in_rows
-from aucmax.cli.common import check_folder, check_html, few_positives, show_page, working
+from aucmax.cli.common import few_positives, show_page, working
 from aucmax.cli.errors import command_line
 from aucmax.cli.front import LabelledRows, labelled_columns, rows_described, rows_for
 from aucmax.cli.labels import positives_for
 from aucmax.cli.options import DataArgument, Html, Json, Judging, given_file
+from aucmax.cli.paths import check_paths
 from aucmax.files.models import save
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
@@ -108,8 +109,7 @@ def scorecard(
 
         aucmax scorecard loans.csv -o loans.card --monotone income=decreasing --against new.csv
     """  # fmt: skip
-    check_folder(output, Path(data), *([] if against is None else [against]))
-    check_html(html)
+    check_paths({"--output": output, "--html": html}, {"DATA": data, "--against": against})
     rows = labelled_columns(data, reading, as_json)
     few_positives(rows.is_positive, "row")
     card = Scorecard(

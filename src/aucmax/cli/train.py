@@ -12,7 +12,6 @@ import typer
 from aucmax.cli.common import (
     calibration_facts,
     calibration_words,
-    check_folder,
     counted,
     few_positives,
     fit_facts,
@@ -26,6 +25,7 @@ from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
 from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.one_pass import fit_in_one_pass, one_pass_page
 from aucmax.cli.options import DataArgument, Json, Learning, MaxIter, Probability, Tol
+from aucmax.cli.paths import check_paths
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.estimators.folds import Folding
 from aucmax.estimators.named_loss import NamedLoss
@@ -119,7 +119,7 @@ def train(
 
         aucmax train visits.csv --loss square --alpha 0.01 -o booked.aucmax
     """
-    check_folder(output, Path(data))
+    check_paths({"--output": output}, {"DATA": data})
     settings = {
         "alpha": alpha,
         "l1_ratio": l1_ratio,

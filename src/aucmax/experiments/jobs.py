@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from joblib import Parallel, delayed
 
-from aucmax.basics.needs import needs
+from aucmax.basics.locks import locked
 from aucmax.basics.replacing import replacing
 from aucmax.experiments.sources import Source
 from aucmax.experiments.trial import quiet
@@ -126,15 +126,11 @@ class Store:
 @contextlib.contextmanager
 def locked_store(path: Path, beside: Sequence[Path] = ()) -> Iterator[Store]:
     """Yield a `Store` that no other process can write to."""
-    filelock = needs("filelock", "a store of results")
-    try:
-        held = filelock.FileLock(path.with_name(".lock")).acquire(blocking=False)
-    except filelock.Timeout:
-        raise ValueError(
-            f"another command is writing to {path.parent}; wait until it ends, or name another "
-            "--output."
-        ) from None
-    with held:
+    busy = (
+        f"another command is writing to {path.parent}; wait until it ends, or name another "
+        "--output."
+    )
+    with locked(path.with_name(".lock"), "a store of results", busy):
         yield Store(path, beside)
 
 

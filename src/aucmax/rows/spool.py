@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from aucmax.basics.replacing import errors_name
 from aucmax.rows.source import Part, Source, Stored
 
 __all__ = ["Spooled"]
@@ -67,7 +68,7 @@ def _write(part: Part, file: Path) -> None:
     arrays = [np.array([sparse, *there, X.shape[1]])]
     arrays += [X.data, X.indices, X.indptr] if sparse else [X]
     arrays += [_plain(values) for values in (part.y, part.weight) if values is not None]
-    with file.open("wb") as stream:
+    with errors_name(file), file.open("wb") as stream:
         for array in arrays:
             np.save(stream, array)
 

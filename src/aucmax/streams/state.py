@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 _KIND = "stream"
+_NUMBERS = ("offset", "digest", "lines", "earlier", "rows", "bad")
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,10 @@ class State:
 
     Attributes
     ----------
-    offset, lines : int
-        Bytes and lines read.
+    offset, digest : int
+        Bytes read of the present input, and their CRC-32.
+    lines, earlier : int
+        Lines read, and those of them that were in inputs before this one.
     rows, bad : int
         Lines learnt, and lines that were no rows.
     header : list of str
@@ -104,7 +108,9 @@ class State:
 
     settings: Settings
     offset: int = 0
+    digest: int = 0
     lines: int = 0
+    earlier: int = 0
     rows: int = 0
     bad: int = 0
     header: list[str] | None = None
@@ -122,6 +128,10 @@ class State:
         """The code of the label that is ranked first, once both have come."""
         classes = self.learner.classes
         return self.learner.labels[classes[1]] if len(classes) == 2 else None
+
+    def next_input(self) -> None:
+        """Go on with an input that begins anew, such as the next file of a log."""
+        self.offset, self.digest, self.earlier = 0, 0, self.lines
 
     def parser(self) -> Parser:
         """Return what makes rows of lines."""
@@ -163,8 +173,8 @@ def advance(
     state : State
         It is used up.
     on_bad : callable
-        Told the number of a line that is no row, and why. If it raises, the state is the one before
-        that line.
+        Told the number that a line which is no row has in its input, and why. If it raises, the
+        state is the one before that line.
     on_row : callable, optional
         Told what was said of each row that is learnt.
     """
@@ -176,10 +186,11 @@ def advance(
             try:
                 scored.take(line)
             except (ValueError, RecursionError) as error:
-                on_bad(state.lines + 1, str(error).rstrip("."))
+                on_bad(state.lines - state.earlier + 1, str(error).rstrip("."))
                 state.bad += 1
             state.lines += 1
             state.offset += len(line)
+            state.digest = crc32(line, state.digest)
     finally:
         scored.count()
     return state
@@ -202,10 +213,13 @@ class _Scored:
     def take(self, line: bytes) -> None:
         """Take a line; ValueError where it is no row, which then has changed nothing."""
         state = self.state
-        if state.lines == 0 and state.settings.encoding == "utf-8":
-            line = line.removeprefix(b"\xef\xbb\xbf")
+        if state.offset == 0:
+            if state.settings.encoding == "utf-8":
+                line = line.removeprefix(b"\xef\xbb\xbf")
+            if state.header is not None and _cells(line, state.settings) == state.header:
+                return  # the header once more, of the next file
         if self._parse is None:
-            header = _names(line.decode(state.settings.encoding), state.settings.sep)
+            header = _checked_names(_cells(line, state.settings))
             state.header = header
             try:
                 self._parse = state.parser()
@@ -262,8 +276,11 @@ def _awaits_header(state: State) -> bool:
     return state.settings.format == "csv" and state.header is None
 
 
-def _names(line: str, sep: str) -> list[str]:
-    names = cells_of(line.strip("\r\n"), sep)
+def _cells(line: bytes, settings: Settings) -> list[str]:
+    return cells_of(line.decode(settings.encoding).strip("\r\n"), settings.sep)
+
+
+def _checked_names(names: list[str]) -> list[str]:
     for i, name in enumerate(names):
         if not name or name in names[:i]:
             raise ValueError(f"the header has {name!r} twice, or a column without a name")
@@ -288,10 +305,7 @@ def save_state(state: State, path: str | PathLike[str]) -> None:
         arrays |= named("baseline", baseline.known)
     facts = {
         "settings": state.settings.__dict__,
-        "offset": state.offset,
-        "lines": state.lines,
-        "rows": state.rows,
-        "bad": state.bad,
+        **{name: getattr(state, name) for name in _NUMBERS},
         "header": state.header,
         "names": learner.names,
         "learnt": learner.rule.n_features,
@@ -343,10 +357,10 @@ def _specs(facts: dict[str, Any], blank: State) -> Specs:
         raise ValueError("its labels are not two, with the codes 0 and 1")
     if len({label for label, _ in labels if is_label(label)}) < len(labels):
         raise ValueError("its labels are not different numbers or words")
-    for name in ("offset", "lines", "rows", "bad", "learnt"):
+    for name in (*_NUMBERS, "learnt"):
         if not is_whole(facts[name]):
             raise ValueError(f"it has {name}={facts[name]!r}, not a whole number")
-    if facts["rows"] + facts["bad"] > facts["lines"]:
+    if max(facts["rows"] + facts["bad"], facts["earlier"]) > facts["lines"]:
         raise ValueError("it has more rows than lines")
     learner = blank.learner.specs(len(names), facts["learnt"], len(labels))
     specs = named("learner", learner) | named("tally", blank.tally.specs)
@@ -359,7 +373,7 @@ def _specs(facts: dict[str, Any], blank: State) -> Specs:
 def _restored(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
     """Return a state from arrays that are as declared; ValueError where they do not agree."""
     state = _blank(facts)
-    for name in ("offset", "lines", "rows", "bad"):
+    for name in _NUMBERS:
         setattr(state, name, facts[name])
     state.learner.restore(
         facts["names"], {label: code for label, code in facts["labels"]}, part_of(arrays, "learner")

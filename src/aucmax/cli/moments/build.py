@@ -11,13 +11,14 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import typer
 
-from aucmax.cli.common import check_folder, listed, load_model, show_page, working
+from aucmax.cli.common import listed, load_model, show_page, working
 from aucmax.cli.front import parts_for, plain_rows
 from aucmax.cli.inputs import names_after
 from aucmax.cli.moments.combine import added, write
 from aucmax.cli.moments.options import Align, Like, MinRows, Out
 from aucmax.cli.moments.show import page_of
 from aucmax.cli.options import Json, Weighing, given_file
+from aucmax.cli.paths import check_paths
 from aucmax.datasets.bunch import Labels
 from aucmax.files.moments import read_bounds
 from aucmax.solvers import Exact
@@ -109,7 +110,8 @@ def build(
 
         aucmax moments build a.csv --epsilon 1 --bounds 0 1 --labels no,yes -o a.moments
     """
-    check_folder(out, *map(Path, data))
+    files = {f"DATA {path}": path for path in data}
+    check_paths({"--out": out}, {**files, "--like": like, "--bounds-file": bounds_file})
     private = {"--bounds": bounds, "--bounds-file": bounds_file, "--labels": labels}
     model = None if like is None else load_model(like)
     read = _Reader(reading, model, features if model is None else model.n_features_in_, as_json)

@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from aucmax.cli.common import check_folder, show_page
+from aucmax.cli.common import show_page
 from aucmax.cli.errors import tell
 from aucmax.cli.moments.options import Align, MinRows, Out
 from aucmax.cli.moments.show import page_of
 from aucmax.cli.options import Json
+from aucmax.cli.paths import check_paths
 from aucmax.files.moments import load_moments
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.disclosure import FEWEST, disclosure
@@ -37,7 +38,7 @@ def merge(
 
         aucmax moments merge a.moments b.moments c.moments -o all.moments
     """
-    check_folder(out)
+    check_paths({"--out": out}, {f"MOMENTS {path}": path for path in files})
     total = load_moments(files[0])
     for path in files[1:]:
         total = added(total, load_moments(path), path, align)
@@ -61,7 +62,7 @@ def subtract(
 
         aucmax moments subtract all.moments b.moments -o rest.moments
     """
-    check_folder(out)
+    check_paths({"--out": out}, {"TOTAL": total, "PART": part})
     whole, gone = load_moments(total), load_moments(part)
     with _told_of(part, whole, gone):
         left = whole - (_aligned(gone, whole) if align else gone)

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from aucmax.cli.common import (
-    check_folder,
     fit_facts,
     load_model,
     number_or_word,
@@ -18,6 +17,7 @@ from aucmax.cli.inputs import names_after
 from aucmax.cli.moments.classes import auc_facts, auc_of, two_classes
 from aucmax.cli.moments.options import Like, Moments
 from aucmax.cli.options import Json, MaxIter, Tol
+from aucmax.cli.paths import check_paths
 from aucmax.estimators import AUCClassifier
 from aucmax.files.models import save
 from aucmax.files.moments import load_moments
@@ -70,7 +70,7 @@ def fit(
 
         aucmax moments fit all.moments --alpha 0.001 -o model.aucmax
     """
-    check_folder(output, file)
+    check_paths({"--out": output}, {"MOMENTS": file, "--like": like})
     held = load_moments(file)
     held, label = two_classes(held, positive, file)
     settings: dict[str, Any] = {

@@ -1,0 +1,62 @@
+"""Checks of the paths on a command line, before any work is done."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from pathlib import Path
+
+__all__ = ["check_paths"]
+
+
+def check_paths(
+    outputs: Mapping[str, Path | None], inputs: Mapping[str, Path | str | None] | None = None
+) -> None:
+    """Raise ValueError unless each result can be put at its path, and replaces no other file.
+
+    Parameters
+    ----------
+    outputs : mapping of str to Path
+        What is written, by option; None where an option was not given. Reports are ``--html``.
+    inputs : mapping of str to path, optional
+        What is read, by option or argument. What is no file, such as ``-`` or the name of a data
+        set, cannot be overwritten.
+    """
+    written = [(flag, path) for flag, path in outputs.items() if path is not None]
+    for flag, path in written:
+        _check_place(flag, path)
+    read = [(flag, Path(path)) for flag, path in (inputs or {}).items() if path is not None]
+    pairs = [(one, other) for one in written for other in read if other[1].is_file()]
+    for (flag, path), (other_flag, other) in [*combinations(written, 2), *pairs]:
+        if _same(path, other):
+            raise ValueError(
+                f"{path}: is the file of both {flag} and {other_flag}, and one would overwrite the "
+                "other; name two files."
+            )
+
+
+def _check_place(flag: str, path: Path) -> None:
+    if path.is_dir():
+        raise ValueError(f"{path}: this is a folder; name a file in it.")
+    if not path.parent.is_dir():
+        raise ValueError(f"{path}: there is no folder {path.parent}; create it first.")
+    if flag == "--html" and path.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"{path}: the name of a report must end in .html.")
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two paths are one file, or would be; devices and pipes take several outputs."""
+    if one.exists() or other.exists():
+        return one.is_file() and other.is_file() and one.samefile(other)
+    one, other = one.resolve(), other.resolve()  # links to what is not there yet
+    if not one.parent.samefile(other.parent):
+        return False
+    return one.name == other.name or (
+        one.name.casefold() == other.name.casefold() and _ignores_case(one.parent)
+    )
+
+
+def _ignores_case(folder: Path) -> bool:
+    """Whether names that differ in case are one file there, as far as its own name tells."""
+    swapped = folder.parent / folder.name.swapcase()
+    return swapped.name != folder.name and swapped.exists() and swapped.samefile(folder)
