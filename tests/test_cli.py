@@ -2,11 +2,14 @@
 
 import csv
 import io
+import itertools
 import json
+import os
 import re
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +33,7 @@ from aucmax import (
 )
 from aucmax.cli import main
 from aucmax.cli.app import app
+from aucmax.cli.paths import check_paths
 from aucmax.datasets import read
 from aucmax.experiments.rivals import BalancedLogisticRegression
 from aucmax.report.curves import ranking_figures
@@ -707,11 +711,94 @@ def test_the_rival_takes_sparse_and_wide_rows():
         BalancedLogisticRegression().fit(X, [1] + [0] * 59)
 
 
-def test_an_input_is_never_overwritten(tmp_path):
-    table = tmp_path / "rows.csv"
-    table.write_text("a,label\n1,0\n2,1\n3,0\n4,1\n")
-    before = table.read_bytes()
-    result = CliRunner().invoke(app, ["train", str(table), "-o", str(table)])
-    assert result.exit_code == 2
-    assert "is also an input" in result.output
-    assert table.read_bytes() == before
+# of each command the paths that it writes, which follow the words, then those that it reads
+PATHS = {
+    "train": (["x.csv"], ["-o"], ["DATA"]),
+    "cv": (["x.csv"], ["-o", "--html"], ["DATA"]),
+    "score": (["x.model", "x.csv"], ["-o"], ["FILE", "MODEL"]),
+    "evaluate": (
+        ["x.model", "x.csv", "y.model", "--logistic", "y.csv"],
+        ["--plot", "--html"],
+        ["FILE", "MODEL", "OTHER", "--logistic"],
+    ),
+    "compare": (["x.csv"], ["--html"], ["DATA"]),
+    "export": (
+        ["x.model", "--to", "onnx", "--float32", "--rows", "x.csv"],
+        ["-o"],
+        ["MODEL", "--rows"],
+    ),
+    "scorecard": (["x.csv", "--against", "y.csv"], ["-o", "--html"], ["DATA", "--against"]),
+    "moments build": (
+        ["x.csv", "y.csv", "--like", "x.model", "--bounds-file", "b.csv"],
+        ["-o"],
+        ["DATA y.csv", "--like", "--bounds-file"],
+    ),
+    "moments merge": (["x.sum", "y.sum"], ["-o"], ["MOMENTS y.sum"]),
+    "moments subtract": (["x.sum", "y.sum"], ["-o"], ["TOTAL", "PART"]),
+    "moments fit": (["x.sum", "--like", "x.model"], ["-o"], ["MOMENTS", "--like"]),
+    "stream": (
+        ["x.csv"],
+        ["--state", "--monitor", "--predictions", "-o", "--html"],
+        ["FILE"],
+    ),
+}
+READ = {
+    "DATA": "x.csv", "DATA y.csv": "y.csv", "FILE": "x.csv", "MODEL": "x.model",
+    "OTHER": "y.model", "--logistic": "y.csv", "--rows": "x.csv", "--against": "y.csv",
+    "--like": "x.model", "--bounds-file": "b.csv", "MOMENTS": "x.sum", "MOMENTS y.sum": "y.sum",
+    "TOTAL": "x.sum", "PART": "y.sum",
+}  # fmt: skip
+LONG = {name: "--out" if name.startswith("moments") else "--output" for name in PATHS}
+
+
+@pytest.fixture
+def inputs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in set(READ.values()):
+        Path(name).write_text(name)
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", PATHS)
+def test_two_paths_of_a_command_are_never_one_file(command, inputs, bad):
+    words, outputs, read = PATHS[command]
+    if command == "scorecard":  # which must have an output
+        words = [*words, "-o", "unused.card"]
+    for flag, other in itertools.combinations(outputs, 2):
+        message = bad(*command.split(), *words, flag, "out.html", other, inputs / "out.html")
+        names = [LONG[command] if name == "-o" else name for name in (flag, other)]
+        assert all(name in message for name in ("out.html: is the file of both ", *names))
+        assert not Path("out.html").exists()
+    for flag, name in itertools.product(outputs, read):
+        if flag == "--html":
+            os.link(READ[name], "linked.html")
+        out = "linked.html" if flag == "--html" else READ[name]
+        message = bad(*command.split(), *words, flag, out)
+        told = f"is the file of both {LONG[command] if flag == '-o' else flag} and {name}, and one"
+        assert f"error: {out}: {told} would overwrite the other; name two files." in message
+        assert Path(READ[name]).read_text() == READ[name]
+        Path("linked.html").unlink(missing_ok=True)
+
+
+def test_one_file_is_told_by_links_and_in_folders_that_ignore_case(inputs):
+    folder = inputs / "Folder"
+    folder.mkdir()
+    Path("hard").hardlink_to("x.csv")
+    Path("soft").symlink_to("y.csv")
+    Path("open").symlink_to("folder-to-come")
+    for one, other in (
+        ("hard", "x.csv"),
+        ("soft", inputs / "y.csv"),
+        ("new", "Folder/../new"),
+        ("open", "folder-to-come"),
+    ):
+        with pytest.raises(ValueError, match="is the file of both --a and --b"):
+            check_paths({"--a": Path(one), "--b": Path(other)})
+    upper = {"--a": folder / "NEW", "--b": folder / "new"}
+    if not (inputs / "FOLDER").exists():
+        check_paths(upper)
+        (inputs / "fOLDER").symlink_to(folder)  # as where names that differ in case are one
+    with pytest.raises(ValueError, match="is the file of both --a and --b"):
+        check_paths(upper)
+    check_paths(dict.fromkeys(("--a", "--b"), Path(os.devnull)))
+    check_paths({"--a": Path("a9a")}, {"DATA": "a9a"})  # a name, not a file

@@ -265,7 +265,7 @@ def test_rows_of_unit_norm_are_scaled_when_scored_too(data, good, tmp_path):
 
 
 def test_bad_input(data, bad, tmp_path):
-    assert "is also an input and would be overwritten" in bad("cv", data, "-o", data)
+    assert "is the file of both --output and DATA" in bad("cv", data, "-o", data)
     assert "--alphas takes numbers separated by commas" in bad("cv", data, "--alphas", "1,x")
     assert "alphas" in bad("cv", data, "--alphas", "-1")
     assert "each of losses must be one of" in bad("cv", data, "--losses", "huge")

@@ -543,7 +543,8 @@ def test_what_a_private_file_needs(shards, bad):
 def test_what_is_no_file_of_moments(built, bad):
     assert "not an aucmax moments file" in bad("moments", "show", built / "a.csv")
     assert "cannot be read (No such file" in bad("moments", "fit", built / "none", "-o", "m")
-    assert "is also an input" in bad("moments", "fit", built / "a", "-o", built / "a")
+    fit = bad("moments", "fit", built / "a", "-o", built / "a")
+    assert "is the file of both --out and MOMENTS" in fit
 
 
 @pytest.mark.parametrize(

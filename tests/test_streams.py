@@ -1,5 +1,6 @@
 """Streams: AUC in fixed memory, lines as rows, and states that no kill and no cut can change."""
 
+import errno
 import io
 import json
 import os
@@ -15,6 +16,8 @@ import pytest
 from scipy.stats import norm
 
 from aucmax import AUCClassifier, load, metrics
+from aucmax.basics import replacing
+from aucmax.basics.locks import locked
 from aucmax.cli import stream_page
 from aucmax.streams import reading
 from aucmax.streams.formats import encoding_of
@@ -548,6 +551,106 @@ def test_standard_input_skips_what_was_seen(clicks, tmp_path, run, monkeypatch):
     assert "standard input: has fewer bytes than were read (" in err
 
 
+def test_rows_of_another_input_are_not_skipped(clicks, tmp_path, run, monkeypatch):
+    def fed(lines, *more):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"".join(lines))))
+        return run("stream", "-", *options(tmp_path, *more))
+
+    state, lines = tmp_path / "state", ndjson(ROWS + 300)
+    assert fed(lines[:ROWS])[0] == 0
+    before = state.read_bytes()
+    other = [*lines[300:ROWS], *lines[:300], *lines[ROWS:]]  # as many bytes, and more
+    clicks.write_bytes(b"".join(other))
+    for code, out, err in (fed(other), run("stream", str(clicks), *options(tmp_path))):
+        assert (code, out) == (2, "")
+        assert f"its first {load_meta(state)['offset']:,} bytes are not those that were" in err
+        assert "or --from-here if all lines of this one are new" in err
+        assert state.read_bytes() == before
+    # the same rows, whether as one input or as the next one
+    assert fed(lines)[0] == 0
+    whole = [(tmp_path / name).read_bytes() for name in ("predictions", "monitor")]
+    state.write_bytes(before)
+    assert fed(lines[ROWS:], "--from-here")[0] == 0
+    assert [(tmp_path / name).read_bytes() for name in ("predictions", "monitor")] == whole
+    assert load_lines(state) == ROWS + 300
+    # a bad line has its number in its own input
+    code, _, err = fed([*lines[:3], b"nothing\n"], "--from-here")
+    assert (code, err[:36]) == (2, "error: standard input, line 4: Expec")
+
+
+def test_the_next_file_of_csv_may_have_the_header_again(tmp_path, run):
+    header, *lines = csv()
+    paths = [tmp_path / name for name in ("a.csv", "b.csv", "c.csv")]
+    parts = [header, *lines[:150]], lines[150:], [header, *lines[150:]]
+    for path, part in zip(paths, parts, strict=True):
+        path.write_bytes(b"".join(part))
+    for second in paths[1:]:
+        (tmp_path / "state").unlink(missing_ok=True)
+        assert run("stream", str(paths[0]), *options(tmp_path))[0] == 0
+        assert run("stream", str(second), *options(tmp_path, "--from-here"))[0] == 0
+        end = load_state(tmp_path / "state", load_settings(tmp_path / "state"))
+        assert (end.rows, end.bad) == (ROWS, 0)
+
+
+def test_one_process_at_a_time_writes_to_a_state(clicks, tmp_path, run):
+    (tmp_path / "link").symlink_to(tmp_path / "state")
+    with locked(tmp_path / "state.lock", "this test", "busy"):
+        for name in ("state", "link"):
+            words = options(tmp_path, "--state", str(tmp_path / name))
+            code, out, err = run("stream", str(clicks), *words)
+            assert (code, out) == (2, "")
+            assert f"{tmp_path / name}: another 'aucmax stream' is running on this state" in err
+            assert "wait until it ends, stop it, or name another --state" in err
+    assert not (tmp_path / "state").exists()
+    assert run("stream", str(clicks), *options(tmp_path))[0] == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+@pytest.mark.parametrize("name", ["monitor", "predictions", "state"])
+def test_a_full_disk_names_the_file(name, clicks, tmp_path, run, monkeypatch):
+    if name == "state":
+        monkeypatch.setattr(replacing.os, "replace", full)
+    else:
+        (tmp_path / name).symlink_to("/dev/full")
+    code, _, err = run("stream", str(clicks), *options(tmp_path))
+    assert (code, err) == (2, f"error: {tmp_path / name}: No space left on device\n")
+    assert not (tmp_path / "state").exists()
+
+
+def full(*paths):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_what_a_state_says_is_on_the_disk_before_it(clicks, tmp_path, run, monkeypatch):
+    """Files beside a state, then the state, then its name: in this order they reach the disk."""
+    done, fsync, replace = [], os.fsync, os.replace
+    identity = {}
+
+    def synced(descriptor):
+        fsync(descriptor)
+        where = os.fstat(descriptor)
+        identity[where.st_ino] = where.st_size
+        done.append(where.st_ino)
+
+    def replaced(source, target):
+        assert done[-1] == os.stat(source).st_ino
+        assert identity[done[-1]] == os.stat(source).st_size
+        replace(source, target)
+        done.append("replaced")
+
+    monkeypatch.setattr(replacing.os, "fsync", synced)
+    monkeypatch.setattr(replacing.os, "replace", replaced)
+    assert run("stream", str(clicks), *options(tmp_path, "--every", "200"))[0] == 0
+    beside = [(tmp_path / name).stat().st_ino for name in ("monitor", "predictions")]
+    folder = tmp_path.stat().st_ino
+    assert len(done) == 10
+    for i in (0, 5):
+        assert done[i : i + 2] == beside
+        assert done[i + 3] == "replaced"
+        if os.name == "posix":
+            assert done[i + 4] == folder
+
+
 def test_a_bad_row_stops_and_the_stream_goes_on_once_it_is_corrected(clicks, tmp_path, run):
     lines = ndjson()
     clicks.write_bytes(b"".join([*lines[:170], b'{"a": "x", "label": true}\n', *lines[170:]]))
@@ -661,7 +764,7 @@ def test_a_file_that_is_followed_goes_on_in_the_next(rotate, header, tmp_path, r
 
 
 def load_settings(path):
-    begun_with = json.loads(path.read_bytes().split(b"\n")[1])["settings"]
+    begun_with = load_meta(path)["settings"]
     return Settings(**begun_with | {"drop": tuple(begun_with["drop"])})
 
 
@@ -782,8 +885,12 @@ def killed_until_done(clicks, tmp_path, rng, kills):
             lengths.append(load_lines(state) if state.exists() else 0)
 
 
+def load_meta(path):
+    return json.loads(path.read_bytes().split(b"\n")[1])
+
+
 def load_lines(path):
-    return json.loads(path.read_bytes().split(b"\n")[1])["lines"]
+    return load_meta(path)["lines"]
 
 
 def attack(clicks, tmp_path, run, total):

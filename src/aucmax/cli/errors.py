@@ -170,8 +170,9 @@ def _message(error: Exception) -> str | None:
     if isinstance(error, OSError):
         if error.errno == errno.EPIPE:
             return None
-        where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror or error}"
+        # on a full disk a file names itself
+        where = error.filename or ("standard output" if error.errno == errno.ENOSPC else "")
+        return f"{where}{': ' if where else ''}{error.strerror or error}"
     if isinstance(error, MemoryError):
         return f"not enough memory{f' ({error})' if str(error) else ''}"
     return str(error) if isinstance(error, (ValueError, MissingPackage)) else None
