@@ -1,6 +1,8 @@
 """The report in headless Chromium: it loads, the slider moves the numbers, wide and narrow."""
 
+import base64
 import csv
+import hashlib
 import html
 import json
 import re
@@ -10,6 +12,7 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from aucmax.cli import main
@@ -64,17 +67,27 @@ addEventListener("message", (e) => {
 FRAME = """<iframe style="border: 0" width="{width}" height="900" srcdoc="{page}"></iframe>"""
 
 
+def allowing(element, text):
+    """Let the policy of a page's text allow one more script, or style sheet."""
+    kind, words = re.fullmatch("<(script|style)>(.*)</.*>", element, re.DOTALL).groups()
+    digest = base64.b64encode(hashlib.sha256(words.encode()).digest()).decode()
+    rule = {"script": "script-src ", "style": "style-src-elem "}[kind]
+    assert text.count(rule) == 1
+    return text.replace(rule, f"{rule}'sha256-{digest}' ")
+
+
 @pytest.fixture(scope="session")
-def look(tmp_path_factory):
-    """Open pages, at some widths, run a script in each, and give what they saw."""
+def opened(tmp_path_factory):
+    """Open pages, at some widths, run a script in each, and give what they report."""
     folder = tmp_path_factory.mktemp("browser")
 
-    def look(pages, actions="return null;"):
+    def opened(pages, actions="return null;"):
         frames = [FRAMES]
         for number, (page, width) in enumerate(pages):
             text = page.read_text(encoding="utf-8")
             assert text.count("<head>") == text.count("</body>") == 1
             script = AFTER.replace("ACTIONS", actions).replace("NUMBER", str(number))
+            text = allowing(script, text)
             text = text.replace("<head>", "<head>" + BEFORE).replace("</body>", script + "</body>")
             frames.append(FRAME.replace("{width}", str(width)).replace("{page}", html.escape(text)))
         frame = folder / "frames.html"
@@ -105,7 +118,17 @@ def look(tmp_path_factory):
         )
         found = re.search(r'<pre id="seen">(.+?)</pre>', done.stdout, re.DOTALL)
         assert found, done.stderr[-2000:]
-        reports = sorted(json.loads(html.unescape(found.group(1))), key=lambda r: r["number"])
+        return sorted(json.loads(html.unescape(found.group(1))), key=lambda r: r["number"])
+
+    return opened
+
+
+@pytest.fixture(scope="session")
+def look(opened):
+    """Open pages, see that nothing goes wrong in them, and give what they saw."""
+
+    def look(pages, actions="return null;"):
+        reports = opened(pages, actions)
         for (_, width), report in zip(pages, reports, strict=True):
             assert report["wrong"] == []
             assert report["loaded"] == []
@@ -414,7 +437,9 @@ def always(page, media, path):
     """Write a page in which the rules of a medium hold on the screen."""
     text = page.read_text(encoding="utf-8")
     assert media in text
-    path.write_text(text.replace(media, "@media screen"), encoding="utf-8")
+    text = text.replace(media, "@media screen")
+    style = re.search("<style>.*?</style>", text, re.DOTALL)
+    path.write_text(allowing(style.group(), text), encoding="utf-8")
     return path
 
 
@@ -520,3 +545,108 @@ set('flagged', 0); out.push(numbers());"""
     assert high - low == pytest.approx(2 * 1.96 * np.sqrt(recall * (1 - recall) / k), rel=0.05)
     assert f"of {len(score):,} rows" in some["flagged-value"]
     assert (none["tp"], none["recall"]) == ("0", "0\u00a0%")
+
+
+# ---- what others wrote does not run
+
+HIT = "document.documentElement.dataset.hit = 1"
+PUT_IN = {
+    "script": f"<script>{HIT}</script>",
+    "handler": f'<img src="x" onerror="{HIT}"><svg onload="{HIT}"></svg>',
+    "link": f'<a id="go" href="javascript:{HIT}">a</a>',
+    "style": "<style>body { display: none }</style>",
+    "base": '<base href="http://a.example/">',
+    "form": '<form id="send" action="http://a.example/"></form>',
+}
+
+
+def test_what_is_put_into_a_page_does_not_run(opened, page, tmp_path):
+    """The policy alone keeps it from running, where a page were written without escapes."""
+    text = page.read_text(encoding="utf-8")
+    texts = {kind: text.replace("</main>", f"{put}</main>") for kind, put in PUT_IN.items()}
+    # without a policy it does run; the other name is for `opened`, which adds a script to it
+    texts["none"] = texts["script"].replace('http-equiv="Content-Security-Policy"', 'name="a"')
+    for kind, altered in texts.items():
+        (tmp_path / f"{kind}.html").write_text(altered, encoding="utf-8")
+    actions = """$("go")?.click(); $("send")?.submit();
+    return [document.documentElement.dataset.hit ?? null, document.baseURI,
+            getComputedStyle(document.body).display, numbers().tp];"""
+    reports = opened([(tmp_path / f"{kind}.html", WIDE) for kind in texts], actions)
+    for kind, report in zip(texts, reports, strict=True):
+        hit, base, display, found = report["seen"]
+        assert hit == ("1" if kind == "none" else None)
+        assert "example" not in base
+        assert display != "none"
+        assert found != ""  # the page's own scripts ran
+        if kind in ("script", "handler", "style"):  # of others it tells after the page's report
+            assert report["wrong"] != []
+
+
+HOSTILE = (
+    f"</script><img src=x onerror={HIT}>",
+    f'"><svg onload={HIT}>',
+    f"' onmouseover='{HIT}' x='",
+    "{{ 7 * 7 }}{% raw %}",
+    f"javascript:{HIT}",
+    "<!--<script>",
+    "]]></style><style>*{display:none}</style>",
+    '=HYPERLINK("http://a.example")',
+    "\u202egnp.exe",
+)
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory):
+    """The pages of commands for rows whose names, words, labels and file are hostile."""
+    folder = tmp_path_factory.mktemp("hostile")
+    rng = np.random.default_rng(0)
+    y = rng.random(120) < 0.4
+    rows = pd.DataFrame(rng.normal(size=(120, len(HOSTILE))) + y[:, None], columns=HOSTILE)
+    rows["label"] = np.where(y, HOSTILE[0], HOSTILE[1])
+    numbers = folder / f"rows{HOSTILE[2].replace('/', '')}.csv"
+    rows.to_csv(numbers, index=False)
+    rows["words"] = np.array([HOSTILE[0], HOSTILE[1], HOSTILE[6]])[rng.integers(3, size=120)]
+    rows.to_csv(folder / "words.csv", index=False)
+    model = folder / f"m{HOSTILE[1]}.aucmax"
+    commands = {
+        "train": ("train", folder / "words.csv", "--one-hot", "--alpha", 0.01, "-o", model),
+        "evaluate": ("evaluate", model, folder / "words.csv"),
+        "compare": ("compare", numbers, "--splits", 1, "--solvers", "exact"),
+        "cv": ("cv", numbers, "--losses", "square", "--folds", 2),
+        "scorecard": ("scorecard", numbers, "-o", folder / "a.card", "--against", numbers),
+        "stream": ("stream", numbers, "--target", "label", "--positive", HOSTILE[0],
+                   "--every", 40, "--monitor", folder / "a.monitor"),
+    }  # fmt: skip
+    for name, command in commands.items():
+        page = () if name == "train" else ("--html", folder / f"{name}.html")
+        with pytest.raises(SystemExit) as end:
+            main([str(word) for word in (*command, *page)])
+        assert end.value.code == 0, name
+    return folder
+
+
+def test_hostile_names_are_words_on_every_page(look, hostile):
+    """`look` finds nothing wrong, so no policy was needed; what is saved holds no formula."""
+    pages = sorted(hostile.glob("*.html"))
+    assert len(pages) == 5
+    actions = SAVES.replace(
+        "return saved;",
+        """return {
+          hit: document.documentElement.dataset.hit ?? null, saved,
+          strange: document.querySelectorAll("main img, main [onload], main [onerror], main style,"
+            + "main [onmouseover]").length,
+          text: document.body.textContent,
+        };""",
+    )
+    for page, seen in zip(pages, look([(page, WIDE) for page in pages], actions), strict=True):
+        assert (seen["hit"], seen["strange"]) == (None, 0)
+        if page.stem != "stream":  # it names no column unless something moved
+            assert any(name in seen["text"] for name in HOSTILE[:2])
+        assert "\u202e" not in seen["text"]
+        for name, text in seen["saved"]:
+            if name.endswith(".csv"):
+                for cell in (c for row in csv.reader(text[1:].splitlines()) for c in row):
+                    assert not cell.startswith(("=", "@", "\t", "\r")), cell
+                    assert cell[:1] not in ("+", "-") or re.match(r"[+-]?[\d.]", cell), cell
+        if page.stem in ("evaluate", "scorecard"):
+            assert any("'=HYPERLINK" in text for _, text in seen["saved"])

@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from aucmax import AUCClassifier, datasets, load, metrics, save
+from aucmax.basics.progress import working
 from aucmax.datasets.codes import doubts
 from aucmax.datasets.dates import EXAMPLES, day_number
 
@@ -260,6 +261,127 @@ def test_control_characters_of_a_file_do_not_reach_the_terminal(tmp_path, run):
     assert code == 2
     assert r"3 different labels (\x1b[31mx, x, x\x0b)" in err
     assert all(c.isprintable() or c == "\n" for c in err)
+
+
+# colours, a title of the window, C1's own escape, backspaces, text turned around, a line of its own
+ACTS = (
+    "\x1b[31m",
+    "\x1b]0;title\x07",
+    "\x9b2J",
+    "\x7f\x08\x0b",
+    "\u202egnp.exe\u2069",
+    "a\nforged: line",
+)
+MARKUP = "[bold red]x[/]", "[link=http://a]b[/link]", ":warning:"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """A folder with rows whose names, words, labels and file names act on a terminal."""
+    folder = tmp_path_factory.mktemp("hostile")
+    rng = np.random.default_rng(0)
+    y = rng.random(90) < 0.4
+    names = [f"{text} {j}" for j, text in enumerate((*ACTS, *MARKUP))]
+    rows = pd.DataFrame(rng.normal(size=(90, len(names))) + y[:, None], columns=names)
+    words = np.array([f"word {text}" for text in ACTS[:3]])[rng.integers(3, size=90)]
+    labels = np.where(y, f"bad{ACTS[2]}{ACTS[0]}", f"good{ACTS[4]}")
+    rows = rows.assign(**{f"words{ACTS[5]}": words, f"of{ACTS[0]}": labels})
+    rows.to_csv(folder / f"rows{ACTS[5]}{ACTS[0]}.csv", index=False)
+    rows.drop(columns=f"words{ACTS[5]}").to_csv(folder / "numbers.csv", index=False)
+    return folder
+
+
+def test_no_text_of_others_acts_on_the_terminal(hostile, tmp_path, run):
+    """Nothing of it moves a cursor, begins a line, or is markup, whatever the command."""
+    data, numbers = next(hostile.glob("rows*")), hostile / "numbers.csv"
+    model, plain = tmp_path / f"m{ACTS[5]}{ACTS[0]}.aucmax", tmp_path / "plain.aucmax"
+    card, moments = tmp_path / "a.card", tmp_path / f"a{ACTS[0]}.moments"
+    label = "--target", f"of{ACTS[0]}"
+    train = "train", "--one-hot", *label, *FIT
+    commands = [
+        (*train, data, "-o", model),
+        ("train", numbers, *label, *FIT, "-o", plain),
+        ("train", numbers, *label, "--one-pass", "-o", tmp_path / "one.aucmax"),
+        ("train", data, *label, "-o", tmp_path / "no"),  # which needs --one-hot
+        ("show", model),
+        ("evaluate", model, data, model),
+        ("evaluate", model, data, "--positive", "neither\x1b[1m"),
+        ("score", model, data, "-o", tmp_path / f"s{ACTS[0]}.csv", "--reasons", 2),
+        ("compare", numbers, *label, "--solvers", "exact", "--splits", 1),
+        ("cv", numbers, *label, "--losses", "square", "--folds", 2),
+        ("scorecard", numbers, *label, "-o", card, "--against", numbers),
+        ("moments", "build", numbers, *label, "-o", moments),
+        ("moments", "show", moments),
+        ("export", plain, "--to", "sql", "-o", tmp_path / f"a{ACTS[0]}.sql"),
+        ("stream", numbers, *label, "--every", 50),
+        ("show", tmp_path / f"none{ACTS[5]}{ACTS[0]}"),
+        (*train, f"none{ACTS[5]}{ACTS[0]}.csv", "-o", model),
+    ]  # fmt: skip
+    said = []
+    for command in commands:
+        for more in ((), ("--json",)) if command[0] in ("show", "evaluate", "train") else ((),):
+            _, *texts = run(*command, *more)
+            assert "Traceback" not in texts[1]
+            said += texts
+    lines = "\n".join(said).split("\n")
+    for line in lines:
+        assert all(c.isprintable() for c in line), line
+        assert not line.lstrip().startswith("forged"), line
+    text = "".join("".join(said).split())  # tables fold long words
+    for words in (r"\x1b[31m0", r"\x9b2J2", r"\u202egnp.exe", r"a\nforged:line5", *MARKUP):
+        assert words.replace(" ", "") in text
+
+
+def test_the_bar_shows_names_as_text(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    screen = Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    with working("reading \x1b]0;title\x07[red]a") as now:
+        now.at(1, 2, "fitting \x9b2J", best="\x1b[5m0.9")
+    shown = screen.getvalue()
+    assert r"\x1b]0;title\x07[red]a" in shown
+    assert r"fitting \x9b2J" in shown
+    assert "\x1b]0" not in shown
+    assert "\x9b" not in shown
+    assert "\x1b[5m" not in shown
+
+
+def test_data_on_stdout_are_as_they_are_but_on_a_terminal(hostile, tmp_path, run, monkeypatch):
+    numbers, model = hostile / "numbers.csv", tmp_path / "m.aucmax"
+    run("train", numbers, "--target", f"of{ACTS[0]}", *FIT, "-o", model)
+    commands = ("score", model, numbers), ("export", model, "--to", "sql")
+    for command in commands:
+        _, out, _ = run(*command)
+        assert "\x1b[31m" in out
+        with monkeypatch.context() as patch:
+            patch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+            _, shown, _ = run(*command)
+        assert r"\x1b[31m" in shown
+        assert all(c.isprintable() or c == "\n" for c in shown)
+
+
+def test_a_reason_is_no_formula(tmp_path, run):
+    """Reasons are read in a spreadsheet; numbers and labels are also read back by programs."""
+    rng = np.random.default_rng(0)
+    y = rng.random(60) < 0.5
+    names = ["=1+1", "+a", "-b", "@c"]
+    rows = pd.DataFrame(rng.normal(size=(60, 4)) + y[:, None], columns=names).assign(label=y - 1)
+    path, model = tmp_path / "rows.csv", tmp_path / "m.aucmax"
+    rows.to_csv(path, index=False)
+    run("train", path, *FIT, "-o", model)
+    _, out, _ = run("score", model, path, "--reasons", 1)
+    found = list(csv.DictReader(io.StringIO(out)))
+    reasons = [row["reasons"] for row in found if row["reasons"]]
+    assert {text[:2] for text in reasons} == {f"'{name[0]}" for name in names}
+    assert any(float(row["score"]) < 0 for row in found)
+    assert {row["label"] for row in found} == {"-1", "0"}
+    _, out, _ = run("score", model, path, "--reasons", 1, "--json")
+    assert {json.loads(line)["reasons"][:1] for line in out.splitlines()} <= {*"=+-@", ""}
 
 
 def test_labels_are_part_of_the_pass(tmp_path, pasted, run):

@@ -535,7 +535,7 @@ def test_a_page_that_fails_leaves_the_old_one(tmp_path):
     path = tmp_path / "a.html"
     path.write_text("old")
     with pytest.raises(TypeError):
-        write_page(Page("a", "b", [Section("c", points=[{"name": object()}])]), path)
+        write_page(Page("a", "b", [Section("c", points=[{"name": "a", "tp": object()}])]), path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 

@@ -8,6 +8,7 @@ from rich.table import Column
 from rich.text import Text
 
 from aucmax.basics.progress import Reading
+from aucmax.basics.visible import in_line
 
 __all__ = ["progress_bar"]
 
@@ -33,7 +34,7 @@ class _Count(ProgressColumn):
         if at is not None:
             return Text(f"pass {at.number}{_left(at)}")
         count = "" if task.total is None else f"{task.completed:,.0f} of {task.total:,.0f}, "
-        best = f", best {task.fields['best']}" if task.fields.get("best") else ""
+        best = f", best {in_line(task.fields['best'])}" if task.fields.get("best") else ""
         return Text(f"{count}{_clock(time.monotonic() - self.started)}{best}")
 
 
@@ -46,7 +47,7 @@ class _What(ProgressColumn):
     def render(self, task: Task) -> Text:
         at: Reading | None = task.fields.get("reading")
         if at is None:
-            return Text(task.description, style="dim")
+            return Text(in_line(task.description), style="dim")
         words = [f"{_short(at.rows)} rows"] if at.rows else []  # not known yet on a cluster
         if at.rows and at.seconds:
             words.append(f"{_short(at.rows / at.seconds)}/s")

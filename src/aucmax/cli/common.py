@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from aucmax.basics.errors import ModelFileError
 from aucmax.basics.progress import working
-from aucmax.cli.errors import tell
+from aucmax.cli.screen import console, tell
 from aucmax.explain.steps import parts_of
 from aucmax.files import models as persist
 from aucmax.report.page import Page, as_json, write_page
@@ -24,7 +23,6 @@ __all__ = [
     "calibration_facts",
     "calibration_words",
     "chance_of",
-    "console",
     "counted",
     "feature_names",
     "few_positives",
@@ -81,11 +79,6 @@ def help_of(command: Callable[..., None]) -> str:
 # ---- output
 
 _FEW = 10  # rows of a class
-
-
-def console() -> Console:
-    """A console on stdout that prints text as it is."""
-    return Console(markup=False, emoji=False, highlight=False)
 
 
 def counted(number: int, unit: str) -> str:

@@ -11,10 +11,11 @@ import typer
 from aucmax.basics.progress import Working
 from aucmax.cli import compare_page
 from aucmax.cli.common import counted, few_positives, listed, show_page, working
-from aucmax.cli.errors import interrupted, tell
+from aucmax.cli.errors import interrupted
 from aucmax.cli.front import LabelledRows, labelled_rows
 from aucmax.cli.options import DataArgument, Html, Json, Learning, MaxIter, Tol
 from aucmax.cli.paths import check_paths
+from aucmax.cli.screen import tell
 from aucmax.experiments.methods import CONTESTANTS, Task, contestants_named
 from aucmax.experiments.runs import (
     Contestant,

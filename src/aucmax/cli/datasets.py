@@ -11,8 +11,9 @@ from typer.core import TyperGroup
 
 from aucmax.basics.errors import DataFileError
 from aucmax.cli.common import counted, help_of, print_json, show_page, working
-from aucmax.cli.errors import interrupted, tell
+from aucmax.cli.errors import interrupted
 from aucmax.cli.options import Json
+from aucmax.cli.screen import say, tell
 from aucmax.datasets import DataSet, about, fetch, load, locate, names
 from aucmax.report.page import Page, ResultTable, Section
 
@@ -111,7 +112,7 @@ def _fetch(
         fetched[entry.name] = [str(path) for path in paths]
         if not as_json:
             word = "here already" if here else "fetched"
-            print(f"{entry.name}: {word}: {', '.join(fetched[entry.name])}")
+            say(f"{entry.name}: {word}: {', '.join(fetched[entry.name])}")
     if as_json:
         print_json(fetched)
     if failed:

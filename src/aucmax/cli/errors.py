@@ -21,13 +21,13 @@ from typer.core import TyperGroup
 
 from aucmax.basics.errors import DataWarning
 from aucmax.basics.needs import MissingPackage
+from aucmax.cli.screen import say, tell
 
 __all__ = [
     "OneLineErrors",
     "command_line",
     "interrupted",
     "repeated_interrupt",
-    "tell",
     "warnings_in_one_line",
 ]
 
@@ -222,23 +222,13 @@ def _tell_error(error: Exception, message: str) -> None:
         return
     first, *more = error.report().split("\n")
     tell("error", first)
-    print(*map(_visible, more), sep="\n", end="\n" if more else "", file=sys.stderr)
+    for line in more:
+        say(line, sys.stderr)
     if error.remedy:
         unsolved = any(one.remedy is None for one in error.obstacles)
         start = "Once that is corrected, this reads the rest" if unsolved else "This reads it"
-        print(f"{start}:\n  {command_line(error.remedy)}", file=sys.stderr)
-
-
-def tell(kind: str, message: str) -> None:
-    """Print one line on stderr."""
-    print(f"{kind}: {' '.join(_visible(message).split())}", file=sys.stderr)
-
-
-def _visible(text: str) -> str:
-    """Escape control characters, which labels and names in a file may hold."""
-    return "".join(
-        c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text
-    )
+        say(f"{start}:", sys.stderr)
+        say(f"  {command_line(error.remedy)}", sys.stderr)
 
 
 @contextlib.contextmanager

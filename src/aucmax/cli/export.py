@@ -14,6 +14,7 @@ from aucmax.cli.common import load_model
 from aucmax.cli.front import rows_for
 from aucmax.cli.options import Model, Reading, given_file
 from aucmax.cli.paths import check_paths
+from aucmax.cli.screen import data_out, say
 from aucmax.export import to_onnx, to_sql
 from aucmax.export.sql import DIALECTS
 
@@ -86,8 +87,8 @@ def export(
     except (ImportError, ValueError) as error:
         raise ValueError(f"{model}: {error}") from None
     if output is None:
-        print(written, end="")
+        data_out().write(str(written))
         return
     with replacing(output, text=to is Home.sql) as stream:
         stream.write(written)
-    print(f"{output} written", file=sys.stderr)
+    say(f"{output} written", sys.stderr)

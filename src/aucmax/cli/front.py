@@ -18,12 +18,13 @@ from sklearn.utils import Bunch
 from aucmax import datasets
 from aucmax.additive import Binning, Scorecard, SplineFeatures
 from aucmax.basics.checks import LARGEST
+from aucmax.basics.visible import in_line
 from aucmax.cli.common import counted, working
-from aucmax.cli.errors import tell
 from aucmax.cli.inputs import Inputs, inputs_of
 from aucmax.cli.labels import Classes, check_weights, classes_of
 from aucmax.cli.large import Large, take
 from aucmax.cli.options import Judging, Learning, Reading, Scale, Weighing, given_file
+from aucmax.cli.screen import tell
 from aucmax.datasets.bunch import Labels, frame
 from aucmax.datasets.obstacles import TableError
 from aucmax.datasets.scanning import read_parts
@@ -194,7 +195,7 @@ def rows_described(facts: dict[str, Any]) -> str:
     share = facts["positives"] / facts["rows"]
     rarer = ", the rarer" if facts.get("positive_is") == "rarer" else ""
     weighted = f", weighted by {facts['weight']}" if facts["weight"] else ""
-    return (
+    return in_line(
         f"{facts['data']}: {counted(facts['rows'], 'row')}, "
         f"{counted(facts['features'], 'feature')}, {facts['positives']:,} positive "
         f"({100 * share:.3g} %; label {facts['positive']}{rarer}){weighted}"

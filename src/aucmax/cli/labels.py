@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from aucmax import datasets
-from aucmax.cli.errors import tell
 from aucmax.cli.options import Judging
+from aucmax.cli.screen import tell
 from aucmax.datasets.bunch import Labels
 from aucmax.datasets.obstacles import Obstacle, TableError
 

@@ -19,8 +19,8 @@ from sklearn.utils import Bunch
 from aucmax import datasets
 from aucmax.basics.checks import free_memory
 from aucmax.basics.needs import needs
-from aucmax.cli.errors import tell
 from aucmax.cli.options import FLAGS, Learning, Reading, Scale, option
+from aucmax.cli.screen import tell
 from aucmax.datasets.files import COMPRESSIONS
 from aucmax.datasets.readers import reader_of
 from aucmax.rows import to_scipy

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from aucmax.basics.visible import in_line
 from aucmax.cli.common import fit_facts
 from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.moments.classes import auc_facts, auc_of, two_classes
@@ -70,7 +71,7 @@ def fit_in_one_pass(
 def one_pass_page(report: dict[str, Any]) -> Page:
     """Return the page of a report of `fit_in_one_pass`, with its model's file and seconds."""
     share = 100 * report["weight_of_positives"] / report["weight"]
-    described = (
+    described = in_line(
         f"{report['data']}: rows of weight {report['weight']:,.15g}, {report['features']:,} "
         f"features, {report['weight_of_positives']:,.15g} positive ({share:.3g} %; label "
         f"{report['positive']})"

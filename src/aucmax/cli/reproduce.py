@@ -12,10 +12,11 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from aucmax.cli.common import console, counted, listed, print_json, show_page, working
-from aucmax.cli.errors import command_line, interrupted, tell
+from aucmax.cli.common import counted, listed, print_json, show_page, working
+from aucmax.cli.errors import command_line, interrupted
 from aucmax.cli.options import Json
 from aucmax.cli.reproduce_table import plain_table
+from aucmax.cli.screen import console, tell
 from aucmax.experiments import figures, table_report, tables
 from aucmax.experiments.catalogue import CATALOGUE
 from aucmax.experiments.figures import FigureSpec

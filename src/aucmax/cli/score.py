@@ -16,6 +16,7 @@ import typer
 
 from aucmax.additive import Scorecard
 from aucmax.basics.replacing import replacing
+from aucmax.basics.visible import json_text, spreadsheet_cell
 from aucmax.cli.common import (
     chance_of,
     counted,
@@ -24,11 +25,11 @@ from aucmax.cli.common import (
     scores_of,
     working,
 )
-from aucmax.cli.errors import tell
 from aucmax.cli.front import rows_for
 from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.options import Model, Reading, given_file
 from aucmax.cli.paths import check_paths
+from aucmax.cli.screen import data_out, say, tell
 from aucmax.explain.by_column import by_column
 from aucmax.explain.row_reasons import each_reasons, reasons
 from aucmax.report.explained import reasons_text
@@ -112,16 +113,18 @@ def score(
             columns["points"] = map(int, fitted.points(X))
         if reasons_of is not None:
             now("finding the reasons")
-            columns["reasons"] = _reasons(fitted, X, reasons_of)
+            told = _reasons(fitted, X, reasons_of)
+            # they are for people; labels and numbers are for programs, which read them back
+            columns["reasons"] = told if as_json else map(spreadsheet_cell, told)
         write = _write_json if as_json else _write_csv
         if output is not None:
             with replacing(output, text=True) as stream:
                 write(stream, columns)
     if output is None:
-        write(sys.stdout, columns)
+        write(data_out(), columns)
     else:
         written = f"{counted(len(scores), 'score')} written to {output}"
-        print(f"{written}; the higher, the more likely {names[1]}", file=sys.stderr)
+        say(f"{written}; the higher, the more likely {names[1]}", sys.stderr)
     if words := words_of_read(what_was_read(X)):
         tell("note", f"read: {words}")
 
@@ -158,4 +161,4 @@ def _write_csv(stream: TextIO, columns: Mapping[str, Iterable[Any]]) -> None:
 def _write_json(stream: TextIO, columns: Mapping[str, Iterable[Any]]) -> None:
     for row in zip(*columns.values(), strict=True):
         line = dict(zip(columns, row, strict=True))
-        stream.write(json.dumps(line, ensure_ascii=False) + "\n")
+        stream.write(json_text(json.dumps(line, ensure_ascii=False)) + "\n")

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from aucmax import metrics
 from aucmax.additive import Binning, Scorecard
 from aucmax.basics.checks import weights_in_rows
+from aucmax.basics.visible import in_line
 from aucmax.cli.common import few_positives, show_page, working
 from aucmax.cli.errors import command_line
 from aucmax.cli.front import LabelledRows, labelled_columns, rows_described, rows_for
@@ -259,7 +260,7 @@ def _page(report: dict[str, Any]) -> Page:
     if later is not None:
         said = _moved(later["psi"])
         sections.append(
-            Section("Rows then and now", f"PSI of the points on {later['data']}: {said}.")
+            Section("Rows then and now", in_line(f"PSI of the points on {later['data']}: {said}."))
         )
     head = ("feature", "bins", "weight", "IV", "points", *(("PSI",) if moved else ()))
     features = [
@@ -277,7 +278,7 @@ def _page(report: dict[str, Any]) -> Page:
         for one in report["by_column"]
         if one["information_value_without_trend"] >= one["information_value"] + _LOST
     )
-    sections.append(Section("Columns", tables=[ResultTable(head, features, what)]))
+    sections.append(Section("Columns", tables=[ResultTable(head, features, in_line(what))]))
     rank = {one["feature"]: place for place, one in enumerate(report["by_column"])}
     lines, last = [], None
     for row in sorted(report["bins"], key=lambda row: rank[row["feature"]]):

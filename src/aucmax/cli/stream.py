@@ -15,9 +15,10 @@ import typer
 
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.locks import locked
-from aucmax.cli.errors import interrupted, tell
+from aucmax.cli.errors import interrupted
 from aucmax.cli.options import Json, option
 from aucmax.cli.paths import check_paths
+from aucmax.cli.screen import say, tell
 from aucmax.cli.stream_files import Beside, Teller
 from aucmax.cli.stream_page import page_of
 from aucmax.datasets.files import COMPRESSIONS, fault
@@ -262,10 +263,10 @@ class Telling:
         if self.output is not None:
             model = AUCClassifier(alpha=state.settings.alpha, positive=state.settings.positive)
             save(model.fit_moments(state.learner.moments()), self.output)
-            print(f"model saved to {self.output}", file=sys.stderr)
+            say(f"model saved to {self.output}", sys.stderr)
         if self.html is not None and self.monitor is not None:
             write_page(page_of(title, self.monitor), self.html)
-            print(f"report written to {self.html}", file=sys.stderr)
+            say(f"report written to {self.html}", sys.stderr)
 
 
 def stream(

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 from aucmax.basics.replacing import errors_name, flushed
 from aucmax.cli.common import counted
-from aucmax.cli.errors import tell
+from aucmax.cli.screen import say, tell
 from aucmax.datasets.files import fault
 from aucmax.report.text import auc_text, interval_text, reach_text
 from aucmax.streams.monitor import told
@@ -134,11 +134,11 @@ class Teller:
 
     def _print(self, line: dict[str, Any]) -> None:
         if self.as_json:
-            print(json.dumps(line), flush=True)
+            say(json.dumps(line))
             return
         if not self._begun:
-            print(_line("rows", "AUC, all rows (95 %)", "learning", "less frozen (95 %)"))
-        print(_words(line), flush=True)
+            say(_line("rows", "AUC, all rows (95 %)", "learning", "less frozen (95 %)"))
+        say(_words(line))
         self._begun = True
 
 

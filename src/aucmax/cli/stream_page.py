@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from aucmax.basics.visible import in_line
 from aucmax.cli.errors import command_line
 from aucmax.report.figures import Figure, Line
 from aucmax.report.page import Page, ResultTable, Section
@@ -39,7 +40,7 @@ def page_of(name: str, monitor: Path) -> Page:
         raise ValueError(f"{monitor}: has no line yet, so there is no report; lower --every.")
     last = lines[-1]
     curves = {text: line for key, text in _CURVES.items() if (line := _curve(lines, key))}
-    described = f"{name}: {last['row']:,} rows, {last['features']:,} features"
+    described = in_line(f"{name}: {last['row']:,} rows, {last['features']:,} features")
     figure = Figure(
         "auc", "AUC over the stream", "row", "AUC", curves, "Bands are 95 % intervals.", ends=True
     )

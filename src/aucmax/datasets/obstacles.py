@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aucmax.basics.errors import DataFileError
+from aucmax.basics.visible import in_line
 
 __all__ = ["Obstacle", "TableError", "joined", "tried"]
 
@@ -85,12 +86,12 @@ class TableError(DataFileError):
         """What stands in the way: one line, or one for each thing, without the remedy."""
         if len(self.obstacles) == 1:
             one = self.obstacles[0]
-            return f"{self.path}{', ' if one.place else ''}{one.place}: {one.sentence()}"
+            return in_line(f"{self.path}{', ' if one.place else ''}{one.place}: {one.sentence()}")
         lines = [f"{self.path}: {len(self.obstacles)} problems"]
         for one in self.obstacles:
             text = one.what if one.remedy else one.sentence()
             lines.append(f"  {one.place}{': ' if one.place else ''}{text}")
-        return "\n".join(lines)
+        return "\n".join(map(in_line, lines))
 
 
 def joined(remedies: Iterable[dict[str, Any] | None]) -> dict[str, Any]:

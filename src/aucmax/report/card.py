@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
+from html import escape as as_html
 
+from aucmax.basics.visible import in_line
 from aucmax.report.text import plain_number
 
 __all__ = ["card_html"]
@@ -46,6 +47,10 @@ def card_html(
         small = f'<div style="opacity:.7;font-size:12px">{escape(caption)}</div>'
         said += f"<table {plain}>{drawn}</table>{small}"
     return f'<div class="aucmax-card" style="{_CARD}">{said}</div>'
+
+
+def escape(text: str) -> str:
+    return as_html(in_line(text))
 
 
 def _bar(name: str, value: float, share: float) -> str:

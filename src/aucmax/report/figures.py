@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from aucmax.basics.needs import needs
 from aucmax.basics.replacing import replacing
+from aucmax.basics.visible import in_line, in_lines
 from aucmax.report.style import INK, MUTED, PAPER_RC, RC, Stroke, on_paper, stroke, to_svg
 from aucmax.report.text import SUPERSCRIPT, gap_text
 
@@ -131,6 +132,18 @@ class Figure:
     rug: Sequence[float] = ()
     follows: str = ""
 
+    def visible(self) -> Figure:
+        """Return it with control characters in its words as escapes."""
+        return replace(
+            self,
+            title=in_line(self.title),
+            caption=in_lines(self.caption),
+            xlabel=in_line(self.xlabel),
+            ylabel=in_line(self.ylabel),
+            lines={in_line(label): line for label, line in self.lines.items()},
+            names=[*map(in_line, self.names)],
+        )
+
     def drawn(self) -> tuple[str, dict[str, Any]]:
         """Draw it for a page, whose colours it takes: the SVG, and what lies behind it.
 
@@ -158,6 +171,7 @@ class Figure:
     def save(self, path: Path) -> None:
         """Draw it into a file, by its suffix .png, .svg or .pdf, with the legend beside it."""
         check_image(path)
+        self = self.visible()
         with _matplotlib().rc_context(PAPER_RC), _without_glyphs():
             figure, axes = self._on_canvas(on_paper)
             axes.set_title(self.title, fontsize=11)

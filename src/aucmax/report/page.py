@@ -7,10 +7,12 @@ drawn for the HTML file only, and what it takes to draw them is imported then.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ import numpy as np
 
 from aucmax.basics.needs import needs
 from aucmax.basics.replacing import replacing
+from aucmax.basics.visible import in_line, in_lines, json_text
 from aucmax.report.figures import Figure
 from aucmax.report.text import difference_text, p_text
 
@@ -74,6 +77,12 @@ class ResultTable:
         ]
         return cls((head, "AUC difference", interval, "p", "verdict"), rows, caption, words=(4,))
 
+    def visible(self) -> ResultTable:
+        """Return it with control characters as escapes, and each cell on one line."""
+        rows = [[in_line(cell) for cell in row] for row in self.rows]
+        head = [in_line(name) for name in self.head]
+        return replace(self, head=head, rows=rows, caption=in_lines(self.caption))
+
 
 @dataclass(frozen=True)
 class Section:
@@ -103,6 +112,17 @@ class Section:
     points: Sequence[dict[str, Any]] = ()
     on_terminal: bool = True
 
+    def visible(self) -> Section:
+        """Return it with control characters in its words as escapes."""
+        return replace(
+            self,
+            heading=in_line(self.heading),
+            lead=in_lines(self.lead),
+            tables=[table.visible() for table in self.tables],
+            figures=[figure.visible() for figure in self.figures],
+            points=[{**points, "name": in_line(points["name"])} for points in self.points],
+        )
+
 
 @dataclass(frozen=True)
 class Page:
@@ -131,9 +151,21 @@ class Page:
     data: Any = field(default_factory=dict)
     verdict: str = ""
 
-    def on_terminal(self) -> list[Section]:
-        """Return the sections that a terminal shows."""
-        return [s for s in self.sections if s.on_terminal and (s.tables or s.lead)]
+    def on_terminal(self) -> Page:
+        """Return what a terminal shows of it, with no character that acts on a terminal."""
+        shown = [s for s in self.sections if s.on_terminal and (s.tables or s.lead)]
+        return replace(self, sections=shown).visible()
+
+    def visible(self) -> Page:
+        """Return it with control characters in its words as escapes."""
+        return replace(
+            self,
+            title=in_line(self.title),
+            lead=in_lines(self.lead),
+            sections=[section.visible() for section in self.sections],
+            provenance=[(in_line(name), in_line(value)) for name, value in self.provenance],
+            verdict=in_lines(self.verdict),
+        )
 
 
 # ---- text
@@ -141,13 +173,13 @@ class Page:
 
 def plain(page: Page) -> str:
     """Return a page as a terminal without colours has it: lead, headings, tables and captions."""
+    page = page.on_terminal()
     parts = [page.lead] if page.lead else []
-    shown = page.on_terminal()
-    for section in shown:
+    for section in page.sections:
         blocks = [section.lead] if section.lead else []
         for table in section.tables:
             blocks.append("\n".join([*_plain_lines(table), *filter(None, [table.caption])]))
-        heading = f"{section.heading}\n" if len(shown) > 1 else ""
+        heading = f"{section.heading}\n" if len(page.sections) > 1 else ""
         parts.append(heading + "\n\n".join(blocks))
     return "\n\n".join(parts)
 
@@ -173,7 +205,7 @@ def as_json(value: Any) -> str:
 
     Numbers that are not finite become null.
     """
-    return json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    return json_text(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def _plain(value: Any) -> Any:
@@ -194,8 +226,10 @@ def _plain(value: Any) -> Any:
 def write_page(page: Page, path: str | PathLike[str]) -> None:
     """Write a page as HTML, or as Markdown where the path ends in .md.
 
-    An old file is replaced only once the new one is complete; in HTML all words are escaped.
+    An old file is replaced only once the new one is complete; in HTML all words are escaped, and
+    no script runs but the page's own.
     """
+    page = page.visible()
     text = _markdown(page) if Path(path).suffix == ".md" else _html(page)
     with replacing(path, text=True) as stream:
         stream.write(text)
@@ -216,10 +250,37 @@ def _html(page: Page) -> str:
     assert files is not None
     # the operating point tells the figures where it is, so they come first
     style, *scripts = (
-        files.get_source(environment, name)[0]
+        files.get_source(environment, name)[0].replace("\r\n", "\n")
         for name in ("page.css", "tables.js", "figures.js", "page.js")
     )
-    return environment.get_template("page.html").render(page=page, style=style, scripts=scripts)
+    return environment.get_template("page.html").render(
+        page=page, style=style, scripts=scripts, policy=_policy(style, scripts)
+    )
+
+
+def _policy(style: str, scripts: Sequence[str]) -> str:
+    """Return the content policy of a page: what runs and what styles it is known by its digest.
+
+    Figures have a style at each of their lines, so attributes may have any. A browser that knows
+    no rules for attributes alone takes ``style-src``.
+    """
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {' '.join(map(_digest, scripts))}",
+            "style-src 'unsafe-inline'",
+            f"style-src-elem {_digest(style)}",
+            "style-src-attr 'unsafe-inline'",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+
+
+def _digest(text: str) -> str:
+    sha256 = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(sha256).decode()}'"
 
 
 def _markdown(page: Page) -> str:

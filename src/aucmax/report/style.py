@@ -126,6 +126,9 @@ def on_paper(colour: Any) -> Any:
 PAPER_RC: dict[str, Any] = {key: on_paper(value) for key, value in RC.items()} | _WHITE
 
 
+_JOINED = 'stroke-linejoin="round" stroke-linecap="butt"'
+
+
 def to_svg(figure: Figure, name: str, label: str) -> str:
     """Write a figure drawn under `RC` as an SVG element to be put into a page.
 
@@ -142,6 +145,8 @@ def to_svg(figure: Figure, name: str, label: str) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
+    # what it says of all elements they inherit from the first; a page takes no other style sheet
+    svg = re.sub(r"<style.*?</style>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="([^"]*)"', rf'id="{name}-\1"', svg)
     svg = re.sub(r'href="#([^"]*)"', rf'href="#{name}-\1"', svg)
     svg = re.sub(r"url\(#([^)]*)\)", rf"url(#{name}-\1)", svg)
@@ -153,4 +158,4 @@ def to_svg(figure: Figure, name: str, label: str) -> str:
     box = re.search(r'viewBox="[^"]*"', head)
     assert box is not None
     spaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
-    return f'<svg {spaces} {box.group()} role="img" aria-label="{escape(label)}">{body}'
+    return f'<svg {spaces} {box.group()} role="img" aria-label="{escape(label)}" {_JOINED}>{body}'

@@ -11,13 +11,13 @@ __all__ = ["terminal"]
 
 def terminal(page: Page, screen: Console) -> None:
     """Print a page: its lead, then its sections, with headings where there are several."""
-    shown = page.on_terminal()
+    page = page.on_terminal()
     if page.lead:
         screen.print(page.lead, soft_wrap=True)
-    for number, section in enumerate(shown):
+    for number, section in enumerate(page.sections):
         if page.lead or number:
             screen.print()
-        if len(shown) > 1:
+        if len(page.sections) > 1:
             screen.print(Text(section.heading, style="bold"))
         if section.lead:
             screen.print(Text(section.lead))

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from aucmax.cli.common import show_page
-from aucmax.cli.errors import tell
 from aucmax.cli.moments.options import Align, MinRows, Out
 from aucmax.cli.moments.show import page_of
 from aucmax.cli.options import Json
 from aucmax.cli.paths import check_paths
+from aucmax.cli.screen import tell
 from aucmax.files.moments import load_moments
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.disclosure import FEWEST, disclosure

@@ -22,9 +22,14 @@
     link.href = `data:${type};charset=utf-8,${encodeURIComponent(text)}`;
     link.click();
   };
+  // a spreadsheet takes what begins with a sign for a formula: numbers and their intervals may
+  const NUMBER = "[-+]?[\\d.,]+(e[-+]?\\d+)?( × 10[⁻⁰¹²³⁴-⁹]+)?( ?%)?";
+  const plain = new RegExp(`^${NUMBER}( (to|±) ${NUMBER})?$`);
+  const guarded = (text) => (/^[=+\-@\t\r\n＝＋－＠]/.test(text) && !plain.test(text)
+    ? `'${text}` : text);
   // a spreadsheet takes words for UTF-8 only after a byte order mark
   const csv = (rows) => "\ufeff" + rows.map((row) => row.map((cell) => {
-    const text = cell === null || cell === undefined ? "" : String(cell);
+    const text = cell === null || cell === undefined ? "" : guarded(String(cell));
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
   }).join(",")).join("\r\n") + "\r\n";
   const button = (text, label, act) => {

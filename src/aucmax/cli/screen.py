@@ -1,0 +1,54 @@
+"""The one place where text leaves for the terminal: what acts on one is made visible.
+
+Names, labels and words come from files, and a terminal takes some characters for commands. What is
+data goes out as it is, unless a terminal reads it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, TextIO, cast
+
+from rich.console import Console
+from rich.text import Text
+
+from aucmax.basics.visible import in_line, in_lines
+
+__all__ = ["console", "data_out", "say", "tell"]
+
+
+class _Screen(Console):
+    """A console on stdout that prints text as it is: no markup, no escape codes."""
+
+    def __init__(self) -> None:
+        super().__init__(markup=False, emoji=False, highlight=False)
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        return super().render_str(in_lines(text), **how)
+
+
+def console() -> Console:
+    """Return a console on stdout that prints text as it is."""
+    return _Screen()
+
+
+def say(line: str, stream: TextIO | None = None) -> None:
+    """Print one line, on stdout by default."""
+    print(in_line(line), file=stream or sys.stdout, flush=True)
+
+
+def tell(kind: str, message: str) -> None:
+    """Print one line on stderr."""
+    say(f"{kind}: {' '.join(in_lines(message).split())}", sys.stderr)
+
+
+def data_out() -> TextIO:
+    """Return stdout for data: as they are for programs, made visible on a terminal."""
+    return cast(TextIO, _OnTerminal()) if sys.stdout.isatty() else sys.stdout
+
+
+class _OnTerminal:
+    """Stdout where it is a terminal."""
+
+    def write(self, text: str) -> int:
+        return sys.stdout.write(in_lines(text))
