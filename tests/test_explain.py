@@ -12,6 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -24,7 +25,7 @@ from sklearn.preprocessing import (
 )
 from tests.oracles.sandwich import jackknife
 
-from aucmax import AUCClassifier, AUCClassifierCV, effects, reasons
+from aucmax import AUCClassifier, AUCClassifierCV, effects, reasons, save
 from aucmax.additive import Binning, Scorecard, SplineFeatures
 from aucmax.estimators.encoder import TableEncoder
 from aucmax.explain.by_column import by_column
@@ -259,6 +260,46 @@ def test_what_cannot_be_explained_is_said():
     model = make_pipeline(SplineFeatures(), linear()).fit(X, Y)
     with pytest.raises(ValueError, match="feature_names must be 2 names; got 1"):
         reasons(model, X, feature_names=["a"])
+
+
+def test_columns_that_no_step_asks_for_may_be_absent(tmp_path, run):
+    pytest.importorskip("skops")
+    named = FRAME["colour"].fillna("none")  # polars has another gap
+    wide = FRAME.assign(colour=named, id=np.arange(len(Y)), note="-")[["id", *FRAME, "note"]]
+    pl = pytest.importorskip("polars")
+    model = make_pipeline(
+        parts(SimpleImputer(), OneHotEncoder(drop="first", handle_unknown="ignore")), linear()
+    ).fit(wide, Y)
+    narrow = wide[[*reversed(FRAME.columns)]]
+    for frame in (narrow, pl.from_pandas(narrow)):
+        assert reasons(model, frame[:9], mean=wide) == reasons(model, wide[:9], mean=frame)
+        assert_same(effects(model, frame, Y), effects(model, wide, Y))
+        one, other = (shape_of(model, X, Y, "colour") for X in (frame, wide))
+        assert_same(one[1:5], other[1:5])
+    with pytest.raises(ValueError, match=r"columns are missing: \{'z'\}"):
+        effects(model, narrow.drop(columns="z"), Y)
+
+    files = [tmp_path / name for name in ("m.aucmax", "wide.csv", "narrow.csv", "page.html")]
+    save(model, files[0])
+    wide.assign(y=Y).to_csv(files[1], index=False)
+    narrow.assign(y=Y).to_csv(files[2], index=False)
+    scored = [run("score", files[0], file, "--reasons", 2) for file in files[1:3]]
+    assert scored[0][:2] == scored[1][:2]
+    assert scored[0][1].startswith("row,score,label,reasons\n1,")
+    assert run("evaluate", *files[:2], "--html", files[3])[0] == 0
+    assert "colour" in files[3].read_text()
+
+
+def assert_same(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_search_of_a_pipeline_is_the_pipeline_that_it_chose():
+    search = GridSearchCV(MODELS["steps"], {"aucclassifier__alpha": [0.1, 0.01]}, cv=2)
+    search.fit(FRAME, Y)
+    assert_same(effects(search, FRAME, Y), effects(search.best_estimator_, FRAME, Y))
+    assert reasons(search, NEW) == reasons(search.best_estimator_, NEW)
 
 
 # ---- effects

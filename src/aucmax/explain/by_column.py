@@ -230,12 +230,14 @@ def _numbers(X: Any) -> Any:
 
 
 def _table(rows: Any, names: Any) -> Table:
-    """The rows, a data frame's as its columns by name."""
+    """The rows, a data frame's as its columns by name; gaps for one that no step asks for."""
     if sp.issparse(rows):
         return sp.csr_array(rows)
-    if names is not None and hasattr(rows, "columns"):
-        return [in_days(np.asarray(rows[name])) for name in names]
-    return np.asarray(rows)
+    if names is None or not hasattr(rows, "columns"):
+        return np.asarray(rows)
+    present = set(getattr(rows, "column_names", rows.columns))  # the former is Arrow's
+    absent = np.broadcast_to(np.nan, len(rows))
+    return [in_days(np.asarray(rows[name])) if name in present else absent for name in names]
 
 
 def _given(frame: Any, names: Any) -> Callable[[Table], Any]:

@@ -43,7 +43,9 @@ def parts_of(model: Any) -> tuple[list[Any], Any]:
     if isinstance(model, Scorecard):
         more, last = parts_of(model.classifier_)
         return [model.binning_, *more], last
-    return [], getattr(model, "best_estimator_", model)
+    if hasattr(model, "best_estimator_"):
+        return parts_of(model.best_estimator_)
+    return [], model
 
 
 def flat(steps: Pipeline) -> list[Any]:
