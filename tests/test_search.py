@@ -24,10 +24,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from aucmax import AUCClassifier, AUCClassifierCV, load, save
+from aucmax import AUCClassifier, AUCClassifierCV, Source, effects, load, save
+from aucmax.cli.large import Room
 from aucmax.estimators import selection, tuning
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.metrics import roc_auc
+from aucmax.objective.losses import LOSSES, PairwiseLoss
 from aucmax.objective.problem import MomentsProblem
 from aucmax.rows.store import InMemory
 from aucmax.solvers import Exact
@@ -725,3 +727,50 @@ def test_an_infinite_score_in_one_fold_is_the_worst_or_the_best(infinite):
     assert selection.best_cell(scores, np.array([0.0, 1.0, 2.0])) == (
         (1,) if infinite < 0 else (2,)
     )
+
+
+class EveryPair(PairwiseLoss):
+    """The squared hinge with no more than a new loss has to have."""
+
+    name = "every_pair"
+
+    def point(self, t):
+        return np.maximum(1.0 - t, 0.0) ** 2
+
+    def derivative(self, t):
+        return -2.0 * np.maximum(1.0 - t, 0.0)
+
+    def curvature(self, t):
+        return np.where(t < 1.0, 2.0, 0.0)
+
+
+def test_a_search_takes_a_new_loss(monkeypatch, tmp_path, run):
+    monkeypatch.setitem(LOSSES, EveryPair.name, EveryPair())
+    X, y = problem(n=150)
+    names = "every_pair", "squared_hinge"
+    ours, its = (AUCClassifierCV(losses=(name,), cv=3).fit(X, y) for name in names)
+    np.testing.assert_allclose(ours.auc_path_, its.auc_path_, atol=1e-12)
+    for one, other in zip(effects(ours, X, y)[1:5], effects(its, X, y)[1:5], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4)
+    parts = Source([lambda k=k: (X[k::3], y[k::3]) for k in range(3)])
+    in_parts = AUCClassifierCV([0.1], losses=names[:1], cv=2).fit(parts)
+    assert np.isfinite(in_parts.best_score_)
+
+    table = tmp_path / "rows.csv"
+    np.savetxt(table, np.column_stack([X, y]), delimiter=",", header="a,b,c,d,e,f,y", comments="")
+    for arguments in (
+        ("cv", table, "--losses", "every_pair,square", "--folds", 3),
+        ("train", table, "--loss", "every_pair", "-o", tmp_path / "m.aucmax"),
+    ):
+        code, out, err = run(*arguments)
+        assert code == 0, err
+        assert "every_pair" in out
+    assert not Room(1, 99.0).holds("every_pair", 0.1)
+
+
+def test_a_loss_that_is_a_line_at_0_has_a_usual_alpha():
+    class Huber(EveryPair):
+        def curvature(self, t):
+            return np.where(np.abs(t - 1.0) < 0.5, 1.0, 0.0)
+
+    assert Huber().usual_alpha == EveryPair().usual_alpha == LOSSES["hinge"].usual_alpha

@@ -23,6 +23,7 @@ from aucmax.cli.options import FLAGS, Learning, Reading, Scale, option
 from aucmax.cli.screen import tell
 from aucmax.datasets.files import COMPRESSIONS
 from aucmax.datasets.readers import reader_of
+from aucmax.objective.losses import LOSSES
 from aucmax.rows import to_scipy
 from aucmax.rows.parts import InParts
 from aucmax.rows.source import Part, Source
@@ -33,8 +34,6 @@ __all__ = ["Large", "take", "what_was_read", "words_of_read"]
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _COPIES = 3  # of the numbers, while a file is read whole: the reader's, ours, and a fit's
 _UNPACKED = 6  # times its size, a compressed text
-# bytes that a fit to rows in parts keeps of each, and of each of the rarer class besides
-_KEPT = {"square": (0, 0), "squared_hinge": (10, 44), "logistic": (18, 0)}
 _FOR_THEM = 0.55  # of the memory; the rest is for parts
 _PARTS = 80  # of the memory is a part: two are there, and several times that for reading one
 _WORKERS_PARTS = 16  # what a worker takes, in parts
@@ -52,7 +51,7 @@ class Room(NamedTuple):
 
     def holds(self, loss: str, rarer: float) -> bool:
         """Tell whether a fit with this loss has room, with such a share of the rarer class."""
-        of_each, of_rarer = _KEPT[loss]
+        of_each, of_rarer = LOSSES[loss].bytes_kept
         return of_each + of_rarer * rarer <= self.of_each
 
 

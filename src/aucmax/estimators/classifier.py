@@ -251,7 +251,7 @@ class AUCClassifier(SolvedScorer):
         return self
 
     def _takes_parts(self) -> bool:
-        if self.loss == "square" or self._learns():
+        if self._by_moments or self._learns():
             return True
         raise AttributeError(
             f"loss={self.loss!r} has no partial_fit: it needs all rows at once; use loss='square'."
@@ -397,13 +397,14 @@ class AUCClassifier(SolvedScorer):
         return midpoint_intercept(coef, *means)
 
     def _threshold(self, objective: Objective, w: np.ndarray, coef: np.ndarray) -> float:
-        there = objective.at(objective.problem.scores(w)) if self.loss == "logistic" else None
+        own = LOSSES[self.loss].has_threshold
+        there = objective.at(objective.problem.scores(w)) if own else None
         if isinstance(there, AtThreshold):
             return there.intercept
         return super()._threshold(objective, w, coef)
 
     def _one_pass(self, solver: Solver | None) -> tuple[ClassStatistics | None, float]:
-        if self.loss != "square":
+        if not self._by_moments:
             return None, 0.0
         if isinstance(solver, Exact) and solver.covariance != "full":
             return solver.empty(None), np.inf
@@ -518,6 +519,12 @@ class AUCClassifier(SolvedScorer):
         else:
             fitted = self._blank(d, "exact" if solver is None else solver.name)
         return {**fitted, "moments_": moments}
+
+    @property
+    def _by_moments(self) -> bool:
+        """Whether class moments are all that the loss needs; False where there is no such loss."""
+        loss = LOSSES.get(self.loss) if isinstance(self.loss, str) else None
+        return loss is not None and loss.by_moments
 
     def _learns(self) -> bool:
         """Whether the solver goes on with more rows by steps, and takes the loss that is named."""

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aucmax.basics.checks import number
-from aucmax.objective.losses import LOSSES, WEIGHED, RankingLoss
+from aucmax.objective.losses import LOSSES, RankingLoss
 from aucmax.objective.problem import Problem
 
 __all__ = ["NamedLoss", "check_within"]
@@ -26,25 +26,26 @@ class NamedLoss(NamedTuple):
             names = ", ".join(map(repr, LOSSES))
             raise ValueError(f"loss must be one of {names}; got {self.loss!r}.")
         check_within(self.within, "within")
-        if self.loss not in WEIGHED and self.within != 0.5:
+        if not LOSSES[self.loss].weighs and self.within != 0.5:
+            weighing = [repr(name) for name, loss in LOSSES.items() if loss.weighs]
             raise ValueError(
-                f"within={self.within!r} is for loss={' or '.join(map(repr, WEIGHED))}; leave it "
-                f"at 0.5 with loss={self.loss!r}."
+                f"within={self.within!r} is for loss={' or '.join(weighing)}; leave it at 0.5 "
+                f"with loss={self.loss!r}."
             )
 
     def on(self, problem: Problem) -> RankingLoss:
         """Return the loss; the problem's classes say what "pooled" is.
 
-        Raises ValueError where the logistic loss would be left with one class.
+        Raises ValueError where a loss that needs both classes would be left with one.
         """
         within: Any = problem.p if self.within == "pooled" else self.within
-        lost = within < np.finfo(float).tiny or within >= 1.0  # not NaN, of data that are not there
-        if self.loss == "logistic" and lost:
+        loss = LOSSES[self.loss]
+        if not (loss.takes_within(within) or np.isnan(within)):  # NaN: data that are not there
             raise ValueError(
-                f"within={self.within!r} leaves out a class, which loss='logistic' cannot do "
+                f"within={self.within!r} leaves out a class, which loss={self.loss!r} cannot do "
                 "without; name a number between 0 and 1."
             )
-        return LOSSES[self.loss] if within == 0.5 else WEIGHED[self.loss](within)
+        return loss if within == 0.5 else loss.weighing(within)
 
 
 def check_within(value: Any, name: str) -> None:

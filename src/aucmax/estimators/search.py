@@ -35,7 +35,7 @@ from aucmax.estimators.selection import (
 )
 from aucmax.estimators.tuning import Fold, SearchProgress, fold_moments, tune, warn_of
 from aucmax.metrics import AUCInterval, cv_auc_interval
-from aucmax.objective.losses import LOSSES, WEIGHED
+from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, Bounded
 from aucmax.objective.problem import RowsProblem
 from aucmax.rows.source import Source
@@ -235,7 +235,10 @@ class AUCClassifierCV(LinearScorer):
                 folds = self._folds(X, labels, groups)
                 self._check_folds(folds, positive, weight)
                 training, total = None, known
-                if "square" in self.losses and store.n_features <= FEW_FEATURES:
+                if (
+                    any(LOSSES[loss].by_moments for loss in self.losses)
+                    and store.n_features <= FEW_FEATURES
+                ):
                     training, total = fold_moments(store, positive, weight, folds)
                 whole = RowsProblem(store, positive, weight, total)
                 grid = self._grid(whole, scoring)
@@ -268,7 +271,7 @@ class AUCClassifierCV(LinearScorer):
                 best._restore(self._names_seen())
                 penalty, _ = best._settings()
                 solved = best._solved(whole, penalty, start=found.start())
-                if best.loss != "square":  # its solver keeps no moments
+                if not LOSSES[best.loss].by_moments:  # its solver keeps no moments
                     whole = RowsProblem(store, positive, weight, known)
                 best._keep(solved, whole, store, classes, penalty)
                 if self.probability:
@@ -355,7 +358,7 @@ class AUCClassifierCV(LinearScorer):
                 )
             for tau in self.within:
                 check_within(tau, "each of within")
-            if not any(named.loss in WEIGHED for named in self._named_losses(self.within)):
+            if not any(LOSSES[named.loss].weighs for named in self._named_losses(self.within)):
                 raise ValueError(
                     f"within={self.within!r} is for loss='square' or, between 0 and 1, 'logistic'; "
                     "add one of them to losses, or leave it 'auto'."
@@ -413,8 +416,8 @@ class AUCClassifierCV(LinearScorer):
         return tuple(
             NamedLoss(loss, tau)
             for loss in self.losses
-            for tau in (taus if loss in WEIGHED else (0.5,))
-            if (loss, tau) not in (("logistic", 0.0), ("logistic", 1.0))
+            for tau in (taus if LOSSES[loss].weighs else (0.5,))
+            if tau == "pooled" or LOSSES[loss].takes_within(float(tau))
         )
 
     def _folds(self, X: Any, y: np.ndarray, groups: Any) -> list[Fold]:

@@ -27,8 +27,6 @@ __all__ = [
     "within_of",
 ]
 
-# the usual α relative to `_unit`, times the rows of the rarer class
-_USUAL = {"square": 2.0, "squared_hinge": 0.6, "hinge": 0.6, "logistic": 0.1}
 _LEAN = 0.1  # standard deviations of a fold, for a decade away from the usual α
 _FIRST = 2  # α to each side of the usual one that a walk begins with
 
@@ -135,13 +133,13 @@ def alpha_grid(problem: Problem, gamma: float) -> np.ndarray:
     Down to a hundredth of the usual α or 10⁻⁶.
     """
     rarer = min(problem.n_pos, problem.n_neg)
-    lowest = max(math.log10(_USUAL["squared_hinge"] / rarer) - 2.0, -6.0)
+    lowest = max(math.log10(LOSSES["squared_hinge"].usual_alpha / rarer) - 2.0, -6.0)
     return _unit(problem, gamma) * 10.0 ** (0.5 * np.arange(math.floor(2.0 * lowest), 0))
 
 
 def usual_alpha(problem: Problem, gamma: float, loss: str) -> float:
     """Return the α that is about right on most data: one over the rows of the rarer class."""
-    return _unit(problem, gamma) * _USUAL[loss] / min(problem.n_pos, problem.n_neg)
+    return _unit(problem, gamma) * LOSSES[loss].usual_alpha / min(problem.n_pos, problem.n_neg)
 
 
 def _unit(problem: Problem, gamma: float) -> float:

@@ -23,7 +23,7 @@ from aucmax.estimators.centres import Centres, Place
 from aucmax.estimators.scoring import Cell, Judge
 from aucmax.estimators.selection import Grid, best_cell, penalty_of, takes
 from aucmax.objective import Objective
-from aucmax.objective.losses import RankingLoss
+from aucmax.objective.losses import LOSSES, RankingLoss
 from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
 from aucmax.rows import Rows
@@ -378,7 +378,7 @@ class _Fold:
         penalties = [penalty_of(float(alpha), l1_ratio, grid.coef_bounds) for alpha in alphas]
         if not takes(named.loss, penalties[0]):
             return _Answer(line, new[:0], np.empty((self.store.n_features, 0)), [], [])
-        if named.loss == "square" and self.moments is not None:
+        if LOSSES[named.loss].by_moments and self.moments is not None:
             problem: Problem = MomentsProblem(self.moments, gamma)
         else:
             problem = self.rows().scaled(gamma)
@@ -449,7 +449,7 @@ def _path(
 
     They are solved from ``start``; without one, from the strongest α on, each from the last.
     """
-    if loss.name == "square" and all("l2" in penalty.offers for penalty in penalties):
+    if loss.by_moments and all("l2" in penalty.offers for penalty in penalties):
         if problem.knows_moments:
             return Exact().solve_path(problem, alphas), []
         if alphas.min() > 0.0:

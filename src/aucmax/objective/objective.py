@@ -58,7 +58,7 @@ class Objective:
     @property
     def by_moments(self) -> bool:
         """Whether the class moments say all about the data term."""
-        return self.loss.kind in ("quadratic", "weighted quadratic")
+        return self.loss.by_moments
 
     def __init__(self, problem: Problem, loss: RankingLoss, penalty: Penalty) -> None:
         self.problem, self.loss, self.penalty = problem.weighing(loss.within), loss, penalty

@@ -57,12 +57,14 @@ def sandwich(
     X = X - problem.mean_neg
     z = X @ w
     there = objective.at(z)
+    if objective.loss.kind == "kinked":
+        raise ValueError("the loss has kinks, so its second derivative tells nothing.")
     if objective.by_moments:
         bent = problem.within + np.outer(problem.delta, problem.delta)
     elif isinstance(there, ByRow | ActivePairs):
         bent = objective.bend_matrix(there)
     else:
-        raise ValueError("the loss has kinks, so its second derivative tells nothing.")
+        bent = X.T @ np.column_stack([there.product(column) for column in X.T])
     sign, s = problem.sign[:], problem.share[:]
     h = objective.loss.influences(z, sign, s, X)
     spread = np.zeros((len(w), len(w)))

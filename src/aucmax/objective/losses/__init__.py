@@ -5,8 +5,6 @@ is a mean over pairs of a positive and a negative row, `Logistic` one over rows,
 threshold. A `UnivariateLoss` is taken at the margin of each row.
 """
 
-from collections.abc import Callable
-
 from aucmax.objective.losses.active_pairs import ActivePairs, PairsInParts
 from aucmax.objective.losses.base import Bends, ByRow, Kind, LossAt, RankingLoss
 from aucmax.objective.losses.logistic import AtThreshold, Logistic
@@ -33,7 +31,6 @@ from aucmax.objective.losses.univariate import (
 __all__ = [
     "LOSSES",
     "UNIVARIATE_LOSSES",
-    "WEIGHED",
     "ActivePairs",
     "AtThreshold",
     "Bends",
@@ -62,5 +59,3 @@ __all__ = [
 LOSSES: dict[str, RankingLoss] = {
     loss.name: loss for loss in (Square(), SquaredHinge(), Hinge(), Logistic())
 }
-# those that take a τ
-WEIGHED: dict[str, Callable[[float], RankingLoss]] = {"square": Square, "logistic": Logistic}

@@ -20,6 +20,8 @@ __all__ = [
 ]
 
 _BLOCK = 1 << 16
+# the α that is usual for a loss that bends by 1 at w = 0, times the rows of the rarer class
+_USUAL_ALPHA = 0.6
 
 
 def row_blocks(n: int) -> Iterator[slice]:
@@ -104,8 +106,19 @@ class RankingLoss:
     ----------
     name : str
     kind : Kind
+    by_moments : bool
+        Whether it depends on the classes' means and covariances alone.
     within : float
         τ, how much the positives count beside the negatives, or their spread.
+    weighs : bool
+        Whether there is this loss with other τ than ½; `weighing` gives them.
+    has_threshold : bool
+        Whether it brings a threshold for the scores: `at` returns an `AtThreshold`.
+    usual_alpha : float
+        The α that is about right on most data in scaled coordinates, times the rows of the rarer
+        class: a search begins there. By default in proportion to how much the loss bends at 0.
+    bytes_kept : tuple of int
+        What a fit to rows in parts keeps of each row, and of each of the rarer class besides.
     concordant : bool
         Along any way of the scores its third derivative is at most the second times the largest
         change of a difference of scores: the second hardly changes while no score moves by 1.
@@ -120,7 +133,26 @@ class RankingLoss:
     name: ClassVar[str]
     kind: Kind = "smooth"
     within: float = 0.5
+    weighs: ClassVar[bool] = False
+    has_threshold: ClassVar[bool] = False
     concordant: ClassVar[bool] = False
+    bytes_kept: ClassVar[tuple[int, int]] = (100, 0)
+
+    @property
+    def by_moments(self) -> bool:
+        return self.kind in ("quadratic", "weighted quadratic")
+
+    @property
+    def usual_alpha(self) -> float:
+        return _USUAL_ALPHA * self.bends_at_zero.within
+
+    def takes_within(self, within: float) -> bool:
+        """Tell whether there is this loss with a τ, a number in [0, 1]."""
+        return self.weighs or within == 0.5
+
+    def weighing(self, within: float) -> "RankingLoss":
+        """Return this loss with another τ, one that it takes."""
+        raise NotImplementedError
 
     @property
     def at_zero(self) -> float:

@@ -35,12 +35,20 @@ class Logistic(RankingLoss):
     """
 
     name = "logistic"
-    concordant = True
+    weighs = has_threshold = concordant = True
     slope_at_zero = -0.25
+    usual_alpha = 0.1
+    bytes_kept = (18, 0)
 
     def __init__(self, within: float = 0.5) -> None:
         self.within = within
         self._weights = 0.25 / (1.0 - within), 0.25 / within
+
+    def takes_within(self, within: float) -> bool:
+        return bool(np.finfo(float).tiny <= within < 1.0)  # neither class is left out
+
+    def weighing(self, within: float) -> "Logistic":
+        return Logistic(within)
 
     @property
     def at_zero(self) -> float:

@@ -24,7 +24,7 @@ from aucmax.rows.store import Numbers
 __all__ = ["Hinge", "PairwiseLoss", "RoundedHinge", "Square", "SquaredHinge"]
 
 _PAIRS = 10**6  # held at a time where a loss has no faster way than every pair
-_ALL = Bends(1.0, 1.0)  # as if each pair bent J: of hinges, whose pairs do so at their kinks only
+_ALL = Bends(1.0, 1.0)  # as if each pair bent J: where pairs do so elsewhere, as at a hinge's kink
 
 
 class PairwiseLoss(PointLoss, RankingLoss):
@@ -62,7 +62,7 @@ class PairwiseLoss(PointLoss, RankingLoss):
     @property
     def bends_at_zero(self) -> Bends:
         half = 0.5 * float(self.curvature(np.zeros(1))[0])
-        return Bends(half, half)
+        return Bends(half, half) if half > 0.0 else _ALL
 
 
 @dataclass(frozen=True)
@@ -121,10 +121,16 @@ class Square(PairwiseLoss):
     """
 
     name = "square"
+    weighs = True
+    usual_alpha = 2.0
+    bytes_kept = (0, 0)
 
     def __init__(self, within: float = 0.5) -> None:
         self.within = within
         self.kind = "quadratic" if within == 0.5 else "weighted quadratic"
+
+    def weighing(self, within: float) -> "Square":
+        return Square(within)
 
     def point(self, t: np.ndarray) -> np.ndarray:
         return (1.0 - t) ** 2
@@ -195,6 +201,7 @@ class SquaredHinge(PairwiseLoss):
 
     name = "squared_hinge"
     kind = "piecewise quadratic"
+    bytes_kept = (10, 44)
 
     def point(self, t: np.ndarray) -> np.ndarray:
         return np.maximum(1.0 - t, 0.0) ** 2
