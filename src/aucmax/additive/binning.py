@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
 from aucmax.additive.divisions import blocks, divide, likelihood
 from aucmax.basics.checks import number, weights_in_rows
 from aucmax.basics.days import in_days
+from aucmax.basics.quantiles import quantiles
 from aucmax.metrics import population_stability
 
 __all__ = ["Binning", "Bins"]
@@ -382,7 +383,7 @@ class Binning(TransformerMixin, BaseEstimator):
         date = values.dtype.kind == "M" or name in (self.dates or {})
         numbers = _as_numbers(values, name)
         most = self.max_bins if self.method == "quantile" else _CELLS
-        edges = _quantiles(numbers, weight, most)
+        edges = _edges(numbers, weight, most)
         cells = len(edges) + 2  # with that of gaps
         fine = Bins(name, edges, {}, -1, np.zeros((cells, 2)))
         counts = _counts(fine.codes(numbers), cells, is_positive, weight)
@@ -481,18 +482,14 @@ def _used(weight: NDArray[Any]) -> Any:
     return slice(None) if weight.all() else np.flatnonzero(weight)
 
 
-def _quantiles(
-    numbers: NDArray[np.float64], weight: NDArray[Any], cells: int
-) -> NDArray[np.float64]:
+def _edges(numbers: NDArray[np.float64], weight: NDArray[Any], cells: int) -> NDArray[np.float64]:
     """Values that part a column into so many cells of about equal weight, or fewer."""
     known = ~np.isnan(numbers)
-    different, place = np.unique(numbers[known], return_inverse=True)
+    different = np.unique(numbers[known])
     if len(different) <= cells:
         return different[1:]
-    passed = np.cumsum(np.bincount(place, weight[known]))
-    shares = np.arange(1, cells) / cells + _ROUNDING
-    first = np.unique(np.searchsorted(passed, shares * passed[-1], side="right"))
-    return different[first[first > 0]]
+    edges = np.unique(quantiles(numbers[known], weight[known], np.arange(1, cells) / cells))
+    return edges[edges > different[0]]
 
 
 def _as_words(values: Any) -> list[str | None]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.utils import _safe_indexing
 
 from aucmax.cli.common import linear_of
 from aucmax.cli.errors import command_line
@@ -102,7 +103,6 @@ def _rows(count: float) -> str:
 
 def operating(report: dict[str, Any], tests: dict[str, Test]) -> Section:
     """A slider over the rows to flag, and what some budgets find."""
-    n = report["rows"]
     rows = [
         (
             f"highest {percent_text(one['share'])}",
@@ -110,7 +110,7 @@ def operating(report: dict[str, Any], tests: dict[str, Test]) -> Section:
             _rows(one["found"]),
             percent_text(one["found"] / one["positives"]),
             percent_text(one["found"] / one["flagged"]),
-            f"{plain_number(one['found'] / one['flagged'] / (one['positives'] / n))}×",
+            f"{plain_number(one['found'] / one['flagged'] / (one['positives'] / one['rows']))}×",
             plain_number(one["flagged"] / one["found"] - 1) if one["found"] else "–",
             plain_number(one["threshold"], 4),
         )
@@ -163,7 +163,8 @@ def some_rows(test: Test, most: int) -> np.ndarray:
     """
     positive, score, weight = test
     counted = np.ones(len(score), dtype=bool) if weight is None else weight > 0
-    chosen = [np.argsort(-score, kind="stable")[:_HIGHEST]]
+    highest = np.argsort(-score, kind="stable")
+    chosen = [highest[counted[highest]][:_HIGHEST]]
     for kind in (True, False):
         rows = np.flatnonzero((positive == kind) & counted)
         at = np.linspace(0, len(rows) - 1, min(len(rows), max(most // 2, 2)))
@@ -193,7 +194,9 @@ def model_sections(
         return []
     positive, score, weight = test
     if rows is None:
-        rows = np.arange(len(score))
+        rows = np.arange(len(score)) if weight is None else np.flatnonzero(weight)
+        if len(rows) < len(score):
+            X, weight = _safe_indexing(X, rows), weight[rows]
     else:
         weight = _restored(test, rows)
     by, sign = by_column(model, X), np.where(positive[rows], 1.0, -1.0)

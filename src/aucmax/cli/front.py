@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.preprocessing import Normalizer
-from sklearn.utils import Bunch
+from sklearn.utils import Bunch, _safe_indexing
 
 from aucmax import datasets
 from aucmax.additive import Binning, Scorecard, SplineFeatures
@@ -335,20 +335,27 @@ def _steps(source: Bunch, reading: Learning) -> tuple[list[tuple[str, Any]], Any
             if name not in (reading.category or ()):
                 _tell_of_many(X[:, source.feature_names.index(name)], name)
         encoder = TableEncoder(list(source.text), reading.impute, dict(source.dates))
-        X = encoder.fit_transform(frame(source))
+        X = _fitted_to(encoder, frame(source), source.weight)
         names = encoder.get_feature_names_out()
         steps.append(("columns", encoder))
     _check_sizes(X, names, source.name)
     named = X if steps else frame(source)
     if reading.splines:
         splines = SplineFeatures()
-        X = named = splines.fit_transform(named)
+        X = named = _fitted_to(splines, named, source.weight)
         steps.append(("splines", splines))
     if reading.scale is not Scale.none:
         norm = Normalizer().fit(named)
         X = datasets.scale(X, reading.scale.value)
         steps.append(("unit_norm", norm))
     return steps, X
+
+
+def _fitted_to(step: Any, rows: Any, weight: np.ndarray | None) -> Any:
+    """Fit a step to the rows that have weight, and apply it to all."""
+    if weight is None or weight.all():
+        return step.fit_transform(rows)
+    return step.fit(_safe_indexing(rows, np.flatnonzero(weight))).transform(rows)
 
 
 def _tell_of_many(values: np.ndarray, name: str) -> None:

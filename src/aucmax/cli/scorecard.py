@@ -14,6 +14,7 @@ from sklearn.base import clone
 from aucmax import metrics
 from aucmax.additive import Binning, Scorecard
 from aucmax.basics.checks import weights_in_rows
+from aucmax.basics.quantiles import quantiles
 from aucmax.basics.visible import in_line
 from aucmax.cli.common import few_positives, show_page, working
 from aucmax.cli.errors import command_line
@@ -200,7 +201,7 @@ def _against(
         weights_in_rows(later.weight, len(others)),
     )
     shares = np.arange(1, _BANDS) / _BANDS
-    cuts = np.unique(np.quantile(points, shares, method="inverted_cdf", weights=before))
+    cuts = np.unique(quantiles(points, before, shares))
     bands = [
         np.bincount(np.searchsorted(cuts, some, "right"), weight, len(cuts) + 1)
         for some, weight in ((points, before), (others, now))

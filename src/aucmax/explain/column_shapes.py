@@ -11,6 +11,7 @@ from scipy.special import stdtrit
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import Normalizer
 
+from aucmax.basics.quantiles import quantiles
 from aucmax.estimators.encoder import is_gap
 from aucmax.explain.by_column import ByColumn
 from aucmax.explain.curve_points import curve_points
@@ -172,9 +173,9 @@ def _bent(
         missing = float(added[-1]) if gap else np.nan
         order = slice(len(values)) if j in curves else np.argsort(-added, kind="stable")
         ends = (added - reach)[order], (added + reach)[order]
-        quantiles = np.quantile(_filled(by.values(j)), _QUANTILES) if j in curves else np.empty(0)
+        parting = _quantiles(by.values(j), weight) if j in curves else np.empty(0)
         dated = by.names[j] in by.dates
-        yield Shape(by.names[j], values[order], added[order], *ends, missing, dated, quantiles)
+        yield Shape(by.names[j], values[order], added[order], *ends, missing, dated, parting)
 
 
 def _of_whole_rows(by: ByColumn) -> bool:
@@ -201,6 +202,14 @@ def _filled(values: NDArray[Any]) -> Floats:
     """The numbers of a column without its gaps."""
     numbers = values.astype(np.float64)
     return numbers[~np.isnan(numbers)]
+
+
+def _quantiles(values: NDArray[Any], weight: Floats | None) -> Floats:
+    """Quantiles of the numbers of a column."""
+    numbers = values.astype(np.float64)
+    filled = ~np.isnan(numbers)
+    each = None if weight is None else weight[filled]
+    return quantiles(numbers[filled], each, np.array(_QUANTILES))
 
 
 def _different(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:

@@ -7,6 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from scipy.special import fdtri
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_consistent_length
 
 from aucmax.basics.checks import number, sample_weights
 from aucmax.estimators.solved import SolvedScorer
@@ -110,7 +112,7 @@ def effects(
     y : array-like, shape (n,)
         Their labels.
     sample_weight : array-like, shape (n,), optional
-        Their weights.
+        Their weights; rows of weight 0 are left out.
     confidence : float, default=0.95
         Coverage of each interval, above 0 and below 1.
     feature_names : sequence of str, shape (d,), optional
@@ -168,9 +170,13 @@ def labelled(
     model, X, y, sample_weight, feature_names
         As for `effects`, whose errors it raises.
     """
-    by = by_column(model, X, feature_names)
-    weight = sample_weights(sample_weight, by.features.shape[0])
     labels = np.asarray(y)
+    check_consistent_length(X, labels)
+    weight = sample_weights(sample_weight, len(labels))
+    if weight is not None and not weight.all():
+        used = np.flatnonzero(weight)
+        X, labels, weight = _safe_indexing(X, used), labels[used], weight[used]
+    by = by_column(model, X, feature_names)
     if not np.array_equal(np.unique(labels), np.sort(model.classes_)):
         raise ValueError(
             f"y must hold the labels {model.classes_.tolist()} and no others; "

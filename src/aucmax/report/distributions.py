@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from aucmax.basics.quantiles import quantiles
 from aucmax.metrics.delong import effective_rows
 from aucmax.report.curves import RARE, Scored, wilson
 from aucmax.report.figures import Figure, Line
 
-__all__ = ["calibration", "calibration_figure", "score_figure"]
+__all__ = ["calibration", "calibration_figure", "score_figure", "with_weight"]
 
 Floats = NDArray[np.float64]
 
@@ -28,15 +31,17 @@ def score_figure(name: str, scored: Scored) -> Figure:
         A test set.
     """
     positive, score, weight = _read(scored)
-    fewer = min(np.count_nonzero(positive), np.count_nonzero(~positive))
+    kinds = (positive, ~positive)
+    fewer = min(effective_rows(weight[kind]) for kind in kinds)
     bins = int(np.clip(2 * np.sqrt(fewer), 10, _BINS))
-    ends = [np.quantile(score[kind], (_OUTER, 1 - _OUTER)) for kind in (positive, ~positive)]
+    outer = np.array([_OUTER, 1 - _OUTER])
+    ends = [quantiles(score[kind], weight[kind], outer) for kind in kinds]
     edges = np.linspace(min(low for low, _ in ends), max(high for _, high in ends), bins + 1)
     if edges[0] == edges[-1]:
         edges = np.linspace(edges[0] - 0.5, edges[0] + 0.5, bins + 1)
     lines = {
         f"{name}: {word}": _steps(np.clip(score[kind], edges[0], edges[-1]), weight[kind], edges)
-        for word, kind in (("positive", positive), ("negative", ~positive))
+        for word, kind in zip(("positive", "negative"), kinds, strict=True)
     }
     return Figure(
         f"scores {name}", "Scores by class", "score", "share of the class in a bin", lines,
@@ -108,10 +113,18 @@ def calibration_figure(name: str, scored: Scored, confidence: float = 0.95) -> F
     )  # fmt: skip
 
 
+def with_weight(positive: Any, score: Any, weight: Any = None) -> tuple[Any, Any, Any]:
+    """Return a test set without its rows of weight 0."""
+    if weight is None or weight.all():
+        return positive, score, weight
+    used = np.flatnonzero(weight)
+    return positive[used], np.asarray(score)[used], weight[used]
+
+
 def _read(scored: Scored) -> tuple[NDArray[np.bool_], Floats, Floats]:
-    """Which rows are positive, their scores, and their weights."""
-    positive, score, *weights = scored
-    weight = weights[0] if weights and weights[0] is not None else np.ones(len(positive))
+    """Which rows are positive, their scores, and their weights, of the rows that have any."""
+    positive, score, weight = with_weight(*scored)
+    weight = np.ones(len(positive)) if weight is None else weight
     return np.asarray(positive, bool), np.asarray(score, dtype=np.float64), weight
 
 

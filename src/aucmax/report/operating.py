@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from aucmax import metrics
 from aucmax.metrics.delong import effective_rows
+from aucmax.report.distributions import with_weight
 
 __all__ = ["MOST_POINTS", "budgets", "operating_points"]
 
@@ -38,7 +39,7 @@ def operating_points(
         The scores.
     weight : ndarray of shape (n,), optional
         How much each row counts. What is counted are then weights, scaled so that they add up to
-        the number of rows.
+        the number of rows that have any.
     own : float, optional
         Rows above this score are those the model itself calls positive; None if it has no such
         threshold.
@@ -56,6 +57,7 @@ def operating_points(
         corners of the curve's convex hull are kept first. At most `MOST_POINTS`, the others evenly
         over the logarithm of the rows flagged.
     """
+    positive, score, weight = with_weight(positive, score, weight)
     tp, fp, thresholds = _counted(positive, score, weight)
     at_own = None if own is None else int(np.count_nonzero(thresholds > own)) - 1
     start = _within(tp + fp, _first_budget(float(tp[-1]) / len(positive)))
@@ -88,10 +90,11 @@ def budgets(
     -------
     list of dict
         ``share``, ``flagged`` and ``found``, numbers of rows and of positives among them,
-        ``positives``, how many there are (all three as in `operating_points`, by weight),
+        ``positives`` and ``rows``, how many there are (all as in `operating_points`, by weight),
         ``threshold``, ``first`` (whether it is the budget to begin with), ``effective``, as how
         many rows a positive counts in an interval.
     """
+    positive, score, weight = with_weight(positive, score, weight)
     tp, fp, thresholds = _counted(positive, score, weight)
     first = _first_budget(float(tp[-1]) / len(positive))
     places = {share: _within(tp + fp, share) for share in _SHARES}
@@ -101,6 +104,7 @@ def budgets(
             "flagged": (tp[i] + fp[i]).item(),
             "found": tp[i].item(),
             "positives": tp[-1].item(),
+            "rows": len(positive),
             "effective": _effective(positive, weight),
             "threshold": float(thresholds[i]),
             "first": share == first,

@@ -1,0 +1,35 @@
+"""Quantiles of weighted values, the same for any unit of the weights."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["quantiles"]
+
+_ROUNDING = 1e-9  # of a share of the weight
+
+
+def quantiles(
+    values: NDArray[Any], weight: NDArray[Any] | None, shares: NDArray[Any]
+) -> NDArray[Any]:
+    """Return the values that part these shares of the weight from the rest.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        Numbers, none missing.
+    weight : ndarray, shape (n,), or None
+        Their weights; None for all the same.
+    shares : ndarray, shape (m,)
+        From 0 to 1.
+
+    Returns
+    -------
+    ndarray, shape (m,)
+        For each share the least value such that it and lower ones have more of the weight.
+    """
+    different, place = np.unique(values, return_inverse=True)
+    passed = np.cumsum(np.bincount(place, weight))
+    rank = np.searchsorted(passed, (shares + _ROUNDING) * passed[-1], side="right")
+    return different[np.minimum(rank, len(different) - 1)]
