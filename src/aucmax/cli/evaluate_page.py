@@ -194,8 +194,9 @@ def model_sections(
         return []
     positive, score, weight = test
     if rows is None:
-        rows = np.arange(len(score)) if weight is None else np.flatnonzero(weight)
-        if len(rows) < len(score):
+        rows = np.arange(len(score))
+        if weight is not None and not weight.all():
+            rows = np.flatnonzero(weight)
             X, weight = _safe_indexing(X, rows), weight[rows]
     else:
         weight = _restored(test, rows)
