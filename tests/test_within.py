@@ -5,6 +5,8 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import minimize, root
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
@@ -189,6 +191,56 @@ def test_pooled_is_fishers_discriminant(data, solver):
     lda = LinearDiscriminantAnalysis(solver=solver).fit(X, y).coef_[0]
     w = AUCClassifier(0.0, within="pooled").fit(X, y).coef_[0]
     equal(w / np.linalg.norm(w), lda / np.linalg.norm(lda), 1e-9)
+
+
+# ---- other losses of the mean gap and the variance ---------------------------------------
+
+# L(g, v) of the gap of the mean scores and their variance; all fall in g and grow in v > 0.
+LOSSES_OF_MOMENTS = {
+    "binormal": lambda g, v: -norm.logcdf(g / np.sqrt(1 + v)),
+    "softplus": lambda g, v: np.logaddexp(0, 1 - g) + v,
+    "fisher": lambda g, v: -(g**2) / (1 + v),
+    "exponential": lambda g, v: np.exp(v / 2 - g),  # the mean of exp(−t), t normal
+    "hinge": lambda g, v: (  # the mean of max(0, 1 − t), t normal
+        (1 - g) * norm.cdf((1 - g) / np.sqrt(v)) + np.sqrt(v) * norm.pdf((1 - g) / np.sqrt(v))
+    ),
+}
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("tau", [0.2, 0.5, 0.9])
+@pytest.mark.parametrize("name", LOSSES_OF_MOMENTS)
+def test_a_loss_of_gap_and_variance_ends_on_the_path_of_the_square_loss(data, name, tau, gamma):
+    X, y, _ = data
+    loss, alpha, h = LOSSES_OF_MOMENTS[name], 0.02, 1e-5
+    scale = X.var(axis=0) ** (-gamma / 2)
+    if gamma:  # two rows are 2 apart in mean square
+        scale /= np.sqrt((X * scale).var(axis=0).sum())
+    positive, negative = (X * scale)[y == 1], (X * scale)[y == -1]
+    gap = positive.mean(axis=0) - negative.mean(axis=0)
+    V = 2 * (tau * np.cov(positive.T, ddof=0) + (1 - tau) * np.cov(negative.T, ddof=0))
+
+    def slopes(w):
+        g, v = w @ gap, w @ V @ w
+        by_gap = (loss(g + h, v) - loss(g - h, v)) / (2 * h)
+        by_variance = (loss(g, v + h) - loss(g, v - h)) / (2 * h)
+        return by_gap, by_variance
+
+    def gradient(w):
+        by_gap, by_variance = slopes(w)
+        return by_gap * gap + 2 * by_variance * V @ w + alpha * w
+
+    def objective(w):
+        return loss(w @ gap, w @ V @ w) + alpha / 2 * w @ w
+
+    start = gap / np.sqrt(gap @ V @ gap)
+    w = root(gradient, minimize(objective, start, jac=gradient).x, tol=1e-13).x
+    by_gap, by_variance = slopes(w)
+    assert by_gap < 0 < by_variance
+    assert objective(w) < objective(start)
+    square = AUCClassifier(alpha / (2 * by_variance), within=tau, standardize=gamma).fit(X, y)
+    ours, theirs = square.coef_[0], w * scale
+    equal(theirs / np.linalg.norm(theirs), ours / np.linalg.norm(ours), 1e-6)
 
 
 def test_swapped_labels_swap_the_classes(data):
