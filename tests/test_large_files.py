@@ -243,7 +243,7 @@ def test_the_page_of_a_file_in_parts_has_the_model(folder, tmp_path, run):
         assert code == 0, err
         assert ("is read in parts" in err) == bool(more)
         pages.append(page.read_text(encoding="utf-8"))
-    whole, parts = (text[text.index("What the model goes by") :] for text in pages)
+    whole, parts = (text[text.index("What drives the score") :] for text in pages)
     number = int(re.search(r"Measured on ([\d,]+) of the rows", parts)[1].replace(",", ""))
     assert 1000 < number < 12_000
     assert "Measured on" not in whole

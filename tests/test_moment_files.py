@@ -456,7 +456,7 @@ def test_show_lists_what_tells_the_classes_apart(built, good):
     known = report["largest"][0]["auc"]
     assert known["at_least"] < metrics.roc_auc(y == "yes", z) < known["at_most"]
     out = good("moments", "show", built / "all")
-    for words in ("target", "between", "AUC if normal", "AUC for sure", "or more", "yes first"):
+    for words in ("target", "between", "AUC if normal", "AUC, bound", "or more", "yes first"):
         assert words in out
 
 

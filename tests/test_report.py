@@ -586,7 +586,7 @@ def test_evaluate_writes_the_numbers_it_prints(files, capsys):
     assert "rows.csv: 300 rows, 3 features" in text
     assert "aucmax evaluate" in text
     assert text.count("<figure") == 7
-    assert "What the model goes by" in text
+    assert "What drives the score" in text
     assert re.search(r"a = [\d.]+ \(\+[\d.]+\)", text)
     assert re.search(r'class="verdict">Flag the 50 % of the rows .* (AUC|ties)', text)
     for budget in report["budgets"]:

@@ -186,7 +186,7 @@ def _restored(test: Test, rows: np.ndarray) -> np.ndarray:
 def model_sections(
     model: Any, X: Any, test: Test, confidence: float, rows: np.ndarray | None = None
 ) -> list[Section]:
-    """What a linear model goes by, how its columns bend, and why it scores rows so high.
+    """What drives a linear model's score, how its columns bend, and why rows score so high.
 
     X as the model takes them: all rows of the test, or those with some numbers.
     """
@@ -209,7 +209,7 @@ def model_sections(
     highest = reasons_table(rows[top].tolist(), score, positive, why)
     return [
         Section(
-            "What the model goes by",
+            "What drives the score",
             measured,
             tables=[effects_table(found, confidence)],
             figures=[effects_figure(found, confidence)],

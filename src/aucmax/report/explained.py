@@ -1,4 +1,4 @@
-"""What a model goes by: the effects and the shapes of its columns, the reasons for scores."""
+"""What drives a score: the effects and the shapes of its columns, the reasons for scores."""
 
 from __future__ import annotations
 

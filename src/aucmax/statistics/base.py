@@ -486,7 +486,7 @@ class ClassStatistics:
             raise ValueError("the features have no names by which they could be put in order.")
         if len(set(mine)) < len(mine):
             twice = next(name for name in mine if mine.count(name) > 1)
-            raise ValueError(f"two features are called {twice!r}; names tell them not apart.")
+            raise ValueError(f"two features are called {twice!r}; feature names must be unique.")
         for some, others, what in ((wanted, mine, "is missing"), (mine, wanted, "is not wanted")):
             odd = next((name for name in some if name not in set(others)), None)
             if odd is not None:

@@ -22,7 +22,7 @@ from aucmax.statistics.subtraction import Remainder, is_covariance, not_there
 
 __all__ = ["ClassMoments", "block_moments"]
 
-_FEW = 64  # rows whose mean tells about where that of all is
+_CENTRE_ROWS = 64  # their mean is near enough to that of all rows
 _NEAR = 0.99  # of a second moment: a mean whose square is less may be taken out afterwards
 _ASYMMETRY = 1e-6  # asymmetry that rounding may leave, relative to the variances
 
@@ -242,7 +242,7 @@ def _about_their_mean(X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
     """Return the same from sums of squares about a point near the mean: they cancel nothing."""
     total = float(share.sum())
     s = share / total
-    few, q = rows[:_FEW], share[:_FEW] / share[:_FEW].sum()
+    few, q = rows[:_CENTRE_ROWS], share[:_CENTRE_ROWS] / share[:_CENTRE_ROWS].sum()
     dense, some = dense_rows(X, few)
     # the mean of the first rows, exact for constant features
     origin = dense[some[0]].astype(np.float64)

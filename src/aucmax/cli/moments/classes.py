@@ -68,5 +68,5 @@ def auc_facts(known: dict[str, Any] | None) -> list[tuple[str, str]]:
     normal, bound = auc_words(known)
     return [
         ("AUC if normal", f"{normal}  (an estimate: the scores of both classes are normal)"),
-        ("AUC for sure", f"{bound}  (whatever the rows are that were summed up)"),
+        ("AUC, bound", f"{bound}  (for any rows with these moments)"),
     ]

@@ -87,10 +87,10 @@ def page_of(held: ClassStatistics, path: Path, top: int = 0) -> Page:
     if alone is not None and report["largest"]:
         aucs = [(one["feature"], *auc_words(one["auc"])) for one in report["largest"]]
         caption = (
-            f"AUC of the feature alone, {alone.positive} first. If normal: an estimate, which "
-            "takes both classes for normal. For sure: whatever the rows are that were summed up"
+            f"AUC of the feature alone, {alone.positive} first. If normal: an estimate that "
+            "takes both classes for normal. Bound: holds for any rows with these moments"
         )
-        head = ("feature", "AUC if normal", "AUC for sure")
+        head = ("feature", "AUC if normal", "AUC, bound")
         sections[0].tables.append(ResultTable(head, aucs, caption))
     return Page(f"The moments {path}", "", sections, data=report)
 
