@@ -20,6 +20,11 @@ def load(a, b, sparse=False):
     return (sp.csr_matrix(np.where(X > 0, X, 0.0)) if sparse else X)[a:b], y[a:b]
 
 
+def drawn(k):
+    """Return other rows each time."""
+    return data(seed=time.monotonic_ns() % 2**32 + k)[0], data()[1]
+
+
 def load_rows(a, b):
     return data()[0][a:b]
 

@@ -41,6 +41,7 @@ from aucmax.datasets.blocks import of_bag
 from aucmax.statistics.diagonal import DiagonalMoments
 from on_workers import (
     data,
+    drawn,
     first_label_is,
     load,
     load_and_die,
@@ -110,6 +111,30 @@ def test_a_cluster_gives_the_bits_of_one_process(name, sparse, client):
     assert clf.passes_ == passes
     np.testing.assert_array_equal(clf.decision_function(there), scores)
     np.testing.assert_array_equal(clf.predict(there), clf.predict(source(sparse)))
+
+
+def test_workers_see_that_a_file_has_changed(client, tmp_path):
+    X, y = data()
+    path = tmp_path / "rows.csv"
+    rows = np.column_stack([X, y])
+    np.savetxt(path, rows, delimiter=",", header="a,b,c,d,e,f,y", comments="")
+    scanned = datasets.scan(path, target="y", part_bytes=5_000, spool=False)
+    there = distributed.source(scanned, client=client)
+    clf = AUCClassifier(loss="squared_hinge").fit(there)
+    before, written = clf.coef_.copy(), path.stat().st_mtime_ns
+    path.write_bytes(path.read_bytes())
+    os.utime(path, ns=(0, written + 5_000_000))
+    with pytest.raises(ValueError, match=r"rows.csv: the file of .* was written again"):
+        clf.fit(there)
+    np.testing.assert_array_equal(clf.coef_, before)
+
+
+def test_a_cluster_sees_that_parts_hold_other_rows(client):
+    there = distributed.source(Source([partial(drawn, k) for k in range(3)]), client=client)
+    with pytest.raises(
+        ValueError, match=r"part \d: it holds other rows than when it was read first"
+    ):
+        AUCClassifier(loss="squared_hinge").fit(there)
 
 
 def test_moments_and_a_search_have_the_bits_of_one_process(client):

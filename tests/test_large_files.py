@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import re
 
 import numpy as np
@@ -11,6 +12,7 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from aucmax import AUCClassifier, datasets, load
+from aucmax.cli import large
 from aucmax.cli.evaluate_page import _restored, some_rows
 from aucmax.objective import Objective
 from aucmax.objective.losses import Square
@@ -276,6 +278,32 @@ def test_some_rows_stand_for_all():
         for kind in (True, False):
             total = each[positive[rows] == kind].sum()
             assert total == pytest.approx(of_all[positive == kind].sum())
+
+
+@pytest.mark.parametrize("command", ["evaluate", "train"])
+def test_a_file_that_changes_between_passes_is_an_error(
+    command, folder, tmp_path, run, monkeypatch
+):
+    path, model = tmp_path / "rows.parquet", tmp_path / "m.aucmax"
+    path.write_bytes((folder / "rows.parquet").read_bytes())
+    run("train", path, *SMALL, *TABLE, *TRAIN, "-o", model)
+    known = model.read_bytes()
+    first_pass = large._rows_of
+
+    def then_changed(source):
+        found = first_pass(source)
+        os.utime(path, ns=(0, path.stat().st_mtime_ns + 5_000_000))
+        return found
+
+    monkeypatch.setattr(large, "_rows_of", then_changed)
+    words = {
+        "evaluate": ("evaluate", model, path, "--weight", "w"),
+        "train": ("train", path, *TABLE, *TRAIN, "-o", model),
+    }[command]
+    _, _, err = run(*words, *SMALL)
+    assert "rows.parquet: the file of" in err
+    assert "was written again" in err
+    assert model.read_bytes() == known
 
 
 @pytest.mark.parametrize("size", ["20GB", "20 gb", "0.1T", "9000000KB"])

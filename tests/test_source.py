@@ -4,6 +4,7 @@ import gc
 import gzip
 import inspect
 import os
+import shutil
 import weakref
 from itertools import pairwise, repeat
 from types import SimpleNamespace
@@ -438,6 +439,26 @@ def test_parts_must_stay_as_they_are():
         clf.fit(Source.from_iterable(list))
 
 
+def test_parts_hold_the_rows_that_they_held_first():
+    X, y = data()
+    rng = np.random.default_rng(0)
+    clf = AUCClassifier(loss="squared_hinge")
+    same = clf.fit(Source([lambda: (X, y)])).coef_
+
+    for kind in (np.asarray, sp.csr_matrix, pd.DataFrame):
+        drawn = Source([lambda kind=kind: (kind(rng.normal(size=X.shape)), y)])
+        with pytest.raises(ValueError, match=r"part 1: it holds other rows.* seed of its own"):
+            clf.fit(drawn)
+        orders = iter([slice(None), slice(None, None, -1)])
+        turned = Source.from_iterable(lambda kind=kind, to=orders: [(kind(X[o := next(to)]), y[o])])
+        with pytest.raises(ValueError, match=r"part 1: it holds other rows.* in the same order"):
+            clf.fit(turned)
+        np.testing.assert_array_equal(clf.coef_, same)
+        # what is computed again need not have the same bits
+        again = Source([lambda kind=kind: (kind(X * (1 + 1e-12 * rng.normal(size=X.shape))), y)])
+        np.testing.assert_allclose(AUCClassifier(loss="squared_hinge").fit(again).coef_, same, 1e-5)
+
+
 # ---- files
 
 
@@ -683,6 +704,109 @@ def test_text_is_read_once(pattern, folder, tmp_path, monkeypatch):
     del spooled
     gc.collect()
     assert not kept.exists()
+
+
+def written_again(path):
+    """Write a file again, as long as before."""
+    path.write_bytes(path.read_bytes())
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 5_000_000))
+
+
+def replaced(path):
+    """Put another file in its place, as long and as old."""
+    old, other = path.stat(), path.with_name("other")
+    other.write_bytes(path.read_bytes())
+    os.utime(other, ns=(0, old.st_mtime_ns))
+    os.replace(other, path)
+
+
+def grown(path):
+    with path.open("ab") as stream:
+        stream.write(b"\n")
+
+
+CHANGES = {
+    written_again: r"the file of 20\d\d-.* was written again at 20",
+    replaced: "another file was put in its place",
+    grown: r"the file had [\d,]+ bytes and now has",
+    os.unlink: "the file is gone",
+}
+
+
+@pytest.fixture(params=SCANS)
+def copied(request, folder, tmp_path):
+    """A source of files of one's own, its arguments, and one of the files."""
+    pattern, how = SCANS[request.param]
+    for path in folder.glob(pattern):
+        shutil.copy(path, tmp_path)
+    how = dict(target="y", part_bytes=3_000, **how) if ".svm" not in pattern else dict(how)
+    return tmp_path / pattern, how, sorted(tmp_path.iterdir())[-1]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_file_that_changes_between_passes_is_told(copied, change):
+    pattern, how, path = copied
+    rows = datasets.scan(pattern, spool=False, **how)
+    assert len(list(rows)) == len(list(rows))  # as long as nothing changes
+    change(path)
+    gone = "no file matches|the file is gone" if change is os.unlink else CHANGES[change]
+    with pytest.raises(DataFileError, match=gone) as caught:
+        list(rows)
+    assert str(path) in str(caught.value) or "no file matches" in str(caught.value)
+
+
+def test_a_spooled_file_may_change(copied):
+    pattern, how, path = copied
+    rows = datasets.scan(pattern, spool=True, **how)
+    before = list(rows)
+    os.unlink(path)
+    assert len(list(rows)) == len(before)
+
+
+def test_a_file_that_changes_during_a_fit_leaves_the_model(folder, tmp_path):
+    path = shutil.copy(folder / "all.parquet", tmp_path / "rows.parquet")
+    clf = AUCClassifier(loss="squared_hinge", alpha=1e-3)
+    rows = datasets.scan(path, target="y", part_bytes=3_000)
+    there = clf.fit(rows).coef_.copy()
+    clf.set_params(callback=lambda state: written_again(path))
+    with pytest.raises(DataFileError, match="when nothing writes to it, or with a copy"):
+        clf.fit(rows)
+    np.testing.assert_array_equal(clf.coef_, there)
+
+
+def test_a_file_that_comes_to_a_pattern_is_told(folder, tmp_path):
+    for name in ("2026-1.csv", "2026-2.csv"):
+        shutil.copy(folder / name, tmp_path)
+    rows = datasets.scan(tmp_path / "2026-*.csv", target="y", spool=False)
+    list(rows)
+    shutil.copy(tmp_path / "2026-1.csv", tmp_path / "2026-3.csv")
+    with pytest.raises(DataFileError, match=r"2026-3.csv: the file was not there when the others"):
+        list(rows)
+
+
+def test_a_dataset_of_files_that_changes_is_told(folder, tmp_path):
+    path = shutil.copy(folder / "all.parquet", tmp_path / "rows.parquet")
+    rows = datasets.scan(arrow.dataset(tmp_path), target="y")
+    list(rows)
+    written_again(path)
+    with pytest.raises(DataFileError, match=r"rows.parquet: the file of .* was written again"):
+        list(rows)
+
+
+@pytest.mark.parametrize("name", ["all.csv", "all.svm", "all.csv.gz", "all.parquet"])
+def test_a_file_that_changes_while_it_is_read_is_told(name, folder, tmp_path, monkeypatch):
+    path = tmp_path / name
+    shutil.copy(folder / name, path)
+    made = datasets.readers.rows_and_labels
+
+    def late(*rows, **more):
+        written_again(path)
+        return made(*rows, **more)
+
+    monkeypatch.setattr("aucmax.datasets.readers.rows_and_labels", late)
+    how = {} if ".svm" in name else dict(target="y")
+    with pytest.raises(DataFileError, match=rf"{name}: the file of .* was written again"):
+        datasets.read(path, **how)
 
 
 def test_labels_in_words_are_kept_as_they_are(tmp_path):

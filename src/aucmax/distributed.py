@@ -250,6 +250,7 @@ class _OnDask(Source):
         parts = enumerate(zip(self._loads, given, strict=not isinstance(given, repeat)))
         waiting: deque[tuple[list[Any], list[Any]]] = deque()
         try:
+            self.source.check()
             with self.source.one_pass() as seen:
                 while (some := list(islice(parts, size))) or waiting:
                     if some:
@@ -259,6 +260,7 @@ class _OnDask(Source):
                         seen(*self._counts(waiting[0][1]))
                         yield found
                         waiting.popleft()
+            self.source.check()
         finally:
             for future in chain(*(futures for futures, _ in waiting)):
                 future.release()  # where a part failed, the others need not run

@@ -9,17 +9,20 @@ import bz2
 import gzip
 import io
 import lzma
+import platform
+import stat
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from aucmax.basics.errors import DataFileError
 
-__all__ = ["COMPRESSIONS", "Block", "Piped", "RowGroups", "fault", "opened"]
+__all__ = ["COMPRESSIONS", "Block", "Mark", "Piped", "RowGroups", "fault", "opened", "unchanged"]
 
 COMPRESSIONS: dict[str, Callable[..., Any]] = {
     ".gz": gzip.open,
@@ -106,6 +109,79 @@ class Block(Piped):
                 f"a quoted value goes over a line break near byte {self.end:,}, where the file is "
                 "divided; read larger parts (part_bytes=…), or write it as Parquet",
             )
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What the system says of a file, by which one that was written since is known.
+
+    Parameters
+    ----------
+    path : Path
+    size : int
+        Bytes.
+    written : int
+        When, in nanoseconds.
+    place : (str, int, int)
+        The machine, its device and the file's number there: another machine has others.
+    """
+
+    path: Path
+    size: int
+    written: int
+    place: tuple[str, int, int]
+
+    @classmethod
+    def of(cls, path: Path) -> Mark | None:
+        """Return that of a file; None for what is none, such as a pipe."""
+        try:
+            facts = path.stat()
+        except OSError:
+            return None
+        if not stat.S_ISREG(facts.st_mode):
+            return None
+        place = platform.node(), facts.st_dev, facts.st_ino
+        return cls(path, facts.st_size, facts.st_mtime_ns, place)
+
+    def check(self) -> None:
+        """Raise DataFileError where the file is not as it was."""
+        now = Mark.of(self.path)
+        if now is None:
+            what = "the file is gone"
+        elif now.size != self.size:
+            what = f"the file had {self.size:,} bytes and now has {now.size:,}"
+        elif now.written != self.written:
+            what = f"the file of {_clock(self.written)} was written again at {_clock(now.written)}"
+        elif now.place[0] == self.place[0] and now.place != self.place:
+            what = "another file was put in its place"
+        else:
+            return
+        raise fault(
+            self.path,
+            f"{what}, while it was in use: rows are read again and again and must stay as they "
+            "are; begin again when nothing writes to it, or with a copy",
+        )
+
+    @contextmanager
+    def checked(self) -> Iterator[None]:
+        """Check the file before and after a block, and after an error, whose cause it may be."""
+        self.check()
+        try:
+            yield
+        except Exception:
+            self.check()
+            raise
+        self.check()
+
+
+def unchanged(path: Any) -> AbstractContextManager[None]:
+    """Return a context in which a file is read, and must stay as it is; for others it is none."""
+    mark = Mark.of(path) if isinstance(path, Path) else None
+    return nullcontext() if mark is None else mark.checked()
+
+
+def _clock(nanoseconds: int) -> str:
+    return datetime.fromtimestamp(nanoseconds / 1e9).isoformat(" ", "milliseconds")
 
 
 @dataclass(frozen=True)

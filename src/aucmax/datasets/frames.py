@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from aucmax.datasets.blocks import blocks
+from aucmax.datasets.files import Mark
 from aucmax.datasets.transforms import listing
 from aucmax.rows.source import Part, Source
 
@@ -53,7 +55,21 @@ def scan_frame(
     def parts() -> Iterator[Part]:
         yield from map(roles.part, frames(data, used, rows))
 
-    return Source.from_iterable(parts, **roles.names)
+    source = Source.from_iterable(parts, **roles.names)
+    source.check = partial(_check_all, _marks(data))
+    return source
+
+
+def _marks(data: Any) -> list[Mark]:
+    """Return those of the local files of an Arrow dataset; nothing else names its files."""
+    if getattr(getattr(data, "filesystem", None), "type_name", "") != "local":
+        return []
+    return [mark for file in data.files if (mark := Mark.of(Path(file))) is not None]
+
+
+def _check_all(marks: list[Mark]) -> None:
+    for mark in marks:
+        mark.check()
 
 
 @dataclass(frozen=True)

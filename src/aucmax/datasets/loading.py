@@ -14,6 +14,7 @@ from sklearn.utils import Bunch
 from aucmax.basics.errors import DataFileError
 from aucmax.datasets import cache, registry, transforms
 from aucmax.datasets.bunch import rows_and_labels
+from aucmax.datasets.files import unchanged
 from aucmax.datasets.formats import parse, with_most_rows
 from aucmax.datasets.registry import DataSet, Part
 
@@ -126,10 +127,11 @@ def _find(entry: DataSet, part: Part) -> Path:
 
 def _read_part(entry: DataSet, part: Part) -> tuple[sparse.csr_matrix, NDArray[Any], Path, str]:
     path = _find(entry, part)
-    checksum = cache.digest(path)
-    if path.parent == cache.cache_folder():
-        cache.verify(path, checksum, entry.name)
-    X, y = cache.parsed(path, checksum, lambda: parse(path, part))
+    with unchanged(path):
+        checksum = cache.digest(path)
+        if path.parent == cache.cache_folder():
+            cache.verify(path, checksum, entry.name)
+        X, y = cache.parsed(path, checksum, lambda: parse(path, part))
     return X, y, path, checksum
 
 

@@ -16,7 +16,7 @@ from sklearn.utils import Bunch
 from aucmax.basics.errors import DataWarning
 from aucmax.datasets.bunch import rows_and_labels
 from aucmax.datasets.dates import EXAMPLES
-from aucmax.datasets.files import COMPRESSIONS, Piped, RowGroups, fault
+from aucmax.datasets.files import COMPRESSIONS, Piped, RowGroups, fault, unchanged
 from aucmax.datasets.obstacles import Obstacle, TableError, tried
 from aucmax.datasets.svmlight import read_svmlight
 from aucmax.datasets.tables import (
@@ -127,10 +127,10 @@ def read(
     Raises
     ------
     DataFileError
-        The file cannot be read, is empty, or does not hold what is expected; the message names
-        the file and the line (or column) and says what would be right. Where columns of a table
-        stand in the way, it is a `TableError`, which names them all, and in its ``remedy`` the
-        arguments that were found to solve it.
+        The file cannot be read, is empty, is written to meanwhile, or does not hold what is
+        expected; the message names the file and the line (or column) and says what would be
+        right. Where columns of a table stand in the way, it is a `TableError`, which names them
+        all, and in its ``remedy`` the arguments that were found to solve it.
     ValueError
         An argument is not one of those above.
     """
@@ -158,7 +158,8 @@ def read(
         groups=groups,
         time=time,
     )
-    rows = _bunch(source, _opened(source, reader, choice, n_features))
+    with unchanged(source):
+        rows = _bunch(source, _opened(source, reader, choice, n_features))
     if positive is not None and rows.target is not None:
         rows.target = _one_positive(source, rows.target, positive)
     return rows

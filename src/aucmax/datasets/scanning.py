@@ -7,6 +7,7 @@ import glob
 import io
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import scipy.sparse as sp
 
 from aucmax.basics.checks import number
 from aucmax.basics.errors import DataFileError
-from aucmax.datasets.files import COMPRESSIONS, Block, fault, opened
+from aucmax.datasets.files import COMPRESSIONS, Block, Mark, fault, opened
 from aucmax.datasets.frames import scan_frame
 from aucmax.datasets.obstacles import TableError
 from aucmax.datasets.readers import read, reader_of
@@ -80,7 +81,8 @@ def scan(
     ------
     DataFileError
         No such file, or one whose columns are not those of the first; the message names it. What
-        is wrong with the rows is told when they are read.
+        is wrong with the rows is told when they are read, and so is a file that is no longer what
+        it was when it was scanned.
     ValueError
         For an argument that is none of these.
     """
@@ -96,6 +98,7 @@ def scan(
     if isinstance(data, (str, os.PathLike, list, tuple)):
         paths = _named(data)
         found = _files(paths, how | written, part_bytes)
+        found.check = partial(_check_names, data, paths)
         slow = reader_of(paths[0], format).name != "parquet"
     else:
         found, slow = scan_frame(data, part_bytes, **how), False
@@ -124,7 +127,23 @@ def _named(data: Any) -> list[Path]:
     return found
 
 
+def _check_names(data: Any, paths: list[Path]) -> None:
+    """Raise DataFileError where a path, a pattern or a list names other files than before."""
+    now = _named(data)
+    for path in now:
+        if path not in paths:
+            raise fault(
+                path,
+                "the file was not there when the others were read first: rows are read again and "
+                "again and must stay as they are; begin again when all files are there",
+            )
+    for path in paths:
+        if path not in now:
+            raise fault(path, "the file is gone, while it was in use; begin again without it")
+
+
 def _files(paths: list[Path], how: dict[str, Any], part_bytes: int | None) -> Source:
+    marks = [Mark.of(path) for path in paths]
     readers = [reader_of(path, how["format"]) for path in paths]
     for path, reader in zip(paths, readers, strict=True):
         if reader is not readers[0]:
@@ -138,14 +157,18 @@ def _files(paths: list[Path], how: dict[str, Any], part_bytes: int | None) -> So
         for path, names in zip(paths, columns, strict=True):
             if how["columns"] is None:  # else each file may have what is not wanted
                 _check_columns(path, names, paths[0], columns[0])
-    pieces = [partial(_pieces, path, reader.name, part_bytes) for path in paths]
-    first = next((piece for some in pieces for piece in some()), None)
+    pieces = [
+        partial(_marked_pieces, path, mark, reader.name, part_bytes)
+        for path, mark in zip(paths, marks, strict=True)
+    ]
+    first, mark = next((found for some in pieces for found in some()), (None, None))
     if first is None:
         others = ", nor has any of the others" if len(paths) > 1 else ""
         raise fault(paths[0], f"the file has no rows{others}")
     how |= {"format": reader.name}
     load = _load_alike if how["columns"] is None else _load
-    found = _read(first, how)
+    with _checked(mark):
+        found = _read(first, how)
     names = found.feature_names
     if names is None:
         how |= {"n_features": _WIDE}
@@ -155,16 +178,16 @@ def _files(paths: list[Path], how: dict[str, Any], part_bytes: int | None) -> So
     if part_bytes is None or all(_random(path, reader.name) for path in paths):
         every = [piece for some in pieces for piece in some()]
         source = Source(
-            [partial(load, piece, how) for piece in every],
-            names=[str(getattr(piece, "where", piece)) for piece in every],
+            [partial(load, piece, how, mark) for piece, mark in every],
+            names=[str(getattr(piece, "where", piece)) for piece, _ in every],
             **settings,
         )
     else:
 
         def parts() -> Iterator[Part]:
             for some in pieces:
-                for piece in some():
-                    yield load(piece, how)
+                for piece, mark in some():
+                    yield load(piece, how, mark)
 
         source = Source.from_iterable(parts, **settings)
     wanted = [*(names or ()), how["target"], how["weight"]]
@@ -226,6 +249,19 @@ def _unpacked(
         start += len(text)
 
 
+def _marked_pieces(
+    path: Path, mark: Mark | None, kind: str, part_bytes: int | None
+) -> Iterator[tuple[Any, Mark | None]]:
+    """Yield the parts of a file, each with the mark that the file had when it was scanned."""
+    with _checked(mark):
+        for piece in _pieces(path, kind, part_bytes):
+            yield piece, mark
+
+
+def _checked(mark: Mark | None) -> AbstractContextManager[None]:
+    return nullcontext() if mark is None else mark.checked()
+
+
 def _read(piece: Any, how: dict[str, Any]) -> Any:
     piece = copy.copy(piece)  # which keeps its text while it is read
     if isinstance(piece, Block) and how["format"] != "svmlight":
@@ -246,15 +282,17 @@ def read_parts(path: Path, part_bytes: int, **how: Any) -> Iterator[Any]:
         each of them shows.
     """
     how |= {"format": reader_of(path, how.get("format")).name}
-    for piece in _pieces(path, how["format"], part_bytes):
-        rows = _read(piece, how)
+    for piece, mark in _marked_pieces(path, Mark.of(path), how["format"], part_bytes):
+        with _checked(mark):
+            rows = _read(piece, how)
         yield rows
         if rows.feature_names is not None:  # what the first part was taken to have, all have
             how |= {"columns": rows.feature_names, "target": rows.target_name, "drop": ()}
 
 
-def _load(piece: Any, how: dict[str, Any]) -> Part:
-    rows = _read(piece, how)
+def _load(piece: Any, how: dict[str, Any], mark: Mark | None) -> Part:
+    with _checked(mark):
+        rows = _read(piece, how)
     X = rows.data
     if rows.feature_names is None:
         shape = X.shape[0], int(X.indices.max(initial=0)) + 1
@@ -262,10 +300,10 @@ def _load(piece: Any, how: dict[str, Any]) -> Part:
     return Part(X, rows.target, rows.weight)
 
 
-def _load_alike(piece: Any, how: dict[str, Any]) -> Part:
+def _load_alike(piece: Any, how: dict[str, Any], mark: Mark | None) -> Part:
     """Load a part whose columns the first part has determined, and no model."""
     try:
-        return _load(piece, how)
+        return _load(piece, how, mark)
     except TableError as error:
         for one in error.obstacles:
             if one.column in how["columns"] and one.remedy is None:

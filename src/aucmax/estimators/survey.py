@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
 
 from aucmax.basics.checks import naming_columns, refuse_nul, refuse_sizes, sample_weights
 from aucmax.rows import n_features
-from aucmax.rows.parts import InParts, Passes, rows_of
+from aucmax.rows.parts import InParts, Passes, rows_of, sample_of
 from aucmax.rows.source import Part, Source
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
@@ -49,6 +49,7 @@ class _Seen(NamedTuple):
     weight: np.ndarray | None
     names: np.ndarray | None
     sparse: bool
+    sample: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,8 @@ def survey(source: Source, empty: ClassStatistics, most: float) -> Survey:
     last = [~part.last if low else part.last for part, low in zip(seen, alone, strict=True)]
     rows = source.rows_alone
     rows.sizes = [part.rows for part in seen]
-    store = InParts(rows, np.array(rows.sizes), d, passes=Passes(1))
+    samples = [part.sample for part in seen]
+    store = InParts(rows, np.array(rows.sizes), d, samples, passes=Passes(1))
     called = {"feature_names_in_": names, "target_name_": source.target_name}
     called = {name: value for name, value in called.items() if value is not None}
     return Survey(store, labels, np.concatenate(last), weight, known, called)
@@ -143,7 +145,9 @@ def _look(part: Part, empty: ClassStatistics, most: float) -> _Looks:
     labels, last = _two_labels(y)
     kept = empty.copy() if n_features(rows) <= most else DiagonalMoments()
     known = kept.add_rows(rows, y, weight)
-    seen = _Seen(len(y), n_features(rows), labels, last, weight, names, sp.issparse(X))
+    seen = _Seen(
+        len(y), n_features(rows), labels, last, weight, names, sp.issparse(X), sample_of(rows)
+    )
     return _Looks([seen], known)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +14,7 @@ from aucmax.rows.source import Part, Source
 from aucmax.rows.store import Arrays, Store, Task
 from aucmax.rows.view import CSR, Rows, as_rows, n_features, n_rows, take_rows, to_scipy
 
-__all__ = ["InParts", "Passes", "rows_of"]
+__all__ = ["InParts", "Passes", "rows_of", "sample_of"]
 
 
 @dataclass
@@ -34,6 +34,8 @@ class InParts(Store):
         How many rows each part has.
     d : int
         Features; sparse parts may have fewer columns.
+    samples : list of ndarray, optional
+        What `sample_of` gives of each part, by which another one is found out.
     kept : list of ndarray of int, optional
         The rows that count, of each part; by default all.
     passes : Passes, optional
@@ -45,10 +47,11 @@ class InParts(Store):
         source: Source,
         sizes: np.ndarray,
         d: int,
+        samples: Sequence[np.ndarray] | None = None,
         kept: list[np.ndarray] | None = None,
         passes: Passes | None = None,
     ) -> None:
-        self.source, self.sizes, self.kept = source, sizes, kept
+        self.source, self.sizes, self.kept, self.samples = source, sizes, kept, samples
         self.passes = Passes() if passes is None else passes
         counts = sizes if kept is None else np.array([len(rows) for rows in kept])
         self.ends = np.cumsum(counts)
@@ -78,8 +81,8 @@ class InParts(Store):
         for k, end in enumerate(self.ends.tolist()):
             mine = [None if values is None else values[first:end] for values in by_row]
             kept = None if self.kept is None else self.kept[k]
-            shape = int(self.sizes[k]), self.n_features
-            yield shape, kept, task, mine, common
+            sample = None if self.samples is None else self.samples[k]
+            yield _Expected(int(self.sizes[k]), self.n_features, sample), kept, task, mine, common
             first = end
 
     @cached_property
@@ -92,7 +95,7 @@ class InParts(Store):
             mine if self.kept is None else self.kept[k][mine]
             for k, mine in enumerate(self._by_part(rows))
         ]
-        return InParts(self.source, self.sizes, self.n_features, kept, self.passes)
+        return InParts(self.source, self.sizes, self.n_features, self.samples, kept, self.passes)
 
     def take(self, rows: np.ndarray) -> Rows:
         self.passes.count += 1
@@ -140,21 +143,56 @@ def rows_of(X: Any, d: int | None = None) -> Rows:
     return rows._replace(n_features=d) if d is not None and isinstance(rows, CSR) else rows
 
 
+class _Expected(NamedTuple):
+    """What a part was when it was read first."""
+
+    rows: int
+    features: int
+    sample: np.ndarray | None
+
+    def check(self, rows: Rows) -> None:
+        """Raise ValueError where it is another one now."""
+        if (n_rows(rows), n_features(rows)) != (self.rows, self.features):
+            raise ValueError(
+                f"it had {self.rows:,} rows of {self.features:,} features when it was read first, "
+                f"and now has {n_rows(rows):,} of {n_features(rows):,}: parts must stay as they "
+                "are."
+            )
+        if self.sample is None:
+            return
+        size = float(np.abs(self.sample).max(initial=0.0))
+        if not np.allclose(sample_of(rows), self.sample, _ROUNDING, _ROUNDING * size):
+            raise ValueError(
+                "it holds other rows than when it was read first: parts must stay as they are, "
+                "in the same order. A function that draws rows at random needs a seed of its own."
+            )
+
+
+_SAMPLED_ROWS = 5
+_ROUNDING = 1e-5  # relative; what is computed again need not have the same bits
+
+
+def sample_of(rows: Rows) -> np.ndarray:
+    """Return a number for each of a few rows, which other rows would not have."""
+    n = n_rows(rows)
+    places = np.unique(np.linspace(0, n - 1, min(n, _SAMPLED_ROWS)).astype(np.int64))
+    if not isinstance(rows, CSR):
+        return rows[places] @ np.cos(np.arange(rows.shape[1]))
+    entries = [slice(rows.indptr[i], rows.indptr[i + 1]) for i in places]
+    return np.array([rows.data[at] @ np.cos(rows.indices[at]) for at in entries])
+
+
 def _on_rows(
     part: Part,
-    shape: tuple[int, int],
+    expected: _Expected,
     kept: np.ndarray | None,
     task: Task,
     by_row: Sequence[Any],
     common: Sequence[Any],
 ) -> Any:
     """Run a task on the rows of a part; raise ValueError where they are not those of before."""
-    rows = rows_of(part.X, shape[1])
-    if (n_rows(rows), n_features(rows)) != shape:
-        raise ValueError(
-            f"it had {shape[0]:,} rows of {shape[1]:,} features when it was read first, and now "
-            f"has {n_rows(rows):,} of {n_features(rows):,}: parts must stay as they are."
-        )
+    rows = rows_of(part.X, expected.features)
+    expected.check(rows)
     return task(rows if kept is None else take_rows(rows, kept), *by_row, *common)
 
 

@@ -104,6 +104,8 @@ class Source:
 
     _factory: Callable[[], Iterable[Any]]
     sizes: Sequence[int] | None = None  # rows of each part, where whoever read them has noted it
+    # raises where the data are other ones than before; called as a pass begins and as it ends
+    check: Callable[[], None] = staticmethod(lambda: None)
 
     def name(self, k: int) -> str:
         """Return what messages call part k."""
@@ -119,9 +121,11 @@ class Source:
         return ahead(self._read())
 
     def _read(self) -> Iterator[Part]:
+        self.check()
         found = self._factory() if self.loads is None else (load() for load in self.loads)
         for k, given in enumerate(found):
             yield as_part(given, self.name(k))
+        self.check()
 
     def each(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Yield ``task(part, *arguments)`` for each part, in order.

@@ -30,6 +30,7 @@ class Watched(Source):
     def __init__(self, source: Source) -> None:
         self.source, self.feature_names = source, source.feature_names
         self.target_name, self.loads = source.target_name, source.loads
+        self.check = source.check
         self.passes: Counter[str] = Counter()
         self.read: Counter[str] = Counter()
         self._parts = None if source.loads is None else len(source.loads)
