@@ -264,6 +264,19 @@ def test_rows_of_unit_norm_are_scaled_when_scored_too(data, good, tmp_path):
     assert len(report["scorers"]) == 2
 
 
+def test_folds_are_as_many_as_rows_of_the_rarer_class(run, tmp_path):
+    table = tmp_path / "rare.csv"
+    for rare, folds in ((3, 3), (1, None)):
+        lines = [f"{i % 7},{i // 3},{int(i < rare)}" for i in range(30)]
+        table.write_text("\n".join(["a,b,y", *lines]))
+        code, out, err = run("cv", table, "--alphas", "0.1", "--losses", "square", "--json")
+        if folds is None:
+            assert code == 2
+            assert "rare.csv: the rarer class has 1 row, fewer than the 5 folds" in err
+        else:
+            assert json.loads(out)["folds"] == 4 * folds
+
+
 def test_bad_input(data, bad, tmp_path):
     assert "is the file of both --output and DATA" in bad("cv", data, "-o", data)
     assert "--alphas takes numbers separated by commas" in bad("cv", data, "--alphas", "1,x")
@@ -277,7 +290,7 @@ def test_bad_input(data, bad, tmp_path):
     for few, instead in ((3, "has 3 rows, .*; use --folds 3"), (1, "1 row, .* needs two")):
         rare = tmp_path / "rare.csv"
         rare.write_text("a,y\n" + "".join(f"{i},{int(i < few)}\n" for i in range(20)))
-        assert re.search(instead, bad("cv", rare))
+        assert re.search(instead, bad("cv", rare, "--folds", 5))
     assert "there is no folder" in bad("cv", data, "-o", tmp_path / "no" / "m")
     assert "no such file" in bad("cv", tmp_path / "none.csv")
     assert "--impute is for files; diabetes is a data set known by name" in bad(

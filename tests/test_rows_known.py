@@ -236,7 +236,7 @@ def test_few_times_make_few_folds(tmp_path, good, bad):
     rows.to_csv(path, index=False)
     report = json.loads(good("train", path, "--time", "day", "-o", tmp_path / "m", "--json"))
     assert (report["tuned"], report["folds"]) == (True, 2)
-    message = bad("cv", path, "--time", "day")
+    message = bad("cv", path, "--time", "day", "--folds", 5)
     assert "5 folds in the order of time need 6 different times; there are 3" in message
     rows.assign(day=1).to_csv(path, index=False)
     report = json.loads(good("train", path, "--time", "day", "-o", tmp_path / "m", "--json"))

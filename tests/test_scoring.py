@@ -222,14 +222,14 @@ def test_labels_that_the_model_does_not_know_are_not_scored(data, scoring):
 @pytest.mark.parametrize(
     ("positives", "message"),
     [
-        (3, "rows of label 1: 3, fewer than the 5 folds, .* at least; use cv=3"),
-        (1, "rows of label 1: 1, fewer than the 5 folds, .* cross-validation needs two"),
+        (3, "rows of label 1: 3, fewer than the 4 folds, .* at least; use cv=3"),
+        (1, "rows of label 1: 1, fewer than the 4 folds, .* cross-validation needs two"),
     ],
 )
 def test_fewer_positives_than_folds(positives, message):
     X, y = np.random.RandomState(0).randn(40, 2), (np.arange(40) < positives).astype(int)
     with pytest.raises(ValueError, match=message):
-        AUCClassifierCV(losses=("square",)).fit(X, y)
+        AUCClassifierCV(losses=("square",), cv=4).fit(X, y)
     if positives > 1:
         assert AUCClassifierCV(losses=("square",), cv=positives).fit(X, y).n_iter_
 

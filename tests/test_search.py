@@ -22,11 +22,20 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_fit2d_1feature, parametrize_with_checks
 
-from aucmax import AUCClassifier, AUCClassifierCV, Source, effects, load, save
+from aucmax import (
+    AUCClassifier,
+    AUCClassifierCV,
+    MulticlassAUCClassifier,
+    Source,
+    effects,
+    load,
+    save,
+)
 from aucmax.cli.large import Room
 from aucmax.estimators import selection, tuning
+from aucmax.estimators.folds import Folding
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.metrics import roc_auc
 from aucmax.objective.losses import LOSSES, PairwiseLoss
@@ -48,6 +57,10 @@ def problem(seed=0, n=240, d=6):
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+def test_the_default_takes_ten_rows_of_one_feature():
+    check_fit2d_1feature("AUCClassifierCV", AUCClassifierCV())
 
 
 @pytest.mark.covering
@@ -481,6 +494,60 @@ def test_the_automatic_folds_hold_out_each_row_as_often():
     rounds = [np.sort(np.concatenate(clf.held_out_[k : k + 5])) for k in range(0, 20, 5)]
     assert all(len(held) == 300 for held in rounds)
     assert not np.allclose(rounds[0], rounds[1])  # other folds each time
+
+
+def in_two_parts(X, y):
+    return Source([lambda k=k: (X[k::2], y[k::2]) for k in range(2)])
+
+
+def test_there_are_as_many_automatic_folds_as_rows_of_the_rarer_class():
+    X, _ = problem(n=40)
+    cheap = {"alphas": (0.1,), "losses": ("square",), "standardize": (0.5,)}
+    for rare in (2, 3, 5, 7):
+        y = (np.arange(40) < rare).astype(int)
+        for form in ((X, y), (in_two_parts(X, y),)):
+            clf = AUCClassifierCV(**cheap).fit(*form)
+            assert clf.auc_path_.shape[0] == 4 * min(rare, 5)
+            assert np.isfinite(clf.auc_path_).all()  # both classes are in each held-out part
+        groups = np.arange(40) // 2
+        if rare > 2:
+            clf = AUCClassifierCV(**cheap).fit(X, y, groups=groups)
+            assert len(clf.held_out_) == 4 * min(-(-rare // 2), 5)
+    three = np.where(np.arange(40) > 20, 2, (np.arange(40) < 3).astype(int))
+    assert MulticlassAUCClassifier(AUCClassifierCV(**cheap)).fit(X, three).coef_.shape == (3, 6)
+
+    alone = AUCClassifierCV(**cheap)
+    for form in ((X, y * (np.arange(40) < 1)), (in_two_parts(X, y * (np.arange(40) < 1)),)):
+        with pytest.raises(ValueError, match="label 1 has 1 row; cross-validation needs 2 or more"):
+            alone.fit(*form)
+    with pytest.raises(ValueError, match="label 1 has its rows in 1 group; cross-validation"):
+        alone.fit(X, y, groups=np.arange(40) // 7)
+    with pytest.raises(ValueError, match="label 1 has 1 row with a weight above 0"):
+        alone.fit(X, y, sample_weight=np.arange(40) > 5)
+    with pytest.raises(ValueError, match=r"class 1 against the rest: label 1\.0 has 1 row"):
+        MulticlassAUCClassifier(alone).fit(X, np.where(three == 1, 0, three) + (np.arange(40) < 1))
+
+
+def test_rows_without_weight_do_not_move_the_automatic_folds():
+    X, y = problem(n=150)
+    weight = (np.arange(150) % 3 > 0) * 1.0
+    there = weight > 0
+    clf = AUCClassifierCV(losses=("square",)).fit(X, y, sample_weight=weight)
+    same = AUCClassifierCV(losses=("square",)).fit(X[there], y[there])
+    np.testing.assert_allclose(clf.auc_path_, same.auc_path_, atol=1e-12)
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_automatic_folds_keep_groups_together(routing):
+    X, y, groups = grouped()
+    with config_context(enable_metadata_routing=routing):
+        clf = AUCClassifierCV([0.01], losses=("square",)).fit(X, y, groups=groups)
+        pairs = Folding(groups).folds(y, 5, 0, 1 if min(np.bincount(y)) > 99 else 4)
+        same = AUCClassifierCV([0.01], losses=("square",), cv=pairs).fit(X, y)
+        assert np.array_equal(clf.auc_path_, same.auc_path_)
+        if routing:
+            pipe = make_pipeline(FunctionTransformer(), clone(clf)).fit(X, y, groups=groups)
+            assert np.array_equal(pipe[-1].auc_path_, clf.auc_path_)
 
 
 def test_repeated_folds_are_merged_round_by_round(monkeypatch):

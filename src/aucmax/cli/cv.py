@@ -28,7 +28,7 @@ from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.options import DataArgument, Html, Json, Learning, MaxIter, Probability, Tol
 from aucmax.cli.paths import check_paths
 from aucmax.estimators import AUCClassifierCV
-from aucmax.estimators.folds import Pairs
+from aucmax.estimators.folds import FOLDS, Pairs
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.scoring import METRICS, scoring_of
 from aucmax.estimators.selection import Grid, best_cell
@@ -97,7 +97,10 @@ def cv(
             "--max-fpr", help="False-positive rate up to which partial_auc and recall_at_fpr count."
         ),
     ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 5,
+    folds: Annotated[
+        int | None,
+        typer.Option(min=2, help="Number of folds; 5, or as many as the rarer class has rows."),
+    ] = None,
     rounds: Annotated[
         int | None,
         typer.Option(
@@ -149,13 +152,7 @@ def cv(
     asked: dict[str, Any] = {"scoring": scoring, "max_fpr": max_fpr}
     scoring_of(**asked)
     rows = labelled_rows(data, reading, as_json, large)
-    if rows.rarest < folds:
-        few = rows.rarest
-        instead = f"use --folds {few}" if few > 1 else "cross-validation needs two"
-        raise ValueError(
-            f"{data}: the rarer class has {counted(few, 'row')}, fewer than the {folds} folds; "
-            f"{instead}."
-        )
+    folds = _number_of_folds(rows, folds)
     few_positives(rows.is_positive, "row")
     reached: list[SearchProgress] = []
     if rounds is None:
@@ -182,6 +179,21 @@ def cv(
     if html is not None:
         page.sections.append(_curves(rows, parts, tuned.held_out_))
     show_page(page, as_json, html)
+
+
+def _number_of_folds(rows: LabelledRows, asked: int | None) -> int:
+    """Return how many folds there are to be; ValueError where there are too few rows for them."""
+    few, wanted = rows.rarest, FOLDS if asked is None else asked
+    most = rows.folding.most(rows.is_positive, wanted)
+    if asked is None and most > 1:
+        return most
+    if few < wanted:
+        instead = f"use --folds {few}" if few > 1 else "cross-validation needs two"
+        raise ValueError(
+            f"{rows.name}: the rarer class has {counted(few, 'row')}, fewer than the {wanted} "
+            f"folds; {instead}."
+        )
+    return wanted
 
 
 def _interrupted(reached: list[SearchProgress], facts: dict[str, Any], as_json: bool) -> typer.Exit:

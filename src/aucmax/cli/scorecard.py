@@ -22,13 +22,13 @@ from aucmax.cli.front import LabelledRows, labelled_columns, rows_described, row
 from aucmax.cli.labels import positives_for
 from aucmax.cli.options import DataArgument, Html, Json, Judging, given_file
 from aucmax.cli.paths import check_paths
+from aucmax.estimators.folds import FOLDS
 from aucmax.files.models import save
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
 
 __all__ = ["scorecard"]
 
-FOLDS = 5
 SEED = 0  # of the folds
 _LOST = 0.1  # of a column's information value by a trend, from which on it is told
 _BANDS = 10  # of points, by which two files are compared
@@ -166,7 +166,7 @@ def _quality(
 
 def _held_out(card: Scorecard, X: Any, rows: LabelledRows) -> dict[str, float] | None:
     """The mean quality over folds; None where there are too few rows of a class."""
-    folds = rows.folding.most(min(FOLDS, rows.rarest))
+    folds = rows.folding.most(rows.is_positive, FOLDS)
     if folds < 2:
         return None
     found = []

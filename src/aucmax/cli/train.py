@@ -27,7 +27,7 @@ from aucmax.cli.one_pass import fit_in_one_pass, one_pass_page
 from aucmax.cli.options import DataArgument, Json, Learning, MaxIter, Probability, Tol
 from aucmax.cli.paths import check_paths
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
-from aucmax.estimators.folds import Folding
+from aucmax.estimators.folds import FOLDS, Folding
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.probabilities import Calibration, calibrate_folds
 from aucmax.files.models import save
@@ -38,8 +38,6 @@ from aucmax.report.text import auc_text, interval_text
 from aucmax.solvers.auto import FEW_FEATURES
 
 __all__ = ["train"]
-
-FOLDS = 5
 
 
 def train(
@@ -150,7 +148,7 @@ def train(
     few_positives(rows.is_positive, "row")
     started = time.perf_counter()
     how: dict[str, Any] = {"tuned": False}
-    untuned = bool(given) or rows.folding.most(min(FOLDS, rows.rarest)) < 2
+    untuned = bool(given) or rows.folding.most(rows.is_positive, FOLDS) < 2
     if probability and untuned:
         raise ValueError(
             f"{rows.name}: --probability needs folds, and can be had where each class has more "
@@ -195,7 +193,7 @@ def _tuned(
     rows: LabelledRows, common: dict[str, Any], seed: int, quiet: bool, **settings: Any
 ) -> tuple[AUCClassifierCV, dict[str, Any]]:
     """Return a search over the rows, and what the report says of it."""
-    folds, rounds = rows.folding.most(min(FOLDS, rows.rarest)), rows.folding.rounds(rows.rarest)
+    folds, rounds = rows.folding.most(rows.is_positive, FOLDS), rows.folding.rounds(rows.rarest)
     parts = rows.folds(folds, seed, rounds)
     search = AUCClassifierCV(cv=parts, **common, **settings, verbose=not quiet)
     search.fit(*rows.given(), groups=rows.folding.groups)

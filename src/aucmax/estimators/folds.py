@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["FEW_ROWS", "Folding", "Pairs", "time_folds", "usual_rounds"]
+__all__ = ["FEW_ROWS", "FOLDS", "Folding", "Pairs", "time_folds"]
 
 Pairs = list[tuple[np.ndarray, np.ndarray]]
 
+FOLDS = 5  # unless there are too few rows
 FEW_ROWS = 100  # of the rarer class: with fewer, one round of folds is mostly luck
 _ROUNDS = 4
-
-
-def usual_rounds(rarer: int) -> int:
-    """Return how many times folds are drawn, given the rows of the rarer class."""
-    return 1 if rarer >= FEW_ROWS else _ROUNDS
 
 
 def time_folds(time: ArrayLike, n_folds: int) -> Pairs:
@@ -95,15 +92,19 @@ class Folding:
             return "in the order of time"
         return "random, stratified" if self.groups is None else "random, groups kept together"
 
-    def most(self, n_folds: int) -> int:
-        """Return how many folds there can be, at most these."""
-        if self.time is not None:
-            return min(n_folds, len(np.unique(self.time)) - 1)
-        return n_folds if self.groups is None else min(n_folds, len(np.unique(self.groups)))
+    def to_hold_out(self, y: np.ndarray) -> dict[Any, int]:
+        """Return how many rows each label has, or how many groups that hold such rows."""
+        of_row = np.arange(len(y)) if self.groups is None else self.groups
+        return {label: len(np.unique(of_row[y == label])) for label in np.unique(y).tolist()}
+
+    def most(self, y: np.ndarray, n_folds: int) -> int:
+        """Return how many folds there can be, at most these, each with labels of its own."""
+        most = min(n_folds, *self.to_hold_out(y).values())
+        return most if self.time is None else min(most, len(np.unique(self.time)) - 1)
 
     def rounds(self, rarer: int) -> int:
         """Return how many times folds are usually drawn, given the rows of the rarer class."""
-        return 1 if self.time is not None else usual_rounds(rarer)
+        return 1 if self.time is not None or rarer >= FEW_ROWS else _ROUNDS
 
     def folds(self, y: np.ndarray, n_folds: int, seed: int, rounds: int = 1) -> Pairs:
         """Return folds, as pairs of row numbers.

@@ -339,7 +339,10 @@ class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
             mine = (X, sign, weight)
             if len(rows) < len(sign):
                 mine = (X[rows], sign[rows], None if weight is None else weight[rows])
-            models.append(self._model().fit(*mine))
+            try:
+                models.append(self._model().fit(*mine))
+            except ValueError as error:
+                raise ValueError(f"{_sides_in_words(classes, side)}: {error}") from None
         return classes, models, None
 
     def _keep(self, classes: np.ndarray, models: list[Any], moments: Any) -> Self:
@@ -387,6 +390,12 @@ class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         self.__dict__.update(seen)
+
+
+def _sides_in_words(classes: np.ndarray, side: np.ndarray) -> str:
+    """Return which classes a model is to tell apart."""
+    against = "the rest" if (side != 0).sum() > 2 else f"class {classes[side < 0].tolist()[0]!r}"
+    return f"class {classes[side > 0].tolist()[0]!r} against {against}"
 
 
 def _with_weight(classes: np.ndarray, totals: np.ndarray) -> np.ndarray:

@@ -7,19 +7,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn import get_config
-from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold, check_cv
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils.metadata_routing import (
     UNUSED,
     MetadataRouter,
     MethodMapping,
     process_routing,
 )
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from aucmax.basics.checks import number
 from aucmax.basics.progress import working
 from aucmax.estimators.classifier import AUCClassifier
-from aucmax.estimators.folds import usual_rounds
+from aucmax.estimators.folds import FOLDS, Folding, Pairs
 from aucmax.estimators.linear import LinearScorer
 from aucmax.estimators.named_loss import NamedLoss, check_within
 from aucmax.estimators.probabilities import CALIBRATIONS, calibrate_folds
@@ -86,7 +86,8 @@ class AUCClassifierCV(LinearScorer):
         As in scikit-learn: a number of stratified folds, in the order of the rows, a splitter, or
         (train, test) pairs of row numbers. A splitter that keeps groups together gets them from
         ``fit(X, y, groups=…)``.
-        "auto" is five folds of shuffled rows; four times over where a class has fewer than 100.
+        "auto" is five folds of shuffled rows, fewer where a class has fewer rows than that; four
+        times over where it has fewer than 100. Groups are kept together, rows of weight 0 left out.
         For rows in the order of time give a splitter such as ``TimeSeriesSplit``.
     n_jobs : int, optional
         Folds solved at a time, on threads; -1 is one for each core.
@@ -210,15 +211,15 @@ class AUCClassifierCV(LinearScorer):
             As for `AUCClassifier.fit`; the weights also weigh the held-out scores. A `Source` is
             judged by a metric of its scores, not by a scorer that sees its rows.
         groups : array-like, shape (n,), optional
-            Passed to the ``split`` of ``cv``, for splitters such as `GroupKFold`. With
-            ``enable_metadata_routing`` they are routed there, also through pipelines and
-            `cross_validate`.
+            Kept together by ``cv="auto"``, and passed to the ``split`` of a splitter, such as
+            `GroupKFold`. With ``enable_metadata_routing`` they are routed there, also through
+            pipelines and `cross_validate`.
 
         Raises
         ------
         ValueError
-            As for `AUCClassifier.fit`; also where ``cv`` needs groups and there are none. The model
-            stays as it was.
+            As for `AUCClassifier.fit`; also where ``cv`` needs groups and there are none, or where
+            a class has one row, or one group. The model stays as it was.
         """
         self._check_settings()
         scoring = scoring_of(self.scoring, self.max_fpr)
@@ -232,7 +233,7 @@ class AUCClassifierCV(LinearScorer):
             with working("tuning", quiet=not self.verbose) as now:
                 store, positive, weight, classes, known = self._taken_in(X, y, sample_weight)
                 labels = classes[positive.astype(np.intp)]
-                folds = self._folds(X, labels, groups)
+                folds = self._folds(X, labels, weight, groups)
                 self._check_folds(folds, positive, weight)
                 training, total = None, known
                 if (
@@ -328,10 +329,11 @@ class AUCClassifierCV(LinearScorer):
             For scikit-learn.
         """
         router = MetadataRouter(owner=self).add_self_request(self)
+        splitter = StratifiedGroupKFold() if self._chooses_folds() else self.cv
         # a number of folds and pairs of row numbers take none; a generator would be spent
-        if hasattr(self.cv, "split") and not isinstance(self.cv, str):
+        if hasattr(splitter, "split") and not isinstance(splitter, str):
             to_split = MethodMapping().add(caller="fit", callee="split")
-            router.add(splitter=self.cv, method_mapping=to_split)
+            router.add(splitter=splitter, method_mapping=to_split)
         return router
 
     # ---- inside --------------------------------------------------------------------------
@@ -420,14 +422,18 @@ class AUCClassifierCV(LinearScorer):
             if tau == "pooled" or LOSSES[loss].takes_within(float(tau))
         )
 
-    def _folds(self, X: Any, y: np.ndarray, groups: Any) -> list[Fold]:
+    def _chooses_folds(self) -> bool:
+        return isinstance(self.cv, str) and self.cv == "auto"
+
+    def _folds(self, X: Any, y: np.ndarray, weight: np.ndarray | None, groups: Any) -> list[Fold]:
         """Return the splits, as row numbers."""
-        automatic = isinstance(self.cv, str) and self.cv == "auto"
+        if self._chooses_folds():
+            return _folds_of(_automatic_folds(y, weight, groups), y, isinstance(X, Source))
         if isinstance(self.cv, Iterable) and not hasattr(self.cv, "split"):
             return _folds_of(list(self.cv), y, isinstance(X, Source))
-        splitter = _rounds_of_folds(y) if automatic else check_cv(self.cv, y, classifier=True)
-        if automatic or isinstance(splitter, StratifiedKFold):
-            _check_enough(y, 5 if automatic else splitter.get_n_splits())
+        splitter = check_cv(self.cv, y, classifier=True)
+        if isinstance(splitter, StratifiedKFold):
+            _check_enough(y, splitter.get_n_splits())
         given = {} if groups is None else {"groups": groups}
         if given and get_config()["enable_metadata_routing"]:
             given = process_routing(self, "fit", **given).splitter.split
@@ -528,13 +534,23 @@ def _folds_of(pairs: list[Any], y: np.ndarray, in_order: bool) -> list[Fold]:
     return folds
 
 
-def _rounds_of_folds(y: np.ndarray) -> RepeatedStratifiedKFold:
-    """Return five stratified folds, four times over where a class has few rows.
+def _automatic_folds(y: np.ndarray, weight: np.ndarray | None, groups: Any) -> Pairs:
+    """Return five stratified folds, or as many as can be; four times over where rows are few.
 
     Shuffled: where the rows are in some order, folds of neighbours are unlike each other.
     """
-    rounds = usual_rounds(int(np.unique(y, return_counts=True)[1].min()))
-    return RepeatedStratifiedKFold(n_splits=5, n_repeats=rounds, random_state=0)
+    check_consistent_length(y, groups)
+    rows = np.arange(len(y)) if weight is None else np.flatnonzero(weight)
+    labels = y[rows]
+    folding = Folding(None if groups is None else np.asarray(groups)[rows])
+    for label, count in folding.to_hold_out(labels).items():
+        if count < 2:
+            weighted = "" if weight is None else " with a weight above 0"
+            what = f"has 1 row{weighted}" if groups is None else "has its rows in 1 group"
+            raise ValueError(f"label {label!r} {what}; cross-validation needs 2 or more.")
+    rarer = int(np.unique(labels, return_counts=True)[1].min())
+    parts = folding.folds(labels, folding.most(labels, FOLDS), 0, folding.rounds(rarer))
+    return [(rows[train], rows[test]) for train, test in parts]
 
 
 def _check_enough(y: np.ndarray, n_folds: int) -> None:

@@ -145,9 +145,8 @@ def repeated_splits(rows: Labelled, splits: int, test_size: float, seed: int) ->
     found = []
     for i, (train, test) in enumerate(parts, 1):
         y = rows.is_positive[train]
-        few = min(np.unique(y, return_counts=True)[1])
         inner = rows.folding.at(train)
-        folds = inner.folds(y, inner.most(min(TUNING_FOLDS, max(int(few), 2))), seed)
+        folds = inner.folds(y, max(inner.most(y, TUNING_FOLDS), 2), seed)
         found.append(Split(i, train, test, folds))
     return found
 
