@@ -514,6 +514,19 @@ def test_a_private_file_says_what_it_guarantees(shards, good):
     good("moments", "fit", shards / "p", "-o", shards / "model")
 
 
+def test_private_files_say_what_is_left_of_their_guarantees(shards, good):
+    options = ("--target", "ill", "--labels", "no,yes", "--bounds", 0, 120)
+    for name, epsilon in (("a", 5000), ("b", 3000)):
+        rows = shards / f"{name}.csv"
+        good("moments", "build", rows, *options, "--epsilon", epsilon, "-o", shards / f"p{name}")
+    files = [shards / "pa", shards / "pb"]
+    out = good("moments", "merge", *files, "-o", shards / "pall")
+    assert "5000-differentially private" in out
+    out = good("moments", "subtract", shards / "pall", files[1], "-o", shards / "prest")
+    assert "8000-differentially private" in out
+    assert ClassMoments.load(shards / "prest").guarantee["epsilon"] == 8000
+
+
 def test_what_a_private_file_needs(shards, bad):
     build = ("moments", "build", shards / "a.csv", "--target", "ill", "-o", shards / "p")
     needs = "--epsilon needs what does not come from the rows"

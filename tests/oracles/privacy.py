@@ -1,10 +1,11 @@
 """What one row more changes, by trying every small data set; and privacy of noise, by summing."""
 
 import itertools
+from decimal import Decimal, localcontext
 
 import numpy as np
 
-__all__ = ["changes", "gaussian_delta", "laplace_pmf", "normal_pmf", "sums"]
+__all__ = ["changes", "gaussian_delta", "laplace_pmf", "log_delta", "normal_pmf", "sums"]
 
 
 def sums(Z, y, classes):
@@ -60,3 +61,28 @@ def normal_pmf(sigma, x):
     """P(x) ∝ exp(−x²/2σ²) over all whole numbers."""
     every = np.arange(-60 * int(sigma + 1), 60 * int(sigma + 1) + 1)
     return np.exp(-((x / sigma) ** 2) / 2) / np.exp(-((every / sigma) ** 2) / 2).sum()
+
+
+def log_delta(rho, epsilon):
+    """The least of (a − 1)(aρ − ε) + a log(1 − 1/a) − log(a − 1) over a > 1, to 60 digits.
+
+    By ternary search over log(a − 1), in which it falls and then rises.
+    """
+    with localcontext() as context:
+        context.prec = 400  # a may be 1 + 10⁻²⁰⁰
+        rho, epsilon = Decimal(float(rho)), Decimal(float(epsilon))
+
+        def at(t):
+            u = (t * Decimal(10).ln()).exp()
+            a = 1 + u
+            return u * (a * rho - epsilon) + a * (u / a).ln() - u.ln()
+
+        low, high = Decimal(-110), Decimal(110)
+        context.prec = 250
+        for _ in range(60):
+            third = (high - low) / 3
+            if at(low + third) < at(high - third):
+                high -= third
+            else:
+                low += third
+        return float(at((low + high) / 2))

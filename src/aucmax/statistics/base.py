@@ -6,7 +6,7 @@ how it measures rows (`_measure`), and how its arrays change when rows join (`_j
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import repeat, zip_longest
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -291,7 +291,6 @@ class ClassStatistics:
         self.add_rows(
             as_rows(X), y, weight, None if names is None else [str(name) for name in names]
         )
-        self.guarantee = None
         if self.target_name is None and isinstance(target, str):
             self.target_name = target
         return self
@@ -325,10 +324,11 @@ class ClassStatistics:
             self.feature_names = names
         for label, part in parts:
             self._add(label, part)
+        self.guarantee = None
         return self
 
     def __add__(self, other: Any) -> Self:
-        """Return the statistics of both sets of rows together."""
+        """Return the statistics of both sets of rows together, of which no row is in both."""
         if not isinstance(other, ClassStatistics):
             return NotImplemented
         if not self._alike(other):
@@ -345,7 +345,7 @@ class ClassStatistics:
             out.feature_names = other.feature_names
         if out.target_name is None:
             out.target_name = other.target_name
-        out.guarantee = _both(self.guarantee, other.guarantee)
+        out.guarantee = _both(self.guarantee, other.guarantee, max)
         for label, part in other._each():
             out._add(label, part)
         return out
@@ -367,6 +367,8 @@ class ClassStatistics:
 
         Notes
         -----
+        The ε and δ of private releases add up: the rows of ``other`` are in both.
+
         The check cannot be complete: subtracting rows that were never added, but lie about as near
         to the mean, leaves the moments of some other rows.
         """
@@ -375,7 +377,8 @@ class ClassStatistics:
         if not self._alike(other):
             raise ValueError(f"cannot subtract {other!r} from {self!r}: they differ in kind.")
         out = self.copy()
-        out.guarantee = _both(self.guarantee, other.guarantee)
+        # a row of the other is in both, and what is known of it adds up
+        out.guarantee = _both(self.guarantee, other.guarantee, float.__add__)
         if other._d:
             out._match(other._d, other.feature_names)
         here = dict(out._each())
@@ -405,6 +408,7 @@ class ClassStatistics:
         out = self.copy()
         out._parts["counts"] *= gamma
         out._parts["squares"] *= gamma**2
+        out._scale_noise(gamma)
         return out
 
     def copy(self) -> Self:
@@ -452,6 +456,7 @@ class ClassStatistics:
             out._parts = {name: values[order] for name, values in out._parts.items()}
             return out
         out._parts = out._blank(len(out._classes), out._d)
+        out._scale_noise(np.sqrt(np.unique(labels, return_counts=True)[1].max()))
         for k in order:
             if self.counts[k] > 0:
                 out._add(labels[k], {name: values[k] for name, values in self._parts.items()})
@@ -655,6 +660,12 @@ class ClassStatistics:
                 fresh[name][np.searchsorted(both, old)] = values
         self._classes, self._d, self._parts = both, d, fresh
 
+    def _scale_noise(self, factor: float) -> None:
+        """Say that the noise of a private release has become so many times as large."""
+        if self.guarantee is not None:
+            noise = {name: float(factor * self.guarantee[name]) for name in _NOISE}
+            self.guarantee = self.guarantee | noise
+
     def _each(self) -> list[tuple[Any, Part]]:
         """Return the label of each class with weight, and views of its arrays."""
         return [
@@ -711,11 +722,15 @@ class ClassStatistics:
         return ClassPart(float(part["counts"]), part["means"], self._variance(part))
 
 
-def _both(one: dict[str, Any] | None, other: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return what holds for each row of two sets, of which no row is in both; their noise adds."""
+def _both(
+    one: dict[str, Any] | None,
+    other: dict[str, Any] | None,
+    together: Callable[[float, float], float],
+) -> dict[str, Any] | None:
+    """Return what two private releases guarantee together; their noise adds up."""
     if one is None or other is None:
         return None
-    promise = {name: max(one[name], other[name]) for name in _PROMISE}
+    promise = {name: together(float(one[name]), float(other[name])) for name in _PROMISE}
     return promise | {name: math.hypot(one[name], other[name]) for name in _NOISE}
 
 

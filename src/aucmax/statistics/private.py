@@ -19,27 +19,38 @@ taken away and one added: for such neighbours it is 2ε, or 4ρ.
 What comes after the noise costs no privacy: counts are raised to 1, means brought into the bounds,
 and negative eigenvalues of a covariance set to 0.
 
-Sums and noise are whole numbers (z is rounded to multiples of 2⁻¹⁶), so no low digits of a
-floating-point number tell of a row (Mironov 2012). Random bits are the operating system's.
+The guarantee is that of the mathematics, not an approximation to it. Sums and noise are whole
+numbers (z is rounded to multiples of 2⁻¹⁶), so no low digits of a floating-point number tell of a
+row (Mironov 2012). Noise is drawn from random bits of the operating system by comparing whole
+numbers, with probabilities that are exact and tails that do not end; its scale is rounded up, by
+less than 10⁻⁵ of it. Sums of 64 bits wrap around, which is done to the noisy number and so costs
+nothing. What is not hidden is how long a release takes.
 
 References
 ----------
 Dwork, McSherry, Nissim & Smith (2006), "Calibrating noise to sensitivity in private data
-analysis". Canonne, Kamath & Steinke (2020), "The discrete Gaussian for differential privacy": both
-samplers, and δ from ρ. Dwork, Talwar, Thakurta & Zhang (2014), "Analyze Gauss". Mironov (2012), "On
-significance of the least significant bits for differential privacy".
+analysis". Canonne, Kamath & Steinke (2020), "The discrete Gaussian for differential privacy": the
+discrete laws, Laplace noise, and δ from ρ. Karney (2016), "Sampling exactly from the normal
+distribution": Algorithm D, normal noise. Dwork, Talwar, Thakurta & Zhang (2014), "Analyze Gauss".
+Mironov (2012), "On significance of the least significant bits for differential privacy".
 """
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.optimize import brentq, minimize_scalar
-from sklearn.utils.validation import _get_feature_names, check_array, check_consistent_length
+from scipy.optimize import brentq
+from sklearn.utils.validation import (
+    _get_feature_names,
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+)
 
-from aucmax.basics.checks import number
+from aucmax.basics.checks import LARGEST, number
 from aucmax.rows import as_rows, n_rows
 from aucmax.rows.products import dense_rows
 from aucmax.statistics.moments import ClassMoments
@@ -51,7 +62,9 @@ UNITS = {"counts": 1, "sums": 2**16, "products": 2**32}  # to 1, in which sums a
 _BLOCK = 2**14  # rows whose products are exact in floating point
 _MOST_ROWS = 2**29  # whose sums fit 64 bits, with room for noise
 _LARGEST = 2.0**56  # scale of noise that does
-_SMALL = 2.0**10  # scale of noise all of whose values floating-point numbers reach
+_LEAST = 1e-100  # ε, with which its square can be computed
+_DIGITS = 20  # bits of the scale of small noise, beyond which it is rounded up
+_DRAWN = 2**17  # numbers at a time
 
 Random = Callable[[int], bytes]
 
@@ -73,22 +86,32 @@ def sensitivity(d: int, order: int) -> dict[str, float]:
 def zcdp_delta(rho: float, epsilon: float) -> float:
     """Return the δ for which ρ-zCDP implies (ε, δ): Canonne, Kamath & Steinke, Corollary 13.
 
-    The least of exp((a − 1)(aρ − ε)) (1 − 1/a)ᵃ / (a − 1) over a > 1.
+    The least of exp((a − 1)(aρ − ε)) (1 − 1/a)ᵃ / (a − 1) over a > 1. Its derivative is 0 at
+    u = a − 1 where ρ = (ε + log(1 + 1/u)) / (2u + 1), and then log δ = −u²ρ − log(1 + u).
 
     Parameters
     ----------
     rho, epsilon : float
         ρ and ε, positive.
     """
-    return float(np.exp(_log_delta(rho, epsilon)))
+    number(rho, "rho", open_low=True, high=1 / _LEAST)
+    number(epsilon, "epsilon", low=_LEAST, high=1 / _LEAST)
+    u = _root(lambda u: np.log(rho) - np.log(_rho(u, epsilon)))
+    return float(np.exp(-u * (u * rho) - np.log1p(u)))
 
 
-def _log_delta(rho: float, epsilon: float) -> float:
-    def at(t: float) -> float:
-        a = 1.0 + np.exp(t)
-        return float((a - 1) * (a * rho - epsilon) + a * np.log1p(-1 / a) - t)
+def _rho(u: float, epsilon: float) -> float:
+    """Return the ρ for which 1 + u is the best order."""
+    return (epsilon + np.log1p(1 / u)) / (2 * u + 1)
 
-    return min(float(minimize_scalar(at, bounds=(-30.0, 30.0), method="bounded").fun), 0.0)
+
+def _root(rises: Callable[[float], float]) -> float:
+    """Return where an increasing function of u from 10⁻²⁰⁴ to 10²⁰⁴ is 0, or the nearer end."""
+    low, high = -470.0, 470.0  # of log u
+    for end, beyond in ((low, rises(np.exp(low)) >= 0), (high, rises(np.exp(high)) <= 0)):
+        if beyond:
+            return float(np.exp(end))
+    return float(np.exp(brentq(lambda t: np.tanh(rises(np.exp(t))), low, high, xtol=1e-13)))
 
 
 def noise_scales(d: int, epsilon: float, delta: float = 0.0) -> dict[str, float]:
@@ -98,23 +121,29 @@ def noise_scales(d: int, epsilon: float, delta: float = 0.0) -> dict[str, float]
     ----------
     d : int
         Features.
-    epsilon, delta : float
-        The guarantee.
+    epsilon : float
+        ε, from 10⁻¹⁰⁰ to 10¹⁰⁰.
+    delta : float
+        δ: 0, or from 10⁻²⁰⁰ to below 1.
 
     Returns
     -------
     dict
         Of the counts, sums and products of rows scaled to [−1, 1].
     """
+    number(d, "d", whole=True)
+    epsilon = float(number(epsilon, "epsilon", low=_LEAST, high=1 / _LEAST))
+    delta = float(number(delta, "delta", high=1.0, open_high=True))
+    if 0.0 < delta < _LEAST**2:
+        raise ValueError(
+            f"delta={delta:g} is too small to compute with; take 0, or {_LEAST**2:g} or more."
+        )
     if delta == 0.0:
         sizes = sensitivity(d, order=1)
         return {name: size / (SHARES[name] * epsilon) for name, size in sizes.items()}
-    log_rho = brentq(
-        lambda t: _log_delta(np.exp(t), epsilon) - np.log(delta),
-        *(np.log(1e-20 * min(epsilon, 1.0)), np.log(1e4 * max(epsilon, 1.0))),
-        xtol=1e-10,
-    )
-    rho = np.exp(log_rho) * (1 - 1e-6)  # on the safe side of what rounding leaves
+    goal = -np.log(delta)
+    u = _root(lambda u: u * (u * _rho(u, epsilon)) + np.log1p(u) - goal)
+    rho = _rho(u, epsilon) * (1 - 1e-9)  # on the safe side of what rounding leaves
     sizes = sensitivity(d, order=2)
     return {name: size / np.sqrt(2 * SHARES[name] * rho) for name, size in sizes.items()}
 
@@ -149,18 +178,27 @@ class BoundedSums:
         feature_names: Sequence[str] | None = None,
     ) -> None:
         self.classes = np.unique(np.asarray(classes))
-        self.bounds = np.asarray(bounds, dtype=np.float64)
+        try:
+            self.bounds = np.asarray(bounds, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"bounds must be numbers; got {bounds!r}.") from None
         if self.bounds.ndim not in (1, 2) or self.bounds.shape[-1] != 2:
             raise ValueError(
                 "bounds must be a pair (low, high), or one for each feature; got the shape "
                 f"{self.bounds.shape}."
             )
         for j, (low, high) in enumerate(np.atleast_2d(self.bounds).tolist()):
+            where = f" for feature {j}" if self.bounds.ndim == 2 else ""
             if not -np.inf < low < high < np.inf:
-                where = f" for feature {j}" if self.bounds.ndim == 2 else ""
                 raise ValueError(
                     f"bounds must be finite, the first below the second; got {low:g} and "
                     f"{high:g}{where}."
+                )
+            if max(-low, high) > LARGEST or high - low < 1 / LARGEST:
+                raise ValueError(
+                    f"bounds must be at most {LARGEST:g} in size and {1 / LARGEST:g} or more "
+                    f"apart, to compute with; got {low:g} and {high:g}{where}: multiply the "
+                    "feature by a constant."
                 )
         self.feature_names = None if feature_names is None else [str(f) for f in feature_names]
         self.target_name: str | None = None
@@ -183,7 +221,7 @@ class BoundedSums:
         """
         names, target = _get_feature_names(X), getattr(y, "name", None)
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X")
-        y = np.asarray(y)
+        y = column_or_1d(y)
         check_consistent_length(X, y)
         unknown = np.setdiff1d(y, self.classes).tolist()
         if unknown:
@@ -225,7 +263,7 @@ class BoundedSums:
         Parameters
         ----------
         epsilon : float
-            ε > 0.
+            ε > 0. Noise of more than 10⁷ times what the products of a row may be is refused.
         delta : float
             δ in [0, 1). 0 takes Laplace noise, which is much larger where features are many.
         random : callable
@@ -239,8 +277,6 @@ class BoundedSums:
             ``noise_of_counts``, ``noise_of_sums`` and ``noise_of_products``, of features scaled to
             [−1, 1].
         """
-        epsilon = float(number(epsilon, "epsilon", open_low=True))
-        delta = float(number(delta, "delta", high=1.0, open_high=True))
         d = self.sums.shape[1]
         scales = noise_scales(d, epsilon, delta)
         upper = np.triu_indices(d)
@@ -266,7 +302,7 @@ class BoundedSums:
             out._add(label, part | {"covariances": root @ root.T})
         spread = 1.0 if delta else np.sqrt(2.0)  # of a Laplace variable of scale 1
         noise_of = {f"noise_of_{name}": float(spread * scale) for name, scale in scales.items()}
-        out.guarantee = {"epsilon": epsilon, "delta": delta, **noise_of}
+        out.guarantee = {"epsilon": float(epsilon), "delta": float(delta), **noise_of}
         return out
 
     def _empty(self) -> ClassMoments:
@@ -286,61 +322,100 @@ class BoundedSums:
         return np.rint(UNITS["sums"] * z)
 
 
-# ---- noise
+# ---- noise: all probabilities are ratios of whole numbers, or exp of minus them
 
 
 def _integer_noise(scale: float, size: int, normal: bool, random: Random) -> np.ndarray:
-    """Return discrete normal or Laplace noise: P(x) ∝ exp(−x²/2σ²), or exp(−|x|/σ)."""
+    """Return discrete normal or Laplace noise: P(x) ∝ exp(−x²/2σ²), or exp(−|x|/σ); modulo 2⁶⁴."""
     if scale > _LARGEST:
         raise ValueError(
             f"the noise would have to be {scale / UNITS['products']:.1g} times the features' "
             "bounds; take a larger epsilon, a delta, or fewer features."
         )
-    if not normal:
-        return _filled(size, lambda n: _laplace(scale, n, random))
-    t = np.floor(scale) + 1.0
-
-    def accepted(n: int) -> np.ndarray:
-        x = _filled(n, lambda m: _laplace(t, m, random))
-        gap = (np.abs(x) - scale**2 / t) / scale
-        return x[_chances(n, random) < np.exp(-(gap**2) / 2)]
-
-    return _filled(size, accepted)
-
-
-def _filled(size: int, draw: Callable[[int], np.ndarray]) -> np.ndarray:
-    """Return so many of what ``draw(n)`` gives, which rejects some of n."""
+    shift = min(max(_DIGITS - math.frexp(scale)[1], 0), 2 * _DIGITS)
+    t = math.ceil(scale * 2.0**shift * (1 + 2.0**-40)) + 1
+    draw = _normal if normal else _laplace
     out = np.zeros(0, dtype=np.int64)
     while len(out) < size:
-        out = np.append(out, draw(2 * (size - len(out)) + 8))
+        out = np.append(out, draw(t, shift, min(2 * (size - len(out)) + 8, _DRAWN), random))
     return out[:size]
 
 
-def _laplace(scale: float, n: int, random: Random) -> np.ndarray:
-    """Return up to n numbers with P(x) ∝ exp(−|x|/t), all others rejected; t is about ``scale``.
+def _laplace(t: int, shift: int, n: int, random: Random) -> np.ndarray:
+    """Return up to n numbers with P(x) ∝ exp(−|x|/σ), σ = t/2ˢ; the others are rejected.
 
-    For a large t, one that is whole: a floating-point logarithm does not have all |x|, whose lowest
-    digits are drawn by themselves. |x| = u + t v, P(u) ∝ exp(−u/t) for 0 ≤ u < t, P(v ≥ m) = e⁻ᵐ.
+    |x| = ⌊(u + t v)/2ˢ⌋, P(u) ∝ exp(−u/t) for 0 ≤ u < t, P(v ≥ m) = e⁻ᵐ.
     """
-    bits = _integers(n, random)
-    negative = bits % 2 == 1
-    if scale < _SMALL:
-        size = np.floor(-scale * np.log(_chances(n, random))).astype(np.int64)
-        kept = np.full(n, True)
-    else:
-        t = int(np.ceil(scale))
-        u = ((bits >> np.uint64(1)) & np.uint64(2 ** t.bit_length() - 1)).astype(np.int64)
-        v = np.floor(-np.log(_chances(n, random))).astype(np.int64)
-        size = u + t * v
-        kept = (u < t) & (_chances(n, random) < np.exp(-u / t))
-    kept &= ~(negative & (size == 0))  # not two zeros
-    return np.where(negative, -size, size)[kept]
+    u = _below(t, n, random)
+    u = u[_exponential(n, lambda i: _below(t, len(i), random) < u[i], random)]
+    v = _geometric(len(u), random) // 2
+    return _signed((u + t * v) >> shift, random)
 
 
-def _integers(n: int, random: Random) -> np.ndarray:
-    return np.frombuffer(random(8 * n), dtype=np.uint64)
+def _normal(t: int, shift: int, n: int, random: Random) -> np.ndarray:
+    """Return up to n numbers with P(x) ∝ exp(−x²/2σ²), σ = t/2ˢ; the others are rejected.
+
+    |x|/σ = k + r with k whole and 0 ≤ r < 1 is drawn from P(k) ∝ exp(−k²/2) and a uniform r, and
+    accepted with the probability exp(−r(2k + r)/2), in k + 1 steps of exp(−r(2k + r)/(2k + 2)).
+    """
+    k = _geometric(n, random)
+    k = k[_geometric(n, random) >= k * (k - 1)]
+    x = -((-k * t) >> shift) + _below(-(-t >> shift), len(k), random)
+    r = (x << shift) - k * t  # in units of 1/t
+    k, x, r = (values[r < t] for values in (k, x, r))
+    accepted = np.full(len(k), True)
+    for step in range(int(k.max(initial=-1)) + 1):
+        asked = np.flatnonzero(accepted & (step <= k))
+        slope, share = 2 * k[asked], r[asked]
+
+        def chance(i: np.ndarray, slope: np.ndarray = slope, share: np.ndarray = share) -> Any:
+            place = _below(slope[i] + 2, len(i), random) - slope[i]
+            in_share = [_below(t, len(i), random) < share[i] for _ in range(2)]
+            return in_share[0] & ((place < 0) | ((place == 0) & in_share[1]))
+
+        accepted[asked] = _exponential(len(asked), chance, random)
+    return _signed(x[accepted], random)
 
 
-def _chances(n: int, random: Random) -> np.ndarray:
-    """Return uniform numbers in (0, 1)."""
-    return ((_integers(n, random) >> np.uint64(12)) + 0.5) / 2.0**52
+def _signed(size: np.ndarray, random: Random) -> np.ndarray:
+    """Return numbers of these sizes with random signs, without one of the two zeros."""
+    negative = _below(2, len(size), random) == 1
+    return np.where(negative, -size, size)[~(negative & (size == 0))]
+
+
+def _geometric(n: int, random: Random) -> np.ndarray:
+    """Return n numbers with P(x ≥ m) = exp(−m/2)."""
+    out, going = np.zeros(n, dtype=np.int64), np.arange(n)
+    while len(going):
+        going = going[_exponential(len(going), lambda i: _below(2, len(i), random) == 0, random)]
+        out[going] += 1
+    return out
+
+
+def _exponential(n: int, chance: Callable[[np.ndarray], Any], random: Random) -> np.ndarray:
+    """Tell of n events of probability exp(−γᵢ), γᵢ ≤ 1, whether they happen.
+
+    ``chance(i)`` is true with probability γᵢ, anew at each call. Of draws with the probabilities
+    γ, γ/2, γ/3, … the first m hold with γᵐ/m!, so the first to fail is an odd one with exp(−γ).
+    """
+    out, going, m = np.zeros(n, dtype=bool), np.arange(n), 1
+    while len(going):
+        holds = chance(going)
+        if m > 1:
+            holds &= _below(m, len(going), random) == 0
+        out[going[~holds]] = m % 2 == 1
+        going, m = going[holds], m + 1
+    return out
+
+
+def _below(bounds: Any, n: int, random: Random) -> np.ndarray:
+    """Return n whole numbers, uniform from 0 to below their bounds, or below one for all."""
+    bounds = np.broadcast_to(np.asarray(bounds, dtype=np.int64), n)
+    bits = np.frexp((bounds - 1).astype(np.float64))[1].astype(np.uint64)
+    mask = (np.uint64(1) << bits) - np.uint64(1)
+    out, going = np.zeros(n, dtype=np.int64), np.arange(n)
+    while len(going):
+        drawn = np.frombuffer(random(8 * len(going)), dtype=np.uint64) & mask[going]
+        out[going] = drawn.astype(np.int64)
+        going = going[out[going] >= bounds[going]]
+    return out

@@ -32,7 +32,8 @@ def merge(
     """Add files of moments: as if all rows had been in one.
 
     Features must have the same names, in the same order unless --align is given. The label of a
-    class without rows in one file may be missing there.
+    class without rows in one file may be missing there. Of private files the weakest guarantee
+    holds, if no row is in two of them; the epsilons of files with a row in common add up.
 
     Example:
 
@@ -56,7 +57,8 @@ def subtract(
 ) -> None:
     """Take the rows of one file of moments out of another: a hospital, or a day, leaves.
 
-    What is left must be enough rows of each class, or none.
+    What is left must be enough rows of each class, or none. Of private files epsilons and deltas
+    add up, since the rows of PART are in both.
 
     Example:
 
