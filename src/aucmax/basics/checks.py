@@ -1,9 +1,7 @@
 """Checks of settings and limits, with one wording for all."""
 
 import contextlib
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,6 @@ __all__ = [
     "LARGEST",
     "check_array_of",
     "check_labels",
-    "free_memory",
     "is_label",
     "is_whole",
     "naming_columns",
@@ -220,19 +217,3 @@ def check_array_of(
         raise ValueError(f"its {what} hold numbers above {high:g}")
     if not whole and np.any(np.abs(values) > 1.001 * high):
         raise ValueError(f"its {what} hold numbers too large to compute with")
-
-
-def free_memory() -> int | None:
-    """Return the bytes of memory that this process may still take; None if that is not known."""
-    found = []
-    with contextlib.suppress(OSError, ValueError, IndexError):  # Linux
-        words = Path("/proc/meminfo").read_text().partition("MemAvailable:")[2].split()
-        found.append(1024 * int(words[0]))
-    with contextlib.suppress(OSError, ValueError):  # a container
-        group = Path("/sys/fs/cgroup")
-        limit, used = (int((group / f"memory.{name}").read_text()) for name in ("max", "current"))
-        found.append(limit - used)
-    if not found:
-        with contextlib.suppress(AttributeError, OSError, ValueError):  # all there is
-            found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    return max(min(found), 0) if found else None

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from aucmax import datasets
-from aucmax.basics.checks import free_memory
+from aucmax.basics.memory import free_memory
 from aucmax.basics.needs import needs
 from aucmax.cli.options import FLAGS, Learning, Reading, Scale, option
 from aucmax.cli.screen import tell

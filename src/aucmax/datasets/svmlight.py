@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from aucmax.basics.checks import free_memory
 from aucmax.basics.errors import DataFileError
+from aucmax.basics.memory import free_memory
 from aucmax.datasets.files import fault, opened
 from aucmax.datasets.svmlight_text import regular_rows
 
