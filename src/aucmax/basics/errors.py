@@ -4,7 +4,7 @@ __all__ = ["DataFileError", "DataWarning", "ModelFileError"]
 
 
 class DataFileError(ValueError):
-    """A data file cannot be read: names the file, the line where there is one, and the mend."""
+    """A data file cannot be read: names the file, the line if any, and how to fix it."""
 
 
 class ModelFileError(ValueError):

@@ -289,7 +289,7 @@ def _page(report: dict[str, Any], given: dict[str, Any]) -> Page:
             how += f", with no room for the loss {' or '.join(left_out)}" * bool(left_out)
         facts += [
             ("tuned", f"{settings}: the best of {tried} in {folds_described(report)}{how}"),
-            ("held-out AUC", f"{held_out}  (95 % interval {interval}; best of many: too high)"),
+            ("held-out AUC", f"{held_out}  (95 % interval {interval}; optimistic: best of many)"),
         ]
     else:
         few = "too few rows of a class, groups or times for folds"

@@ -29,7 +29,7 @@ def card_of(model: Any) -> str:
     if hasattr(model, "best_score_"):
         score = "AUC" if model.scoring == "auc" else str(model.scoring)
         ends = f" ({interval_text(*model.best_interval_[1:3])})" * (model.scoring == "auc")
-        chosen = "; the best of many, so too high"
+        chosen = "; optimistic: the best of many"
         facts.append((f"cross-validated {score}", f"{auc_text(model.best_score_)}{ends}{chosen}"))
     facts.append(("settings", ", ".join(_settings(linear))))
     if hasattr(model, "calibration_"):

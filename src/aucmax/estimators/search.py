@@ -124,8 +124,8 @@ class AUCClassifierCV(LinearScorer):
     best_interval_ : AUCInterval
         ``(auc, low, high, std_error)``, see `metrics.cv_auc_interval`: the mean held-out AUC of the
         chosen settings and its 95 % interval, over the folds that hold out both classes. It covers
-        the AUC of settings fixed beforehand; like ``best_score_`` it lies too high where the
-        settings were chosen as the best of many.
+        the AUC of settings fixed beforehand; like ``best_score_`` it is biased upwards where
+        the settings are the best of several.
     held_out_ : list of ndarray
         For each fold, the scores w·x of its held-out rows with the chosen settings, w fitted to its
         training part. Dropped when the model is saved.

@@ -74,9 +74,9 @@ def cv_auc_interval(
     Notes
     -----
     The interval is for the mean of the areas that the folds' models have on new rows, for settings
-    that were fixed beforehand. Where the settings were chosen as the best of many on the same
-    folds, the area is optimistic, and so is the interval. It does not tell how the area would vary
-    with other training rows.
+    that were fixed beforehand. If the settings were chosen on the same folds, the area is biased
+    upwards, and so is the interval. It does not tell how the area would vary with other training
+    rows.
 
     Each row moves the area by its influence, estimated from its placement among the other class of
     its fold; the variance is the sum of squares over rows, or over the groups' sums. Influences are

@@ -34,7 +34,7 @@ from aucmax.solvers.batch.krylov import (
 
 __all__ = ["ConjugateGradient", "multi_shift"]
 
-_SAME = 0.3  # a smallest eigenvalue that is not below this share of the old one is no news
+_EIGENVALUE_FALL = 0.3  # solve again only if the smallest eigenvalue fell below this share
 _CAUTION = 1e-4  # of the smallest eigenvalue, where steps begin near the optimum and few will tell
 _CHECKS = 4  # times the true residual may send a solve back to work
 
@@ -171,7 +171,7 @@ def _solve(
             break
         probed, before = True, known
         known = min(known, near.probe(product))
-        if known > _SAME * before:
+        if known > _EIGENVALUE_FALL * before:
             break
     return w, value, gap, steps
 

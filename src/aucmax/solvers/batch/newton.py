@@ -32,7 +32,7 @@ __all__ = ["Expansion", "Newton"]
 
 _FORCING = 0.2  # a Newton system is solved until so large a share of its gain is left
 _MORE = 3.0  # times Newton's decrement is what may be left: pairs that fall out bend J no more
-_SAME = 0.3  # a smallest eigenvalue that is not below this share of the old one is no news
+_EIGENVALUE_FALL = 0.3  # solve again only if the smallest eigenvalue fell below this share
 _USUAL = 11  # products that a system takes, until one took more
 _CHEAP = 22  # products that a matrix may cost where it serves several α
 _STEEP = 0.1  # share of the slope along a step that is left at a good place
@@ -307,7 +307,7 @@ class _Systems:
         if not self.probed:
             self.probed, least, product = True, self.known, self._product(there)
             self.known = min(self.known, self.near.probe(product))
-            if self.known <= _SAME * least:
+            if self.known <= _EIGENVALUE_FALL * least:
                 return self._minimised(product, right, enough, limit)
         return model
 
