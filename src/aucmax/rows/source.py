@@ -32,6 +32,10 @@ class Stored(NamedTuple):
     size: int | None = None
 
 
+def _no_check() -> None:
+    """Check nothing: how data that cannot be watched are taken."""
+
+
 class Source:
     """Rows in parts, which are read again and again; in memory are two parts at a time.
 
@@ -105,7 +109,7 @@ class Source:
     _factory: Callable[[], Iterable[Any]]
     sizes: Sequence[int] | None = None  # rows of each part, where whoever read them has noted it
     # raises where the data are other ones than before; called as a pass begins and as it ends
-    check: Callable[[], None] = staticmethod(lambda: None)
+    check: Callable[[], None] = staticmethod(_no_check)
 
     def name(self, k: int) -> str:
         """Return what messages call part k."""
