@@ -116,6 +116,7 @@ USES = {
     "aucmax.to_sql(model, columns=['a', 'b'])": "sqlglot",
     "aucmax.to_onnx(model)": "onnx",
     "locked_store(Path('store')).__enter__()": "filelock",
+    "needs('requests', 'a download')": "requests",  # the locks of one need filelock before
     # the last, for scikit-learn may need it from here on
     "sys.modules['narwhals'] = None; ClassMoments.from_query(X, target='y')": "narwhals",
 }
@@ -132,6 +133,7 @@ from pathlib import Path
 import numpy as np
 import aucmax
 from aucmax import *
+from aucmax.basics.needs import needs
 from aucmax.experiments.jobs import locked_store
 from aucmax.report.curves import roc_figure
 from aucmax.report.page import Page, write_page

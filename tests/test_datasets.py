@@ -1,13 +1,18 @@
 """Data sets by name: the registry, loading, two classes, scaling, downloads."""
 
+import bz2
+import contextlib
 import csv
 import gc
 import hashlib
 import http.server
 import json
 import os
+import re
 import socket
 import threading
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +24,10 @@ from scipy import sparse
 
 from aucmax import datasets
 from aucmax.basics.errors import DataFileError
-from aucmax.datasets import binarize, cache, scale
-from aucmax.datasets.registry import ALIASES
+from aucmax.basics.locks import locked
+from aucmax.datasets import binarize, cache, download, scale
+from aucmax.datasets.files import opened
+from aucmax.datasets.registry import ALIASES, registered
 from real_data import each_set
 
 DATA = os.environ.get("AUCMAX_DATA")
@@ -88,12 +95,13 @@ def manifest():
 
 
 def diabetes_text(n=768, seed=0):
-    """Rows in the form of the diabetes file."""
+    """Rows in the form of the diabetes file, with its counts of labels."""
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(n, 8)).round(3)
+    labels = [-1 if i % 3 == 0 or i < 18 else 1 for i in range(n)]
     return "".join(
-        f"{1 if i % 3 else -1} " + " ".join(f"{j}:{x}" for j, x in enumerate(row, 1)) + "\n"
-        for i, row in enumerate(rows)
+        f"{label} " + " ".join(f"{j}:{x}" for j, x in enumerate(row, 1)) + "\n"
+        for label, row in zip(labels, rows, strict=True)
     )
 
 
@@ -473,13 +481,17 @@ def test_scale_errors():
 
 
 class Publisher(http.server.BaseHTTPRequestHandler):
-    """Serves the test's own files; `cut` closes the connection half way."""
+    """Serves the test's own files; `cut` closes the connection half way, `ill` does as it likes."""
 
     def do_GET(self):
         self.server.asked.append(self.path)
         content = self.server.files.get(self.path.rpartition("/")[2])
         if content is None:
             self.send_error(404)
+            return
+        if self.server.ill is not None:
+            with contextlib.suppress(ConnectionError):  # the other end has had enough
+                self.server.ill(self, content)
             return
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
@@ -493,7 +505,7 @@ class Publisher(http.server.BaseHTTPRequestHandler):
 @pytest.fixture
 def publisher(folders):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Publisher) as server:
-        server.files, server.asked, server.cut = {}, [], False
+        server.files, server.asked, server.cut, server.ill = {}, [], False, None
         server.url = f"http://127.0.0.1:{server.server_port}/binary"
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -503,8 +515,12 @@ def publisher(folders):
 
 
 def leftovers(kept):
-    """Files in the cache that are neither records nor parsed copies."""
-    return [p.name for p in kept.rglob("*") if p.is_file() and p.suffix not in (".npz", ".json")]
+    """Files in the cache that are neither records nor parsed copies nor locks."""
+    return [
+        p.name
+        for p in kept.rglob("*")
+        if p.is_file() and p.suffix not in (".npz", ".json", ".lock")
+    ]
 
 
 def sha256(text):
@@ -537,11 +553,12 @@ def test_fetch_then_load(folders, publisher):
 
 
 def test_fetch_takes_both_parts(folders, publisher):
-    rows = ["1 1:1 60:2\n" * 1000, "-1 1:1\n" * 2175]
+    row = "{} 1:1 60:2\n".format
+    rows = [row(-1) * 483 + row(1) * 517, row(-1) * 1044 + row(1) * 1131]
     publisher.files = {"splice": rows[0].encode(), "splice.t": rows[1].encode()}
     paths = datasets.fetch("splice", base_url=publisher.url + "/")
     assert [path.name for path in paths] == ["splice", "splice.t"]
-    assert class_counts(datasets.load("splice").target) == {-1: 2175, 1: 1000}
+    assert class_counts(datasets.load("splice").target) == {-1: 1527, 1: 1648}
 
 
 @pytest.mark.parametrize("force", [False, True])
@@ -558,7 +575,10 @@ def test_an_interruption_leaves_what_was_there(folders, publisher, force):
 
     with pytest.raises(KeyboardInterrupt):
         datasets.fetch("diabetes", base_url=publisher.url, force=force, progress=interrupt)
-    assert {path: path.read_bytes() for path in kept.rglob("*") if path.is_file()} == before
+    after = {path: path.read_bytes() for path in kept.rglob("*") if path.is_file()}
+    after.pop(kept / "locks" / "diabetes.lock", None)
+    before.pop(kept / "locks" / "diabetes.lock", None)
+    assert after == before
 
 
 def test_another_checksum_at_a_later_download(folders, publisher):
@@ -624,6 +644,151 @@ def test_cut_connection(folders, publisher):
     datasets.fetch("diabetes", base_url=publisher.url)
     # A connection left open would warn here.
     gc.collect()
+
+
+def drip(request, content):
+    """Send a byte at a time, for ever in no hurry."""
+    request.send_response(200)
+    request.send_header("Content-Length", str(len(content)))
+    request.end_headers()
+    for byte in content:
+        request.wfile.write(bytes([byte]))
+        time.sleep(0.02)
+
+
+def endless(request, content):
+    """Send more and more, and never say how much."""
+    request.send_response(200)
+    request.end_headers()
+    while True:
+        request.wfile.write(content)
+
+
+def endless_chunks(request, content):
+    request.send_response(200)
+    request.send_header("Transfer-Encoding", "chunked")
+    request.end_headers()
+    while True:
+        request.wfile.write(b"%x\r\n%s\r\n" % (len(content), content))
+
+
+def huge(request, content):
+    """Announce more than there can be."""
+    request.send_response(200)
+    request.send_header("Content-Length", str(10**12))
+    request.end_headers()
+    request.wfile.write(content)
+
+
+def silent(request, content):
+    request.send_response(200)
+    request.send_header("Content-Length", str(len(content)))
+    request.end_headers()
+    time.sleep(1.0)
+
+
+def too_short(request, content):
+    """Announce fewer bytes than it sends."""
+    request.send_response(200)
+    request.send_header("Content-Length", str(len(content) // 2))
+    request.end_headers()
+    request.wfile.write(content)
+
+
+ILL = {
+    drip: r"the download failed \(\d+ bytes took 0 seconds\); try again",
+    endless: r"the download failed \(it is larger than 2,013,760 bytes, which the data set",
+    endless_chunks: r"the download failed \(it is larger than",
+    huge: r"the download failed \(it is larger than",
+    silent: r"the download failed \(.*timed out",
+    too_short: r"what arrived is not the data set: .*diabetes",
+}
+
+
+@pytest.mark.parametrize("ill", ILL)
+def test_an_ill_publisher_is_given_up(folders, publisher, monkeypatch, ill):
+    _, kept = folders
+    monkeypatch.setattr(download, "READ_SECONDS", 0.3)
+    if ill is drip:
+        monkeypatch.setattr(download, "PATIENCE_SECONDS", 0.1)
+    publisher.files["diabetes"], publisher.ill = diabetes_text().encode(), ill
+    assert re.search(ILL[ill], refused(publisher))
+    assert leftovers(kept) == []
+    assert cache.recorded("diabetes") is None
+
+
+def test_a_small_file_of_large_content_is_given_up(folders, publisher, monkeypatch):
+    _, kept = folders
+    monkeypatch.setattr(download, "MAX_BYTES", 10**6)
+    publisher.files["usps.bz2"] = bz2.compress(b"1 1:0.5\n" * 200_000)
+    with pytest.raises(DataFileError, match=r"usps.bz2: it unpacks to more than 1,000,000 bytes"):
+        datasets.fetch("usps", base_url=publisher.url)
+    assert leftovers(kept) == []
+
+
+def test_known_contents_are_those_of_the_reference_files(data_dir):
+    """What is published and kept here is packed another way, so that the content is compared."""
+    parts = [part for name in datasets.names() for part in datasets.about(name).parts]
+    known = {part.file: part for part in parts if part.content_sha256}
+    assert len(known) == 9
+    for part in known.values():
+        with opened(data_dir / part.file) as stream:
+            content = stream.read()
+        assert hashlib.sha256(content).hexdigest() == part.content_sha256
+        assert len(content) < download.most_bytes(part) / 2
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_published_file_is_told_from_another(folders, publisher, monkeypatch, packed):
+    """By its content, whichever way it is packed."""
+    text = diabetes_text().encode()
+    (part,) = datasets.about("diabetes").parts
+    url = part.urls[0] + ".bz2" * packed
+    digest = hashlib.sha256(text).hexdigest()
+    entry = replace(
+        datasets.about("diabetes"), parts=(replace(part, urls=(url,), content_sha256=digest),)
+    )
+    monkeypatch.setitem(registered(), "diabetes", entry)
+    name, pack = ("diabetes.bz2", bz2.compress) if packed else ("diabetes", bytes)
+    publisher.files[name] = pack(diabetes_text(seed=5).encode())
+    message = refused(publisher)
+    assert f"{digest}; if the publisher replaced the file, accept it" in message
+    assert "that of the published file" in message
+    publisher.files[name] = pack(text)
+    datasets.fetch("diabetes", base_url=publisher.url)
+    assert datasets.load("diabetes").verified is not packed
+    publisher.files[name] = pack(diabetes_text(seed=5).encode())
+    datasets.fetch("diabetes", base_url=publisher.url, force=True)
+
+
+def test_counts_of_labels_are_compared(folders, publisher):
+    text = diabetes_text().replace("\n1 ", "\n-1 ", 1)
+    publisher.files["diabetes"] = text.encode()
+    message = refused(publisher)
+    assert (
+        "diabetes: its labels are not those of the published file: 269 rows of label -1, 499"
+        in (message)
+    )
+
+
+def test_what_a_killed_download_left_is_cleared(folders, publisher):
+    _, kept = folders
+    kept.mkdir()
+    (kept / ".aucmax-part-epsilon_normalized.bz2").write_bytes(b"half")
+    (kept / ".aucmax-part-diabetes").write_bytes(b"half")
+    (kept / ".aucmax-part-running.bz2").write_bytes(b"half")
+    (kept / "locks").mkdir()
+    publisher.files["diabetes"] = diabetes_text().encode()
+    with locked(kept / "locks" / "running.bz2.lock", "a test", "busy"):
+        datasets.fetch("diabetes", base_url=publisher.url)
+    assert sorted(leftovers(kept)) == [".aucmax-part-running.bz2", "diabetes"]
+    with (
+        locked(kept / "locks" / "diabetes.lock", "a test", "busy"),
+        pytest.raises(ValueError, match="diabetes: another process is downloading it; wait"),
+    ):
+        datasets.fetch("diabetes", base_url=publisher.url, force=True)
+    datasets.fetch("diabetes", base_url=publisher.url, force=True)
+    assert leftovers(kept) == ["diabetes"]
 
 
 def test_nobody_answers(folders):

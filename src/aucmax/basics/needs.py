@@ -18,6 +18,7 @@ EXTRAS = {
     "pandas": "files",
     "pooch": "files",
     "pyarrow": "files",
+    "requests": "files",
     "rich": "cli",
     "river": "river",
     "skops": "files",

@@ -87,7 +87,9 @@ def _fetch(
 ) -> None:
     """Download data sets from their publishers into the cache folder.
 
-    The checksum of each file is recorded at its first download and must match from then on.
+    A file must have the published rows, features, counts of labels and checksum, as far as they
+    are known; it says which. The checksum of each file is recorded at its first download and must
+    match from then on.
     For a data set that is behind a form or inside an archive, it says where to get it.
     """
     as_json = as_json or context.obj
@@ -113,10 +115,26 @@ def _fetch(
         if not as_json:
             word = "here already" if here else "fetched"
             say(f"{entry.name}: {word}: {', '.join(fetched[entry.name])}")
+            if not here:
+                say(f"{entry.name}: {_compared(entry)}")
     if as_json:
         print_json(fetched)
     if failed:
         raise typer.Exit(2)
+
+
+def _compared(entry: DataSet) -> str:
+    """Say what of a download was compared with what is published, and what is not known."""
+    known = {
+        "rows": entry.n_samples() is not None,
+        "features": True,
+        "counts of labels": all(part.class_counts for part in entry.parts),
+        "SHA-256": all(part.content_sha256 for part in entry.parts),
+    }
+    said = f"compared with what is published: {', '.join(what for what in known if known[what])}"
+    if unknown := [what for what in known if not known[what]]:
+        said += f"; not known, and not compared: {', '.join(unknown)}"
+    return f"{said}; the next download must have the same SHA-256"
 
 
 def _fetched(name: str, base_url: str | None, force: bool, quiet: bool) -> list[Path]:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import hashlib
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from aucmax.basics.errors import DataFileError
+from aucmax.basics.locks import locked
 from aucmax.basics.needs import needs
-from aucmax.basics.replacing import replacing
+from aucmax.basics.replacing import errors_name, flushed
 from aucmax.datasets import cache, registry
-from aucmax.datasets.files import fault
+from aucmax.datasets.files import fault, opened
 from aucmax.datasets.formats import parse
 from aucmax.datasets.loading import locate
 from aucmax.datasets.registry import DataSet, Part
@@ -19,7 +25,18 @@ from aucmax.datasets.registry import DataSet, Part
 __all__ = ["fetch"]
 
 Progress = Callable[[int, int], None]
+
+MAX_BYTES = 32 * 10**9
+CONNECT_SECONDS, READ_SECONDS = 10.0, 30.0  # until an answer, and until more of it
+# a download may take so long, and a second more for so many bytes
+PATIENCE_SECONDS, LEAST_BYTES_PER_SECOND = 60.0, 10_000.0
+MAX_SECONDS = 24 * 3600.0
+
 _CHUNK_BYTES = 1 << 16
+_BYTES_OF_A_HEADER, _BYTES_OF_A_ROW, _BYTES_OF_A_VALUE = 10**6, 1000, 40  # at most, of text
+_PART = (
+    ".aucmax-part-"  # before the name of a file that is arriving: its suffix says how it is packed
+)
 
 
 class DownloadError(DataFileError):
@@ -39,8 +56,10 @@ def fetch(
     be had, and under which names they are found.
 
     The SHA-256 of each file is recorded at its first download and must be the same ever after.
-    A file is kept only once it has arrived whole and has the rows it should have; one that is
-    already there is checked, not downloaded again.
+    A file is kept only once it has arrived whole and has the published rows, features and counts
+    of labels, and the published SHA-256, as far as these are known (`about` tells:
+    ``n_samples``, ``class_counts``, ``content_sha256``); one that is already there is checked, not
+    downloaded again. What is larger than such rows can be, or comes too slowly, is given up.
 
     Parameters
     ----------
@@ -118,11 +137,12 @@ def _fetch_part(
 def _fetch_file(
     entry: DataSet, part: Part, url: str, path: Path, force: bool, progress: Progress | None
 ) -> Path:
-    with replacing(path) as stream:
-        _download(url, stream, progress)
-        stream.flush()
-        arriving = Path(stream.name)
-        checksum = cache.digest(arriving)
+    most = most_bytes(part)
+    with _arriving(path) as stream:
+        _download(url, stream, most, progress)
+        flushed(stream)
+        arrived = Path(stream.name)
+        checksum = cache.digest(arrived)
         expected = None if force else cache.recorded(path.name)
         if expected not in (None, checksum):
             raise DataFileError(
@@ -132,12 +152,88 @@ def _fetch_file(
             )
         # An error page or half a file is never kept.
         try:
-            cache.parsed(path, checksum, lambda: parse(arriving, part))
+            content = _content_digest(arrived, most)
+            _, y = cache.parsed(path, checksum, lambda: parse(arrived, part))
+            _check_counts(arrived, part, y)
         except DataFileError as error:
-            what = str(error).replace(str(arriving), path.name)
+            what = str(error).replace(str(arrived), path.name)
             raise DataFileError(f"{url}: what arrived is not the data set: {what}") from None
+        if not force and part.content_sha256 not in ("", content):
+            raise DataFileError(
+                f"{url}: the SHA-256 of its content is {content}, but that of the published file "
+                f"is {part.content_sha256}; if the publisher replaced the file, accept it with "
+                f"datasets.fetch({entry.name!r}, force=True)"
+            )
     cache.record(path.name, checksum)
     return path
+
+
+@contextlib.contextmanager
+def _arriving(path: Path) -> Iterator[BinaryIO]:
+    """Yield a stream that becomes the file once the block has ended well; one process at a time."""
+    _clear_parts(path.parent)
+    part = path.with_name(_PART + path.name)
+    with _one_process(part), errors_name(path):
+        try:
+            with part.open("wb") as stream:
+                yield stream
+            os.replace(part, path)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def _clear_parts(folder: Path) -> None:
+    """Remove what killed downloads have left; the lock of a running one is taken."""
+    for part in folder.glob(f"{_PART}*"):
+        with contextlib.suppress(ValueError), _one_process(part):
+            part.unlink(missing_ok=True)
+
+
+def _one_process(part: Path) -> AbstractContextManager[None]:
+    locks = part.parent / "locks"
+    locks.mkdir(exist_ok=True)
+    name = part.name.removeprefix(_PART)
+    return locked(
+        locks / f"{name}.lock", "a download", f"{name}: another process is downloading it; wait."
+    )
+
+
+def most_bytes(part: Part) -> int:
+    """Return more bytes than a file has, packed or not, of so many rows and columns as text.
+
+    Parameters
+    ----------
+    part : Part
+        One file of a data set; where its rows are not known, the answer is that for any.
+
+    Returns
+    -------
+    int
+    """
+    if part.n_samples is None:
+        return MAX_BYTES
+    row = _BYTES_OF_A_ROW + _BYTES_OF_A_VALUE * part.n_features
+    return min(_BYTES_OF_A_HEADER + part.n_samples * row, MAX_BYTES)
+
+
+def _content_digest(path: Path, most: int) -> str:
+    """Return the SHA-256 of a file's content, unpacked; raise for a small file of large content."""
+    digest, size = hashlib.sha256(), 0
+    with opened(path) as stream:
+        while chunk := stream.read(_CHUNK_BYTES):
+            size += len(chunk)
+            if size > most:
+                raise fault(path, f"it unpacks to more than {most:,} bytes")
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _check_counts(path: Path, part: Part, y: Any) -> None:
+    """Raise DataFileError where the labels are not those of the published file."""
+    counts = tuple(sorted(Counter(y.tolist()).items()))
+    if part.class_counts and counts != part.class_counts:
+        listed = ", ".join(f"{count:,} rows of label {label}" for label, count in counts[:5])
+        raise fault(path, f"its labels are not those of the published file: {listed}")
 
 
 def _check_present(entry: DataSet, part: Part, path: Path) -> None:
@@ -149,42 +245,32 @@ def _check_present(entry: DataSet, part: Part, path: Path) -> None:
         cache.record(path.name, checksum)
 
 
-def _download(url: str, stream: BinaryIO, progress: Progress | None) -> None:
-    pooch = needs("pooch", "a download")
+def _download(url: str, stream: BinaryIO, most: int, progress: Progress | None) -> None:
+    requests = needs("requests", "a download")
+    from urllib3.exceptions import HTTPError
 
-    bar = _Bar(progress) if progress else False
-    responses: list[Any] = []
-    hooks = {"response": lambda response, **_: responses.append(response)}
-    downloader = pooch.HTTPDownloader(progressbar=bar, chunk_size=_CHUNK_BYTES, hooks=hooks)
+    again = "try again, or put the file into the folder that AUCMAX_DATA names"
+    timeout = CONNECT_SECONDS, READ_SECONDS
     try:
-        downloader(url, stream, None)
-    except OSError as error:  # All of requests' exceptions are.
-        raise DownloadError(
-            f"{url}: the download failed ({error}); try again, or put the file into the folder "
-            "that AUCMAX_DATA names"
-        ) from error
-    finally:
-        # pooch leaves the connection open when it breaks.
-        for response in responses:
-            response.close()
+        with requests.get(url, stream=True, timeout=timeout) as response:
+            response.raise_for_status()
+            length = response.headers.get("content-length", "")
+            total = int(length) if length.isdecimal() else 0
+            for done in _written(response.raw, stream, total, most):
+                if progress is not None:
+                    progress(min(done, total) if total else done, total)
+    except (OSError, HTTPError) as error:  # all of requests' exceptions are an OSError
+        raise DownloadError(f"{url}: the download failed ({error}); {again}") from error
 
 
-class _Bar:
-    """A callable in the form of the progress bar pooch calls."""
-
-    def __init__(self, progress: Progress):
-        self.progress = progress
-        self.total = 0
-        self.done = 0
-
-    def update(self, n: int) -> None:
-        """Add n bytes; pooch counts whole chunks, the last one too."""
-        self.done += n
-        self.progress(min(self.done, self.total) if self.total else self.done, self.total)
-
-    def reset(self) -> None:
-        """Back to zero."""
-        self.done = 0
-
-    def close(self) -> None:
-        """Nothing to do."""
+def _written(source: Any, stream: BinaryIO, total: int, most: int) -> Iterator[int]:
+    """Write what arrives, as it arrives; yield how many bytes there are so far."""
+    started, done = time.monotonic(), 0
+    while done <= most >= total and (chunk := source.read1(_CHUNK_BYTES, decode_content=True)):
+        done += stream.write(chunk)
+        yield done
+        seconds = time.monotonic() - started
+        if seconds > min(PATIENCE_SECONDS + done / LEAST_BYTES_PER_SECOND, MAX_SECONDS):
+            raise OSError(f"{done:,} bytes took {seconds:.0f} seconds")
+    if max(done, total) > most:
+        raise OSError(f"it is larger than {most:,} bytes, which the data set cannot be")

@@ -46,8 +46,8 @@ def load(name: str, split: str = "all", binarize: Any = None, scale: str | None 
         ``data`` (n, d): float64, a C-contiguous array, or a CSR matrix where `about` says
         ``sparse``; ``target`` (n,): int64; ``feature_names`` (None: the files name none) and all
         else that `read` gives; and ``split``; ``DESCR``: sources and quirks; ``sha256``: digests
-        of the ``files``; ``verified``: whether they are byte for byte the reference files, None
-        where there are none.
+        of the ``files``; ``verified``: whether they are byte for byte the reference files, plain or
+        as we have packed them, None where there are none.
 
     Raises
     ------
@@ -151,7 +151,10 @@ def _verified(digests: list[str], parts: tuple[Part, ...]) -> bool | None:
     """Whether the files are the reference files; None where one has no reference."""
     if not all(part.sha256 for part in parts):
         return None
-    return digests == [part.sha256 for part in parts]
+    return all(
+        digest in (part.sha256, part.content_sha256)
+        for digest, part in zip(digests, parts, strict=True)
+    )
 
 
 def _describe(entry: DataSet, parts: tuple[Part, ...]) -> str:

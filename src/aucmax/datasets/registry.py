@@ -54,6 +54,8 @@ class Part:
         How it is written: one of the names in `aucmax.datasets.formats`.
     sha256 : str
         Digest of the reference file; empty where there is none.
+    content_sha256 : str
+        Digest of what the publisher's file holds, unpacked; empty where it is not known.
     urls : tuple of str
         Where `fetch` downloads it, the first that answers; may be another compression of the same
         rows. Empty where it cannot be downloaded without a form, a log-in or an archive.
@@ -70,6 +72,7 @@ class Part:
     class_counts: tuple[tuple[int, int], ...]
     format: str
     sha256: str
+    content_sha256: str
     urls: tuple[str, ...]
     page: str
     notes: str
@@ -273,6 +276,7 @@ def _part(row: dict[str, str]) -> Part:
         class_counts=_counts(row["class_counts"]),
         format=row["format"] or "svmlight",
         sha256=row["sha256"],
+        content_sha256=row["content_sha256"],
         urls=tuple(row["url"].split()),
         page=row["page"],
         notes=_sentences(row),
