@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+import postgres_server
 from covering import covering_array
 
 # Workers that share the cores must not each ask for all of them; before the first import of NumPy.
@@ -119,6 +120,13 @@ def data_dir() -> Path:
     if not folder:
         pytest.skip("AUCMAX_DATA, the folder of data sets, is not set")
     return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The folder of the socket of a PostgreSQL server; a test that asks for it may be skipped."""
+    with postgres_server.running() as folder:
+        yield folder
 
 
 @pytest.fixture

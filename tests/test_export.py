@@ -237,7 +237,7 @@ def test_sql_has_a_line_for_each_column_whatever_they_are_called(dialect):
     signs = [line[:2] for line in written.splitlines() if line[:2] in ("+ ", "- ")]
     assert signs == ["+ ", "- ", "+ ", "- "]
     read = sqlglot.parse_one(written, dialect=dialect)
-    assert [column.name for column in read.find_all(sqlglot.exp.Column)][::-1] == names
+    assert [*dict.fromkeys(column.name for column in read.find_all(sqlglot.exp.Column))][::-1] == names
     if dialect == "duckdb":
         found = run_sql(written, frame)
         np.testing.assert_allclose(found, model.decision_function(frame), rtol=1e-9, atol=1e-9)

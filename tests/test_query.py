@@ -1,8 +1,11 @@
 """Moments by queries: equal to those of the rows, in whatever engine these are."""
 
 import datetime
+import operator
 import shutil
 import sys
+from fractions import Fraction
+from itertools import combinations_with_replacement
 
 import duckdb
 import numpy as np
@@ -117,6 +120,70 @@ def test_sums_of_millions_keep_their_digits(engine):
             np.testing.assert_allclose(found.means[k], p, rtol=1e-14)
             near = found.covs[k][np.triu_indices(2)]
             np.testing.assert_allclose(near, expected, rtol=0, atol=2e-14)
+
+
+def exact_covariance(x, z, w):
+    """In rational arithmetic."""
+    x, z, w = ([Fraction(float(v)) for v in values] for values in (x, z, w))
+    total = sum(w)
+    mean_x, mean_z = (sum(map(operator.mul, w, v)) / total for v in (x, z))
+    return float(sum(c * (a - mean_x) * (b - mean_z) for a, b, c in zip(x, z, w)) / total)
+
+
+@each_engine
+@routes
+@pytest.mark.parametrize("far", [1e-9, 1.0, -1e17, 1e60])
+def test_a_spread_of_few_last_digits_is_seen(engine, rows, far, route):
+    """Columns that vary in the last digits of their mean, and of one outlier, with weights."""
+    route(rows)
+    rng = np.random.default_rng(3)
+    n, y = 600, np.arange(600) % 3 == 0
+    steps = np.spacing(far) * rng.integers(0, 40, (2, n))
+    frame = pd.DataFrame({"a": far + steps[0], "b": far * (1 + 4e-14 * rng.random(n))})
+    frame["c"] = np.where(np.arange(n) == 7, far, 1e-30 * far * rng.random(n))
+    frame["w"] = rng.random(n) ** 4
+    found = ClassMoments.from_query(engine(frame.assign(ill=y)), "ill", ["a", "b", "c"], "w")
+    for k, label in enumerate((False, True)):
+        part = frame[y == label]
+        for i, j in combinations_with_replacement(range(3), 2):
+            exact = exact_covariance(part.iloc[:, i], part.iloc[:, j], part["w"])
+            scale = np.sqrt(
+                np.prod([exact_covariance(*[part.iloc[:, m]] * 2, part["w"]) for m in (i, j)])
+            )
+            assert abs(found.covs[k, i, j] - exact) <= 1e-12 * scale
+
+
+LONG = {
+    "far": ("int64", 2**60, 10, True),
+    "nanoseconds": ("int64", 1_700_000_000 * 10**9, 10**15, False),
+    "whole": ("int64", 2**53 - 100, 100, False),
+    "constant": ("int64", 2**60, 1, False),
+    "unsigned": ("uint64", 2**64 - 5000, 1000, True),
+}
+
+
+@each_here
+@routes
+@pytest.mark.parametrize("case", LONG)
+@pytest.mark.covering
+def test_whole_numbers_of_many_digits_are_exact_or_refused(engine, rows, case, route):
+    route(rows)
+    dtype, start, spread, refused = LONG[case]
+    rng = np.random.default_rng(0)
+    values = np.uint64(start) + rng.integers(0, spread, 1000).astype(np.uint64)
+    frame = pd.DataFrame({"id": values.astype(dtype), "ill": np.arange(1000) % 2 == 0})
+    if refused:
+        low = int(values.min())
+        with pytest.raises(ValueError, match=f"'id' lie between {low} and .* subtract {low} from"):
+            ClassMoments.from_query(engine(frame), "ill")
+        return
+    found = ClassMoments.from_query(engine(frame), "ill")
+    for k, label in enumerate((False, True)):
+        x = [Fraction(int(v)) for v in values[frame["ill"] == label]]
+        mean = sum(x) / len(x)
+        variance = float(sum((v - mean) ** 2 for v in x) / len(x))
+        np.testing.assert_allclose(found.variances[k], variance, rtol=1e-9)
+        assert found.means[k, 0] == float(mean)
 
 
 @each_engine

@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
 from aucmax.additive.divisions import blocks, divide, likelihood
 from aucmax.basics.checks import number, weights_in_rows
 from aucmax.basics.days import in_days
+from aucmax.basics.gaps import is_gap, is_no_word
 from aucmax.basics.quantiles import quantiles
 from aucmax.metrics import population_stability
 
@@ -122,8 +123,8 @@ class Binning(TransformerMixin, BaseEstimator):
 
     That is the log odds of the positives among the rows of the bin, over those among all rows: 0
     where a bin says nothing, more where positives are frequent. Gaps are a bin of their own, and a
-    column of words is put into bins of words with like rates. What training had no row of, gaps or
-    a word, has 0.
+    column of words, of which ``n/a`` and the like are gaps, is put into bins of words with like
+    rates. What training had no row of, gaps or a word, has 0.
 
     Weights of rows have no unit: all of them times a constant give the same bins. Where rows are
     counted, for the price of a bin or half a row, these are effective rows, (Σ w)² / Σ w² in all;
@@ -493,16 +494,15 @@ def _edges(numbers: NDArray[np.float64], weight: NDArray[Any], cells: int) -> ND
 
 
 def _as_words(values: Any) -> list[str | None]:
-    """Words; None for anything else."""
-    return [value if isinstance(value, str) else None for value in values]
+    """Words; None for a gap, also one in words such as ``n/a``, and for anything else."""
+    return [v if isinstance(v, str) and not is_no_word(v) else None for v in values]
 
 
 def _as_numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
     """Numbers, dates as days since 1970-01-01; NaN for a gap."""
     values = in_days(values)
     if values.dtype.kind == "O":
-        gaps = np.array([value is None or str(value) in ("nan", "<NA>", "NaT") for value in values])
-        values = np.where(gaps, np.nan, values)
+        values = np.where([is_gap(value) for value in values], np.nan, values)
     try:
         out = values.astype(np.float64)
     except (TypeError, ValueError):

@@ -8,8 +8,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.basics.days import in_days
+from aucmax.basics.gaps import is_no_word
 
-__all__ = ["TableEncoder", "is_gap"]
+__all__ = ["TableEncoder"]
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -17,7 +18,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Takes a data frame, whose columns it finds by name, or an array. A date counts as the days since
     1970-01-01. A value of text that training did not have counts as none of those it had; a gap in
-    text is a value of its own.
+    text is a value of its own, and so are the words that count as one in files, such as ``n/a``.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for j, name in enumerate(names):
             values = X[name] if framed else X[:, j]
             if name in self.text:
-                table[:, j] = [np.nan if is_gap(v) else v for v in np.asarray(values, object)]
+                table[:, j] = [np.nan if is_no_word(v) else v for v in np.asarray(values, object)]
             else:
                 table[:, j] = in_days(np.asarray(values))
         return table
@@ -155,8 +156,3 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for j, some in zip(text, words, strict=True):
             table[:, j] = np.resize(some, len(table))
         return table if text else table.astype(np.float64)
-
-
-def is_gap(value: Any) -> bool:
-    """Return whether a value of a table is missing: None, or one that data frames have for it."""
-    return not isinstance(value, str) and (value is None or str(value) in ("nan", "<NA>", "NaT"))

@@ -11,8 +11,8 @@ from scipy.special import stdtrit
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import Normalizer
 
+from aucmax.basics.gaps import is_gap
 from aucmax.basics.quantiles import quantiles
-from aucmax.estimators.encoder import is_gap
 from aucmax.explain.by_column import ByColumn
 from aucmax.explain.curve_points import curve_points
 from aucmax.explain.feature_effects import Effects, Known, effects_of, known_of, labelled

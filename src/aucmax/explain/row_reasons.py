@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucmax.basics.checks import number
-from aucmax.estimators.encoder import is_gap
+from aucmax.basics.gaps import is_gap
 from aucmax.explain.by_column import ByColumn, by_column, picked
 
 __all__ = ["Reason", "each_reasons", "reasons"]

@@ -7,9 +7,9 @@ another one. This is all that an exported model needs to say.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
 
@@ -53,13 +53,14 @@ class Column:
         What it is called; "" where the model knows its columns by position.
     text : bool
         Whether it holds words, not numbers.
-    date : bool
-        Whether its numbers are days since 1970-01-01.
+    date : str or None
+        Of days since 1970-01-01: the form in which files hold the date, one of
+        `aucmax.datasets.dates.EXAMPLES`.
     """
 
     name: str
     text: bool = False
-    date: bool = False
+    date: str | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class _Word:
     """A column of words as it is, a gap perhaps standing for one of them."""
 
     gap: str | None = None
+    gap_words: bool = False  # as of `Words`
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class Additive:
     columns : tuple of Column
         In the order in which an array has them.
     parts, squares : tuple of Feature
-        At most one of each kind for a column. Where the squares add up to 0 nothing is divided.
+        At most one of each kind for a column, of `Words` with the same ``gap_words``. Where the squares add up to 0 nothing is divided.
     intercept : float
     classes : ndarray, shape (2,)
         The negative and the positive label.
@@ -198,11 +200,14 @@ def _columns(model: Any, names: Sequence[str] | None) -> tuple[Column, ...]:
     called = [""] * d if seen is None else [str(name) for name in seen]
     if len(called) != d:
         raise ValueError(f"the model has {d} columns, and {len(called)} names were given.")
+    twice = [name for name, count in Counter(called).items() if name and count > 1]
+    if twice:
+        raise ValueError(f"two columns are called {twice[0]!r}; give each a name of its own.")
     first = model[0] if hasattr(model, "steps") else model
     dates = getattr(first, "dates", None) or {}
     text = {called[j] if seen is not None else j for j in _text(model, range(d))}
     return tuple(
-        Column(name, (name if seen is not None else j) in text, name in dates)
+        Column(name, (name if seen is not None else j) in text, dates.get(name))
         for j, name in enumerate(called)
     )
 
@@ -234,10 +239,11 @@ def _text(step: Any, columns: Iterable[int]) -> set[int]:
 
 def _by_column(parts: Sequence[Feature]) -> tuple[Feature, ...]:
     """Add up what looks at the same column."""
-    groups: dict[tuple[int, type], list[Shape]] = defaultdict(list)
+    groups: dict[tuple[int, type, bool], list[Shape]] = defaultdict(list)
     for part in parts:
-        groups[part.column, type(part.shape)].append(part.shape)
-    return tuple(Feature(column, total(shapes)) for (column, _), shapes in groups.items())
+        gap_words = isinstance(part.shape, Words) and part.shape.gap_words
+        groups[part.column, type(part.shape), gap_words].append(part.shape)
+    return tuple(Feature(column, total(shapes)) for (column, *_), shapes in groups.items())
 
 
 def _numbers(feature: Feature) -> Feature:
@@ -271,7 +277,11 @@ def features(step: Any, found: list[Feature]) -> list[Feature]:
 
 @features.register
 def _(step: TableEncoder, found: list[Feature]) -> list[Feature]:
-    return features(step.columns_, found)
+    read = [
+        replace(f, shape=replace(f.shape, gap_words=True)) if isinstance(f.shape, _Word) else f
+        for f in found
+    ]
+    return features(step.columns_, read)
 
 
 @features.register
@@ -317,7 +327,7 @@ def _(step: SimpleImputer, found: list[Feature]) -> list[Feature]:
 
 def _filled(shape: Any, value: Any) -> Any:
     if isinstance(shape, _Word):
-        return _Word(value if shape.gap is None else shape.gap)
+        return shape if shape.gap is not None else replace(shape, gap=value)
     return shape.filled(float(value)) if isinstance(shape, Pieces) else shape
 
 
@@ -337,7 +347,7 @@ def _gaps_are_nan(step: Any) -> None:
 
 def _gap_of(shape: Any) -> Shape:
     if isinstance(shape, _Word):
-        return Words({None: 1.0 if shape.gap is None else 0.0})
+        return Words({None: 1.0 if shape.gap is None else 0.0}, gap_words=shape.gap_words)
     if isinstance(shape, Words):  # of which none is missing
         return shape.times(0.0)
     return shape.is_gap()
@@ -421,6 +431,7 @@ def _known(step: Any) -> list[list[Any]]:
 def _looked_up(feature: Feature, values: dict[Any, float], skips: bool) -> Feature:
     """Return a feature that has a value for each of some words; ``skips`` has 0 for others."""
     shape, other = feature.shape, 0.0 if skips else np.nan
+    gap_words = isinstance(shape, _Word) and shape.gap_words
     if isinstance(shape, Pieces) and shape.is_line and (shape.coefs[0] == [0, 1]).all():
         gap: Any = None if np.isnan(shape.gap) else shape.gap
     elif isinstance(shape, _Word):
@@ -429,7 +440,7 @@ def _looked_up(feature: Feature, values: dict[Any, float], skips: bool) -> Featu
         raise ValueError("categories of what is not a column as it is cannot be exported.")
     if gap is not None and gap in values:
         values = {**values, None: values[gap]}
-    return Feature(feature.column, Words(values, other))
+    return Feature(feature.column, Words(values, other, gap_words))
 
 
 @features.register
@@ -498,7 +509,7 @@ def _(step: Binning, found: list[Feature]) -> list[Feature]:
         else:
             known = {word: woe[k] for word, k in bins.words.items()} | {None: woe[-1]}
             other = woe[bins.other] if bins.other >= 0 else 0.0
-            made.append(Feature(feature.column, Words(known, other)))
+            made.append(Feature(feature.column, Words(known, other, gap_words=True)))
     return made
 
 

@@ -14,12 +14,13 @@ from aucmax.basics.errors import DataWarning
 from aucmax.basics.needs import needs
 from aucmax.estimators.probabilities import Calibration, Isotonic, Sigmoid
 from aucmax.export.additive import Additive, Feature, additive
-from aucmax.export.shapes import Pieces, Words
+from aucmax.export.shapes import Pieces, Words, gap_pattern
 
 __all__ = ["order_lost", "to_onnx"]
 
-_OPSETS = (("", 18), ("ai.onnx.ml", 3))
-_IR = 8  # what runtimes since 2022 read
+_OPSET, _IR = 18, 8  # what runtimes since 2022 read
+_OPSET_OF_WORDS, _IR_OF_WORDS = 20, 9  # since 2024: with regular expressions
+_OPSET_OF_TABLES = 3
 _OUTPUTS = ("score", "label", "probability")
 _LOST = 1e-5  # share of pairs of rows whose order float32 may lose without a word
 
@@ -68,7 +69,7 @@ def to_onnx(
         raise ValueError(f"a column is called {min(taken)!r}, as what the graph gives; rename it.")
     if dtype == "float32":
         _warn(found, rows)
-    graph = _Graph(np.dtype(dtype))
+    graph = _Graph(np.dtype(dtype), [column.name for column in found.columns])
     score = _score(found, graph)
     label = graph.node("Gather", _classes(graph, found.classes), graph.above(score, 0.0))
     given = [(score, graph.kind), (label, graph.kind_of(found.classes))]
@@ -80,10 +81,15 @@ def to_onnx(
     ]
     for name, (value, _) in zip(_OUTPUTS, given, strict=False):
         graph.nodes.append(onnx.helper.make_node("Identity", [value], [name]))
+    words = any(node.op_type == "RegexFullMatch" for node in graph.nodes)
+    opset = _OPSET_OF_WORDS if words else _OPSET
     made = onnx.helper.make_model(
         onnx.helper.make_graph(graph.nodes, "aucmax", graph.inputs, outputs, graph.constants),
-        opset_imports=[onnx.helper.make_opsetid(*opset) for opset in _OPSETS],
-        ir_version=_IR,
+        opset_imports=[
+            onnx.helper.make_opsetid("", opset),
+            onnx.helper.make_opsetid("ai.onnx.ml", _OPSET_OF_TABLES),
+        ],
+        ir_version=_IR_OF_WORDS if words else _IR,
         producer_name="aucmax",
     )
     names = [column.name or str(j + 1) for j, column in enumerate(found.columns)]
@@ -143,18 +149,20 @@ def _given(model: Additive, rows: Any) -> list[NDArray[Any]]:
 class _Graph:
     """Nodes, constants and inputs; every value has a name."""
 
-    def __init__(self, dtype: np.dtype[Any]) -> None:
+    def __init__(self, dtype: np.dtype[Any], columns: Sequence[str]) -> None:
         from onnx import helper
 
         self.dtype, self.kind = dtype, helper.np_dtype_to_tensor_dtype(dtype)
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.inputs: list[Any] = []
+        self._columns = columns
         self._names = 0
 
     def _new(self) -> str:
         self._names += 1
-        return f"/{self._names}"  # no name of a column
+        name = f"/{self._names}"
+        return self._new() if name in self._columns else name
 
     def input(self, name: str, kind: int, width: int) -> str:
         """Add an input (n, width)."""
@@ -318,13 +326,19 @@ def _pieces(shape: Pieces, graph: _Graph, x: str) -> str:
 
 def _table(shape: Words, graph: _Graph, word: str) -> str:
     """A value for each word."""
+    if None in shape.values and "" in shape.values:
+        raise ValueError("the model tells a gap from the empty word, and ONNX has one for both.")
     known = ["" if key is None else key for key in shape.values]
     flat = graph.node("Squeeze", word, graph.constant([1], np.int64))
     place = graph.node(
         "LabelEncoder", flat, keys_strings=known, values_int64s=[*range(len(known))],
         default_int64=len(known),
     )  # fmt: skip
-    return graph.node("Gather", graph.constant([*shape.values.values(), shape.other]), place)
+    value = graph.node("Gather", graph.constant([*shape.values.values(), shape.other]), place)
+    if not shape.gap_words:
+        return value
+    missing = graph.node("RegexFullMatch", flat, pattern=gap_pattern())
+    return graph.node("Where", missing, graph.constant(shape.gap), value)
 
 
 def _codes(shape: Words, graph: _Graph, x: str) -> str:
@@ -334,7 +348,6 @@ def _codes(shape: Words, graph: _Graph, x: str) -> str:
     place = graph.node("ArgMax", graph.as_number(equal), axis=1, keepdims=0)
     found = graph.node("Gather", graph.constant([*known.values()]), place)
     any_equal = graph.above(graph.over_columns(graph.as_number(equal)), 0.0)
-    gap = shape.values.get(None, shape.other)
     flat = graph.node("IsNaN", graph.node("Squeeze", x, graph.constant([1], np.int64)))
-    otherwise = graph.node("Where", flat, graph.constant(gap), graph.constant(shape.other))
+    otherwise = graph.node("Where", flat, graph.constant(shape.gap), graph.constant(shape.other))
     return graph.node("Where", graph.node("Cast", any_equal, to=9), found, otherwise)

@@ -7,8 +7,9 @@ function of each column.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import comb
 from typing import Any
@@ -16,7 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Pieces", "Shape", "Words", "moved", "total"]
+from aucmax.basics.gaps import NO_WORD, is_gap, is_no_word
+
+__all__ = ["Pieces", "Shape", "Words", "gap_pattern", "moved", "total"]
 
 
 @dataclass(frozen=True)
@@ -135,39 +138,61 @@ class Words:
         The words, None for a gap, with their values.
     other : float
         The value of any other; NaN where that gives no score.
+    gap_words : bool
+        Whether words such as ``n/a`` are gaps, as where files are read.
     """
 
     values: Mapping[Any, float]
     other: float = 0.0
+    gap_words: bool = False
+
+    @property
+    def gap(self) -> float:
+        """The value of a gap."""
+        return self.values.get(None, self.other)
 
     def __call__(self, x: NDArray[Any], dtype: Any = np.float64) -> NDArray[Any]:
         """Return the values at x (n,), in a precision."""
         known, other = self.values, self.other
-        found = (known.get(None if v != v else v, other) for v in np.asarray(x, dtype=object))
+        is_missing = is_no_word if self.gap_words else is_gap
+        found = (known.get(None if is_missing(v) else v, other) for v in np.asarray(x, object))
         return np.fromiter(found, dtype=dtype, count=len(x))
 
     def times(self, factor: float, plus: float = 0.0) -> Words:
         """Return factor · f + plus."""
         values = {word: factor * value + plus for word, value in self.values.items()}
-        return Words(values, factor * self.other + plus)
+        return replace(self, values=values, other=factor * self.other + plus)
 
     def squared(self) -> Words:
         """Return f²."""
-        return Words({word: value**2 for word, value in self.values.items()}, self.other**2)
+        values = {word: value**2 for word, value in self.values.items()}
+        return replace(self, values=values, other=self.other**2)
 
     def then(self, outer: Pieces) -> Words:
         """Return outer(f)."""
         words = [*self.values]
         seen = outer(np.array([*self.values.values(), self.other])).tolist()
-        return Words(dict(zip(words, seen[:-1], strict=True)), seen[-1])
+        return replace(self, values=dict(zip(words, seen[:-1], strict=True)), other=seen[-1])
 
     @cached_property
     def has_words(self) -> bool:
         """Whether they are words rather than numbers."""
-        return any(isinstance(word, str) for word in self.values)
+        return self.gap_words or any(isinstance(word, str) for word in self.values)
 
 
 Shape = Pieces | Words
+
+
+def gap_pattern(blanks: str = r"[\pZ\s\v\x1c-\x1f\x85]*") -> str:
+    """Return a regular expression of what `is_no_word` takes for a gap.
+
+    Parameters
+    ----------
+    blanks : str
+        One of all that `str.strip` takes away; by default as RE2 writes it.
+    """
+    words = "|".join(re.escape(word) for word in NO_WORD if word)
+    return f"(?i)^{blanks}({words})?{blanks}$"
 
 
 def total(shapes: Sequence[Shape]) -> Shape:
@@ -188,4 +213,4 @@ def total(shapes: Sequence[Shape]) -> Shape:
         for word, value in table.values.items():
             values[word] = values.get(word, base) + value - np.nan_to_num(table.other)
     unknown = any(np.isnan(table.other) for table in tables)
-    return Words(values, np.nan if unknown else base)
+    return replace(tables[0], values=values, other=np.nan if unknown else base)

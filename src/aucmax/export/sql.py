@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from aucmax.basics.needs import needs
+from aucmax.datasets.dates import EXAMPLES
 from aucmax.estimators.probabilities import Calibration, Sigmoid
 from aucmax.export.additive import Additive, Column, Feature, additive
-from aucmax.export.shapes import Pieces, Words
+from aucmax.export.shapes import Pieces, Words, gap_pattern
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -18,6 +20,26 @@ if TYPE_CHECKING:
 __all__ = ["DIALECTS", "to_sql"]
 
 DIALECTS = ("duckdb", "postgres", "bigquery")
+
+
+def _cut(name: str) -> str:
+    return name.encode()[:63].decode(errors="ignore")
+
+
+# what two names share that are one to a database, and which that is
+_SAME: dict[str, tuple[Callable[[str], Any], str]] = {
+    "duckdb": (lambda name: name.encode().lower(), "DuckDB, to which a and A are the same"),
+    "postgres": (_cut, "PostgreSQL, which cuts names after 63 bytes"),
+    "bigquery": (str.casefold, "BigQuery, to which a and A are the same"),
+}
+_GAP = gap_pattern()
+_GAPS = {
+    "duckdb": _GAP,
+    "bigquery": _GAP,
+    "postgres": gap_pattern(
+        r"[\t-\r\x1c-\x20\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*"
+    ),
+}
 _TERMS = 50  # of a sum that stand side by side: databases limit how deep an expression is
 
 
@@ -81,10 +103,34 @@ def to_sql(
             "the model knows its columns by position only; fit it to a data frame, or to a file "
             "with a header, or name them with columns=[…]."
         )
+    _check_names([column.name for column in found.columns], dialect)
     written = _score(found, dialect)
     if probability:
         written = _sigmoid(found.calibration, written)
-    return _a_term_per_line(written.sql(dialect=dialect, pretty=True), dialect)
+    text = _a_term_per_line(written.sql(dialect=dialect, pretty=True), dialect)
+    return "".join(f"/* {line} */\n" for line in _types(found.columns)) + text
+
+
+def _types(columns: Sequence[Column]) -> list[str]:
+    """Which types the columns must have that are no numbers; any other is an error."""
+    # no name begins or ends a comment
+    named = {c.name: json.dumps(c.name, ensure_ascii=False).replace("/", r"\/") for c in columns}
+    form = "{}: a date or timestamp; text such as {} is to be made one"
+    lines = [form.format(named[c.name], EXAMPLES[c.date]) for c in columns if c.date is not None]
+    words = [named[column.name] for column in columns if column.text]
+    return [*lines, f"text, as files have it: {', '.join(words)}"] if words else lines
+
+
+def _check_names(names: Sequence[str], dialect: str) -> None:
+    """Refuse two columns that are one to a database."""
+    same, what = _SAME[dialect]
+    seen: dict[Any, str] = {}
+    for name in names:
+        other = seen.setdefault(same(name), name)
+        if other is not name:
+            raise ValueError(
+                f"the columns {other!r} and {name!r} are one to {what}; rename one, and train again."
+            )
 
 
 def _sigmoid(calibration: Calibration | None, score: exp.Expression) -> exp.Expression:
@@ -119,43 +165,66 @@ def _terms(part: Feature, columns: Sequence[Column], dialect: str) -> list[exp.E
     """What a column adds; nothing where that is always 0."""
     column, shape = columns[part.column], part.shape
     x = _column(column, shape, dialect)
-    if isinstance(shape, Words):
-        known = {word: value for word, value in shape.values.items() if value != shape.other}
-        return [_words(known, shape.other, column, x)] if known or shape.other else []
-    return [_pieces(shape, column, x)]
+    if not isinstance(shape, Words):
+        return [_pieces(shape, column, x, dialect)]
+    if all(value == shape.other == 0.0 for value in shape.values.values()):
+        return []
+    return [_words(shape, column, x, dialect)]
 
 
-def _words(
-    known: dict[Any, float], other: float, column: Column, x: exp.Expression
-) -> exp.Expression:
+def _words(shape: Words, column: Column, x: exp.Expression, dialect: str) -> exp.Expression:
     """A value for each word, and one for all others."""
     from sqlglot import exp
 
-    cases = [_when(_is_gap(column), _number(known.pop(None)))] if None in known else []
-    for word, value in known.items():
-        literal = exp.Literal.string(word) if isinstance(word, str) else _number(float(word))
-        cases.append(_when(exp.EQ(this=x.copy(), expression=literal), _number(value)))
-    return exp.Case(ifs=cases, default=_number(other)) if cases else _number(other)
+    cases = [_when(_is_gap(x, column, shape, dialect), _number(shape.gap))]
+    for word, value in shape.values.items():
+        if word is not None and value != shape.other:
+            literal = exp.Literal.string(word) if isinstance(word, str) else _number(float(word))
+            cases.append(_when(exp.EQ(this=x.copy(), expression=literal), _number(value)))
+    return exp.Case(ifs=cases, default=_number(shape.other))
 
 
-def _pieces(shape: Pieces, column: Column, x: exp.Expression) -> exp.Expression:
+def _pieces(shape: Pieces, column: Column, x: exp.Expression, dialect: str) -> exp.Expression:
     """A polynomial between any two knots."""
     from sqlglot import exp
 
-    values = [_polynomial(shape, i, x) for i in range(len(shape.coefs))]
     if shape.is_line and np.isnan(shape.gap):
-        return values[0]
+        return _polynomial(shape, 0, _without_nan(x, column, dialect))
+    values = [_polynomial(shape, i, x) for i in range(len(shape.coefs))]
     # a comparison with NULL is not true, so it would be taken for the last piece
-    cases = [_when(_is_gap(column), _number(shape.gap))]
+    cases = [_when(_is_gap(x, column, shape, dialect), _number(shape.gap))]
     for knot, value in zip(shape.knots.tolist(), values, strict=False):
         cases.append(_when(exp.LT(this=x.copy(), expression=_number(knot)), value))
     return exp.Case(ifs=cases, default=values[-1])
 
 
-def _is_gap(column: Column) -> exp.Expression:
+def _is_gap(x: exp.Expression, column: Column, shape: Any, dialect: str) -> exp.Expression:
+    """Whether a value is missing, as an expression that fails for text of another type."""
     from sqlglot import exp
 
-    return exp.Is(this=exp.column(column.name, quoted=True), expression=exp.null())
+    if not _is_text(column, shape):
+        return exp.Is(this=_without_nan(x, column, dialect), expression=exp.null())
+    # a number would be equal to a word such as '01', but has no lower case
+    missing = exp.Is(this=exp.Lower(this=x.copy()), expression=exp.null())
+    if not shape.gap_words:
+        return missing
+    said = exp.RegexpLike(this=x.copy(), expression=exp.Literal.string(_GAPS[dialect]))
+    return exp.Or(this=missing, expression=said)
+
+
+def _without_nan(x: exp.Expression, column: Column, dialect: str) -> exp.Expression:
+    """A number; NULL for NaN, too, which databases have for the largest number."""
+    from sqlglot import exp
+
+    if column.date is not None:
+        return x.copy()
+    if dialect == "bigquery":  # in which NaN is not equal to itself
+        return exp.func("IF", exp.IsNan(this=x.copy()), exp.null(), x.copy())
+    return exp.Nullif(this=x.copy(), expression=exp.Literal.string("NaN"))
+
+
+def _is_text(column: Column, shape: Any) -> bool:
+    return column.text or (isinstance(shape, Words) and shape.has_words)
 
 
 def _when(test: exp.Expression, value: exp.Expression) -> Any:
@@ -169,14 +238,15 @@ def _column(column: Column, shape: Any, dialect: str) -> exp.Expression:
     from sqlglot import exp
 
     name = exp.column(column.name, quoted=True)
-    if isinstance(shape, Words) and shape.has_words:
+    if _is_text(column, shape):
         return name
-    if not column.date:
+    if column.date is None:
         return exp.cast(name, "double")
-    moment = exp.cast(name, "timestamptz" if dialect == "bigquery" else "timestamp")
-    since: exp.Expression = exp.Extract(this=exp.var("EPOCH"), expression=moment)
+    # without a cast, which would read text in the order of its setting, and turn the clock to a zone
+    since: exp.Expression = exp.Extract(this=exp.var("EPOCH"), expression=name)
     day = 86_400.0
-    if dialect == "bigquery":
+    if dialect == "bigquery":  # which reads text of the form 2024-01-31 only
+        moment = exp.cast(name, "timestamptz")
         since, day = exp.Anonymous(this="UNIX_MICROS", expressions=[moment]), 86_400e6
     return exp.Paren(this=_ratio(exp.cast(since, "double"), _number(day)))
 

@@ -1,23 +1,26 @@
 """Class moments by queries: the sums are taken where the data are.
 
 A frame or relation that narwhals knows (Polars, DuckDB, PySpark, Dask, Ibis, pandas, Arrow) is
-asked twice. The first query gives Σw and Σwx of each class, so a centre c of each class and
-feature. The second gives, of z = (1, x − c), Σwzzᵀ: products of what is left around the centre, so
-that nothing cancels however far the features are from zero. Then, whatever rounding the first query
-left in c, with Σwx for the sums of x − c,
+asked twice. The first query gives Σw, Σwx and the range of each class and feature: a centre c in the
+range, and a power of two s not below its width. The second gives, of z = (1, (x − c)/s), Σwzzᵀ:
+products of what is left around the centre, so that nothing cancels however far the features are
+from zero. Then, whatever rounding the first query left in c, with Σwz for the sums of (x − c)/s,
 
-    mean = c + Σwx/Σw,    covariance = Σwxxᵀ/Σw − (Σwx/Σw)(Σwx/Σw)ᵀ.
+    mean = c + s Σwz/Σw,    covariance = s sᵀ (Σwzzᵀ/Σw − (Σwz/Σw)(Σwz/Σw)ᵀ).
 
 An engine adds number to number, and after 100 million of them, all positive, may have lost half the
-digits. So every product is divided into a multiple of a unit, 2⁻⁴⁹ of what the sum can be, and the
-rest: sums of the multiples are exact, and rests are small.
+digits. So the weights of a class are divided by a power of two, too, that they add up to 1 at most,
+and every product into a multiple of 2⁻⁴⁹ and the rest: sums of the multiples are exact, and rests
+are small.
 
 Many products are divided into several queries. A matrix product of batches of rows is faster than
 one product after the other, so with more than `MOST_FEATURES` batches are read instead; and with
 more than `MOST_HERE` where the engine runs in this process, and rows have nowhere to travel.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+import math
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from fractions import Fraction
 from itertools import combinations_with_replacement, islice, product
 from typing import Any, NamedTuple
 
@@ -58,18 +61,35 @@ def query(
     """
     source = _Source(frame, target, features, weight)
     if len(source.features) > source.most:
+        source.check_digits()
         return Batches(source.features, source.batches())
-    labels, squares, centres, bounds = source.centres()
+    labels, squares, around = source.centres()
     classes = []
-    for k, sums in enumerate(source.products(labels, centres, bounds)):
-        total = sums[0, 0]
+    for k, sums in enumerate(source.products(labels, around)):
+        total, scale = sums[0, 0], around.scales[k]
         if total > 0.0:
             off = sums[0, 1:] / total
             S = sums[1:, 1:] / total - np.outer(off, off)
             S[np.diag_indices(len(S))] = np.maximum(np.diag(S), 0.0)
-            part = {"counts": total, "squares": squares[k], "means": centres[k] + off}
-            classes.append((labels[k], part | {"covariances": S}))
+            part = {
+                "counts": total * around.weights[k],
+                "squares": squares[k],
+                "means": around.centres[k] + scale * off,
+                "covariances": np.outer(scale, scale) * S,
+            }
+            classes.append((labels[k], part))
     return Queried(source.features, classes)
+
+
+class Around(NamedTuple):
+    """Where the features of each class are: centres and scales, shape (K, d).
+
+    Scales are powers of two, and so are ``weights``, shape (K,), for those of a class together.
+    """
+
+    centres: np.ndarray
+    scales: np.ndarray
+    weights: np.ndarray
 
 
 class _Source:
@@ -116,74 +136,125 @@ class _Source:
                 "name the columns to take in `features`."
             )
         self.x = [f"x{j}" for j in range(len(self.features))]
-        one = nw.lit(1.0) if weight is None else nw.col(weight).cast(nw.Float64)
-        columns = [
-            nw.col(name).cast(nw.Float64).alias(x)
-            for name, x in zip(self.features, self.x, strict=True)
-        ]
-        self.table = known.select(nw.col(target).alias("y"), one.alias("w"), *columns)
+        self.one = nw.lit(1).cast(nw.Float64)  # 1.0 would be a decimal to some databases
+        w = self.one if weight is None else self._number(weight, schema)
+        columns = [self._number(name, schema) for name in self.features]
+        named = [column.alias(x) for column, x in zip(columns, self.x, strict=True)]
+        # those of which double precision may not have every digit, as they are
+        self.long = {
+            name: f"long{j}" for j, name in enumerate(self.features) if _is_long(schema[name], nw)
+        }
+        long = [nw.col(name).alias(as_is) for name, as_is in self.long.items()]
+        self.table = known.select(nw.col(target).alias("y"), w.alias("w"), *named, *long)
+
+    def _number(self, name: str, schema: Any) -> Any:
+        """A column in double precision, of truth values by cases: not all databases cast them."""
+        nw, column = self.nw, self.nw.col(name)
+        if schema[name] == nw.Boolean:
+            column = self._indicator(column, nw.when(~column).then(nw.lit(0)))
+        return column.cast(nw.Float64)
+
+    def _indicator(self, truth: Any, otherwise: Any = None) -> Any:
+        """1 where something is true, 0 otherwise."""
+        nw = self.nw
+        return (
+            nw.when(truth).then(nw.lit(1)).otherwise(nw.lit(0) if otherwise is None else otherwise)
+        )
 
     # ---- queries
 
-    def centres(self) -> tuple[list[Any], np.ndarray, np.ndarray, np.ndarray]:
-        """Return the two labels, and of each Σw² (K,), c (K, d) and what Σwzz′ can be (d+1, d+1).
+    def centres(self) -> tuple[list[Any], np.ndarray, Around]:
+        """Return the two labels, and of each Σw², shape (K,), and where its features are.
 
         Raises ValueError for what is missing.
         """
         nw, w = self.nw, self.nw.col("w")
         bad = {"w": self._bad(w) | (w < 0.0)} | {x: self._bad(nw.col(x)) for x in self.x}
-        counts = [value.cast(nw.Int64).alias(f"bad_{name}") for name, value in bad.items()]
+        counts = [self._indicator(value).alias(f"bad_{name}") for name, value in bad.items()]
         good = [nw.when(~bad[name]).then(nw.col(name)).alias(name) for name in bad]
         found = self._collected(
-            self.table.select("y", *counts, *good)
+            self.table.select("y", *counts, *good, *self.long.values())
             .with_columns((w * w).alias("ww"), *((w * nw.col(x)).alias(f"w{x}") for x in self.x))
             .group_by("y")
             .agg(
                 *(nw.col(name).sum() for name in ("w", "ww")),
                 *(nw.col(f"bad_{name}").sum() for name in bad),
                 *(nw.col(f"w{x}").sum() for x in self.x),
-                *(nw.col(x).var() for x in self.x),
+                *self._ends([*self.x, *self.long.values()]),
             )
             .head(_MANY + 1)
         )
         labels = _two_labels(self.target, found["y"])
         missing = [sum(found[f"bad_{x}"]) for x in self.x]
         _refuse(dict(zip(self.features, missing, strict=True)), self.weight, sum(found["bad_w"]))
+        self._refuse_lost_digits(found)
         order = [found["y"].index(label) for label in labels]
 
         def of_classes(names: list[str]) -> np.ndarray:
-            # None and NaN of what there is no sum of, or no variance
+            # None and NaN of what there is no sum of
             return np.nan_to_num(np.array([found[name] for name in names], dtype=float).T[order])
 
         total, squares = of_classes(["w"]), of_classes(["ww"])[:, 0]
-        centres = of_classes([f"w{x}" for x in self.x]) / np.where(total > 0.0, total, 1.0)
-        size = np.sqrt(total * np.column_stack([np.ones(len(total)), of_classes(self.x)]))
-        return labels, squares, centres, np.max(np.einsum("ki,kj->kij", size, size), axis=0)
+        low, high = (of_classes([f"{end}{x}" for x in self.x]) for end in _ENDS)
+        means = of_classes([f"w{x}" for x in self.x]) / np.where(total > 0.0, total, 1.0)
+        around = Around(np.clip(means, low, high), _power(high - low), _power(total[:, 0]))
+        return labels, squares, around
 
-    def products(self, labels: list[Any], centres: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-        """Return Σwzzᵀ (K, d+1, d+1) around the centres (K, d); z begins with 1."""
+    def check_digits(self) -> None:
+        """Refuse columns as `centres` does whose digits double precision does not have."""
+        if self.long:
+            lazy = self.table.lazy().select(*self._ends(self.long.values()))
+            self._refuse_lost_digits(self._collected(lazy))
+
+    def _ends(self, names: Iterable[str]) -> list[Any]:
+        col = self.nw.col
+        return [getattr(col(name), end)().alias(end + name) for name in names for end in _ENDS]
+
+    def _refuse_lost_digits(self, found: dict[str, list[Any]]) -> None:
+        """Raise ValueError for exact numbers of which double precision has too few digits."""
+        for name, as_is in self.long.items():
+            both = [value for end in _ENDS for value in found[f"{end}{as_is}"]]
+            ends = [value for value in both if value is not None and math.isfinite(value)]
+            exact = [Fraction(value) for value in ends] or [Fraction(0)]
+            size, spread = max(map(abs, exact)), max(exact) - min(exact)
+            rounding = Fraction(float(np.spacing(float(size)))) / 2
+            whole = all(value.denominator == 1 for value in exact)
+            if rounding > _LOST * spread > 0 and not (whole and size <= _WHOLE):
+                raise ValueError(
+                    f"the values of {name!r} lie between {min(ends)} and {max(ends)}, where numbers of "
+                    f"double precision are {2 * float(rounding):.2g} apart: subtract {min(ends)} "
+                    "from the column first."
+                )
+
+    def products(self, labels: list[Any], around: Around) -> np.ndarray:
+        """Return Σwzzᵀ (K, d+1, d+1); z begins with 1, and the weights are divided as it is."""
         nw, d = self.nw, len(self.x)
-        units = 2.0 ** np.clip(np.frexp(bounds)[1] - 49, -1000, 1000)
         out = np.zeros((len(labels), d + 1, d + 1))
         second = nw.col("y") == labels[1]
-        z = [nw.lit(1.0).alias("z0")] + [
-            nw.when(second)
-            .then(nw.col(x) - float(centres[1, j]))
-            .otherwise(nw.col(x) - float(centres[0, j]))
-            .alias(f"z{j + 1}")
+
+        def scaled(name: str, centres: np.ndarray, scales: np.ndarray) -> Any:
+            one, other = (
+                (nw.col(name) - float(centre)) * float(1.0 / scale)
+                for centre, scale in zip(centres, scales, strict=True)
+            )
+            return nw.when(second).then(other).otherwise(one)
+
+        w = scaled("w", np.zeros(len(labels)), around.weights).alias("w")
+        z = [self.one.alias("z0")] + [
+            scaled(x, around.centres[:, j], around.scales[:, j]).alias(f"z{j + 1}")
             for j, x in enumerate(self.x)
         ]
         tiles = [range(lo, min(lo + TILE, d + 1)) for lo in range(0, d + 1, TILE)]
         for one, other in combinations_with_replacement(tiles, 2):
             pairs = {f"{i}_{j}": (i, j) for i, j in product(one, other) if i <= j}
             terms = [
-                (nw.col("w") * nw.col(f"z{i}") * nw.col(f"z{j}") / float(units[i, j])).alias(name)
+                (nw.col("w") * nw.col(f"z{i}") * nw.col(f"z{j}") * _UNITS).alias(name)
                 for name, (i, j) in pairs.items()
             ]
             whole = [nw.col(name).floor().cast(nw.Float64).alias(f"whole{name}") for name in pairs]
             rest = [(nw.col(name) - nw.col(f"whole{name}")).alias(f"rest{name}") for name in pairs]
             found = self._collected(
-                self.table.select("y", "w", *(z[j] for j in sorted({*one, *other})))
+                self.table.select("y", w, *(z[j] for j in sorted({*one, *other})))
                 .select("y", *terms)
                 .with_columns(*whole)
                 .with_columns(*rest)
@@ -192,8 +263,9 @@ class _Source:
             )
             order = [found["y"].index(label) for label in labels]
             for name, (i, j) in pairs.items():
-                whole_sum, rest_sum = (np.array(found[f"{part}{name}"])[order] for part in _PARTS)
-                out[:, i, j] = out[:, j, i] = (whole_sum + rest_sum) * units[i, j]
+                sums = np.array([found[f"{part}{name}"] for part in _PARTS], dtype=float)
+                whole_sum, rest_sum = sums[:, order]
+                out[:, i, j] = out[:, j, i] = (whole_sum + rest_sum) / _UNITS
         return out
 
     def _collected(self, lazy: Any) -> dict[str, list[Any]]:
@@ -254,7 +326,21 @@ class _Source:
 
 
 _MANY = 20  # labels that are looked at
+_UNITS = 2.0**49  # that make 1
 _PARTS = ("whole", "rest")  # of every product
+_ENDS = ("min", "max")  # of every column
+_WHOLE = 2**53  # whole numbers up to here have all their digits
+_LOST = Fraction(1, 10**10)  # of the range of a column, that rounding may take from a value
+
+
+def _power(size: np.ndarray) -> np.ndarray:
+    """Return powers of two not below sizes, of which 1/s is a number, too."""
+    return 2.0 ** np.clip(np.frexp(size)[1], -1000, 1000)
+
+
+def _is_long(dtype: Any, nw: Any) -> bool:
+    """Whether a column is of exact numbers with more digits than double precision has."""
+    return dtype in (nw.Int64, nw.UInt64, nw.Int128, nw.UInt128) or dtype == nw.Decimal
 
 
 def _two_labels(target: str, labels: Collection[Any], so_far: bool = False) -> list[Any]:

@@ -16,13 +16,10 @@ from aucmax.datasets.tables.choice import Choice
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["MOSTLY", "NEARLY_ALL", "NO_NUMBER", "NO_WORD", "Column", "Feature"]
+__all__ = ["MOSTLY", "NEARLY_ALL", "Column", "Feature"]
 
 NEARLY_ALL = 0.9  # share of numbers from which other values are errors, not categories
 MOSTLY = 0.5  # the same for a column of many different values
-# What stands for a missing value: "none" may be a category, and UCI's files have "?".
-NO_NUMBER = ("", "na", "n/a", "nan", "null", "none", "?")
-NO_WORD = ("", "na", "n/a", "nan", "null", "?")
 
 
 @dataclass(frozen=True)

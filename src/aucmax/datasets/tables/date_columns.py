@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from aucmax.basics.gaps import NO_NUMBER
 from aucmax.datasets.dates import EXAMPLES, ISO, day_number, days_of_arrow, forms_of
 from aucmax.datasets.obstacles import Obstacle
-from aucmax.datasets.tables.column import MOSTLY, NEARLY_ALL, NO_NUMBER, Column, Feature
+from aucmax.datasets.tables.column import MOSTLY, NEARLY_ALL, Column, Feature
 
 __all__ = ["dates_in_text", "dates_of_form", "typed_dates"]
 

@@ -6,9 +6,10 @@ import re
 
 import numpy as np
 
+from aucmax.basics.gaps import NO_NUMBER, is_no_word
 from aucmax.datasets.obstacles import Obstacle
 from aucmax.datasets.tables.arrow import is_numeric, is_text
-from aucmax.datasets.tables.column import MOSTLY, NEARLY_ALL, NO_NUMBER, NO_WORD, Column, Feature
+from aucmax.datasets.tables.column import MOSTLY, NEARLY_ALL, Column, Feature
 from aucmax.datasets.tables.date_columns import dates_in_text, dates_of_form, typed_dates
 
 __all__ = ["feature"]
@@ -107,10 +108,7 @@ def _words(column: Column) -> Feature:
                 of_model="",
             ) from None
     words = values.to_pylist()
-    missing = [word is None or word.strip().lower() in NO_WORD for word in words]
-    out = np.array(words, dtype=object)
-    out[missing] = np.nan
-    return Feature(out)
+    return Feature(np.array([np.nan if is_no_word(word) else word for word in words], object))
 
 
 def _of_text(column: Column) -> Feature:
@@ -152,7 +150,7 @@ def _of_text(column: Column) -> Feature:
 
 
 def _text(column: Column, what: str, row: int | None = None) -> Obstacle:
-    gaps = any(word.lower() in NO_WORD for word in column.words)
+    gaps = any(map(is_no_word, column.words))
     return column.wrong(
         what,
         f"turn the column into numbers (or take text with --one-hot), or leave it {column.out}",
