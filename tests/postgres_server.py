@@ -36,8 +36,8 @@ def running() -> Iterator[str]:
         data = f"{folder}/data"
         made = [initdb, "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"]
         subprocess.run([*made, "--no-sync"], check=True, stdout=subprocess.DEVNULL, **user)
-        settings = {"listen_addresses": "", "unix_socket_directories": folder, "fsync": "off",
-                    "shared_buffers": "16MB", "timezone": "Asia/Tokyo", "datestyle": "ISO, MDY"}  # fmt: skip
+        settings = {"listen_addresses": "", "unix_socket_directories": folder, "fsync": "off"}
+        settings |= {"shared_buffers": "16MB", "timezone": "Asia/Tokyo", "datestyle": "ISO, MDY"}
         options = [word for key, value in settings.items() for word in ("-c", f"{key}={value}")]
         with open(f"{folder}/log", "w") as log:
             server = subprocess.Popen([postgres, "-D", data, *options], stderr=log, **user)

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pandas as pd
+import pyarrow as pa
 import pytest
 import sqlglot
 from sklearn.compose import ColumnTransformer
@@ -29,10 +30,12 @@ from sklearn.preprocessing import (
 )
 
 from aucmax import AUCClassifier, AUCClassifierCV, HingeClassifier, load, to_onnx, to_sql
+from aucmax.additive import Binning
 from aucmax.basics.errors import DataWarning
 from aucmax.estimators.encoder import TableEncoder
 from aucmax.export.additive import additive
 from aucmax.export.onnx_file import order_lost
+from aucmax.export.shapes import gap_pattern
 from aucmax.export.sql import DIALECTS
 
 WORDS = ["red", "o'brien\\", '{x} "?"; --', "Ärger", np.nan]
@@ -137,6 +140,25 @@ def run_sql(expression, frame):
     return np.ma.filled(found.astype(float), np.nan)
 
 
+def run_postgres(folder, expression, frame):
+    """Run SQL on PostgreSQL; a column of numbers keeps its NaN, one of days has a time zone."""
+    psycopg = pytest.importorskip("psycopg")
+    rows = frame.assign(day=pd.to_datetime(frame["day"], unit="D")) if "day" in frame else frame
+    kinds = {"O": "text", "M": "timestamptz", "f": "double precision", "i": "bigint"}
+    kinds = [kinds[dtype.kind] for dtype in rows.dtypes]
+    names = [sqlglot.exp.to_identifier(name, quoted=True).sql("postgres") for name in rows]
+    columns = ", ".join(map(" ".join, zip(names, kinds, strict=True)))
+    with psycopg.connect(host=folder, user="postgres", dbname="postgres") as base:
+        base.execute(f"SET timezone = 'UTC'; CREATE TEMP TABLE given (place serial, {columns})")
+        with base.cursor().copy(f"COPY given ({', '.join(names)}) FROM STDIN") as copy:
+            for row in rows.astype(object).itertuples(index=False):
+                values = zip(row, kinds, strict=True)
+                copy.write_row([None if k == "text" and v != v else v for v, k in values])
+        base.execute("SET timezone = 'Asia/Tokyo'")
+        found = base.execute(f"SELECT {expression} AS score FROM given ORDER BY place").fetchall()
+    return np.array([np.nan if score is None else score for (score,) in found])
+
+
 def same(model, frame, dates=True):
     """The exported model scores rows as the model does."""
     wanted = model.decision_function(frame)
@@ -237,7 +259,9 @@ def test_sql_has_a_line_for_each_column_whatever_they_are_called(dialect):
     signs = [line[:2] for line in written.splitlines() if line[:2] in ("+ ", "- ")]
     assert signs == ["+ ", "- ", "+ ", "- "]
     read = sqlglot.parse_one(written, dialect=dialect)
-    assert [*dict.fromkeys(column.name for column in read.find_all(sqlglot.exp.Column))][::-1] == names
+    assert [*dict.fromkeys(column.name for column in read.find_all(sqlglot.exp.Column))][
+        ::-1
+    ] == names
     if dialect == "duckdb":
         found = run_sql(written, frame)
         np.testing.assert_allclose(found, model.decision_function(frame), rtol=1e-9, atol=1e-9)
@@ -249,9 +273,165 @@ def test_other_dialects_read_what_is_written_for_them(front, dialect):
     expression = to_sql(fitted(TABLES[front]), dialect)
     read = sqlglot.parse_one(expression, dialect=dialect)
     words = {one.this for one in read.find_all(sqlglot.exp.Literal) if one.is_string}
-    assert words == {*WORDS[:-1]}
+    assert {*WORDS[:-1]} <= words
+    patterns = {one.expression.this for one in read.find_all(sqlglot.exp.RegexpLike)}
+    assert words - {*WORDS} <= {"NaN", *patterns}
+    if dialect == "bigquery":
+        assert "NaN" not in words  # it is not equal to itself there
+        assert patterns <= {gap_pattern()}
     names = {column.name for column in read.find_all(sqlglot.exp.Column)}
     assert names <= {*FRAME}
+
+
+# ---- databases
+
+
+@pytest.mark.parametrize("front", [*FRONTS, *(f"table {name}" for name in TABLES)])
+def test_postgres_gives_our_scores(postgres, front):
+    """Also of days with a zone, NaN, and in a session that turns its clock."""
+    step = TABLES[front[6:]] if front.startswith("table") else FRONTS[front]
+    used = FRAME if front.startswith("table") else FRAME[NUMBERS]
+    model, frame = fitted(step, used), OTHER[used.columns]
+    wanted, expression = model.decision_function(frame), to_sql(model, "postgres")
+    if front != "table encoder":  # to the others a day is a number
+        frame = frame.rename(columns={"day": "the day"})
+        expression = expression.replace('"day"', '"the day"')
+    found = run_postgres(postgres, expression, frame)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9 * np.abs(wanted).max())
+
+
+def test_postgres_takes_names_and_numbers_of_every_size(postgres):
+    names = ["é" * 31, "é" * 30 + "ab", "Age", "age"]
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(len(Y), 4)), columns=names)
+    frame["Age"] = np.where(np.arange(len(Y)) % 5, frame["Age"], np.nan)
+    front = SimpleImputer(add_indicator=True)
+    search = AUCClassifierCV(alphas=[0.1], losses=("square",), cv=2, probability="sigmoid")
+    model = make_pipeline(front, search).fit(frame, Y)
+    frame.iloc[:4, 0] = 1e300, -1e300, 1e-300, -1e-300
+    found = run_postgres(postgres, to_sql(model, "postgres"), frame)
+    np.testing.assert_allclose(found, model.decision_function(frame), rtol=1e-9)
+    found = run_postgres(postgres, to_sql(model, "postgres", probability=True), frame)
+    np.testing.assert_allclose(found, model.predict_proba(frame)[:, 1], rtol=1e-9, atol=1e-15)
+
+
+GAP_WORDS = ["", " ", "n/a", "NA ", "\tNaN", "Null\n", "?", " ?\u00a0", "\u3000N/A\x85", "\x0b"]
+
+
+@pytest.mark.parametrize("front", ["encoder", "unit", "binning"])
+def test_words_that_are_gaps_to_files_are_gaps_everywhere(postgres, front):
+    """And those that only look alike are words."""
+    near = ["none", "nane", "??", "n a", "-", "NÁ", "na\u200b", " red", "RED"]
+    step = Binning() if front == "binning" else TABLES[front]
+    frame, days = FRAME.drop(columns="day"), {"day": FRAME["day"]} if front == "unit" else {}
+    model = fitted(step, frame.assign(**days))
+    cells = [*GAP_WORDS, *near, *near, np.nan, None]
+    new = pd.concat([OTHER.iloc[:1]] * len(cells)).drop(columns=[] if days else "day")
+    new["colour"] = np.array(cells, dtype=object)
+    wanted = model.decision_function(new)
+    assert len({*wanted[: len(GAP_WORDS)], *wanted[-2:]}) == 1
+    assert wanted[0] not in wanted[len(GAP_WORDS) : -2]
+    np.testing.assert_allclose(run_onnx(to_onnx(model), new)[0], wanted, rtol=1e-12)
+    new = new.rename(columns={"day": "the day"})
+    for dialect in ("duckdb", "postgres"):
+        expression = to_sql(model, dialect).replace('"day"', '"the day"')
+        found = (
+            run_sql(expression, new)
+            if dialect == "duckdb"
+            else run_postgres(postgres, expression, new)
+        )
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+def test_nan_is_a_gap_to_sql():
+    frame = FRAME[["x", "size"]]
+    rows = pa.table({"x": [np.nan, None, 1.0], "size": [1.0, 1.0, np.nan]})  # DuckDB keeps this NaN
+    imputed = fitted(SimpleImputer(add_indicator=True), frame)
+    wanted = imputed.decision_function(rows.to_pandas())
+    np.testing.assert_allclose(run_arrow(to_sql(imputed), rows), wanted, rtol=1e-9)
+    plain = AUCClassifier().fit(frame.fillna(0), Y)
+    assert run_arrow(to_sql(plain), rows) == [None] * 3  # which is not the largest number
+
+
+def run_arrow(expression, rows, settings=""):
+    with duckdb.connect() as database:
+        database.register("given", rows)
+        database.execute(settings)
+        return [score for (score,) in database.sql(f"SELECT {expression} FROM given").fetchall()]
+
+
+def test_dates_are_taken_by_their_type_only(postgres):
+    """Text may mean another day than to the model, and a cast of a time moves it to the zone."""
+    days = pd.to_datetime(FRAME["day"], unit="D").dt.floor("s")
+    encoder = TableEncoder(dates={"day": "%d/%m/%Y"})
+    model = fitted(encoder, pd.DataFrame({"day": (days - pd.Timestamp(0)) / pd.Timedelta("1D")}))
+    wanted = model.decision_function(pd.DataFrame({"day": days}))
+    zoned = pa.table({"day": pa.array(days, pa.timestamp("us", "UTC"))})
+    found = run_arrow(to_sql(model), zoned, "SET TimeZone = 'Asia/Tokyo'")
+    np.testing.assert_allclose(found, wanted, rtol=1e-7)
+    head = '/* "day": a date or timestamp; text such as 31/01/2024 is to be made one */\n'
+    text = pd.DataFrame({"day": days.dt.strftime("%d/%m/%Y")})
+    for dialect in DIALECTS:
+        assert to_sql(model, dialect).startswith(head)
+    with pytest.raises(duckdb.BinderException, match="date_part"):
+        run_arrow(to_sql(model), pa.table({"day": text["day"].tolist()}))
+    with pytest.raises(Exception, match=r"function pg_catalog\.extract"):
+        run_postgres(postgres, to_sql(model, "postgres").replace('"day"', '"when"'),
+                     text.rename(columns={"day": "when"}))  # fmt: skip
+
+
+@pytest.mark.parametrize("front", ["encoder", "words"])
+def test_numbers_are_no_words(postgres, front):
+    """To a database 1 equals '01', which to the model is another word than '1'."""
+    step = TableEncoder(["zip"]) if front == "encoder" else OneHotEncoder(handle_unknown="ignore")
+    frame = pd.DataFrame({"zip": np.array(["01", "1", "2"], object)[np.arange(len(Y)) % 3]})
+    model = fitted(step, frame)
+    assert to_sql(model).startswith('/* text, as files have it: "zip" */\n')
+    numbers = pd.DataFrame({"zip": [1, 1, 2]})
+    with pytest.raises(duckdb.BinderException, match=r"lower\(BIGINT\)"):
+        run_sql(to_sql(model), numbers)
+    with pytest.raises(Exception, match=r"function lower\(bigint\) does not exist"):
+        run_postgres(postgres, to_sql(model, "postgres"), numbers)
+
+
+def test_names_that_are_one_to_a_database_are_refused():
+    long = "x" * 62
+    cases = {
+        "duckdb": [("Age", "age", "DuckDB"), ("É", "é", None), (long + "ab", long + "ac", None)],
+        "postgres": [("Age", "age", None), (long + "ab", long + "ac", "PostgreSQL"),
+                     (long + "é", long + "яx", "PostgreSQL"), (long + "a", long + "b", None)],
+        "bigquery": [("É", "é", "BigQuery"), ("Age", "age", "BigQuery")],
+    }  # fmt: skip
+    model = AUCClassifier().fit(FRAME[["size", 'a "b"']].to_numpy(), Y)
+    for dialect, pairs in cases.items():
+        for one, other, home in pairs:
+            if home is None:
+                to_sql(model, dialect, columns=[one, other])
+                continue
+            said = f"the columns '{one}' and '{other}' are one to {home}, .*; rename one"
+            with pytest.raises(ValueError, match=said):
+                to_sql(model, dialect, columns=[one, other])
+    for export in (to_sql, to_onnx):
+        with pytest.raises(ValueError, match="two columns are called 'a'"):
+            export(model, columns=["a", "a"])
+
+
+def test_a_comment_cannot_be_ended_by_a_name():
+    name = 'x */ + 1 /* "y'
+    frame = pd.DataFrame({name: FRAME["colour"]})
+    model = fitted(TableEncoder([name], missing=True), frame)
+    new = frame[:50]
+    np.testing.assert_allclose(run_sql(to_sql(model), new), model.decision_function(new))
+
+
+def test_columns_may_have_the_names_of_values_of_the_graph():
+    frame = FRAME[["colour"]].assign(**{f"/{j}": FRAME["size"] for j in range(1, 20)})
+    words = ("words", OneHotEncoder(), ["colour"])
+    model = fitted(ColumnTransformer([words], remainder="passthrough"), frame)
+    np.testing.assert_allclose(run_onnx(to_onnx(model), frame)[0], model.decision_function(frame))
+    empty = pd.DataFrame({"colour": np.array(["", np.nan, "red"], object)[np.arange(len(Y)) % 3]})
+    with pytest.raises(ValueError, match="tells a gap from the empty word"):
+        to_onnx(fitted(OneHotEncoder(), empty))
 
 
 @pytest.mark.parametrize(
@@ -359,7 +539,10 @@ def trained(run, tmp_path):
 
 def test_the_command_writes_what_train_has_made(run, tmp_path, trained):
     code, out, err = run("export", trained, "--to", "sql")
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert " ".join(err.split()) == (
+        "note: takes dates or timestamps, not text as files have it, in 'day' (2024-01-31)"
+    )
     with duckdb.connect() as database:
         source = f"read_csv('{tmp_path / 'train.csv'}')"
         found = database.sql(f"SELECT {out} AS score FROM {source}").fetchnumpy()["score"]
@@ -367,7 +550,9 @@ def test_the_command_writes_what_train_has_made(run, tmp_path, trained):
     wanted = np.array([float(line.split(",")[1]) for line in scores.splitlines()[1:]])
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-6 * np.abs(wanted).max())
     code, _, err = run("export", trained, "--to", "onnx", "-o", tmp_path / "m.onnx")
-    assert (code, err) == (0, f"{tmp_path / 'm.onnx'} written\n")
+    assert code == 0
+    assert err.startswith("note: takes days since 1970-01-01, not text")
+    assert err.endswith(f"{tmp_path / 'm.onnx'} written\n")
     frame = FRAME.assign(day=(FRAME["day"] * 86400).round() / 86400)
     made = onnx.load(tmp_path / "m.onnx")
     np.testing.assert_allclose(run_onnx(made, frame)[0], load(trained).decision_function(frame))

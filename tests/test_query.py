@@ -5,7 +5,7 @@ import operator
 import shutil
 import sys
 from fractions import Fraction
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 import duckdb
 import numpy as np
@@ -13,6 +13,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import sqlglot
+from sqlglot import exp
 
 from aucmax import AUCClassifier, ClassMoments
 from aucmax.statistics import query
@@ -127,7 +129,9 @@ def exact_covariance(x, z, w):
     x, z, w = ([Fraction(float(v)) for v in values] for values in (x, z, w))
     total = sum(w)
     mean_x, mean_z = (sum(map(operator.mul, w, v)) / total for v in (x, z))
-    return float(sum(c * (a - mean_x) * (b - mean_z) for a, b, c in zip(x, z, w)) / total)
+    return float(
+        sum(c * (a - mean_x) * (b - mean_z) for a, b, c in zip(x, z, w, strict=True)) / total
+    )
 
 
 @each_engine
@@ -298,13 +302,80 @@ def test_dask(rows, route):
     same(found, ClassMoments.from_data(frame.drop(columns="times"), y, frame["times"]))
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_ibis():
+@pytest.fixture(scope="session")
+def on_postgres(postgres):
+    """Put a frame into a table of PostgreSQL."""
     ibis = pytest.importorskip("ibis")
-    frame, y = table(n=1000)
-    given = ibis.memtable(frame.assign(ill=y))
+    home = ibis.postgres.connect(host=postgres, user="postgres", database="postgres")
+    yield lambda frame, **types: home.create_table(
+        f"t{len(home.list_tables())}", frame, schema={**ibis.memtable(frame).schema(), **types}
+    )
+    home.disconnect()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("labels", "rows"), [*((labels, False) for labels in LABELS), ("truth", True)]
+)
+def test_postgres(on_postgres, labels, rows, route):
+    route(rows)
+    frame, y = table(n=300, d=2)
+    y = LABELS[labels](y)
+    frame["price"] = np.round(frame["whole"] / 7, 2)
+    given = on_postgres(frame.assign(ill=y), price="decimal(10, 2)")
     found = ClassMoments.from_query(given, target="ill", weight="times")
     same(found, ClassMoments.from_data(frame.drop(columns="times"), y, frame["times"]))
+    some = ["price", "truth", "f0"]
+    same(ClassMoments.from_query(given, "ill", some), ClassMoments.from_data(frame[some], y))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("rows", [False, True], ids=["queries", "batches"])
+def test_what_postgres_has_and_cannot_be_summed(on_postgres, rows, route):
+    route(rows)
+    frame, y = table(n=100, d=3)
+    frame["id"] = 2**60 + np.arange(100)
+    given = on_postgres(frame.assign(ill=y))
+    low = f"{2**60}"
+    with pytest.raises(ValueError, match=f"'id' lie between {low} and .* subtract {low}"):
+        ClassMoments.from_query(given, "ill")
+    for change, message in (BAD[case] for case in ("nulls", "infinity", "weights", "third")):
+        broken = frame.drop(columns="id").assign(ill=np.where(y, 1.0, 0.0))
+        change(broken)
+        with pytest.raises(ValueError, match=message):
+            ClassMoments.from_query(on_postgres(broken), "ill", weight="times")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_queries_are_of_double_precision_in_other_databases(monkeypatch):
+    """Truth values are never cast, numbers never divided, and none stands for itself as a decimal.
+
+    What DuckDB computes is compiled for the others, whose servers are not asked.
+    """
+    ibis, nw = pytest.importorskip("ibis"), pytest.importorskip("narwhals")
+    queries, collect = [], nw.LazyFrame.collect
+
+    def recorded(self, *arguments, **settings):
+        queries.append(self.to_native())
+        return collect(self, *arguments, **settings)
+
+    monkeypatch.setattr(nw.LazyFrame, "collect", recorded)
+    frame, y = table(n=1000)
+    given, features = ibis.memtable(frame.assign(ill=y)), ["truth", "whole", "f0"]
+    for weight in (None, "times"):
+        found = ClassMoments.from_query(given, "ill", features, weight)
+        weights = None if weight is None else frame[weight]
+        same(found, ClassMoments.from_data(frame[features], y, weights))
+    assert len(queries) == 4
+    for query_, dialect in product(queries, ("postgres", "bigquery", "snowflake", "mysql")):
+        parsed = sqlglot.parse_one(ibis.to_sql(query_, dialect=dialect), dialect=dialect)
+        assert not [*parsed.find_all(exp.Div)]
+        for cast in parsed.find_all(exp.Cast):
+            inner = cast.this.unnest()
+            assert not isinstance(inner, exp.Predicate | exp.Not | exp.Connector | exp.Boolean)
+            assert not (isinstance(inner, exp.Column) and inner.name in ("truth", "ill"))
+        alone = [node.this for node in parsed.find_all(exp.Alias)]
+        assert not [node for node in alone if isinstance(node, exp.Literal)]
 
 
 @pytest.mark.filterwarnings("ignore")

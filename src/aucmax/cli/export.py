@@ -11,11 +11,14 @@ import typer
 
 from aucmax.basics.replacing import replacing
 from aucmax.cli.common import load_model
+from aucmax.cli.errors import tell
 from aucmax.cli.front import rows_for
 from aucmax.cli.options import Model, Reading, given_file
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import data_out, say
+from aucmax.datasets.dates import EXAMPLES
 from aucmax.export import to_onnx, to_sql
+from aucmax.export.additive import additive
 from aucmax.export.sql import DIALECTS
 
 __all__ = ["export"]
@@ -86,6 +89,10 @@ def export(
             written = to_onnx(fitted, precision, rows=tried).SerializeToString()
     except (ImportError, ValueError) as error:
         raise ValueError(f"{model}: {error}") from None
+    form = "dates or timestamps" if to is Home.sql else "days since 1970-01-01"
+    dates = [f"{c.name!r} ({EXAMPLES[c.date]})" for c in additive(fitted).columns if c.date]
+    if dates:
+        tell("note", f"takes {form}, not text as files have it, in {', '.join(dates)}")
     if output is None:
         data_out().write(str(written))
         return

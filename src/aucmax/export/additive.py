@@ -96,7 +96,8 @@ class Additive:
     columns : tuple of Column
         In the order in which an array has them.
     parts, squares : tuple of Feature
-        At most one of each kind for a column, of `Words` with the same ``gap_words``. Where the squares add up to 0 nothing is divided.
+        At most one of each kind for a column, of `Words` with the same ``gap_words``. Where the
+        squares add up to 0 nothing is divided.
     intercept : float
     classes : ndarray, shape (2,)
         The negative and the positive label.

@@ -113,12 +113,16 @@ def to_sql(
 
 def _types(columns: Sequence[Column]) -> list[str]:
     """Which types the columns must have that are no numbers; any other is an error."""
-    # no name begins or ends a comment
-    named = {c.name: json.dumps(c.name, ensure_ascii=False).replace("/", r"\/") for c in columns}
+    named = {column.name: _commented(column.name) for column in columns}
     form = "{}: a date or timestamp; text such as {} is to be made one"
     lines = [form.format(named[c.name], EXAMPLES[c.date]) for c in columns if c.date is not None]
     words = [named[column.name] for column in columns if column.text]
     return [*lines, f"text, as files have it: {', '.join(words)}"] if words else lines
+
+
+def _commented(name: str) -> str:
+    """A name in a comment, on one line, that neither ends it nor begins another."""
+    return json.dumps(name, ensure_ascii=False).replace("/*", "/ *").replace("*/", "* /")
 
 
 def _check_names(names: Sequence[str], dialect: str) -> None:
@@ -129,7 +133,8 @@ def _check_names(names: Sequence[str], dialect: str) -> None:
         other = seen.setdefault(same(name), name)
         if other is not name:
             raise ValueError(
-                f"the columns {other!r} and {name!r} are one to {what}; rename one, and train again."
+                f"the columns {other!r} and {name!r} are one to {what}; rename one, and train "
+                "again."
             )
 
 
@@ -152,13 +157,16 @@ def _score(model: Additive, dialect: str) -> exp.Expression:
     from sqlglot import exp
 
     parts = [term for part in model.parts for term in _terms(part, model.columns, dialect)]
+    start = _number(model.intercept)
+    if dialect == "postgres":  # to which all numbers that are written are decimals
+        start = exp.cast(start, "double")
     if not model.squares:
-        return _sum([_number(model.intercept), *parts])
+        return _sum([start, *parts])
     squares = [term for part in model.squares for term in _terms(part, model.columns, dialect)]
     some = exp.Nullif(this=_sum(squares), expression=_number(0.0))
     length = exp.Sqrt(this=exp.Coalesce(this=some, expressions=[_number(1.0)]))
     share = _ratio(exp.Paren(this=_sum(parts)), length)
-    return _sum([_number(model.intercept), share])
+    return _sum([start, share])
 
 
 def _terms(part: Feature, columns: Sequence[Column], dialect: str) -> list[exp.Expression]:
@@ -242,7 +250,7 @@ def _column(column: Column, shape: Any, dialect: str) -> exp.Expression:
         return name
     if column.date is None:
         return exp.cast(name, "double")
-    # without a cast, which would read text in the order of its setting, and turn the clock to a zone
+    # without a cast, which would guess what text means, and turn the clock to the session's zone
     since: exp.Expression = exp.Extract(this=exp.var("EPOCH"), expression=name)
     day = 86_400.0
     if dialect == "bigquery":  # which reads text of the form 2024-01-31 only

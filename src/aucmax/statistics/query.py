@@ -1,8 +1,8 @@
 """Class moments by queries: the sums are taken where the data are.
 
 A frame or relation that narwhals knows (Polars, DuckDB, PySpark, Dask, Ibis, pandas, Arrow) is
-asked twice. The first query gives Σw, Σwx and the range of each class and feature: a centre c in the
-range, and a power of two s not below its width. The second gives, of z = (1, (x − c)/s), Σwzzᵀ:
+asked twice. The first query gives Σw, Σwx and the range of each class and feature: a centre c in
+the range, and a power of two s not below its width. The second gives, of z = (1, (x − c)/s), Σwzzᵀ:
 products of what is left around the centre, so that nothing cancels however far the features are
 from zero. Then, whatever rounding the first query left in c, with Σwz for the sums of (x − c)/s,
 
@@ -221,9 +221,9 @@ class _Source:
             whole = all(value.denominator == 1 for value in exact)
             if rounding > _LOST * spread > 0 and not (whole and size <= _WHOLE):
                 raise ValueError(
-                    f"the values of {name!r} lie between {min(ends)} and {max(ends)}, where numbers of "
-                    f"double precision are {2 * float(rounding):.2g} apart: subtract {min(ends)} "
-                    "from the column first."
+                    f"the values of {name!r} lie between {min(ends)} and {max(ends)}, where "
+                    f"numbers of double precision are {2 * float(rounding):.2g} apart: subtract "
+                    f"{min(ends)} from the column first."
                 )
 
     def products(self, labels: list[Any], around: Around) -> np.ndarray:
