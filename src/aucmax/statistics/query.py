@@ -150,7 +150,7 @@ class _Source:
     def _number(self, name: str, schema: Any) -> Any:
         """A column in double precision, of truth values by cases: not all databases cast them."""
         nw, column = self.nw, self.nw.col(name)
-        if schema[name] == nw.Boolean:
+        if schema[name] == nw.Boolean and not self.eager:
             column = self._indicator(column, nw.when(~column).then(nw.lit(0)))
         return column.cast(nw.Float64)
 
