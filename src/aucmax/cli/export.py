@@ -11,11 +11,10 @@ import typer
 
 from aucmax.basics.replacing import replacing
 from aucmax.cli.common import load_model
-from aucmax.cli.errors import tell
 from aucmax.cli.front import rows_for
 from aucmax.cli.options import Model, Reading, given_file
 from aucmax.cli.paths import check_paths
-from aucmax.cli.screen import data_out, say
+from aucmax.cli.screen import data_out, say, tell
 from aucmax.datasets.dates import EXAMPLES
 from aucmax.export import to_onnx, to_sql
 from aucmax.export.additive import additive

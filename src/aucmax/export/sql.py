@@ -227,7 +227,7 @@ def _without_nan(x: exp.Expression, column: Column, dialect: str) -> exp.Express
     if column.date is not None:
         return x.copy()
     if dialect == "bigquery":  # in which NaN is not equal to itself
-        return exp.func("IF", exp.IsNan(this=x.copy()), exp.null(), x.copy())
+        return exp.Case(ifs=[_when(exp.IsNan(this=x.copy()), exp.null())], default=x.copy())
     return exp.Nullif(this=x.copy(), expression=exp.Literal.string("NaN"))
 
 

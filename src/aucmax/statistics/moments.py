@@ -115,7 +115,6 @@ class ClassMoments(ClassStatistics):
             out._grow(labels, len(found.feature_names))
             for label, part in found.classes:
                 out._add(label, part)
-            out._check_state()
         else:
             for X, y, w in found.rows:
                 out.update(X, y, w)
