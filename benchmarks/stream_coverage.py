@@ -1,17 +1,29 @@
-"""How often the intervals of a stream cover, and how often its test refuses two equal models.
+"""What a stream says of itself, in simulation: intervals, the test of one look, and the alarm.
 
-Normal scores of a fixed model, AUC .76, and of two equal models that share half of their variance.
+- coverage: normal scores of a fixed model, AUC .76, and of two equal models that share half of
+  their variance.
+- false_alarms: such scores of a frozen model; in some streams the share of the positives changes.
+- delays: streams that change after 3,000 rows; how many rows later the alarm is raised, and the
+  first of the looks, one every 100 rows, has p < .05.
 """
+
+import sys
 
 import numpy as np
 from scipy.stats import norm
 
+from aucmax.streams.drift import DriftAlarm
+from aucmax.streams.state import Settings, State, advance
 from aucmax.streams.tally import Tally, bins_of
 
 RUNS = 2000
 AUC = norm.cdf(1.0 / 2.0**0.5)
+CHANGE, ROWS, EVERY = 3000, 6000, 100  # of the streams with a change
+STREAMS = 100
 
-if __name__ == "__main__":
+
+def coverage() -> None:
+    """Print how often intervals cover, and how often the test of one look refuses."""
     print("rows  positive  half-life  covers   too low  too high  refuses")
     rng = np.random.default_rng(0)
     for n, share in ((400, 0.3), (400, 0.05), (4000, 0.05)):
@@ -22,9 +34,91 @@ if __name__ == "__main__":
                 noise = np.sqrt(0.5) * (rng.normal(size=(2, n)) + rng.normal(size=n))
                 tally = Tally(2, half_life)
                 tally.add(y, bins_of(noise + y))
-                found, test = tally.auc(1), tally.test(1)
-                low += found.high < AUC
-                high += found.low > AUC
+                area, test = tally.auc(1), tally.test(1)
+                low += area.high < AUC
+                high += area.low > AUC
                 refused += test is not None and test.p_value < 0.05
             shares = (1 - (low + high) / RUNS, low / RUNS, high / RUNS, refused / RUNS)
             print(f"{n:4} {share:9} {half_life:10} ", *(f"{value:9.3f}" for value in shares))
+
+
+def false_alarms(rows: int = 20_000) -> None:
+    """Print in how many streams an alarm is ever raised where no class changes."""
+    print("rows   positive, then  false alarms")
+    rng = np.random.default_rng(1)
+    for share, later in ((0.5, 0.5), (0.2, 0.2), (0.1, 0.1), (0.02, 0.02), (0.1, 0.5), (0.1, 0.01)):
+        alarms = 0
+        for _ in range(RUNS):
+            y = (rng.random(rows) < np.where(np.arange(rows) < rows // 4, share, later)).astype(int)
+            alarm = DriftAlarm()
+            alarm.add(y, bins_of(rng.normal(size=rows) + y), np.ones(rows), rng.normal())
+            alarms += alarm.row is not None
+        print(f"{rows:5} {share:9} {later:5} {alarms / RUNS:10.4f}")
+
+
+def clicks(rng: np.random.Generator, share: float, change: str) -> list[bytes]:
+    """Return the lines of a stream: x1 is higher by 1 where the label is, x2 and x3 are noise."""
+    y = (rng.random(ROWS) < share).astype(int)
+    X, after = rng.normal(size=(ROWS, 3)), np.arange(ROWS) >= CHANGE
+    X[:, 0] += y
+    if change == "sign":
+        X[after, 0] *= -1.0
+    elif change == "lost":
+        X[after, 0] -= y[after]
+    elif change == "noise":
+        X[after] += 1.7 * rng.normal(size=(int(after.sum()), 3))
+    elif change == "other feature":  # of which the frozen model makes nothing
+        X[after, 1] += y[after]
+    elif change == "base rate":
+        y[after & (rng.random(ROWS) < 0.5)] = 0
+    return [
+        f"{k} 1:{a:.4f} 2:{b:.4f} 3:{c:.4f}\n".encode()
+        for k, (a, b, c) in zip(y.tolist(), X.tolist(), strict=True)
+    ]
+
+
+def delay(lines: list[bytes], half_life: float | None) -> tuple[float, float, float]:
+    """Return the rows from the change to the alarm and to the first look with p < .05.
+
+    Infinite for never. And the share of the looks before the change that had p < .05.
+    """
+    state = State(Settings(format="svmlight", half_life=half_life))
+    early, late = [], np.inf
+    for at in range(0, ROWS, EVERY):
+        advance(state.offset, lines[at : at + EVERY], state, on_bad=print)
+        test = None if state.baseline is None else state.pair.test(state.positive)
+        if test is None:
+            continue
+        if state.rows <= CHANGE:
+            early.append(test.p_value < 0.05)
+        elif test.p_value < 0.05:
+            late = min(late, state.rows - CHANGE)
+        if late < np.inf and state.alarm is not None:
+            break
+    alarm = np.inf if state.alarm is None else state.alarm - CHANGE
+    return alarm, late, float(np.mean(early))
+
+
+def delays() -> None:
+    """Print how soon a change is told."""
+    print("change  positive  half-life  before: alarms, looks  alarm: share, median, 90 %  look")
+    cases = [("sign", share, life) for share in (0.2, 0.1, 0.02) for life in (None, 1000.0)]
+    others = ("lost", "noise", "other feature", "base rate", "none")
+    cases += [(change, share, None) for change in others for share in (0.2, 0.02)]
+    for change, share, half_life in cases:
+        rng = np.random.default_rng(2)
+        runs = [delay(clicks(rng, share, change), half_life) for _ in range(STREAMS)]
+        alarm, look, early = np.array(runs).T
+        late = alarm[alarm > 0]
+        middle, most = np.quantile(late, [0.5, 0.9], method="higher")
+        print(
+            f"{change:14} {share:5} {half_life or np.inf:7} {np.mean(alarm <= 0):7.2f} "
+            f"{early.mean():7.3f} {np.isfinite(late).mean():7.2f} {middle:7} {most:7} "
+            f"{np.quantile(look, 0.5, method='higher'):7}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or ("coverage", "false_alarms", "delays"):
+        {"coverage": coverage, "false_alarms": false_alarms, "delays": delays}[name]()

@@ -11,6 +11,7 @@ from aucmax.cli.common import counted
 from aucmax.cli.screen import say, tell
 from aucmax.datasets.files import fault
 from aucmax.report.text import auc_text, interval_text, reach_text
+from aucmax.streams.drift import LEVEL
 from aucmax.streams.monitor import told
 from aucmax.streams.state import Prediction, State, save_state
 
@@ -102,7 +103,7 @@ class Teller:
     ) -> None:
         self.monitor, self.beside = monitor, (monitor, predictions)
         self.path, self.every, self.as_json = path, every, as_json
-        self._lines = state.lines
+        self._lines, self._alarm = state.lines, state.alarm
         self._place = _place(state)
         self._begun = False
 
@@ -113,6 +114,13 @@ class Teller:
             self._print(line)
             self.monitor.write(line)
         self._lines = state.lines
+        if state.alarm != self._alarm:
+            self._alarm = state.alarm
+            tell(
+                "alarm",
+                f"at row {state.alarm:,} it was clear that rows have changed since the model was "
+                f"frozen (of streams without a change at most {100 * LEVEL:g} % say so)",
+            )
         if _place(state) != self._place:
             self._save(state)
 
@@ -146,20 +154,18 @@ def _place(state: State) -> tuple[int, int]:
     return state.lines, state.offset
 
 
-def _line(rows: str, auc: str, learning: str, gain: str, verdict: str = "") -> str:
-    return f"{rows:>10}  {auc:<30}  {learning:<8}  {gain:<18}  {verdict}".rstrip()
+def _line(rows: str, auc: str, learning: str, gain: str, drift: str = "") -> str:
+    return f"{rows:>10}  {auc:<30}  {learning:<8}  {gain:<18}  {drift}".rstrip()
 
 
 def _words(line: dict[str, Any]) -> str:
     """One line for people, of 80 columns."""
-    auc = learning = gain = verdict = ""
-    if (one := line["prequential"]) is not None:
-        auc = f"{auc_text(one['auc'])} ({interval_text(one['low'], one['high'])})"
+    auc = learning = gain = ""
+    if (area := line["prequential"]) is not None:
+        auc = f"{auc_text(area['auc'])} ({interval_text(area['low'], area['high'])})"
     if line["learning"] is not None:
         learning = auc_text(line["learning"]["auc"])
     if (test := line["test"]) is not None:
-        gain, verdict = (
-            reach_text(*(test[k] for k in ("difference", "low", "high"))),
-            test["verdict"],
-        )
-    return _line(f"{line['row']:,}", auc, learning, gain, verdict)
+        gain = reach_text(*(test[name] for name in ("difference", "low", "high")))
+    drift = line["drift"] is not None and line["drift"]["row"] is not None
+    return _line(f"{line['row']:,}", auc, learning, gain, "drift" if drift else "")

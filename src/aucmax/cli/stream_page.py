@@ -13,7 +13,7 @@ from aucmax.cli.errors import command_line
 from aucmax.report.figures import Figure, Line
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
-from aucmax.report.text import auc_text, interval_text
+from aucmax.report.text import auc_text, difference_text, interval_text, p_text
 
 __all__ = ["page_of"]
 
@@ -45,14 +45,10 @@ def page_of(name: str, monitor: Path) -> Page:
         "auc", "AUC over the stream", "row", "AUC", curves, "Bands are 95 % intervals.", ends=True
     )
     sections = [Section("AUC", tables=[_areas(last)], figures=[figure] if curves else [])]
+    if last["drift"] is not None:
+        sections.append(Section("Have rows changed?", tables=[_drift(**last["drift"])]))
     if last["test"] is not None:
-        table = ResultTable.differences(
-            "against",
-            [("the frozen model", last["test"])],
-            "95 % interval",
-            "Rows since the freeze.",
-        )
-        sections.append(Section("Does learning on pay?", tables=[table]))
+        sections.append(Section("Does learning on pay?", tables=[_gain(last["test"])]))
     if last["moved"]:
         sections.append(Section("What moved", tables=[_moved(last)]))
     return Page(
@@ -104,6 +100,28 @@ def _areas(last: dict[str, Any]) -> ResultTable:
         ("", "AUC", "95 % interval", "bins, at most"),
         rows,
         "The last column bounds what counting scores in bins changes.",
+    )
+
+
+def _drift(evidence: float, row: int | None, level: float) -> ResultTable:
+    answer = "no sign of it so far" if row is None else f"yes, found at row {row:,}"
+    return ResultTable.facts(
+        [
+            ("since the freeze", answer),
+            ("evidence", f"{evidence:.3g}, of {1.0 / level:g} that raise the alarm"),
+        ],
+        "From the ranks of the frozen model's scores within each class. If rows never change, "
+        f"the alarm is raised in at most {100 * level:g} % of streams, however often one looks.",
+    )
+
+
+def _gain(test: dict[str, Any]) -> ResultTable:
+    difference = difference_text(test["difference"], test["low"], test["high"])
+    return ResultTable(
+        ("against", "AUC difference", "95 % interval", "p"),
+        [("the frozen model", *difference, p_text(test["p_value"]))],
+        "Rows since the freeze. Interval and p are those of one look: of many looks at a "
+        "stream more have p < .05 by chance.",
     )
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.report.text import verdict
+from aucmax.streams.drift import LEVEL
 from aucmax.streams.state import State, summary
 
 __all__ = ["moved", "told"]
@@ -21,15 +21,19 @@ def told(state: State) -> dict[str, Any]:
         ``row``, ``bad``, ``lines`` and ``features`` so far; ``optimality`` of the model;
         ``prequential``, the AUC of all rows, each scored before it was learnt;
         and since the freeze, decayed where there is a half-life, ``frozen`` and ``learning``, the
-        AUCs of the two models, ``test``, the paired test of the second less the first, and
-        ``moved``. What is not known yet is None.
+        AUCs of the two models, ``test``, the paired test of the second less the first at this one
+        look, and ``moved``;
+        and ``drift``, undecayed, the ``evidence`` that rows have changed since the freeze and the
+        ``row`` at which it first was 1/``level`` (`aucmax.streams.drift`): without a change that
+        happens in a share ``level`` of streams, however often one looks.
+        What is not known yet is None.
     """
     positive, baseline = state.positive, state.baseline
     found: dict[str, Any] = {"row": state.rows, "bad": state.bad, "lines": state.lines}
     found["features"] = len(state.learner.names)
     left = state.learner.scorer.optimality
     found["optimality"] = left if left == left else None  # SPAM knows none
-    found |= dict.fromkeys(("prequential", "frozen", "learning", "test", "moved"))
+    found |= dict.fromkeys(("prequential", "frozen", "learning", "test", "moved", "drift"))
     if positive is None:
         return found
     found["prequential"] = _auc(state.tally.auc(positive))
@@ -40,7 +44,8 @@ def told(state: State) -> dict[str, Any]:
     found["frozen_after"] = baseline.rows
     test = state.pair.test(positive)
     if test is not None:
-        found["test"] = test._asdict() | {"verdict": verdict(test.difference, test.p_value)}
+        found["test"] = test._asdict()
+    found["drift"] = {"evidence": state.drift.evidence, "row": state.alarm, "level": LEVEL}
     found["moved"] = moved(state)[:_MOST]
     return found
 

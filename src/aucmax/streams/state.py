@@ -16,6 +16,7 @@ import numpy as np
 from aucmax.basics.archive import ArraySpec, Specs, named, pack_arrays, part_of, unpack_arrays
 from aucmax.basics.checks import LARGEST, is_label, is_whole
 from aucmax.basics.container import readable
+from aucmax.streams.drift import DriftAlarm
 from aucmax.streams.formats import Parser, cells_of, parser
 from aucmax.streams.learner import Scorer, StreamLearner
 from aucmax.streams.rules import MomentsRule, Rule, SpamRule
@@ -100,6 +101,8 @@ class State:
         Of all rows, each scored before it was learnt.
     pair : Tally
         Of the rows since the freeze, decayed: the frozen model, then the one that is learnt.
+    drift : DriftAlarm
+        Of the frozen model's scores of the rows since the freeze.
     baseline : Baseline
         None until the freeze.
     extra : dict
@@ -122,12 +125,19 @@ class State:
         self.learner = StreamLearner(given.rule(), given.half_life, given.refresh, given.positive)
         self.tally = Tally(1)
         self.pair = Tally(2, given.half_life or np.inf)
+        self.drift = DriftAlarm()
 
     @property
     def positive(self) -> int | None:
         """The code of the label that is ranked first, once both have come."""
         classes = self.learner.classes
         return self.learner.labels[classes[1]] if len(classes) == 2 else None
+
+    @property
+    def alarm(self) -> int | None:
+        """The row, of all that were learnt, that raised the alarm of a drift; None if none has."""
+        row = self.drift.row
+        return None if row is None or self.baseline is None else self.baseline.rows + row
 
     def next_input(self) -> None:
         """Go on with an input that begins anew, such as the next file of a log."""
@@ -255,7 +265,9 @@ class _Scored:
         bins = bins_of(np.array(self._scores))
         self.state.tally.add(codes, bins[None, :], weight)
         if self.state.baseline is not None:
-            self.state.pair.add(codes, np.stack([bins_of(np.array(self._frozen)), bins]), weight)
+            frozen = bins_of(np.array(self._frozen))
+            self.state.pair.add(codes, np.stack([frozen, bins]), weight)
+            self.state.drift.add(codes, frozen, weight, self.state.baseline.scorer.intercept)
         self._clear()
 
 
@@ -300,7 +312,7 @@ def save_state(state: State, path: str | PathLike[str]) -> None:
     """
     learner, baseline = state.learner, state.baseline
     arrays = named("learner", learner.arrays()) | named("tally", state.tally.arrays)
-    arrays |= named("pair", state.pair.arrays)
+    arrays |= named("pair", state.pair.arrays) | named("drift", state.drift.arrays)
     if baseline is not None:
         arrays |= named("baseline", baseline.known)
     facts = {
@@ -364,7 +376,7 @@ def _specs(facts: dict[str, Any], blank: State) -> Specs:
         raise ValueError("it has more rows than lines")
     learner = blank.learner.specs(len(names), facts["learnt"], len(labels))
     specs = named("learner", learner) | named("tally", blank.tally.specs)
-    specs |= named("pair", blank.pair.specs)
+    specs |= named("pair", blank.pair.specs) | named("drift", blank.drift.specs)
     if facts["baseline"] is not None and blank.settings.learner == "moments":
         specs |= named("baseline", _BASELINE)
     return specs
@@ -380,6 +392,7 @@ def _restored(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
     )
     state.tally.restore(part_of(arrays, "tally"))
     state.pair.restore(part_of(arrays, "pair"))
+    state.drift.restore(part_of(arrays, "drift"))
     state.header = _header_of(facts["header"], state.settings)
     if state.header is not None:
         state.parser()

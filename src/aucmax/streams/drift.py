@@ -1,0 +1,137 @@
+"""Whether rows still come as they did: an alarm that may be looked at after every row.
+
+Each row since the freeze gets the p-value of its score by the frozen model among the rows of its
+class so far: its rank, ties broken at random. As long as the rows of each class are exchangeable,
+whatever the order of the labels, these p-values are independent and uniform (Vovk, Nouretdinov and
+Gammerman 2003). The evidence is the capital of a player who bets against that and begins with 1. A
+bet multiplies its stake at a row of class k by
+
+    f(p) = 1 + a_k (2p − 1) + c_k (6p² − 6p + 1)
+
+of mean 1 and never below 0: a_k < 0 if scores of the class are to fall, c_k > 0 if they are to
+spread. Stakes sleep, as cash, and wake over time; after t rows S_t = log b/log(t + b) still sleeps:
+
+    M_t = S_t + Σ_{s ≤ t} (S_{s−1} − S_s) · mean over the bets of Π_{i = s..t} f(p_i)
+
+M is a martingale of mean 1, so that the probability that it ever reaches 1/``LEVEL``, in however
+long a stream and whenever one looks, is at most ``LEVEL`` (Ville 1939). The sum over the start s is
+that of Shiryaev and Roberts with weights that add up to 1; one number for each bet carries it on.
+"""
+
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+
+from aucmax.basics.archive import ArraySpec
+from aucmax.rows import compiled
+from aucmax.streams.tally import BINS
+
+__all__ = ["BETS", "CELLS", "LEVEL", "DriftAlarm"]
+
+LEVEL = 0.05  # of a false alarm, ever
+CELLS = 512  # of scores; those in one cell are ties
+_SHIFTS = [pair for pair in product((-0.9, -0.4, 0.0, 0.4, 0.9), repeat=2) if any(pair)]
+_SPREADS = [(-0.8, -0.8), (0.8, 0.8)]
+# shape (bets, 2, 2): a of both classes, and c of both
+BETS = np.array([[pair, (0, 0)] for pair in _SHIFTS] + [[(0, 0), pair] for pair in _SPREADS])
+_DELAY_ROWS = 100.0  # b: half of the stakes wake in the first b²
+_LAST = 2**53  # row that can be counted
+
+
+class DriftAlarm:
+    """The evidence against rows that are exchangeable within their classes.
+
+    Its ``arrays`` are ``counts`` (2, CELLS) of rows by class and cell, ``stakes`` (len(BETS),) that
+    are awake, and ``clock`` (2,), the rows so far and the one that raised the alarm, 0 if none
+    has. From that row on nothing changes.
+    """
+
+    specs: ClassVar[dict[str, ArraySpec]] = {
+        "counts": ArraySpec((2, CELLS), np.int64, 0, _LAST),
+        "stakes": ArraySpec((len(BETS),), low=0.0, high=4.0 / LEVEL),
+        "clock": ArraySpec((2,), np.int64, 0, _LAST),
+    }
+
+    def __init__(self) -> None:
+        self.arrays = {name: spec.zeros() for name, spec in self.specs.items()}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take over the arrays of another alarm, which are as `specs` says.
+
+        Raises
+        ------
+        ValueError
+            If they do not belong together.
+        """
+        rows, alarm = arrays["clock"]
+        if alarm > rows or arrays["counts"].sum() > rows:
+            raise ValueError("its alarm has counted more rows than there were")
+        self.arrays = {name: arrays[name] for name in self.specs}
+        if (self.evidence >= 1.0 / LEVEL) != (alarm > 0):
+            raise ValueError("its alarm is not that of its evidence")
+
+    def add(self, codes: np.ndarray, bins: np.ndarray, weight: np.ndarray, seed: float) -> None:
+        """Look at rows: codes 0 or 1 of their classes (n,), bins of `bins_of` (n,), weights (n,).
+
+        Rows of weight 0 are passed over; all others count alike. The seed, of how ties are broken,
+        is the same in every call, but another one in other streams.
+        """
+        ties = _uniform(int(self.arrays["clock"][0]), len(codes), seed)
+        arrays = (self.arrays[name] for name in ("counts", "stakes", "clock"))
+        _add(codes, bins // (BINS // CELLS), weight > 0.0, ties, BETS, *arrays)
+
+    @property
+    def evidence(self) -> float:
+        """The capital now: 1 before the first row, 1/LEVEL or more from the alarm on."""
+        return float(_asleep(self.arrays["counts"].sum()) + self.arrays["stakes"].sum())
+
+    @property
+    def row(self) -> int | None:
+        """The row that raised the alarm, counted from 1; None if none has."""
+        return int(self.arrays["clock"][1]) or None
+
+
+def _uniform(start: int, count: int, seed: float) -> np.ndarray:
+    """Return pseudo-random numbers in [0, 1) of rows from ``start`` on, by SplitMix64."""
+    z = np.arange(start + 1, start + count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    z += np.array([seed]).view(np.uint64)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
+
+
+@compiled
+def _asleep(rows):
+    """The share of the stakes that still sleeps after so many rows."""
+    return np.log(_DELAY_ROWS) / np.log(rows + _DELAY_ROWS)
+
+
+@compiled
+def _add(codes, cells, counted, ties, bets, counts, stakes, clock):
+    rows = counts.sum()
+    for i in range(len(codes)):
+        if clock[1] > 0:
+            return
+        clock[0] += 1
+        if not counted[i]:
+            continue
+        k, cell = codes[i], cells[i]
+        below, total = 0, 0
+        for c in range(counts.shape[1]):
+            total += counts[k, c]
+            if c < cell:
+                below += counts[k, c]
+        p = (below + ties[i] * (counts[k, cell] + 1)) / (total + 1)
+        spread = 6.0 * p * (p - 1.0) + 1.0
+        asleep = _asleep(rows + 1)
+        woken = (_asleep(rows) - asleep) / len(stakes)
+        evidence = asleep
+        for j in range(len(stakes)):
+            factor = 1.0 + bets[j, 0, k] * (2.0 * p - 1.0) + bets[j, 1, k] * spread
+            stakes[j] = (stakes[j] + woken) * factor
+            evidence += stakes[j]
+        counts[k, cell] += 1
+        rows += 1
+        if evidence >= 1.0 / LEVEL:
+            clock[1] = clock[0]
