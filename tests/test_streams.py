@@ -566,7 +566,7 @@ def test_the_command_tells_saves_and_goes_on(clicks, tmp_path, run):
     code, out, err = run("stream", str(clicks), *options(tmp_path, "--json"))
     assert (code, len(err.splitlines())) == (0, 1)
     alarm = json.loads(out.splitlines()[-1])["drift"]["row"]
-    said = f"alarm: at row {alarm} it was clear that rows have changed since the model was frozen"
+    said = f"alarm: rows have changed since the model was frozen, found at row {alarm} (at most 5"
     assert SPLIT < alarm < SPLIT + 100
     assert err.startswith(said)
     heard = [json.loads(line) for line in out.splitlines()]

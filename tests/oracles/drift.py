@@ -8,16 +8,22 @@ import numpy as np
 
 __all__ = ["evidence", "p_values", "uniform"]
 
-SHIFTS = (-0.9, -0.4, 0.0, 0.4, 0.9)
+SHIFTS = {
+    "fall far": lambda p: 0.5 / math.sqrt(p),
+    "fall": lambda p: 1 - (p - 0.5),
+    "stay": lambda p: 1,
+    "rise": lambda p: 1 + (p - 0.5),
+    "rise far": lambda p: 0.5 / math.sqrt(1 - p),
+}
 
 
 def uniform(row, seed):
-    """The number in [0, 1) of a row, counted from 1: SplitMix64 from the bits of the seed."""
+    """The number in (0, 1) of a row, counted from 1: SplitMix64 from the bits of the seed."""
     (bits,) = struct.unpack("=Q", struct.pack("=d", seed))
     z = (bits + row * 0x9E3779B97F4A7C15) % 2**64
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
-    return ((z ^ (z >> 31)) >> 11) / 2**53
+    return (((z ^ (z >> 31)) >> 12) + 0.5) / 2**52
 
 
 def p_values(codes, scores, seed):
@@ -34,9 +40,9 @@ def p_values(codes, scores, seed):
 def evidence(codes, p):
     """The capital after each row."""
     bets = [
-        lambda p, code, a=a: 1 + a[code] * (2 * p - 1)
-        for a in itertools.product(SHIFTS, repeat=2)
-        if a != (0.0, 0.0)
+        lambda p, code, pair=pair: SHIFTS[pair[code]](p)
+        for pair in itertools.product(SHIFTS, repeat=2)
+        if pair != ("stay", "stay")
     ]
     bets += [lambda p, code, c=c: 1 + c * (6 * p**2 - 6 * p + 1) for c in (-0.8, 0.8)]
     asleep = [math.log(100) / math.log(100 + t) for t in range(len(p) + 1)]

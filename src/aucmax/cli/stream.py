@@ -289,7 +289,8 @@ def stream(
     The AUC is prequential: of scores given before the row was learnt, in fixed memory, with an
     interval. With --state the command can be killed at any moment: started again on the same
     input, it goes on and ends with the same state, bit for bit. From standard input it then skips
-    the lines that it has seen.
+    the lines that it has seen. An alarm tells when rows have changed since the model was frozen;
+    if they never do, it is raised in at most 5 % of streams, however often one looks.
 
     Examples:
 

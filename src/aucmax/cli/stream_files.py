@@ -118,8 +118,8 @@ class Teller:
             self._alarm = state.alarm
             tell(
                 "alarm",
-                f"at row {state.alarm:,} it was clear that rows have changed since the model was "
-                f"frozen (of streams without a change at most {100 * LEVEL:g} % say so)",
+                f"rows have changed since the model was frozen, found at row {state.alarm:,} (at "
+                f"most {100 * LEVEL:g} % of streams without a change ever say so)",
             )
         if _place(state) != self._place:
             self._save(state)

@@ -3,15 +3,14 @@
 Each row since the freeze gets the p-value of its score by the frozen model among the rows of its
 class so far: its rank, ties broken at random. As long as the rows of each class are exchangeable,
 whatever the order of the labels, these p-values are independent and uniform (Vovk, Nouretdinov and
-Gammerman 2003). The evidence is the capital of a player who bets against that and begins with 1. A
-bet multiplies its stake at a row of class k by
+Gammerman 2003). The evidence is the capital of a player who bets against that, starting with 1. At
+a row of class k a bet multiplies its stake by a function of p whose mean is 1. Each bet has one for
+either class: 1/(2√p) if scores are to fall far, 1 − (p − ½) if they are to fall, 1 if they are to
+stay, and the mirrored ones if they are to rise; two more bets have 1 ± 0.8(6p² − 6p + 1) for both
+classes, if scores are to spread or to gather. Stakes wake over time; until then they are cash.
+After t rows the share S_t = log b/log(t + b) is still asleep:
 
-    f(p) = 1 + a_k (2p − 1) + c_k (6p² − 6p + 1)
-
-of mean 1 and never below 0: a_k < 0 if scores of the class are to fall, c_k > 0 if they are to
-spread. Stakes sleep, as cash, and wake over time; after t rows S_t = log b/log(t + b) still sleeps:
-
-    M_t = S_t + Σ_{s ≤ t} (S_{s−1} − S_s) · mean over the bets of Π_{i = s..t} f(p_i)
+    M_t = S_t + Σ_{s ≤ t} (S_{s−1} − S_s) · mean over the bets of Π_{i = s..t} factor(p_i)
 
 M is a martingale of mean 1, so that the probability that it ever reaches 1/``LEVEL``, in however
 long a stream and whenever one looks, is at most ``LEVEL`` (Ville 1939). The sum over the start s is
@@ -31,11 +30,13 @@ __all__ = ["BETS", "CELLS", "LEVEL", "DriftAlarm"]
 
 LEVEL = 0.05  # of a false alarm, ever
 CELLS = 512  # of scores; those in one cell are ties
-_SHIFTS = [pair for pair in product((-0.9, -0.4, 0.0, 0.4, 0.9), repeat=2) if any(pair)]
-_SPREADS = [(-0.8, -0.8), (0.8, 0.8)]
-# shape (bets, 2, 2): a of both classes, and c of both
-BETS = np.array([[pair, (0, 0)] for pair in _SHIFTS] + [[(0, 0), pair] for pair in _SPREADS])
-_DELAY_ROWS = 100.0  # b: half of the stakes wake in the first b²
+_FALL_FAR, _FALL, _STAY, _RISE, _RISE_FAR, _SPREAD, _GATHER = range(7)
+# what each bet takes the scores of either class to do, shape (bets, 2)
+BETS = np.array(
+    [pair for pair in product(range(_SPREAD), repeat=2) if pair != (_STAY, _STAY)]
+    + [(_SPREAD, _SPREAD), (_GATHER, _GATHER)]
+)
+_DELAY_ROWS = 100.0  # b: half of the stakes are awake after b² rows
 _LAST = 2**53  # row that can be counted
 
 
@@ -49,7 +50,7 @@ class DriftAlarm:
 
     specs: ClassVar[dict[str, ArraySpec]] = {
         "counts": ArraySpec((2, CELLS), np.int64, 0, _LAST),
-        "stakes": ArraySpec((len(BETS),), low=0.0, high=4.0 / LEVEL),
+        "stakes": ArraySpec((len(BETS),), low=0.0),
         "clock": ArraySpec((2,), np.int64, 0, _LAST),
     }
 
@@ -93,12 +94,12 @@ class DriftAlarm:
 
 
 def _uniform(start: int, count: int, seed: float) -> np.ndarray:
-    """Return pseudo-random numbers in [0, 1) of rows from ``start`` on, by SplitMix64."""
+    """Return pseudo-random numbers in (0, 1) of rows from ``start`` on, by SplitMix64."""
     z = np.arange(start + 1, start + count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     z += np.array([seed]).view(np.uint64)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
+    return (((z ^ (z >> np.uint64(31))) >> np.uint64(12)) + 0.5) * 2.0**-52
 
 
 @compiled
@@ -122,14 +123,16 @@ def _add(codes, cells, counted, ties, bets, counts, stakes, clock):
             total += counts[k, c]
             if c < cell:
                 below += counts[k, c]
-        p = (below + ties[i] * (counts[k, cell] + 1)) / (total + 1)
-        spread = 6.0 * p * (p - 1.0) + 1.0
+        ties_here = counts[k, cell] + 1
+        p = (below + ties[i] * ties_here) / (total + 1)
+        q = (total + 1 - below - ties_here + (1.0 - ties[i]) * ties_here) / (total + 1)  # 1 − p > 0
+        bend = 0.8 * (1.0 - 6.0 * p * q)
+        factors = (0.5 / p**0.5, 0.5 + q, 1.0, 0.5 + p, 0.5 / q**0.5, 1.0 + bend, 1.0 - bend)
         asleep = _asleep(rows + 1)
         woken = (_asleep(rows) - asleep) / len(stakes)
         evidence = asleep
         for j in range(len(stakes)):
-            factor = 1.0 + bets[j, 0, k] * (2.0 * p - 1.0) + bets[j, 1, k] * spread
-            stakes[j] = (stakes[j] + woken) * factor
+            stakes[j] = (stakes[j] + woken) * factors[bets[j, k]]
             evidence += stakes[j]
         counts[k, cell] += 1
         rows += 1
