@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from aucmax import AUCClassifier, datasets, load, metrics, save, to_sql
@@ -319,6 +320,89 @@ def test_bad_rows():
         Binning().fit(FRAME.assign(age=np.inf), Y)
     with pytest.raises(ValueError, match="Only binary classification is supported"):
         Binning().fit(FRAME, np.arange(len(Y)) % 3)
+
+
+DAYS = pd.date_range("2020-01-01", periods=60)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (["a", 1.5] * 30, r"'x' holds words, but also 1.5 \(float\); make all of them text"),
+        (DAYS.tz_localize("UTC"), r"'x' holds Timestamp.*give numbers, words or datetime64"),
+        (DAYS.date, r"'x' holds datetime.date\(2020, 1, 1\) \(date\)"),
+        ([b"a", b"b"] * 30, r"'x' holds b'a' \(bytes\); give numbers, words or datetime64"),
+        (1j * np.arange(60), r"'x' holds .*\(complex128\)"),
+    ],
+    ids=["words and numbers", "time zone", "date", "bytes", "complex"],
+)
+def test_values_that_are_of_no_kind_are_refused_by_name(values, said):
+    with pytest.raises(ValueError, match=said):
+        Binning().fit(pd.DataFrame({"x": values}), np.arange(60) % 2)
+
+
+def test_a_number_where_training_had_words_is_refused_and_a_gap_is_not():
+    binning = Binning().fit(pd.DataFrame({"x": ["1", "2"] * 30}), np.arange(60) % 2)
+    assert (binning.transform(pd.DataFrame({"x": [np.nan, None]})) == 0).all()
+    with pytest.raises(ValueError, match=r"'x' holds words, but also .*1.*make all of them text"):
+        binning.transform(pd.DataFrame({"x": [1, 2]}))
+
+
+@pytest.mark.parametrize("labels", [["a", None], ["a", np.nan], ["a", 1]])
+def test_labels_that_are_missing_or_of_two_kinds_are_refused(labels):
+    for model in (Binning(), Scorecard(), AUCClassifier()):
+        with pytest.raises(ValueError, match=r"the label of row 1 is .*, and others are text"):
+            model.fit(np.arange(60.0)[:, None], np.array(labels * 30, dtype=object))
+
+
+def test_numbers_beside_words_in_lists_stay_numbers():
+    rows = [[value, "u"] for value in np.repeat([0.0, 1.0], 30).tolist()]
+    bins = Binning().fit(rows, np.repeat([0, 1], 30)).bins_
+    assert [one.labels for one in bins] == [["< 1", "≥ 1", "missing"], ["u", "missing"]]
+
+
+def test_labels_of_bins_tell_them_apart():
+    y = np.repeat([0, 1, 0, 1], 50)
+    x = np.repeat(1e6 + np.arange(4) / 1e3, 50)[:, None]
+    labels = Binning(monotone=None).fit(x, y).bins_[0].labels
+    assert labels[:-1] == ["< 1000000.001", "1000000.001 to < 1000000.002",
+                           "1000000.002 to < 1000000.003", "≥ 1000000.003"]  # fmt: skip
+    days = np.repeat(np.array(["2020-01-01T06", "2020-01-01T07:30"], dtype="M8[s]"), 100)
+    found = Binning().fit(days[:, None], np.repeat([0, 1], 100)).bins_[0]
+    assert found.labels == ["< 2020-01-01T07:30:00", "≥ 2020-01-01T07:30:00", "missing"]
+
+
+@pytest.mark.parametrize("method", ["best", "quantile"])
+def test_very_many_words_are_binned_by_their_rates(method):
+    rng = np.random.default_rng(0)
+    rate = rng.random(900)
+    place = rng.integers(0, 900, 20_000)
+    words = np.array([f"w{k}" for k in range(900)], dtype=object)[place]
+    y = rng.random(20_000) < rate[place]
+    one = Binning(method, min_share=0.0).fit(words[:, None], y).bins_[0]
+    assert len(one.words) == 900
+    assert one.counts.sum() == 20_000
+    assert len(one.counts) - 1 <= (12 if method == "best" else 900)
+    seen = np.array([y[place == k].mean() for k in range(900)])
+    bins = np.array([one.words[f"w{k}"] for k in range(900)])
+    assert (np.diff(bins[np.argsort(seen, kind="stable")]) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"pdo": np.nan}, "pdo must be a number"),
+        ({"pdo": 1e300}, "pdo must be a number"),
+        ({"base_points": np.inf}, "base_points must be a number"),
+        ({"base_points": "600"}, "base_points must be a number"),
+        ({"base_odds": 0}, "base_odds must be a number"),
+        ({"binning": "best"}, "binning='best' must be a Binning"),
+        ({"classifier": DecisionTreeClassifier()}, "must be linear, with coef_ and intercept_"),
+    ],
+)
+def test_bad_settings_of_scorecards(settings, said):
+    with pytest.raises(ValueError, match=said):
+        Scorecard(**settings).fit(FRAME, Y)
 
 
 def test_in_a_pipeline_and_as_shape_of_a_linear_model():

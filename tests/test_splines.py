@@ -157,3 +157,18 @@ def test_the_page_shows_how_columns_bend(run, tmp_path):
         assert (heading in text) == bends
         assert weights in text
         assert "Why the highest scores are high" in text
+
+
+@pytest.mark.parametrize(
+    "column",
+    [1e-310 * np.arange(50), np.repeat([0.0, 5e-324, 1.0, 2.0, 3.0, 4.0], 9), np.arange(50) * 1e70],
+    ids=["tiny", "two nearly equal", "large"],
+)
+def test_extreme_columns_have_finite_splines_or_none(column):
+    X = np.column_stack([column, np.linspace(0, 1, len(column))])
+    assert np.isfinite(SplineFeatures().fit_transform(X)).all()
+
+
+def test_columns_too_large_for_splines_are_refused():
+    with pytest.raises(ValueError, match=r"the values of feature 0 reach .* too large to compute"):
+        SplineFeatures().fit(1e300 * np.arange(50.0)[:, None])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,7 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from aucmax.additive.divisions import blocks, divide, likelihood
-from aucmax.basics.checks import number, weights_in_rows
+from aucmax.basics.checks import number, refuse_odd_labels, weights_in_rows
 from aucmax.basics.days import in_days
 from aucmax.basics.gaps import is_gap, is_no_word
 from aucmax.basics.quantiles import quantiles
@@ -90,7 +91,7 @@ class Bins:
         if self.edges is not None:
             if not len(self.edges):
                 return ["any", "missing"]
-            ends = [self._written(edge) for edge in self.edges.tolist()]
+            ends = self._written(self.edges.tolist())
             between = [f"{a} to < {b}" for a, b in pairwise(ends)]
             return [f"< {ends[0]}", *between, f"≥ {ends[-1]}", "missing"]
         named: list[list[str]] = [[] for _ in self.counts]
@@ -100,16 +101,20 @@ class Bins:
             named[self.other].append("others")
         return [*(", ".join(words) for words in named[:-1]), "missing"]
 
-    def _written(self, edge: float) -> str:
-        if self.date and edge.is_integer():
-            return str(np.datetime64(int(edge), "D"))
-        return f"{edge:.6g}"
+    def _written(self, edges: list[float]) -> list[str]:
+        """The edges in no more digits than it takes to tell them apart, but six."""
+        if self.date and all(edge.is_integer() for edge in edges):
+            return [str(np.datetime64(int(edge), "D")) for edge in edges]
+        if self.date:
+            return [str(np.datetime64(round(edge * 86_400), "s")) for edge in edges]
+        texts = ([f"{edge:.{digits}g}" for edge in edges] for digits in range(6, 18))
+        return next(text for text in texts if len(set(text)) == len(text))
 
     def codes(self, values: NDArray[Any]) -> NDArray[np.intp]:
         """Return the bin of each value; −1 for a word that is in none."""
         gaps = len(self.counts) - 1
         if self.edges is None:
-            words = _as_words(values)
+            words = _as_words(values, self.name)
             found = (gaps if word is None else self.words.get(word, self.other) for word in words)
             return np.fromiter(found, dtype=np.intp, count=len(values))
         numbers = _as_numbers(values, self.name)
@@ -219,6 +224,7 @@ class Binning(TransformerMixin, BaseEstimator):
                     raise ValueError(f"monotone names {name!r}, which is not a column.")
         if y is None:
             raise ValueError("Binning requires y to be passed, but the target y is None.")
+        refuse_odd_labels(y)
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")
         check_consistent_length(X, y)
@@ -312,6 +318,8 @@ class Binning(TransformerMixin, BaseEstimator):
                 validate_data(self, X, reset=True, skip_check_array=True)
             if hasattr(self, "feature_names_in_"):  # unless they are called by numbers
                 return X
+        elif isinstance(X, (list, tuple)):  # numbers beside words stay numbers
+            X = np.array(X, dtype=object)
         return validate_data(
             self, X, reset=reset, dtype=None, accept_sparse="csc", ensure_all_finite=False
         )
@@ -380,7 +388,7 @@ class Binning(TransformerMixin, BaseEstimator):
         self, name: str, values: NDArray[Any], is_positive: NDArray[np.bool_], weight: NDArray[Any]
     ) -> Bins:
         if values.dtype.kind in "OUST" and any(isinstance(value, str) for value in values):
-            return self._of_words(name, _as_words(values), is_positive, weight)
+            return self._of_words(name, _as_words(values, name), is_positive, weight)
         date = values.dtype.kind == "M" or name in (self.dates or {})
         numbers = _as_numbers(values, name)
         most = self.max_bins if self.method == "quantile" else _CELLS
@@ -493,9 +501,19 @@ def _edges(numbers: NDArray[np.float64], weight: NDArray[Any], cells: int) -> ND
     return edges[edges > different[0]]
 
 
-def _as_words(values: Any) -> list[str | None]:
-    """Words; None for a gap, also one in words such as ``n/a``, and for anything else."""
-    return [v if isinstance(v, str) and not is_no_word(v) else None for v in values]
+def _as_words(values: Any, name: str) -> list[str | None]:
+    """Words; None for a gap, also one in words such as ``n/a``."""
+    words = [value if isinstance(value, str) else None for value in values]
+    for word, value in zip(words, values, strict=True):
+        if word is None and not is_gap(value):
+            raise ValueError(
+                f"column {name!r} holds words, but also {_described(value)}; make all of them text."
+            )
+    return [None if word is not None and is_no_word(word) else word for word in words]
+
+
+def _described(value: Any) -> str:
+    return f"{value!r} ({type(value).__name__})"
 
 
 def _as_numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
@@ -504,9 +522,16 @@ def _as_numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
     if values.dtype.kind == "O":
         values = np.where([is_gap(value) for value in values], np.nan, values)
     try:
-        out = values.astype(np.float64)
+        out = values.astype(
+            np.float64, casting="same_kind" if values.dtype.kind == "c" else "unsafe"
+        )
     except (TypeError, ValueError):
-        raise ValueError(f"column {name!r} holds words, and training had numbers there.") from None
+        odd = next(value for value in values if not isinstance(value, numbers.Real))
+        if isinstance(odd, str):
+            what = "words, and training had numbers there."
+        else:
+            what = f"{_described(odd)}; give numbers, words or datetime64."
+        raise ValueError(f"column {name!r} holds {what}") from None
     if np.isinf(out).any():
         raise ValueError(f"column {name!r} holds infinity.")
     return out

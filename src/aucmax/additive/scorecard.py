@@ -21,6 +21,7 @@ from aucmax.report.text import plain_number
 
 __all__ = ["Scorecard"]
 
+_MOST_POINTS = 1e12  # all whole numbers up to it, and sums of them, are exact
 _BARS = 8  # columns on the report card
 
 
@@ -125,8 +126,11 @@ class Scorecard(ClassifierMixin, BaseEstimator):
         Scorecard
             Itself.
         """
-        number(self.pdo, "pdo", open_low=True)
+        number(self.pdo, "pdo", open_low=True, high=_MOST_POINTS)
+        number(self.base_points, "base_points", low=-_MOST_POINTS, high=_MOST_POINTS)
         number(self.base_odds, "base_odds", open_low=True)
+        if not isinstance(self.binning, Binning | None):
+            raise ValueError(f"binning={self.binning!r} must be a Binning.")
         self.__dict__.pop("target_name_", None)
         if isinstance(name := getattr(y, "name", None), str):
             self.target_name_ = name
@@ -144,6 +148,10 @@ class Scorecard(ClassifierMixin, BaseEstimator):
             used = np.flatnonzero(weight)
             X, y, weight = _safe_indexing(X, used), y[used], weight[used]
         self.classifier_ = classifier.fit(binning.transform(X), y, sample_weight=weight)
+        if not (hasattr(self.classifier_, "coef_") and hasattr(self.classifier_, "intercept_")):
+            raise ValueError(
+                f"classifier={self.classifier!r} must be linear, with coef_ and intercept_."
+            )
         self.classifier_.calibration_ = Sigmoid(1.0, 0.0)  # its scores are log odds
         self._give_points()
         return self

@@ -11,8 +11,11 @@ from scipy.interpolate import BSpline
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
+from aucmax.basics.checks import refuse_sizes
+
 __all__ = ["SplineFeatures", "basis"]
 
+_LEAST_GAP = 1e-150  # of knots, by which splines divide
 _FEW = 4  # different values that a line and a 0/1 feature or two could tell apart as well
 
 
@@ -82,6 +85,7 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
             if not isinstance(value, (int, np.integer)) or value < low:
                 raise ValueError(f"{name}={value!r} must be a whole number, {low} or more.")
         X = self._checked(X, reset=True)
+        refuse_sizes(X)
         self.knots_ = [self._knots(_column(X, j)) for j in range(X.shape[1])]
         return self
 
@@ -123,7 +127,8 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
         none = np.empty(0)
         if len(np.unique(x)) <= _FEW:
             return none
-        knots = np.unique(np.quantile(x, np.linspace(0, 1, self.n_knots))).astype(np.float64)
+        knots = np.unique(np.quantile(x.astype(np.float64), np.linspace(0, 1, self.n_knots)))
+        knots = knots[np.append(True, np.diff(knots) > _LEAST_GAP)]
         return knots if len(knots) > 2 else none
 
     def _check_state(self) -> None:

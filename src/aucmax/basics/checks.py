@@ -17,6 +17,7 @@ __all__ = [
     "naming_columns",
     "number",
     "refuse_nul",
+    "refuse_odd_labels",
     "refuse_sizes",
     "sample_weights",
     "weights_in_rows",
@@ -106,19 +107,35 @@ def weights_in_rows(weight: Any, n: int) -> np.ndarray:
 
 def refuse_nul(y: Any) -> None:
     """Raise ValueError where a label ends with NUL, which NumPy drops from the end of a text."""
-    if getattr(getattr(y, "dtype", None), "kind", "O") not in "OT":  # numbers, or it is too late
-        return
-    try:
-        labels = np.asarray(y, dtype=object).ravel()
-    except ValueError:  # rows of unequal length, which others refuse
-        return
-    if not labels.size or not isinstance(labels[0], str):
-        return
+    labels = _texts(y)
     bad = next((label for label in labels if isinstance(label, str) and label.endswith("\0")), None)
     if bad is not None:
         raise ValueError(
             f"the label {bad!r} ends with a NUL character, which NumPy would drop; remove it."
         )
+
+
+def refuse_odd_labels(y: Any) -> None:
+    """Raise ValueError as `refuse_nul`, and where a label among words is missing or a number."""
+    refuse_nul(y)
+    labels = _texts(y)
+    row = next((k for k, label in enumerate(labels) if not isinstance(label, str)), None)
+    if row is not None:
+        raise ValueError(
+            f"the label of row {row} is {labels[row]!r}, and others are text; give every row a "
+            "label, all of one kind."
+        )
+
+
+def _texts(y: Any) -> Any:
+    """Labels as they are given, where some of them are text; otherwise none."""
+    if getattr(getattr(y, "dtype", None), "kind", "O") not in "OT":  # numbers, or it is too late
+        return ()
+    try:
+        labels = np.asarray(y, dtype=object).ravel()
+    except ValueError:  # rows of unequal length, which others refuse
+        return ()
+    return labels if any(isinstance(label, str) for label in labels) else ()
 
 
 def refuse_sizes(X: Any, whole: bool = False, estimator: str | None = None) -> None:

@@ -20,7 +20,7 @@ from aucmax.basics.checks import (
     check_array_of,
     check_labels,
     naming_columns,
-    refuse_nul,
+    refuse_odd_labels,
     refuse_sizes,
     sample_weights,
 )
@@ -223,7 +223,7 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         self, X: Any, y: Any, reset: bool, whole: bool = False
     ) -> tuple[Any, np.ndarray]:
         """Return checked rows and labels; ``whole`` says that these are all rows there are."""
-        refuse_nul(y)
+        refuse_odd_labels(y)
         if reset:
             self.__dict__.pop("target_name_", None)
             if isinstance(name := getattr(y, "name", None), str):

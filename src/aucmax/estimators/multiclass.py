@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from aucmax.basics.checks import (
     check_array_of,
     check_labels,
-    refuse_nul,
+    refuse_odd_labels,
     refuse_sizes,
     sample_weights,
 )
@@ -290,7 +290,7 @@ class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
         return True
 
     def _rows(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Any, Any]:
-        refuse_nul(y)
+        refuse_odd_labels(y)
         kinds = [np.float64, np.float32]
         X, y = validate_data(
             self, X, y, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite=False
