@@ -30,7 +30,7 @@ from sklearn.preprocessing import (
 )
 
 from aucmax import AUCClassifier, AUCClassifierCV, HingeClassifier, load, to_onnx, to_sql
-from aucmax.additive import Binning
+from aucmax.additive import Binning, SplineFeatures
 from aucmax.basics.errors import DataWarning
 from aucmax.estimators.encoder import TableEncoder
 from aucmax.export.additive import additive
@@ -188,6 +188,19 @@ def test_steps_that_look_at_one_column_go_with_the_model(front):
 def test_words_gaps_and_dates_go_with_the_model(front):
     model = fitted(TABLES[front])
     same(model, OTHER, dates=front == "encoder")
+
+
+def test_unit_norm_stretches_no_rounding():
+    """Beyond the last knot all splines but the last are 0, and the column itself is small."""
+    X = pd.DataFrame({"x": 1e-8 * np.random.default_rng(0).normal(size=len(Y))})
+    model = make_pipeline(SplineFeatures(), Normalizer(), AUCClassifier(alpha=0.01)).fit(X, Y)
+    same(model, pd.DataFrame({"x": [-9e-8, -2e-8, 2.1e-8, 9e-8]}))
+
+
+def test_unit_norm_of_a_model_without_coefficients():
+    X = FRAME[["size"]]
+    none = AUCClassifier(l1_ratio=1.0, alpha=10.0)
+    same(make_pipeline(Normalizer(), none).fit(X, Y), OTHER[["size"]])
 
 
 def test_a_word_that_training_did_not_have():
@@ -448,6 +461,10 @@ def test_columns_may_have_the_names_of_values_of_the_graph():
         (splines_then(KBinsDiscretizer(2, strategy="uniform")), "bins or splines of a feature"),
         (filled(OrdinalEncoder(**UNKNOWN)), "codes for unknown"),
         (filled(SimpleImputer(missing_values=0.0)), r"SimpleImputer\(missing_values=0\.0\)"),
+        (filled(MissingIndicator(missing_values=0.0, features="all")), r"Indicator\(missing_val"),
+        (splines(extrapolation="error"), "extrapolation='error'"),
+        (filled(StandardScaler(), OneHotEncoder()), "categories of what is not a column as it is"),
+        (FeatureUnion([("a", OneHotEncoder(min_frequency=5))]), "puts rare words together"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_exported_is_refused_in_a_sentence(front, said):
@@ -455,6 +472,17 @@ def test_what_cannot_be_exported_is_refused_in_a_sentence(front, said):
     for export in (to_onnx, to_sql):
         with pytest.raises(ValueError, match=said):
             export(model)
+
+
+def test_words_without_an_encoder_and_truth_values_are_refused():
+    digits = pd.DataFrame({"size": FRAME["size"].astype(int).astype(str).astype(object)})
+    truth = pd.DataFrame({"large": FRAME["size"] > 1})
+    most_frequent = SimpleImputer(strategy="most_frequent")
+    for export in (to_onnx, to_sql):
+        with pytest.raises(ValueError, match="takes a column of words as it is"):
+            export(fitted(most_frequent, digits))
+        with pytest.raises(ValueError, match="of true and false cannot be exported; numbers can"):
+            export(fitted(OneHotEncoder(), truth))
 
 
 def test_only_linear_models_of_two_classes():

@@ -38,7 +38,7 @@ from aucmax.additive import Binning, Scorecard, SplineFeatures
 from aucmax.estimators.encoder import TableEncoder
 from aucmax.estimators.probabilities import Calibration
 from aucmax.explain.steps import chosen, flat, parts_of
-from aucmax.export.shapes import Pieces, Shape, Words, moved, total
+from aucmax.export.shapes import Pieces, Shape, Words, total
 
 __all__ = ["Additive", "Column", "additive"]
 
@@ -182,7 +182,11 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
         for f, w in zip(found, coef.tolist(), strict=True)
         if w != 0.0 or isinstance(f.shape, Words)  # a word without weight is known all the same
     ]
-    squares = [Feature(f.column, _numbers(f).shape.squared()) for f in found] if unit_norm else []
+    squares = (
+        [Feature(f.column, _numbers(f).shape.squared()) for f in found]
+        if unit_norm and weighed
+        else []
+    )
     variances = getattr(last, "spread_", None)
     return Additive(
         columns,
@@ -464,27 +468,28 @@ def _(step: SplineTransformer, found: list[Feature]) -> list[Feature]:
 def _of_basis(step: SplineTransformer, spline: Any, basis: int) -> Pieces:
     """Return a function of a basis of splines, which goes on beyond its ends as it is told."""
     gap = 0.0 if getattr(step, "handle_missing", "error") == "zeros" else np.nan
-    ends, coefs = _inside(spline.t, spline.c[:, basis], spline.k)
+    one = BSpline(spline.t, spline.c[:, basis], spline.k)
     if step.extrapolation == "continue":
+        ends, coefs = _inside(one)
         return Pieces(ends[1:-1], ends[:-1], coefs, gap)
-    return _with_ends(ends, coefs, step.extrapolation == "linear", gap)
+    return _with_ends(one, step.extrapolation == "linear", gap)
 
 
-def _inside(t: Any, c: Any, k: int) -> tuple[Any, Any]:
+def _inside(spline: BSpline) -> tuple[Any, Any]:
     """The knots and the polynomials of a spline, without those beyond its ends."""
-    whole = PPoly.from_spline(BSpline(t, c, k))
-    last = len(t) - k - 1
-    return whole.x[k : last + 1], whole.c[::-1, k:last].T
+    whole = PPoly.from_spline(spline)
+    last = len(spline.t) - spline.k - 1
+    return whole.x[spline.k : last + 1], whole.c[::-1, spline.k : last].T
 
 
-def _with_ends(ends: Any, coefs: Any, linear: bool, gap: float = np.nan) -> Pieces:
+def _with_ends(spline: BSpline, linear: bool, gap: float = np.nan) -> Pieces:
     """Return polynomials between knots that go on as lines, or constant."""
-    # at the last knot: its value and slope from the left
-    right = moved(coefs[-1], ends[-1] - ends[-2])
+    ends, coefs = _inside(spline)
     lines = np.zeros((2, coefs.shape[1]))
-    lines[:, 0] = coefs[0, 0], right[0]
+    # not by the polynomials: rows of unit norm would stretch what they leave of 0 at the last knot
+    lines[:, 0] = spline(ends[[0, -1]])
     if linear:
-        lines[:, 1] = coefs[0, 1], right[1]
+        lines[:, 1] = spline(ends[[0, -1]], nu=1)
     origins = np.concatenate([ends[:1], ends])
     return Pieces(ends, origins, np.vstack([lines[:1], coefs, lines[1:]]), gap)
 
@@ -496,7 +501,7 @@ def _(step: SplineFeatures, found: list[Feature]) -> list[Feature]:
         count, k = step.n_splines(knots), step.degree
         t = np.concatenate([np.repeat(knots[:1], k), knots, np.repeat(knots[-1:], k)])
         for row in np.eye(count, count + 1):
-            made.append(_composed(_with_ends(*_inside(t, row, k), linear=False), feature))
+            made.append(_composed(_with_ends(BSpline(t, row, k), linear=False), feature))
     return made
 
 

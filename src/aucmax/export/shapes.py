@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from aucmax.basics.gaps import NO_WORD, is_gap, is_no_word
 
-__all__ = ["Pieces", "Shape", "Words", "gap_pattern", "moved", "total"]
+__all__ = ["Pieces", "Shape", "Words", "gap_pattern", "total"]
 
 
 @dataclass(frozen=True)
