@@ -531,6 +531,69 @@ def test_words_are_escaped_and_nothing_is_loaded(tmp_path):
     assert list(tmp_path.iterdir()) == [tmp_path / "a.html"]
 
 
+BITS = (
+    *(
+        "</script>",
+        "<script>",
+        "<img src=x onerror=a()>",
+        "<svg/onload=a()>",
+        "</style>",
+        "</title>",
+    ),
+    *(
+        '"',
+        "'",
+        "`",
+        "<!--",
+        "-->",
+        "]]>",
+        "&",
+        "&lt;",
+        "{{",
+        "}}",
+        "{%",
+        "%}",
+        "javascript:",
+        "\\",
+    ),
+    *(
+        "\x1b[31m",
+        "\x9b2J",
+        "\u202e",
+        "\x00",
+        "\x7f",
+        "\n",
+        "\r",
+        "\t",
+        "\u2028",
+        "\ud800",
+        "=1",
+        "é",
+    ),
+)
+
+
+def test_whatever_a_name_holds_it_is_a_word(tmp_path):
+    """In pages it is escaped, on the terminal and in JSON it is visible, and JSON gives it back."""
+    rng = np.random.default_rng(0)
+    positive, score = np.arange(30) % 3 == 0, rng.normal(size=30)
+    outlines = set()
+    for _ in range(20):
+        a, b, c, d = ("".join(BITS[k] for k in rng.integers(len(BITS), size=4)) for _ in range(4))
+        tables = [ResultTable((a, b), [(c, d)], a)]
+        sections = [Section(b, c, tables, [], [operating_points(d, positive, score)])]
+        page = Page(a, b, sections, [("command", c)], {"names": [a, b, c, d]}, d)
+        write_page(page, tmp_path / "a.html")
+        text = (tmp_path / "a.html").read_text(encoding="utf-8")
+        outline = Outline(text)
+        outlines.add((tuple(outline.tags), len(outline.loads)))
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800]", text)
+        for shown in (plain(page), as_json(page.data)):
+            assert all(sign.isprintable() or sign == "\n" for sign in shown)
+        assert json.loads(as_json(page.data)) == page.data
+    assert len(outlines) == 1
+
+
 def test_a_page_that_fails_leaves_the_old_one(tmp_path):
     path = tmp_path / "a.html"
     path.write_text("old")
