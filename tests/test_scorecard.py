@@ -355,6 +355,17 @@ def test_labels_that_are_missing_or_of_two_kinds_are_refused(labels):
             model.fit(np.arange(60.0)[:, None], np.array(labels * 30, dtype=object))
 
 
+def test_a_column_of_words_that_are_all_gaps(tmp_path):
+    frame = pd.DataFrame({"x": ["n/a", "?", None] * 20, "z": np.arange(60.0)})
+    card = Scorecard().fit(frame, np.arange(60) > 20)
+    assert card.binning_.bins_[0].labels == ["others", "missing"]
+    assert (card.binning_.transform(frame.assign(x="new"))[:, 0] == 0).all()
+    save(card, tmp_path / "card")
+    rows = frame.assign(x="new")
+    wanted = card.decision_function(rows)
+    np.testing.assert_allclose(run_sql(to_sql(load(tmp_path / "card")), rows), wanted, rtol=1e-9)
+
+
 def test_numbers_beside_words_in_lists_stay_numbers():
     rows = [[value, "u"] for value in np.repeat([0.0, 1.0], 30).tolist()]
     bins = Binning().fit(rows, np.repeat([0, 1], 30)).bins_

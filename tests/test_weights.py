@@ -5,9 +5,11 @@ is three rows. What each solver does with them is in test_every_solver.py.
 """
 
 import inspect
+import json
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 
@@ -234,3 +236,37 @@ def takes_weights(thing):
     methods = ("fit", "update", "from_predictions", "from_estimator")
     functions = [thing] if inspect.isfunction(thing) else [getattr(thing, m, None) for m in methods]
     return any("sample_weight" in inspect.signature(f).parameters for f in functions if callable(f))
+
+
+def test_commands_learn_nothing_from_rows_of_weight_zero(run, tmp_path):
+    """Neither words nor medians, gaps or knots; and the page counts them nowhere."""
+    names = ("a", "b", "c")
+    frame = pd.DataFrame(X, columns=names).assign(word=np.where(Y, "u", "v"), y=Y, w=1 + WEIGHT)
+    frame.loc[::7, "a"] = np.nan
+    frame.loc[::5, "word"] = "t"
+    wild = pd.DataFrame({"a": 1e6, "b": [np.nan, -1e6] * 9, "c": 5.0, "word": "new", "w": 0.0})
+    wild["y"] = [0, 0, 1] * 6
+    pages = []
+    for rows in (frame, pd.concat([frame, wild])):
+        rows.to_csv(tmp_path / "rows.csv", index=False)
+        reading = ("--target", "y", "--weight", "w")
+        code, _, err = run(
+            "train", tmp_path / "rows.csv", "-o", tmp_path / "model", *reading,
+            "--impute", "--one-hot", "--splines", "--alpha", 0.01,
+        )  # fmt: skip
+        assert code == 0, err
+        model = aucmax.load(tmp_path / "model")
+        code, out, err = run(
+            "evaluate", tmp_path / "model", tmp_path / "rows.csv", *reading, "--json", "--k", 20,
+            "--html", tmp_path / "page.html",
+        )  # fmt: skip
+        assert code == 0, err
+        page = json.loads(out)
+        pages.append((model, page["scorers"], page["budgets"]))
+    (one, scorers, budgets), (other, scorers_of_more, budgets_of_more) = pages
+    features = [model[:-1].get_feature_names_out().tolist() for model in (one, other)]
+    assert features[0] == features[1]
+    same(one[-1].coef_, other[-1].coef_, 1e-9)
+    for a, b in zip(scorers + budgets, scorers_of_more + budgets_of_more, strict=True):
+        numbers = {key: value for key, value in a.items() if not isinstance(value, str)}
+        assert {key: b[key] for key in numbers} == pytest.approx(numbers, rel=1e-9)

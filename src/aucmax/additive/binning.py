@@ -426,6 +426,8 @@ class Binning(TransformerMixin, BaseEstimator):
         place = {word: j for j, word in enumerate(known)} | {None: len(known)}
         codes = np.array([place[word] for word in words], dtype=np.intp)
         counts = _counts(codes, len(known) + 1, is_positive, weight)
+        if not known:
+            return Bins(name, None, {}, 0, np.vstack([np.zeros(2), counts]))
         n = counts.sum()
         rare = counts[:-1].sum(axis=1) < self.min_share * n * (1 - _ROUNDING)
         # the rare words are one cell, the last
