@@ -374,6 +374,7 @@ def test_csv_faults_name_the_line(write, content, message):
     [
         ("", "the file is empty"),
         ("\n\n", "the file is empty"),
+        ("a\r,y\n1,2\n", "not a CSV file (CSV parse error: Expected 1 columns, got 2: ,y)"),
         ("a,y\n", "the table has column names but no rows"),
         ("a,y\n,0\n,1\n", "column 'a' is empty in every row; leave the column out (--drop 'a')"),
         ("a,y\n2024-01-31,0\n", "column 'a' holds dates, such as 2024-01-31, not numbers; take"),

@@ -175,4 +175,6 @@ def _csv_fault(path: Path, delimiter: str, otherwise: str) -> DataFileError:
                 return fault(path, what, line)
     except DataFileError as error:
         return error
-    return fault(path, f"not a CSV file ({otherwise})" if header else "the file is empty")
+    with opened(path) as stream:  # Python's reader gives up where a carriage return stands alone
+        blank = header is None and not stream.read(BLOCK_BYTES).strip()
+    return fault(path, "the file is empty" if blank else f"not a CSV file ({otherwise})")
