@@ -359,6 +359,9 @@ def test_two_models_get_a_paired_test(files, model, good):
     assert re.search(r"worse\.aucmax +\+0\.\d{4} +\+0\.\d{4} to \+0\.\d{4} +\S+ +better", text)
     (test,) = json.loads(good("evaluate", model, files / "test.csv", model, "--json"))["tests"]
     assert (test["p_value"], test["verdict"]) == (1.0, "tie")
+    # few rows: the page says beside p that it is too small
+    assert re.match(r"With \d\d rows of a class DeLong's p is approximate", test["note"])
+    assert test["note"] in " ".join(text.split())
 
 
 def test_a_model_against_logistic_regression(files, model, good):

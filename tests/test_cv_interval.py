@@ -112,6 +112,35 @@ def test_a_row_held_out_again_tells_nothing_new():
     assert 0.8 < again.std_error / once.std_error < 1.05
 
 
+ROUNDS = {
+    "two of five": ([0, 0, 1, 1, 2, 2, 3, 3], [0, 1, 2, 3, 0, 1, 2, 3], [3, 0, 0, 1, 1, 2, 2, 3]),
+    "uneven": ([0, 0, 0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 1, 1, 1, 1]),
+    "a single row": ([0, 0, 0, 0, 0, 0, 0, 1], [0, 0, 0, 1, 1, 1, 1, 1]),
+    "once": ([0, 0, 0, 0, 0, 1, 1, 1],),
+    "once, a single row": ([0, 0, 0, 0, 1, 1, 1, 2],),
+    "the same twice": ([0, 0, 0, 1, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1, 1, 1]),
+}
+
+
+@pytest.mark.parametrize("rounds", ROUNDS.values(), ids=ROUNDS)
+def test_the_variance_is_true_on_average(rounds):
+    """Over all 256 ways in which eight independent positives beat all negatives or none."""
+    fold = np.concatenate([np.add(10 * k, each) for k, each in enumerate(rounds)])
+    names = np.unique(fold)
+    share = np.array([np.bincount(np.flatnonzero(fold == v) % 8, minlength=8) for v in names])
+    truth = np.sum((share / share.sum(axis=1, keepdims=True)).mean(axis=0) ** 2) / 4
+    y = np.r_[np.ones(len(fold)), np.zeros(2 * len(names))]
+    rows = np.r_[np.tile(np.arange(8), len(rounds)), 8 + np.arange(2 * len(names))]
+    found = []
+    for pattern in np.array(np.meshgrid(*[[-1, 1]] * 8)).reshape(8, -1).T:
+        beats = np.tile(pattern, len(rounds))
+        score = np.r_[beats, np.zeros(2 * len(names))]
+        one = metrics.cv_auc_interval(y, score, np.r_[fold, names, names], groups=rows)
+        alike = all(np.ptp(beats[fold == v]) == 0 for v in names)
+        found.append(0.0 if alike else one.std_error**2)
+    assert np.mean(found) == pytest.approx(truth)
+
+
 def test_names_and_order_and_shifts_of_folds_change_nothing():
     y, score, fold = sample(5, uneven=True)
     for small in (True, False):

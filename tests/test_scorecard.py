@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from scipy.stats import ks_2samp
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -530,8 +531,14 @@ def test_probabilities_are_those_of_the_odds_and_true_on_average(card):
 def test_ks_and_stability_are_what_they_say():
     rng = np.random.default_rng(0)
     y, score = rng.random(300) < 0.3, rng.integers(0, 20, 300)
-    wanted = max(np.mean(score[y] >= t) - np.mean(score[~y] >= t) for t in range(21))
-    assert metrics.ks_statistic(y, score) == pytest.approx(wanted)
+    assert metrics.ks_statistic(y, score) == pytest.approx(ks_2samp(score[y], score[~y]).statistic)
+    weight = rng.integers(1, 4, 300)
+    many = np.repeat(score, weight), np.repeat(y, weight)
+    wanted = ks_2samp(many[0][many[1]], many[0][~many[1]]).statistic
+    for sign in (1, -1):  # a reversed ranking is as far from chance
+        found = metrics.ks_statistic(y, sign * score, weight)
+        assert found == pytest.approx(wanted)
+        assert metrics.ks_statistic([0, 0, 1], [sign, 2 * sign, 3 * sign]) == 1.0
     before, now = np.array([10, 0, 30, 0]), np.array([20, 5, 0, 0])
     shares = np.array([10, 0.5, 30]) / 40, np.array([20, 5, 0.5]) / 25
     wanted = sum((b - a) * np.log(b / a) for a, b in zip(*shares, strict=True))

@@ -27,27 +27,33 @@ def formula(positive, score, fold):
 def corrected(positive, score, fold, group):
     """The area and its standard error from sums of influences over groups of rows.
 
-    In each fold a class's squared influences are scaled by k/(k − 1), k being its groups there, by
-    Kish's count. A fold where k is below 2 has none, and those of the others are raised instead.
+    In each fold a class's influences are scaled by √(k/(k − 1)), k being its groups there by Kish's
+    count; a fold where k is below 2 has none. The sum of squares is set against what it is expected
+    to be for independent placements.
     """
     folds = np.unique(fold)
-    areas, variance = [], 0.0
-    pulls = {g: 0.0 for g in np.unique(group)}
+    areas, pulls = [], {g: 0.0 for g in np.unique(group)}
     for side in (True, False):
-        k = {}
+        share, scale, own = {}, {}, dict.fromkeys(pulls, 0.0)
         for v in folds:
-            _, sizes = np.unique(group[(fold == v) & (positive == side)], return_counts=True)
-            k[v] = sizes.sum() ** 2 / (sizes**2).sum()
-        raised = sum(1 / k[v] for v in folds) / sum(1 / k[v] for v in folds if k[v] >= 2)
-        for v in folds:
+            rows = np.flatnonzero((fold == v) & (positive == side))
+            share[v] = {g: np.mean(group[rows] == g) for g in pulls}
+            k = 1 / sum(h**2 for h in share[v].values())
+            scale[v] = np.sqrt(k / (k - 1)) if k > 2 - 1e-9 else 0.0
             here = np.flatnonzero(fold == v)
-            area = delong.area(positive[here], score[here])
             v10, v01 = delong.components(positive[here], score[here])
-            rows = here[positive[here] == side]
-            areas.append(area)
-            if k[v] >= 2:
-                scale = np.sqrt(raised * k[v] / (k[v] - 1)) / len(folds)
-                for row, placed in zip(rows, v10 if side else v01, strict=True):
-                    pulls[group[row]] += scale * (placed - area) / len(rows)
-    variance = sum(pull**2 for pull in pulls.values())
-    return np.mean(areas), np.sqrt(variance)
+            areas.append(delong.area(positive[here], score[here]))
+            for row, placed in zip(rows, v10 if side else v01, strict=True):
+                own[group[row]] += scale[v] * (placed - areas[-1]) / len(rows) / len(folds)
+        true = expected = 0.0
+        for u in folds:
+            for v in folds:
+                common, uu, vv = (
+                    sum(share[a][g] * share[b][g] for g in pulls)
+                    for a, b in ((u, v), (u, u), (v, v))
+                )
+                true += common
+                expected += scale[u] * scale[v] * common * (1 - uu - vv + common)
+        for g in pulls:
+            pulls[g] += own[g] * np.sqrt(true / expected)
+    return np.mean(areas), np.sqrt(sum(pull**2 for pull in pulls.values()))

@@ -28,6 +28,7 @@ from aucmax.experiments.runs import (
     warm_up,
 )
 from aucmax.objective.losses import LOSSES
+from aucmax.report.comparison import few_rows_note
 from aucmax.report.text import auc_text, verdict
 
 __all__ = ["compare"]
@@ -242,6 +243,8 @@ def _report(
                 entry |= test._asdict()
                 entry["verdict"] = verdict(test.difference, test.p_value)
         entries.append(entry)
+    tested = parts[0].test
+    weight = None if rows.weight is None else rows.weight[tested]
     return {
         **rows.facts(),
         "splits": len(parts),
@@ -253,5 +256,6 @@ def _report(
         "scale": scale,
         "against": None if first is None else first.name,
         "test": _TESTS[len(parts) > 1],
+        "test_note": few_rows_note(rows.is_positive[tested], weight) if len(parts) == 1 else None,
         "solvers": entries,
     }

@@ -122,6 +122,7 @@ def _legend(report: dict[str, Any]) -> list[str]:
         mean,
         f"difference, interval and p: {report['test']} {over}; a tie unless p < 0.05, without "
         "correction for the number of tests.",
+        report["test_note"] or "",
         "seconds: one fit, mean of the splits. optimality and gap (J − J*) / J*: on the training "
         f"rows{largest}.",
         f"With an objective of their own: {', '.join(other)}." if other else "",

@@ -145,12 +145,14 @@ def _results(report: dict[str, Any]) -> Section:
         ResultTable(
             ("", *(s["name"] for s in scorers)),
             [(name, *map(value, scorers)) for name, value in measures.items()],
-            "DeLong's interval of the AUC, on the logit scale.",
+            "Interval of the AUC from DeLong's variance, wider where few rows tell it.",
         )
     ]
     if report["tests"]:
         tests = [(test["against"], test) for test in report["tests"]]
+        note = report["tests"][0]["note"]
         caption = "DeLong's paired test on the same rows; a tie unless p < 0.05."
+        caption = f"{caption} {note}" if note else caption
         head = f"{scorers[0]['name']} against"
         tables.append(ResultTable.differences(head, tests, f"{percent} interval", caption))
     return Section("Results", tables=tables)

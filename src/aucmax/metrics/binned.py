@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aucmax.metrics.delong import ROUNDING
-from aucmax.metrics.intervals import interval_around, largest_error
+from aucmax.metrics.delong import ROUNDING, Spread
+from aucmax.metrics.intervals import interval_around
 
 __all__ = ["BinnedAUC", "binned_auc"]
 
@@ -63,16 +63,14 @@ def binned_auc(
     won, lost = float(pos @ below), float(neg @ (pos.sum() - above))
     auc, miss = won / (won + lost), lost / (won + lost)  # 1 - auc without cancellation
     rows = totals**2 / of_squares  # Kish's effective numbers
-    smaller, parts = float(rows.min()), [0.0, 0.0]
-    if smaller >= 2.0 - ROUNDING:
+    variances = [0.0, 0.0]
+    if rows.min() >= 2.0 - ROUNDING:
         placed = (above - neg @ above, below - pos @ below)
         for c, gap in enumerate(placed):
             gap[np.abs(gap) <= ROUNDING] = 0.0
-            parts[c] = float(square[c] @ gap**2) / (of_squares[c] * (rows[c] - 1.0))
-    variance = sum(parts)
-    std_error = float(np.sqrt(variance)) if variance > 0.0 else largest_error(auc, smaller)
-    freedom = smaller - 1.0 if min(parts) > 0.0 else 0.0
-    found = interval_around(auc, miss, std_error, freedom, smaller, confidence)
+            variances[c] = float(square[c] @ gap**2) / (of_squares[c] * (rows[c] - 1.0))
+    spreads = Spread(variances[1], float(rows[1])), Spread(variances[0], float(rows[0]))
+    found = interval_around(auc, miss, spreads, confidence)
     error = 0.5 * float(np.sum(neg * pos * mixed))
     low, high = max(found.low - error, 0.0), min(found.high + error, 1.0)
-    return BinnedAUC(auc, low, high, std_error, error)
+    return BinnedAUC(auc, low, high, found.std_error, error)

@@ -16,15 +16,23 @@ from aucmax.metrics.reading import Bools, Floats, Labels, read
 __all__ = [
     "ROUNDING",
     "Pair",
-    "delong_variances",
+    "Spread",
+    "delong_spreads",
     "effective_rows",
     "hoeffding_interval",
     "hoeffding_log_p",
     "paired",
-    "smaller_class",
+    "shrunk_variance",
 ]
 
 ROUNDING = 1e-12  # shares of a class that differ by less are equal
+
+
+class Spread(NamedTuple):
+    """What one class adds to the variance of an area."""
+
+    variance: float
+    rows: float  # independent ones; Kish's effective number with weights
 
 
 class Pair(NamedTuple):
@@ -32,6 +40,7 @@ class Pair(NamedTuple):
 
     difference: float
     variance: float  # DeLong's
+    shrunk: float  # the same, towards the largest possible
     smaller: float  # rows of the smaller class
     alike: bool  # whether they rank all rows alike
 
@@ -51,16 +60,38 @@ def paired(
     if weight is not None:  # sums in different orders differ by rounding
         total = np.where(positive, weight[~positive].sum(), weight[positive].sum())
         rise[np.abs(rise) <= ROUNDING * total] = 0.0
-    variance = sum(delong_variances(positive, rise, weight))
-    return Pair(difference, variance, smaller_class(positive, weight), not rise.any())
+    spreads = delong_spreads(positive, rise, weight)
+    shrunk = sum(
+        shrunk_variance(spread, _mean(np.abs(rise), own, weight, rivals), difference, added=2)
+        for spread, own, rivals in zip(
+            spreads, (positive, ~positive), (~positive, positive), strict=True
+        )
+    )
+    variance, smaller = sum(one.variance for one in spreads), min(one.rows for one in spreads)
+    return Pair(difference, variance, shrunk, smaller, not rise.any())
 
 
-def smaller_class(positive: Bools, weight: Floats | None) -> float:
-    """Return the rows of the smaller class; with weights, Kish's effective number of rows."""
+def _mean(rivals: Floats, own: Bools, weight: Floats | None, others: Bools) -> float:
+    """Return the mean over a class of shares of the other class."""
     if weight is None:
-        m = int(positive.sum())
-        return min(m, positive.size - m)
-    return min(effective_rows(weight[rows]) for rows in (positive, ~positive))
+        return float(rivals[own].mean()) / np.count_nonzero(others)
+    return float(np.average(rivals[own], weights=weight[own]) / weight[others].sum())
+
+
+def shrunk_variance(spread: Spread, size: float, mean: float, added: int) -> float:
+    """Return a class's part of the variance with rows `added` that spread as far as they can.
+
+    Of values in [−1, 1], or [0, 1], whose mean is `mean` and whose mean size is `size`: no such
+    values have a variance above size − mean². The rows that were seen count as those that the size
+    is spread over, (Σ |v|)² / Σ v²: if it is in a few of them, they tell little of the variance.
+    docs/auc_intervals.md has the formulas.
+    """
+    square = spread.variance * spread.rows
+    if square + mean**2 <= 0.0:
+        return spread.variance
+    seen = spread.rows * size**2 / (square + mean**2)
+    shrunk = (seen * square + added * (size - mean**2)) / (seen + added) / spread.rows
+    return max(shrunk, spread.variance)
 
 
 def effective_rows(weight: Floats) -> float:
@@ -69,22 +100,28 @@ def effective_rows(weight: Floats) -> float:
     return float(share.sum() ** 2 / (share @ share))
 
 
-def delong_variances(positive: Bools, above: Floats, weight: Floats | None) -> tuple[float, float]:
+def delong_spreads(positive: Bools, above: Floats, weight: Floats | None) -> tuple[Spread, Spread]:
     """Return var(V10)/m and var(V01)/n from `rivals_above`; zeros if a class has one row only."""
-    if smaller_class(positive, weight) < 2 - ROUNDING:
-        return 0.0, 0.0
-    # n (1 - V10) rivals lie above a positive, with the same variance; m V01 above a negative.
-    of_positives, of_negatives = above[positive], above[~positive]
-    # Multiples of ½, less the first of them: equal shares have variance zero exactly.
-    of_positives, of_negatives = of_positives - of_positives[0], of_negatives - of_negatives[0]
+    classes = (positive, ~positive)
     if weight is None:
-        m, n = of_positives.size, of_negatives.size
-        v10, v01 = of_positives / n, of_negatives / m
-        return float(v10.var(ddof=1)) / m, float(v01.var(ddof=1)) / n
-    of_weight = weight[positive], weight[~positive]
-    u, w = (part / part.sum() for part in of_weight)
-    v10, v01 = of_positives / of_weight[1].sum(), of_negatives / of_weight[0].sum()
-    return _variance_of_mean(v10, u), _variance_of_mean(v01, w)
+        rows = totals = [float(np.count_nonzero(one)) for one in classes]
+    else:
+        rows = [effective_rows(weight[one]) for one in classes]
+        totals = [float(weight[one].sum()) for one in classes]
+    if min(rows) < 2 - ROUNDING:
+        return Spread(0.0, rows[0]), Spread(0.0, rows[1])
+    # n (1 - V10) rivals lie above a positive, with the same variance; m V01 above a negative.
+    # Multiples of ½, less the first of them: equal shares have variance zero exactly.
+    placed = [
+        (above[one] - above[one][0]) / total
+        for one, total in zip(classes, reversed(totals), strict=True)
+    ]
+    if weight is None:
+        variances = [float(v.var(ddof=1)) / v.size for v in placed]
+    else:
+        shares = [weight[one] / total for one, total in zip(classes, totals, strict=True)]
+        variances = [_variance_of_mean(*each) for each in zip(placed, shares, strict=True)]
+    return Spread(variances[0], rows[0]), Spread(variances[1], rows[1])
 
 
 def _variance_of_mean(values: Floats, share: Floats) -> float:

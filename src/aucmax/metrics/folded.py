@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array, csr_array
 from scipy.special import ndtri
 
 from aucmax.basics.checks import number
-from aucmax.metrics.delong import ROUNDING, effective_rows
-from aucmax.metrics.intervals import AUCInterval, interval_around, largest_error
+from aucmax.metrics.delong import ROUNDING, Spread
+from aucmax.metrics.intervals import AUCInterval, interval_around
 from aucmax.metrics.levels import levels_of, pairs_won_and_lost, rivals_above
 from aucmax.metrics.reading import Bools, Floats, Labels, codes_of, read
 
@@ -79,11 +80,11 @@ def cv_auc_interval(
     rows.
 
     Each row moves the area by its influence, estimated from its placement among the other class of
-    its fold; the variance is the sum of squares over rows, or over the groups' sums. Influences are
-    scaled as DeLong's variance is, so that one fold gives `auc_interval`, and folds of equal size
-    their mean DeLong variance divided by their number. From there on all is as in `auc_interval`:
-    Student's quantile on the logit scale, cut to the interval that Hoeffding's inequality
-    guarantees.
+    its fold; the variance is the sum of squares over rows, or over the groups' sums, set against
+    what such a sum is expected to be for independent placements. So one fold gives `auc_interval`,
+    folds of equal size their mean DeLong variance divided by their number, and rounds of folds the
+    variance of their mean. From there on all is as in `auc_interval`, but with Student's quantile:
+    models that share training rows err together.
 
     References
     ----------
@@ -98,7 +99,7 @@ def cv_auc_interval(
     >>> fold = np.arange(550) % 5
     >>> found = cv_auc_interval(y, rng.normal(size=550) + 2 * y + fold, fold)
     >>> print("{:.3f} ({:.3f} to {:.3f})".format(*found[:3]))
-    0.943 (0.900 to 0.968)
+    0.943 (0.894 to 0.970)
     """
     number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
     if not small_sample and (sample_weight is not None or groups is not None):
@@ -129,11 +130,16 @@ def cv_auc_interval(
         return AUCInterval(auc, max(auc - reach, 0.0), min(auc + reach, 1.0), std_error)
     miss = float(np.mean([one.miss for one in folds]))
     classes = [_class([one.parts[side] for one in folds], int(group.max()) + 1) for side in (0, 1)]
-    freedom, k = min(one.freedom for one in classes), min(one.k for one in classes)
-    variance = float(np.sum((classes[0].moved + classes[1].moved) ** 2)) if freedom > 0.0 else 0.0
-    std_error = float(np.sqrt(variance)) if variance > 0.0 else largest_error(auc, k)
-    shown = variance > 0.0 and all(one.moved.any() for one in classes)
-    return interval_around(auc, miss, std_error, freedom if shown else 0.0, k, confidence)
+    if any(one.singles for one in classes):
+        classes = [one._replace(moved=0 * one.moved) for one in classes]
+    spreads = classes[0].spread(), classes[1].spread()
+    shared = 2 * float(classes[0].moved @ classes[1].moved)
+    pairs = min(one.pairs for one in classes)
+    # Models that share training rows err together, so that areas vary more than the rows tell.
+    freedom = min(one.rows for one in spreads) - 1 if len(folds) > 1 else np.inf
+    return interval_around(
+        auc, miss, spreads, confidence, shared=shared, pairs=pairs, freedom=freedom
+    )
 
 
 class _Part(NamedTuple):
@@ -153,9 +159,13 @@ class _Fold(NamedTuple):
 class _Class(NamedTuple):
     """The rows of one class in all folds."""
 
-    freedom: float  # degrees of freedom of their spread
-    k: float  # independent rows
+    rows: float  # independent ones, by Kish's number
+    pairs: float  # independent ones that its rows allow
     moved: Floats  # how far each group moves the mean area, for samples as small as these
+    singles: bool  # whether no fold has two rows of it
+
+    def spread(self) -> Spread:
+        return Spread(float(self.moved @ self.moved), self.rows)
 
 
 def _fold(
@@ -180,23 +190,38 @@ def _part(group: NDArray[np.intp], share: Floats, placed: Floats) -> _Part:
 
 
 def _class(parts: Sequence[_Part], n_groups: int) -> _Class:
-    held_out, k = np.zeros(n_groups), np.empty(len(parts))
-    for v, part in enumerate(parts):
-        of_groups = np.asarray(np.bincount(part.group, part.share, n_groups), dtype=np.float64)
-        held_out += of_groups > 0
-        k[v] = effective_rows(of_groups)
+    share = _shares(parts, n_groups)
+    common = share @ share.T  # P, shape (V, V)
+    one_fold = common.diagonal()  # 1/k of each fold
+    held_out = np.bincount(share.indices, minlength=n_groups)
     # Pairs of rows of all folds part into as many independent sets as a group was held out at most.
-    independent = len(k) * float(k.min()) / float(held_out.max())
-    spread = k >= 2 - ROUNDING
-    moved = np.zeros(n_groups)
+    pairs = len(parts) / float(one_fold.max()) / float(held_out.max())
+    rows = len(parts) ** 2 / float(common.sum())
+    spread, moved = one_fold <= 1 / (2 - ROUNDING), np.zeros(n_groups)
     if spread.any():
-        # A single row shows no spread; its fold is lent that of the others.
-        lent = np.sum(1 / k) / np.sum(1 / k[spread])
-        factor = np.sqrt(lent * k / np.where(spread, k - 1, np.inf)) / len(k)
-        for part, scale in zip(parts, factor, strict=True):
-            moved += np.bincount(part.group, scale * part.moved, n_groups)
-    times = held_out.sum() / np.count_nonzero(held_out)
-    return _Class(float(np.sum(k[spread] - 1)) / times, independent, moved)
+        scale = np.where(spread, 1 / np.sqrt(np.where(spread, 1 - one_fold, 1.0)), 0.0)
+        for part, factor in zip(parts, scale / len(parts), strict=True):
+            moved += np.bincount(part.group, factor * part.moved, n_groups)
+        moved *= np.sqrt(float(common.sum()) / _expected(common.tocoo(), one_fold, scale))
+    return _Class(rows, pairs, moved, not spread.any())
+
+
+def _shares(parts: Sequence[_Part], n_groups: int) -> csr_array:
+    """Return each group's share of the class in each fold, shape (V, n_groups)."""
+    fold = np.repeat(np.arange(len(parts)), [len(part.group) for part in parts])
+    group, share = (np.concatenate(each) for each in zip(*(p[:2] for p in parts), strict=True))
+    return csr_array(coo_array((share, (fold, group)), shape=(len(parts), n_groups)))
+
+
+def _expected(common: coo_array, one_fold: Floats, scale: Floats) -> float:
+    """Return Σ s_u s_v P_uv (1 − P_uu − P_vv + P_uv): the sum of squares that variance 1 leads to.
+
+    Of placements whose mean in each fold is taken off. Folds that share rows take off parts of the
+    same sums: without repeats this is Σ P_uv.
+    """
+    u, v = common.coords
+    each = common.data * (1 - one_fold[u] - one_fold[v] + common.data)
+    return float((scale[u] * scale[v]) @ each)
 
 
 def _by_formula(folds: list[_Fold]) -> float:

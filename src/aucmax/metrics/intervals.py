@@ -4,15 +4,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, ndtr, ndtri, ndtri_exp, stdtrit
+from scipy.special import ndtr, ndtri, ndtri_exp, stdtrit
 
 from aucmax.basics.checks import number
 from aucmax.metrics.delong import (
-    delong_variances,
+    Spread,
+    delong_spreads,
     hoeffding_interval,
     hoeffding_log_p,
     paired,
-    smaller_class,
+    shrunk_variance,
 )
 from aucmax.metrics.levels import levels_of, pairs_won_and_lost, rivals_above
 from aucmax.metrics.reading import Labels, read
@@ -25,7 +26,6 @@ __all__ = [
     "auc_interval",
     "auc_test",
     "interval_around",
-    "largest_error",
 ]
 
 
@@ -130,11 +130,14 @@ def auc_interval(
 
     Notes
     -----
-    The standard error is DeLong's [1]_, from one sort [2]_. The interval is taken on the logit
-    scale with Student's quantile for the rows of the smaller class. It is cut to the one that
-    Hoeffding's inequality guarantees for every distribution [3]_, which takes over where DeLong's
-    variance fails: one row in a class, an AUC of 0 or 1, all scores tied. Weights must not stand
-    for repeated rows. docs/auc_intervals.md gives the formulas, and how well the interval covers.
+    The standard error is DeLong's [1]_, from one sort [2]_. The interval is Wilson's, for as many
+    pairs as DeLong's variance says, shrunk towards its largest possible value by one row of each
+    class: at a high AUC the rare rows that are ranked low may be missing from a small sample. With
+    many rows it is the area plus or minus DeLong's error. In simulations the 95 % interval covers
+    93 % or more from 15 rows of a class on, up to an AUC of .98. Hoeffding's interval, which holds
+    for every distribution [3]_, takes over where a class shows no spread: one row, an AUC of 0 or
+    1, all scores tied. Weights must not stand for repeated rows. docs/auc_intervals.md gives the
+    formulas, and how well the interval covers.
 
     References
     ----------
@@ -152,53 +155,69 @@ def auc_interval(
     >>> y = np.repeat([0, 1], [500, 50])
     >>> interval = auc_interval(y, rng.normal(size=550) + 2 * y)
     >>> print("{:.3f} ({:.3f} to {:.3f})".format(*interval[:3]))
-    0.940 (0.900 to 0.964)
+    0.940 (0.895 to 0.966)
     """
     number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
     positive, weight, scores = read(y, sample_weight, pos_label, score=score)
     levels = levels_of(positive, weight, scores)
     won, lost = pairs_won_and_lost(levels)
-    auc = won / (won + lost)
-    above = rivals_above(levels, positive)
-    of_positives, of_negatives = delong_variances(positive, above, weight)
-    smaller = smaller_class(positive, weight)
-    variance = of_positives + of_negatives
-    std_error = float(np.sqrt(variance)) if variance > 0.0 else largest_error(auc, smaller)
-    shown = min(of_positives, of_negatives) > 0.0
-    freedom = smaller - 1 if shown else 0.0
+    spreads = delong_spreads(positive, rivals_above(levels, positive), weight)
     # lost / (won + lost) is 1 - auc without cancellation.
-    return interval_around(auc, lost / (won + lost), std_error, freedom, smaller, confidence)
+    return interval_around(won / (won + lost), lost / (won + lost), spreads, confidence)
 
 
 def interval_around(
-    auc: float, miss: float, std_error: float, freedom: float, k: float, confidence: float
+    auc: float,
+    miss: float,
+    spreads: tuple[Spread, Spread],
+    confidence: float,
+    *,
+    shared: float = 0.0,
+    pairs: float | None = None,
+    freedom: float = np.inf,
 ) -> AUCInterval:
-    """Return the interval on the logit scale, cut to Hoeffding's for k pairs of rows.
+    """Return Wilson's interval, the variance of each class shrunk towards the largest possible.
+
+    The one rule behind every interval of an area; docs/auc_intervals.md derives it.
 
     Parameters
     ----------
     auc, miss : float
         The area, and 1 less it.
-    std_error : float
-        Of the area.
-    freedom : float
-        Degrees of freedom of Student's quantile; 0 leaves Hoeffding's interval alone.
-    k : float
-        Independent pairs of a positive and a negative.
+    spreads : tuple of two Spread
+        What each class adds to the variance of the area, and its rows.
     confidence : float
         Coverage.
+    shared : float
+        The rest of the variance: the covariance of the classes, of groups that have rows of both.
+    pairs : float, optional
+        Independent pairs of a positive and a negative: the rows of the smaller class by default.
+    freedom : float
+        Degrees of freedom of Student's quantile; the normal one by default.
     """
-    low, high = hoeffding_interval(auc, k, confidence)
-    if freedom > 0.0:
-        reach = stdtrit(freedom, (1.0 + confidence) / 2) * std_error / (auc * miss)
-        middle = np.log(auc) - np.log(miss)
-        low, high = max(low, float(expit(middle - reach))), min(high, float(expit(middle + reach)))
+    pairs = min(one.rows for one in spreads) if pairs is None else pairs
+    variance = sum(one.variance for one in spreads) + shared
+    std_error = float(np.sqrt(variance)) if variance > 0.0 else _largest_error(auc, pairs)
+    if variance > 0.0 and min(one.variance for one in spreads) > 0.0:
+        least = min(auc, miss)
+        shrunk = sum(shrunk_variance(one, least, least, added=1) for one in spreads) + shared
+        miss_rate = (1.0 - confidence) / 2
+        z = float(ndtri(miss_rate) if np.isinf(freedom) else stdtrit(freedom, miss_rate))
+        low, high = _wilson(auc, miss, z * z * min(shrunk / (auc * miss), 1.0 / pairs))
+    else:
+        low, high = hoeffding_interval(auc, pairs, confidence)
     # Rounding must not close the interval, nor leave the AUC outside it.
     low, high = min(low, float(np.nextafter(auc, 0.0))), max(high, float(np.nextafter(auc, 1.0)))
     return AUCInterval(auc, low, high, std_error)
 
 
-def largest_error(auc: float, k: float) -> float:
+def _wilson(auc: float, miss: float, square: float) -> tuple[float, float]:
+    """Return all θ with (auc − θ)² ≤ square · θ(1 − θ), cut to [0, 1]."""
+    middle, reach = auc + square / 2, float(np.sqrt(square * (auc * miss + square / 4)))
+    return max((middle - reach) / (1 + square), 0.0), min((middle + reach) / (1 + square), 1.0)
+
+
+def _largest_error(auc: float, k: float) -> float:
     """Return the largest standard error of k pairs at an area a little nearer to ½ than `auc`."""
     shrunk = (k * auc + 1) / (k + 2)
     return float(np.sqrt(shrunk * (1 - shrunk) / k))
@@ -241,9 +260,11 @@ def auc_test(
     -----
     DeLong's test for paired samples, in O(n log n): z = difference / √variance, compared with the
     normal distribution. Where the variance is zero or undefined, p is Hoeffding's bound on so large
-    a difference between equal scorers, and z the quantile that belongs to p. With few rows in a
-    class, p is too small. The references are those of `auc_interval`; docs/auc_intervals.md gives
-    the formulas.
+    a difference between equal scorers, and z the quantile that belongs to p. With fewer than 50
+    rows of a class p is approximate: equal scorers come out as different at 5 % in up to 7 % of
+    samples. The interval of `auc_difference` allows for few rows; difference ± 1.96 standard errors
+    is too narrow where unequal areas are above .95. The references are those of `auc_interval`;
+    docs/auc_intervals.md gives the formulas, and how often the test errs.
 
     Examples
     --------
@@ -296,21 +317,23 @@ def auc_difference(
 
     Notes
     -----
-    The interval holds all differences that `auc_test` does not reject: a 95 % interval contains 0
-    exactly if p ≥ 0.05. Scorers that rank all rows alike give 0 to 0.
+    DeLong's variance is shrunk towards its largest possible value by two rows of each class, one
+    for each scorer. So the interval holds all differences that `auc_test` does not reject, and with
+    few rows more: a 95 % interval contains 0 wherever p ≥ 0.05. Scorers that rank all rows alike
+    give 0 to 0.
 
     Examples
     --------
     >>> y = [0, 0, 0, 1, 1, 1]
     >>> found = auc_difference(y, [1, 2, 4, 3, 5, 6], [2, 4, 1, 3, 6, 5])
     >>> print("{:.3f} ({:.3f} to {:.3f})".format(*found))
-    0.000 (-0.377 to 0.377)
+    0.000 (-0.477 to 0.477)
     """
     number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
     pair = paired(y, score_a, score_b, pos_label, sample_weight)
     difference = pair.difference
     if pair.variance > 0.0:
-        reach = float(ndtri((1.0 + confidence) / 2) * np.sqrt(pair.variance))
+        reach = -float(ndtri((1.0 - confidence) / 2) * np.sqrt(pair.shrunk))
         return AUCDifference(
             difference, max(difference - reach, -1.0), min(difference + reach, 1.0)
         )

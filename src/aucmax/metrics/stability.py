@@ -16,7 +16,7 @@ __all__ = ["ks_statistic", "population_stability"]
 def ks_statistic(
     y: Labels, score: ArrayLike, sample_weight: ArrayLike | None = None, pos_label: Any = None
 ) -> float:
-    """Kolmogorov and Smirnov's distance of the two classes' scores: the largest TPR − FPR.
+    """Kolmogorov and Smirnov's distance of the two classes' scores: the largest |TPR − FPR|.
 
     Parameters
     ----------
@@ -26,7 +26,13 @@ def ks_statistic(
     Returns
     -------
     float
-        From 0, where no threshold tells the classes apart, to 1.
+        From 0, where the classes have the same scores, to 1, where one threshold separates them.
+        The distance has no direction: −score gives the same. Whether positives score higher or
+        lower shows in the AUC, above or below ½.
+
+    Notes
+    -----
+    The two-sided statistic of two samples, ``scipy.stats.ks_2samp(...).statistic``, with weights.
 
     Examples
     --------
@@ -35,7 +41,7 @@ def ks_statistic(
     0.5
     """
     fpr, tpr, _ = roc_curve(y, score, sample_weight, pos_label)
-    return float(np.max(tpr - fpr))
+    return float(np.max(np.abs(tpr - fpr)))
 
 
 def population_stability(expected: ArrayLike, actual: ArrayLike) -> float:

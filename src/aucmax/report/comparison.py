@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from aucmax import metrics
+from aucmax.metrics.delong import effective_rows
 from aucmax.report.figures import Figure, Line
 from aucmax.report.style import stroke
 from aucmax.report.text import verdict
 
-__all__ = ["areas_figure", "differences_figure", "paired_test"]
+__all__ = ["areas_figure", "differences_figure", "few_rows_note", "paired_test"]
+
+ROWS_FOR_TEST = 50  # of the smaller class, below which DeLong's p is approximate
 
 Interval = tuple[float, float, float]  # an estimate and the ends of its interval
 
@@ -80,9 +83,22 @@ def paired_test(
     confidence: float = 0.95,
     weight: np.ndarray | None = None,
 ) -> dict[str, Any]:
-    """Return DeLong's paired test of two scores of the same rows, the interval and the verdict."""
+    """Return DeLong's paired test of two scores, with its interval, verdict and note."""
     scores = (is_positive, first, second)
     test = metrics.auc_test(*scores, sample_weight=weight)
     _, low, high = metrics.auc_difference(*scores, confidence, sample_weight=weight)
     said = verdict(test.difference, test.p_value)
-    return {**test._asdict(), "low": low, "high": high, "verdict": said}
+    note = few_rows_note(is_positive, weight)
+    return {**test._asdict(), "low": low, "high": high, "verdict": said, "note": note}
+
+
+def few_rows_note(is_positive: np.ndarray, weight: np.ndarray | None) -> str | None:
+    """Say beside DeLong's p that it is approximate, where a class has few rows."""
+    weight = np.ones(len(is_positive)) if weight is None else weight
+    rows = min(effective_rows(weight[is_positive == kind]) for kind in (True, False))
+    if rows >= ROWS_FOR_TEST:
+        return None
+    return (
+        f"With {rows:.0f} rows of a class DeLong's p is approximate; the interval allows for so "
+        "few."
+    )

@@ -1,0 +1,111 @@
+"""How well the intervals of an AUC and of a difference of two cover, and how wide they are.
+
+Samples of scores of which the AUC is known; `python benchmarks/auc_intervals.py [samples]`.
+"""
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+from scipy.stats import norm
+
+from aucmax import metrics
+
+NEGATIVES = 1000
+Sampler = Callable[[np.random.Generator, np.ndarray, float], np.ndarray]
+
+
+def normal(deviation: float) -> Sampler:
+    """Normal scores; those of the positives have a standard deviation of their own."""
+
+    def draw(rng: np.random.Generator, y: np.ndarray, auc: float) -> np.ndarray:
+        shift = np.hypot(1, deviation) * norm.ppf(auc)
+        return rng.normal(size=y.size) * np.where(y, deviation, 1.0) + shift * y
+
+    return draw
+
+
+def exponential(rng: np.random.Generator, y: np.ndarray, auc: float) -> np.ndarray:
+    """Return exponential scores of both classes: many positives lie among the negatives."""
+    return rng.exponential(size=y.size) * np.where(y, auc / (1 - auc), 1.0)
+
+
+def logistic(rng: np.random.Generator, y: np.ndarray, auc: float) -> np.ndarray:
+    """Return logistic scores."""
+    shifts = np.linspace(0, 15, 3001)[1:]
+    areas = (1 - np.exp(-shifts) * (1 + shifts)) / np.expm1(-shifts) ** 2
+    return rng.logistic(size=y.size) + np.interp(auc, areas, shifts) * y
+
+
+def five_grades(rng: np.random.Generator, y: np.ndarray, auc: float) -> np.ndarray:
+    """Return normal scores in five grades, whose AUC with ties is `auc`."""
+    cuts = np.array([-0.5, 0.5, 1.5, 2.5])
+    shifts = np.linspace(0, 6, 1201)
+    neg = np.diff(norm.cdf(np.r_[-np.inf, cuts, np.inf]))
+    pos = np.diff(norm.cdf(np.r_[-np.inf, cuts, np.inf] - shifts[:, None]), axis=1)
+    areas = pos @ (np.cumsum(neg) - neg / 2)
+    return np.digitize(rng.normal(size=y.size) + np.interp(auc, areas, shifts) * y, cuts)
+
+
+FAMILIES: dict[str, Sampler] = {
+    "normal": normal(1.0),
+    "normal, positives half as wide": normal(0.5),
+    "normal, positives twice as wide": normal(2.0),
+    "exponential": exponential,
+    "logistic": logistic,
+    "five grades": five_grades,
+}
+
+
+def of_one(draw: Sampler, m: int, n: int, auc: float, samples: int) -> tuple[float, float]:
+    """Return the coverage of 95 % intervals, and their mean width by that of ±1.96 errors."""
+    rng, y = np.random.default_rng(m * n), np.arange(m + n) < m
+    covered, width, plain = 0, 0.0, 0.0
+    for _ in range(samples):
+        one = metrics.auc_interval(y, draw(rng, y, auc))
+        covered += one.low <= auc <= one.high
+        width += one.high - one.low
+        plain += min(one.auc + 1.96 * one.std_error, 1) - max(one.auc - 1.96 * one.std_error, 0)
+    return covered / samples, width / plain
+
+
+def of_two(
+    deviation: float, m: int, n: int, areas: tuple[float, float], samples: int
+) -> tuple[float, float]:
+    """Return the coverage of the interval of a difference, and of 1.96 DeLong errors."""
+    rng, y = np.random.default_rng(m * n), np.arange(m + n) < m
+    spread, shifts = np.where(y, deviation, 1.0), np.hypot(1, deviation) * norm.ppf(areas)
+    truth, covered, plain = areas[0] - areas[1], 0, 0
+    for _ in range(samples):
+        common, *own = rng.normal(size=(3, y.size))
+        a, b = (
+            spread * (np.sqrt(0.7) * common + np.sqrt(0.3) * each) + shift * y
+            for each, shift in zip(own, shifts, strict=True)
+        )
+        found = metrics.auc_difference(y, a, b)
+        covered += found.low <= truth <= found.high
+        test = metrics.auc_test(y, a, b)
+        error = abs(test.difference / test.z) if test.z else 0.0
+        plain += abs(test.difference - truth) <= 1.96 * error or not test.difference
+    return covered / samples, plain / samples
+
+
+if __name__ == "__main__":
+    samples = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    print("one AUC, 1000 negatives: coverage (width by that of ±1.96 DeLong errors)")
+    for name, draw in FAMILIES.items():
+        for m in (10, 15, 20, 30, 50, 100):
+            cells = [of_one(draw, m, NEGATIVES, auc, samples) for auc in (0.7, 0.9, 0.95, 0.98)]
+            text = ", ".join(f"{share:.3f} ({width:.2f})" for share, width in cells)
+            print(f"{name}, {m} positives: {text}", flush=True)
+    for name, draw in FAMILIES.items():
+        cells = [of_one(draw, 15, 15, auc, samples) for auc in (0.7, 0.9, 0.95, 0.98)]
+        text = ", ".join(f"{share:.3f} ({width:.2f})" for share, width in cells)
+        print(f"{name}, 15 and 15: {text}", flush=True)
+    print("a difference, scores correlated by .7: coverage / of 1.96 DeLong errors")
+    for deviation in (1.0, 2.0):
+        for m in (15, 20, 50, 100):
+            pairs = ((0.8, 0.8), (0.95, 0.95), (0.98, 0.98), (0.98, 0.95))
+            cells = [of_two(deviation, m, 200, pair, samples) for pair in pairs]
+            text = ", ".join(f"{ours:.3f} / {plain:.3f}" for ours, plain in cells)
+            print(f"deviation {deviation:g}, {m} positives: {text}", flush=True)
