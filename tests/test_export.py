@@ -1,5 +1,8 @@
 """Exported models give our scores, in ONNX Runtime and in DuckDB."""
 
+import csv
+import io
+import os
 import sys
 import warnings
 
@@ -29,7 +32,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from aucmax import AUCClassifier, AUCClassifierCV, HingeClassifier, load, to_onnx, to_sql
+from aucmax import AUCClassifier, AUCClassifierCV, HingeClassifier, datasets, load, to_onnx, to_sql
 from aucmax.additive import Binning, SplineFeatures
 from aucmax.basics.errors import DataWarning
 from aucmax.estimators.encoder import TableEncoder
@@ -38,6 +41,7 @@ from aucmax.export.onnx_file import order_lost
 from aucmax.export.shapes import gap_pattern
 from aucmax.export.sql import DIALECTS
 
+ATTACKS = int(os.environ.get("AUCMAX_ATTACKS", 100))  # files of the long run
 WORDS = ["red", "o'brien\\", '{x} "?"; --', "Ärger", np.nan]
 
 
@@ -584,6 +588,102 @@ def test_the_command_writes_what_train_has_made(run, tmp_path, trained):
     frame = FRAME.assign(day=(FRAME["day"] * 86400).round() / 86400)
     made = onnx.load(tmp_path / "m.onnx")
     np.testing.assert_allclose(run_onnx(made, frame)[0], load(trained).decision_function(frame))
+
+
+# ---- files at random: what is read from a file is what SQL and ONNX make of its text
+
+CELLS = [
+    *(
+        "red",
+        "Red",
+        " red",
+        "none",
+        "o'brien",
+        "a,b",
+        'say "x"',
+        "Ärger",
+        "A\u0308rger",
+        "two\nlines",
+    ),
+    *(
+        "-",
+        "#N/A",
+        "1.5x",
+        "yes",
+        "TRUE",
+        "01",
+        "1",
+        "1.0",
+        "1e3",
+        "+1",
+        "inf",
+        "\u200b",
+        "%",
+        "\\",
+    ),
+]
+
+
+def random_column(rng, n):
+    """The cells of a column, and whether it is to be read as text."""
+    kind = rng.integers(5)
+    if kind < 2:
+        words = [*rng.choice(CELLS, 5, replace=False), *rng.choice(GAP_WORDS, 2)]
+        return rng.choice(words, n).tolist(), True
+    if kind == 2:
+        days = pd.Timestamp("1970-01-01") + pd.to_timedelta(rng.integers(0, 9000, n), unit="D")
+        return days.strftime(str(rng.choice(["%Y-%m-%d", "%d.%m.%Y", "%d %b %Y"]))).tolist(), False
+    numbers = rng.normal(size=n) * 10.0 ** rng.integers(-8, 8)
+    cells = [str(rng.choice([" {!r}", "{!r} ", "{!r}"])).format(v) for v in numbers.tolist()]
+    if kind == 3:
+        cells = np.where(rng.random(n) < 0.2, str(rng.choice(GAP_WORDS)), cells).tolist()
+    return cells, False
+
+
+def random_file(rng, path, n=120):
+    """Write a file; give its columns, and those that are to be read as text."""
+    made = {name: random_column(rng, n) for name in ("a", "B b", "é'")}
+    with open(path, "w", newline="") as stream:
+        writer = csv.writer(stream, quoting=int(rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])))
+        writer.writerow([*made, "target"])
+        target = (rng.random(n) < 0.4).astype(int).tolist()
+        writer.writerows(zip(*(cells for cells, _ in made.values()), target, strict=True))
+    return {name: cells for name, (cells, _) in made.items()}, [n for n in made if made[n][1]]
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(5), *(pytest.param(s, marks=pytest.mark.exhaustive) for s in range(5, ATTACKS))]
+)
+def test_a_file_is_scored_as_its_text_is_in_a_database(run, tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    path = tmp_path / "rows.csv"
+    cells, text = random_file(rng, path)
+    options = ["--one-hot", "--impute", "--dates", "--alpha", 0.01]
+    options += [option for name in text for option in ("--category", name)]
+    options += ["--scale", "unit-norm"] if rng.random() < 0.3 else []
+    code, _, err = run("train", path, "--target", "target", *options, "-o", tmp_path / "m")
+    assert code == 0, err
+    code, out, err = run("score", tmp_path / "m", path)
+    assert code == 0, err
+    wanted = np.array([float(row["score"]) for row in csv.DictReader(io.StringIO(out))])
+    model = load(tmp_path / "m")
+    encoder, numbers = model[0], {}
+    read = datasets.read(path, target="target", text=text, missing=True, dates=encoder.dates)
+    numbers = dict(zip(read.feature_names, read.data.T, strict=True))
+    frame = pd.DataFrame({n: cells[n] if n in text else numbers[n].astype(float) for n in cells})
+    room = 2e-15 * abs(additive(model).intercept) + 1e-9 * max(1.0, np.abs(wanted).max())
+    np.testing.assert_allclose(run_onnx(to_onnx(model), frame)[0], wanted, rtol=0, atol=room)
+    for name in encoder.dates:
+        frame[name] = pd.to_datetime(frame[name], unit="D")
+    np.testing.assert_allclose(run_sql(to_sql(model), frame), wanted, rtol=0, atol=room)
+    with duckdb.connect() as database:  # as it is: equal, or an error
+        source = f"read_csv('{path}', header=true, delim=',', quote='\"', all_varchar=true)"
+        try:
+            rows = database.sql(f"SELECT {to_sql(model)} FROM {source}").fetchall()
+        except duckdb.Error:
+            return
+    found = np.array([score for (score,) in rows], dtype=float)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=room)
 
 
 @pytest.mark.parametrize(

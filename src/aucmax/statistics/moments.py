@@ -69,7 +69,8 @@ class ClassMoments(ClassStatistics):
     ) -> Self:
         """Return the moments of a table where it is: in a database, a cluster, a lazy frame.
 
-        A first query takes counts and means of the classes, a second the products around them.
+        A first query takes counts, means and ranges of the classes, a second the products around
+        them.
         With more than 200 features, with more than 20 in DuckDB and Polars, and of a frame in
         memory, batches of rows are read instead, which is faster there. Either way memory stays
         small, whatever the number of rows.
@@ -94,7 +95,8 @@ class ClassMoments(ClassStatistics):
         ------
         ValueError
             If a column is missing, is not a number, or has gaps, NaN or infinite values, which are
-            counted; or if the target has not two values.
+            counted, or whole numbers or decimals of more digits than double precision has; or if
+            the target has not two values.
         ImportError
             If narwhals is not installed: ``pip install 'aucmax[query]'``.
 
