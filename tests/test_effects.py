@@ -7,7 +7,7 @@ from scipy.special import stdtrit
 from sklearn.linear_model import LogisticRegression
 from tests.oracles.sandwich import by_pairs, jackknife
 
-from aucmax import AUCClassifier, AUCClassifierCV, effects, reasons
+from aucmax import AUCClassifier, AUCClassifierCV, HingeClassifier, effects, reasons
 from aucmax.explain import feature_effects, row_reasons
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
@@ -124,6 +124,8 @@ def test_what_a_penalty_holds_has_no_interval():
     assert found.note == ""
     bounded = AUCClassifier(0.01, coef_bounds=(0.0, 1e-3)).fit(X, y)
     assert effects(bounded, X, y).note.startswith("No intervals: every coefficient")
+    rows_alone = HingeClassifier(0.01, random_state=0).fit(X, y)
+    assert effects(rows_alone, X, y).note.startswith("No intervals: a HingeClassifier minimises")
 
 
 def test_rows_models_and_labels_of_other_kinds():

@@ -9,15 +9,12 @@ import contextlib
 import faulthandler
 import functools
 import gzip
-import hashlib
 import io
-import json
 import os
 import signal
 import sys
 import time
 import warnings
-import zipfile
 
 import numpy as np
 import pyarrow as pa
@@ -30,10 +27,11 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from aucmax import AUCClassifier, ClassMoments, HingeClassifier, load, save
-from aucmax.basics.errors import DataFileError, DataWarning, ModelFileError
+from aucmax import AUCClassifier, HingeClassifier, save
+from aucmax.basics.errors import DataFileError, DataWarning
 from aucmax.cli import main
 from aucmax.datasets import read
+from forged_files import USES, forged, seeds
 
 IN_CI = 200  # of each kind
 PATIENCE = 300  # seconds for one input, also on a machine that is busy
@@ -115,18 +113,6 @@ def dumped(write):
             return file.read()
 
 
-@functools.cache
-def moments():
-    X, y = rows()
-    made = [
-        ClassMoments.from_data(X, y),
-        ClassMoments.from_data(X, np.where(y, "yes", "no")),
-        ClassMoments(classes=[0, 1], feature_names=["a", "b", "c"]).update(X, y),
-        ClassMoments(),
-    ]
-    return [dumped(each.save) for each in made]
-
-
 # ---- how it is broken
 
 
@@ -156,96 +142,6 @@ def broken(rng, data):
             parts[rng.integers(len(parts))] = WORDS[rng.integers(len(WORDS))]
             data = bytearray(b" ".join(parts))
     return bytes(data)
-
-
-def sealed(data, body):
-    """Return the file with another body, under its right digest."""
-    head = data.partition(b"\n")[0].split(b" ")
-    head[3:] = hashlib.sha256(body).hexdigest().encode(), str(len(body)).encode()
-    return b" ".join(head) + b"\n" + body
-
-
-def rezipped(rng, raw):
-    """Return a zip archive of which one member was changed, all checksums right."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(raw)) as old, zipfile.ZipFile(out, "w") as new:
-        chosen = old.namelist()[rng.integers(len(old.namelist()))]
-        for name in old.namelist():
-            content = old.read(name)
-            if name == chosen:
-                content = changed_member(rng, name, content)
-            if content is not None:
-                new.writestr(name, content)
-    return out.getvalue()
-
-
-def broken_within(rng, data, facts=0.0):
-    """Return a file broken anywhere, in its body, or in its archive, the last two under a digest.
-
-    `facts` is how often the line of JSON before the archive is changed too.
-    """
-    body = data.partition(b"\n")[2]
-    kind = rng.random()
-    if kind < 0.15:
-        return broken(rng, data)
-    if kind < 0.25:
-        return sealed(data, broken(rng, body))
-    first, _, archive = body.partition(b"\n")
-    if facts and rng.random() < facts:
-        tree = json.loads(first)
-        change_json(rng, tree)
-        first = json.dumps(tree).encode()
-    return sealed(data, first + b"\n" + rezipped(rng, archive))
-
-
-def changed_member(rng, name, content):
-    kind = rng.integers(4)
-    if kind == 0:
-        return None if rng.random() < 0.3 else broken(rng, content)
-    if name.endswith(".npy"):
-        with contextlib.suppress(ValueError):
-            array = np.load(io.BytesIO(content), allow_pickle=False)
-            out = io.BytesIO()
-            np.save(out, changed_array(rng, array), allow_pickle=False)
-            return out.getvalue()
-    with contextlib.suppress(ValueError):
-        tree = json.loads(content)
-        change_json(rng, tree)
-        return json.dumps(tree).encode()
-    return broken(rng, content)
-
-
-def changed_array(rng, array):
-    array = np.array(array)
-    kind = rng.integers(5)
-    if kind == 0 and array.size and array.dtype.kind == "f":
-        array.flat[rng.integers(array.size)] = rng.choice([np.nan, np.inf, -1.0, 1e300, 1e-320])
-        return array
-    if kind == 1:
-        return array[..., :-1] if array.ndim else array[None]
-    if kind == 2 and array.dtype.names is None:
-        return array.astype(rng.choice(["f4", "i8", "U3", "c16", "?"]))
-    if kind == 3:
-        return np.concatenate([array, array]) if array.ndim else array
-    return array.T if array.ndim > 1 else array[::-1] if array.ndim else array
-
-
-def change_json(rng, tree):
-    """Change one leaf of it in place."""
-    while True:
-        keys = list(tree) if isinstance(tree, dict) else list(range(len(tree)))
-        if not keys:
-            return
-        key = keys[rng.integers(len(keys))]
-        if isinstance(tree[key], dict | list) and rng.random() < 0.9:
-            tree = tree[key]
-            continue
-        if rng.random() < 0.15:
-            del tree[key]
-            return
-        values = [None, True, -1, 0, 3.5, 1e400, "", "x", [], {}, "builtins", "eval", 2**70, "\0"]
-        tree[key] = values[rng.integers(len(values))]
-        return
 
 
 # ---- the property
@@ -353,48 +249,31 @@ def tables(kind):
     return [as_csv(delimiter=delimiter, quoting_style=style) for style in ("needed", "all_valid")]
 
 
+def attack_file(kind):
+    """Return an attack on a file of this package, which is used if it is loaded."""
+
+    def attack(rng, folder):
+        files = seeds(kind)
+        data, what = files[rng.integers(len(files))]
+        data = forged(rng, data, broken)
+        path = folder / "file.aucmax"
+        path.write_bytes(data)
+        USES[kind](rng, path, what)
+        assert path.read_bytes() == data
+
+    return attack
+
+
 def attack_model(rng, folder):
-    data = broken_within(rng, models()[rng.integers(len(models()))])
+    """Give a forged model to commands."""
+    data = forged(rng, models()[rng.integers(len(models()))], broken)
     path, rows_path, kept = folder / "m.aucmax", folder / "rows.csv", folder / "kept.csv"
     path.write_bytes(data)
     kept.write_bytes(b"kept")
-    X, y = rows()
-    if rng.random() < 0.3:
-        rows_path.write_bytes(as_csv())
-        words = [
-            ("score", path, rows_path, "-o", kept),
-            ("evaluate", path, rows_path),
-            ("show", path),
-        ]
-        code = command(*words[rng.integers(3)])
-        assert code == 0 or kept.read_bytes() == b"kept"
-    else:
-        try:
-            model = load(path)
-        except ModelFileError as error:
-            one_line(error, path)
-        else:
-            if hasattr(model, "partial_fit") and hasattr(model, "coef_"):
-                with contextlib.suppress(ValueError, TypeError, AttributeError):
-                    model.partial_fit(X, y)  # whose kernels do not look at bounds
-    assert path.read_bytes() == data
-
-
-def attack_moments(rng, folder):
-    data = broken_within(rng, moments()[rng.integers(len(moments()))], facts=0.3)
-    path = folder / "file.moments"
-    path.write_bytes(data)
-    try:
-        found = ClassMoments.load(path)
-    except ModelFileError as error:
-        one_line(error, path)
-    else:
-        assert np.isfinite(found.covs).all()
-        assert (found.counts >= 0).all()
-        assert found == found.copy()
-        if len(found.classes) == 2 and found.counts.all() and found.n_features:
-            with contextlib.suppress(ValueError):
-                AUCClassifier(1e-3).fit_moments(found)
+    rows_path.write_bytes(as_csv())
+    words = [("score", path, rows_path, "-o", kept), ("evaluate", path, rows_path), ("show", path)]
+    code = command(*words[rng.integers(3)])
+    assert code == 0 or kept.read_bytes() == b"kept"
     assert path.read_bytes() == data
 
 
@@ -475,8 +354,8 @@ ATTACKS = {
     "csv": attack_text(lambda rng: tables("csv")[rng.integers(2)], ".csv"),
     "tsv": attack_text(lambda rng: tables("tsv")[rng.integers(2)], ".tsv"),
     "parquet": attack_text(lambda rng: tables("parquet")[rng.integers(2)], ".parquet"),
+    **{f"file of {kind}": attack_file(kind) for kind in USES},
     "model": attack_model,
-    "moments": attack_moments,
     "arguments": attack_arguments,
 }
 
@@ -499,7 +378,8 @@ def run(kind, number, folder):
 
 @pytest.mark.parametrize("kind", ATTACKS)
 def test_broken_at_random(kind, tmp_path):
-    for number in range(IN_CI if kind != "arguments" else IN_CI // 4):
+    share = 4 if kind == "arguments" else 2 if "model" in kind or "file of" in kind else 1
+    for number in range(IN_CI // share):
         run(kind, number, tmp_path)
 
 

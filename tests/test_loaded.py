@@ -7,7 +7,7 @@ import os
 import re
 import tempfile
 from pathlib import Path
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_LZMA, ZIP_STORED, ZipFile
 
 import numpy as np
 import pytest
@@ -25,6 +25,8 @@ from aucmax import (
     load,
     save,
 )
+from aucmax.additive import Binning, Scorecard
+from aucmax.basics import archive as archive_module
 from aucmax.basics.container import pack, unpack
 from aucmax.basics.errors import ModelFileError
 from aucmax.solvers import ACCURACY_SOLVERS, OAM, SOLVERS, SPAM, Exact
@@ -473,3 +475,161 @@ def test_only_regular_files_of_the_size_they_say_are_read(tmp_path, kind):
         stream.truncate(10**12)  # which takes no room, and is not read
     with pytest.raises(ModelFileError, match="bytes after its first line, expected 5"):
         READERS[kind](tmp_path / "long")
+
+
+# ---- archives that unpack to more than they say, or than their facts allow
+
+
+def moments_of(path, facts, arrays, compression=ZIP_STORED):
+    """Write a moments file of these facts and arrays, which may be bytes."""
+    body = io.BytesIO()
+    with ZipFile(body, "w", compression) as archive:
+        for name, values in arrays.items():
+            raw = io.BytesIO()
+            if isinstance(values, np.ndarray):
+                np.save(raw, values)
+            archive.writestr(f"{name}.npy", raw.getvalue() or values)
+    pack(path, "moments", json.dumps(facts).encode() + b"\n" + body.getvalue())
+
+
+def zeros(d):
+    """Return the facts and arrays of moments of two classes whose d features are 0."""
+    names = ("declared", "n_features", "feature_names", "target_name", "guarantee")
+    facts = dict(zip(names, (False, d, None, None, None), strict=True))
+    arrays = {"classes": np.array([0, 1]), "counts": np.ones(2), "squares": np.ones(2)}
+    lower = np.zeros((2, d * (d + 1) // 2))
+    return facts, arrays | {"means": np.zeros((2, d)), "lower": lower}
+
+
+def test_what_an_archive_unpacks_to_is_bounded_before_it_is_unpacked(tmp_path):
+    path, (facts, arrays) = tmp_path / "bad.moments", zeros(3)
+    moments_of(path, facts, arrays)
+    assert ClassMoments.load(path).n_features == 3
+    large = np.zeros((2, 10**6))  # more than three features have
+    moments_of(path, facts, arrays | {"lower": large}, ZIP_DEFLATED)
+    with pytest.raises(ModelFileError, match=r"lower have the shape \(2, 1000000\), not \(2, 6\)"):
+        ClassMoments.load(path)
+    header = io.BytesIO()
+    said = {"descr": "<f8", "fortran_order": False, "shape": (2, 6)}
+    np.lib.format.write_array_header_1_0(header, said)
+    moments_of(path, facts, arrays | {"lower": header.getvalue() + bytes(97)})
+    with pytest.raises(ModelFileError, match="has not the size that its shape tells"):
+        ClassMoments.load(path)
+    moments_of(path, facts, arrays, ZIP_LZMA)
+    with pytest.raises(ModelFileError, match="packed in a way that aucmax does not use"):
+        ClassMoments.load(path)
+
+
+def test_moments_of_many_features_that_are_0_are_written_so_that_they_can_be_read(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(archive_module, "_FREE_BYTES", 10**5)
+    path, (facts, arrays) = tmp_path / "file.moments", zeros(300)
+    moments_of(path, facts, arrays, ZIP_DEFLATED)
+    with pytest.raises(ModelFileError, match=r"it would unpack to [0-9,]+ bytes, far more than"):
+        ClassMoments.load(path)
+    moments = ClassMoments.from_data(np.zeros((4, 300)), [0, 0, 1, 1])
+    moments.save(path)
+    assert ClassMoments.load(path) == moments
+
+
+# ---- models: what skops reads besides
+
+
+def schema_of(path, change):
+    """Change the tree of parts of a model's file in place."""
+    good = Archive(path)
+    tree = json.loads(good.parts["schema.json"])
+    change(tree)
+    good.parts["schema.json"] = json.dumps(tree).encode()
+    body = io.BytesIO()
+    with ZipFile(body, "w") as archive:
+        for name, raw in good.parts.items():
+            archive.writestr(name, raw)
+    pack(path, "model", good.head + b"\n" + body.getvalue())
+
+
+def test_parts_of_a_model_that_refer_to_each_other_cannot_take_for_ever(tmp_path):
+    path = tmp_path / "bad.aucmax"
+    save(AUCClassifier().fit(*rows()), path)
+
+    def doubled(tree):
+        """Add a list of two of the list before, sixty times over."""
+        kind = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
+        part = {**kind, "content": [], "__id__": 1}
+        for number in range(2, 60):
+            part = {**kind, "content": [part, {**kind, "__id__": number - 1}], "__id__": number}
+        tree["content"]["content"]["more"] = part
+
+    schema_of(path, doubled)
+    with pytest.raises(ModelFileError, match="not written in full wherever it is used"):
+        load(path)
+
+
+def test_random_numbers_do_not_go_on_outside_of_their_generator(archive, tmp_path):
+    good = archive(AUCClassifier, SPAM)
+
+    def moved(tree):
+        if "pos" in tree:
+            tree["pos"]["content"] = "100000000"
+        return tree
+
+    text = json.dumps(json.loads(good.parts["schema.json"], object_hook=moved))
+    message = good.refusal(tmp_path / "bad.aucmax", "schema.json", text)
+    assert "random numbers go on from the place 100000000" in message
+
+
+@pytest.mark.parametrize("name", ["mean_", "scale_"])
+def test_the_steps_before_a_model_fit_their_features(smuggled, name):
+    model = make_pipeline(StandardScaler(), AUCClassifier()).fit(*rows())
+    setattr(model[0], name, np.ones(3))
+    assert f"its StandardScaler has no {name} of 4 features" in smuggled(model)
+
+
+def test_a_scorecard_has_the_classes_of_its_bins(smuggled):
+    model = Scorecard(Binning(max_bins=3)).fit(*rows())
+    model.classes_ = model.classes_[:1]
+    assert "its classes_ are not those of its bins" in smuggled(model)
+
+
+# ---- sketches of scores
+
+WRONG_SKETCHES = {
+    "bins fall": (lambda _, a: a.update(low=a["low"][::-1], high=a["high"][::-1]), "do not rise"),
+    "no number": (lambda _, a: a["high"].__setitem__(-1, 2**63 - 1), "hold numbers above"),
+    "sums of squares": (lambda _, a: a["sums"].__setitem__((1, 0, 0), 1e9), "above what their"),
+    "weights": (lambda _, a: a["sums"].__setitem__((0, 0, 0), 1e300), "too large or too small"),
+    "shift": (lambda facts, _: facts.update(shift=64), "bins are 2 to the power of 64 wide"),
+    "labels": (lambda facts, _: facts.update(labels=[1, 0]), "labels do not rise"),
+    "one label": (lambda facts, _: facts.update(labels=[0]), "more labels than it names"),
+    "list": (lambda facts, _: facts.update(labels=[[0], 1]), "not two numbers or words"),
+    "positive": (
+        lambda facts, _: facts.update(pos_label=1, labels=[0, 2]),
+        "a positive one and all others",
+    ),
+    "too many": (lambda facts, _: facts.update(bins=2), "bins, more than 2"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG_SKETCHES)
+def test_a_sketch_of_scores_is_checked(tmp_path, wrong):
+    path, (X, y) = tmp_path / "bad.scores", rows()
+    ScoreSketch().update(y, X[:, 0]).save(path)
+    head, _, body = unpack(path, "scores").partition(b"\n")
+    with np.load(io.BytesIO(body)) as held:
+        facts, arrays = json.loads(head), {name: held[name].copy() for name in held}
+    change, message = WRONG_SKETCHES[wrong]
+    change(facts, arrays)
+    body = io.BytesIO()
+    np.savez(body, **arrays)
+    pack(path, "scores", json.dumps(facts).encode() + b"\n" + body.getvalue())
+    with pytest.raises(ModelFileError, match=f"not a readable sketch of scores .*{message}"):
+        ScoreSketch.load(path)
+
+
+def test_the_rows_of_frequent_directions_are_within_the_variances(tmp_path):
+    moments = FrequentDirections(2).update(*rows())
+    moments.rows[0, 0, 0] = 1e9
+    moments.save(tmp_path / "bad.moments")
+    with pytest.raises(ModelFileError, match="more than the variances of its classes"):
+        FrequentDirections.load(tmp_path / "bad.moments")

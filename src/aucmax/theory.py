@@ -67,7 +67,9 @@ def spam_strong_constant(beta: float, M: float) -> float:
     """Return C̃_{β,M} = β / (1 + β²/(128 M⁴))², for the steps 1/(C̃(t + t0)) of SPAM's theorem."""
     number(beta, "beta", open_low=True)
     number(M, "M", open_low=True)
-    return beta / (1.0 + beta**2 / (128.0 * M**4)) ** 2
+    share = beta / (M * M)  # products overflow to infinity, powers raise
+    shrink = 1.0 + share * share / 128.0
+    return beta / (shrink * shrink)
 
 
 def spam_t0(beta: float, M: float) -> int:

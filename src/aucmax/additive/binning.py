@@ -356,8 +356,18 @@ class Binning(TransformerMixin, BaseEstimator):
 
     def _check_state(self) -> None:
         """Raise ValueError unless a fit could have left these bins."""
-        for bins in getattr(self, "bins_", ()):
+        if not hasattr(self, "bins_"):
+            return
+        if not isinstance(self.bins_, list) or len(self.bins_) != self.n_features_in_:
+            raise ValueError("its bins are not those of its columns")
+        classes = getattr(self, "classes_", None)
+        if not isinstance(classes, np.ndarray) or len(np.unique(classes)) != 2 or classes.ndim != 1:
+            raise ValueError("its classes are not two labels")
+        for bins in self.bins_:
             counts, edges = np.asarray(bins.counts), bins.edges
+            for values in (counts, np.empty(0) if edges is None else edges):
+                if not isinstance(values, np.ndarray) or values.dtype != np.float64:
+                    raise ValueError("its bins are not numbers")
             if counts.ndim != 2 or counts.shape[1] != 2 or not np.isfinite(counts).all():
                 raise ValueError("its counts of bins are not finite pairs")
             if (counts < 0).any() or not counts.any(axis=0).all():
@@ -366,7 +376,9 @@ class Binning(TransformerMixin, BaseEstimator):
             if edges is not None and (np.shape(edges) != (k - 1,) or (np.diff(edges) <= 0).any()):
                 raise ValueError("its bins do not follow each other")
             places = [*bins.words.values(), bins.other]
-            if not all(isinstance(place, int) and -1 <= place < k for place in places):
+            if not all(isinstance(word, str) for word in (bins.name, *bins.words)):
+                raise ValueError("its words are not text")
+            if not all(type(place) is int and -1 <= place < k for place in places):
                 raise ValueError("its words are in no bins")
 
     def _columns(self, X: Any) -> Iterator[tuple[str, NDArray[Any]]]:

@@ -277,6 +277,15 @@ class Scorecard(ClassifierMixin, BaseEstimator):
             raise ValueError("its points are not those of its bins")
         if len(getattr(self, "other_points_", [])) != len(points):
             raise ValueError("its points are not those of its columns")
+        if not hasattr(self, "points_"):
+            return
+        if not all(np.isfinite(one).all() for one in [*points, self.other_points_]):
+            raise ValueError("its points hold NaN or infinite numbers")
+        for name in ("classes_", "n_features_in_"):
+            if not np.array_equal(getattr(self, name, ()), getattr(self.binning_, name)):
+                raise ValueError(f"its {name} are not those of its bins")
+        if np.size(self.classifier_.coef_) != len(bins):
+            raise ValueError("its weights are not those of its bins")
 
 
 def _default() -> AUCClassifier:

@@ -11,10 +11,11 @@ from scipy.interpolate import BSpline
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from aucmax.basics.checks import refuse_sizes
+from aucmax.basics.checks import check_array_of, number, refuse_sizes
 
 __all__ = ["SplineFeatures", "basis"]
 
+_HIGHEST_DEGREE = 1000  # of splines that are read from a file
 _LEAST_GAP = 1e-150  # of knots, by which splines divide
 _FEW = 4  # different values that a line and a 0/1 feature or two could tell apart as well
 
@@ -133,8 +134,14 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
 
     def _check_state(self) -> None:
         """Raise ValueError unless a fit could have left these knots."""
-        for knots in getattr(self, "knots_", ()):
-            if np.ndim(knots) != 1 or not np.isfinite(knots).all() or (np.diff(knots) <= 0).any():
+        if not hasattr(self, "knots_"):
+            return
+        number(self.degree, "degree", low=1, high=_HIGHEST_DEGREE, whole=True)
+        if not isinstance(self.knots_, list) or len(self.knots_) != self.n_features_in_:
+            raise ValueError("its knots are not those of its columns")
+        for knots in self.knots_:
+            check_array_of(knots, np.shape(knots), "knots")
+            if knots.ndim != 1 or len(knots) in (1, 2) or (np.diff(knots) <= 0).any():
                 raise ValueError("its knots do not follow each other")
 
 

@@ -15,6 +15,7 @@ from aucmax.estimators.solved import SolvedScorer
 from aucmax.explain.by_column import ByColumn, by_column
 from aucmax.explain.steps import that_learn_from_labels
 from aucmax.metrics.delong import effective_rows
+from aucmax.objective.losses import RankingLoss
 from aucmax.objective.problem import RowsProblem
 from aucmax.objective.sandwich import sandwich
 from aucmax.objective.scaling import feature_factors
@@ -313,6 +314,8 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> K
     size = np.sqrt(spread[known])
     problem = RowsProblem(as_rows(columns / size), sign[taken], each)
     objective = linear._objective(problem, penalty)
+    if not isinstance(objective.loss, RankingLoss):
+        raise ValueError(f"a {type(linear).__name__} minimises a loss of single rows.")
     bend = pieces.bend[known] / (scale[known] * size) ** 2
     covariance = sandwich(objective, coef[known] * size, bend, counts)
     return Known(known, covariance / np.outer(size, size), min(counts) - 1.0)

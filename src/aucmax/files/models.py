@@ -6,11 +6,16 @@ classes: never a type because the file names it.
 """
 
 import copy
+import io
 import json
+import zipfile
 from os import PathLike
 from typing import Any
 
+import numpy as np
 import sklearn
+from numpy.random import Generator, RandomState
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import (
     GroupKFold,
@@ -26,10 +31,13 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
     TimeSeriesSplit,
 )
+from sklearn.pipeline import Pipeline
 
 from aucmax.additive import Binning, Scorecard, SplineFeatures
 from aucmax.additive.binning import Bins
-from aucmax.basics.container import pack, unpack
+from aucmax.basics.archive import check_archive
+from aucmax.basics.checks import is_whole
+from aucmax.basics.container import pack, readable, unpack
 from aucmax.basics.errors import ModelFileError
 from aucmax.basics.needs import needs
 from aucmax.estimators import (
@@ -50,6 +58,14 @@ from aucmax.statistics.moments import ClassMoments
 __all__ = ["load", "save"]
 
 _KIND = "model"
+
+
+# what steps of scikit-learn hold by feature, or along whose last axis the features are
+_BY_FEATURE = (
+    *("mean_", "var_", "scale_", "center_", "min_", "data_min_", "data_max_", "data_range_"),
+    *("max_abs_", "statistics_", "categories_", "lambdas_", "quantiles_", "n_bins_"),
+    *("bin_edges_", "variances_", "components_", "idf_"),
+)
 
 
 def _name(kind: type) -> str:
@@ -150,18 +166,67 @@ def _unknown_types(body: bytes) -> list[str]:
     return sorted(set(found) - set(_TRUSTED))
 
 
-def _check(part: Any) -> None:
-    """Raise ValueError unless every part of this package holds what a fit could have left."""
+def _check(part: Any, seen: set[int] | None = None) -> None:
+    """Raise ValueError unless every part of a model holds what a fit could have left."""
+    seen = set() if seen is None else seen
+    if id(part) in seen:
+        return
+    seen.add(id(part))
+    if isinstance(part, BaseEstimator):
+        gone = next((name for name in part._get_param_names() if name not in vars(part)), None)
+        if gone is not None:
+            raise ValueError(f"its {type(part).__name__} has no {gone}")
     if hasattr(part, "_check_state"):
         part._check_state()
+    if isinstance(part, BaseEstimator):
+        _check_step(part)
+    if isinstance(part, (RandomState, Generator)):
+        _check_random(part)
+    if sparse.issparse(part) and hasattr(part, "check_format"):
+        part.check_format(full_check=True)
     if isinstance(part, dict):
         inner: Any = part.values()
-    elif isinstance(part, BaseEstimator):
-        inner = vars(part).values()
+    elif isinstance(part, (list, tuple)):
+        inner = part
+    elif isinstance(part, np.ndarray):
+        inner = part.tolist() if part.dtype == object else ()
     else:
-        inner = part if isinstance(part, (list, tuple)) else ()
+        inner = vars(part).values() if hasattr(part, "__dict__") and not callable(part) else ()
     for one in inner:
-        _check(one)
+        _check(one, seen)
+
+
+def _check_step(step: BaseEstimator) -> None:
+    """Raise ValueError where what a step of scikit-learn holds does not fit its features."""
+    if hasattr(step, "_parameter_constraints"):
+        step._validate_params()
+    if isinstance(step, Pipeline):
+        step._validate_steps()
+    if not hasattr(step, "n_features_in_") or isinstance(step, Pipeline):
+        return
+    d, names = step.n_features_in_, getattr(step, "feature_names_in_", None)
+    if not is_whole(d):
+        raise ValueError(f"its {type(step).__name__} has {d!r} features")
+    if names is not None and (not isinstance(names, np.ndarray) or names.shape != (d,)):
+        raise ValueError(f"its {type(step).__name__} has other names than for {d} features")
+    if not type(step).__module__.startswith("sklearn.") or not hasattr(step, "transform"):
+        return
+    for name in _BY_FEATURE:
+        values = vars(step).get(name)
+        if values is None:
+            continue
+        numbers = getattr(values, "dtype", np.dtype(object)).kind in "biufO"
+        length = np.shape(values)[-1] if isinstance(values, np.ndarray) else len(values)
+        if length != d or not numbers:
+            raise ValueError(f"its {type(step).__name__} has no {name} of {d} features")
+
+
+def _check_random(random: RandomState | Generator) -> None:
+    """Raise ValueError where numbers would be drawn from outside of the generator's memory."""
+    generator = random._bit_generator if isinstance(random, RandomState) else random.bit_generator
+    state = generator.state["state"]
+    if "pos" in state and not 0 <= state["pos"] <= len(state["key"]):
+        raise ValueError(f"its random numbers go on from the place {state['pos']}")
 
 
 def load(path: str | PathLike[str]) -> Any:
@@ -184,27 +249,39 @@ def load(path: str | PathLike[str]) -> Any:
         holds a type that is not on the list or numbers that no fit leaves.
     """
     _skops()
-    head, _, body = unpack(path, _KIND).partition(b"\n")
-    try:
-        json.loads(head)
+    with readable(path, "model file"):
+        head, _, body = unpack(path, _KIND).partition(b"\n")
+        if not isinstance(json.loads(head), dict):
+            raise ValueError("its first line has no names")
+        check_archive(body)
+        _check_references(body)
         unknown = _unknown_types(body)
-    except Exception as error:
-        raise _unreadable(path, error) from error
-    if unknown:
-        raise ModelFileError(
-            f"{path}: holds {unknown[0]}, which is not among the types a model may have; nothing "
-            "was loaded."
-        )
-    try:
+        if unknown:
+            raise ModelFileError(
+                f"{path}: holds {unknown[0]}, which is not among the types a model may have; "
+                "nothing was loaded."
+            )
         model = _loads(body)
         if not isinstance(model, BaseEstimator):
             raise ValueError(f"it holds a {type(model).__name__}, not an estimator")
         _check(model)
-    except Exception as error:
-        raise _unreadable(path, error) from error
     return model
 
 
-def _unreadable(path: str | PathLike[str], error: Exception) -> ModelFileError:
-    what = " ".join(str(error).split()).rstrip(".") or type(error).__name__
-    return ModelFileError(f"{path}: not a readable model file ({what}).")
+def _check_references(body: bytes) -> None:
+    """Raise ValueError where parts refer to other parts, so that few would stand for very many.
+
+    skops writes each part in full wherever it is used, but reads short references as well.
+    """
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        _size(json.loads(archive.read("schema.json")), {})
+
+
+def _size(part: Any, sizes: dict[Any, int]) -> int:
+    """Return of how many values a part is made; ``sizes`` are those of the parts met, by id."""
+    inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    size = 1 + sum(_size(one, sizes) for one in inner)
+    named = isinstance(part, dict) and "__id__" in part
+    if named and sizes.setdefault(part["__id__"], size) != size:
+        raise ValueError("a part of it is not written in full wherever it is used")
+    return size

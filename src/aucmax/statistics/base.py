@@ -45,6 +45,7 @@ def members(X: Rows, rows: np.ndarray) -> Rows:
 
 
 _LABELS: Specs = {"classes": ArraySpec(("classes",), None)}
+_LARGEST_SUMS = {"counts": 1e150, "squares": 1e300, "means": LARGEST}
 _FIRST = 1_000  # labels, of which each class is likely to have one
 _SETTLED = 64 * np.finfo(np.float64).eps  # rounding of a subtraction, as a share of what was there
 
@@ -583,7 +584,7 @@ class ClassStatistics:
         specs = {}
         for name, shape in self._shapes(d).items():
             low = 0.0 if name in self._not_negative else None
-            high = {"counts": np.inf, "squares": np.inf, "means": LARGEST}.get(name, LARGEST**2)
+            high = _LARGEST_SUMS.get(name, LARGEST**2)
             specs[name] = ArraySpec(("classes", *shape), low=low, high=high)
         return specs
 

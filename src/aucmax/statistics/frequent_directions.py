@@ -118,6 +118,16 @@ class FrequentDirections(DiagonalMoments):
             "or 'full', from which rows can be taken."
         )
 
+    def _check_state(self) -> None:
+        super()._check_state()
+        scatter = self.counts[:, None] * self.variances
+        rounding = 1e-6 * np.max(scatter, axis=1, initial=0.0)
+        squares = np.einsum("krj,krj->kj", self.rows, self.rows)
+        if np.any(squares > 1.001 * scatter + rounding[:, None]):
+            raise ValueError("its rows stand for more than the variances of its classes")
+        if np.any(self.lost > 1.001 * scatter.sum(axis=1) + rounding):
+            raise ValueError("it has lost more than it had")
+
     # ---- inside
 
     def _directions(self, d: int) -> int:

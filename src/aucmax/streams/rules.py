@@ -21,7 +21,7 @@ from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["MomentsRule", "Rule", "Solution", "SpamRule"]
 
-_NOT_NEGATIVE = ("mass", "square", "slower", "k")  # of what SPAM keeps
+_NOT_NEGATIVE = ("mass", "square", "k")  # of what SPAM keeps
 
 
 class Solution(NamedTuple):
@@ -148,10 +148,11 @@ class SpamRule:
         return self.arrays["total"].shape[1]
 
     def specs(self, d: int) -> dict[str, ArraySpec]:
-        return {
+        specs = {
             name: ArraySpec(zeros.shape, zeros.dtype, 0.0 if name in _NOT_NEGATIVE else None)
             for name, zeros in self.solver.blank(d, self.penalty).items()
         }
+        return specs | {"slower": ArraySpec((1,), low=1.0, high=1.0)}  # no step is shortened here
 
     def check_features(self, d: int) -> None:
         pass
