@@ -258,7 +258,6 @@ def test_commands_learn_nothing_from_rows_of_weight_zero(run, tmp_path):
         model = aucmax.load(tmp_path / "model")
         code, out, err = run(
             "evaluate", tmp_path / "model", tmp_path / "rows.csv", *reading, "--json", "--k", 20,
-            "--html", tmp_path / "page.html",
         )  # fmt: skip
         assert code == 0, err
         page = json.loads(out)
