@@ -5,6 +5,7 @@ import functools
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import signal
 import tempfile
@@ -28,6 +29,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _KEPT_SECONDS = 24 * 3600
+
+# how a message of a Python function names an argument that commands have options for
+ARGUMENT = re.compile(
+    r"(?<![\w.'\"/-])(target|drop|format|sep|decimal|text|missing|dates|categories|positive|weight|"
+    r"groups|time|part_bytes|loss|within|max_fpr|alpha|cv)="
+)
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -165,6 +172,7 @@ def bad(run: Run) -> Callable[..., str]:
         assert (code, out) == (2, "")
         assert err.startswith("error: ")
         assert "Traceback" not in err
+        assert not ARGUMENT.search(err), err  # but options
         # what else stands in the way, and a command that reads it
         _, *rest = err.splitlines()
         ends = ("reads it:", "reads the rest:")

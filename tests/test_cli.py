@@ -34,6 +34,7 @@ from aucmax import (
 from aucmax.cli import main
 from aucmax.cli.app import app
 from aucmax.cli.paths import check_paths
+from aucmax.cli.wording import in_options
 from aucmax.datasets import read
 from aucmax.experiments.rivals import BalancedLogisticRegression
 from aucmax.report.curves import ranking_figures
@@ -142,7 +143,7 @@ def test_train_weighs_the_spreads(files, good, bad, within):
     message = bad(*train, "all")
     assert "within, unless it is 'pooled', must be a number in [0, 1]; got 'all'." in message
     message = bad(*train, within, "--loss", "hinge")
-    assert "is for loss='square'" in message
+    assert "is for --loss square" in message
 
 
 def test_train_prints_a_table(files, good):
@@ -805,3 +806,40 @@ def test_one_file_is_told_by_links_and_in_folders_that_ignore_case(inputs):
         check_paths(upper)
     check_paths(dict.fromkeys(("--a", "--b"), Path(os.devnull)))
     check_paths({"--a": Path("a9a")}, {"DATA": "a9a"})  # a name, not a file
+
+
+# ---- the words of messages
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("leave it out (drop=['a b'])", "leave it out (--drop 'a b')"),
+        ("or let missing=True do so, or text=['a']", "or let --impute do so, or --one-hot"),
+        (r"""take each (categories=["it's", 'b\\c'])""", """--category 'it'"'"'s' --category 'b"""),
+        ("so target= does not apply", "so --target does not apply"),
+        ("read larger parts (part_bytes=…)", "(--memory …)"),
+        ("within=0.3 is for --loss square", "--within 0.3 is for --loss square"),
+        (
+            "l1_ratio=0.5 and max_fpr=None, coef_bounds=None",
+            "--l1-ratio 0.5 and max_fpr=None, coef",
+        ),
+        ("column 'drop=3' of time=3/x.csv, read(drop=1)", "column 'drop=3' of "),
+        ("Spam(text=1), alphas=1", "Spam(text=1), alphas=1"),
+    ],
+)
+def test_arguments_become_options(said, told):
+    assert told in in_options(said, ["train", "x.csv"])
+    assert in_options("loss='hinge' with max_fpr=None", ["-h", "cv"]) == (
+        "--losses hinge with no --max-fpr"
+    )
+
+
+def test_each_speaks_its_own_words(tmp_path, bad):
+    path = tmp_path / "a.csv"
+    path.write_text("a,y\nred,0\n,1\nblue,1\nred,0\n")
+    for arguments in ({}, {"text": True}):
+        with pytest.raises(ValueError, match=r"text=True|missing=True") as error:
+            read(path, **arguments)
+        assert not re.search(r"--\w", str(error.value))
+    assert "--one-hot" in bad("train", path, "-o", tmp_path / "m")

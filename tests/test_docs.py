@@ -1,5 +1,6 @@
 """The pages do what they say, and public docstrings are complete."""
 
+import ast
 import doctest
 import functools
 import importlib
@@ -448,6 +449,24 @@ def test_the_examples_of_docstrings_print_what_they_show(example, tmp_path, monk
     report = io.StringIO()
     runner = doctest.DocTestRunner(Shown(), verbose=False)
     assert runner.run(example, out=report.write).failed == 0, report.getvalue()
+
+
+def test_messages_of_python_functions_name_no_options_of_commands():
+    """The commands put their own words in place of ``drop=['x']``."""
+    options = re.compile(r"(?<![-\w])--[a-z]")
+    for path in sorted((ROOT / "src/aucmax").rglob("*.py")):
+        if path.parent.name == "report" or "cli" in path.parts:  # styles, commands
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        docs = {ast.get_docstring(node, clean=False) for node in ast.walk(tree) if documented(node)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                told = node.value not in docs and "aucmax " not in node.value
+                assert not (told and options.search(node.value)), f"{path}:{node.lineno}"
+
+
+def documented(node):
+    return isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
 
 
 def test_every_module_says_what_it_is():

@@ -231,7 +231,7 @@ def test_svmlight_without_labels(write):
 
 @pytest.mark.parametrize(
     ("kwargs", "what"),
-    [({"target": "y"}, "--target"), ({"drop": ["a"]}, "--drop"), ({"columns": ["a", "b"]}, "a, b")],
+    [({"target": "y"}, "target="), ({"drop": ["a"]}, "drop="), ({"columns": ["a", "b"]}, "a, b")],
 )
 def test_svmlight_has_no_column_names(write, kwargs, what):
     message = refusal(write("a.svm", "1 1:1\n"), **kwargs)
@@ -376,7 +376,7 @@ def test_csv_faults_name_the_line(write, content, message):
         ("\n\n", "the file is empty"),
         ("a\r,y\n1,2\n", "not a CSV file (CSV parse error: Expected 1 columns, got 2: ,y)"),
         ("a,y\n", "the table has column names but no rows"),
-        ("a,y\n,0\n,1\n", "column 'a' is empty in every row; leave the column out (--drop 'a')"),
+        ("a,y\n,0\n,1\n", "column 'a' is empty in every row; leave the column out (drop=['a'])"),
         ("a,y\n2024-01-31,0\n", "column 'a' holds dates, such as 2024-01-31, not numbers; take"),
         ('a,note,y\n1,"u\nv",0\n?,w,1\n', "2 problems\n  line 4: column 'a' has"),
         ("a,y\n1,2024-01-31\n", "the label column 'y' has the type date32[day]"),
@@ -622,7 +622,7 @@ def test_numbers_written_otherwise_are_not_taken_for_text(write, values, message
     path = write("bad.csv", lines(*values))
     found = refusal(path, text=True)
     assert found.startswith(f"bad.csv, {message}")
-    assert "--category 'a'" in found
+    assert "categories=['a']" in found
     # as it is, once it is named
     for named in ({"text": ["a"]}, {"text": True, "categories": ["a"]}, {"categories": ["a"]}):
         table = read(path, **named)
@@ -663,11 +663,11 @@ def test_categories_keep_what_the_file_says(write, tmp_path):
     )
     with pytest.raises(ValueError, match="not one string"):
         read(path, categories="zip")
-    # a date is no text, so --one-hot is no advice
+    # a date is no text, so text=True is no advice
     for text in (False, True):
         message = refusal(path, text=text)
         assert "column 'day' holds dates, such as 2024-01-31, not numbers; take dates" in message
-        assert "--one-hot" not in message
+        assert "text=" not in message
 
 
 def test_a_model_is_told_what_it_can_do(write):
@@ -685,9 +685,9 @@ def test_a_model_is_told_what_it_can_do(write):
                 write("a.csv", content), labels="none", columns=["a", "b"], missing=missing
             )
             assert message in found
-            assert "--drop" not in found
-            assert "--one-hot" not in found
-            assert "--category" not in found
+            assert "drop=" not in found
+            assert "text=" not in found
+            assert "categories=" not in found
 
 
 # ---- what Arrow and NumPy would change without a word

@@ -689,8 +689,8 @@ def test_the_command_does_not_depend_on_the_unit_of_weights(run, tmp_path):
     ("options", "said"),
     [
         (("--monotone", "wealth=auto"), "monotone names 'wealth'"),
-        (("--monotone", "up"), "monotone='up' must be"),
-        (("--max-bins", "1"), "max_bins=1"),
+        (("--monotone", "up"), "--monotone up must be"),
+        (("--max-bins", "1"), "--max-bins 1"),
         (("--against", "nowhere.csv"), "nowhere.csv"),
     ],
 )

@@ -657,7 +657,7 @@ def test_a_later_file_is_held_to_the_first_and_not_to_a_model(values, what, tmp_
     with pytest.raises(DataFileError, match=r"2\.parquet(, |: )" + what) as error:
         AUCClassifier().fit(datasets.scan([first, second], target="y"))
     assert "the first part has a number in every row, so correct it, or leave" in str(error.value)
-    assert "out (--drop 'b')" in str(error.value)
+    assert "out (drop=['b'])" in str(error.value)
     assert "model" not in str(error.value)
     model = AUCClassifier().fit(datasets.scan([first, second], target="y", drop=["b"]))
     assert model.feature_names_in_.tolist() == ["a"]

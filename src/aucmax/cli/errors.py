@@ -27,6 +27,7 @@ __all__ = [
     "OneLineErrors",
     "command_line",
     "interrupted",
+    "quoted",
     "repeated_interrupt",
     "warnings_in_one_line",
 ]
@@ -55,10 +56,10 @@ def command_line(more: Mapping[str, Any] | None = None) -> str:
         for text in value if isinstance(value, list) else [value]:
             # a value that starts with a dash would look like an option
             words += [f"{flag}={text}"] if text.startswith("-") else [flag, text]
-    return " ".join(map(_quoted, words))
+    return " ".join(map(quoted, words))
 
 
-def _quoted(word: str) -> str:
+def quoted(word: str) -> str:
     """A word as a shell takes it, on one line: what cannot be printed as in bash's ``$'\\n'``."""
     if word.isprintable():
         return shlex.quote(word)
@@ -175,7 +176,14 @@ def _message(error: Exception) -> str | None:
         return f"{where}{': ' if where else ''}{error.strerror or error}"
     if isinstance(error, MemoryError):
         return f"not enough memory{f' ({error})' if str(error) else ''}"
-    return str(error) if isinstance(error, (ValueError, MissingPackage)) else None
+    return _worded(error) if isinstance(error, (ValueError, MissingPackage)) else None
+
+
+def _worded(message: object) -> str:
+    """A message in the words of the command that is running."""
+    from aucmax.cli.wording import in_options  # only where there is something to say
+
+    return in_options(str(message), _given.get())
 
 
 def interrupted(what: str) -> typer.Exit:
@@ -220,7 +228,7 @@ def _tell_error(error: Exception, message: str) -> None:
     if not isinstance(error, TableError):
         tell("error", message)
         return
-    first, *more = error.report().split("\n")
+    first, *more = _worded(error.report()).split("\n")
     tell("error", first)
     for line in more:
         say(line, sys.stderr)
@@ -241,7 +249,7 @@ def warnings_in_one_line() -> Iterator[None]:
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         if str(message) not in shown:
             shown.add(str(message))
-            tell("warning", str(message))
+            tell("warning", _worded(message))
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", ConvergenceWarning)

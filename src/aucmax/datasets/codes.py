@@ -52,25 +52,25 @@ def doubts(name: str, values: NDArray[np.float64], padded: bool) -> Iterator[tup
     if names_a_code and alone and len(known) >= _ENOUGH:
         yield (
             "looks like codes (such as zip codes), most of them in one row only",
-            f"leave it out (--drop {name!r}), or take each as a category (--category {name!r})",
+            f"leave it out (drop={[name]!r}), or take each as a category (categories={[name]!r})",
             "drop",
         )
     elif names_a_code and len(different) > 2:
         yield (
             "looks like codes (such as zip codes) rather than amounts",
-            f"take each value as a category (--category {name!r}), or leave the column out",
+            f"take each value as a category (categories={[name]!r}), or leave the column out",
             "categories",
         )
     elif (names_an_id and alone and len(known) >= 20) or _counted(known, different):
         yield (
             "looks like an ID column and cannot generalise",
-            f"leave it out (--drop {name!r})",
+            f"leave it out (drop={[name]!r})",
             "drop",
         )
     elif names_an_id and len(different) > 2:
         yield (
             "looks like IDs, whose order means nothing",
-            f"leave it out (--drop {name!r}), or take each as a category (--category {name!r})",
+            f"leave it out (drop={[name]!r}), or take each as a category (categories={[name]!r})",
             "drop",
         )
 

@@ -338,23 +338,18 @@ def _svmlight(path: Path, choice: Choice, n_features: int | None) -> Columns:
     if choice.columns is not None:
         names = listing(choice.columns)
         raise fault(path, f"svmlight text has no column names, but these are needed: {names}")
-    for given, flag in ((choice.target, "--target"), (choice.drop, "--drop")):
-        if given:
+    for name in ("target", "drop"):
+        if getattr(choice, name):
             raise fault(
                 path,
-                f"svmlight text has no column names, so {flag} does not apply; the label is the "
+                f"svmlight text has no column names, so {name}= does not apply; the label is the "
                 "first number of each line",
             )
-    for what in choice.aside:
-        raise fault(path, f"svmlight text has no column names, so --{what} does not apply")
-    for wanted, flag in (
-        (choice.text, "--one-hot"),
-        (choice.missing, "--impute"),
-        (choice.categories, "--category"),
-        (choice.dates, "--dates"),
-    ):
-        if wanted:
-            raise fault(path, f"svmlight text holds finite numbers only, so {flag} does not apply")
+    for name in choice.aside:
+        raise fault(path, f"svmlight text has no column names, so {name}= does not apply")
+    for name in ("text", "missing", "categories", "dates"):
+        if getattr(choice, name):
+            raise fault(path, f"svmlight text holds finite numbers only, so {name}= does not apply")
     return Columns(*read_svmlight(path, n_features, choice.labels))
 
 

@@ -309,6 +309,6 @@ def _load_alike(piece: Any, how: dict[str, Any], mark: Mark | None) -> Part:
             if one.column in how["columns"] and one.remedy is None:
                 one.hint = (
                     "the first part has a number in every row, so correct it, or leave the column "
-                    f"out (--drop {one.column!r})"
+                    f"out (drop={[one.column]!r})"
                 )
         raise TableError(error.path, error.obstacles, error.remedy, error.found) from None

@@ -119,7 +119,7 @@ class Store:
         except OSError as error:
             raise OSError(
                 f"{self.path}: cannot be written to ({error.strerror or error}); what is in it is "
-                "kept: make room and run the same command again, or name another --output"
+                "kept: make room and run the same command again, or name another folder"
             ) from error
 
 
@@ -127,8 +127,7 @@ class Store:
 def locked_store(path: Path, beside: Sequence[Path] = ()) -> Iterator[Store]:
     """Yield a `Store` that no other process can write to."""
     busy = (
-        f"another command is writing to {path.parent}; wait until it ends, or name another "
-        "--output."
+        f"another command is writing to {path.parent}; wait until it ends, or name another folder."
     )
     with locked(path.with_name(".lock"), "a store of results", busy):
         yield Store(path, beside)

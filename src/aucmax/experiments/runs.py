@@ -137,9 +137,9 @@ def repeated_splits(rows: Labelled, splits: int, test_size: float, seed: int) ->
     for train, test in parts:
         for part in (train, test):
             if len(np.unique(rows.is_positive[part])) < 2:
-                how = f"--test-size {test_size:g} and " * (rows.folding.time is None)
+                how = "" if rows.folding.time is not None else f"test_size={test_size:g} and "
                 raise ValueError(
-                    f"{rows.name}: with {how}--splits {splits} a part of a split has rows of one "
+                    f"{rows.name}: with {how}splits={splits} a part of a split has rows of one "
                     "class only; there are too few of the other."
                 )
     found = []

@@ -102,8 +102,8 @@ class Input:
             return
         raise fault(
             self.path,
-            f"{what}: another file? Give the one that the state belongs to, or another --state; or "
-            "--from-here if all lines of this one are new",
+            f"{what}: another file? Give the one that the state belongs to, or another state=; or "
+            "from_here=True if all lines of this one are new",
         )
 
     def _lines(self, source: BinaryIO, closed: bool) -> Iterator[list[bytes]]:

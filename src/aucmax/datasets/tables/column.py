@@ -74,7 +74,7 @@ class Column:
     @property
     def out(self) -> str:
         """How to drop it, to follow "leave the column"."""
-        return f"out (--drop {self.name!r})"
+        return f"out (drop={[self.name]!r})"
 
     def wrong(
         self,

@@ -119,7 +119,7 @@ def _check_separator(path: Path, names: list[str], delimiter: str, choice: Choic
     mark = max(counts, key=lambda mark: counts[mark])
     if counts[mark]:
         what = f"one column, {names[0]!r}: values are separated by {mark!r}"
-        hint = f"say so (--sep {mark!r})" if choice.sep is None else f"not by {delimiter!r}"
+        hint = f"say so (sep={mark!r})" if choice.sep is None else f"not by {delimiter!r}"
         remedy = {"sep": mark} if choice.sep is None else None
         raise TableError(path, [Obstacle("", what, hint, 1, remedy)])
 

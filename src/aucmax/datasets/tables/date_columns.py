@@ -82,7 +82,8 @@ def dates_of_form(column: Column, form: str) -> Feature:
 def _dates(column: Column, example: object) -> Obstacle:
     return column.wrong(
         f"holds dates, such as {example}, not numbers",
-        f"take dates as numbers, days since 1970-01-01 (--dates), or leave the column {column.out}",
+        "take dates as numbers, days since 1970-01-01 (dates=True), or leave the column "
+        f"{column.out}",
         remedy={"dates": True},
         of_model="the model was trained on numbers here, so give a number",
     )

@@ -74,10 +74,10 @@ def _checked(column: Column, found: Feature) -> Feature:
         count = int(np.count_nonzero(gaps))
         raise column.wrong(
             "has a missing value" + f", the first of {count:,}" * (count > 1),
-            f"fill it in (or let --impute do so), or leave the column {column.out}",
+            f"fill it in (or let missing=True do so), or leave the column {column.out}",
             int(np.argmax(gaps)),
             remedy={"missing": True},
-            of_model="fill it in, or score with a model trained with --impute",
+            of_model="fill it in, or score with a model trained with missing=True",
         )
     return found
 
@@ -141,7 +141,7 @@ def _of_text(column: Column) -> Feature:
             f"has {different:,} different values in {sum(known):,} rows, such as "
             f"{words[known.index(True)]!r}",
             f"this looks like an ID column and cannot generalise; leave the column {column.out}, "
-            f"or take each as a category (--category {column.name!r})",
+            f"or take each as a category (categories={[column.name]!r})",
             remedy=column.drop,
         )
     if choice.text is not True:
@@ -153,7 +153,7 @@ def _text(column: Column, what: str, row: int | None = None) -> Obstacle:
     gaps = any(map(is_no_word, column.words))
     return column.wrong(
         what,
-        f"turn the column into numbers (or take text with --one-hot), or leave it {column.out}",
+        f"turn the column into numbers (or take text with text=True), or leave it {column.out}",
         row,
         remedy={"text": True, **({"missing": True} if gaps else {})},
     )
@@ -175,7 +175,7 @@ def _refuse_numbers(column: Column, total: int, strange: list[int], different: i
     raise column.wrong(
         f"holds {column.words[row]!r}, which {what}",
         f"{right}, leave the column {column.out}, or take every value as a category "
-        f"(--category {column.name!r})",
+        f"(categories={[column.name]!r})",
         row,
         remedy=column.drop,
     )
@@ -192,7 +192,7 @@ def _check_decimal(column: Column, strange: list[int]) -> None:
     ):
         raise column.wrong(
             f"holds {found[0]!r}, with a decimal comma",
-            "say so (--decimal ,), or write numbers with a decimal point",
+            "say so (decimal=','), or write numbers with a decimal point",
             strange[0],
             remedy={"decimal": ","},
         )

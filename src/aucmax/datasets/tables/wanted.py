@@ -51,7 +51,7 @@ def choose(path: Path, names: list[str], choice: Choice) -> tuple[str | None, li
         raise fault(path, "no feature column is left")
     if "" in features:
         what = f"column {names.index('') + 1} has no name (a saved row index?)"
-        hint = "name it in the header, or leave it out (--drop '')"
+        hint = "name it in the header, or leave it out (drop=[''])"
         raise TableError(path, [Obstacle("no name", what, hint, remedy={"drop": [""]})])
     return target, features
 
@@ -80,7 +80,7 @@ def _target(path: Path, names: list[str], choice: Choice) -> str | None:
             raise fault(
                 path,
                 f"{' and '.join(map(repr, found))} could each be the label column; "
-                "name one (--target NAME)",
+                "name one (target=…)",
             )
         wanted = found[0] if found else None
     if wanted in choice.drop:
@@ -93,7 +93,7 @@ def _target(path: Path, names: list[str], choice: Choice) -> str | None:
         raise fault(
             path,
             f"no column is called {', '.join(LABEL_NAMES[:-1])} or {LABEL_NAMES[-1]}; name the "
-            f"label column (--target NAME){suggest('', names)}{header_hint(names)}",
+            f"label column (target=…){suggest('', names)}{header_hint(names)}",
         )
     raise fault(path, f"no label column {wanted!r}{suggest(wanted, names)}{header_hint(names)}")
 

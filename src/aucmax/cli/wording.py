@@ -1,0 +1,78 @@
+"""What Python functions say, in the words of the command line: ``drop=['x']`` is ``--drop x``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from aucmax.cli.errors import quoted
+from aucmax.cli.options import FLAGS
+
+__all__ = ["in_options"]
+
+# options that stand for arguments of other names, unless the command has one of the same name
+_OTHERS = {
+    "alpha": "--alphas",
+    "cv": "--folds",
+    "l1_ratio": "--l1-ratios",
+    "loss": "--losses",
+    "part_bytes": "--memory",
+    "sample_weight": "--weight",
+}
+_SWITCHES = ("text", "missing", "dates")  # options without a value
+_STRING = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_VALUE = rf"""{_STRING}|[\[(](?:{_STRING}|[^\])'"])*[\])]|…|-?[\w.+-]*\w"""
+_SETTING = re.compile(rf"""(?<![\w./'"-])(?<!\w\()([a-z]\w*)=({_VALUE})?""")
+
+
+def in_options(message: str, words: Sequence[str]) -> str:
+    """Return a message with the options of a command in place of arguments of functions.
+
+    Parameters
+    ----------
+    message : str
+        With arguments as they are written in Python: ``missing=True``, ``loss='hinge'``; without a
+        value, ``target=``, where it does not matter.
+    words : sequence of str
+        The command line, from the name of the command on.
+    """
+    flags = _OTHERS | _options_of(words) | FLAGS
+
+    def translated(found: re.Match[str]) -> str:
+        name, value = found.groups()
+        return found[0] if name not in flags else _option(flags[name], value, name in _SWITCHES)
+
+    return _SETTING.sub(translated, message)
+
+
+def _option(flag: str, value: str | None, switch: bool) -> str:
+    """Return an option with a value that is written in Python."""
+    if value is None or switch:
+        return flag
+    try:
+        plain = ast.literal_eval(value)
+    except (ValueError, SyntaxError):  # such as …
+        return f"{flag} {value}"
+    if plain is True:
+        return flag
+    if plain is None or plain is False:
+        return f"no {flag}"
+    each = plain if isinstance(plain, (list, tuple)) else [plain]
+    return " ".join(f"{flag} {quoted(str(one))}" for one in each)
+
+
+def _options_of(words: Sequence[str]) -> dict[str, str]:
+    """Return the options of the command that is called, by the names of its parameters."""
+    from aucmax.cli.app import COMMANDS
+    from aucmax.cli.later import command_of
+
+    called = [word for word in words if not word.startswith("-")]
+    command: Any = command_of(called[0]) if called and called[0] in COMMANDS else None
+    for word in called[1:2]:
+        command = getattr(command, "commands", {}).get(word, command)
+    options = {one.name: one.opts for one in getattr(command, "params", ())}
+    return {
+        name: max(flags, key=len) for name, flags in options.items() if flags[0].startswith("-")
+    }
