@@ -20,6 +20,9 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as pa_dataset
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 from distributed import Client, LocalCluster
@@ -31,13 +34,17 @@ from aucmax import (
     AUCClassifier,
     AUCClassifierCV,
     ClassMoments,
+    MulticlassAUCClassifier,
     Source,
     datasets,
     distributed,
+    effects,
     solvers,
 )
 from aucmax import load as load_model
-from aucmax.datasets.blocks import of_bag
+from aucmax.additive import Binning, Scorecard, SplineFeatures
+from aucmax.datasets.blocks import Blocks, of_bag
+from aucmax.estimators.encoder import TableEncoder
 from aucmax.statistics.diagonal import DiagonalMoments
 from on_workers import (
     data,
@@ -447,6 +454,102 @@ def test_collections_are_read_in_parts(there, kept, client):
     np.testing.assert_allclose(found.coef_, AUCClassifier().fit(X, y).coef_, rtol=1e-9)
 
 
+def collections(form, X, y, weight):
+    """Rows, labels and weights as they are given to a fit; labels in other blocks, or in memory."""
+    frame = dd.from_pandas(pd.DataFrame(X, columns=NAMES).assign(y=y, w=weight), npartitions=4)
+    return {
+        "arrays": (da.from_array(X, (150, 2)), da.from_array(y, 200), da.from_array(weight, 70)),
+        "rows alone": (da.from_array(X, (150, 4)), y, weight),
+        "frame": (frame[NAMES], frame["y"], frame["w"]),
+    }[form]
+
+
+@pytest.mark.parametrize("form", ["arrays", "rows alone", "frame"])
+def test_a_fit_takes_collections_to_the_cluster(form, client, monkeypatch):
+    X, y = data()
+    weight = np.arange(600) % 3 + 1.0
+    rows, labels, weights = collections(form, X, y, weight)
+    whole = AUCClassifier().fit(X, y, weight)
+    computed = []
+    monkeypatch.setattr(Blocks, "__call__", lambda block: computed.append(block))
+    with client.as_current():
+        found = AUCClassifier().fit(rows, labels, weights)
+        np.testing.assert_allclose(found.coef_, whole.coef_, rtol=1e-9)
+        assert found.passes_ >= 1  # of a source
+        moments = ClassMoments.from_data(rows, labels, weights)
+        np.testing.assert_allclose(moments.counts, np.bincount(y, weight))
+        scores = found.decision_function(rows)
+        three = MulticlassAUCClassifier().fit(rows, labels, weights).decision_function(rows)
+        assert found.score(rows, labels) == whole.score(X, y)
+    np.testing.assert_allclose(scores, whole.decision_function(X), rtol=1e-9)
+    np.testing.assert_allclose(three, scores, rtol=1e-9)
+    assert not computed  # here
+    if form == "frame":
+        assert (found.feature_names_in_.tolist(), found.target_name_) == (NAMES, "y")
+
+
+def test_a_search_takes_collections():
+    X, y = data()
+    how = dict(alphas=[0.01], losses=("square",), cv=2)
+    rows, labels = da.from_array(X, (150, 6)), da.from_array(y, 150)
+    search = AUCClassifierCV(**how).fit(rows, labels)
+    np.testing.assert_allclose(search.coef_, AUCClassifierCV(**how).fit(X, y).coef_, rtol=1e-9)
+    assert search.score(rows, labels) == pytest.approx(search.score(X, y))
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_rows_without_labels_can_be_scored(there, client):
+    on = dict(client=client) if there else {}
+    X, y = data()
+    model = AUCClassifier().fit(X, y)
+    frame = dd.from_pandas(pd.DataFrame(X, columns=NAMES), npartitions=3)
+    cuts = db.from_sequence(list(pairwise(CUTS)), npartitions=3)
+    for rows in (da.from_array(X, (150, 4)), frame, cuts.map(lambda cut: load(*cut)[0])):
+        made = distributed.source(rows, **on)
+        np.testing.assert_array_equal(model.decision_function(made), model.decision_function(X))
+        np.testing.assert_array_equal(model.predict(made), model.predict(X))
+    labelled = AUCClassifier().fit(distributed.source(frame, y, **on))
+    np.testing.assert_allclose(labelled.coef_, model.coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_arrow_datasets_are_read_by_row_groups(there, client, tmp_path):
+    on = dict(client=client) if there else {}
+    X, y = data()
+    weight = np.arange(600) % 3 + 1.0
+    table = pa.table(pd.DataFrame(X, columns=NAMES).assign(y=y, w=weight, odd="a"))
+    for k in range(2):
+        part = table.slice(300 * k, 300)
+        pq.write_table(part, tmp_path / f"{k}.parquet", row_group_size=90)
+    stored = pa_dataset.dataset(tmp_path)
+    made = distributed.source(stored, target="y", weight="w", drop=["odd"], **on)
+    found = AUCClassifier().fit(made)
+    whole = AUCClassifier().fit(X, y, weight)
+    np.testing.assert_allclose(found.coef_, whole.coef_, rtol=1e-9)
+    assert len(made.loads) == 8
+    assert made.name(1).endswith("0.parquet, row group 2")
+    rows = distributed.source(stored, drop=["y", "w", "odd"], **on)
+    np.testing.assert_allclose(found.decision_function(rows), whole.decision_function(X), rtol=1e-9)
+
+
+def test_what_needs_rows_in_memory_gathers_no_collection():
+    X, y = data()
+    rows, labels = da.from_array(X, (150, 6)), da.from_array(y, 150)
+    model = AUCClassifier().fit(X, y)
+    for call in (
+        lambda: model.partial_fit(rows, labels),
+        lambda: MulticlassAUCClassifier().partial_fit(rows, labels),
+        lambda: ClassMoments().update(rows, labels),
+        lambda: effects(model, rows, y),
+        lambda: SplineFeatures().fit(rows),
+        lambda: Binning().fit(rows, labels),
+        lambda: Scorecard().fit(rows, labels),
+        lambda: TableEncoder().fit(rows),
+    ):
+        with pytest.raises(ValueError, match=r"X is a Dask Array, and its rows are needed in mem"):
+            call()
+
+
 def test_a_bag_of_what_is_no_rows_is_told():
     rows = db.from_sequence([{"x": 1.0, "y": 0}, {"x": 2.0, "y": 1}], npartitions=1)
     with pytest.raises(ValueError, match="the bag holds a dict; each of its items should be a tu"):
@@ -511,12 +614,12 @@ def test_what_is_wrong_is_told_with_its_name(client):
         AUCClassifier().fit(
             distributed.source(Source([partial(load, 0, 9), unlabelled]), client=client)
         )
-    with pytest.raises(ValueError, match="name the column of labels"):
-        distributed.source(dd.from_pandas(pd.DataFrame({"a": [1]})), client=client)
-    with pytest.raises(ValueError, match="a dask array has no labels"):
-        distributed.source(da.ones((4, 2)), client=client)
+    unlabelled_rows = da.ones((4, 2)), dd.from_pandas(pd.DataFrame({"a": [1.0]}))
+    for rows in unlabelled_rows:
+        with pytest.raises(ValueError, match="part 1: it has no labels"):
+            AUCClassifier().fit(distributed.source(rows, client=client))
     with pytest.raises(ValueError, match="there are 2 and 1 blocks"):
-        distributed.source(da.ones((4, 2), chunks=2), da.ones(4, chunks=4), client=client)
+        distributed.source(da.ones((4, 2), chunks=2), da.ones(5, chunks=5), client=client)
     with pytest.raises(ValueError, match="got ndarray"):
         distributed.source(np.ones((3, 2)), client=client)
     with pytest.raises(ValueError, match="read from its first part on only"):

@@ -19,7 +19,8 @@ from uuid import uuid4
 import numpy as np
 
 from aucmax.basics.needs import needs
-from aucmax.datasets.blocks import Blocks, of_arrays, of_bag
+from aucmax.datasets.blocks import Blocks, of_bag, of_rows
+from aucmax.datasets.frames import scan_fragments
 from aucmax.datasets.scanning import scan
 from aucmax.rows.source import OnPart, Part, Source, as_part, on_part
 from aucmax.rows.store import plus, sum_in_order
@@ -52,19 +53,20 @@ def source(
 
     Parameters
     ----------
-    data : Source, dask array, data frame or bag
+    data : Source, dask array, data frame or bag, or Arrow dataset
         A `Source` whose parts can be loaded in any order, by functions that can be sent away: as
         `datasets.scan` makes it of files that all workers see. A dask array of shape (n, d), its
-        parts the blocks of rows. A data frame, its parts the partitions. A bag of tuples (X, y) or
-        (X, y, sample_weight), its parts the partitions, too.
-    y : dask array, shape (n,), optional
-        The labels of the rows of an array, in the same blocks.
-    weight : dask array, shape (n,), or str, optional
-        The weights of the rows of an array, or the column of weights of a data frame.
+        parts the blocks of rows. A data frame, its parts the partitions. A bag of X, (X, y) or
+        (X, y, sample_weight), its parts the partitions, too. An Arrow dataset of files that all
+        workers see, its parts the row groups. Without labels the rows can be scored.
+    y : dask array or series, or array-like, shape (n,), optional
+        The labels of the rows of an array or of a data frame without ``target``.
+    weight : dask array or series, array-like, shape (n,), or str, optional
+        The weights of the rows, or the column of weights of a data frame or dataset.
     target : str, optional
-        The column of labels of a data frame.
+        The column of labels of a data frame or dataset.
     drop : sequence of str
-        Columns of a data frame to leave out.
+        Columns of a data frame or dataset to leave out.
     client : dask.distributed.Client, optional
         By default the current one. Without one a collection is computed in this process, part by
         part.
@@ -114,13 +116,18 @@ def source(
                 "part_bytes=None), or give functions that load one part each."
             )
         made = data
-    else:
-        made = _of_collection(data, y, weight, target, drop)
-    if client is None:
-        return made
-    if client.status != "running":
-        raise ConnectionError(f"the Dask client is {client.status}; connect a new one.")
-    return _OnDask(made, client, patience)
+    elif y is None or not hasattr(data, "__dask_graph__"):
+        made = _of_collection(data, weight, target, drop)
+    elif all(one is None or hasattr(one, "__dask_graph__") for one in (y, weight)):
+        made, y, weight = of_rows(_without(data, drop), y, weight), None, None
+    else:  # some are in memory, as are all that are computed
+        made = of_rows(_without(data, drop))
+        y, weight = (None if one is None else np.asarray(one) for one in (y, weight))
+    if client is not None:
+        if client.status != "running":
+            raise ConnectionError(f"the Dask client is {client.status}; connect a new one.")
+        made = _OnDask(made, client, patience)
+    return made if y is None else made.with_labels(y, weight)
 
 
 @contextmanager
@@ -184,21 +191,27 @@ def _current() -> Any:
         return None
 
 
-def _of_collection(
-    data: Any, y: Any, weight: Any, target: str | None, drop: Sequence[str]
-) -> Source:
-    """Return a collection as a source of parts that are computed one by one."""
+def _of_collection(data: Any, weight: Any, target: str | None, drop: Sequence[str]) -> Source:
+    """Return what brings its own labels, or has none, as a source of parts loaded one by one."""
     kind = type(data).__name__ if dask.is_dask_collection(data) else ""
-    if kind == "Array":
-        return of_arrays(data, y, weight)
+    named: dict[str, Any] = {"target": target, "weight": weight, "drop": drop}
+    named["labels"] = "none" if target is None else "required"
     if kind == "DataFrame":
-        return scan(data, target=target, weight=weight, drop=drop)
+        return scan(data, **named)
+    if hasattr(data, "get_fragments"):
+        return scan_fragments(data, **named)
+    if kind == "Array":
+        return of_rows(data)
     if kind == "Bag":
         return of_bag(data)
     raise ValueError(
-        "data must be a Source, a dask array, a dask data frame or a dask bag; got "
-        f"{type(data).__name__}."
+        "data must be a Source, a dask array, a dask data frame, a dask bag or an Arrow dataset; "
+        f"got {type(data).__name__}."
     )
+
+
+def _without(data: Any, drop: Sequence[str]) -> Any:
+    return data.drop(columns=list(drop)) if drop else data
 
 
 # ---- passes on a cluster -------------------------------------------------------------------

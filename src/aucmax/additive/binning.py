@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from aucmax.additive.divisions import blocks, divide, likelihood
-from aucmax.basics.checks import number, refuse_odd_labels, weights_in_rows
+from aucmax.basics.checks import number, refuse_collections, refuse_odd_labels, weights_in_rows
 from aucmax.basics.days import in_days
 from aucmax.basics.gaps import is_gap, is_no_word
 from aucmax.basics.quantiles import quantiles
@@ -313,6 +313,7 @@ class Binning(TransformerMixin, BaseEstimator):
 
     def _given(self, X: Any, reset: bool) -> Any:
         """Check rows: a frame, whose columns go by name, or an array."""
+        refuse_collections(X)
         if hasattr(X, "columns"):
             if reset:
                 validate_data(self, X, reset=True, skip_check_array=True)

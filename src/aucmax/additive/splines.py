@@ -11,7 +11,7 @@ from scipy.interpolate import BSpline
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
-from aucmax.basics.checks import check_array_of, number, refuse_sizes
+from aucmax.basics.checks import check_array_of, number, refuse_collections, refuse_sizes
 
 __all__ = ["SplineFeatures", "basis"]
 
@@ -121,6 +121,7 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
     # ---- inside --------------------------------------------------------------------------
 
     def _checked(self, X: Any, reset: bool) -> Any:
+        refuse_collections(X)
         kinds = [np.float64, np.float32]
         return validate_data(self, X, reset=reset, accept_sparse="csc", dtype=kinds)
 

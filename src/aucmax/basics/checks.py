@@ -16,6 +16,7 @@ __all__ = [
     "is_whole",
     "naming_columns",
     "number",
+    "refuse_collections",
     "refuse_nul",
     "refuse_odd_labels",
     "refuse_sizes",
@@ -103,6 +104,16 @@ def weights_in_rows(weight: Any, n: int) -> np.ndarray:
     share = np.ldexp(np.rint(mantissa * 2.0**40), exponent - 40)
     used = share[share > 0]
     return share * (used.sum() / np.square(used).sum())
+
+
+def refuse_collections(X: Any) -> None:
+    """Raise ValueError for a Dask collection, which NumPy would gather in this process."""
+    if hasattr(X, "__dask_graph__"):
+        raise ValueError(
+            f"X is a Dask {type(X).__name__}, and its rows are needed in memory here: compute() "
+            "some of them. AUCClassifier, AUCClassifierCV and HingeClassifier are fitted on the "
+            "cluster, score there, and ClassMoments.from_data sums rows up there."
+        )
 
 
 def refuse_nul(y: Any) -> None:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from aucmax.rows.source import Source
 
-__all__ = ["Blocks", "blocks", "of_arrays", "of_bag"]
+__all__ = ["Blocks", "blocks", "of_bag", "of_rows"]
 
 
 class Blocks:
@@ -51,31 +51,44 @@ def blocks(make: Callable[..., Any], *collections: Any) -> list[Blocks]:
     return [Blocks(make, graph, list(mine)) for mine in zip(*keys, strict=True)]
 
 
-def of_arrays(X: Any, y: Any, weight: Any) -> Source:
-    """Return dask arrays X (n, d), y (n,) and, unless None, weight (n,) as a source."""
-    if y is None:
-        raise ValueError("a dask array has no labels; give them, too: source(X, y).")
-    arrays = [X.rechunk({1: -1}), y] + ([] if weight is None else [weight])
-    return Source(blocks(_together, *arrays))
+def of_rows(X: Any, y: Any = None, weight: Any = None) -> Source:
+    """Return rows as a source: an array X (n, d) or a frame, and y and weight (n,) or None.
+
+    Labels and weights are collections in blocks like those of X. Weights need labels.
+    """
+    frame = hasattr(X, "columns")
+    rows = X if frame else X.rechunk({1: -1})
+    more = [_in_blocks_of(X, values) for values in (y, weight) if values is not None]
+    names = {"feature_names": list(X.columns)} if frame else {}
+    name = getattr(y, "name", None) if hasattr(y, "to_frame") else None
+    return Source(blocks(_together, rows, *more), target_name=name, **names)
+
+
+def _in_blocks_of(X: Any, values: Any) -> Any:
+    """Return an array in the blocks of rows X (n, d), where these and their sizes are known."""
+    if not hasattr(X, "chunks") or not hasattr(values, "chunks"):
+        return values
+    known = not np.isnan(np.concatenate([X.chunks[0], values.chunks[0]])).any()
+    return values.rechunk((X.chunks[0],)) if known and len(X) == len(values) else values
 
 
 def of_bag(bag: Any) -> Source:
-    """Return a bag of (X, y) or (X, y, sample_weight) as a source."""
+    """Return a bag of X, (X, y) or (X, y, sample_weight) as a source."""
     return Source(blocks(_stacked, bag))
 
 
 def _together(*arrays: Any) -> Any:
-    return arrays
+    return arrays if len(arrays) > 1 else arrays[0]
 
 
 def _stacked(items: Any) -> Any:
-    """Return the tuples of a partition as one."""
-    items = list(items)
+    """Return the tuples of a partition as one, or the rows alone."""
+    items = [(one,) if len(getattr(one, "shape", ())) == 2 else one for one in items]
     odd = [one for one in items if not isinstance(one, tuple)]
     if odd:
         raise ValueError(
             f"the bag holds a {type(odd[0]).__name__}; each of its items should be a tuple (X, y) "
-            "or (X, y, sample_weight) of some rows."
+            "or (X, y, sample_weight) of some rows, or X."
         )
     columns = list(zip(*items, strict=True))
     if any(sp.issparse(X) for X in columns[0]):

@@ -13,7 +13,7 @@ from aucmax.datasets.files import Mark
 from aucmax.datasets.transforms import listing
 from aucmax.rows.source import Part, Source
 
-__all__ = ["scan_frame"]
+__all__ = ["scan_fragments", "scan_frame"]
 
 
 def scan_frame(
@@ -58,6 +58,32 @@ def scan_frame(
     source = Source.from_iterable(parts, **roles.names)
     source.check = partial(_check_all, _marks(data))
     return source
+
+
+def scan_fragments(data: Any, **chosen: Any) -> Source:
+    """Return an Arrow dataset as a source whose parts, row groups, can be loaded in any order.
+
+    Parameters
+    ----------
+    data : pyarrow.dataset.Dataset
+        Of files.
+    **chosen
+        What `scan` takes besides, but for ``part_bytes``.
+    """
+    roles = _roles(data.schema.names, **{"columns": None} | chosen)
+    loads, names = [], []
+    for fragment in data.get_fragments():
+        pieces = fragment.split_by_row_group() if hasattr(fragment, "row_groups") else [fragment]
+        for k, piece in enumerate(pieces, 1):
+            loads.append(partial(_of_fragment, piece, data.schema, roles))
+            names.append(f"{fragment.path}, row group {k}" if len(pieces) > 1 else fragment.path)
+    source = Source(loads, names=names, **roles.names)
+    source.check = partial(_check_all, _marks(data))
+    return source
+
+
+def _of_fragment(piece: Any, schema: Any, roles: _Roles) -> Part:
+    return roles.part(piece.to_table(schema=schema, columns=roles.used).to_pandas())
 
 
 def _marks(data: Any) -> list[Mark]:

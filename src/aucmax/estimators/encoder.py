@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from aucmax.basics.checks import refuse_collections
 from aucmax.basics.days import in_days
 from aucmax.basics.gaps import is_no_word
 
@@ -80,6 +81,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     # ---- inside --------------------------------------------------------------------------
 
     def _fitted(self, X: Any) -> Any:
+        refuse_collections(X)
         validate_data(self, X, reset=True, skip_check_array=True)
         self.columns_ = self._steps()
         return self.columns_.fit_transform(self._table(X))

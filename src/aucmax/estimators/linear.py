@@ -20,6 +20,7 @@ from aucmax.basics.checks import (
     check_array_of,
     check_labels,
     naming_columns,
+    refuse_collections,
     refuse_odd_labels,
     refuse_sizes,
     sample_weights,
@@ -29,7 +30,7 @@ from aucmax.estimators.probabilities import Calibration, Sigmoid
 from aucmax.estimators.survey import survey, too_many_labels
 from aucmax.rows import as_rows
 from aucmax.rows.products import scores
-from aucmax.rows.source import Part, Source
+from aucmax.rows.source import Part, Source, opened
 from aucmax.rows.store import InMemory, Store
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
@@ -88,6 +89,7 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         X may be a `Source`: its parts are scored one after the other.
         """
         check_is_fitted(self)
+        X, _, _ = opened(X)
         if isinstance(X, Source):
             return self._scores_of_parts(X)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -140,6 +142,7 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         y : array-like, shape (n,)
         sample_weight : array-like, shape (n,), optional
         """
+        X, y, sample_weight = opened(X, y, sample_weight)
         if isinstance(X, Source):
             y, sample_weight = X.with_labels(y, sample_weight).labels()
         return super().score(X, y, sample_weight)
@@ -200,6 +203,7 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
 
         Of a source's classes that pass keeps ``empty`` with the rows added, as `survey`.
         """
+        X, y, sample_weight = opened(X, y, sample_weight)
         if not isinstance(X, Source):
             X, y = self._validated(X, y, reset=True, whole=True)
             classes = self._two_classes(np.unique(y))
@@ -223,6 +227,7 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         self, X: Any, y: Any, reset: bool, whole: bool = False
     ) -> tuple[Any, np.ndarray]:
         """Return checked rows and labels; ``whole`` says that these are all rows there are."""
+        refuse_collections(X)
         refuse_odd_labels(y)
         if reset:
             self.__dict__.pop("target_name_", None)

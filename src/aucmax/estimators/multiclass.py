@@ -1,7 +1,7 @@
 """More than two classes: a score for each, from models of two classes at a time."""
 
 from collections.abc import Iterator
-from itertools import combinations
+from itertools import combinations, repeat
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from aucmax.basics.checks import (
     check_array_of,
     check_labels,
+    refuse_collections,
     refuse_odd_labels,
     refuse_sizes,
     sample_weights,
@@ -22,7 +23,7 @@ from aucmax.estimators.classifier import AUCClassifier
 from aucmax.objective.problem import ANY_MOMENTS
 from aucmax.rows import as_rows
 from aucmax.rows.products import scores
-from aucmax.rows.source import Source
+from aucmax.rows.source import Part, Source, opened
 from aucmax.solvers.auto import FEW_FEATURES
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.moments import ClassMoments
@@ -142,6 +143,7 @@ class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
             was.
         """
         self._check()
+        X, y, sample_weight = opened(X, y, sample_weight)
         if isinstance(X, Source):
             if y is not None or sample_weight is not None:
                 X = X.with_labels(y, sample_weight)
@@ -220,8 +222,17 @@ class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
     # ---- use -----------------------------------------------------------------------------
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return the score of each class, shape (n, K); of two classes the last one's, (n,)."""
+        """Return the score of each class, shape (n, K); of two classes the last one's, (n,).
+
+        X may be a `Source`: its parts are scored one after the other.
+        """
         check_is_fitted(self)
+        X, _, _ = opened(X)
+        if isinstance(X, Source):
+            bare = MulticlassAUCClassifier()  # goes with each part
+            bare._restore(self._seen())
+            bare.classes_, bare.coef_, bare.intercept_ = self.classes_, self.coef_, self.intercept_
+            return np.concatenate(list(X.each(_scores_of_part, repeat((bare,)))))
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         found = scores(as_rows(X), np.ascontiguousarray(self.coef_.T)) + self.intercept_
         return found[:, 0] if len(self.classes_) == 2 else found
@@ -290,6 +301,7 @@ class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
         return True
 
     def _rows(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Any, Any]:
+        refuse_collections(X)
         refuse_odd_labels(y)
         kinds = [np.float64, np.float32]
         X, y = validate_data(
@@ -390,6 +402,13 @@ class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         self.__dict__.update(seen)
+
+
+def _scores_of_part(part: Part, model: MulticlassAUCClassifier) -> np.ndarray:
+    """Return the scores of a part, which may have no rows."""
+    if part.X.shape[0] == 0:
+        return np.zeros((0, len(model.classes_)) if len(model.classes_) > 2 else 0)
+    return model.decision_function(part.X)
 
 
 def _sides_in_words(classes: np.ndarray, side: np.ndarray) -> str:

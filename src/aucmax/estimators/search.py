@@ -38,7 +38,7 @@ from aucmax.metrics import AUCInterval, cv_auc_interval
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, Bounded
 from aucmax.objective.problem import RowsProblem
-from aucmax.rows.source import Source
+from aucmax.rows.source import Source, opened
 from aucmax.solvers.auto import FEW_FEATURES
 
 __all__ = ["AUCClassifierCV"]
@@ -222,6 +222,7 @@ class AUCClassifierCV(LinearScorer):
             a class has one row, or one group. The model stays as it was.
         """
         self._check_settings()
+        X, y, sample_weight = opened(X, y, sample_weight)
         scoring = scoring_of(self.scoring, self.max_fpr)
         if isinstance(X, Source) and not isinstance(scoring, Metric):
             raise ValueError(
@@ -316,6 +317,7 @@ class AUCClassifierCV(LinearScorer):
         """
         check_is_fitted(self)
         scoring = scoring_of(self.scoring, self.max_fpr)
+        X, y, sample_weight = opened(X, y, sample_weight)
         if isinstance(X, Source):
             y, sample_weight = X.with_labels(y, sample_weight).labels()
         return scoring.of(self.best_estimator_, X, y, sample_weight)

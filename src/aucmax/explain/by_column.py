@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucmax.additive import Binning
 from aucmax.additive.binning import Bins
+from aucmax.basics.checks import refuse_collections
 from aucmax.basics.days import in_days
 from aucmax.explain.steps import looked_at, parts_of
 
@@ -152,6 +153,7 @@ def by_column(model: Any, X: Any, feature_names: Sequence[str] | None = None) ->
         For a model that is not linear in its features, or not of two classes; rows with other
         columns than the model; a wrong number of names.
     """
+    refuse_collections(X)
     steps, linear = parts_of(model)
     check_is_fitted(linear)
     coef = np.asarray(getattr(linear, "coef_", ()))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from importlib import import_module
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ from threadpoolctl import ThreadpoolController
 
 from aucmax.rows.store import sum_in_order
 
-__all__ = ["OnPart", "Part", "Source", "Stored", "ahead", "as_part", "on_part"]
+__all__ = ["OnPart", "Part", "Source", "Stored", "ahead", "as_part", "on_part", "opened"]
 
 Load = Callable[[], Any]
 OnPart = Callable[..., Any]  # (part, *arguments)
@@ -228,6 +229,14 @@ def _labels(part: Part) -> tuple[np.ndarray, np.ndarray | None]:
     if part.y is None:
         raise ValueError("it has no labels; give (X, y).")
     return np.asarray(part.y), None if part.weight is None else np.asarray(part.weight)
+
+
+def opened(X: Any, y: Any = None, weight: Any = None) -> tuple[Any, Any, Any]:
+    """Return rows, labels and weights, those of Dask collections as a source that has all three."""
+    if not hasattr(X, "__dask_graph__"):
+        return X, y, weight
+    # by its name, for it stands on this module
+    return import_module("aucmax.distributed").source(X, y, weight), None, None
 
 
 def as_part(given: Any, name: str) -> Part:

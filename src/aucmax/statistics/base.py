@@ -25,6 +25,7 @@ from aucmax.basics.checks import (
     check_labels,
     is_whole,
     naming_columns,
+    refuse_collections,
     refuse_nul,
     refuse_sizes,
     sample_weights,
@@ -111,6 +112,7 @@ class ClassStatistics:
             Settings of the class, such as the ``rank`` of `FrequentDirections`.
         """
         empty = cls(classes=classes, **settings)
+        X, y, sample_weight = sources.opened(X, y, sample_weight)
         if isinstance(X, sources.Source):
             if y is not None or sample_weight is not None:
                 raise ValueError("a Source brings its labels and weights; give it alone.")
@@ -279,6 +281,7 @@ class ClassStatistics:
             not among the allowed ones.
         """
         names, target = _get_feature_names(X), getattr(y, "name", None)
+        refuse_collections(X)
         refuse_nul(y)
         kinds = [np.float64, np.float32]
         with naming_columns(X):
