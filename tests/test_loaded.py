@@ -599,6 +599,7 @@ WRONG_SKETCHES = {
     "no number": (lambda _, a: a["high"].__setitem__(-1, 2**63 - 1), "hold numbers above"),
     "sums of squares": (lambda _, a: a["sums"].__setitem__((1, 0, 0), 1e9), "above what their"),
     "weights": (lambda _, a: a["sums"].__setitem__((0, 0, 0), 1e300), "too large or too small"),
+    "small": (lambda _, a: a["sums"].__imul__([[[1e-200]], [[0.0]]]), "too large or too small"),
     "shift": (lambda facts, _: facts.update(shift=64), "bins are 2 to the power of 64 wide"),
     "labels": (lambda facts, _: facts.update(labels=[1, 0]), "labels do not rise"),
     "one label": (lambda facts, _: facts.update(labels=[0]), "more labels than it names"),

@@ -269,7 +269,8 @@ class ScoreSketch:
         if np.any(np.sqrt(squares) > 1.001 * weights + 1e-150):
             raise ValueError("its squares of weights are above what their sums allow")
         totals, of_squares = weights.sum(axis=1), squares.sum(axis=1)
-        if np.any(totals > 1e150) or np.any((totals > 1e-150) & (of_squares <= 0.0)):
+        small = (totals > 0.0) & ((totals < 1e-150) | (of_squares <= 0.0))
+        if small.any() or np.any(totals > 1e150):
             raise ValueError("its weights are too large or too small to compute with")
         if totals[len(labels) :].any():
             raise ValueError("it has rows of more labels than it names")
