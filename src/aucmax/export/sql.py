@@ -51,9 +51,10 @@ def to_sql(
 ) -> str:
     """Write the score of a row as an expression in SQL, or its probability.
 
-    Columns are called by the names that the model has. NULL is a gap: where the model takes none,
-    the score is NULL, and so it is for a word that the model refuses. Columns that files hold as
-    dates must have the type of a date or timestamp.
+    Columns are called by the names that the model has. NULL and NaN are gaps: where the model takes
+    none, the score is NULL, and so it is for a word that the model refuses. Columns that files hold
+    as dates must have the type of a date or timestamp, and those of words the type of text: a
+    database refuses others, and a comment at the head names them.
 
     Parameters
     ----------
@@ -80,7 +81,8 @@ def to_sql(
     ImportError
         If sqlglot is not installed: ``pip install 'aucmax[sql]'``.
     ValueError
-        If the model, or a step in front of it, cannot be written so.
+        If the model, or a step in front of it, cannot be written so, or two columns have names that
+        are one to the database.
 
     Examples
     --------
@@ -91,8 +93,8 @@ def to_sql(
     >>> model.coef_, model.intercept_ = np.array([[0.5, -2.0]]), np.array([1.25])
     >>> print(to_sql(model, columns=["age", "debt"]))
     1.25E0
-    + 0.5E0 * CAST("age" AS DOUBLE)
-    - 2E0 * CAST("debt" AS DOUBLE)
+    + 0.5E0 * NULLIF(CAST("age" AS DOUBLE), 'NaN')
+    - 2E0 * NULLIF(CAST("debt" AS DOUBLE), 'NaN')
     """
     needs("sqlglot", "SQL")
     if dialect not in DIALECTS:
