@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -123,8 +123,8 @@ def _types(columns: Sequence[Column]) -> list[str]:
 
 
 def _commented(name: str) -> str:
-    """A name in a comment, on one line, that neither ends it nor begins another."""
-    return json.dumps(name, ensure_ascii=False).replace("/*", "/ *").replace("*/", "* /")
+    """A name in a comment, which it does not end; without quotes, which DuckDB looks for there."""
+    return re.sub(r"[^\w .:;()#%&+-]", lambda one: f"\\u{ord(one[0]):04x}", name)
 
 
 def _check_names(names: Sequence[str], dialect: str) -> None:
