@@ -519,12 +519,16 @@ def _edges(numbers: NDArray[np.float64], weight: NDArray[Any], cells: int) -> ND
 def _as_words(values: Any, name: str) -> list[str | None]:
     """Words; None for a gap, also one in words such as ``n/a``."""
     words = [value if isinstance(value, str) else None for value in values]
-    for word, value in zip(words, values, strict=True):
-        if word is None and not is_gap(value):
+    different = set(words)
+    if None in different:
+        others = (value for value in values if not isinstance(value, str) and not is_gap(value))
+        odd = next(others, None)
+        if odd is not None:
             raise ValueError(
-                f"column {name!r} holds words, but also {_described(value)}; make all of them text."
+                f"column {name!r} holds words, but also {_described(odd)}; make all of them text."
             )
-    return [None if word is not None and is_no_word(word) else word for word in words]
+    gaps = {word for word in different if word is not None and is_no_word(word)}
+    return [None if word in gaps else word for word in words] if gaps else words
 
 
 def _described(value: Any) -> str:
