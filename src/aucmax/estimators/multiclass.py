@@ -224,7 +224,10 @@ class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the score of each class, shape (n, K); of two classes the last one's, (n,).
 
-        X may be a `Source`: its parts are scored one after the other.
+        Parameters
+        ----------
+        X : array-like, data frame or sparse, shape (n, d), or Source
+            Rows; the parts of a source are scored one after the other.
         """
         check_is_fitted(self)
         X, _, _ = opened(X)
