@@ -152,7 +152,7 @@ def _results(report: dict[str, Any]) -> Section:
         tests = [(test["against"], test) for test in report["tests"]]
         note = report["tests"][0]["note"]
         caption = "DeLong's paired test on the same rows; a tie unless p < 0.05."
-        caption = f"{caption} {note}" if note else caption
+        caption = f"{caption}\n{note}" if note else caption
         head = f"{scorers[0]['name']} against"
         tables.append(ResultTable.differences(head, tests, f"{percent} interval", caption))
     return Section("Results", tables=tables)

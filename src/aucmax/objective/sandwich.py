@@ -3,9 +3,10 @@
 A solution has ∇J(w) = 0, and ∇J is a mean over pairs of rows. Its Hájek projection is a sum over
 single rows, h_i of row i (`RankingLoss.influences`), so that to first order
 
-    Cov(w) = H⁻¹ [ Σ_i s_i² (h_i − h̄)(h_i − h̄)ᵀ ] H⁻¹,
+    Cov(w) = H⁻¹ [ Σ_± k±/(k± − 1) Σ_i s_i² (h_i − h̄)(h_i − h̄)ᵀ ] H⁻¹,
 
-H the second derivative of J, s_i the row's share of its class's weight, h̄ the mean of its class.
+H the second derivative of J, s_i the row's share of its class's weight, h̄ the mean of its class, k
+its effective rows.
 It says nothing of the penalty's pull towards 0, and takes the settings as given.
 
 References

@@ -98,7 +98,4 @@ def few_rows_note(is_positive: np.ndarray, weight: np.ndarray | None) -> str | N
     rows = min(effective_rows(weight[is_positive == kind]) for kind in (True, False))
     if rows >= ROWS_FOR_TEST:
         return None
-    return (
-        f"With {rows:.0f} rows of a class DeLong's p is approximate; the interval allows for so "
-        "few."
-    )
+    return f"p is approximate with {rows:.0f} rows of a class; trust the interval."
