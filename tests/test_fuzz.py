@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -402,3 +403,71 @@ def test_broken_at_random_for_long(tmp_path):
         if (i + 1) % 10_000 == 0:
             print(f"{i + 1:,} inputs, {len(found)} found, {time.time() - start:.0f} s", flush=True)
     assert not found, "\n".join(found[:100])
+
+
+# ---- files of this package, each in a child that has little memory and time
+
+SPARE_BYTES = 500 * 2**20  # that a child may take besides
+CPU_SECONDS = 5  # for one file
+
+
+def limits():
+    """Limit what this process may take from now on."""
+    import resource  # not everywhere
+
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + SPARE_BYTES, used + SPARE_BYTES))
+
+    def late(*_):
+        raise Late(f"more than {CPU_SECONDS} s")
+
+    signal.signal(signal.SIGPROF, late)
+
+
+def attack_all(kind, numbers, folder, found, place):
+    limits()
+    for number in numbers:
+        os.pwrite(place, b"%012d" % number, 0)
+        signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
+        try:
+            run(kind, number, folder / "attack")
+        except BaseException as error:
+            found.write(f"{kind}:{number} {type(error).__name__}: {str(error)[:300]}\n")
+            found.flush()
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def in_child(kind, numbers, folder, found):
+    """Run attacks in a child; return its exit status and the number that it came to."""
+    place = os.open(folder / "place", os.O_RDWR | os.O_CREAT)
+    child = os.fork()
+    if not child:
+        try:
+            attack_all(kind, numbers, folder, found, place)
+        finally:
+            os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    number = int(os.pread(place, 12, 0))
+    os.close(place)
+    return status, number
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc, and limits that hold")
+@pytest.mark.parametrize("kind", [kind for kind in ATTACKS if kind.startswith("file of")])
+def test_forged_files_in_little_memory_for_long(kind, tmp_path):
+    (tmp_path / "attack").mkdir()
+    for number in range(50):  # so that what is compiled and imported is there
+        run(kind, number, tmp_path / "attack")
+    total, first = int(os.environ.get("AUCMAX_ATTACKS", "10000")) // len(USES), 0
+    with open(tmp_path / "found", "w+") as found:
+        while first < total:
+            numbers = range(first, min(first + 500, total))
+            status, last = in_child(kind, numbers, tmp_path, found)
+            if status:
+                found.write(f"{kind}:{last} ended with status {status}\n")
+                found.flush()
+            first = last + 1
+        found.seek(0)
+        lines = found.read()
+    assert not lines, lines
