@@ -9,8 +9,8 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from aucmax import AUCClassifier, AUCClassifierCV, ClassMoments, datasets, metrics
-from aucmax.objective import Objective
-from aucmax.objective.losses import LOSSES, ActivePairs
+from aucmax.objective import Objective, UnivariateObjective
+from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES, ActivePairs
 from aucmax.objective.penalties import L2, ElasticNet
 from aucmax.objective.problem import RowsProblem
 from aucmax.rows import as_rows
@@ -18,6 +18,7 @@ from aucmax.solvers import Monitor, Newton, Run
 from aucmax.solvers.batch import krylov, proximal_newton
 from aucmax.solvers.batch.krylov import minimise
 from aucmax.solvers.batch.newton import Expansion
+from oracles import rows
 from oracles.pairs import Pairs, elastic_net_optimum
 
 
@@ -365,3 +366,13 @@ def test_features_far_from_zero_are_fitted_as_well_as_others(loss, l1_ratio):
     assert clf.optimality_ <= 1e-6  # and is true, as far as J has digits
     assert clf.objective_ - lowest <= clf.optimality_ * (nothing - lowest) + 1e-7
     np.testing.assert_allclose(clf.coef_, best.coef_, atol=1e-3)
+
+
+def test_it_stops_where_rounding_is_all_that_moves_the_weights():
+    """Far from the origin a loss without an intercept has digits for the common shift alone."""
+    X, y = rows(3, n=100, d=4)
+    problem = RowsProblem(as_rows(X + 1e8), y.astype(float))
+    objective = UnivariateObjective(problem, UNIVARIATE_LOSSES["exp"], L2(1e-4), balanced=True)
+    result = Newton().solve(objective, None, Run(Monitor(objective), 1e-8, 4000))
+    assert result.n_iter < 20
+    assert result.message

@@ -38,6 +38,8 @@ _CHEAP = 22  # products that a matrix may cost where it serves several α
 _STEEP = 0.1  # share of the slope along a step that is left at a good place
 _LONGER = 4.0  # times a step is the next one along the same way, at most
 _EXACT = 0.1  # share of its gain that may be left where one step is all there is
+_IDLE = 3  # steps in a row that do not lower J, beyond which rounding is all that moves w
+_ROUNDED = 1e-15  # share of J by which it may rise or fall in rounding alone
 _LOST = 100.0  # times the rounding of J: a gain so small cannot be seen in it
 
 Enough = Callable[[float, float], bool]
@@ -118,14 +120,14 @@ def _newton(
         there = objective.at(z)
     systems, done, of_pairs = _Systems(objective), False, isinstance(objective.loss, PairwiseLoss)
     forcing, before = _FORCING, np.inf
-    steps, products = 0, 0
+    steps, products, idle = 0, 0, 0
     while True:
         value = data + penalty.value(w)
         gap = objective.gap(data, gradient, w)
         stop = steps > 0 and run.monitor(w, 2.0 * products + 2.0 * steps)
         if objective.relative(gap, value) <= tol or stop or products >= max_iter:
             break
-        if steps > max_iter:
+        if steps > max_iter or idle > _IDLE:
             break
 
         fallen, fall = objective.at_zero - value, before - value
@@ -171,6 +173,8 @@ def _newton(
             break
         w, data = w + t * model.x, there.value
         steps += 1
+        fall = value - data - penalty.value(w)
+        idle = idle + 1 if fall <= _ROUNDED * abs(value) else 0
         before = value if t >= 1.0 else np.inf  # a short step tells nothing of what is left
         if done:
             break
@@ -437,6 +441,6 @@ def _fallen(
 
     def fallen(t: float, there: LossAt) -> float | None:
         value = there.value + penalty.value(w + t * direction)
-        return value if value <= now + 1e-4 * t * slope + 1e-15 * abs(now) else None
+        return value if value <= now + 1e-4 * t * slope + _ROUNDED * abs(now) else None
 
     return fallen
