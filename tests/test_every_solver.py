@@ -5,21 +5,24 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from aucmax import AUCClassifier, HingeClassifier, load, save
+from aucmax.metrics import roc_auc
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
 from aucmax.objective.penalties import MCP, ElasticNet, Weighted
 from aucmax.objective.problem import ANY_MOMENTS, ANY_ROWS, ANY_SKETCH, RowsProblem
 from aucmax.rows import as_rows
-from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS, get_solver
+from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS, SPAM, get_solver
 from aucmax.solvers.auto import choose, pick
 from aucmax.solvers.certificate import Certificate
 from literal import FORMS
@@ -294,10 +297,57 @@ def test_automatic_steps_never_diverge(case, hard, form, signal):
     settings = {"tol": 1e-4}
     if case.scored and "alpha" not in case.kind.own:
         settings["alpha"] = 1e-4 * max(np.mean(X**2), 1e-300)
-    clf = case.model(**settings).fit(form(X), y)
+    with warnings.catch_warnings():
+        if hard == "far":
+            warnings.filterwarnings("ignore", ".*on rows far from the origin", ConvergenceWarning)
+        clf = case.model(**settings).fit(form(X), y)
     assert np.isfinite(clf.coef_).all()
     clf.partial_fit(form(X), y)
     assert np.isfinite(clf.coef_).all()
+
+
+@each_learner
+@pytest.mark.parametrize("shift", [1e2, 1e4, 1e6, 1e8])
+@pytest.mark.parametrize("gamma", [0.0, 1.0])
+def test_far_from_the_origin_it_ranks_as_well_or_warns(case, shift, gamma):
+    """A ConvergenceWarning without the shift is an error here."""
+    if gamma > 0.0 and not case.scored:
+        pytest.skip("takes the features as they are")
+    X, y = rows(16, n=200, d=4, share=0.3)
+    settings = {"standardize": gamma} if case.scored else {}
+    if "alpha" not in case.kind.own:
+        settings["alpha"] = 1e-3
+    near = case.model(**settings).fit(X, y)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        far = case.model(**settings).fit(X + shift, y)
+    if not caught:
+        scores = [near.decision_function(X), far.decision_function(X + shift)]
+        near_auc, far_auc = (roc_auc(y, z) for z in scores)
+        assert far_auc > near_auc - 0.03
+        assert far.optimality_ < max(0.5, near.optimality_ + 0.03)
+        return
+    assert case.kind.origin_remedy is not None
+    (warning,) = caught
+    assert warning.category is ConvergenceWarning
+    message = str(warning.message)
+    assert f"{case.kind.__name__} made little headway on rows far from the origin" in message
+    assert "centre the features first" in message
+    assert ("solver='auto'" in message) == case.scored
+    before = far.coef_.copy()
+    if gamma == 0.0:  # a stream never says it: it does not see all rows
+        far.partial_fit(X + shift, y)
+        assert np.any(far.coef_ != before)
+
+
+def test_few_steps_or_a_callback_that_stops_are_no_reason_to_warn():
+    X, y = rows(16, n=60, d=4, share=0.3)
+    solver = SPAM(step_size=1e-9)
+    assert AUCClassifier(solver=solver, standardize=0).fit(X, y).optimality_ > 0.9
+    stopped = AUCClassifier(solver=solver, standardize=0, callback=lambda progress: True)
+    assert stopped.fit(X + 1e4, y).optimality_ > 0.9
+    with pytest.warns(ConvergenceWarning, match="far from the origin: 100% of what the objective"):
+        AUCClassifier(solver=SPAM(step_size=1e-12), standardize=0).fit(X + 1e4, y)
 
 
 # ---- settings ----------------------------------------------------------------------------

@@ -312,6 +312,8 @@ class SolvedScorer(LinearScorer):
                 )
         else:
             value, optimality = certificate.evaluate(result.coef)
+            if message is None and not monitor.stopped:
+                message = chosen.shortfall(objective, value, optimality)
         if message is not None:
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
         coef = in_units.prox(problem.to_features(result.coef), 0.0)  # rounding leaves no bounds

@@ -201,6 +201,22 @@ class Objective:
         whole = self.at_zero - value + gap
         return gap / whole if whole > 0.0 and np.isfinite(gap) else np.inf
 
+    @property
+    def at_constant(self) -> float:
+        """The least data term of one score for all rows, which is J(0) for a loss of pairs."""
+        return self.at_zero
+
+    def share_to_gain(self, value: float, optimality: float) -> float:
+        """Return (J(w) − J*)/(J₁ − J*), J₁ being `at_constant`: 1 or more if w does not beat it.
+
+        It is what is left of what a ranking can gain. For a loss of pairs that is the optimality.
+        """
+        gain = self.at_constant - value
+        if not (optimality < 1.0 and gain > 0.0):
+            return np.inf
+        gap = optimality / (1.0 - optimality) * (self.at_zero - value)
+        return gap / (gain + gap)
+
     def optimality(self, w: np.ndarray) -> float:
         """Return a bound of (J(w) − J*)/(J(0) − J*)."""
         return self.evaluate(w)[1]
@@ -278,6 +294,12 @@ class UnivariateObjective(Objective):
         self.problem, self.loss, self.penalty = problem, loss, penalty
         self.balanced = balanced
         self.at_zero = float(loss.point(np.zeros(1))[0])
+
+    @property
+    def at_constant(self) -> float:
+        scores = np.array([-1.0, 0.0, 1.0])  # 0 where the classes weigh the same; a hinge's kinks
+        p = 0.5 if self.balanced else self.problem.p
+        return float(np.min(p * self.loss.point(scores) + (1.0 - p) * self.loss.point(-scores)))
 
     def adjoint(self, g: Numbers) -> np.ndarray:
         return self.problem.adjoint(g)

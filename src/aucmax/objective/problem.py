@@ -274,6 +274,14 @@ class Problem:
         return self.mean_pos - self.mean_neg
 
     @property
+    def remoteness(self) -> float:
+        """The mean of ‖x‖² over the mean of ‖x − μ‖², μ the mean of all rows: 1 if centred."""
+        p = self.p
+        spread = 0.5 * float(np.sum(self._scale(self._scale(self.spread()))))
+        centre = p * self.mean_pos + (1.0 - p) * self.mean_neg
+        return 1.0 + float(centre @ centre) / spread if spread > 0.0 else 1.0
+
+    @property
     def covariance_weights(self) -> tuple[float, float]:
         """2τ and 2(1−τ), the weights of Σ₊ and Σ₋ in S."""
         return 2.0 * self.tau, 2.0 * (1.0 - self.tau)

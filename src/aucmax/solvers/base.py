@@ -247,6 +247,17 @@ class Solver(BaseEstimator):
         """
         raise NotImplementedError
 
+    def shortfall(self, objective: Objective, value: float, optimality: float) -> str | None:
+        """Return why a solution that `solve` did not complain of is far from the optimum, or None.
+
+        Parameters
+        ----------
+        objective : Objective
+        value, optimality : float
+            Of the solution.
+        """
+        return None
+
     def settled(self, run: Run) -> Run:
         """Return the run with this solver's own ``tol`` and ``max_iter`` where they are set."""
         own = {}

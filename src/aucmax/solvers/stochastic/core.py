@@ -24,6 +24,8 @@ __all__ = ["Epoch", "State", "StochasticSolver"]
 
 State = dict[str, Any]
 _RETRIES = 8  # times the automatic step may be quartered
+_REMOTE = 100.0  # mean ‖x‖² over mean ‖x − μ‖² from which the origin is to blame
+_UNGAINED = 0.5  # share of what a ranking can gain
 
 
 class Epoch(NamedTuple):
@@ -43,7 +45,12 @@ class StochasticSolver(Solver):
 
     If the step is automatic, epochs of a fit that end above J(0) are undone and repeated with a
     quarter of the step. Sample weights multiply the gradient of their row. ``partial_fit`` takes
-    the steps of ``fit``: with a given step, a stream in any pieces is one pass in file order.
+    takes the steps of ``fit``: with a given step, a stream in any pieces is one pass in file order.
+
+    A ``ConvergenceWarning`` says that a fit diverged, or that rows far from the origin kept it from
+    its optimum: the mean of ‖x‖² is above 100 times that of ‖x − μ‖², and more than half of what
+    can be gained over one score for all rows is left. ``partial_fit`` never sees all rows and says
+    neither: it warns only if the weights are not finite.
 
     Parameters
     ----------
@@ -62,6 +69,10 @@ class StochasticSolver(Solver):
     # which setting holds the step, and whether to lower or to raise it after divergence
     step_setting: ClassVar[str] = "step_size"
     step_remedy: ClassVar[str] = "lower"
+    # what to do about rows far from the origin; None if no step depends on where it is
+    origin_remedy: ClassVar[str | None] = (
+        "centre the features first, as StandardScaler does, or use solver='auto'"
+    )
     # whether the base sums the rows of each class, as an intercept needs
     sums_rows: ClassVar[bool] = True
     # parts of the state that are drawn once and kept when a fit begins again
@@ -135,6 +146,22 @@ class StochasticSolver(Solver):
             if not value <= (1 + self.slack) * objective.at_zero:
                 message = self._diverged("the objective at the end is above its value at w = 0")
         return Result(w, max(count, 1), message, state=state)
+
+    def shortfall(self, objective: Objective, value: float, optimality: float) -> str | None:
+        share = objective.share_to_gain(value, optimality)
+        if self.origin_remedy is None or not share > _UNGAINED:
+            return None
+        remoteness = objective.problem.remoteness
+        if remoteness <= _REMOTE:
+            return None
+        outcome = "the objective is no lower than with the same score for every row"
+        if np.isfinite(share):
+            outcome = f"{share:.0%} of what the objective can gain over equal scores may be left"
+        return (
+            f"{type(self).__name__} made little headway on rows far from the origin: {outcome}. "
+            f"The rows lie {np.sqrt(remoteness):.2g} times as far from the origin as from their "
+            f"mean; {self.origin_remedy}."
+        )
 
     def epochs(self, objective: Objective, start: np.ndarray | None, run: Run) -> Iterator[Epoch]:
         """Yield the solution after every epoch."""

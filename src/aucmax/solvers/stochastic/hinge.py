@@ -30,6 +30,7 @@ class HingeSolver(StochasticSolver):
     """
 
     sums_rows = False  # there is no intercept
+    origin_remedy = "centre the features first, as StandardScaler does"
 
     def unfit(self, objective: Objective) -> str | None:
         reason = lacking(

@@ -74,6 +74,7 @@ class OAM(StochasticSolver):
     name = "oam"
     own: ClassVar = {"loss": "the pairwise hinge", "alpha": "C", "l1_ratio": "C"}
     step_setting = "C"
+    origin_remedy = None  # it sees differences of rows only
     slack = 0.1  # on rows without signal the last iterate may lie a little above J(0)
 
     def __init__(

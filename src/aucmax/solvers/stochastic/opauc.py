@@ -87,6 +87,7 @@ class OPAUC(StochasticSolver):
     """
 
     name = "opauc"
+    origin_remedy = None  # it sees the rows less the mean of a class
     drawn = ("basis",)
     max_covariance_bytes: ClassVar[int] = 10**9
 

@@ -50,7 +50,8 @@ class UnivariateSGD(StochasticSolver):
     -----
     The loss has no intercept; that of the estimator comes afterwards, as always. On features that
     are all positive (neither centred nor sparse) the margins of one class therefore start on the
-    wrong side, and a pairwise loss, which sees only differences, learns faster.
+    wrong side, and a pairwise loss, which sees only differences, learns faster. Far from the origin
+    no step that is safe on a row moves the differences: a fit warns, and centred features help.
 
     On rows without signal F may end a little above F(0): only 2 % above counts as divergence.
 
