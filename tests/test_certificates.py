@@ -598,7 +598,8 @@ def test_what_is_left_where_conjugate_gradient_stops(condition, tol):
                 lambda gained, left: left <= tol * (gained + left), 1000, floor=end,
             )  # fmt: skip
             true = 0.5 * found.x @ A @ found.x - b @ found.x - least
-            noise = 1e-9 * abs(least)
+            rounding = 0.1 * np.finfo(float).eps * condition  # of products with A
+            noise = (1e-9 + rounding) * abs(least)
             assert true <= FACTOR * found.left + noise, seed
             if end >= 0.1 * found.smallest and condition < 1e9:  # Gauss–Radau, to rounding
                 assert true <= found.left * (1 + 1e-6) + noise, seed

@@ -8,20 +8,20 @@ from types import SimpleNamespace
 
 import pytest
 
-import aucmax
+from aucmax import metrics, objective, rows, solvers, streams
 from aucmax.objective.penalties import L1, prox1
 from aucmax.rows import row_dot
 from aucmax.rows.fingerprint import OVERLOADS, fingerprint
 from aucmax.rows.kernels import Kernel
 from aucmax.solvers.stochastic import scaled, spam
 
-EVERY = "import test_fingerprint as t; print(sorted(map(t.fingerprint, t.kernels())))"
+EVERY = "import test_fingerprint as t; print(*map(t.fingerprint, t.kernels()))"
 
 
 def kernels() -> list[Kernel]:
-    """Every kernel of the package."""
-    for module in pkgutil.walk_packages(aucmax.__path__, "aucmax."):
-        if module.name not in ("aucmax.__main__", "aucmax.river"):
+    """Every kernel of the packages that compute."""
+    for package in (metrics, objective, rows, solvers, streams):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
     modules = [module for name, module in sys.modules.items() if name.startswith("aucmax.")]
     values = {id(value): value for module in modules for value in vars(module).values()}
@@ -51,15 +51,13 @@ def body_of(function, kind):
 
 
 def test_a_fingerprint_is_the_same_in_every_process(pytestconfig):
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", EVERY], cwd=pytestconfig.rootpath / "tests",
-            env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True,
-        ).stdout
-        for seed in ("1", "2")
-    ]  # fmt: skip
-    assert runs[0] == runs[1]
-    assert len(set(map(fingerprint, kernels()))) == len(kernels()) > 50
+    another = subprocess.run(
+        [sys.executable, "-c", EVERY], cwd=pytestconfig.rootpath / "tests",
+        env={"PYTHONHASHSEED": "1"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    mine = set(map(fingerprint, kernels()))
+    assert set(another.stdout.split()) == mine
+    assert len(mine) > 50
 
 
 @pytest.mark.parametrize(

@@ -112,10 +112,17 @@ def test_bad_settings(settings, said):
         SplineFeatures(**settings).fit(FRAME)
 
 
-def test_knots_that_no_fit_leaves_are_not_saved(tmp_path):
+@pytest.mark.parametrize(
+    ("knot", "fault"),
+    [
+        (np.inf, "its knots hold NaN or infinite numbers"),
+        (-1e9, "its knots do not follow each other"),
+    ],
+)
+def test_knots_that_no_fit_leaves_are_not_saved(tmp_path, knot, fault):
     model = make_pipeline(SplineFeatures(), AUCClassifier()).fit(FRAME, Y)
-    model[0].knots_[0][1] = np.inf
-    with pytest.raises(ValueError, match="its knots do not follow each other"):
+    model[0].knots_[0][1] = knot
+    with pytest.raises(ValueError, match=fault):
         save(model, tmp_path / "m")
 
 

@@ -519,9 +519,7 @@ class ClassStatistics:
         path : path
             An existing file is replaced once the new one is complete.
         """
-        classes = self._classes
-        if classes.dtype == object and all(isinstance(label, str) for label in classes):
-            classes = classes.astype(str)
+        classes = self._stored_classes
         if classes.dtype == object:
             raise ValueError(
                 f"labels of mixed types cannot be saved: {classes.tolist()}; "
@@ -536,6 +534,12 @@ class ClassStatistics:
             **self._set(),
         }
         pack_arrays(path, self.kind, facts, {"classes": classes, **self._packed()})
+
+    @property
+    def _stored_classes(self) -> np.ndarray:
+        """The labels as a file holds them: words as text, not as Python objects."""
+        words = self._classes.dtype == object and all(isinstance(c, str) for c in self._classes)
+        return self._classes.astype(str) if words else self._classes
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -600,7 +604,8 @@ class ClassStatistics:
             raise ValueError("the name of its labels is not text")
         if self.guarantee is not None and not _is_guarantee(self.guarantee):
             raise ValueError("what it guarantees is not said as a private release says it")
-        check_arrays({"classes": self._classes, **self._parts}, _LABELS | self._specs(self._d))
+        labels = {"classes": self._stored_classes}
+        check_arrays(labels | self._parts, _LABELS | self._specs(self._d))
         if np.any(np.sqrt(self.squares) > 1.001 * self.counts + 1e-150):
             raise ValueError("its squares of weights are above what their sums allow")
 
