@@ -5,13 +5,14 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import stdtrit
 from sklearn.linear_model import LogisticRegression
-from tests.oracles.sandwich import by_pairs, jackknife
+from tests.oracles.sandwich import by_pairs, by_weights, jackknife
 
 from aucmax import AUCClassifier, AUCClassifierCV, HingeClassifier, effects, reasons
 from aucmax.explain import feature_effects, row_reasons
+from aucmax.explain.feature_effects import known_of, labelled
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
-from aucmax.objective.penalties import ElasticNet
+from aucmax.objective.penalties import MCP, ElasticNet, Weighted
 from aucmax.objective.problem import RowsProblem
 from aucmax.objective.sandwich import sandwich
 from aucmax.rows import as_rows
@@ -55,20 +56,54 @@ def test_influences_do_not_depend_on_the_way_to_them(name):
 
 
 @pytest.mark.parametrize(
-    ("loss", "within"),
-    [("square", 0.5), ("square", 0.1), ("squared_hinge", 0.5), ("logistic", 0.5),
-     ("logistic", 0.2)],
+    ("loss", "within", "alpha", "standardize", "rel"),
+    [("square", 0.5, 0.03, 0.0, 0.05), ("square", 0.1, 0.03, 0.0, 0.05),
+     ("squared_hinge", 0.5, 0.03, 0.0, 0.05), ("logistic", 0.5, 0.03, 0.0, 0.05),
+     ("logistic", 0.2, 0.03, 0.0, 0.05),
+     ("square", 0.5, 0.5, 1.0, 0.02),
+     ("logistic", 0.5, 0.5, 0.5, 0.02)],
 )  # fmt: skip
-def test_errors_are_those_of_the_jackknife(loss, within):
+def test_errors_are_those_of_the_jackknife(loss, within, alpha, standardize, rel):
     X, y = rows(400, share=0.4)
-    model = AUCClassifier(0.03, loss=loss, within=within, standardize=0.0, tol=1e-12)
+    model = AUCClassifier(alpha, loss=loss, within=within, standardize=standardize, tol=1e-12)
     found = effects(model.fit(X, y), X, y)
     spread = model.spread_
     assert np.all(np.diff(np.abs(found.effect)) <= 0)
     quantile = stdtrit(min(np.bincount(y)) - 1, 0.975)
     error = (found.high - found.low) / 2 / quantile
     literal = jackknife(lambda X, y: model.fit(X, y).coef_[0], X, y) * np.sqrt(spread)
-    assert error == pytest.approx(literal[found.feature.astype(int) - 1], rel=0.05)
+    assert error == pytest.approx(literal[found.feature.astype(int) - 1], rel=rel)
+
+
+PENALTIES = {
+    "l2": {"alpha": 0.5},
+    "weak": {"alpha": 1e-3},
+    "l1": {"alpha": 0.1, "l1_ratio": 1.0},
+    "elastic net": {"alpha": 0.1, "l1_ratio": 0.5},
+    "weighted": {"penalty": Weighted(ElasticNet(0.3, 0.1), [0.0, 1.0, 2.0])},
+    "mcp": {"penalty": MCP(0.2, 5.0)},
+}
+
+
+@pytest.mark.parametrize(
+    ("loss", "standardize", "penalty"),
+    [*(("square", 0.5, name) for name in PENALTIES), ("square", 1.0, "l2"), ("square", 1.0, "l1"),
+     ("squared_hinge", 0.5, "l2"), ("squared_hinge", 1.0, "l1"), ("logistic", 0.5, "l2"),
+     ("logistic", 1.0, "elastic net")],
+)  # fmt: skip
+def test_covariances_are_those_of_rows_a_little_heavier(loss, standardize, penalty):
+    X, y = rows(30)
+    weight = np.random.default_rng(1).uniform(0.3, 2.0, len(y))
+    settings = {"loss": loss, "standardize": standardize, "tol": 1e-13}
+    model = AUCClassifier(**settings, **PENALTIES[penalty])
+    literal = by_weights(lambda weight: model.fit(X, y, weight).coef_[0].copy(), y, weight)
+    model.fit(X, y, weight)
+    known = known_of(*labelled(model, X, y, weight, None))
+    errors = np.sqrt(np.diag(literal)[known.features])
+    apart = known.covariance - literal[np.ix_(known.features, known.features)]
+    assert np.max(np.abs(apart) / np.outer(errors, errors)) < 1e-5
+    of_sparse = known_of(*labelled(model, sp.csr_array(X), y, weight, None)).covariance
+    assert of_sparse == pytest.approx(known.covariance, rel=1e-9)
 
 
 def test_intervals_cover_about_as_often_as_they_say():

@@ -18,7 +18,7 @@ from aucmax.metrics.delong import effective_rows
 from aucmax.objective.losses import RankingLoss
 from aucmax.objective.problem import RowsProblem
 from aucmax.objective.sandwich import sandwich
-from aucmax.objective.scaling import feature_factors
+from aucmax.objective.scaling import feature_factors, slope_influences
 from aucmax.rows import as_rows
 
 __all__ = ["Effects", "Known", "effects", "effects_of", "known_of", "labelled"]
@@ -134,14 +134,16 @@ def effects(
     -----
     The intervals are by the sandwich of the pairwise objective (`aucmax.objective.sandwich`): how
     far the effect would vary between samples of as many rows as X, around what the same settings
-    give on all rows there could be. The penalty's pull towards 0 is not undone, and the settings
-    count as given, also where they were chosen on the same rows. A coefficient that the l1 penalty
-    or a bound holds has no interval; those of the others are as if they had been chosen beforehand.
-    The hinge has none: it has kinks. Nor has a model behind a step that learns from the labels,
-    such as bins: the sandwich does not know of that. The interval of a column with several features
-    starts at 0 where these may add nothing. Where the columns hold more than 10⁷ numbers, the
-    spread is that of a sample of the rows, the interval that of all of them. docs/effects.md has
-    the formulas, and how often the intervals cover: with few positives, less than they say.
+    give on all rows there could be. The coefficients vary, also because ``standardize`` takes its
+    scale from the rows; the root mean squared differences count as they are in X. The penalty's
+    pull towards 0 is not undone, and the settings count as given, also where they were chosen on
+    the same rows. A coefficient that the l1 penalty or a bound holds has no interval; those of the
+    others are as if they had been chosen beforehand. The hinge has none: it has kinks. Nor has a
+    model behind a step that learns from the labels, such as bins: the sandwich does not know of
+    that. The interval of a column with several features starts at 0 where these may add nothing.
+    Where the columns hold more than 10⁷ numbers, the spread is that of a sample of the rows, the
+    interval that of all of them. docs/effects.md has the formulas, and how often the intervals
+    cover: with few positives, less than they say.
 
     Examples
     --------
@@ -312,13 +314,38 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> K
         each[sign[taken] == kind] *= weight[sign == kind].sum() / each[sign[taken] == kind].sum()
     columns = X[taken][:, known].toarray() if sp.issparse(X) else X[np.ix_(taken, known)]
     size = np.sqrt(spread[known])
-    problem = RowsProblem(as_rows(columns / size), sign[taken], each)
+    columns = columns / size
+    problem = RowsProblem(as_rows(columns), sign[taken], each)
     objective = linear._objective(problem, penalty)
     if not isinstance(objective.loss, RankingLoss):
         raise ValueError(f"a {type(linear).__name__} minimises a loss of single rows.")
     bend = pieces.bend[known] / (scale[known] * size) ** 2
-    covariance = sandwich(objective, coef[known] * size, bend, counts)
+    penalty_influences: np.ndarray | float = 0.0
+    if factor is not None:
+        mean = by.mean(weight)
+        slope = (pieces.left + pieces.bend * coef / scale)[known]  # the derivative of u Ω_j′(u)
+        penalty_influences = slope_influences(
+            columns - mean[known] / size,
+            _distances(X, mean, factor)[taken],
+            np.where(problem.positive, problem.p, 1.0 - problem.p),
+            linear._scaling,
+            slope / (scale[known] * size),
+        )
+    covariance = sandwich(objective, coef[known] * size, bend, counts, penalty_influences)
     return Known(known, covariance / np.outer(size, size), min(counts) - 1.0)
+
+
+def _distances(X: Any, mean: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """Return half the squared distance of each row from the mean, in scaled coordinates, (n,)."""
+    n, d = X.shape
+    if sp.issparse(X):
+        stored, centre = X.astype(np.float64).multiply(factor), mean * factor
+        return 0.5 * (stored.power(2).sum(axis=1) + centre @ centre) - stored @ centre
+    out = np.empty(n)
+    for rows in np.array_split(np.arange(n), n * d // MOST_CELLS + 1):
+        Z = (X[rows] - mean) * factor
+        out[rows] = 0.5 * np.einsum("ij,ij->i", Z, Z)
+    return out
 
 
 def _sample(sign: np.ndarray, most: int) -> np.ndarray:

@@ -6,7 +6,8 @@ single rows, h_i of row i (`RankingLoss.influences`), so that to first order
     Cov(w) = H⁻¹ [ Σ_± k±/(k± − 1) Σ_i s_i² (h_i − h̄)(h_i − h̄)ᵀ ] H⁻¹,
 
 H the second derivative of J, s_i the row's share of its class's weight, h̄ the mean of its class, k
-its effective rows.
+its effective rows. Where features are scaled by what the same rows say (`standardize`), h_i also
+has what the row adds to the penalty's slope (`scaling.slope_influences`).
 It says nothing of the penalty's pull towards 0, and takes the settings as given.
 
 References
@@ -32,6 +33,7 @@ def sandwich(
     w: np.ndarray,
     bend: np.ndarray,
     counts: tuple[float, float] | None = None,
+    penalty_influences: np.ndarray | float = 0.0,
 ) -> np.ndarray:
     """Return the covariance (d, d) of a minimiser w (d,) over samples of as many rows.
 
@@ -45,6 +47,9 @@ def sandwich(
     counts : (float, float), optional
         The positive and negative rows of the samples, where the problem's rows are some of them;
         effective rows if they have weights.
+    penalty_influences : ndarray, shape (n, d), optional
+        How the penalty's slope changes with each row's share of its class, up to a constant for
+        each class.
 
     Raises
     ------
@@ -67,7 +72,7 @@ def sandwich(
     else:
         bent = X.T @ np.column_stack([there.product(column) for column in X.T])
     sign, s = problem.sign[:], problem.share[:]
-    h = objective.loss.influences(z, sign, s, X)
+    h = objective.loss.influences(z, sign, s, X) + penalty_influences
     spread = np.zeros((len(w), len(w)))
     for i, rows in enumerate((sign > 0, sign < 0)):
         apart = s[rows, None] * (h[rows] - s[rows] @ h[rows])

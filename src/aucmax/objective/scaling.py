@@ -9,7 +9,7 @@ all rows counts for more, and where positives are rare such features may be what
 
 import numpy as np
 
-__all__ = ["feature_factors", "midpoint_intercept"]
+__all__ = ["feature_factors", "midpoint_intercept", "slope_influences"]
 
 
 def feature_factors(spread: np.ndarray, gamma: float) -> np.ndarray | None:
@@ -34,6 +34,33 @@ def feature_factors(spread: np.ndarray, gamma: float) -> np.ndarray | None:
     factor[varies] = spread[varies] ** (-gamma / 2)
     total = float(np.sum(spread[varies] ** (1.0 - gamma)))
     return factor * np.sqrt(2.0 / total) if total > 0 else factor
+
+
+def slope_influences(
+    Z: np.ndarray, distances: np.ndarray, class_share: np.ndarray, gamma: float, fall: np.ndarray
+) -> np.ndarray:
+    """Return how the penalty's slope changes with each row's share of its class, shape (n, d).
+
+    Up to a constant for each class. A row moves v_j by 2 × its share of all weight × its squared
+    distance from the mean in feature j, and so the logarithm of feature j's factor by
+    −(share of all weight) · [γ z_ij² + (1−γ) D_i]: what it does to v_j, and to the constant.
+
+    Parameters
+    ----------
+    Z : ndarray, shape (n, d)
+        z_ij, by how much feature j is above its mean, in units of √v_j.
+    distances : ndarray, shape (n,)
+        D_i, half the squared distance of each row from the mean, in scaled coordinates and over all
+        features, also those that are not in Z.
+    class_share : ndarray, shape (n,)
+        The share that each row's class has of all weight.
+    gamma : float
+        `standardize`.
+    fall : ndarray, shape (d,)
+        By how much the penalty's slope falls as the logarithm of feature j's factor rises.
+    """
+    moved = gamma * Z**2 + (1.0 - gamma) * distances[:, None]
+    return class_share[:, None] * moved * fall
 
 
 def midpoint_intercept(coef: np.ndarray, mean_pos: np.ndarray, mean_neg: np.ndarray) -> float:
