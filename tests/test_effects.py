@@ -82,6 +82,7 @@ PENALTIES = {
     "elastic net": {"alpha": 0.1, "l1_ratio": 0.5},
     "weighted": {"penalty": Weighted(ElasticNet(0.3, 0.1), [0.0, 1.0, 2.0])},
     "mcp": {"penalty": MCP(0.2, 5.0)},
+    "bounds": {"alpha": 0.1, "coef_bounds": [(0.0, 0.1), (None, None), (None, None)]},
 }
 
 
@@ -89,7 +90,7 @@ PENALTIES = {
     ("loss", "standardize", "penalty"),
     [*(("square", 0.5, name) for name in PENALTIES), ("square", 1.0, "l2"), ("square", 1.0, "l1"),
      ("squared_hinge", 0.5, "l2"), ("squared_hinge", 1.0, "l1"), ("logistic", 0.5, "l2"),
-     ("logistic", 1.0, "elastic net")],
+     ("logistic", 1.0, "elastic net"), ("logistic", 0.5, "bounds")],
 )  # fmt: skip
 def test_covariances_are_those_of_rows_a_little_heavier(loss, standardize, penalty):
     X, y = rows(30)

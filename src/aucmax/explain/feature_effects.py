@@ -331,7 +331,12 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> K
             linear._scaling,
             slope / (scale[known] * size),
         )
-    covariance = sandwich(objective, coef[known] * size, bend, counts, penalty_influences)
+    at_bounds = coef.copy()
+    at_bounds[known] = 0.0
+    fixed_scores = (X @ at_bounds)[taken] if at_bounds.any() else 0.0
+    covariance = sandwich(
+        objective, coef[known] * size, bend, counts, penalty_influences, fixed_scores
+    )
     return Known(known, covariance / np.outer(size, size), min(counts) - 1.0)
 
 

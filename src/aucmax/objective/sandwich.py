@@ -34,6 +34,7 @@ def sandwich(
     bend: np.ndarray,
     counts: tuple[float, float] | None = None,
     penalty_influences: np.ndarray | float = 0.0,
+    fixed_scores: np.ndarray | float = 0.0,
 ) -> np.ndarray:
     """Return the covariance (d, d) of a minimiser w (d,) over samples of as many rows.
 
@@ -50,6 +51,8 @@ def sandwich(
     penalty_influences : ndarray, shape (n, d), optional
         How the penalty's slope changes with each row's share of its class, up to a constant for
         each class.
+    fixed_scores : ndarray, shape (n,), optional
+        What other features, whose coefficients do not vary, add to the scores.
 
     Raises
     ------
@@ -61,7 +64,7 @@ def sandwich(
     X = np.asarray(problem.in_memory(), dtype=np.float64)
     # a shift of all rows changes nothing but rounding
     X = X - problem.mean_neg
-    z = X @ w
+    z = X @ w + fixed_scores
     there = objective.at(z)
     if objective.loss.kind == "kinked":
         raise ValueError("the loss has kinks, so its second derivative tells nothing.")
