@@ -1,5 +1,7 @@
 """Leave-pair-out in closed form against a refit for every pair."""
 
+import os
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -71,6 +73,70 @@ def test_ties_count_half(kind, alpha):
     signed = np.where(base == 0, -0.0 * rng.choice([-1, 1], base.shape), base)
     expected = model(alpha).leave_pair_out_auc(base, y)
     assert model(alpha).leave_pair_out_auc(signed, y) == expected
+
+
+def whole_numbers(seed):
+    """Few rows, tall or wide, with many ties: (X, y, alpha, τ) that rational arithmetic takes."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 7))
+    d = int(rng.integers(1, 4) if rng.random() < 0.8 else rng.integers(4, 9))
+    X = [
+        rng.integers(-2, 3, (n, d)),
+        rng.integers(-20, 21, (n, d)),
+        (rng.random((n, d)) < 0.3) * rng.integers(1, 100, d),
+        rng.integers(0, 3, (3, d))[rng.integers(0, 3, n)],  # the same rows several times
+    ][seed % 4]
+    y = np.append([1, 1, -1, -1], rng.choice([-1, 1], n - 4))
+    alpha = float(rng.choice([2.0**-24, 2.0**-20, 2.0**-10, 0.125, 1.0, 8.0]))
+    return X.astype(float), y, alpha, [0.0, 0.25, 0.5, 1.0, "pooled"][rng.integers(5)]
+
+
+def differences_from_rational_arithmetic(seeds):
+    """How many of these designs were ranked, and what is wrong with which in which units."""
+    ranked, wrong = 0, []
+    for seed in seeds:
+        X, y, alpha, within = whole_numbers(seed)
+        expected = float(oracle.exact_auc(X, y, alpha, within))
+        forms = {
+            "as they are": (X, alpha),
+            "sparse": (sp.csr_array(X), alpha),
+            "halved 20 times": (X * 2.0**-20, alpha * 2.0**-40),
+            "millionths": (X * 1e-6, alpha * 1e-12),
+            "millions": (X * 1e6, alpha * 1e12),
+            "float32, moved": (X.astype(np.float32) + 100, alpha),
+        }
+        for name in ("as they are", list(forms)[1 + seed // 4 % 5]):
+            A, strength = forms[name]
+            try:
+                auc = model(strength, within=within).leave_pair_out_auc(A, y)
+            except ValueError:  # α is too small
+                continue
+            ranked += 1
+            if abs(auc - expected) > 1e-12:
+                wrong.append((seed, name, auc, expected))
+    return ranked, wrong
+
+
+def test_ties_are_those_of_rational_arithmetic():
+    ranked, wrong = differences_from_rational_arithmetic(range(150))
+    assert ranked > 250
+    assert wrong == []
+
+
+def test_ties_where_little_is_left_without_a_row():
+    """Five rows, whose 1 − a p·p is of the order of α."""
+    X, y = np.array([[-1, 2], [0, 2], [0, 1], [0, 2], [0, 1]]), np.array([1, 1, -1, -1, -1])
+    expected = float(oracle.exact_auc(X, y, 2.0**-20))
+    assert expected == pytest.approx(5 / 6)
+    assert model(2.0**-20).leave_pair_out_auc(X, y) == pytest.approx(expected)
+
+
+@pytest.mark.exhaustive
+def test_ties_are_those_of_rational_arithmetic_for_long():
+    total = int(os.environ.get("AUCMAX_ATTACKS", "10000"))
+    ranked, wrong = differences_from_rational_arithmetic(range(total))
+    print(f"{ranked} ranked, {len(wrong)} wrong")
+    assert wrong == []
 
 
 def test_several_alphas_and_blocks_of_pairs(monkeypatch):

@@ -13,12 +13,29 @@ likewise j. So the matrix of each pair is one base matrix M less two rank-one te
 
 and the sign of w·(x_i − x_j) follows from products u·M⁻¹v of x̃_i, x̃_j and δ, by Woodbury's identity
 with two columns.
+
+That subtracts numbers close to 1 where few rows or a small α leave little of M without a row. A
+pair whose sign rounding could turn is solved again from the rows that are left, with the above as
+an approximate inverse. Let H be the matrix of the pair and, as sums over rows,
+
+    δ = Σ c_k x_k,    H = Σ t_k x̃_k x̃_kᵀ + αI,    x_i − x_j = Σ e_k x_k.
+
+The margin of the pair is
+
+    w·(x_i − x_j) = Σ (e_k w·x_k + c_k v·x_k − t_k (w·x̃_k)(v·x̃_k)) − α w·v,
+    w = H⁻¹δ,  v = H⁻¹(x_i − x_j).
+
+This is stationary in w and v: their errors count squared. Its derivative by the row x_k is
+(e_k − t_k v·x̃_k) w + (c_k − t_k w·x̃_k) v, so we know how far rounding of the rows moves it. Where
+that could turn its sign the pair ties.
 """
 
-from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
+from scipy.linalg.lapack import dpocon
 
 from aucmax.objective.problem import RowsProblem
 from aucmax.rows import CSR, Rows, compiled, to_scipy
@@ -28,6 +45,9 @@ __all__ = ["leave_pair_out"]
 _BLOCK = 2**21  # pairs at a time, 16 MB
 _LARGEST = 10**9  # bytes of an array (n, n)
 _SINGULAR = 1e-9  # share of a direction's curvature that must be left without a row
+_SOLVES = 4  # with the approximate inverse: the first, and three that refine it
+_EPS = np.finfo(float).eps
+_TIE = 16 * _EPS  # of a margin, as a share of the sizes that add up to it
 
 
 def leave_pair_out(problem: RowsProblem, alphas: np.ndarray) -> np.ndarray:
@@ -62,49 +82,32 @@ def leave_pair_out(problem: RowsProblem, alphas: np.ndarray) -> np.ndarray:
     cross-validation techniques for estimating the area under the ROC curve". Pahikkala, Airola,
     Boberg & Salakoski (2008): the same shortcut for RankRLS with kernels.
     """
-    pos, neg = problem.positive, ~problem.positive
-    m, n = int(pos.sum()), int(neg.sum())
+    pos, neg = np.flatnonzero(problem.positive), np.flatnonzero(~problem.positive)
+    m, n, order = len(pos), len(neg), np.append(pos, neg)
     if min(m, n) < 2:
         raise ValueError(
             f"leave-pair-out needs two rows of each class; there are {m} positive and {n} negative."
         )
-    X = problem.in_memory()
-    rows, tau, numbers = _coordinates(problem), problem.tau, _equal_rows(X)
-    P, Q = rows[pos], rows[neg]
-    delta = P.mean(axis=0) - Q.mean(axis=0)
-    P, Q = P - P.mean(axis=0), Q - Q.mean(axis=0)
-    base = (2 * tau / (m - 1)) * (P.T @ P) + (2 * (1 - tau) / (n - 1)) * (Q.T @ Q)
-    weights = (2 * tau * m / (m - 1) ** 2, 2 * (1 - tau) * n / (n - 1) ** 2)
-    found = np.empty(len(alphas))
+    X, magnitude = _coordinates(problem)
+    number = _equal_rows(problem.in_memory())[order]
+    rows = _Rows(X[order], magnitude[order], number, m, problem.tau)
+    aucs = np.empty(len(alphas))
     for k, alpha in enumerate(alphas):
-        whiten = _whitening(base + alpha * np.eye(len(base)))
-        if whiten is not None:
-            white = whiten(P), whiten(Q), whiten(delta)
-            won, held = _won(*white, weights, (numbers[pos], numbers[neg]))
-            found[k] = won / (m * n)
-        if whiten is None or held < _SINGULAR:
+        try:
+            aucs[k] = _Pairs(rows, alpha).wins() / (m * n)
+        except LinAlgError:
             raise ValueError(
                 f"alpha={alpha:g} is too small for leave-pair-out: without a pair of rows the "
                 "matrix can be singular to working precision; raise alpha."
-            )
-    return found
+            ) from None
+    return aucs
 
 
-def _whitening(matrix: np.ndarray) -> Callable[[np.ndarray], np.ndarray] | None:
-    """Return what takes rows to coordinates in which M is the identity; None where it is singular.
+def _coordinates(problem: RowsProblem) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows (n, r) about their mean, as they are or in fewer dimensions if wide.
 
-    By Cholesky, with M at unit diagonal first, which does not depend on the features' units.
+    And the magnitude (n, r) that each entry is rounded relative to.
     """
-    unit = 1.0 / np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
-    try:
-        factor = cholesky(matrix * unit * unit[:, None], lower=True, check_finite=False)
-    except LinAlgError:
-        return None
-    return lambda A: solve_triangular(factor, (A * unit).T, lower=True, check_finite=False).T
-
-
-def _coordinates(problem: RowsProblem) -> np.ndarray:
-    """Return the rows (n, r) about their mean: as they are, or in fewer dimensions if wide."""
     (batch,), n = problem.batches(), problem.n_samples
     rows = batch.X
     wide = problem.n_features > n
@@ -115,15 +118,21 @@ def _coordinates(problem: RowsProblem) -> np.ndarray:
         )
     if not (wide and isinstance(rows, CSR)):
         X = to_scipy(rows).toarray() if isinstance(rows, CSR) else rows
-        X = X - X.mean(axis=0, dtype=np.float64)
-        return np.asarray(np.linalg.qr(X.T, mode="r")).T if wide else X
+        about_mean = X - X.mean(axis=0, dtype=np.float64)
+        if not wide:
+            return about_mean, np.abs(X) + np.abs(about_mean)
+        turned = np.asarray(np.linalg.qr(about_mean.T, mode="r")).T
+        longest = np.sqrt(np.max(np.einsum("ij,ij->i", X, X, dtype=np.float64)))
+        return turned, np.full_like(turned, longest)
     X = to_scipy(rows).astype(np.float64)
     gram = (X @ X.T).toarray()
+    longest = np.sqrt(np.max(np.diag(gram)))
     means = gram.mean(axis=0)
     gram += means.mean() - means - means[:, None]
     values, vectors = eigh(gram, overwrite_a=True, check_finite=False)
     kept = values > n * np.finfo(float).eps * values[-1]
-    return vectors[:, kept] * np.sqrt(values[kept])
+    turned = vectors[:, kept] * np.sqrt(values[kept])
+    return turned, np.full_like(turned, longest)
 
 
 def _equal_rows(X: Rows) -> np.ndarray:
@@ -140,58 +149,177 @@ def _equal_rows(X: Rows) -> np.ndarray:
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys])
 
 
-def _won(
-    P: np.ndarray,
-    Q: np.ndarray,
-    e: np.ndarray,
-    weights: tuple[float, float],
-    same: tuple[np.ndarray, np.ndarray],
-) -> tuple[float, float]:
-    """Return the pairs that are ranked rightly, and the least curvature that a pair leaves.
+class _Rows:
+    """Rows (n, r), the positives first, and what does not depend on α.
 
-    Of rows P (n₊, r) and Q (n₋, r) about the means of their classes and of e = δ, in coordinates in
-    which M is the identity. The curvature is a share of the one with the pair.
+    Attributes
+    ----------
+    X, magnitude : ndarray, shape (n, r)
+        The rows about some origin, and the size that each entry is rounded relative to.
+    number : ndarray, shape (n,)
+        Which of the distinct rows each row is.
+    m, n : int
+        Rows of each class.
+    P, Q, delta : ndarray
+        The rows of each class about its mean, and δ.
+    a, b, base : float, float, ndarray
+        Those of the rank-one terms, and M without αI.
+    share, spread : ndarray, shape (n,)
+        |c| and t of the rows of a model that leaves out a pair.
     """
-    squares, along = [(A**2).sum(axis=1) for A in (P, Q)], [A @ e for A in (P, Q)]
-    step, rounding = max(_BLOCK // len(Q), 1), 4 * np.finfo(float).eps * np.sqrt(len(e))
-    won, least = 0.0, 1.0
-    for k in range(0, len(P), step):
-        part = slice(k, k + step)
-        found, held = _pairs(
-            P[part] @ Q.T, squares[0][part], squares[1], along[0][part], along[1], e @ e,
-            *weights, 1.0 / (len(P) - 1), 1.0 / (len(Q) - 1), same[0][part], same[1], rounding,
-        )  # fmt: skip
-        won, least = won + found, min(least, held)
-    return won, least
+
+    def __init__(
+        self, X: np.ndarray, magnitude: np.ndarray, number: np.ndarray, m: int, tau: float
+    ) -> None:
+        _, first, distinct = np.unique(number, return_index=True, return_inverse=True)
+        X = X[first][distinct]  # equal rows have equal errors
+        self.X, self.number, self.m, self.n = X, number, m, len(X) - m
+        self.magnitude, self.member = magnitude[first], sp.eye_array(len(first)).tocsr()[distinct]
+        counts, weights = np.array([m, self.n]), 2 * np.array([tau, 1 - tau])
+        means = X[:m].mean(axis=0), X[m:].mean(axis=0)
+        self.delta, self.P, self.Q = means[0] - means[1], X[:m] - means[0], X[m:] - means[1]
+        self.share = np.repeat(1.0 / (counts - 1), counts)
+        self.spread = np.repeat(weights / (counts - 1), counts)
+        self.a, self.b = weights * counts / (counts - 1) ** 2
+        self.base = self.spread[0] * (self.P.T @ self.P) + self.spread[-1] * (self.Q.T @ self.Q)
+
+    def about_means(self, scores: np.ndarray, share: np.ndarray) -> np.ndarray:
+        """Return scores (k, n) less the mean of their class, with these shares (k, n)."""
+        out = scores.copy()
+        for rows in (slice(self.m), slice(self.m, None)):
+            out[:, rows] -= (share[:, rows] * scores[:, rows]).sum(axis=1, keepdims=True)
+        return out
+
+
+class _Pairs:
+    """All pairs at one α.
+
+    Raises
+    ------
+    LinAlgError
+        Where M, or the matrix without one of the pairs, is singular to working precision.
+    """
+
+    def __init__(self, rows: _Rows, alpha: float) -> None:
+        self.rows, self.alpha = rows, alpha
+        matrix = rows.base + alpha * np.eye(len(rows.base))
+        # at unit diagonal, which does not depend on the features' units
+        unit = 1.0 / np.sqrt(np.maximum(np.diag(matrix), np.finfo(float).tiny))
+        matrix *= unit * unit[:, None]
+        factor = cholesky(matrix, lower=True, check_finite=False)
+        inverse_condition, _ = dpocon(factor, np.abs(matrix).sum(axis=0).max(), uplo="L")
+        self.rounding = 16 * _EPS * np.sqrt(len(matrix)) / max(inverse_condition, _EPS)
+        # a @ whiten.T are the coordinates of a in which M is the identity
+        self.whiten = solve_triangular(factor, np.diag(unit), lower=True, check_finite=False)
+        self.P, self.Q, self.e = [A @ self.whiten.T for A in (rows.P, rows.Q, rows.delta)]
+        self.squares = [(A**2).sum(axis=1) for A in (self.P, self.Q)]
+
+    def wins(self) -> float:
+        """Return how many pairs are ranked rightly, ties half."""
+        rows, m, ee = self.rows, self.rows.m, float(self.e @ self.e)
+        pp, qq, pe, qe = *self.squares, self.P @ self.e, self.Q @ self.e
+        neg = _Side(qq, qe, rows.number[m:], rows.b, 1.0 / (rows.n - 1))
+        wins, step = 0.0, max(_BLOCK // rows.n, 1)
+        for k in range(0, m, step):
+            part = slice(k, min(k + step, m))
+            pos = _Side(pp[part], pe[part], rows.number[part], rows.a, 1.0 / (m - 1))
+            near = np.zeros((part.stop - k, rows.n), dtype=np.bool_)
+            clear_wins, curvature = _clear_wins(
+                self.P[part] @ self.Q.T, pos, neg, ee, self.rounding, near
+            )
+            if curvature < _SINGULAR:
+                raise LinAlgError
+            i, j = np.nonzero(near)
+            wins += clear_wins + self._near_wins(i + k, j)
+        return wins
+
+    def _near_wins(self, i: np.ndarray, j: np.ndarray) -> float:
+        """Return how many of some pairs are ranked rightly, ties half."""
+        step = max(_BLOCK // (8 * sum(self.rows.X.shape)), 1)
+        parts = [slice(k, k + step) for k in range(0, len(i), step)]
+        return sum(float((1.0 + self._signs(i[part], j[part])).sum()) / 2 for part in parts)
+
+    def _signs(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Return the signs of the pairs' margins, from the rows that are left; 0 for ties."""
+        rows, pair = self.rows, np.arange(len(i))
+        e, share = np.zeros((len(i), len(rows.X))), np.tile(rows.share, (len(i), 1))
+        e[pair, i], e[pair, rows.m + j] = 1.0, -1.0
+        share[e != 0] = 0.0
+        c, t = share.copy(), np.where(share > 0, rows.spread, 0.0)
+        c[:, rows.m :] *= -1.0
+
+        def scores(A: np.ndarray) -> np.ndarray:  # about the middle of the two classes
+            Z = A @ rows.X.T
+            return Z - (share * Z).sum(axis=1, keepdims=True) / 2
+
+        w, v = np.zeros((2, len(i), rows.X.shape[1]))
+        for _ in range(_SOLVES):
+            by_w, by_v = [rows.about_means(scores(A), share) for A in (w, v)]
+            w += self._inverse((c - t * by_w) @ rows.X - self.alpha * w, i, j)
+            v += self._inverse((e - t * by_v) @ rows.X - self.alpha * v, i, j)
+        by_w, by_v = [rows.about_means(scores(A), share) for A in (w, v)]
+        terms = e * scores(w), c * scores(v), -t * by_w * by_v
+        margins = sum(terms).sum(axis=1) - self.alpha * (w * v).sum(axis=1)
+        sizes = sum(map(np.abs, terms)).sum(axis=1) + self.alpha * np.abs(w * v).sum(axis=1)
+        # the derivatives by each distinct row
+        for slope, A in ((e - t * by_v, w), (c - t * by_w, v)):
+            sizes += (np.abs(slope @ rows.member) * (np.abs(A) @ rows.magnitude.T)).sum(axis=1)
+        return np.where(np.abs(margins) > _TIE * sizes, np.sign(margins), 0.0)
+
+    def _inverse(self, A: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Return about (M − a ppᵀ − b qqᵀ)⁻¹ times each row of A, for the pair of that row."""
+        p, q, y = self.P[i], self.Q[j], A @ self.whiten.T
+        a, b = self.rows.a, self.rows.b
+        f, g = 1.0 - a * self.squares[0][i], 1.0 - b * self.squares[1][j]
+        pq, py, qy = [(B * C).sum(axis=1) for B, C in ((p, q), (p, y), (q, y))]
+        det = f * g - a * b * pq * pq
+        y += (a * (g * py + b * pq * qy) / det)[:, None] * p
+        y += (b * (f * qy + a * pq * py) / det)[:, None] * q
+        return y @ self.whiten
+
+
+class _Side(NamedTuple):
+    """One class in coordinates in which M is the identity.
+
+    ``squares`` and ``along`` are x̃·x̃ and x̃·δ; ``weight`` is a or b; ``shift``, 1/(n₊−1) or
+    1/(n₋−1), is how far a row moves its class's mean.
+    """
+
+    squares: np.ndarray
+    along: np.ndarray
+    number: np.ndarray
+    weight: float
+    shift: float
 
 
 @compiled
-def _pairs(pq, pp, qq, pe, qe, ee, a, b, c_pos, c_neg, same_pos, same_neg, rounding):
-    # a, b: of the rank-one terms; c: how far a row moves its class's mean
-    won, least = 0.0, 1.0
+def _clear_wins(products, pos, neg, ee, rounding, near):
+    # wins of the pairs whose sign rounding cannot turn, the least curvature; the others are `near`
+    wins, least = 0.0, 1.0
+    pp, pe, same_pos, a, c_pos = pos
+    qq, qe, same_neg, b, c_neg = neg
     norm_p, norm_q, norm_e = np.sqrt(pp), np.sqrt(qq), np.sqrt(ee)
     for i in range(len(pp)):
         f = 1.0 - a * pp[i]
         for j in range(len(qq)):
-            g, r = 1.0 - b * qq[j], pq[i, j]
+            g, r = 1.0 - b * qq[j], products[i, j]
             det = f * g - a * b * r * r
             least = min(least, f, g, det / (f * g))
             if same_pos[i] == same_neg[j]:
-                won += 0.5
+                wins += 0.5
                 continue
             # d = x_i − x_j = e + p − q, and δ of the others = e − c₊p + c₋q
             dp, dq, de = pe[i] + pp[i] - r, qe[j] + r - qq[j], ee + pe[i] - qe[j]
             d_delta = de - c_pos * dp + c_neg * dq
             p_delta = pe[i] - c_pos * pp[i] + c_neg * r
             q_delta = qe[j] - c_pos * r + c_neg * qq[j]
-            # det · d·(M − a ppᵀ − b qqᵀ)⁻¹δ, and the size of its terms
-            ranked = det * d_delta + a * g * dp * p_delta + b * f * dq * q_delta
-            ranked += a * b * r * (dp * q_delta + dq * p_delta)
-            size = det + a * g * pp[i] + b * f * qq[j] + 2 * a * b * abs(r) * norm_p[i] * norm_q[j]
-            size *= norm_e + norm_p[i] + norm_q[j]
+            # det · d·(M − a ppᵀ − b qqᵀ)⁻¹δ, and what its terms are rounded relative to
+            margin = det * d_delta + a * g * dp * p_delta + b * f * dq * q_delta
+            margin += a * b * r * (dp * q_delta + dq * p_delta)
+            size = norm_e + norm_p[i] + norm_q[j]
             size *= norm_e + c_pos * norm_p[i] + c_neg * norm_q[j]
-            if ranked > rounding * size:
-                won += 1.0
-            elif ranked >= -rounding * size:
-                won += 0.5
-    return won, least
+            if margin > rounding * size:
+                wins += 1.0
+            elif margin >= -rounding * size:
+                near[i, j] = True
+    return wins, least
