@@ -692,3 +692,23 @@ def test_the_quadratic_program_is_a_minimum_of_the_hinge():
         for _ in range(200):
             near = w + 10.0 ** rng.uniform(-4, 0) * rng.randn(4) / [1e-3, 1.0, 10.0, 1e3]
             assert pairs.objective(near, 1e-2, l1_ratio, "hinge") >= least - 1e-9
+
+
+@pytest.mark.parametrize("shift", [1e6, 1e8])
+@pytest.mark.parametrize("ratio", [0.0, 1.0], ids=["l2", "l1"])
+def test_far_from_the_origin_no_bound_lies_above_what_another_learner_reached(ratio, shift):
+    """The hinge of single rows has no intercept: a shift leaves its Hessian few digits."""
+    rng = np.random.RandomState(0)
+    y = np.where(rng.rand(600) < 0.3, 1, -1)
+    direction = 0.6 * np.array([1.0, 0.5, 0.0, -0.5, 0.3, 0.0])
+    X = rng.randn(600, 6) + (y == 1)[:, None] * direction + shift
+    values, bounds = [], []
+    for solver in ("sadmm", "rda", "comid"):
+        clf = HingeClassifier(1e-4, l1_ratio=ratio, solver=solver, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            clf.fit(X, y)
+        share = min(clf.optimality_, 1.0 - 1e-12)
+        values.append(clf.objective_)
+        bounds.append(clf.objective_ - share / (1.0 - share) * (1.0 - clf.objective_))
+    assert max(bounds) <= min(values) + 1e-9
