@@ -809,6 +809,31 @@ def test_one_file_is_told_by_links_and_in_folders_that_ignore_case(inputs):
     check_paths({"--a": Path("a9a")}, {"DATA": "a9a"})  # a name, not a file
 
 
+@pytest.mark.skipif(not Path("/dev/stdin").exists(), reason="no name for standard input")
+def test_a_redirected_file_is_the_file_of_standard_input(inputs, bad):
+    before = os.dup(0)
+    try:
+        with Path("x.csv").open("rb") as redirected:
+            os.dup2(redirected.fileno(), 0)
+        for words, flag in (
+            (["score", "m.aucmax", "-", "-o", "x.csv"], "--output and FILE"),
+            (["stream", "-", "--predictions", "x.csv"], "--predictions and FILE"),
+            (["train", "-", "-o", "x.csv"], "--output and DATA"),
+        ):
+            assert f"x.csv: is the file of both {flag}" in bad(*words)
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+
+
+def test_the_lock_of_a_state_takes_no_results(inputs, bad):
+    Path("link").symlink_to("a.state")
+    for flag in ("--output", "--monitor", "--predictions"):
+        message = bad("stream", "x.csv", "--state", "link", flag, "a.state.lock")
+        assert f"is the file of both {flag} and the lock of --state" in message
+    assert "this is a folder" in bad("stream", "x.csv", "--state", "/")
+
+
 # ---- the words of messages
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 __all__ = ["check_paths"]
 
+_STANDARD_INPUT = Path("/dev/stdin")  # a link to the file that was redirected, if there is one
+
 
 def check_paths(
     outputs: Mapping[str, Path | None], inputs: Mapping[str, Path | str | None] | None = None
@@ -19,13 +21,17 @@ def check_paths(
     outputs : mapping of str to Path
         What is written, by option; None where an option was not given. Reports are ``--html``.
     inputs : mapping of str to path, optional
-        What is read, by option or argument. What is no file, such as ``-`` or the name of a data
-        set, cannot be overwritten.
+        What is read, by option or argument; ``-`` is standard input, which may come from a file.
+        What is no file, such as the name of a data set, cannot be overwritten.
     """
     written = [(flag, path) for flag, path in outputs.items() if path is not None]
     for flag, path in written:
         _check_place(flag, path)
-    read = [(flag, Path(path)) for flag, path in (inputs or {}).items() if path is not None]
+    read = [
+        (flag, _STANDARD_INPUT if str(path) == "-" else Path(path))
+        for flag, path in (inputs or {}).items()
+        if path is not None
+    ]
     pairs = [(one, other) for one in written for other in read if other[1].is_file()]
     for (flag, path), (other_flag, other) in [*combinations(written, 2), *pairs]:
         if _same(path, other):

@@ -234,10 +234,19 @@ class Telling:
         ),
     ] = None
 
+    @property
+    def lock(self) -> Path | None:
+        """The file beside the state by which one process at a time writes to it."""
+        if self.state is None:
+            return None
+        path = self.state.resolve()
+        return path.parent / f"{path.name}.lock"
+
     def check(self, file: str, learner: Learner) -> None:
         """Raise ValueError for paths and options that do not go together."""
         names = ("state", "monitor", "predictions", "output", "html")
-        check_paths({f"--{name}": getattr(self, name) for name in names}, {"FILE": file})
+        written = {f"--{name}": getattr(self, name) for name in names}
+        check_paths({**written, "the lock of --state": self.lock}, {"FILE": file})
         if self.html is not None and self.monitor is None:
             raise ValueError("--html draws the lines of --monitor FILE: give both.")
         if self.output is not None and learner is not Learner.moments:
@@ -247,16 +256,15 @@ class Telling:
     def begun(self, settings: Settings) -> Iterator[State]:
         """Context of the state to go on with, in which no other process writes to it."""
         fresh = State(settings)  # which checks them
-        if self.state is None:
+        if self.state is None or self.lock is None:
             yield fresh
             return
-        path = self.state.resolve()
         busy = (
             f"{self.state}: another 'aucmax stream' is running on this state; wait until it ends, "
             "stop it, or name another --state."
         )
-        with locked(path.with_name(f"{path.name}.lock"), "--state", busy):
-            yield load_state(path, settings) if path.exists() else fresh
+        with locked(self.lock, "--state", busy):
+            yield load_state(self.state, settings) if self.state.exists() else fresh
 
     def results(self, state: State, title: str) -> None:
         """Write what is made at the end."""
