@@ -5,9 +5,11 @@ Samples of scores of which the AUC is known; `python benchmarks/auc_intervals.py
 
 import sys
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
-from scipy.stats import norm
+from scipy.optimize import brentq
+from scipy.stats import norm, t
 
 from aucmax import metrics
 
@@ -37,6 +39,18 @@ def logistic(rng: np.random.Generator, y: np.ndarray, auc: float) -> np.ndarray:
     return rng.logistic(size=y.size) + np.interp(auc, areas, shifts) * y
 
 
+def student(rng: np.random.Generator, y: np.ndarray, auc: float) -> np.ndarray:
+    """Return scores by Student's t with three degrees of freedom: heavy tails of both classes."""
+    return rng.standard_t(3, size=y.size) + _student_shift(auc) * y
+
+
+@cache
+def _student_shift(auc: float) -> float:
+    """Return how far Student's t is to be moved for an AUC, from 20,000 of its quantiles."""
+    quantiles = t.ppf((np.arange(20_000) + 0.5) / 20_000, 3)
+    return brentq(lambda shift: t.cdf(quantiles + shift, 3).mean() - auc, 0, 100)
+
+
 def five_grades(rng: np.random.Generator, y: np.ndarray, auc: float) -> np.ndarray:
     """Return normal scores in five grades, whose AUC with ties is `auc`."""
     cuts = np.array([-0.5, 0.5, 1.5, 2.5])
@@ -53,6 +67,7 @@ FAMILIES: dict[str, Sampler] = {
     "normal, positives twice as wide": normal(2.0),
     "exponential": exponential,
     "logistic": logistic,
+    "Student's t, 3 degrees of freedom": student,
     "five grades": five_grades,
 }
 

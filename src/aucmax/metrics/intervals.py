@@ -133,11 +133,12 @@ def auc_interval(
     The standard error is DeLong's [1]_, from one sort [2]_. The interval is Wilson's, for as many
     pairs as DeLong's variance says, shrunk towards its largest possible value by one row of each
     class: at a high AUC the rare rows that are ranked low may be missing from a small sample. With
-    many rows it is the area plus or minus DeLong's error. In simulations the 95 % interval covers
-    93 % or more from 15 rows of a class on, up to an AUC of .98. Hoeffding's interval, which holds
-    for every distribution [3]_, takes over where a class shows no spread: one row, an AUC of 0 or
-    1, all scores tied. Weights must not stand for repeated rows. docs/auc_intervals.md gives the
-    formulas, and how well the interval covers.
+    many rows it is the area plus or minus DeLong's error. In simulations with normal, exponential
+    and logistic scores the 95 % interval covers 93 % or more from 15 rows of a class on, up to an
+    AUC of .98; with heavy tails (Student's t, 3 degrees of freedom) as little as 88 %. Hoeffding's
+    interval, which holds for every distribution [3]_, takes over where a class shows no spread: one
+    row, an AUC of 0 or 1, all scores tied. Weights must not stand for repeated rows.
+    docs/auc_intervals.md gives the formulas, and how well the interval covers.
 
     References
     ----------
