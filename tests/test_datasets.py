@@ -695,7 +695,29 @@ def too_short(request, content):
     request.wfile.write(content)
 
 
+def slow_headers(request, content):
+    """Send a header for ever: the bytes of it are no bytes of a file."""
+    request.send_response(200)
+    request.wfile.write(b"X-Wait: ")
+    while True:
+        request.wfile.write(b"a")
+        time.sleep(0.02)
+
+
+def slow_chunk_extension(request, content):
+    request.send_response(200)
+    request.send_header("Transfer-Encoding", "chunked")
+    request.end_headers()
+    request.wfile.write(b"1;")
+    while True:
+        request.wfile.write(b"a")
+        time.sleep(0.02)
+
+
+SLOW = {drip, slow_headers, slow_chunk_extension}
 ILL = {
+    slow_headers: r"the download failed \(0 bytes took 0 seconds\); try again",
+    slow_chunk_extension: r"the download failed \(0 bytes took 0 seconds\); try again",
     drip: r"the download failed \(\d+ bytes took 0 seconds\); try again",
     endless: r"the download failed \(it is larger than 2,013,760 bytes, which the data set",
     endless_chunks: r"the download failed \(it is larger than",
@@ -709,7 +731,7 @@ ILL = {
 def test_an_ill_publisher_is_given_up(folders, publisher, monkeypatch, ill):
     _, kept = folders
     monkeypatch.setattr(download, "READ_SECONDS", 0.3)
-    if ill is drip:
+    if ill in SLOW:
         monkeypatch.setattr(download, "PATIENCE_SECONDS", 0.1)
     publisher.files["diabetes"], publisher.ill = diabetes_text().encode(), ill
     assert re.search(ILL[ill], refused(publisher))

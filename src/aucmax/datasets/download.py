@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from queue import Empty, Full, Queue
 from typing import Any, BinaryIO
 
 from aucmax.basics.errors import DataFileError
@@ -33,6 +35,7 @@ PATIENCE_SECONDS, LEAST_BYTES_PER_SECOND = 60.0, 10_000.0
 MAX_SECONDS = 24 * 3600.0
 
 _CHUNK_BYTES = 1 << 16
+_DIGITS_OF_A_LENGTH = 20
 _BYTES_OF_A_HEADER, _BYTES_OF_A_ROW, _BYTES_OF_A_VALUE = 10**6, 1000, 40  # at most, of text
 _PART = (
     ".aucmax-part-"  # before the name of a file that is arriving: its suffix says how it is packed
@@ -246,31 +249,64 @@ def _check_present(entry: DataSet, part: Part, path: Path) -> None:
 
 
 def _download(url: str, stream: BinaryIO, most: int, progress: Progress | None) -> None:
-    requests = needs("requests", "a download")
-    from urllib3.exceptions import HTTPError
-
-    again = "try again, or put the file into the folder that AUCMAX_DATA names"
-    timeout = CONNECT_SECONDS, READ_SECONDS
+    """Write what arrives from an address, as it arrives, and give up on a slow or endless one."""
+    arrivals: Queue[int | bytes | Exception] = Queue(maxsize=4)
+    stopped = threading.Event()
+    # in a thread, since a server can keep a request busy without a byte of the file
+    get = needs("requests", "a download").get
+    threading.Thread(target=_request, args=(get, url, arrivals, stopped), daemon=True).start()
+    started, done, total = time.monotonic(), 0, 0
     try:
-        with requests.get(url, stream=True, timeout=timeout) as response:
+        while True:
+            end = started + min(PATIENCE_SECONDS + done / LEAST_BYTES_PER_SECOND, MAX_SECONDS)
+            arrival = _next(arrivals, end, f"{done:,} bytes took {end - started:.0f} seconds")
+            if isinstance(arrival, int):
+                total = arrival
+            elif arrival:
+                done += stream.write(arrival)
+            else:
+                return
+            if max(done, total) > most:
+                raise OSError(f"it is larger than {most:,} bytes, which the data set cannot be")
+            if progress is not None and done:
+                progress(min(done, total) if total else done, total)
+    except OSError as error:
+        again = "try again, or put the file into the folder that AUCMAX_DATA names"
+        raise DownloadError(f"{url}: the download failed ({error}); {again}") from error
+    finally:
+        stopped.set()
+
+
+def _next(arrivals: Queue[Any], end: float, late: str) -> int | bytes:
+    """Return what a request brings next; raise OSError at the end of patience, or of its own."""
+    try:
+        arrival = arrivals.get(timeout=max(end - time.monotonic(), 0.0))
+    except Empty:
+        raise OSError(late) from None
+    if isinstance(arrival, Exception):
+        raise OSError(str(arrival)) from arrival
+    return arrival
+
+
+def _request(
+    get: Callable[..., Any], url: str, arrivals: Queue[Any], stopped: threading.Event
+) -> None:
+    """Put the announced number of bytes (0 if unknown), the bytes, and b"" or an error."""
+
+    def put(arrival: Any) -> None:
+        while not stopped.is_set():
+            with contextlib.suppress(Full):
+                return arrivals.put(arrival, timeout=0.1)
+
+    try:
+        with get(url, stream=True, timeout=(CONNECT_SECONDS, READ_SECONDS)) as response:
             response.raise_for_status()
             length = response.headers.get("content-length", "")
-            total = int(length) if length.isdecimal() else 0
-            for done in _written(response.raw, stream, total, most):
-                if progress is not None:
-                    progress(min(done, total) if total else done, total)
-    except (OSError, HTTPError) as error:  # all of requests' exceptions are an OSError
-        raise DownloadError(f"{url}: the download failed ({error}); {again}") from error
-
-
-def _written(source: Any, stream: BinaryIO, total: int, most: int) -> Iterator[int]:
-    """Write what arrives, as it arrives; yield how many bytes there are so far."""
-    started, done = time.monotonic(), 0
-    while done <= most >= total and (chunk := source.read1(_CHUNK_BYTES, decode_content=True)):
-        done += stream.write(chunk)
-        yield done
-        seconds = time.monotonic() - started
-        if seconds > min(PATIENCE_SECONDS + done / LEAST_BYTES_PER_SECOND, MAX_SECONDS):
-            raise OSError(f"{done:,} bytes took {seconds:.0f} seconds")
-    if max(done, total) > most:
-        raise OSError(f"it is larger than {most:,} bytes, which the data set cannot be")
+            put(int(length) if length.isdecimal() and len(length) < _DIGITS_OF_A_LENGTH else 0)
+            while chunk := response.raw.read1(_CHUNK_BYTES, decode_content=True):
+                put(chunk)
+                if stopped.is_set():
+                    return
+        put(b"")
+    except Exception as error:  # raised again where it is waited for
+        put(error)
