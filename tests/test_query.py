@@ -331,6 +331,20 @@ def test_postgres(on_postgres, labels, rows, route):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("rows", [False, True], ids=["queries", "batches"])
+def test_numbers_of_any_digits_in_postgres(on_postgres, rows, route):
+    route(rows)
+    rng = np.random.default_rng(0)
+    price, ill = rng.normal(size=300) * 1e9, np.arange(300) % 3 == 0
+    given = on_postgres(pd.DataFrame({"price": price, "ill": ill}), price="decimal")
+    quotients = given.mutate(price=given.price / 7)  # of more digits than a type of Arrow has
+    found = ClassMoments.from_query(quotients, "ill")
+    expected = ClassMoments.from_data(price[:, None] / 7, ill)
+    np.testing.assert_allclose(found.means, expected.means, rtol=1e-12)
+    np.testing.assert_allclose(found.covs, expected.covs, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("rows", [False, True], ids=["queries", "batches"])
 def test_what_postgres_has_and_cannot_be_summed(on_postgres, rows, route):
     route(rows)
     frame, y = table(n=100, d=3)

@@ -172,7 +172,7 @@ class _Source:
         bad = {"w": self._bad(w) | (w < 0.0)} | {x: self._bad(nw.col(x)) for x in self.x}
         counts = [self._indicator(value).alias(f"bad_{name}") for name, value in bad.items()]
         good = [nw.when(~bad[name]).then(nw.col(name)).alias(name) for name in bad]
-        found = self._collected(
+        sums = (
             self.table.select("y", *counts, *good, *self.long.values())
             .with_columns((w * w).alias("ww"), *((w * nw.col(x)).alias(f"w{x}") for x in self.x))
             .group_by("y")
@@ -184,6 +184,7 @@ class _Source:
             )
             .head(_MANY + 1)
         )
+        found = self._collected(self._ends_as_words(sums))
         labels = _two_labels(self.target, found["y"])
         missing = [sum(found[f"bad_{x}"]) for x in self.x]
         _refuse(dict(zip(self.features, missing, strict=True)), self.weight, sum(found["bad_w"]))
@@ -204,26 +205,34 @@ class _Source:
         """Refuse columns as `centres` does whose digits double precision does not have."""
         if self.long:
             lazy = self.table.lazy().select(*self._ends(self.long.values()))
-            self._refuse_lost_digits(self._collected(lazy))
+            self._refuse_lost_digits(self._collected(self._ends_as_words(lazy)))
 
     def _ends(self, names: Iterable[str]) -> list[Any]:
         col = self.nw.col
         return [getattr(col(name), end)().alias(end + name) for name in names for end in _ENDS]
 
+    def _ends_as_words(self, sums: Any) -> Any:
+        """Cast the ends of exact numbers to words: Arrow has no type for those of any digits."""
+        ends = [end + as_is for as_is in self.long.values() for end in _ENDS]
+        if self.eager or not ends:
+            return sums
+        return sums.with_columns(*(self.nw.col(name).cast(self.nw.String) for name in ends))
+
     def _refuse_lost_digits(self, found: dict[str, list[Any]]) -> None:
         """Raise ValueError for exact numbers of which double precision has too few digits."""
         for name, as_is in self.long.items():
             both = [value for end in _ENDS for value in found[f"{end}{as_is}"]]
-            ends = [value for value in both if value is not None and math.isfinite(value)]
+            ends = [value for value in both if value is not None and math.isfinite(float(value))]
             exact = [Fraction(value) for value in ends] or [Fraction(0)]
             size, spread = max(map(abs, exact)), max(exact) - min(exact)
             rounding = Fraction(float(np.spacing(float(size)))) / 2
             whole = all(value.denominator == 1 for value in exact)
             if rounding > _LOST * spread > 0 and not (whole and size <= _WHOLE):
+                least, most = min(ends, key=Fraction), max(ends, key=Fraction)
                 raise ValueError(
-                    f"the values of {name!r} lie between {min(ends)} and {max(ends)}, where "
+                    f"the values of {name!r} lie between {least} and {most}, where "
                     f"numbers of double precision are {2 * float(rounding):.2g} apart: subtract "
-                    f"{min(ends)} from the column first."
+                    f"{least} from the column first."
                 )
 
     def products(self, labels: list[Any], around: Around) -> np.ndarray:
@@ -297,10 +306,11 @@ class _Source:
 
     def _slices(self) -> Iterator[Any]:
         """Yield the native frame in parts that fit memory."""
-        native = self.table.to_native()
+        table = self.table.select("y", "w", *self.x)
+        native = table.to_native()
         if self.eager:
-            for lo in range(0, len(self.table), _BATCH):
-                yield self.table[lo : lo + _BATCH].to_native()
+            for lo in range(0, len(table), _BATCH):
+                yield table[lo : lo + _BATCH].to_native()
             return
         if hasattr(native, "to_pyarrow_batches"):  # Ibis
             yield from map(_table, native.to_pyarrow_batches(chunk_size=_BATCH))
