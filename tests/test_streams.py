@@ -703,6 +703,29 @@ def test_the_next_file_of_csv_may_have_the_header_again(tmp_path, run):
         assert (end.rows, end.bad) == (ROWS, 0)
 
 
+def test_the_header_of_the_next_file_may_have_another_order(tmp_path, run):
+    header, *lines = csv()
+
+    def turned(line):
+        return b",".join(reversed(line.rstrip(b"\n").split(b","))) + b"\n"
+
+    (tmp_path / "a.csv").write_bytes(b"".join([header, *lines[:150]]))
+    (tmp_path / "b.csv").write_bytes(b"".join(map(turned, [header, *lines[150:]])))
+    (tmp_path / "c.csv").write_bytes(header.replace(b"\n", b"er\n") + b"".join(lines[150:]))
+    (tmp_path / "all.csv").write_bytes(b"".join([header, *lines]))
+    assert run("stream", str(tmp_path / "all.csv"), *options(tmp_path))[0] == 0
+    whole = load_state(tmp_path / "state", load_settings(tmp_path / "state"))
+    (tmp_path / "state").unlink()
+    assert run("stream", str(tmp_path / "a.csv"), *options(tmp_path))[0] == 0
+    code, _, err = run("stream", str(tmp_path / "c.csv"), *options(tmp_path, "--from-here"))
+    assert code == 2
+    assert "line 1: this header has other names than" in err
+    assert run("stream", str(tmp_path / "b.csv"), *options(tmp_path, "--from-here"))[0] == 0
+    end = load_state(tmp_path / "state", load_settings(tmp_path / "state"))
+    assert (end.rows, end.bad) == (ROWS, 0)
+    assert end.learner.scorer == whole.learner.scorer
+
+
 def test_one_process_at_a_time_writes_to_a_state(clicks, tmp_path, run):
     (tmp_path / "link").symlink_to(tmp_path / "state")
     with locked(tmp_path / "state.lock", "this test", "busy"):

@@ -226,8 +226,8 @@ class _Scored:
         if state.offset == 0:
             if state.settings.encoding == "utf-8":
                 line = line.removeprefix(b"\xef\xbb\xbf")
-            if state.header is not None and _cells(line, state.settings) == state.header:
-                return  # the header once more, of the next file
+            if state.header is not None and self._is_header(_cells(line, state.settings)):
+                return
         if self._parse is None:
             header = _checked_names(_cells(line, state.settings))
             state.header = header
@@ -258,6 +258,18 @@ class _Scored:
         if baseline is None and state.rows >= state.settings.freeze and learner.scorer.weights:
             self.count()
             state.baseline = Baseline(state.rows, learner.scorer, summary(learner))
+
+    def _is_header(self, cells: list[str]) -> bool:
+        """Tell whether cells are the header of the next file; columns may be in another order."""
+        state = self.state
+        names = state.header or []
+        if sorted(cells) == sorted(names):
+            state.header = cells
+            self._parse = state.parser()
+            return True
+        if 2 * len(set(cells) & set(names)) >= len(names):  # names, not values
+            raise ValueError(f"this header has other names than {', '.join(names)}")
+        return False
 
     def count(self) -> None:
         """Count the rows in the tallies."""
