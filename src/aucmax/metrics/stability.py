@@ -16,7 +16,7 @@ __all__ = ["ks_statistic", "population_stability"]
 def ks_statistic(
     y: Labels, score: ArrayLike, sample_weight: ArrayLike | None = None, pos_label: Any = None
 ) -> float:
-    """Kolmogorov and Smirnov's distance of the two classes' scores: the largest |TPR − FPR|.
+    """Kolmogorov and Smirnov's distance of the two classes' scores: the largest ∣TPR − FPR∣.
 
     Parameters
     ----------
