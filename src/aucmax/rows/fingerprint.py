@@ -40,8 +40,9 @@ class _Walk:
             yield from self.function(function)
         elif isinstance(value, Mapping):  # bodies by the type they are for
             for key, entry in sorted(value.items(), key=lambda item: str(item[0])):
-                yield str(key)
-                yield from self.value(entry)
+                if getattr(key, "__module__", "aucmax").partition(".")[0] == "aucmax":
+                    yield str(key)  # what is compiled for types from elsewhere is not kept
+                    yield from self.value(entry)
         elif isinstance(value, type):
             yield f"{value.__qualname__} {getattr(value, '_fields', ())}"
         elif isinstance(value, set | frozenset):
