@@ -6,6 +6,7 @@ import json
 import os
 import re
 import tempfile
+import warnings
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZIP_LZMA, ZIP_STORED, ZipFile
 
@@ -13,9 +14,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import skops.io
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import released
 from aucmax import (
     AUCClassifier,
     AUCClassifierCV,
@@ -180,7 +183,7 @@ WRONG_MODELS = {
     "too few coefficients": (put("coef_", np.ones((1, 3))), "coefficients have the shape (1, 3)"),
     "flat coefficients": (put("coef_", np.ones(4)), "coefficients have the shape (4,)"),
     "text": (put("coef_", "abcd"), "coefficients are not numbers"),
-    "no intercept": (lambda part: delattr(part, "intercept_"), "intercepts are not numbers"),
+    "no intercept": (lambda part: delattr(part, "intercept_"), "has no intercept_"),
     "two intercepts": (put("intercept_", np.zeros(2)), "intercepts have the shape (2,)"),
     "three classes": (put("classes_", np.array([0, 1, 2])), "3 classes, not 2"),
     "classes not sorted": (put("classes_", np.array([1, 0])), "classes are not different labels"),
@@ -577,6 +580,37 @@ def test_random_numbers_do_not_go_on_outside_of_their_generator(archive, tmp_pat
     text = json.dumps(json.loads(good.parts["schema.json"], object_hook=moved))
     message = good.refusal(tmp_path / "bad.aucmax", "schema.json", text)
     assert "random numbers go on from the place 100000000" in message
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("AUCClassifier", "coef_"),
+        ("AUCClassifier", "solver_"),
+        ("AUCClassifierCV", "best_estimator_"),
+        ("TableEncoder", "columns_"),
+        ("StandardScaler", "scale_"),
+        ("SplineFeatures", "knots_"),
+        ("MulticlassAUCClassifier", "coef_"),
+        ("Scorecard", "other_points_"),
+    ],
+)
+def test_a_fitted_estimator_has_all_that_a_fit_leaves(smuggled, kind, name):
+    files = {
+        "AUCClassifierCV": "tuned",
+        "TableEncoder": "table",
+        "StandardScaler": "pipeline",
+        "SplineFeatures": "splines",
+        "MulticlassAUCClassifier": "multiclass",
+        "Scorecard": "scorecard",
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InconsistentVersionWarning)
+        model = load(released.FOLDER / "0.1" / f"{files.get(kind, 'square')}.aucmax")
+    steps = [step for _, step in getattr(model, "steps", [("", model)])]
+    part = next(step for step in steps if type(step).__name__ == kind)
+    delattr(part, name)
+    assert f"its {kind} has no {name}" in smuggled(model)
 
 
 @pytest.mark.parametrize("name", ["mean_", "scale_"])

@@ -86,6 +86,26 @@ _OURS = (
     *_SOLVERS,
     *PENALTIES.values(),
 )
+# what every fit leaves, without which a model or step that counts as fitted cannot be used
+_LINEAR = ("coef_", "intercept_", "classes_", "n_features_in_", "solver_")
+_LEFT_BY_FITS = {  # by the name of the type: importing scikit-learn's takes time
+    "AUCClassifier": _LINEAR,
+    "AUCClassifierCV": ("coef_", "intercept_", "classes_", "n_features_in_", "best_estimator_"),
+    "HingeClassifier": _LINEAR,
+    "MulticlassAUCClassifier": ("coef_", "intercept_", "classes_", "n_features_in_"),
+    "TableEncoder": ("columns_",),
+    "Binning": ("bins_", "n_features_in_"),
+    "Scorecard": ("binning_", "points_", "other_points_", "classes_"),
+    "SplineFeatures": ("knots_", "n_features_in_"),
+    "StandardScaler": ("mean_", "scale_", "n_features_in_"),
+    "MinMaxScaler": ("min_", "scale_", "n_features_in_"),
+    "MaxAbsScaler": ("scale_", "n_features_in_"),
+    "RobustScaler": ("center_", "scale_", "n_features_in_"),
+    "SimpleImputer": ("statistics_", "n_features_in_"),
+    "OneHotEncoder": ("categories_", "n_features_in_"),
+    "OrdinalEncoder": ("categories_", "n_features_in_"),
+    "ColumnTransformer": ("transformers_", "n_features_in_"),
+}
 # scikit-learn's own splitters, which hold numbers: a tuned model keeps its ``cv``.
 _SPLITTERS = (
     GroupKFold,
@@ -176,6 +196,7 @@ def _check(part: Any, seen: set[int] | None = None) -> None:
         gone = next((name for name in part._get_param_names() if name not in vars(part)), None)
         if gone is not None:
             raise ValueError(f"its {type(part).__name__} has no {gone}")
+        _check_complete(part)
     if hasattr(part, "_check_state"):
         part._check_state()
     if isinstance(part, BaseEstimator):
@@ -194,6 +215,16 @@ def _check(part: Any, seen: set[int] | None = None) -> None:
         inner = vars(part).values() if hasattr(part, "__dict__") and not callable(part) else ()
     for one in inner:
         _check(one, seen)
+
+
+def _check_complete(fitted: BaseEstimator) -> None:
+    """Raise ValueError where scikit-learn takes an estimator for fitted that lacks a part."""
+    results = {name for name in vars(fitted) if name.endswith("_") and not name.startswith("__")}
+    if not results:
+        return
+    for name in _LEFT_BY_FITS.get(type(fitted).__name__, ()):
+        if name not in results:
+            raise ValueError(f"its {type(fitted).__name__} has no {name}")
 
 
 def _check_step(step: BaseEstimator) -> None:
