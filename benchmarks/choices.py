@@ -73,9 +73,9 @@ def cells(task: Task, positives: int, seed: int) -> dict[str, np.ndarray] | None
     if sp.issparse(X):  # features that no training row has tell nothing
         X = X[:, np.unique(X[:n].indices)]
     sign = np.where(y[:n] == 1, 1.0, -1.0)
-    X = X / np.sqrt(usual_alpha(RowsProblem(as_rows(X[:n]), sign), 0.0, "square")
-                    / usual_alpha(RowsProblem(as_rows(X[:n]), sign), 1.0, "square"))  # fmt: skip
-    problem = RowsProblem(as_rows(X[:n]), sign)
+    X = X / np.sqrt(usual_alpha(RowsProblem.of(as_rows(X[:n]), sign), 0.0, "square")
+                    / usual_alpha(RowsProblem.of(as_rows(X[:n]), sign), 1.0, "square"))  # fmt: skip
+    problem = RowsProblem.of(as_rows(X[:n]), sign)
     folds = RepeatedStratifiedKFold(n_splits=5, n_repeats=ROUNDS, random_state=seed)
     pairs = [*folds.split(y[:n], y[:n]), (np.arange(n), np.arange(n, len(y)))]
     search = AUCClassifierCV(ALPHAS, losses=LOSSES, within=TAUS, standardize=GAMMAS, cv=pairs)
@@ -211,7 +211,7 @@ def whole(names: list[str]) -> None:
     for name in names or BINARY:
         X, y = binary(name, "unit-norm" if datasets.about(name).sparse else None)
         folds = StratifiedKFold(5, shuffle=True, random_state=0)
-        problem = RowsProblem(as_rows(X), np.where(y == 1, 1.0, -1.0))
+        problem = RowsProblem.of(as_rows(X), np.where(y == 1, 1.0, -1.0))
         best = np.empty((len(LOSSES), len(GAMMAS)))
         for b, gamma in enumerate(GAMMAS):
             alphas = alpha_grid(problem, gamma)

@@ -72,7 +72,7 @@ def squared_hinge(name: str) -> None:
 def same_loss(name: str) -> None:
     X, y = binary(name, scale=None)
     sign = np.where(y == y.max(), 1.0, -1.0)
-    problem = RowsProblem(as_rows(X), sign).scaled(0.5)
+    problem = RowsProblem.of(as_rows(X), sign).scaled(0.5)
     scaled = sp.csr_matrix(X.multiply(problem.factor)) if sp.issparse(X) else X * problem.factor
     halves = {label: 0.5 / np.sum(sign == label) for label in (-1.0, 1.0)}
     for alpha in SAME_ALPHAS:

@@ -31,7 +31,7 @@ if __name__ == "__main__":
         ours: dict[float, list] = {0.0: [], 0.5: [], 1.0: []}
         theirs = []
         for k, (train, test) in enumerate(splits(X, y)):
-            whole = RowsProblem(as_rows(X[train]), y[train].astype(float))
+            whole = RowsProblem.of(as_rows(X[train]), y[train].astype(float))
             for gamma, table in ours.items():
                 problem = whole.scaled(gamma)
                 W, _ = solver.solve_path(problem, ALPHAS)

@@ -36,7 +36,7 @@ Make = Callable[[Any, np.ndarray], Any]  # of the training rows and labels
 
 def all_cells(X: Any, y: np.ndarray) -> AUCClassifierCV:
     """Return a search of every α that the default's grid has, with γ > 0 the same for all γ."""
-    return AUCClassifierCV(alpha_grid(RowsProblem(as_rows(X), np.where(y == 1, 1.0, -1.0)), 0.5))
+    return AUCClassifierCV(alpha_grid(RowsProblem.of(as_rows(X), np.where(y == 1, 1.0, -1.0)), 0.5))
 
 
 def scaled(X: Any, y: np.ndarray) -> GridSearchCV:

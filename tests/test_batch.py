@@ -366,7 +366,7 @@ def test_a_path_equals_separate_solves(make, gamma):
     sign = np.where(y == np.max(y), 1.0, -1.0)
     alphas = np.array([1e-1, 1e-4, 1e1, 1e-3, 1e-2, 1e-3])  # unsorted, one twice
     for problem in (
-        RowsProblem(as_rows(X), sign, weight),
+        RowsProblem.of(as_rows(X), sign, weight),
         MomentsProblem(ClassMoments.from_data(X, sign, weight)),
     ):
         problem = problem.scaled(gamma)
@@ -387,7 +387,7 @@ def test_a_path_equals_separate_solves(make, gamma):
 def test_a_path_tells_how_far_it_is(make, tol):
     X, y, weight = given(make)
     sign, alphas = np.where(y == np.max(y), 1.0, -1.0), np.array([1e-2, 1e-4, 1.0])
-    problem, pairs = RowsProblem(as_rows(X), sign, weight), Pairs(X, y, weight)
+    problem, pairs = RowsProblem.of(as_rows(X), sign, weight), Pairs(X, y, weight)
     coefs, optimality = ConjugateGradient().solve_path(problem, alphas, tol=tol)
     for w, alpha, quality in zip(coefs, alphas, optimality, strict=True):
         least = pairs.objective(l2_optimum(pairs, alpha), alpha, 0.0)
@@ -404,7 +404,7 @@ def test_a_path_costs_the_products_of_its_hardest_member(monkeypatch):
     monkeypatch.setattr(
         RowsProblem, "within_product", lambda self, v: count.append(1) or product(self, v)
     )
-    problem = RowsProblem(as_rows(X), y.astype(float))
+    problem = RowsProblem.of(as_rows(X), y.astype(float))
 
     def products(alphas):
         count.clear()
@@ -417,7 +417,7 @@ def test_a_path_costs_the_products_of_its_hardest_member(monkeypatch):
 @pytest.mark.parametrize("alpha", [0.0, -1.0, np.nan])
 def test_a_path_needs_positive_alphas(alpha):
     X, y, _ = given(balanced)
-    problem = RowsProblem(as_rows(X), y.astype(float))
+    problem = RowsProblem.of(as_rows(X), y.astype(float))
     with pytest.raises(ValueError, match="each alpha of a path must be a number in"):
         ConjugateGradient().solve_path(problem, [1.0, alpha])
 
@@ -541,7 +541,7 @@ def test_standardize_scales_to_mean_squared_distance_two(solver, penalty, gamma,
     b = fit((X * units, y, weight), *PENALTIES[penalty], solver=named(solver), standardize=gamma)
     close(b.coef_ * units, a.coef_)
     assert b.objective_ == pytest.approx(a.objective_, rel=1e-9)
-    problem = RowsProblem(as_rows(X), y.astype(float), weight).scaled(gamma)
+    problem = RowsProblem.of(as_rows(X), y.astype(float), weight).scaled(gamma)
     close(problem.factor, factors(X, weight, gamma), 1e-12)
     assert 2.0 * np.cov((X * problem.factor).T, aweights=weight, ddof=0).trace() == pytest.approx(2)
 
@@ -581,9 +581,9 @@ def test_value_gradient_and_optimality_anywhere(make, gamma, loss):
     sign = np.where(y == max(y), 1.0, -1.0)
     pairs = Pairs(X, y, weight, gamma=gamma)
     rng = np.random.RandomState(0)
-    problems = [RowsProblem(as_rows(X), sign, weight).scaled(gamma)]
+    problems = [RowsProblem.of(as_rows(X), sign, weight).scaled(gamma)]
     if LOSSES[loss].kind == "quadratic":
-        problems.append(MomentsProblem(ClassMoments.from_data(X, sign, weight), gamma))
+        problems.append(MomentsProblem(ClassMoments.from_data(X, sign, weight)).scaled(gamma))
     zero = np.zeros(X.shape[1])
     for rho in (0.0, 0.5, 1.0):
         w = rng.randn(X.shape[1]) * (rng.rand(X.shape[1]) < 0.7)
@@ -755,6 +755,6 @@ def test_a_solvers_own_limits_are_checked(kind, settings, message):
     with pytest.raises(ValueError, match=message.format(kind.__name__)):
         AUCClassifier(loss=loss_of(kind), solver=kind(**settings)).fit(X, y)
     if kind is ConjugateGradient:
-        problem = RowsProblem(as_rows(X), y.astype(float))
+        problem = RowsProblem.of(as_rows(X), y.astype(float))
         with pytest.raises(ValueError, match=message.format(kind.__name__)):
             kind(**settings).solve_path(problem, [1.0])

@@ -76,7 +76,7 @@ FORMS = {"raw": as_given, "units": other_units, "mixed": mixed}
 
 def half_spread(X, sign):
     """Half the mean squared distance of a positive and a negative row: what α is relative to."""
-    return 0.5 * RowsProblem(as_rows(X), sign).curvature.sum()
+    return 0.5 * RowsProblem.of(as_rows(X), sign).curvature.sum()
 
 
 # ---- the truth ---------------------------------------------------------------------------
@@ -307,7 +307,7 @@ def test_scaled_features_and_histories_are_certified_too():
     X, y = eight_features()
     sign = y.astype(float)
     for gamma in (0.0, 0.5, 1.0):
-        scaled = RowsProblem(as_rows(X), sign).scaled(gamma)
+        scaled = RowsProblem.of(as_rows(X), sign).scaled(gamma)
         for loss, solver, rho in SOLVED:
             least = optimum(np.asarray(next(scaled.batches()).X), y, loss, 1e-3, rho)[0]
             seen = []
@@ -466,7 +466,7 @@ def test_a_solver_that_says_nothing_is_measured():
 
 
 def objective(X, y, loss="square", penalty=None):
-    problem = RowsProblem(as_rows(X), y.astype(float))
+    problem = RowsProblem.of(as_rows(X), y.astype(float))
     return Objective(problem, LOSSES[loss], L2(1e-3) if penalty is None else penalty)
 
 
@@ -524,7 +524,7 @@ def test_how_many_rows_a_feature_stands_out_in():
     X[5, 1] = 3.0
     X[[4, 8, 12], 2] = 1.0
     for form in (np.asarray, sp.csr_array):
-        found = RowsProblem(as_rows(form(X)), y).standing_out()
+        found = RowsProblem.of(as_rows(form(X)), y).standing_out()
         assert found[0] == pytest.approx(n)
         assert 1.0 <= found[1] < 1.3
         assert 3.0 <= found[2] < 4.5

@@ -26,7 +26,7 @@ each_form = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 
 
 def objective(X, y, weight=None, alpha=1e-2):
-    problem = RowsProblem(as_rows(X), y.astype(float), weight)
+    problem = RowsProblem.of(as_rows(X), y.astype(float), weight)
     return Objective(problem, LOSSES["hinge"], L2(alpha))
 
 

@@ -129,7 +129,7 @@ def test_text_at_its_best_alpha(name, plain, half):
     alphas = np.logspace(-5, -2, 7)
     found = {0.0: [], 0.5: []}
     for train, test in splits(X, y, 5):
-        whole = RowsProblem(as_rows(X[train]), y[train].astype(float))
+        whole = RowsProblem.of(as_rows(X[train]), y[train].astype(float))
         for gamma, table in found.items():
             problem = whole.scaled(gamma)
             W, quality = solvers.ConjugateGradient().solve_path(problem, alphas, tol=1e-4)

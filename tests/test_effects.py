@@ -31,7 +31,7 @@ def rows(n=60, d=3, seed=0, share=0.3):
 def test_the_sandwich_is_that_of_the_pairs(name):
     X, y = rows()
     loss, bend = LOSSES[name], np.array([0.1, 0.2, 0.3])
-    objective = Objective(RowsProblem(as_rows(X), 2.0 * y - 1), loss, ElasticNet(1.0, 0.0))
+    objective = Objective(RowsProblem.of(as_rows(X), 2.0 * y - 1), loss, ElasticNet(1.0, 0.0))
     w = np.array([0.4, 0.1, -0.3])
 
     def at(kind):

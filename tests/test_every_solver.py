@@ -150,7 +150,7 @@ def test_weights_are_repetitions_in_what_is_reported(case):
     X, y = rows(10, n=40, d=5)
     times = np.random.RandomState(3).randint(1, 4, size=40)
     clf = case.fitted(X, y, times)
-    repeated = RowsProblem(as_rows(X.repeat(times, axis=0)), y.repeat(times).astype(float))
+    repeated = RowsProblem.of(as_rows(X.repeat(times, axis=0)), y.repeat(times).astype(float))
     objective = Objective(repeated, LOSSES[clf.loss], ElasticNet(clf.alpha, clf.l1_ratio))
     objective = clf.solver.own_objective(objective)
     value, optimality = Certificate(objective).evaluate(clf.coef_[0])

@@ -175,7 +175,7 @@ def test_one_pass_over_many_features_says_what_it_missed(tmp_path, run):
     assert model.classes_.tolist() == ["not 4", "4"]
     sign = np.where(y == 4, 1.0, -1.0)
     best = AUCClassifier(1.0, solver="exact").fit(X, sign).objective_
-    goal = RowsProblem(as_rows(X), sign).scaled(0.5)
+    goal = RowsProblem.of(as_rows(X), sign).scaled(0.5)
     true = Objective(goal, Square(), L2(1.0)).value(goal.from_features(model.coef_[0]))
     assert best <= true <= report["objective"]
     assert (true - best) / (0.5 - best) <= report["optimality"] < 1.0

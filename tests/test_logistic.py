@@ -33,7 +33,7 @@ def some(seed=1, n=60, d=5, share=0.3, **made):
 
 
 def objective(X, y, weight=None, alpha=0.1, l1_ratio=0.0, gamma=0.0, tau=0.5):
-    problem = RowsProblem(as_rows(X), y.astype(float), weight).scaled(gamma)
+    problem = RowsProblem.of(as_rows(X), y.astype(float), weight).scaled(gamma)
     return Objective(problem, Logistic(tau), ElasticNet(alpha, l1_ratio))
 
 

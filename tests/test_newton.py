@@ -140,7 +140,7 @@ def test_a_run_that_need_not_be_sure_does_not_look_twice(monkeypatch):
         krylov.Preconditioner, "probe", lambda *how: looks.append(how) or probe(*how)
     )
     X, y, _ = problem(3, n=300)
-    rows = RowsProblem(as_rows(X), np.where(y == 1, 1.0, -1.0))
+    rows = RowsProblem.of(as_rows(X), np.where(y == 1, 1.0, -1.0))
     objective = Objective(rows, LOSSES["squared_hinge"], ElasticNet(1e-6, 0.0))
     best = Newton().solve(objective, None, Run(Monitor(objective), 1e-12)).value
     for sure in (True, False):
@@ -157,7 +157,7 @@ def test_a_run_that_need_not_be_sure_does_not_look_twice(monkeypatch):
 def test_a_start_counts_by_its_direction(loss, length):
     """The optimum of another loss may be far too short or long, and still as good a start."""
     X, y, _ = problem(3, n=300)
-    rows = RowsProblem(as_rows(X), np.where(y == 1, 1.0, -1.0)).scaled(1.0)
+    rows = RowsProblem.of(as_rows(X), np.where(y == 1, 1.0, -1.0)).scaled(1.0)
     objective = Objective(rows, LOSSES[loss], ElasticNet(1e-3, 0.0))
     run = Run(Monitor(objective), tol=1e-9)
     cold = Newton().solve(objective, None, run)
@@ -193,7 +193,7 @@ def test_the_model_over_a_set_is_the_second_derivative_over_pairs():
     sign = np.where(y == 1, 1.0, -1.0)
     w, S = np.random.RandomState(0).randn(6), np.array([0, 2, 5])
     for form in (np.asarray, sp.csr_array):
-        scaled = RowsProblem(as_rows(form(X)), sign, weight).scaled(0.5)
+        scaled = RowsProblem.of(as_rows(form(X)), sign, weight).scaled(0.5)
         goal = Objective(scaled, LOSSES["squared_hinge"], ElasticNet(0.1))
         part = proximal_newton.ColumnSet(goal, S)
         at = goal.at(scaled.scores(w))
@@ -207,7 +207,7 @@ def test_the_matrix_of_the_active_pairs_is_the_second_derivative(sparse, gamma):
     X, y, weight = problem(3)
     X, w = np.where(X > 3, X, 0.0) if sparse else X, np.random.RandomState(0).randn(6)
     rows = as_rows(sp.csr_array(X) if sparse else X)
-    scaled = RowsProblem(rows, np.where(y == 1, 1.0, -1.0), weight).scaled(gamma)
+    scaled = RowsProblem.of(rows, np.where(y == 1, 1.0, -1.0), weight).scaled(gamma)
     goal = Objective(scaled, LOSSES["squared_hinge"], ElasticNet(0.1))
     there = goal.at(scaled.scores(w))
     assert isinstance(there, ActivePairs)
@@ -224,10 +224,10 @@ def test_a_part_is_one_step_from_the_optimum_of_all_rows(loss, by_matrix, monkey
     X, y, weight = problem(3, n=2000)
     sign, some = np.where(y == 1, 1.0, -1.0), np.flatnonzero(np.arange(2000) % 5)
     weight = weight + 1.0
-    whole = RowsProblem(as_rows(X), sign, weight).scaled(0.5)
+    whole = RowsProblem.of(as_rows(X), sign, weight).scaled(0.5)
     everything = Objective(whole, LOSSES[loss], L2(1e-2))
     centre = Newton().solve(everything, None, Run(Monitor(everything), 1e-6)).coef
-    own = RowsProblem(as_rows(X[some]), sign[some], weight[some])
+    own = RowsProblem.of(as_rows(X[some]), sign[some], weight[some])
     view = whole.part(some, own.moments()).scaled(0.5)
     part = Objective(own.scaled(0.5), LOSSES[loss], L2(1e-2))
     near = Expansion(everything, centre).reweighed(Objective(view, LOSSES[loss], L2(1e-2)))
@@ -371,7 +371,7 @@ def test_features_far_from_zero_are_fitted_as_well_as_others(loss, l1_ratio):
 def test_it_stops_where_rounding_is_all_that_moves_the_weights():
     """Far from the origin a loss without an intercept has digits for the common shift alone."""
     X, y = rows(3, n=100, d=4)
-    problem = RowsProblem(as_rows(X + 1e8), y.astype(float))
+    problem = RowsProblem.of(as_rows(X + 1e8), y.astype(float))
     objective = UnivariateObjective(problem, UNIVARIATE_LOSSES["exp"], L2(1e-4), balanced=True)
     result = Newton().solve(objective, None, Run(Monitor(objective), 1e-8, 4000))
     assert result.n_iter < 20

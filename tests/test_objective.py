@@ -255,7 +255,7 @@ def test_the_conjugate_of_a_ball(v, other, alpha, radius):
 
 
 def pairwise(X, y, penalty, weight=None):
-    return Objective(RowsProblem(as_rows(X), y.astype(float), weight), LOSSES["hinge"], penalty)
+    return Objective(RowsProblem.of(as_rows(X), y.astype(float), weight), LOSSES["hinge"], penalty)
 
 
 GOALS = {
@@ -278,7 +278,7 @@ def test_the_gap_is_a_bound_wherever_it_is_asked(goal, seed, penalty, radius):
     loss, by_rows = GOALS[goal]
     rng = np.random.RandomState(seed)
     X, y = rows(seed, n=15, d=3, share=0.4)
-    problem = RowsProblem(
+    problem = RowsProblem.of(
         as_rows(X * 10.0 ** rng.uniform(-2, 2, 3)), y.astype(float), rng.rand(15) + 0.1
     )
     if radius is not None:
@@ -337,7 +337,7 @@ def test_the_gap_of_what_is_not_finite_is_infinite():
     for goal in (
         pairwise(X, y, ElasticNet(0.1, 0.0)),
         UnivariateObjective(
-            RowsProblem(as_rows(X), y.astype(float)),
+            RowsProblem.of(as_rows(X), y.astype(float)),
             UNIVARIATE_LOSSES["hinge"],
             ElasticNet(0.1, 1.0),
         ),
@@ -354,7 +354,7 @@ def test_the_gap_of_what_is_not_finite_is_infinite():
 def test_the_objective_over_rows_is_its_formula(loss, balanced, weighted):
     X, y = rows(5, n=40, d=4, share=0.3)
     weight = np.random.RandomState(0).choice([0.0, 1.0, 3.0], size=40) if weighted else np.ones(40)
-    problem = RowsProblem(as_rows(X), y.astype(float), weight)
+    problem = RowsProblem.of(as_rows(X), y.astype(float), weight)
     goal = UnivariateObjective(problem, loss, ElasticNet(0.2, 0.4), balanced)
     q = weight.copy()
     if balanced:  # n/(2n_y) of each class, n the weight in all
@@ -380,7 +380,7 @@ def test_the_objective_over_rows_is_its_formula(loss, balanced, weighted):
 )
 def test_second_derivatives_at_zero_as_if_the_classes_weighed_the_same(loss):
     X, y = rows(8, n=40, d=4, share=0.3)
-    problem = RowsProblem(as_rows(X), y.astype(float), np.random.RandomState(0).rand(40))
+    problem = RowsProblem.of(as_rows(X), y.astype(float), np.random.RandomState(0).rand(40))
     goal = UnivariateObjective(problem, loss, ElasticNet(0.2), balanced=True)
     zero, eye = np.zeros(4), np.eye(4)
     H = np.array([goal.data_product(zero, e) for e in eye])
@@ -391,7 +391,7 @@ def test_second_derivatives_at_zero_as_if_the_classes_weighed_the_same(loss):
 @pytest.mark.parametrize("name", LOSSES)
 def test_second_derivatives_at_zero_of_a_loss_of_the_ranking(name):
     X, y = rows(8, n=40, d=4, share=0.3)
-    problem = RowsProblem(as_rows(X), y.astype(float), np.random.RandomState(0).rand(40))
+    problem = RowsProblem.of(as_rows(X), y.astype(float), np.random.RandomState(0).rand(40))
     goal = Objective(problem, LOSSES[name], ElasticNet(0.2))
     # a hinge bends nowhere: its features go together as those of the square loss do
     bent = Objective(problem, LOSSES["square" if name == "hinge" else name], ElasticNet(0.2))
@@ -403,7 +403,7 @@ def test_second_derivatives_at_zero_of_a_loss_of_the_ranking(name):
 @pytest.mark.parametrize("name", ["exp", "square", "logistic"])
 def test_optimality_over_rows_vanishes_at_the_minimum_alone(name):
     X, y = rows(6, n=60, d=3)
-    problem = RowsProblem(as_rows(X), y.astype(float))
+    problem = RowsProblem.of(as_rows(X), y.astype(float))
     goal = UnivariateObjective(problem, UNIVARIATE_LOSSES[name], ElasticNet(0.1, 0.0), True)
     found = minimize(
         goal.value, np.zeros(3), jac=lambda w: goal.data_gradient(w) + 0.1 * w, method="BFGS",

@@ -219,7 +219,7 @@ def test_a_stream_of_solam_goes_on_from_a_fit():
 def test_the_gap_on_a_ball(alpha):
     """Zero at the constrained optimum, where a step and the prox lead back; else a bound."""
     X, y = rows(10, n=40, d=4)
-    pairs, problem = Pairs(X, y), RowsProblem(as_rows(X), y.astype(float))
+    pairs, problem = Pairs(X, y), RowsProblem.of(as_rows(X), y.astype(float))
     free = np.linalg.norm(solam.constrained_optimum(pairs, alpha, np.inf))
     for R in (0.1 * free, 0.9 * free, 2.0 * free):
         ball = L2Ball(alpha, R)
@@ -484,7 +484,7 @@ def test_defaults_do_not_diverge(name, scale):
     data = datasets.load(name, binarize=SMALLER[name], scale=scale)
     few = np.random.RandomState(0).permutation(len(data.target))[:8000]
     X, y = data.data[few], data.target[few]
-    whole = RowsProblem(as_rows(X), np.where(y == y.max(), 1.0, -1.0))
+    whole = RowsProblem.of(as_rows(X), np.where(y == y.max(), 1.0, -1.0))
     J, zero = Objective(whole, LOSSES["square"], L2(1e-4)), 0.5
     best = AUCClassifier(1e-4, standardize=0.0).fit(X, y).objective_
     for solver in ("solam", "opauc"):

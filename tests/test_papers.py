@@ -54,7 +54,7 @@ class Setting:
         # f = p(1−p) · mean over pairs of (1 − t)² = 2p(1−p) · (data term of J)
         self.scale = 2 * self.p * (1 - self.p)
         self.H = self.scale * self.pairs.hessian()
-        self.problem = RowsProblem(as_rows(X), y.astype(float), self.weight)
+        self.problem = RowsProblem.of(as_rows(X), y.astype(float), self.weight)
 
     def f(self, w):
         return self.scale * self.pairs.data_term(w)
@@ -76,7 +76,7 @@ class Setting:
         n = len(self.y)
         X, weight = np.vstack([self.X, 0 * w]), np.append(self.weight, TINY)
         y = np.append(self.y, 1.0)
-        padded = RowsProblem(as_rows(X), y, weight)
+        padded = RowsProblem.of(as_rows(X), y, weight)
         solver = SPAM(n / (n + 1), n_epochs=1, order="random", average=False)  # mean weight 1
         return np.array([w - ended(solver, padded, w, [i] + n * [n]) for i in samples or range(n)])
 

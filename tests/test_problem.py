@@ -1,5 +1,8 @@
 """The problem as a seam: to solvers that ask its verbs it is the same where the rows are."""
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -34,32 +37,52 @@ from aucmax.solvers import (
 from aucmax.solvers.certificate import Certificate
 
 
+@dataclass(frozen=True, eq=False)
 class Partitioned(Problem):
     """Rows in several parts, of which no whole is ever made: plain NumPy behind the verbs."""
 
+    parts: list
     offers = frozenset({"moments", "products", "rows"})
     knows_moments = False
-    factor = None
 
-    def __init__(self, parts):
-        self._parts = parts
-        signs = np.concatenate([sign for _, sign in parts])
-        self.n_samples, self.n_features = len(signs), parts[0][0].shape[1]
-        self.n_pos, self.n_neg = float(np.sum(signs > 0)), float(np.sum(signs < 0))
-        self._signs = signs
-        self._weights = 1.0 / np.where(signs > 0, self.n_pos, self.n_neg)
-        self._cuts = np.cumsum([len(sign) for _, sign in parts])[:-1]
+    @cached_property
+    def signs(self):
+        return np.concatenate([sign for _, sign in self.parts])
+
+    @property
+    def n_samples(self):
+        return len(self.signs)
+
+    @property
+    def n_features(self):
+        return self.parts[0][0].shape[1]
+
+    @cached_property
+    def n_pos(self):
+        return float(np.sum(self.signs > 0))
+
+    @cached_property
+    def n_neg(self):
+        return float(np.sum(self.signs < 0))
+
+    @cached_property
+    def weights(self):
+        return 1.0 / np.where(self.signs > 0, self.n_pos, self.n_neg)
+
+    @cached_property
+    def cuts(self):
+        return np.cumsum([len(sign) for _, sign in self.parts])[:-1]
 
     def raw_means(self):
         return tuple(
-            sum(X[sign == k].sum(axis=0) for X, sign in self._parts) / count
+            sum(X[sign == k].sum(axis=0) for X, sign in self.parts) / count
             for k, count in ((1, self.n_pos), (-1, self.n_neg))
         )
 
     def raw_variances(self):
         pos, neg = self.raw_means()
         return tuple(
-            sum(((X[sign == k] - mean) ** 2).sum(axis=0) for X, sign in self._parts) / count
+            sum(((X[sign == k] - mean) ** 2).sum(axis=0) for X, sign in self.parts) / count
             for k, count, mean in ((1, self.n_pos, pos), (-1, self.n_neg, neg))
         )
 
@@ -67,39 +90,39 @@ class Partitioned(Problem):
         return self.statistics(ClassMoments([-1.0, 1.0]))
 
     def statistics(self, empty):
-        for X, sign in self._parts:
+        for X, sign in self.parts:
             empty.add_rows(as_rows(X), sign, None)
         return empty
 
     def scores(self, W):
-        return np.concatenate([X @ W for X, _ in self._parts])
+        return np.concatenate([X @ W for X, _ in self.parts])
 
     def adjoint(self, g):
-        return sum(X.T @ h for (X, _), h in zip(self._parts, np.split(g, self._cuts), strict=True))
+        return sum(X.T @ h for (X, _), h in zip(self.parts, np.split(g, self.cuts), strict=True))
 
     def within_product(self, v):
         u = self.scores(v)
         pos, neg = self.raw_means()
-        centred = u - np.where(self._signs > 0, pos @ v, neg @ v)
-        of_class = np.where(self._signs > 0, *self.covariance_weights)
-        return self.adjoint(of_class * self._weights * centred)
+        centred = u - np.where(self.signs > 0, pos @ v, neg @ v)
+        of_class = np.where(self.signs > 0, *self.covariance_weights)
+        return self.adjoint(of_class * self.weights * centred)
 
     def product(self, s, V, offset=0.0, origin=0.0):
         r = s * (self.scores(V) - offset)
         return self.adjoint(r) - r.sum() * origin
 
     def loss_at(self, loss, z, like=None):
-        return loss.at(z, self._signs, self._weights)
+        return loss.at(z, self.signs, self.weights)
 
     def margins(self, loss, z, balanced):
         even = np.full(len(z), 1.0 / len(z))
-        return loss.at(z, self._signs, 0.5 * self._weights if balanced else even)
+        return loss.at(z, self.signs, 0.5 * self.weights if balanced else even)
 
     def columns(self, S):
-        return Columns(np.vstack([X[:, S] for X, _ in self._parts]), self._signs, self._weights)
+        return Columns(np.vstack([X[:, S] for X, _ in self.parts]), self.signs, self.weights)
 
     def batches(self):
-        for X, sign in self._parts:
+        for X, sign in self.parts:
             yield SignedRows(as_rows(X), sign, np.ones(len(sign)))
 
 
@@ -116,7 +139,7 @@ def two_problems(n, d):
     X, sign = rows(n, d)
     cut = n // 3
     parts = [(X[:cut], sign[:cut]), (X[cut:], sign[cut:])]
-    return RowsProblem(as_rows(X), sign), Partitioned(parts)
+    return RowsProblem.of(as_rows(X), sign), Partitioned(parts)
 
 
 FEW, MANY = (150, 9), (60, 1600)
@@ -171,7 +194,7 @@ def test_batches_are_the_rows_with_their_signs_and_weights():
     X, sign = rows(40, 3)
     weight = np.random.RandomState(1).rand(40) + 0.5
     for form in (np.asarray, sp.csr_array):
-        problem = RowsProblem(as_rows(form(X)), sign, weight).scaled(1.0)
+        problem = RowsProblem.of(as_rows(form(X)), sign, weight).scaled(1.0)
         (batch,) = problem.batches()
         dense = sp.csr_array(to_scipy(batch.X)).toarray()
         np.testing.assert_allclose(dense, X * problem.factor)
@@ -183,7 +206,7 @@ def test_batches_are_the_rows_with_their_signs_and_weights():
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_columns_are_in_the_solvers_coordinates(form, gamma):
     X, sign = rows(40, 6)
-    problem = RowsProblem(as_rows(form(X)), sign).scaled(gamma)
+    problem = RowsProblem.of(as_rows(form(X)), sign).scaled(gamma)
     S = np.array([1, 4])
     found = problem.columns(S)
     dense = found.X if isinstance(found.X, np.ndarray) else found.X.toarray()

@@ -171,7 +171,7 @@ def test_merged_moments_are_those_of_the_training_rows():
 def test_a_path_from_moments_is_its_fits(alphas, gamma):
     X, y = problem()
     X[:, 5] *= 30.0
-    known = MomentsProblem(moments.ClassMoments.from_data(X, y), gamma)
+    known = MomentsProblem(moments.ClassMoments.from_data(X, y)).scaled(gamma)
     for alpha, w in zip(alphas, Exact().solve_path(known, alphas), strict=True):
         fit = AUCClassifier(alpha, standardize=gamma, solver="exact").fit(X, y)
         assert np.allclose(known.to_features(w), fit.coef_[0], rtol=1e-8, atol=1e-11)

@@ -491,7 +491,7 @@ def test_exact_with_a_sketch_is_the_optimum_for_its_covariance(form, weighted, c
     clf = AUCClassifier(0.05, standardize=0.0, solver=solver).fit(form(X), y, weight)
     equal(clf.coef_[0], expected_coef(X, y, weight, 0.05, covariance))
     # judged by the true objective
-    J = Objective(RowsProblem(as_rows(X), y.astype(float), weight), LOSSES["square"], L2(0.05))
+    J = Objective(RowsProblem.of(as_rows(X), y.astype(float), weight), LOSSES["square"], L2(0.05))
     least = AUCClassifier(0.05, standardize=0.0, solver="exact").fit(X, y, weight).objective_
     assert clf.objective_ == pytest.approx(J.value(clf.coef_[0]), rel=1e-9)
     lost = (clf.objective_ - least) / (0.5 - least)
@@ -514,7 +514,7 @@ def test_the_diagonal_in_scaled_coordinates():
     X, y, weight = problem(22, True)
     X = X * np.logspace(0, 3, 6)
     clf = AUCClassifier(0.05, solver=Exact("diagonal"), standardize=1.0).fit(X, y, weight)
-    factor = RowsProblem(as_rows(X), y.astype(float), weight).scaled(1.0).factor
+    factor = RowsProblem.of(as_rows(X), y.astype(float), weight).scaled(1.0).factor
     expected = factor * expected_coef(X * factor, y, weight, 0.05, "diagonal")
     equal(clf.coef_[0], expected)
     equal(AUCClassifier(0.05, standardize=1.0).fit_moments(clf.moments_).coef_[0], expected)
@@ -572,7 +572,7 @@ def test_without_rows_the_optimality_is_a_bound(solver, units, weighted, form):
         clf = AUCClassifier(**settings, solver=solver)
         clf.partial_fit(form(X), y, sample_weight=weight)
         best = AUCClassifier(**settings, solver="exact").fit(X, y, weight).objective_
-        rows = RowsProblem(as_rows(X), y, weight).scaled(gamma)
+        rows = RowsProblem.of(as_rows(X), y, weight).scaled(gamma)
         goal = Objective(rows, Square(within), L2(alpha))
         true = goal.value(rows.from_features(clf.coef_[0]))
         assert true <= clf.objective_ * (1 + 1e-9)
@@ -590,7 +590,7 @@ def test_a_model_worse_than_none_has_a_bound_of_how_much_worse(alpha):
     settings = dict(alpha=alpha, standardize=0.0)
     clf = AUCClassifier(**settings, solver=Exact("diagonal")).partial_fit(X, y)
     best = AUCClassifier(**settings, solver="exact").fit(X, y).objective_
-    rows = RowsProblem(as_rows(X), y, None)
+    rows = RowsProblem.of(as_rows(X), y, None)
     true = Objective(rows, Square(), L2(alpha)).value(clf.coef_[0])
     assert clf.objective_ > 0.5  # as far as the sketch tells
     assert true <= clf.objective_

@@ -182,7 +182,7 @@ def test_what_is_reported_is_its_own_objective(loss, gamma):
         max_iter=3000, random_state=0,
     )  # fmt: skip
     kept = without_zeros(X, y, weight)
-    factor = RowsProblem(as_rows(X), y, weight).scaled(gamma).factor
+    factor = RowsProblem.of(as_rows(X), y, weight).scaled(gamma).factor
     Z, w = (kept[0], clf.coef_[0]) if factor is None else (kept[0] * factor, clf.coef_[0] / factor)
 
     def F(w):
@@ -200,7 +200,7 @@ def test_classes_weigh_the_same():
     """The mean step at w = 0 is along the difference of the class means, whatever their sizes."""
     X, y, weight = problem(7, weighted=True)
     kept = without_zeros(X, y, weight)
-    problem_ = RowsProblem(as_rows(X), y.astype(float), weight)
+    problem_ = RowsProblem.of(as_rows(X), y.astype(float), weight)
     objective = UnivariateObjective(problem_, UNIVARIATE_LOSSES["exp"], L2(0.0), balanced=True)
     means = [np.average(kept[0][kept[1] == s], axis=0, weights=kept[2][kept[1] == s])
              for s in (1, -1)]  # fmt: skip

@@ -42,7 +42,7 @@ def number(tau, y, weight):
 
 
 def problem_of(X, y, weight, gamma=0.0):
-    return RowsProblem(as_rows(X), y.astype(float), weight).scaled(gamma)
+    return RowsProblem.of(as_rows(X), y.astype(float), weight).scaled(gamma)
 
 
 # ---- the oracle, and the loss on scores --------------------------------------------------
@@ -143,7 +143,7 @@ def test_paths_of_alpha(data, tau):
     found, quality = ConjugateGradient().solve_path(problem, alphas[1:], tol=1e-13)
     equal(found, expected[1:], 1e-6)
     assert quality.max() <= 1e-13
-    known = MomentsProblem(problem.moments(), 1.0).weighing(tau)
+    known = MomentsProblem(problem.moments()).scaled(1.0).weighing(tau)
     equal(Exact().solve_path(known, alphas), expected, 1e-7)
     equal(Exact().solve_path(known, alphas[1:]), expected[1:], 1e-9)
 

@@ -381,7 +381,7 @@ class AUCClassifier(SolvedScorer):
         finally:
             self._restore(kept)
         sign = np.where(y == classes[1], 1.0, -1.0)
-        problem = RowsProblem(as_rows(X), sign).scaled(self._scaling)
+        problem = RowsProblem.of(as_rows(X), sign).scaled(self._scaling)
         tau: Any = self.within
         if tau == "pooled":  # of the rows that are left
             tau = (problem.n_pos - 1) / (problem.n_samples - 2)

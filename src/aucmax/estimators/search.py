@@ -242,7 +242,7 @@ class AUCClassifierCV(LinearScorer):
                     and store.n_features <= FEW_FEATURES
                 ):
                     training, total = fold_moments(store, positive, weight, folds)
-                whole = RowsProblem(store, positive, weight, total)
+                whole = RowsProblem.of(store, positive, weight, total)
                 grid = self._grid(whole, scoring)
                 like = AUCClassifier(coef_bounds=self.coef_bounds, positive=self.positive)
                 like._restore(self._names_seen())
@@ -274,7 +274,7 @@ class AUCClassifierCV(LinearScorer):
                 penalty, _ = best._settings()
                 solved = best._solved(whole, penalty, start=found.start())
                 if not LOSSES[best.loss].by_moments:  # its solver keeps no moments
-                    whole = RowsProblem(store, positive, weight, known)
+                    whole = RowsProblem.of(store, positive, weight, known)
                 best._keep(solved, whole, store, classes, penalty)
                 if self.probability:
                     now("calibrating")

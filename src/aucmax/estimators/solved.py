@@ -138,7 +138,7 @@ class SolvedScorer(LinearScorer):
         enough, most = self._one_pass(solver)
         if given.known is not None and enough is not None and given.store.n_features <= most:
             return MomentsProblem(given.known)
-        return RowsProblem(given.store, given.positive, given.weight, given.known)
+        return RowsProblem.of(given.store, given.positive, given.weight, given.known)
 
     def _keep(
         self,

@@ -343,7 +343,7 @@ class _Fold:
         elif self._rows is None:
             weight = None if self.weight is None else self.weight[train]
             rows = self.store.taken(train)
-            self._rows = RowsProblem(rows, self.positive[train], weight, self.moments)
+            self._rows = RowsProblem.of(rows, self.positive[train], weight, self.moments)
         return self._rows
 
     def forget_rows(self) -> None:
@@ -379,7 +379,7 @@ class _Fold:
         if not takes(named.loss, penalties[0]):
             return _Answer(line, new[:0], np.empty((self.store.n_features, 0)), [], [])
         if LOSSES[named.loss].by_moments and self.moments is not None:
-            problem: Problem = MomentsProblem(self.moments, gamma)
+            problem: Problem = MomentsProblem(self.moments).scaled(gamma)
         else:
             problem = self.rows().scaled(gamma)
         loss = named.on(problem)

@@ -71,7 +71,7 @@ class Measure:
 
     def __init__(self, rows: Labelled, part: Split, task: Task) -> None:
         X, y, weight = _taken(rows, part.train)
-        problem = RowsProblem(as_rows(X), np.where(y, 1.0, -1.0), weight)
+        problem = RowsProblem.of(as_rows(X), np.where(y, 1.0, -1.0), weight)
         problem = problem.scaled(task.standardize)
         self.objective = Objective(
             problem, LOSSES[task.loss], ElasticNet(task.alpha, task.l1_ratio)

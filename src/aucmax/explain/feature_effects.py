@@ -214,7 +214,7 @@ def effects_of(
     # columns of one feature, all at once: there may be very many
     alone = np.flatnonzero(count[by.column] == 1)
     column = by.column[alone]
-    spread = RowsProblem(as_rows(by.features), sign, weight).spread()
+    spread = RowsProblem.of(as_rows(by.features), sign, weight).spread()
     coef[column] = of_feature[alone]
     effect[column] = of_feature[alone] * np.sqrt(spread[alone])
     there, covariance = known.within(alone)
@@ -295,7 +295,7 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> K
     penalty, _ = linear._settings()
     spread = getattr(linear, "spread_", None)  # that of the fit, which scaled the features
     if spread is None:
-        spread = RowsProblem(as_rows(X), sign, weight).spread()
+        spread = RowsProblem.of(as_rows(X), sign, weight).spread()
     factor = feature_factors(spread, linear._scaling)
     varies = spread > 0
     scale = np.ones(len(coef)) if factor is None else np.where(varies, factor, 1.0)
@@ -315,7 +315,7 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> K
     columns = X[taken][:, known].toarray() if sp.issparse(X) else X[np.ix_(taken, known)]
     size = np.sqrt(spread[known])
     columns = columns / size
-    problem = RowsProblem(as_rows(columns), sign[taken], each)
+    problem = RowsProblem.of(as_rows(columns), sign[taken], each)
     objective = linear._objective(problem, penalty)
     if not isinstance(objective.loss, RankingLoss):
         raise ValueError(f"a {type(linear).__name__} minimises a loss of single rows.")

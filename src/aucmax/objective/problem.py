@@ -2,13 +2,14 @@
 
 `RowsProblem` holds rows, in memory or in parts; `MomentsProblem` holds statistics of the classes
 only. Both answer the questions a solver asks; a solver that needs rows says so, and nothing else
-tells the two apart.
+tells the two apart. A problem never changes: other coordinates make another problem, which shares
+the rows and, in one `Summaries`, what has been computed of them.
 """
 
-import copy
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, NoReturn, Self
+from typing import Literal, NamedTuple, NoReturn, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,16 +32,12 @@ __all__ = [
     "Problem",
     "RowsProblem",
     "SignedRows",
+    "Summaries",
+    "WeightedRows",
 ]
 
 
 Offer = Literal["moments", "products", "rows"]
-
-_SHARED = (
-    *("store", "positive", "sign", "weight", "share", "n_samples", "n_features", "tau"),
-    *("_weight", "_share", "_known", "_spreads"),
-)
-_OF_TAU = ("within", "curvature", "_low_rank", "_row_weights")  # caches that depend on τ
 
 
 class SignedRows(NamedTuple):
@@ -62,6 +59,7 @@ class Columns(NamedTuple):
     share: np.ndarray
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
     """Two classes of d-dimensional rows, seen through what solvers ask.
 
@@ -91,15 +89,33 @@ class Problem:
         `product`, `loss_at`, `margins` and `columns`; `batches`.
     """
 
-    n_features: int
-    n_samples: int = 0
-    n_pos: float
-    n_neg: float
-    unit: float = 1.0
     gamma: float = 0.0
-    factor: np.ndarray | None
+    factor: np.ndarray | None = None
     tau: float = 0.5
-    offers: frozenset[Offer]
+
+    @property
+    def n_features(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def n_samples(self) -> int:
+        return 0
+
+    @property
+    def n_pos(self) -> float:
+        raise NotImplementedError
+
+    @property
+    def n_neg(self) -> float:
+        raise NotImplementedError
+
+    @property
+    def unit(self) -> float:
+        return 1.0
+
+    @property
+    def offers(self) -> frozenset[Offer]:
+        raise NotImplementedError
 
     @property
     def p(self) -> float:
@@ -136,22 +152,17 @@ class Problem:
         """The statistics that were needed so far: the moments, else the last of another kind."""
         raise NotImplementedError
 
-    def scaled(self, gamma: float) -> "Problem":
+    def scaled(self, gamma: float) -> Self:
         """Return the same problem in the coordinates of ``standardize=gamma``."""
-        raise NotImplementedError
+        factor = feature_factors(self.spread(), gamma) if gamma > 0.0 else None
+        return replace(self, gamma=gamma, factor=factor)
 
     def weighing(self, tau: float) -> Self:
-        """Return the same problem with this τ; what is known is shared."""
-        if tau == self.tau:
-            return self
-        out = copy.copy(self)
-        out.tau = tau
-        for name in _OF_TAU:
-            out.__dict__.pop(name, None)
-        return out
+        """Return the same problem with this τ."""
+        return self if tau == self.tau else replace(self, tau=tau)
 
-    def apart(self) -> "Problem":
-        """Return the same problem, knowing what is known now, with caches of its own."""
+    def apart(self) -> Self:
+        """Return the same problem, knowing what is known now, with summaries of its own."""
         return self
 
     # ---- verbs of rows -------------------------------------------------------------------
@@ -323,66 +334,79 @@ class Problem:
         return np.divide(coef, self.factor, out=np.zeros_like(coef), where=self.factor > 0)
 
 
+@dataclass(frozen=True, eq=False)
 class _Any(Problem):
     """Data that are not there yet: to ask a solver whether it takes what they will offer."""
 
-    n_features, factor, knows_moments = 0, None, False
+    offered: tuple[Offer, ...] = ()
+    n_features, knows_moments = 0, False
     n_pos = n_neg = np.nan
 
-    def __init__(self, *offers: Offer) -> None:
-        self.offers = frozenset(offers)
+    @property
+    def offers(self) -> frozenset[Offer]:
+        return frozenset(self.offered)
 
 
-ANY_ROWS = _Any("moments", "products", "rows")
-ANY_MOMENTS, ANY_SKETCH = _Any("moments"), _Any()
+ANY_ROWS = _Any(offered=("moments", "products", "rows"))
+ANY_MOMENTS, ANY_SKETCH = _Any(offered=("moments",)), _Any()
 
 
+@dataclass(frozen=True, eq=False)
 class MomentsProblem(Problem):
     """A problem of which only statistics of the classes are known.
 
     Parameters
     ----------
-    known : ClassStatistics
+    of_classes : ClassStatistics
         Of exactly two classes, both with weight; the larger label is positive.
-    gamma : float
-        `standardize`.
     """
 
-    def __init__(self, known: ClassStatistics, gamma: float = 0.0) -> None:
-        self._known = known
-        self.offers = frozenset({"moments"} if known.has_covariances else ())
-        self.n_features = known.n_features
-        self.n_pos, self.n_neg = known.n_pos, known.n_neg
-        self.gamma, self.factor = gamma, feature_factors(self.spread(), gamma)
+    of_classes: ClassStatistics
+
+    @property
+    def n_features(self) -> int:
+        return self.of_classes.n_features
+
+    @property
+    def n_pos(self) -> float:
+        return self.of_classes.n_pos
+
+    @property
+    def n_neg(self) -> float:
+        return self.of_classes.n_neg
+
+    @property
+    def offers(self) -> frozenset[Offer]:
+        return frozenset({"moments"} if self.knows_moments else ())
 
     @property
     def known(self) -> ClassStatistics:
-        return self._known
+        return self.of_classes
 
     @property
     def knows_moments(self) -> bool:
-        return self._known.has_covariances
+        return self.of_classes.has_covariances
 
     def raw_means(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._known.mean_pos, self._known.mean_neg
+        return self.of_classes.mean_pos, self.of_classes.mean_neg
 
     def raw_variances(self) -> tuple[np.ndarray, np.ndarray]:
-        negative, positive = self._known.variances
+        negative, positive = self.of_classes.variances
         return positive, negative
 
     def moments(self) -> ClassMoments:
-        if not isinstance(self._known, ClassMoments):
+        if not isinstance(self.of_classes, ClassMoments):
             raise ValueError("a sketch does not hold the covariances; use solver='exact'.")
-        return self._known
+        return self.of_classes
 
     def statistics(self, empty: ClassStatistics) -> ClassStatistics:
         if empty.has_covariances or not self.knows_moments:
-            return self._known
-        return empty.taken_from(self._known)
+            return self.of_classes
+        return empty.taken_from(self.of_classes)
 
     @cached_property
     def _low_rank(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.low_rank(self._known)
+        return self.low_rank(self.of_classes)
 
     def within_product(self, v: np.ndarray) -> np.ndarray:
         if self.knows_moments:
@@ -390,159 +414,272 @@ class MomentsProblem(Problem):
         D, B = self._low_rank
         return D * v + B.T @ (B @ v)
 
-    def scaled(self, gamma: float) -> "MomentsProblem":
-        return MomentsProblem(self._known, gamma).weighing(self.tau)
 
-
-class RowsProblem(Problem):
-    """Rows, in memory or in parts.
-
-    Parameters
-    ----------
-    X : ndarray or CSR, shape (n, d), or Store
-        As `aucmax.rows.as_rows` returns it, or rows kept elsewhere.
-    sign : ndarray, shape (n,)
-        Above 0 for the positive class; both must occur.
-    weight : ndarray, shape (n,), optional
-        Sample weights; rows of weight zero are left out, the rest is normalised to mean 1.
-    known : ClassMoments or DiagonalMoments, optional
-        Those of the rows, with these weights, where they are known.
+@dataclass
+class Summaries:
+    """What has been computed of some rows; all problems that see them go on from it.
 
     Attributes
     ----------
-    positive : ndarray of bool, shape (n,)
-    sign, weight, share : ndarray or ByClass, shape (n,)
-        ±1, the weights of mean 1, and those that sum to 1 in each class. Where the rows are in
-        parts, numbers that follow from the class are made for a part at a time.
+    moments, sketch : ClassStatistics, optional
+        The class moments, and the last statistics of another kind that were asked for.
+    spreads : ClassStatistics, optional
+        What else tells means and variances.
+    means, variances : (ndarray, ndarray), optional
+        Of the positives and of the negatives, as they were first needed, (d,) each.
     """
 
-    offers = frozenset({"moments", "products", "rows"})
+    moments: ClassStatistics | None = None
+    sketch: ClassStatistics | None = None
+    spreads: ClassStatistics | None = None
+    means: tuple[np.ndarray, np.ndarray] | None = None
+    variances: tuple[np.ndarray, np.ndarray] | None = None
 
-    def __init__(
-        self,
-        X: Rows | Store,
-        sign: np.ndarray,
-        weight: np.ndarray | None = None,
-        known: ClassStatistics | None = None,
-    ) -> None:
-        store = X if isinstance(X, Store) else InMemory(X)
-        if weight is not None and not np.all(weight > 0):
-            kept = np.flatnonzero(weight > 0)
-            store, sign, weight = store.taken(kept), sign[kept], weight[kept]
-        self.store, self.factor = store, None
-        self.positive = sign if sign.dtype == bool else sign > 0
-        n = store.n_rows
-        # the mean of the weights as given: moments keep it, so that rows can be forgotten
-        self.unit = 1.0 if weight is None else float(weight.mean())
-        self.n_samples, self.n_features = n, store.n_features
-        self.sign = self._by_class(1.0, -1.0)
-        self._weigh(None if weight is None else weight * (n / weight.sum()))
-        if known is None and not isinstance(store, InMemory):
-            known = self._measured(DiagonalMoments([-1.0, 1.0]))
-        # the moments, and the last sketch of them; what else tells means and variances
-        self._known: dict[str, Any] = {}
-        self._spreads = known
-        if known is not None and known.has_covariances:
-            self._known["moments"] = known
-        self._samples: dict[int, RowsProblem] = {}
+    @property
+    def of_features(self) -> ClassStatistics | None:
+        """What tells means and variances, if anything does."""
+        return self.spreads if self.moments is None else self.moments
 
-    def _weigh(self, weight: np.ndarray | None) -> None:
-        """Take these weights, of mean 1; None is 1 for each."""
-        self._weight = weight
-        if weight is None:
-            self.n_pos = float(np.count_nonzero(self.positive))
-            self.n_neg = self.n_samples - self.n_pos
-        else:
-            self.n_pos = float(weight[self.positive].sum())
-            self.n_neg = float(weight[~self.positive].sum())
-        self.weight = self._by_class(1.0, 1.0, weight)
-        totals = None if weight is None else np.where(self.positive, self.n_pos, self.n_neg)
-        self._share = None if weight is None else weight / totals
-        self.share = self._shares_times(1.0, 1.0)
 
-    def _shares_times(self, pos: float, neg: float) -> Numbers:
-        """Return the weights that sum to 1 in each class, times a number for each class."""
-        if self._share is None:
-            return self._by_class(pos / self.n_pos, neg / self.n_neg)
-        return self._by_class(pos, neg, self._share)
+@dataclass(frozen=True, eq=False)
+class WeightedRows:
+    """The rows of a problem and their weights: what does not depend on the coordinates.
 
-    def _by_class(self, pos: float, neg: float, weight: np.ndarray | None = None) -> Numbers:
+    Attributes
+    ----------
+    store : Store
+        n rows.
+    positive : ndarray of bool, shape (n,)
+        Both classes occur.
+    relative_weight : ndarray, shape (n,), optional
+        The weights over their mean; None where all rows weigh the same.
+    unit : float
+        The mean of the weights as given: moments keep it, so that rows can be forgotten.
+    summaries : Summaries
+    """
+
+    store: Store
+    positive: np.ndarray
+    relative_weight: np.ndarray | None = None
+    unit: float = 1.0
+    summaries: Summaries = field(default_factory=Summaries)
+
+    @cached_property
+    def n_pos(self) -> float:
+        """The weight of the positives."""
+        if self.relative_weight is None:
+            return float(np.count_nonzero(self.positive))
+        return float(self.relative_weight[self.positive].sum())
+
+    @cached_property
+    def n_neg(self) -> float:
+        """The weight of the negatives."""
+        if self.relative_weight is None:
+            return len(self.positive) - self.n_pos
+        return float(self.relative_weight[~self.positive].sum())
+
+    @cached_property
+    def sign(self) -> Numbers:
+        """±1, shape (n,)."""
+        return self.by_class(1.0, -1.0)
+
+    @cached_property
+    def weight(self) -> Numbers:
+        """The weights over their mean, shape (n,)."""
+        return self.by_class(1.0, 1.0, self.relative_weight)
+
+    @cached_property
+    def share(self) -> Numbers:
+        """The weights that sum to 1 in each class, shape (n,)."""
+        return self.shares_times(1.0, 1.0)
+
+    @cached_property
+    def _relative_share(self) -> np.ndarray | None:
+        if self.relative_weight is None:
+            return None
+        return self.relative_weight / np.where(self.positive, self.n_pos, self.n_neg)
+
+    def shares_times(self, pos: float, neg: float) -> Numbers:
+        """Return `share` times a number for each class."""
+        if self._relative_share is None:
+            return self.by_class(pos / self.n_pos, neg / self.n_neg)
+        return self.by_class(pos, neg, self._relative_share)
+
+    def by_class(self, pos: float, neg: float, weight: np.ndarray | None = None) -> Numbers:
         """Return a number for each class, times weights (n,)."""
         numbers = ByClass(self.positive, (pos, neg), weight)
         return numbers[:] if isinstance(self.store, InMemory) else numbers
 
-    def part(self, rows: np.ndarray, moments: ClassMoments) -> "RowsProblem":
-        """Return the problem of some rows with these moments, a view: all others weigh nothing."""
-        out = self.apart()
-        for name in ("_raw_means", "_raw_variances"):  # of all rows
-            out.__dict__.pop(name, None)
-        out._known, out._spreads = {"moments": moments}, moments
-        out._weigh(self.weight[:] * np.bincount(rows, minlength=self.n_samples))
-        return out
-
-    @cached_property
-    def _raw_means(self) -> tuple[np.ndarray, np.ndarray]:
-        known = self._known.get("moments", self._spreads)
-        if known is not None:
-            return known.mean_pos, known.mean_neg
-        return products.class_means(self.in_memory(), self.sign[:], self.share[:])
-
-    def raw_means(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._raw_means
-
-    @cached_property
-    def _raw_variances(self) -> tuple[np.ndarray, np.ndarray]:
-        known = self._known.get("moments", self._spreads)
-        if known is not None:
-            return MomentsProblem(known).raw_variances()
-        X, means = self.in_memory(), self.raw_means()
-        return products.class_variances(X, self.sign[:], self.share[:], *means)
-
-    def raw_variances(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._raw_variances
-
-    @property
-    def knows_moments(self) -> bool:
-        return "moments" in self._known
-
-    def moments(self) -> ClassMoments:
-        return self.statistics(ClassMoments([-1.0, 1.0]))  # type: ignore[return-value]
-
-    def statistics(self, empty: ClassStatistics) -> ClassStatistics:
-        kind = "moments" if empty.has_covariances else "sketch"
-        if kind == "sketch" or kind not in self._known:
-            self._known[kind] = self._measured(empty)
-        return self._known[kind]
-
-    def _measured(self, empty: ClassStatistics) -> ClassStatistics:
-        given = self._by_class(self.unit, self.unit, self._weight)
-        return self.store.total(_measured, (self.sign, given), (empty,))
-
-    @property
-    def known(self) -> ClassStatistics | None:
-        return self._known.get("moments", self._known.get("sketch"))
-
-    def scaled(self, gamma: float) -> "RowsProblem":
-        """Return a view in the coordinates of ``standardize=gamma``; caches are shared."""
-        out = RowsProblem.__new__(RowsProblem)
-        for name in _SHARED:
-            setattr(out, name, getattr(self, name))
-        out.n_pos, out.n_neg, out.unit = self.n_pos, self.n_neg, self.unit
-        if gamma > 0.0:
-            self.raw_variances()  # known to both
-        for name in ("_raw_means", "_raw_variances"):
-            if name in self.__dict__:
-                setattr(out, name, getattr(self, name))
-        out._samples = {}
-        out.gamma = gamma
-        out.factor = feature_factors(out.spread(), gamma) if gamma > 0.0 else None
-        return out
+    def measured(self, empty: ClassStatistics) -> ClassStatistics:
+        """Return statistics with the rows added, in one pass."""
+        weight = self.by_class(self.unit, self.unit, self.relative_weight)
+        return self.store.total(_measured, (self.sign, weight), (empty,))
 
     def in_memory(self) -> Rows:
         """Return the rows as they were given; raise ValueError where they are in parts."""
         if not isinstance(self.store, InMemory):
             raise ValueError("this needs all rows in memory, and they are read in parts.")
         return self.store.X
+
+    def part(self, rows: np.ndarray, moments: ClassMoments) -> "WeightedRows":
+        """Return a view of some rows, with these moments: all others weigh nothing."""
+        weight = self.weight[:] * np.bincount(rows, minlength=len(self.positive))
+        return replace(self, relative_weight=weight, summaries=Summaries(moments))
+
+    def sample(self, per_class: int) -> "WeightedRows":
+        """Return about so many evenly spaced rows of each class; summaries are its own."""
+        n_pos = int(np.count_nonzero(self.positive))
+        counts = {True: n_pos, False: len(self.positive) - n_pos}
+        rows = np.sort(np.concatenate([
+            _every(max(n // per_class, 1), self.positive, which) for which, n in counts.items()
+        ]))  # fmt: skip
+        if len(rows) == len(self.positive):
+            return self.apart()
+        return weighted_rows(self.store.take(rows), self.sign[rows], self.weight[rows])
+
+    def apart(self) -> "WeightedRows":
+        """Return the same rows with a copy of what is known of them."""
+        return replace(self, summaries=replace(self.summaries))
+
+
+def weighted_rows(
+    X: Rows | Store,
+    sign: np.ndarray,
+    weight: np.ndarray | None = None,
+    known: ClassStatistics | None = None,
+) -> WeightedRows:
+    """Return the rows that weigh anything.
+
+    Parameters
+    ----------
+    X : ndarray or CSR, shape (n, d), or Store
+        As `aucmax.rows.as_rows` returns it, or rows kept elsewhere.
+    sign : ndarray, shape (n,)
+        Above 0, or True, for the positive class; both must occur.
+    weight : ndarray, shape (n,), optional
+        Sample weights; rows of weight zero are left out.
+    known : ClassMoments or DiagonalMoments, optional
+        Those of the rows, with these weights, where they are known.
+    """
+    store = X if isinstance(X, Store) else InMemory(X)
+    if weight is not None and not np.all(weight > 0):
+        kept = np.flatnonzero(weight > 0)
+        store, sign, weight = store.taken(kept), sign[kept], weight[kept]
+    positive, unit = sign if sign.dtype == bool else sign > 0, 1.0
+    if weight is not None:
+        weight, unit = weight * (len(weight) / weight.sum()), float(weight.mean())
+    rows = WeightedRows(store, positive, weight, unit)
+    if known is None and not isinstance(store, InMemory):
+        known = rows.measured(DiagonalMoments([-1.0, 1.0]))
+    if known is not None and known.has_covariances:
+        rows.summaries.moments = known
+    rows.summaries.spreads = known
+    return rows
+
+
+@dataclass(frozen=True, eq=False)
+class RowsProblem(Problem):
+    """Rows, in memory or in parts; `of` makes the problem of arrays.
+
+    Parameters
+    ----------
+    rows : WeightedRows
+        All rows that weigh anything. Where they are in parts, numbers that follow from the class
+        are made for a part at a time.
+    """
+
+    rows: WeightedRows
+    offers = frozenset({"moments", "products", "rows"})
+    _samples: dict[int, "RowsProblem"] = field(default_factory=dict, init=False, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        X: Rows | Store,
+        sign: np.ndarray,
+        weight: np.ndarray | None = None,
+        known: ClassStatistics | None = None,
+    ) -> "RowsProblem":
+        """Return the problem of rows, as `weighted_rows` takes them, in their own coordinates."""
+        return cls(weighted_rows(X, sign, weight, known))
+
+    @property
+    def n_features(self) -> int:
+        return self.store.n_features
+
+    @property
+    def n_samples(self) -> int:
+        return len(self.positive)
+
+    @property
+    def n_pos(self) -> float:
+        return self.rows.n_pos
+
+    @property
+    def n_neg(self) -> float:
+        return self.rows.n_neg
+
+    @property
+    def unit(self) -> float:
+        return self.rows.unit
+
+    @property
+    def store(self) -> Store:
+        """Where the rows are."""
+        return self.rows.store
+
+    @property
+    def positive(self) -> np.ndarray:
+        """Which rows are positive, of bool and shape (n,)."""
+        return self.rows.positive
+
+    def part(self, rows: np.ndarray, moments: ClassMoments) -> "RowsProblem":
+        """Return the problem of some rows with these moments, a view: all others weigh nothing."""
+        return replace(self, rows=self.rows.part(rows, moments))
+
+    def raw_means(self) -> tuple[np.ndarray, np.ndarray]:
+        rows, summaries = self.rows, self.rows.summaries
+        if summaries.means is None:
+            statistics = summaries.of_features
+            if statistics is not None:
+                summaries.means = statistics.mean_pos, statistics.mean_neg
+            else:
+                X = rows.in_memory()
+                summaries.means = products.class_means(X, rows.sign[:], rows.share[:])
+        return summaries.means
+
+    def raw_variances(self) -> tuple[np.ndarray, np.ndarray]:
+        rows, summaries = self.rows, self.rows.summaries
+        if summaries.variances is None:
+            statistics = summaries.of_features
+            if statistics is not None:
+                summaries.variances = MomentsProblem(statistics).raw_variances()
+            else:
+                X, means = rows.in_memory(), self.raw_means()
+                of_rows = rows.sign[:], rows.share[:]
+                summaries.variances = products.class_variances(X, *of_rows, *means)
+        return summaries.variances
+
+    @property
+    def knows_moments(self) -> bool:
+        return self.rows.summaries.moments is not None
+
+    @property
+    def known(self) -> ClassStatistics | None:
+        summaries = self.rows.summaries
+        return summaries.sketch if summaries.moments is None else summaries.moments
+
+    def moments(self) -> ClassMoments:
+        return self.statistics(ClassMoments([-1.0, 1.0]))  # type: ignore[return-value]
+
+    def statistics(self, empty: ClassStatistics) -> ClassStatistics:
+        summaries = self.rows.summaries
+        if not empty.has_covariances:
+            summaries.sketch = self.rows.measured(empty)
+            return summaries.sketch
+        if summaries.moments is None:
+            summaries.moments = self.rows.measured(empty)
+        return summaries.moments
 
     def scores(self, W: np.ndarray) -> np.ndarray:
         if self.factor is not None:
@@ -568,7 +705,7 @@ class RowsProblem(Problem):
         factor = self.factor if self.factor is None or V.ndim == 1 else self.factor[:, None]
         moved = V if factor is None else factor * V
         if isinstance(offset, float):
-            offset = self._by_class(offset, offset)
+            offset = self.rows.by_class(offset, offset)
         total, left = self.store.total(_normal_product, (s, offset), (moved,))
         if origin is not None:
             total -= np.multiply.outer(origin, left)
@@ -595,34 +732,36 @@ class RowsProblem(Problem):
     def pair_gram(
         self, s: Numbers, rows: np.ndarray, others: np.ndarray, first: np.ndarray
     ) -> np.ndarray:
-        X, origin = self.in_memory(), self.raw_means()[1]
+        X, origin = self.rows.in_memory(), self.raw_means()[1]
         matrix = products.pair_gram(X, s[:], rows, others, first, origin)
         return matrix if self.factor is None else matrix * self.factor * self.factor[:, None]
 
     def loss_at(self, loss: RankingLoss, z: np.ndarray, like: LossAt | None = None) -> LossAt:
         if like is None:
-            return loss.at(z, self.sign, self.share)
-        return loss.reweighed(like, z, self.sign, self.share)
+            return loss.at(z, self.rows.sign, self.rows.share)
+        return loss.reweighed(like, z, self.rows.sign, self.rows.share)
 
     def margins(self, loss: UnivariateLoss, z: np.ndarray, balanced: bool) -> RowSum:
-        return loss.at(z, self.sign[:], (self._even if balanced else self._plain)[:])
+        return loss.at(z, self.rows.sign[:], (self._even if balanced else self._plain)[:])
 
     @cached_property
     def _even(self) -> Numbers:
-        return self._shares_times(0.5, 0.5)
+        return self.rows.shares_times(0.5, 0.5)
 
     @cached_property
     def _plain(self) -> Numbers:
-        return self._by_class(1.0 / self.n_samples, 1.0 / self.n_samples, self._weight)
+        return self.rows.by_class(
+            1.0 / self.n_samples, 1.0 / self.n_samples, self.rows.relative_weight
+        )
 
     def columns(self, S: np.ndarray) -> Columns:
-        return Columns(self.store.columns(S, self.factor), self.sign[:], self.share[:])
+        return Columns(self.store.columns(S, self.factor), self.rows.sign[:], self.rows.share[:])
 
     def batches(self) -> Iterator[SignedRows]:
         if self._batch is not None:
             yield self._batch
             return
-        for rows in self.store.each(_signed, (self.sign, self.weight), (self.factor,)):
+        for rows in self.store.each(_signed, (self.rows.sign, self.rows.weight), (self.factor,)):
             if len(rows.sign):  # a part may have no row that counts
                 yield rows
 
@@ -631,48 +770,34 @@ class RowsProblem(Problem):
         """The rows in the solver's coordinates where they are in memory; a copy if scaled."""
         if not isinstance(self.store, InMemory):
             return None
-        return _signed(self.store.X, self.sign[:], self.weight[:], self.factor)
+        return _signed(self.store.X, self.rows.sign[:], self.rows.weight[:], self.factor)
 
     def sample(self, per_class: int) -> Problem:
-        # evenly spaced rows
         if self.knows_moments:
             return self
         if per_class not in self._samples:
-            n_pos = int(np.count_nonzero(self.positive))
-            counts = {True: n_pos, False: self.n_samples - n_pos}
-            chosen = [
-                _every(max(n // per_class, 1), self.positive, which) for which, n in counts.items()
-            ]
-            rows = np.sort(np.concatenate(chosen))
-            if len(rows) == self.n_samples:
-                part = self.apart()
-            else:
-                part = RowsProblem(self.store.take(rows), self.sign[rows], self.weight[rows])
-                part.gamma, part.factor = self.gamma, self.factor
-            self._samples[per_class] = part
-        return self._samples[per_class].weighing(self.tau)
+            self._samples[per_class] = replace(self, rows=self.rows.sample(per_class))
+        return self._samples[per_class]
 
     def standing_out(self) -> np.ndarray:
         # in whatever units: they cancel
-        by_row = self.sign, self._row_weights
+        by_row = self.rows.sign, self._row_weights
         q, squares = self.store.total(products.sums_of_squares, by_row, self.raw_means())
         return np.divide(q**2, squares, out=np.zeros(len(squares)), where=squares > 0)
 
     def apart(self) -> "RowsProblem":
-        out = self.scaled(0.0)
-        out.gamma, out.factor, out._known = self.gamma, self.factor, dict(self._known)
-        return out
+        return replace(self, rows=self.rows.apart())
 
     def within_product(self, v: np.ndarray) -> np.ndarray:
         if self.knows_moments:
             return self.within @ v
-        offset = self._by_class(products.dot(self.mean_pos, v), products.dot(self.mean_neg, v))
+        offset = self.rows.by_class(products.dot(self.mean_pos, v), products.dot(self.mean_neg, v))
         return self.product(self._row_weights, v, offset, self.raw_means()[1])
 
     @cached_property
     def _row_weights(self) -> Numbers:
         """The weights (n,) of the rows in S."""
-        return self._shares_times(*self.covariance_weights)
+        return self.rows.shares_times(*self.covariance_weights)
 
 
 def _every(step: int, positive: np.ndarray, which: bool) -> np.ndarray:
