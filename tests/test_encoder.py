@@ -12,8 +12,8 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
 from aucmax import load, save
+from aucmax.columns.encoder import TableEncoder
 from aucmax.estimators import AUCClassifier
-from aucmax.estimators.encoder import TableEncoder
 
 COLUMNS = {
     "x": [1.0, None, 3.0, 5.0] * 5,

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.special import stdtrit
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
@@ -27,7 +27,10 @@ from tests.oracles.sandwich import jackknife
 
 from aucmax import AUCClassifier, AUCClassifierCV, effects, reasons, save
 from aucmax.additive import Binning, Scorecard, SplineFeatures
-from aucmax.estimators.encoder import TableEncoder
+from aucmax.columns.encoder import TableEncoder
+from aucmax.columns.functions import Pieces
+from aucmax.columns.steps import Step
+from aucmax.explain.additive import additive
 from aucmax.explain.by_column import by_column
 from aucmax.explain.column_shapes import shape_of, shapes
 
@@ -227,6 +230,45 @@ def test_rows_of_unit_norm_add_up_too():
     assert shapes(model, FRAME, Y) == []
     with pytest.raises(ValueError, match="'x' has no shape to draw: what a value adds depends on"):
         shape_of(model, FRAME, Y, "x")
+    beside = ColumnTransformer([("unit", Normalizer(), ["z", "day"])], remainder="drop")
+    model = make_pipeline(beside, linear()).fit(FRAME, Y)
+    with pytest.raises(ValueError, match="'z' has no shape to draw: what a value adds depends on"):
+        shape_of(model, FRAME, Y, "z")
+
+
+class Capped(BaseEstimator, TransformerMixin):
+    """Numbers, none above a cap."""
+
+    def __init__(self, cap=1.0):
+        self.cap = cap
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X):
+        return np.minimum(X, self.cap)
+
+
+def test_a_new_type_of_step_is_one_entry():
+    model = make_pipeline(Capped(), linear()).fit(FRAME[["z", "day"]].to_numpy(), Y)
+    model[1].coef_ = np.array([[2.0, 0.0]])
+    with pytest.raises(ValueError, match="the step Capped cannot be exported"):
+        additive(model)
+
+    class CappedStep(Step, of=[Capped]):
+        def columns(self, columns):
+            return columns
+
+        def features(self, features):
+            line = np.array([[0.0, 1.0], [self.fitted.cap, 0.0]])
+            capped = Pieces(np.array([self.fitted.cap]), np.zeros(2), line)
+            return [feature.then(capped) for feature in features]
+
+    X = FRAME[["z", "day"]].to_numpy()
+    np.testing.assert_allclose(additive(model).scores([*X.T]), model.decision_function(X))
+    shape = shape_of(model, X, Y, "1")
+    assert shape.added[shape.values > 1.0] == pytest.approx(shape.added.max())
 
 
 def test_many_words_stay_sparse_and_give_the_same():

@@ -35,11 +35,11 @@ from sklearn.preprocessing import (
 from aucmax import AUCClassifier, AUCClassifierCV, HingeClassifier, datasets, load, to_onnx, to_sql
 from aucmax.additive import Binning, SplineFeatures
 from aucmax.basics.errors import DataWarning
-from aucmax.estimators.encoder import TableEncoder
-from aucmax.export.additive import additive
-from aucmax.export.onnx_file import order_lost
-from aucmax.export.shapes import gap_pattern
-from aucmax.export.sql import DIALECTS
+from aucmax.columns.encoder import TableEncoder
+from aucmax.columns.functions import gap_pattern
+from aucmax.explain.additive import additive
+from aucmax.explain.onnx_file import order_lost
+from aucmax.explain.sql import DIALECTS
 
 ATTACKS = int(os.environ.get("AUCMAX_ATTACKS", 100))  # files of the long run
 WORDS = ["red", "o'brien\\", '{x} "?"; --', "Ärger", np.nan]

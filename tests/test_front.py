@@ -768,6 +768,18 @@ def test_an_encoder_alone_takes_a_data_frame_too(tmp_path, good):
     assert found == pytest.approx(model.decision_function(rows))
 
 
+def test_an_imputer_of_words_and_numbers_is_given_numbers_where_it_had_numbers(tmp_path, good):
+    columns, y = customers()
+    rows = pd.DataFrame(columns)[["rooms", "colour"]]
+    imputer = SimpleImputer(strategy="most_frequent")
+    front = make_pipeline(imputer, OneHotEncoder(handle_unknown="ignore"))
+    model = make_pipeline(front, AUCClassifier()).fit(rows, y)
+    save(model, tmp_path / "m")
+    rows.to_csv(tmp_path / "a.csv", index=False)
+    written = scores(good("score", tmp_path / "m", tmp_path / "a.csv"))
+    assert written == pytest.approx(model.decision_function(rows))
+
+
 def test_a_model_without_names_can_only_leave_columns_out(tmp_path, run, pasted):
     (tmp_path / "a.svm").write_text("1 1:2 2:1\n0 1:1\n1 1:3\n0 2:1\n")
     assert run("train", tmp_path / "a.svm", "-o", tmp_path / "m", *FIT)[0] == 0

@@ -35,7 +35,7 @@ from aucmax.estimators.probabilities import (
     counts,
     cross_fitted,
 )
-from aucmax.export.sql import DIALECTS
+from aucmax.explain.sql import DIALECTS
 from oracles.probabilities import platt, pooled_adjacent_violators
 
 SQUARE = {"losses": ("square",), "cv": 5}

@@ -20,8 +20,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from aucmax import AUCClassifier, datasets, load, metrics, save, to_sql
 from aucmax.additive import Binning, Scorecard
-from aucmax.additive.divisions import divide, likelihood
 from aucmax.basics.errors import ModelFileError
+from aucmax.columns.divisions import divide, likelihood
 from oracles.divisions import best_division
 from test_export import run_onnx, run_sql
 

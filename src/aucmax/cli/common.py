@@ -13,7 +13,7 @@ import numpy as np
 from aucmax.basics.errors import ModelFileError
 from aucmax.basics.progress import working
 from aucmax.cli.screen import console, tell
-from aucmax.explain.steps import parts_of
+from aucmax.columns.steps import parts_of
 from aucmax.files import models as persist
 from aucmax.report.page import Page, as_json, write_page
 from aucmax.report.terminal import terminal

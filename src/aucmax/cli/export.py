@@ -16,9 +16,9 @@ from aucmax.cli.options import Model, Reading, given_file
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import data_out, say, tell
 from aucmax.datasets.dates import EXAMPLES
+from aucmax.explain.additive import additive
+from aucmax.explain.sql import DIALECTS
 from aucmax.export import to_onnx, to_sql
-from aucmax.export.additive import additive
-from aucmax.export.sql import DIALECTS
 
 __all__ = ["export"]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from sklearn.preprocessing import Normalizer
 from sklearn.utils import Bunch, _safe_indexing
 
 from aucmax import datasets
-from aucmax.additive import Binning, Scorecard, SplineFeatures
 from aucmax.basics.checks import LARGEST
 from aucmax.basics.visible import in_line
 from aucmax.cli.common import counted, working
@@ -25,10 +25,11 @@ from aucmax.cli.labels import Classes, check_weights, classes_of
 from aucmax.cli.large import Large, take
 from aucmax.cli.options import Judging, Learning, Reading, Scale, Weighing, given_file
 from aucmax.cli.screen import tell
+from aucmax.columns import SplineFeatures, TableEncoder
+from aucmax.columns.steps import parts_of, transformed
 from aucmax.datasets.bunch import Labels, frame
 from aucmax.datasets.obstacles import TableError
 from aucmax.datasets.scanning import read_parts
-from aucmax.estimators.encoder import TableEncoder
 from aucmax.estimators.folds import Folding, Pairs
 from aucmax.report.curves import Scored
 from aucmax.rows.source import Source, ahead
@@ -454,12 +455,7 @@ def encoding_of(model: Any) -> Any:
     model : estimator
         Fitted; of its steps only those are wanted that encode columns, or scale rows to unit norm.
     """
-    if isinstance(model, Scorecard):
-        return model.binning_.transform
-    first = model[0] if hasattr(model, "steps") else None
-    if (
-        isinstance(first, (TableEncoder, Binning, SplineFeatures, Normalizer))
-        or inputs_of(model).frame
-    ):
-        return model[:-1].transform
+    steps, _ = parts_of(model)
+    if steps and (steps[0].encodes or inputs_of(model).frame):
+        return partial(transformed, steps)
     return np.asarray if inputs_of(model).arguments["columns"] else lambda X: X

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from aucmax.additive import Binning
-from aucmax.additive.binning import Bins
 from aucmax.basics.checks import refuse_collections
 from aucmax.basics.days import in_days
-from aucmax.explain.steps import looked_at, parts_of
+from aucmax.columns.steps import Step, parts_of, transformed
 
 __all__ = ["ByColumn", "by_column", "picked"]
 
@@ -37,7 +35,7 @@ class ByColumn:
     ----------
     linear : estimator
         The model of the features.
-    steps : list of transformer
+    steps : list of Step
         What makes the features of the columns; empty where they are the same.
     names : list of str, length d
         Of the columns.
@@ -52,7 +50,7 @@ class ByColumn:
     """
 
     linear: Any
-    steps: list[Any]
+    steps: list[Step]
     names: list[str]
     table: Table
     features: Any
@@ -117,21 +115,18 @@ class ByColumn:
             table = np.repeat(self.table[:1].astype(kind), m, axis=0)
             for j, numbers in values.items():
                 table[:, j] = numbers
-        made = self.given(table)
-        for step in self.steps:
-            made = step.transform(made)
-        return _numbers(made)
+        return _numbers(transformed(self.steps, self.given(table)))
 
     @property
     def dates(self) -> set[str]:
         """The columns whose numbers are days since 1970-01-01."""
-        return set(getattr(self.steps[0], "dates", None) or ()) if self.steps else set()
+        return set(self.steps[0].dates) if self.steps else set()
 
     def told(self) -> Table:
         """Return the rows as a reader knows them: where the model bins them, the bins' names."""
-        if not self.steps or not isinstance(self.steps[0], Binning):
+        if not self.steps or not self.steps[0].renames:
             return self.table
-        return [_bins_of(self.values(j), bins) for j, bins in enumerate(self.steps[0].bins_)]
+        return [self.steps[0].told(j, self.values(j)) for j in range(len(self.names))]
 
 
 def by_column(model: Any, X: Any, feature_names: Sequence[str] | None = None) -> ByColumn:
@@ -165,11 +160,9 @@ def by_column(model: Any, X: Any, feature_names: Sequence[str] | None = None) ->
     first, column = _one_by_one(steps, coef.size)
     rows, names = X, getattr(model, "feature_names_in_", None)
     for step in steps[:first]:
-        rows, names = step.transform(rows), _names_after(step, names)
-    features, steps = rows, steps[first:]
-    for step in steps:
-        features = step.transform(features)
-    features = _numbers(features)
+        rows, names = step.fitted.transform(rows), _names_after(step.fitted, names)
+    steps = steps[first:]
+    features = _numbers(transformed(steps, rows))
     table = _table(rows, names) if steps else features
     if features.shape[1] != coef.size:
         raise ValueError(f"X must have {coef.size} columns, as the model; got {np.shape(rows)}.")
@@ -202,16 +195,17 @@ def picked(table: Table, i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[An
     return out
 
 
-def _one_by_one(steps: list[Any], n_features: int) -> tuple[int, NDArray[np.intp]]:
+def _one_by_one(steps: list[Step], n_features: int) -> tuple[int, NDArray[np.intp]]:
     """From which step on every feature looks at one column, and the column of each."""
     for first, step in enumerate(steps):
-        given = np.arange(getattr(step, "n_features_in_", 0))
+        columns = np.arange(getattr(step.fitted, "n_features_in_", 0))
         try:
-            column = reduce(lambda found, one: looked_at(one, found), steps[first:], given)
+            for later in steps[first:]:
+                columns = later.columns(columns)
         except LookupError:
             continue
-        if len(column) == n_features:
-            return first, column
+        if len(columns) == n_features:
+            return first, columns
     return len(steps), np.arange(n_features)
 
 
@@ -246,9 +240,3 @@ def _given(frame: Any, names: Any) -> Callable[[Table], Any]:
     """What makes data frames, or Arrow tables, like this one of columns with these names."""
     make = getattr(type(frame), "from_pydict", type(frame))
     return lambda columns: make(dict(zip(names, columns, strict=True)))
-
-
-def _bins_of(values: NDArray[Any], bins: Bins) -> NDArray[Any]:
-    """The names of the bins of values; a word in no bin as it is."""
-    codes = bins.codes(values)
-    return np.where(codes < 0, values, np.array([*bins.labels, ""], dtype=object)[codes])

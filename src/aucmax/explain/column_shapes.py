@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
-from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.preprocessing import Normalizer
 
 from aucmax.basics.gaps import is_gap
 from aucmax.basics.quantiles import quantiles
@@ -26,7 +24,6 @@ _QUANTILES = (0.01, *np.linspace(0.1, 0.9, 9).tolist(), 0.99)
 _NAMED = 20  # columns in a message
 _LOOKED_AT = 100  # columns, those with the largest effects first
 _LINE = 1e-6  # of what a column adds: what is nearer to a line is one
-_OF_WHOLE_ROWS = (Normalizer, TfidfTransformer)
 
 
 class Shape(NamedTuple):
@@ -180,7 +177,7 @@ def _bent(
 
 def _of_whole_rows(by: ByColumn) -> bool:
     """Whether a feature depends on other columns than its own."""
-    return any(isinstance(step, _OF_WHOLE_ROWS) for step in by.steps)
+    return any(part.of_whole_rows for step in by.steps for part in step.parts())
 
 
 def _straight(by: ByColumn, j: int, values: NDArray[Any], rows: NDArray[np.intp]) -> bool:

@@ -11,9 +11,9 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_consistent_length
 
 from aucmax.basics.checks import number, sample_weights
+from aucmax.columns.steps import that_learn_from_labels
 from aucmax.estimators.solved import SolvedScorer
 from aucmax.explain.by_column import ByColumn, by_column
-from aucmax.explain.steps import that_learn_from_labels
 from aucmax.metrics.delong import effective_rows
 from aucmax.objective.losses import RankingLoss
 from aucmax.objective.problem import RowsProblem

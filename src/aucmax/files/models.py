@@ -33,21 +33,20 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import Pipeline
 
-from aucmax.additive import Binning, Scorecard, SplineFeatures
-from aucmax.additive.binning import Bins
 from aucmax.basics.archive import check_archive
 from aucmax.basics.checks import is_whole
 from aucmax.basics.container import pack, readable, unpack
 from aucmax.basics.errors import ModelFileError
 from aucmax.basics.needs import needs
+from aucmax.columns.steps import types_in_files
 from aucmax.estimators import (
     AUCClassifier,
     AUCClassifierCV,
     HingeClassifier,
     MulticlassAUCClassifier,
 )
-from aucmax.estimators.encoder import TableEncoder
 from aucmax.estimators.probabilities import Isotonic, Sigmoid
+from aucmax.estimators.scorecard import Scorecard
 from aucmax.metrics import AUCInterval
 from aucmax.objective.penalties import PENALTIES
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
@@ -73,12 +72,11 @@ def _name(kind: type) -> str:
 
 
 _MOMENTS = (ClassMoments, DiagonalMoments, FrequentDirections)
-_MODELS = (AUCClassifier, AUCClassifierCV, HingeClassifier, MulticlassAUCClassifier)
+_MODELS = (AUCClassifier, AUCClassifierCV, HingeClassifier, MulticlassAUCClassifier, Scorecard)
 _SOLVERS = (*SOLVERS.values(), *ACCURACY_SOLVERS.values())
-_TABLES = (TableEncoder, Binning, Bins, Scorecard, SplineFeatures)
 _OURS = (
     *_MODELS,
-    *_TABLES,
+    *types_in_files(),
     AUCInterval,
     Isotonic,
     Sigmoid,

@@ -1,15 +1,18 @@
 """TableEncoder: numbers from a table that holds text, gaps or dates."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aucmax.basics.checks import refuse_collections
+from aucmax.basics.checks import refuse_collections, refuse_missing_columns
 from aucmax.basics.days import in_days
 from aucmax.basics.gaps import is_no_word
+from aucmax.columns.functions import Feature, Word
+from aucmax.columns.steps import Column, Kind, Places, Step, step_of
 
 __all__ = ["TableEncoder"]
 
@@ -112,10 +115,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         names = self.feature_names_in_.tolist()
         framed = hasattr(X, "columns")
         if framed:
-            there = getattr(X, "column_names", X.columns)  # Arrow's columns are arrays
-            gone = [name for name in names if name not in there]
-            if gone:
-                raise ValueError(f"columns are missing: {', '.join(gone)}")
+            refuse_missing_columns(X, names)
         else:
             X = np.asarray(X, dtype=object)
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -158,3 +158,40 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for j, some in zip(text, words, strict=True):
             table[:, j] = np.resize(some, len(table))
         return table if text else table.astype(np.float64)
+
+
+class _TableEncoder(Step, of=[TableEncoder]):
+    file_types = (TableEncoder,)
+    encodes = True
+
+    def columns(self, columns: Places) -> Places:
+        return step_of(self.fitted.columns_).columns(columns)
+
+    def features(self, features: list[Feature]) -> list[Feature]:
+        read = [
+            replace(feature, function=replace(feature.function, gap_words=True))
+            if isinstance(feature.function, Word)
+            else feature
+            for feature in features
+        ]
+        return step_of(self.fitted.columns_).features(read)
+
+    def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
+        encoder = self.fitted
+        for column, name in zip(columns, encoder.feature_names_in_.tolist(), strict=True):
+            text = name in encoder.text
+            yield Column(
+                column.name,
+                Kind.text if text else Kind.number,
+                gaps=text or encoder.missing,
+                date=self.dates.get(name),
+            )
+
+    @property
+    def dates(self) -> Mapping[str, str]:
+        return self.fitted.dates or {}
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        encoder = self.fitted
+        return {"text": encoder.text, "missing": encoder.missing, "dates": self.dates}

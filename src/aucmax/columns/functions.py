@@ -2,7 +2,7 @@
 
 A column of numbers has `Pieces`: a polynomial in each interval, and a value for a gap. A column of
 words has `Words`: a value for each. They add up, so a linear model of such features is again one
-function of each column.
+function of each column. `Word` is a column of words as it is, for a step to look up.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from math import comb
 from typing import Any
 
@@ -19,11 +19,72 @@ from numpy.typing import NDArray
 
 from aucmax.basics.gaps import NO_WORD, is_gap, is_no_word
 
-__all__ = ["Pieces", "Shape", "Words", "gap_pattern", "total"]
+__all__ = ["Feature", "Function", "Pieces", "Word", "Words", "gap_pattern", "total"]
+
+
+class Function:
+    """A function of a column; what a kind of function cannot do raises ValueError.
+
+    Each has the verbs of the steps: a scaler or bins behind it (`then`), an imputer (`filled`), an
+    indicator of gaps (`is_gap`), an encoder (`looked_up`); and those of the model, a coefficient
+    (`times`) and rows of unit norm (`squared`).
+    """
+
+    def __call__(self, x: NDArray[Any], dtype: Any = np.float64) -> NDArray[Any]:
+        """Return the values at x (n,), computed in a precision."""
+        raise self._as_it_is()
+
+    def times(self, factor: float) -> Function:
+        """Return factor · f."""
+        raise self._as_it_is()
+
+    def squared(self) -> Function:
+        """Return f²."""
+        raise self._as_it_is()
+
+    def then(self, outer: Pieces) -> Function:
+        """Return outer(f)."""
+        raise self._as_it_is()
+
+    def filled(self, value: Any) -> Function:
+        """Return the same with a value for a gap that had none."""
+        return self
+
+    def is_gap(self) -> Function:
+        """Return 1 at a gap that nothing fills, and 0 elsewhere."""
+        raise NotImplementedError
+
+    def looked_up(self, values: Mapping[Any, float], other: float) -> Words:
+        """Return a value for each of some words, and one for others."""
+        raise ValueError("categories of what is not a column as it is cannot be exported.")
+
+    @staticmethod
+    def _as_it_is() -> ValueError:
+        return ValueError("the model takes a column of words as it is, which cannot be exported.")
 
 
 @dataclass(frozen=True)
-class Pieces:
+class Feature:
+    """A function of a column.
+
+    Parameters
+    ----------
+    column : int
+        Its position.
+    function : Function
+        What is computed of it.
+    """
+
+    column: int
+    function: Function
+
+    def then(self, outer: Pieces) -> Feature:
+        """Return a function of the feature, as one of its column."""
+        return Feature(self.column, self.function.then(outer))
+
+
+@dataclass(frozen=True)
+class Pieces(Function):
     """A function of a number: Σ_q coefs[i, q] (x − origins[i])^q in piece i.
 
     Parameters
@@ -79,9 +140,9 @@ class Pieces:
         coefs[:, 0] += plus
         return Pieces(self.knots, self.origins, coefs, factor * self.gap + plus)
 
-    def filled(self, value: float) -> Pieces:
+    def filled(self, value: Any) -> Pieces:
         """Return the same with a value for a gap that had none."""
-        gap = value if np.isnan(self.gap) else self.gap
+        gap = float(value) if np.isnan(self.gap) else self.gap
         return Pieces(self.knots, self.origins, self.coefs, gap)
 
     def is_gap(self) -> Pieces:
@@ -93,13 +154,26 @@ class Pieces:
         coefs = np.array([np.convolve(c, c) for c in self.coefs])
         return Pieces(self.knots, self.origins, coefs, self.gap**2)
 
-    def of(self, inner: Pieces) -> Pieces:
-        """Return f(inner(x)), inner an increasing line."""
-        (start, slope), at = inner.coefs[0], inner.origins[0]
-        gap = self.gap if np.isnan(inner.gap) else float(self(np.array([inner.gap]))[0])
-        powers = slope ** np.arange(self.coefs.shape[1])
-        back = [(points - start) / slope + at for points in (self.knots, self.origins)]
-        return Pieces(back[0], back[1], self.coefs * powers, gap)
+    def then(self, outer: Pieces) -> Pieces:
+        """Return outer(f), where f is an increasing line, or else outer is a line."""
+        if self.is_line and self.coefs[0, 1] > 0.0:
+            (start, slope), at = self.coefs[0], self.origins[0]
+            gap = outer.gap if np.isnan(self.gap) else float(outer(np.array([self.gap]))[0])
+            powers = slope ** np.arange(outer.coefs.shape[1])
+            back = [(points - start) / slope + at for points in (outer.knots, outer.origins)]
+            return Pieces(back[0], back[1], outer.coefs * powers, gap)
+        if not outer.is_line:
+            raise ValueError(
+                "bins or splines of a feature that is not linear in its column cannot be exported."
+            )
+        (start, slope), at = outer.coefs[0], outer.origins[0]
+        return self.times(slope, start - slope * at)
+
+    def looked_up(self, values: Mapping[Any, float], other: float) -> Words:
+        """Return a value for each of some numbers, of a column as it is, and one for others."""
+        if not self.is_line or (self.coefs[0] != [0.0, 1.0]).any():
+            return super().looked_up(values, other)
+        return Words.filled_with(None if np.isnan(self.gap) else self.gap, values, other)
 
     def plus(self, other: Pieces) -> Pieces:
         """Return f + g, with the knots of both."""
@@ -129,7 +203,7 @@ def moved(coefs: NDArray[np.float64], by: float) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class Words:
+class Words(Function):
     """A value for each of some words, or numbers taken as words.
 
     Parameters
@@ -146,6 +220,14 @@ class Words:
     other: float = 0.0
     gap_words: bool = False
 
+    @classmethod
+    def filled_with(
+        cls, word: Any, values: Mapping[Any, float], other: float, gap_words: bool = False
+    ) -> Words:
+        """Return the same with the value of a word, or of a number, for a gap."""
+        known = values if word is None or word not in values else {**values, None: values[word]}
+        return cls(known, other, gap_words)
+
     @property
     def gap(self) -> float:
         """The value of a gap."""
@@ -153,10 +235,10 @@ class Words:
 
     def __call__(self, x: NDArray[Any], dtype: Any = np.float64) -> NDArray[Any]:
         """Return the values at x (n,), in a precision."""
-        known, other = self.values, self.other
         is_missing = is_no_word if self.gap_words else is_gap
-        found = (known.get(None if is_missing(v) else v, other) for v in np.asarray(x, object))
-        return np.fromiter(found, dtype=dtype, count=len(x))
+        words = (None if is_missing(word) else word for word in np.asarray(x, object))
+        values = (self.values.get(word, self.other) for word in words)
+        return np.fromiter(values, dtype=dtype, count=len(x))
 
     def times(self, factor: float, plus: float = 0.0) -> Words:
         """Return factor · f + plus."""
@@ -171,8 +253,12 @@ class Words:
     def then(self, outer: Pieces) -> Words:
         """Return outer(f)."""
         words = [*self.values]
-        seen = outer(np.array([*self.values.values(), self.other])).tolist()
-        return replace(self, values=dict(zip(words, seen[:-1], strict=True)), other=seen[-1])
+        *values, other = outer(np.array([*self.values.values(), self.other])).tolist()
+        return replace(self, values=dict(zip(words, values, strict=True)), other=other)
+
+    def is_gap(self) -> Words:
+        """Return 0: no gap is left."""
+        return self.times(0.0)
 
     @cached_property
     def has_words(self) -> bool:
@@ -180,7 +266,32 @@ class Words:
         return self.gap_words or any(isinstance(word, str) for word in self.values)
 
 
-Shape = Pieces | Words
+@dataclass(frozen=True)
+class Word(Function):
+    """A column of words as it is.
+
+    Parameters
+    ----------
+    gap : str, optional
+        What a gap counts as.
+    gap_words : bool
+        As of `Words`.
+    """
+
+    gap: str | None = None
+    gap_words: bool = False
+
+    def filled(self, value: Any) -> Word:
+        """Return the same with a word for a gap that had none."""
+        return self if self.gap is not None else replace(self, gap=value)
+
+    def is_gap(self) -> Words:
+        """Return 1 at a gap that nothing fills, and 0 elsewhere."""
+        return Words({None: 1.0 if self.gap is None else 0.0}, gap_words=self.gap_words)
+
+    def looked_up(self, values: Mapping[Any, float], other: float) -> Words:
+        """Return a value for each of some words, and one for others."""
+        return Words.filled_with(self.gap, values, other, self.gap_words)
 
 
 def gap_pattern(blanks: str = r"[\pZ\s\v\x1c-\x1f\x85]*") -> str:
@@ -195,18 +306,15 @@ def gap_pattern(blanks: str = r"[\pZ\s\v\x1c-\x1f\x85]*") -> str:
     return f"(?i)^{blanks}({words})?{blanks}$"
 
 
-def total(shapes: Sequence[Shape]) -> Shape:
+def total(functions: Sequence[Function]) -> Function:
     """Return the sum of functions of one kind.
 
     Where a word is other to all of the `Words` of which one has no value for such, it has none.
     """
-    first, *more = shapes
-    if isinstance(first, Pieces):
-        for shape in more:
-            assert isinstance(shape, Pieces)
-            first = first.plus(shape)
-        return first
-    tables = [shape for shape in shapes if isinstance(shape, Words)]
+    pieces = [function for function in functions if isinstance(function, Pieces)]
+    if pieces:
+        return reduce(Pieces.plus, pieces)
+    tables = [function for function in functions if isinstance(function, Words)]
     base = float(np.nansum([table.other for table in tables]))
     values: dict[Any, float] = {}
     for table in tables:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aucmax.basics.needs import needs
+from aucmax.columns.functions import Feature, Function, Pieces, Words, gap_pattern
+from aucmax.columns.steps import Column
 from aucmax.datasets.dates import EXAMPLES
 from aucmax.estimators.probabilities import Calibration, Sigmoid
-from aucmax.export.additive import Additive, Column, Feature, additive
-from aucmax.export.shapes import Pieces, Words, gap_pattern
+from aucmax.explain.additive import Additive, additive
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -173,50 +174,51 @@ def _score(model: Additive, dialect: str) -> exp.Expression:
 
 def _terms(part: Feature, columns: Sequence[Column], dialect: str) -> list[exp.Expression]:
     """What a column adds; nothing where that is always 0."""
-    column, shape = columns[part.column], part.shape
-    x = _column(column, shape, dialect)
-    if not isinstance(shape, Words):
-        return [_pieces(shape, column, x, dialect)]
-    if all(value == shape.other == 0.0 for value in shape.values.values()):
+    column, function = columns[part.column], part.function
+    x = _column(column, function, dialect)
+    if isinstance(function, Pieces):
+        return [_pieces(function, column, x, dialect)]
+    assert isinstance(function, Words)
+    if all(value == function.other == 0.0 for value in function.values.values()):
         return []
-    return [_words(shape, column, x, dialect)]
+    return [_words(function, column, x, dialect)]
 
 
-def _words(shape: Words, column: Column, x: exp.Expression, dialect: str) -> exp.Expression:
+def _words(words: Words, column: Column, x: exp.Expression, dialect: str) -> exp.Expression:
     """A value for each word, and one for all others."""
     from sqlglot import exp
 
-    cases = [_when(_is_gap(x, column, shape, dialect), _number(shape.gap))]
-    for word, value in shape.values.items():
-        if word is not None and value != shape.other:
+    cases = [_when(_is_gap(x, column, words, dialect), _number(words.gap))]
+    for word, value in words.values.items():
+        if word is not None and value != words.other:
             literal = exp.Literal.string(word) if isinstance(word, str) else _number(float(word))
             cases.append(_when(exp.EQ(this=x.copy(), expression=literal), _number(value)))
-    return exp.Case(ifs=cases, default=_number(shape.other))
+    return exp.Case(ifs=cases, default=_number(words.other))
 
 
-def _pieces(shape: Pieces, column: Column, x: exp.Expression, dialect: str) -> exp.Expression:
+def _pieces(pieces: Pieces, column: Column, x: exp.Expression, dialect: str) -> exp.Expression:
     """A polynomial between any two knots."""
     from sqlglot import exp
 
-    if shape.is_line and np.isnan(shape.gap):
-        return _polynomial(shape, 0, _without_nan(x, column, dialect))
-    values = [_polynomial(shape, i, x) for i in range(len(shape.coefs))]
+    if pieces.is_line and np.isnan(pieces.gap):
+        return _polynomial(pieces, 0, _without_nan(x, column, dialect))
+    values = [_polynomial(pieces, i, x) for i in range(len(pieces.coefs))]
     # a comparison with NULL is not true, so it would be taken for the last piece
-    cases = [_when(_is_gap(x, column, shape, dialect), _number(shape.gap))]
-    for knot, value in zip(shape.knots.tolist(), values, strict=False):
+    cases = [_when(_is_gap(x, column, pieces, dialect), _number(pieces.gap))]
+    for knot, value in zip(pieces.knots.tolist(), values, strict=False):
         cases.append(_when(exp.LT(this=x.copy(), expression=_number(knot)), value))
     return exp.Case(ifs=cases, default=values[-1])
 
 
-def _is_gap(x: exp.Expression, column: Column, shape: Any, dialect: str) -> exp.Expression:
+def _is_gap(x: exp.Expression, column: Column, function: Function, dialect: str) -> exp.Expression:
     """Whether a value is missing, as an expression that fails for text of another type."""
     from sqlglot import exp
 
-    if not _is_text(column, shape):
+    if not _is_text(column, function):
         return exp.Is(this=_without_nan(x, column, dialect), expression=exp.null())
     # a number would be equal to a word such as '01', but has no lower case
     missing = exp.Is(this=exp.Lower(this=x.copy()), expression=exp.null())
-    if not shape.gap_words:
+    if not (isinstance(function, Words) and function.gap_words):
         return missing
     said = exp.RegexpLike(this=x.copy(), expression=exp.Literal.string(_GAPS[dialect]))
     return exp.Or(this=missing, expression=said)
@@ -233,8 +235,8 @@ def _without_nan(x: exp.Expression, column: Column, dialect: str) -> exp.Express
     return exp.Nullif(this=x.copy(), expression=exp.Literal.string("NaN"))
 
 
-def _is_text(column: Column, shape: Any) -> bool:
-    return column.text or (isinstance(shape, Words) and shape.has_words)
+def _is_text(column: Column, function: Function) -> bool:
+    return column.text or (isinstance(function, Words) and function.has_words)
 
 
 def _when(test: exp.Expression, value: exp.Expression) -> Any:
@@ -243,12 +245,12 @@ def _when(test: exp.Expression, value: exp.Expression) -> Any:
     return exp.If(this=test, true=value)
 
 
-def _column(column: Column, shape: Any, dialect: str) -> exp.Expression:
+def _column(column: Column, function: Function, dialect: str) -> exp.Expression:
     """A column as a number, or as words."""
     from sqlglot import exp
 
     name = exp.column(column.name, quoted=True)
-    if _is_text(column, shape):
+    if _is_text(column, function):
         return name
     if column.date is None:
         return exp.cast(name, "double")
@@ -267,11 +269,11 @@ def _ratio(top: exp.Expression, bottom: exp.Expression) -> exp.Expression:
     return exp.Div(this=top, expression=bottom, typed=True)  # both are of double precision
 
 
-def _polynomial(shape: Pieces, i: int, x: exp.Expression) -> exp.Expression:
+def _polynomial(pieces: Pieces, i: int, x: exp.Expression) -> exp.Expression:
     """A piece, by Horner's scheme; a line as one product."""
     from sqlglot import exp
 
-    coefs, at = np.trim_zeros(shape.coefs[i], "b").tolist() or [0.0], float(shape.origins[i])
+    coefs, at = np.trim_zeros(pieces.coefs[i], "b").tolist() or [0.0], float(pieces.origins[i])
     away = x.copy() if at == 0.0 else exp.Paren(this=_sum([x.copy(), _number(-at)]))
     out = _number(coefs.pop())
     while coefs:

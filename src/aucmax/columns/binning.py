@@ -21,11 +21,19 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from aucmax.additive.divisions import blocks, divide, likelihood
-from aucmax.basics.checks import number, refuse_collections, refuse_odd_labels, weights_in_rows
+from aucmax.basics.checks import (
+    number,
+    refuse_collections,
+    refuse_missing_columns,
+    refuse_odd_labels,
+    weights_in_rows,
+)
 from aucmax.basics.days import in_days
 from aucmax.basics.gaps import is_gap, is_no_word
 from aucmax.basics.quantiles import quantiles
+from aucmax.columns.divisions import blocks, divide, likelihood
+from aucmax.columns.functions import Feature, Pieces, Words
+from aucmax.columns.steps import Column, Kind, Places, Step
 from aucmax.metrics import population_stability
 
 __all__ = ["Binning", "Bins"]
@@ -110,13 +118,27 @@ class Bins:
         texts = ([f"{edge:.{digits}g}" for edge in edges] for digits in range(6, 18))
         return next(text for text in texts if len(set(text)) == len(text))
 
+    def names_of(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the name of the bin of each value; a word in no bin as it is."""
+        codes = self.codes(values)
+        return np.where(codes < 0, values, np.array([*self.labels, ""], dtype=object)[codes])
+
+    @property
+    def function(self) -> Pieces | Words:
+        """The weight of evidence of a value."""
+        *woe, of_gaps = self.woe.tolist()
+        if self.edges is not None:
+            return Pieces.steps(self.edges, woe, of_gaps)
+        values = {word: woe[k] for word, k in self.words.items()} | {None: of_gaps}
+        return Words(values, woe[self.other] if self.other >= 0 else 0.0, gap_words=True)
+
     def codes(self, values: NDArray[Any]) -> NDArray[np.intp]:
         """Return the bin of each value; −1 for a word that is in none."""
         gaps = len(self.counts) - 1
         if self.edges is None:
             words = _as_words(values, self.name)
-            found = (gaps if word is None else self.words.get(word, self.other) for word in words)
-            return np.fromiter(found, dtype=np.intp, count=len(values))
+            places = (gaps if word is None else self.words.get(word, self.other) for word in words)
+            return np.fromiter(places, dtype=np.intp, count=len(values))
         numbers = _as_numbers(values, self.name)
         codes = np.searchsorted(self.edges, numbers, side="right")
         codes[np.isnan(numbers)] = gaps
@@ -241,11 +263,6 @@ class Binning(TransformerMixin, BaseEstimator):
             self._bins(name, values[used], is_positive, weight) for name, values in self._columns(X)
         ]
         return self
-
-    @property
-    def text(self) -> list[str]:
-        """The columns of words."""
-        return [bins.name for bins in self._fitted_bins() if bins.edges is None]
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the weight of evidence of each value, shape (n, d)."""
@@ -390,10 +407,7 @@ class Binning(TransformerMixin, BaseEstimator):
                 column = X[:, [j]].toarray()[:, 0] if sp.issparse(X) else X[:, j]
                 yield f"x{j}" if names is None else str(names[j]), column
             return
-        there = getattr(X, "column_names", X.columns)  # Arrow's columns are arrays
-        gone = [name for name in names if name not in there]
-        if gone:
-            raise ValueError(f"columns are missing: {', '.join(gone)}")
+        refuse_missing_columns(X, names)
         for name in names:
             yield str(name), np.asarray(X[name])
 
@@ -554,3 +568,36 @@ def _as_numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
     if np.isinf(out).any():
         raise ValueError(f"column {name!r} holds infinity.")
     return out
+
+
+class _Binning(Step, of=[Binning]):
+    file_types = (Binning, Bins)
+    encodes = True
+    renames = True
+
+    def columns(self, columns: Places) -> Places:
+        return columns
+
+    def features(self, features: list[Feature]) -> list[Feature]:
+        functions = [bins.function for bins in self.fitted.bins_]
+        return [
+            feature.then(woe) if isinstance(woe, Pieces) else Feature(feature.column, woe)
+            for feature, woe in zip(features, functions, strict=True)
+        ]
+
+    def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
+        for column, bins in zip(columns, self.fitted.bins_, strict=True):
+            kind = Kind.text if bins.edges is None else Kind.number
+            yield Column(column.name, kind, gaps=True, date=self.dates.get(bins.name))
+
+    def told(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(self.fitted.bins_[j].names_of(values))
+
+    @property
+    def dates(self) -> Mapping[str, str]:
+        return self.fitted.dates or {}
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        text = [bins.name for bins in self.fitted.bins_ if bins.edges is None]
+        return {"text": text, "missing": True, "dates": self.dates}

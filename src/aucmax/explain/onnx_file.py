@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from scipy.stats import rankdata
 
 from aucmax.basics.errors import DataWarning
 from aucmax.basics.needs import needs
+from aucmax.columns.functions import Feature, Pieces, Words, gap_pattern
 from aucmax.estimators.probabilities import Calibration, Isotonic, Sigmoid
-from aucmax.export.additive import Additive, Feature, additive
-from aucmax.export.shapes import Pieces, Words, gap_pattern
+from aucmax.explain.additive import Additive, additive
 
 __all__ = ["order_lost", "to_onnx"]
 
@@ -196,6 +197,10 @@ class _Graph:
         """Make 1 of what is larger than a limit and 0 of the rest, as row numbers."""
         return self.node("Cast", self.node("Greater", value, self.constant(limit)), to=7)
 
+    def column(self, X: str, place: int) -> str:
+        """Take a column, shape (n, 1)."""
+        return self.node("Gather", X, self.constant([place], np.int64), axis=1)
+
     def over_columns(self, value: str) -> str:
         """Add up (n, k) to (n,)."""
         return self.node("ReduceSum", value, self.constant([1], np.int64), keepdims=0)
@@ -227,7 +232,7 @@ def _score(model: Additive, graph: _Graph) -> str:
         words = {j: named[j] for j in named if j not in places}
         X = graph.node("Concat", *(named[j] for j in numbers), axis=1) if numbers else ""
     sums = [
-        _sum([Feature(places.get(p.column, p.column), p.shape) for p in parts], graph, X, words)
+        _sum([replace(p, column=places.get(p.column, p.column)) for p in parts], graph, X, words)
         for parts in (model.parts, model.squares)
         if parts
     ]
@@ -268,86 +273,79 @@ def _lines_between(calibration: Isotonic) -> Pieces:
 
 def _sum(parts: Sequence[Feature], graph: _Graph, X: str, words: dict[int, str]) -> str:
     """Add the nodes of a sum of parts; those of numbers have their column's place in X."""
-    lines = [p for p in parts if isinstance(p.shape, Pieces) and p.shape.is_line]
+    lines = [p for p in parts if isinstance(p.function, Pieces) and p.function.is_line]
     terms = [_lines(lines, graph, X)] if lines else []
     for part in parts:
-        if isinstance(part.shape, Words):
-            if part.column in words:
-                terms.append(_table(part.shape, graph, words[part.column]))
-            else:
-                terms.append(
-                    _codes(
-                        part.shape,
-                        graph,
-                        graph.node("Gather", X, graph.constant([part.column], np.int64), axis=1),
-                    )
-                )
-        elif not part.shape.is_line:
-            x = graph.node("Gather", X, graph.constant([part.column], np.int64), axis=1)
-            terms.append(_pieces(part.shape, graph, x))
+        function = part.function
+        if isinstance(function, Words) and part.column in words:
+            terms.append(_table(function, graph, words[part.column]))
+        elif isinstance(function, Words):
+            terms.append(_codes(function, graph, graph.column(X, part.column)))
+        elif isinstance(function, Pieces) and not function.is_line:
+            terms.append(_pieces(function, graph, graph.column(X, part.column)))
     return terms[0] if len(terms) == 1 else graph.node("Sum", *terms)
 
 
 def _lines(lines: Sequence[Feature], graph: _Graph, X: str) -> str:
     """The sum of lines, as a product with a vector; columns that have a value for a gap get it."""
     places = graph.constant([part.column for part in lines], np.int64)
-    chosen = graph.node("Gather", X, places, axis=1)
-    shapes = [p.shape for p in lines]
-    origins = np.array([shape.origins[0] for shape in shapes])
-    starts, slopes = np.array([shape.coefs[0] for shape in shapes]).T
-    gaps = np.array([shape.gap for shape in shapes])
-    known = ~np.isnan(gaps)
+    x = graph.node("Gather", X, places, axis=1)
+    pieces = [part.function for part in lines if isinstance(part.function, Pieces)]
+    origins = np.array([line.origins[0] for line in pieces])
+    starts, slopes = np.array([line.coefs[0] for line in pieces]).T
+    gaps = np.array([line.gap for line in pieces])
+    filled = ~np.isnan(gaps)
     extra = []
-    if known.any():
-        missing = graph.node("And", graph.node("IsNaN", chosen), graph.constant(known, bool))
-        chosen = graph.node("Where", missing, graph.constant(origins), chosen)
-        instead = graph.constant(np.where(known, gaps - starts, 0.0))
+    if filled.any():
+        missing = graph.node("And", graph.node("IsNaN", x), graph.constant(filled, bool))
+        x = graph.node("Where", missing, graph.constant(origins), x)
+        instead = graph.constant(np.where(filled, gaps - starts, 0.0))
         extra = [graph.node("MatMul", graph.as_number(missing), instead)]
     if origins.any():
-        chosen = graph.node("Sub", chosen, graph.constant(origins))
-    out = graph.node("MatMul", chosen, graph.constant(slopes))
+        x = graph.node("Sub", x, graph.constant(origins))
+    out = graph.node("MatMul", x, graph.constant(slopes))
     if starts.any():
         extra.append(graph.constant(starts.sum()))
     return graph.node("Sum", out, *extra) if extra else out
 
 
-def _pieces(shape: Pieces, graph: _Graph, x: str) -> str:
+def _pieces(pieces: Pieces, graph: _Graph, x: str) -> str:
     """Polynomials between knots: which piece, its coefficients, then Horner's scheme."""
     flat = graph.node("Squeeze", x, graph.constant([1], np.int64))
-    left = graph.node("GreaterOrEqual", x, graph.constant(shape.knots[None, :]))
+    left = graph.node("GreaterOrEqual", x, graph.constant(pieces.knots[None, :]))
     piece = graph.over_columns(graph.node("Cast", left, to=7))
-    away = graph.node("Sub", flat, graph.node("Gather", graph.constant(shape.origins), piece))
-    columns = [graph.node("Gather", graph.constant(c), piece) for c in shape.coefs.T]
+    away = graph.node("Sub", flat, graph.node("Gather", graph.constant(pieces.origins), piece))
+    columns = [graph.node("Gather", graph.constant(c), piece) for c in pieces.coefs.T]
     out = columns.pop()
     while columns:
         out = graph.node("Add", graph.node("Mul", out, away), columns.pop())
-    return graph.node("Where", graph.node("IsNaN", flat), graph.constant(shape.gap), out)
+    return graph.node("Where", graph.node("IsNaN", flat), graph.constant(pieces.gap), out)
 
 
-def _table(shape: Words, graph: _Graph, word: str) -> str:
+def _table(words: Words, graph: _Graph, word: str) -> str:
     """A value for each word."""
-    if None in shape.values and "" in shape.values:
+    if None in words.values and "" in words.values:
         raise ValueError("the model tells a gap from the empty word, and ONNX has one for both.")
-    known = ["" if key is None else key for key in shape.values]
+    keys = ["" if key is None else key for key in words.values]
     flat = graph.node("Squeeze", word, graph.constant([1], np.int64))
     place = graph.node(
-        "LabelEncoder", flat, keys_strings=known, values_int64s=[*range(len(known))],
-        default_int64=len(known),
+        "LabelEncoder", flat, keys_strings=keys, values_int64s=[*range(len(keys))],
+        default_int64=len(keys),
     )  # fmt: skip
-    value = graph.node("Gather", graph.constant([*shape.values.values(), shape.other]), place)
-    if not shape.gap_words:
+    value = graph.node("Gather", graph.constant([*words.values.values(), words.other]), place)
+    if not words.gap_words:
         return value
     missing = graph.node("RegexFullMatch", flat, pattern=gap_pattern())
-    return graph.node("Where", missing, graph.constant(shape.gap), value)
+    return graph.node("Where", missing, graph.constant(words.gap), value)
 
 
-def _codes(shape: Words, graph: _Graph, x: str) -> str:
+def _codes(words: Words, graph: _Graph, x: str) -> str:
     """A value for each of some numbers."""
-    known = {key: value for key, value in shape.values.items() if key is not None}
-    equal = graph.node("Equal", x, graph.constant([[*known]]))
+    values = {key: value for key, value in words.values.items() if key is not None}
+    equal = graph.node("Equal", x, graph.constant([[*values]]))
     place = graph.node("ArgMax", graph.as_number(equal), axis=1, keepdims=0)
-    found = graph.node("Gather", graph.constant([*known.values()]), place)
+    value = graph.node("Gather", graph.constant([*values.values()]), place)
     any_equal = graph.above(graph.over_columns(graph.as_number(equal)), 0.0)
     flat = graph.node("IsNaN", graph.node("Squeeze", x, graph.constant([1], np.int64)))
-    otherwise = graph.node("Where", flat, graph.constant(shape.gap), graph.constant(shape.other))
-    return graph.node("Where", graph.node("Cast", any_equal, to=9), found, otherwise)
+    otherwise = graph.node("Where", flat, graph.constant(words.gap), graph.constant(words.other))
+    return graph.node("Where", graph.node("Cast", any_equal, to=9), value, otherwise)

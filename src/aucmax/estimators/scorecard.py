@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from aucmax.additive.binning import Binning, Bins
 from aucmax.basics.checks import number, weights_in_rows
-from aucmax.estimators import AUCClassifier
+from aucmax.columns.binning import Binning, Bins
+from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.probabilities import Sigmoid
 from aucmax.report.card import card_html
 from aucmax.report.text import plain_number
@@ -215,16 +215,6 @@ class Scorecard(ClassifierMixin, BaseEstimator):
                     "woe": float(bins.woe[k]),
                     "points": int(points[k]),
                 }
-
-    @property
-    def text(self) -> list[str]:
-        """The columns of words."""
-        return list(self.binning_.text)
-
-    @property
-    def dates(self) -> Mapping[str, str]:
-        """The form of the columns that files hold as dates."""
-        return self.binning_.dates or {}
 
     # ---- inside --------------------------------------------------------------------------
 

@@ -12,6 +12,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from aucmax.basics.checks import check_array_of, number, refuse_collections, refuse_sizes
+from aucmax.columns.functions import Feature
+from aucmax.columns.sklearn_steps import spline_with_ends
+from aucmax.columns.steps import Places, Step
 
 __all__ = ["SplineFeatures", "basis"]
 
@@ -171,3 +174,21 @@ def basis(x: NDArray[Any], knots: NDArray[np.float64], degree: int) -> Any:
 
 def _column(X: Any, j: int) -> NDArray[Any]:
     return X[:, [j]].toarray()[:, 0] if sp.issparse(X) else X[:, j]
+
+
+class _SplineFeatures(Step, of=[SplineFeatures]):
+    file_types = (SplineFeatures,)
+    encodes = True
+
+    def columns(self, columns: Places) -> Places:
+        counts = [self.fitted.n_splines(knots) for knots in self.fitted.knots_]
+        return np.append(columns, np.repeat(columns, counts))
+
+    def features(self, features: list[Feature]) -> list[Feature]:
+        made, k = [*features], self.fitted.degree
+        for feature, knots in zip(features, self.fitted.knots_, strict=True):
+            count = self.fitted.n_splines(knots)
+            t = np.concatenate([np.repeat(knots[:1], k), knots, np.repeat(knots[-1:], k)])
+            for row in np.eye(count, count + 1):
+                made.append(feature.then(spline_with_ends(BSpline(t, row, k))))
+        return made

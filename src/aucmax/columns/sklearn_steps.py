@@ -1,0 +1,354 @@
+"""What is known of the steps of scikit-learn: their entries in the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import BSpline, PPoly
+from sklearn.base import OneToOneFeatureMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.feature_selection import SelectorMixin
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    SplineTransformer,
+    StandardScaler,
+    TargetEncoder,
+)
+
+from aucmax.columns.functions import Feature, Pieces
+from aucmax.columns.steps import Column, Kind, Places, Step, flat, step_of
+
+__all__ = ["spline_with_ends"]
+
+
+# ---- steps made of steps
+
+
+class _Pipeline(Step, of=[Pipeline]):
+    def columns(self, columns: Places) -> Places:
+        return reduce(lambda columns, step: step.columns(columns), flat(self.fitted), columns)
+
+    def features(self, features: list[Feature]) -> list[Feature]:
+        return reduce(lambda features, step: step.features(features), flat(self.fitted), features)
+
+    def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
+        steps = flat(self.fitted)
+        return steps[0].taken(columns) if steps else iter(columns)
+
+    def parts(self) -> Iterator[Step]:
+        for step in flat(self.fitted):
+            yield from step.parts()
+
+
+class _SideBySide(Step):
+    def branches(self, taken: Sequence[Any]) -> list[tuple[Step, Sequence[Any]]]:
+        """The steps, each with those of the columns or features that it is given."""
+        raise NotImplementedError
+
+    def columns(self, columns: Places) -> Places:
+        branches = self.branches(columns.tolist())
+        return np.concatenate([step.columns(np.asarray(some, np.intp)) for step, some in branches])
+
+    def features(self, features: list[Feature]) -> list[Feature]:
+        return [made for step, some in self.branches(features) for made in step.features([*some])]
+
+    def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
+        for step, some in self.branches(columns):
+            yield from step.taken(some)
+
+    def parts(self) -> Iterator[Step]:
+        for step, _ in self.branches(range(self.fitted.n_features_in_)):
+            yield from step.parts()
+
+
+class _ColumnTransformer(_SideBySide, of=[ColumnTransformer]):
+    def branches(self, taken: Sequence[Any]) -> list[tuple[Step, Sequence[Any]]]:
+        places = self.fitted._transformer_to_input_indices
+        return [
+            (step_of(step), [taken[j] for j in places[name]])
+            for name, step, _ in self.fitted.transformers_
+            if not (isinstance(step, str) and step == "drop") and len(places[name])
+        ]
+
+
+class _FeatureUnion(_SideBySide, of=[FeatureUnion]):
+    def branches(self, taken: Sequence[Any]) -> list[tuple[Step, Sequence[Any]]]:
+        steps = (step for _, step in self.fitted.transformer_list if step != "drop")
+        return [(step_of(step), taken) for step in steps]
+
+    def parts(self) -> Iterator[Step]:
+        for step, _ in self.branches(()):
+            yield from step.parts()
+
+
+# ---- a feature for each column
+
+
+class _OneToOne(Step, of=[OneToOneFeatureMixin]):
+    def columns(self, columns: Places) -> Places:
+        return columns
+
+
+class _Passthrough(_OneToOne, of=[str]):
+    learns_from_labels = False
+
+    def features(self, features: list[Feature]) -> list[Feature]:
+        return features
+
+
+class _FunctionTransformer(Step, of=[FunctionTransformer]):
+    def columns(self, columns: Places) -> Places:
+        if self.fitted.func is None or self.fitted.feature_names_out == "one-to-one":
+            return columns
+        raise LookupError("the function of a FunctionTransformer may take several columns.")
+
+    def features(self, features: list[Feature]) -> list[Feature]:
+        if self.fitted.func is not None:
+            raise ValueError("a FunctionTransformer with a function cannot be exported.")
+        return features
+
+
+class _Scaler(_OneToOne, of=[StandardScaler, RobustScaler, MaxAbsScaler]):
+    def features(self, features: list[Feature]) -> list[Feature]:
+        if getattr(self.fitted, "clip", False):
+            raise ValueError(f"{self.name}(clip=True) cannot be exported.")
+        slopes, origins = self.lines(len(features))
+        lines = (Pieces.line(*line) for line in zip(slopes, origins, strict=True))
+        return [feature.then(line) for feature, line in zip(features, lines, strict=True)]
+
+    def lines(self, d: int) -> tuple[Any, Any]:
+        """The slopes and the origins of (x − centre) / scale."""
+        scaler = self.fitted
+        centre = getattr(scaler, "mean_", getattr(scaler, "center_", None))
+        centred = getattr(scaler, "with_mean", getattr(scaler, "with_centering", False))
+        slopes = 1.0 / (np.ones(d) if scaler.scale_ is None else scaler.scale_)
+        return slopes, centre if centred and centre is not None else np.zeros(d)
+
+
+class _MinMaxScaler(_Scaler, of=[MinMaxScaler]):
+    def lines(self, d: int) -> tuple[Any, Any]:
+        """The slopes and the origins of x · scale + min."""
+        return self.fitted.scale_, -self.fitted.min_ / self.fitted.scale_
+
+
+class _OfWholeRows(_OneToOne, of=[TfidfTransformer]):
+    of_whole_rows = True
+
+
+class _Normalizer(_OfWholeRows, of=[Normalizer]):
+    encodes = True
+
+    @property
+    def row_norm(self) -> str:
+        return str(self.fitted.norm)
+
+
+class _Selector(Step, of=[SelectorMixin]):
+    learns_from_labels = False
+
+    def columns(self, columns: Places) -> Places:
+        return columns[self.fitted.get_support()]
+
+    def features(self, features: list[Feature]) -> list[Feature]:
+        return [features[j] for j in self.fitted.get_support(indices=True)]
+
+
+# ---- gaps
+
+
+class _Imputer(Step, of=[SimpleImputer]):
+    def columns(self, columns: Places) -> Places:
+        kept, indicator = columns[self.filled], self.fitted.indicator_
+        return kept if indicator is None else np.append(kept, step_of(indicator).columns(columns))
+
+    def features(self, features: list[Feature]) -> list[Feature]:
+        _refuse_other_gaps(self)
+        values, indicator = self.fitted.statistics_.tolist(), self.fitted.indicator_
+        kept = [
+            Feature(features[j].column, features[j].function.filled(values[j]))
+            for j in np.flatnonzero(self.filled).tolist()
+        ]
+        return kept if indicator is None else kept + step_of(indicator).features(features)
+
+    def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
+        objects = self.fitted.statistics_.dtype.kind in "OUS"
+        gap = None if self.fitted.missing_values is None else np.nan
+        for column, value in zip(columns, self.fitted.statistics_.tolist(), strict=True):
+            kind = Kind.text if isinstance(value, str) else Kind.number
+            yield Column(column.name, kind, True, gap, objects)
+
+    @property
+    def filled(self) -> NDArray[np.bool_]:
+        """Which columns are kept: not those of gaps only."""
+        values = self.fitted.statistics_.tolist()
+        return np.array([self.fitted.keep_empty_features or v == v for v in values], dtype=bool)
+
+
+class _MissingIndicator(Step, of=[MissingIndicator]):
+    def columns(self, columns: Places) -> Places:
+        return columns[self.fitted.features_]
+
+    def features(self, features: list[Feature]) -> list[Feature]:
+        _refuse_other_gaps(self)
+        with_gaps = [features[j] for j in self.fitted.features_]
+        return [Feature(feature.column, feature.function.is_gap()) for feature in with_gaps]
+
+
+def _refuse_other_gaps(step: Step) -> None:
+    gap = step.fitted.missing_values
+    if gap is not None and gap == gap:
+        raise ValueError(
+            f"{step.name}(missing_values={gap!r}) cannot be exported; NaN as the missing value can."
+        )
+
+
+# ---- words
+
+
+class _Encoder(Step):
+    def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
+        skips = getattr(self.fitted, "handle_unknown", "error") != "error"
+        for column, categories in zip(columns, self.fitted.categories_, strict=True):
+            yield _encoded(column.name, np.asarray(categories), skips)
+
+    def words(self) -> list[list[Any]]:
+        """The words of each column that the encoder knows, None for a gap."""
+        if any(words is not None for words in getattr(self.fitted, "infrequent_categories_", ())):
+            raise ValueError(f"a {self.name} that puts rare words together cannot be exported.")
+        categories = [words.tolist() for words in self.fitted.categories_]
+        if any(isinstance(word, bool) for words in categories for word in words):
+            raise ValueError(f"a {self.name} of true and false cannot be exported; numbers can.")
+        return [[None if word != word else word for word in words] for words in categories]
+
+
+class _OneHotEncoder(_Encoder, of=[OneHotEncoder]):
+    def columns(self, columns: Places) -> Places:
+        return np.repeat(columns, self.fitted._n_features_outs)
+
+    def features(self, features: list[Feature]) -> list[Feature]:
+        other = np.nan if self.fitted.handle_unknown == "error" else 0.0
+        dropped = self.fitted.drop_idx_
+        made = []
+        for j, (feature, words) in enumerate(zip(features, self.words(), strict=True)):
+            without = None if dropped is None else dropped[j]
+            # a word that has no feature is known all the same
+            always = {} if without is None else {words[without]: 0.0}
+            for place, word in enumerate(words):
+                if place != without:
+                    values = feature.function.looked_up({word: 1.0, **always}, other)
+                    made.append(Feature(feature.column, values))
+        return made
+
+
+class _OrdinalEncoder(_OneToOne, _Encoder, of=[OrdinalEncoder]):
+    def features(self, features: list[Feature]) -> list[Feature]:
+        gap = self.fitted.encoded_missing_value
+        if self.fitted.handle_unknown != "error" or gap == gap:
+            raise ValueError(
+                "an OrdinalEncoder with codes for unknown words or gaps cannot be exported."
+            )
+        made = []
+        for feature, words in zip(features, self.words(), strict=True):
+            codes = {word: float(code) for code, word in enumerate(words)}
+            made.append(Feature(feature.column, feature.function.looked_up(codes, np.nan)))
+        return made
+
+
+class _TargetEncoder(_OneToOne, _Encoder, of=[TargetEncoder]):
+    """Its features are not written down."""
+
+
+def _encoded(name: str, categories: NDArray[Any], skips: bool) -> Column:
+    """A column that an encoder has seen."""
+    values = categories.tolist()
+    words = [value for value in values if value is not None and value == value]
+    gap = None if any(value is None for value in values) else np.nan
+    if any(isinstance(word, str) for word in words):
+        kind = Kind.text
+    else:
+        truth = bool(words) and all(isinstance(word, (bool, np.bool_)) for word in words)
+        kind = Kind.truth if truth else Kind.number
+    objects = categories.dtype.kind not in "iufb"
+    return Column(name, kind, skips or len(words) < len(values), gap, objects)
+
+
+# ---- splines and bins
+
+
+class _SplineTransformer(Step, of=[SplineTransformer]):
+    def columns(self, columns: Places) -> Places:
+        return np.repeat(columns, self.fitted.n_features_out_ // len(columns))
+
+    def features(self, features: list[Feature]) -> list[Feature]:
+        step = self.fitted
+        if step.extrapolation in ("periodic", "error"):
+            raise ValueError(
+                f"SplineTransformer(extrapolation={step.extrapolation!r}) cannot be exported; "
+                "'constant', 'linear' and 'continue' can."
+            )
+        if step.extrapolation == "linear" and step.degree < 2:
+            # scikit-learn 1.9 goes on differently from the second column on
+            raise ValueError(
+                "SplineTransformer(extrapolation='linear') needs degree 2 to be exported."
+            )
+        return [
+            feature.then(self._function(spline, basis))
+            for feature, spline in zip(features, step.bsplines_, strict=True)
+            for basis in range(spline.c.shape[1] - (not step.include_bias))
+        ]
+
+    def _function(self, spline: BSpline, basis: int) -> Pieces:
+        """A function of a basis of splines, which goes on beyond its ends as it is told."""
+        gap = 0.0 if getattr(self.fitted, "handle_missing", "error") == "zeros" else np.nan
+        one = BSpline(spline.t, spline.c[:, basis], spline.k)
+        if self.fitted.extrapolation == "continue":
+            ends, coefs = _inside(one)
+            return Pieces(ends[1:-1], ends[:-1], coefs, gap)
+        return spline_with_ends(one, self.fitted.extrapolation == "linear", gap)
+
+
+def spline_with_ends(spline: BSpline, linear: bool = False, gap: float = np.nan) -> Pieces:
+    """Return polynomials between knots that go on as lines, or constant."""
+    ends, coefs = _inside(spline)
+    lines = np.zeros((2, coefs.shape[1]))
+    # not by the polynomials: rows of unit norm would stretch what they leave of 0 at the last knot
+    lines[:, 0] = spline(ends[[0, -1]])
+    if linear:
+        lines[:, 1] = spline(ends[[0, -1]], nu=1)
+    origins = np.concatenate([ends[:1], ends])
+    return Pieces(ends, origins, np.vstack([lines[:1], coefs, lines[1:]]), gap)
+
+
+def _inside(spline: BSpline) -> tuple[Any, Any]:
+    """The knots and the polynomials of a spline, without those beyond its ends."""
+    whole = PPoly.from_spline(spline)
+    last = len(spline.t) - spline.k - 1
+    return whole.x[spline.k : last + 1], whole.c[::-1, spline.k : last].T
+
+
+class _KBinsDiscretizer(Step, of=[KBinsDiscretizer]):
+    def columns(self, columns: Places) -> Places:
+        ordinal = self.fitted.encode == "ordinal"
+        return columns if ordinal else np.repeat(columns, self.fitted.n_bins_)
+
+    def features(self, features: list[Feature]) -> list[Feature]:
+        made = []
+        for feature, edges in zip(features, self.fitted.bin_edges_, strict=True):
+            bins = np.arange(len(edges) - 1)
+            values = [bins] if self.fitted.encode == "ordinal" else np.eye(len(bins))
+            made += [feature.then(Pieces.steps(edges[1:-1], row)) for row in values]
+        return made

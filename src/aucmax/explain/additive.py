@@ -1,0 +1,166 @@
+"""What a fitted model computes, as a sum of functions of single columns.
+
+A linear model of features that each look at one column is such a sum, whatever scikit-learn put in
+front of it: imputed, scaled, one-hot, binned, splines. Rows of unit norm divide it by the root of
+another one. This is all that an exported model needs to say.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from aucmax.columns.functions import Feature, Function, Pieces, Word, Words, total
+from aucmax.columns.steps import Column, Step, columns_taken, parts_of
+from aucmax.estimators.probabilities import Calibration
+
+__all__ = ["Additive", "additive"]
+
+
+@dataclass(frozen=True)
+class Additive:
+    """A score: intercept + Σ parts, the sum divided by the root of Σ squares where there are some.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        In the order in which an array has them.
+    parts, squares : tuple of Feature
+        At most one of each kind for a column, of `Words` with the same ``gap_words``. Where the
+        squares add up to 0 nothing is divided.
+    intercept : float
+    classes : ndarray, shape (2,)
+        The negative and the positive label.
+    spread : float or None
+        About the standard deviation of the scores, where the model tells.
+    calibration : Sigmoid, Isotonic or None
+        What makes probabilities of the scores, where the model has them.
+    """
+
+    columns: tuple[Column, ...]
+    parts: tuple[Feature, ...]
+    squares: tuple[Feature, ...]
+    intercept: float
+    classes: NDArray[Any]
+    spread: float | None
+    calibration: Calibration | None = None
+
+    def scores(self, columns: Sequence[NDArray[Any]], dtype: Any = np.float64) -> NDArray[Any]:
+        """Return the scores of rows, given as columns, computed in a precision."""
+        out = _added(self.parts, columns, dtype)
+        if self.squares:
+            squares = _added(self.squares, columns, dtype)
+            out = out / np.sqrt(np.where(squares > 0, squares, dtype(1)))
+        return out + dtype(self.intercept)
+
+    def rounding(self) -> float:
+        """Return about how far rounding every number to float32 may move a score."""
+        size = abs(self.intercept)
+        for part in self.parts:
+            pieces = part.function
+            if isinstance(pieces, Pieces) and pieces.coefs.shape[1] > 1:
+                size += float(np.abs(pieces.coefs[:, 1] * pieces.origins).max())
+        return size * float(np.finfo(np.float32).eps) / 2
+
+
+def _added(parts: Iterable[Feature], columns: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+    out = np.zeros(len(columns[0]), dtype=dtype)
+    for part in parts:
+        out += part.function(columns[part.column], dtype)
+    return out
+
+
+def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
+    """Write a fitted model as a sum of functions of its columns.
+
+    Parameters
+    ----------
+    model : estimator
+        A linear scorer of two classes, or a pipeline that ends in one.
+    names : sequence of str, optional
+        What the columns are called, for a model that does not know it.
+
+    Returns
+    -------
+    Additive
+        Its scores are those of the model.
+
+    Raises
+    ------
+    ValueError
+        For a step that is not known here, or a model that is not linear in its features.
+    """
+    check_is_fitted(model)
+    steps, last = parts_of(model)
+    if np.shape(getattr(last, "coef_", ()))[:1] != (1,) or len(getattr(last, "classes_", ())) != 2:
+        raise ValueError(
+            f"a {type(last).__name__} cannot be exported; only linear models of two classes can, "
+            "with steps in front that look at one column at a time."
+        )
+    columns = _columns(model, steps, names)
+    features = [
+        Feature(j, Word() if column.text else Pieces.line()) for j, column in enumerate(columns)
+    ]
+    norm = None
+    for step in steps:
+        if norm is not None:
+            raise ValueError("Normalizer can be exported only where the model comes next.")
+        norm = step.row_norm
+        features = step.features(features) if norm is None else features
+    if norm not in (None, "l2"):
+        raise ValueError(f"Normalizer(norm={norm!r}) cannot be exported; l2 can.")
+    coef = np.ravel(last.coef_).astype(np.float64)
+    weighed = [
+        Feature(feature.column, feature.function.times(weight))
+        for feature, weight in zip(features, coef.tolist(), strict=True)
+        # a word without weight is known all the same
+        if weight != 0.0 or isinstance(feature.function, Words)
+    ]
+    squares = [
+        Feature(feature.column, feature.function.squared())
+        for feature in features
+        if norm is not None and weighed
+    ]
+    variances = getattr(last, "spread_", None)
+    return Additive(
+        columns,
+        _by_column(weighed),
+        _by_column(squares),
+        float(np.ravel(last.intercept_)[0]),
+        np.asarray(model.classes_),
+        None if variances is None else float(np.sqrt(coef**2 @ variances / 2)),
+        getattr(last, "calibration_", None),
+    )
+
+
+def _columns(
+    model: Any, steps: Sequence[Step], given_names: Sequence[str] | None
+) -> tuple[Column, ...]:
+    """The columns, with what the first step knows of them."""
+    d = int(model.n_features_in_)
+    names = getattr(model, "feature_names_in_", given_names)
+    names = [""] * d if names is None else [str(name) for name in names]
+    if len(names) != d:
+        raise ValueError(f"the model has {d} columns, and {len(names)} names were given.")
+    twice = [name for name, count in Counter(names).items() if name and count > 1]
+    if twice:
+        raise ValueError(f"two columns are called {twice[0]!r}; give each a name of its own.")
+    taken = columns_taken(steps, [Column(str(j)) for j in range(d)])
+    return tuple(
+        replace(taken.get(str(j), Column(name)), name=name) for j, name in enumerate(names)
+    )
+
+
+def _by_column(parts: Sequence[Feature]) -> tuple[Feature, ...]:
+    """Add up what looks at the same column."""
+    groups: dict[tuple[int, type, bool], list[Function]] = defaultdict(list)
+    for part in parts:
+        gap_words = isinstance(part.function, Words) and part.function.gap_words
+        groups[part.column, type(part.function), gap_words].append(part.function)
+    return tuple(Feature(column, total(functions)) for (column, *_), functions in groups.items())
