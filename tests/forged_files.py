@@ -25,7 +25,7 @@ from aucmax.files.moments import load_moments
 from aucmax.solvers import Exact
 from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.frequent_directions import FrequentDirections
-from aucmax.streams.monitor import told
+from aucmax.streams.monitor import stream_report
 from aucmax.streams.state import Settings, State, advance, load_state, save_state
 
 __all__ = ["USES", "forged", "plain", "sealed", "seeds"]
@@ -396,13 +396,13 @@ def use_scores(rng, path, _):
 def use_stream(rng, path, name):
     with plain():
         state = load_state(path, STREAMS[name])
-        told(state)
+        stream_report(state)
         lines = lines_of(name)[1]
         with plain():
             state = advance(
                 state.offset, lines[: rng.integers(1, len(lines))], state, ignore, ignore
             )
-        json.dumps(told(state))
+        json.dumps(stream_report(state))
         save_state(state, path.with_suffix(".again"))
         load_state(path.with_suffix(".again"), STREAMS[name])
         with plain():

@@ -285,6 +285,8 @@ def test_names_that_are_named_exist(page):
         first, *rest = dotted.split(".")
         place = NAMED.get(first)
         for name in rest if place is not None else ():
+            if isinstance(place, types.ModuleType) and not hasattr(place, name):
+                importlib.import_module(f"{place.__name__}.{name}")
             assert hasattr(place, name), f"{page.name}: {dotted}"
             place = getattr(place, name)
 

@@ -599,7 +599,7 @@ class TestBadInput:
     def test_a_label_that_ends_with_nul(self, form):
         X, y = problem(n=40)
         y = form(["x\0" if label == y[0] else "x" for label in y])
-        message = r"the label 'x\\x00' ends with a NUL character, which NumPy would drop"
+        message = r"the label 'x\\x00' ends with a NUL character, which NumPy would strip"
         for clf in (AUCClassifier(), AUCClassifierCV(), HingeClassifier()):
             bad(lambda clf=clf: clf.fit(X, y), message)
         bad(lambda: AUCClassifier().partial_fit(X, y), message)

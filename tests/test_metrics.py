@@ -738,8 +738,8 @@ def test_the_guaranteed_interval_far_from_its_mean(score):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([1, 1, 1, 1, 1], "y has one class only, 1; it needs at least one positive and one neg"),
-        (["a"] * 5, "y has one class only, 'a'"),
+        ([1, 1, 1, 1, 1], "y has only one class, 1; it needs at least one positive and one neg"),
+        (["a"] * 5, "y has only one class, 'a'"),
         ([0, 1, 2, 1, 0], r"y has 3 labels \(0, 1, 2\); give two, or name .* pos_label"),
         ([0.1, 0.2, 0.3, 0.4, 0.5], r"y has 5 labels"),
         ([0, 1, np.nan, 1, 0], "y has missing labels"),
@@ -768,7 +768,7 @@ def test_many_labels_are_not_all_shown():
 def test_bad_pos_label(function):
     with pytest.raises(ValueError, match="pos_label='1' is not a label of y: 0, 1"):
         function(Y, SCORE, pos_label="1")
-    with pytest.raises(ValueError, match="y has one class only, 1"):
+    with pytest.raises(ValueError, match="y has only one class, 1"):
         function(np.ones(5, dtype=int), SCORE, pos_label=1)
 
 
@@ -822,7 +822,7 @@ def test_bad_weights(metric, weight, message):
 
 @each_metric
 def test_all_zero_weights_in_one_class(metric):
-    message = "y has one class only in the rows of non-zero sample_weight, 0; it needs"
+    message = "y has only one class in the rows of non-zero sample_weight, 0; it needs"
     with pytest.raises(ValueError, match=message):
         metric(Y, SCORE, sample_weight=1 - Y)
     message = "pos_label=1 is not a label of y in the rows of non-zero sample_weight: 0"

@@ -116,8 +116,8 @@ def test_only_the_same_names_can_be_put_in_order():
     m = ClassMoments.from_data(X, y)
     for names, message in (
         (["age", "bmi", "dose", "drinks"], "feature 'drinks' is missing"),
-        (["age", "bmi", "dose"], "feature 'smokes' is not wanted"),
-        ([*NAMES, "age"], "feature 'age' is wanted twice"),
+        (["age", "bmi", "dose"], "feature 'smokes' is extra"),
+        ([*NAMES, "age"], "feature 'age' is named twice"),
     ):
         with pytest.raises(ValueError, match=message):
             m.aligned(names)
@@ -144,7 +144,7 @@ def test_labels_that_are_called_the_same_become_one_class(kind):
 def test_labels_of_two_kinds_do_not_add():
     X, y = table()
     m = ClassMoments.from_data(X, y)
-    message = "labels differ in kind: 'no' and 0; give all of them as numbers, or all as text"
+    message = "labels differ in type: 'no' and 0; give all of them as numbers, or all as text"
     with pytest.raises(ValueError, match=message):
         m + ClassMoments.from_data(X, np.arange(600) % 2)
 

@@ -357,7 +357,7 @@ def test_other_features_and_labels_are_refused_in_sums():
 BAD = {
     "another label": (
         lambda X, y: (X, ["a", "z", "b"]),
-        "y holds the label 'z', which is not among",
+        "y has the label 'z', which is not among",
     ),
     "nan": (lambda X, y: (X * [[np.nan], [1], [1]], y), "Input X contains NaN"),
     "infinity": (lambda X, y: (X * [[np.inf], [1], [1]], y), "Input X contains infinity"),
@@ -367,7 +367,7 @@ BAD = {
     "weights": (lambda X, y: (X, y, [1.0, 2.0]), r"shape \(2,\); expected \(3,\), one per row"),
     "negative": (lambda X, y: (X, y, [1, -2, 3]), "must not be negative; row 1 has -2"),
     "nan weight": (lambda X, y: (X, y, [1, np.nan, 3]), "Input sample_weight contains NaN"),
-    "nan label": (lambda X, y: (X, [0.0, np.nan, 1.0]), "y holds NaN or infinite labels"),
+    "nan label": (lambda X, y: (X, [0.0, np.nan, 1.0]), "y has NaN or infinite labels"),
 }
 
 

@@ -188,8 +188,8 @@ def test_weights_of_the_area_are_rows_that_are_there_so_often(scheme, average):
         (dict(average="micro"), "average must be 'macro' or 'weighted'"),
         (dict(score=np.zeros((3, 2))), r"got shape \(3, 2\)"),
         (dict(score=np.zeros((3, 4)), labels=[0, 1, 2, 3]), "no row has the label 3"),
-        (dict(score=np.zeros((3, 2)), labels=[0, 1]), "y holds the label 2"),
-        (dict(labels=[2, 1, 0]), "labels must ascend"),
+        (dict(score=np.zeros((3, 2)), labels=[0, 1]), "y has the label 2"),
+        (dict(labels=[2, 1, 0]), "labels must be ascending"),
     ],
 )
 def test_what_the_area_does_not_take(change, message):

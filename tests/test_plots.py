@@ -176,7 +176,7 @@ def test_displays_of_models(data):
     assert best == pytest.approx(np.nanmax(search.auc_path_.mean(axis=0)))
     with pytest.raises(ValueError, match="vrspam kept no history"):
         plots.ConvergenceDisplay.from_estimator(AUCClassifier(0.1, solver="vrspam").fit(X, y))
-    with pytest.raises(ValueError, match="kept no history; AUCClassifier and HingeClassifier do"):
+    with pytest.raises(ValueError, match="kept no history; fit AUCClassifier and HingeClassifier"):
         plots.ConvergenceDisplay.from_estimator(search)
     told = {
         name: AUCClassifier(0.1, solver=name, callback=lambda state: None).fit(X, y)

@@ -92,7 +92,7 @@ def test_extreme_budgets():
     for delta in (-1e-9, 1.0, 2, np.nan, np.inf, "0", None):
         with pytest.raises(ValueError, match=r"delta must be a number in \[0, 1\)"):
             noise_scales(2, 1.0, delta)
-    with pytest.raises(ValueError, match="too small to compute with; take 0, or 1e-200 or more"):
+    with pytest.raises(ValueError, match="too small to compute with; use 0, or 1e-200 or more"):
         noise_scales(2, 1.0, 5e-324)
     with pytest.raises(ValueError, match="d must be a whole number"):
         noise_scales(2.5, 1.0)

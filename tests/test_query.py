@@ -178,7 +178,7 @@ def test_whole_numbers_of_many_digits_are_exact_or_refused(engine, rows, case, r
     frame = pd.DataFrame({"id": values.astype(dtype), "ill": np.arange(1000) % 2 == 0})
     if refused:
         low = int(values.min())
-        with pytest.raises(ValueError, match=f"'id' lie between {low} and .* subtract {low} from"):
+        with pytest.raises(ValueError, match=f"'id' are between {low} and .* subtract {low} from"):
             ClassMoments.from_query(engine(frame), "ill")
         return
     found = ClassMoments.from_query(engine(frame), "ill")
@@ -275,13 +275,13 @@ def test_what_is_no_column_or_no_frame(monkeypatch):
         ClassMoments.from_query(frame, target="b")
     with pytest.raises(ValueError, match="there is no column 'b'"):
         ClassMoments.from_query(frame, target="ill", features=["a", "b"])
-    with pytest.raises(ValueError, match="column 'ill' holds the target, and is no feature"):
+    with pytest.raises(ValueError, match="column 'ill' has the target, and is not a feature"):
         ClassMoments.from_query(frame, target="ill", features=["a", "ill"])
     with pytest.raises(ValueError, match="the feature 'a' is named twice"):
         ClassMoments.from_query(frame, target="ill", features=["a", "a"])
-    with pytest.raises(ValueError, match="no feature beside the target 'ill'"):
+    with pytest.raises(ValueError, match="no feature besides the target 'ill'"):
         ClassMoments.from_query(frame.select("ill"), target="ill")
-    with pytest.raises(TypeError, match="list is no frame or relation that narwhals knows"):
+    with pytest.raises(TypeError, match="list is not a frame or relation that narwhals supports"):
         ClassMoments.from_query([[1.0]], target="ill")
     monkeypatch.setitem(sys.modules, "narwhals", None)
     with pytest.raises(ImportError, match=r"pip install 'aucmax\[query\]'"):
@@ -351,7 +351,7 @@ def test_what_postgres_has_and_cannot_be_summed(on_postgres, rows, route):
     frame["id"] = 2**60 + np.arange(100)
     given = on_postgres(frame.assign(ill=y))
     low = f"{2**60}"
-    with pytest.raises(ValueError, match=f"'id' lie between {low} and .* subtract {low}"):
+    with pytest.raises(ValueError, match=f"'id' are between {low} and .* subtract {low}"):
         ClassMoments.from_query(given, "ill")
     for change, message in (BAD[case] for case in ("nulls", "infinity", "weights", "third")):
         broken = frame.drop(columns="id").assign(ill=np.where(y, 1.0, 0.0))

@@ -332,11 +332,11 @@ def test_the_axes_of_a_skewed_column_are_those_of_most_rows():
         assert not cut.xlog
         assert np.sort(sign * np.array(cut.xlim)) == pytest.approx([-0.04 * 98, 99 + 0.04 * 98])
         there = "9,999" if sign == 1 else "-9,999"
-        assert cut.caption == f"The axis leaves out one percent of the rows, as far as {there}."
+        assert cut.caption == f"The axis leaves out one percent of the rows, which reach {there}."
     dated = figure([1, 50, 100, 10_000], [0, 1, 0, -9], skewed, date=True)
     assert not dated.xlog
     assert dated.caption.endswith(
-        "as far as 1997-05-19. The curve leaves the frame: -9 at 1997-05-19."
+        "which reach 1997-05-19. The curve leaves the frame: -9 at 1997-05-19."
     )
 
 
@@ -362,7 +362,7 @@ def test_a_figure_of_effects():
     table = explained.effects_table(several, most=2)
     assert table.rows[0] == ("x" * 50, "3", "1 to 5", "–")
     assert table.caption == (
-        "and 1 smaller one. A column that bends the score has no one weight, nor a sign."
+        "and 1 smaller one. A column with a nonlinear effect has no single weight, and no sign."
     )
     assert "nor a sign" not in explained.effects_table(found).caption
     assert explained.effects_table(found, most=1).caption == "and 2 smaller ones"

@@ -195,7 +195,7 @@ def test_a_file_holds_the_sketch(tmp_path):
         ((["a", "b"], [1.0, 2.0]), "labels must be all numbers, or all text"),
         (([0, 1], [1.0, np.nan]), "score has 1 NaN, the first in row 1"),
         (([0, 1], [1.0]), "score must have one value per row of y, 2; got 1"),
-        (([0, 1], [1, 2**53 + 1]), "numbers that are not float64"),
+        (([0, 1], [1, 2**53 + 1]), "numbers that float64 cannot represent"),
         (([0, 1], [1.0, 2.0], [1.0, -1.0]), "sample_weight must not be negative"),
     ],
 )

@@ -404,7 +404,7 @@ def test_what_is_wrong_with_a_part_is_told_with_its_name():
     np.testing.assert_array_equal(model.coef_, before)
     with pytest.raises(ValueError, match="at least one part"):
         Source([])
-    with pytest.raises(ValueError, match="1 names of 2 parts"):
+    with pytest.raises(ValueError, match="1 names for 2 parts"):
         Source([good, good], names=["a"])
 
 
@@ -447,11 +447,11 @@ def test_parts_hold_the_rows_that_they_held_first():
 
     for kind in (np.asarray, sp.csr_matrix, pd.DataFrame):
         drawn = Source([lambda kind=kind: (kind(rng.normal(size=X.shape)), y)])
-        with pytest.raises(ValueError, match=r"part 1: it holds other rows.* seed of its own"):
+        with pytest.raises(ValueError, match=r"part 1: it has other rows.* fixed seed"):
             clf.fit(drawn)
         orders = iter([slice(None), slice(None, None, -1)])
         turned = Source.from_iterable(lambda kind=kind, to=orders: [(kind(X[o := next(to)]), y[o])])
-        with pytest.raises(ValueError, match=r"part 1: it holds other rows.* in the same order"):
+        with pytest.raises(ValueError, match=r"part 1: it has other rows.* nor their order"):
             clf.fit(turned)
         np.testing.assert_array_equal(clf.coef_, same)
         # what is computed again need not have the same bits

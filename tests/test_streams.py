@@ -22,7 +22,7 @@ from aucmax.cli import stream_page
 from aucmax.streams import reading
 from aucmax.streams.drift import CELLS, LEVEL, DriftAlarm
 from aucmax.streams.formats import encoding_of
-from aucmax.streams.monitor import moved, told
+from aucmax.streams.monitor import moved, stream_report
 from aucmax.streams.state import Settings, State, advance, load_state, save_state
 from aucmax.streams.tally import BINS, Tally, bins_of
 from oracles.drift import evidence, p_values
@@ -261,13 +261,13 @@ def test_the_row_of_an_alarm_is_that_of_the_stream():
     x = rng.normal(size=1200) + np.where(np.arange(1200) < 700, 1.0, -1.0) * y
     lines = [f"{k} 1:{v:.4f}\n".encode() for k, v in zip(y, x, strict=True)]
     state = run_through(begun(format="svmlight", freeze=200, drop=()), lines)
-    drift = told(state)["drift"]
+    drift = stream_report(state)["drift"]
     assert 700 < drift["row"] == state.alarm < 800
     assert (drift["level"], drift["evidence"] >= 20.0) == (0.05, True)
     before = run_through(begun(format="svmlight", freeze=200, drop=()), lines[: state.alarm - 1])
-    assert told(before)["drift"]["row"] is None
-    assert told(before)["drift"]["evidence"] < 20.0
-    assert told(run_through(begun(freeze=200), ndjson(150)))["drift"] is None
+    assert stream_report(before)["drift"]["row"] is None
+    assert stream_report(before)["drift"]["evidence"] < 20.0
+    assert stream_report(run_through(begun(freeze=200), ndjson(150)))["drift"] is None
 
 
 # ---- one function from (offset, lines, state) to state -----------------------------------
@@ -330,7 +330,7 @@ def test_ndjson_has_weights_too():
         for line in objects
     ]
     found = [
-        told(run_through(begun(format=name, weight="times"), some))["prequential"]
+        stream_report(run_through(begun(format=name, weight="times"), some))["prequential"]
         for name, some in (("csv", lines), ("ndjson", numbers))
     ]
     assert found[0] == found[1]
@@ -363,13 +363,13 @@ def test_text_is_read_in_its_encoding(format, encoding):
 
 @pytest.mark.parametrize("name", ["utf-16", "utf-32", "utf-8-sig"])
 def test_encodings_whose_lines_are_not_told_apart_are_refused(name):
-    with pytest.raises(ValueError, match="cannot be told apart by bytes; convert them to UTF-8"):
+    with pytest.raises(ValueError, match="cannot be split by bytes; convert them to UTF-8"):
         encoding_of(name)
 
 
 @pytest.mark.parametrize("name", ["rot13", "base64", "klingon", ""])
 def test_what_is_no_encoding_of_text_is_refused(name):
-    with pytest.raises(ValueError, match=f"there is no encoding of text called '{name}'"):
+    with pytest.raises(ValueError, match=f"there is no text encoding called '{name}'"):
         encoding_of(name)
 
 
@@ -387,7 +387,7 @@ def test_each_row_is_scored_before_it_is_learnt():
         y = int(rng.integers(2))
         lines.append(json.dumps({f"{y}-{i}": 1.0, "y": y}).encode() + b"\n")
     state = run_through(begun(refresh=0.0), lines)
-    found = told(state)["prequential"]
+    found = stream_report(state)["prequential"]
     assert found["low"] < 0.5 < found["high"]
 
 
@@ -399,7 +399,7 @@ def test_the_size_of_the_state_does_not_grow_with_the_rows(tmp_path):
 
 def test_formats_say_the_same():
     found = [
-        told(run_through(begun(format=name), lines))["prequential"]
+        stream_report(run_through(begun(format=name), lines))["prequential"]
         for name, lines in (("csv", csv()), ("svmlight", svmlight()))
     ]
     assert found[0] == found[1]
@@ -513,12 +513,12 @@ def test_blank_lines_and_comments_are_no_rows():
 @pytest.mark.parametrize("half_life", [None, 50.0])
 def test_the_monitor_tells_what_moved_and_whether_learning_on_pays(half_life):
     lines = ndjson()
-    before = told(run_through(begun(half_life=half_life), lines[:SPLIT]))
+    before = stream_report(run_through(begun(half_life=half_life), lines[:SPLIT]))
     assert before["test"]["p_value"] > 0.05
     assert before["drift"]["row"] is None
     assert max(abs(one["z"]) for one in before["moved"]) < 5
     state = run_through(begun(half_life=half_life), lines)
-    after = told(state)
+    after = stream_report(state)
     assert {one["feature"] for one in after["moved"][:2]} == {"c"}
     assert after["moved"][0]["shift"] > 1.0
     assert after["frozen_after"] == 100
@@ -864,9 +864,9 @@ def append(path, lines):
         stream.write(b"".join(lines))
 
 
-EMPTIED = "was emptied: going on from its beginning (what was written to it after byte "
+EMPTIED = "was emptied: continuing from its beginning (lines written after byte "
 SAID = {
-    renamed: "was replaced: read to its end, going on with the new file",
+    renamed: "was replaced: read to its end, continuing with the new file",
     emptied: EMPTIED,
     emptied_and_grown: EMPTIED,
 }
@@ -956,15 +956,15 @@ def test_the_page_has_the_curves_the_test_and_what_moved(clicks, tmp_path, run, 
     ("words", "message"),
     [
         (["--html", "page.txt"], "must end in .html"),
-        (["--half-life", "61"], "was begun with --half-life 60.0, not 61.0"),
+        (["--half-life", "61"], "was started with --half-life 60.0, not 61.0"),
         (["--learner", "spam"], "SPAM forgets nothing: half_life is for --learner moments"),
-        (["--alpha", "0.5"], "was begun with --alpha 0.0003, not 0.5"),
-        (["--follow", "--positive", "true"], "was begun with no --positive, not True"),
+        (["--alpha", "0.5"], "was started with --alpha 0.0003, not 0.5"),
+        (["--follow", "--positive", "true"], "was started with no --positive, not True"),
         (["--idle", "3"], "--idle goes with --follow"),
         (["--learner", "spam", "-o", "model"], "--output needs the class moments"),
         (["--sep", "ab"], "--sep takes one character"),
         (["--half-life", "0.1"], "half_life must be a number in"),
-        (["--weight", "a"], "was begun with no --weight, not 'a'"),
+        (["--weight", "a"], "was started with no --weight, not 'a'"),
         (["--encoding", "utf-16"], "convert them to UTF-8 first"),
         (
             ["--format", "svmlight", "--weight", "a"],

@@ -1,6 +1,6 @@
 """aucmax: linear models that rank.
 
-Scorers trained for the area under the ROC curve (AUC): exact, streaming and mergeable, beside
+Scorers trained for the area under the ROC curve (AUC): exact, streaming and mergeable, with
 the published stochastic learners. Start with `AUCClassifier`.
 """
 
@@ -48,7 +48,7 @@ __all__ = [
     "to_sql",
 ]
 
-# where each name is: a part of the package is imported when something in it is first asked for
+# modules of the public names, imported at the first access
 _WHERE = {
     "AUCClassifier": "aucmax.estimators",
     "AUCClassifierCV": "aucmax.estimators",

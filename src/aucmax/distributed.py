@@ -1,4 +1,4 @@
-"""Fits on a Dask cluster: each pass is a set of tasks, and no worker keeps anything.
+"""Fits on a Dask cluster: each pass is a set of tasks, and workers keep no data between passes.
 
 Needs Dask: ``pip install "aucmax[dask]"``.
 """
@@ -30,8 +30,8 @@ __all__ = ["connected", "source"]
 
 dask = needs("dask", "aucmax.distributed")
 
-_RETRIES = 2  # of a task that failed: storage may, for a moment
-# Ctrl-C reaches all processes of a terminal, and this one ends its workers
+_RETRIES = 2  # of a failed task, since storage may fail for a moment
+# Ctrl-C reaches all processes of a terminal; workers ignore it, because this process ends them
 _WORKER_SETUP = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 _CANCELLED = asyncio.CancelledError, concurrent.futures.CancelledError
 
@@ -48,17 +48,18 @@ def source(
 ) -> Source:
     """Return a source whose passes run on a Dask cluster.
 
-    Whatever takes a `Source` takes it: a fit, ``decision_function``, ``predict``. The result has
-    the same bits as that of the same parts read in one process, however many workers there are.
+    It can be used wherever a `Source` can: in ``fit``, ``decision_function``, ``predict``. The
+    result is identical, bit for bit, to that of the same parts read in one process, for any number
+    of workers.
 
     Parameters
     ----------
     data : Source, dask array, data frame or bag, or Arrow dataset
-        A `Source` whose parts can be loaded in any order, by functions that can be sent away: as
-        `datasets.scan` makes it of files that all workers see. A dask array of shape (n, d), its
-        parts the blocks of rows. A data frame, its parts the partitions. A bag of X, (X, y) or
-        (X, y, sample_weight), its parts the partitions, too. An Arrow dataset of files that all
-        workers see, its parts the row groups. Without labels the rows can be scored.
+        A `Source` whose parts can be loaded in any order by serialisable functions, such as
+        `datasets.scan` of files that all workers see. A dask array of shape (n, d), whose blocks of
+        rows are the parts. A data frame, or a bag of X, (X, y) or (X, y, sample_weight), whose
+        partitions are the parts. An Arrow dataset of files that all workers see, whose row groups
+        are the parts. Rows without labels can be scored.
     y : dask array or series, or array-like, shape (n,), optional
         The labels of the rows of an array or of a data frame without ``target``.
     weight : dask array or series, array-like, shape (n,), or str, optional
@@ -68,10 +69,10 @@ def source(
     drop : sequence of str
         Columns of a data frame or dataset to leave out.
     client : dask.distributed.Client, optional
-        By default the current one. Without one a collection is computed in this process, part by
-        part.
+        By default the current one. Without a client a collection is computed in this process, part
+        by part.
     patience : float
-        Seconds to wait where there is no worker.
+        Seconds to wait for a worker if there is none.
 
     Returns
     -------
@@ -80,19 +81,19 @@ def source(
     Raises
     ------
     ValueError
-        For data that are none of these, or that cannot be sent away.
+        For data of any other type, or that cannot be sent to workers.
 
     Notes
     -----
-    A task loads a part, works on it and lets it go; a thread of a worker holds one part at a time.
-    What a pass needs besides goes with the tasks, and their sums are taken on the cluster in an
-    order that the number of parts alone decides. No task is bound to a worker, and no worker knows
-    anything from one pass to the next: where one is lost, its tasks run elsewhere, and nothing else
-    is lost. This process keeps the labels, the weights and some numbers for each row, so their
+    A task loads a part, processes it and drops it; a thread of a worker holds one part at a time.
+    Further data are sent with the tasks, and the results are summed on the cluster in an
+    order that depends only on the number of parts. Tasks are not bound to workers, and workers keep
+    nothing between passes: the tasks of a lost worker run elsewhere, and nothing else
+    is lost. This process keeps the labels, the weights and a few numbers for each row, so its
     memory is the limit; `ClassMoments.from_data` of a source keeps none of them.
 
-    A pass raises ConnectionError where the scheduler is gone, where no worker has been there for
-    ``patience`` seconds, and where a part has ended several workers. A model that was being fitted
+    A pass raises ConnectionError if the scheduler is lost, if there has been no worker for
+    ``patience`` seconds, or if a part has killed several workers. A model that was being fitted
     stays as it was.
 
     Examples
@@ -111,48 +112,48 @@ def source(
             )
         if data.loads is None:
             raise ValueError(
-                "this source can be read from its first part on only, so workers cannot share "
-                "its parts; make a part of each compressed file, datasets.scan(…, "
+                "this source can only be read from its first part, so workers cannot share "
+                "its parts; make each compressed file one part, datasets.scan(…, "
                 "part_bytes=None), or give functions that load one part each."
             )
-        made = data
+        parts = data
     elif y is None or not hasattr(data, "__dask_graph__"):
-        made = _of_collection(data, weight, target, drop)
-    elif all(one is None or hasattr(one, "__dask_graph__") for one in (y, weight)):
-        made, y, weight = of_rows(_without(data, drop), y, weight), None, None
-    else:  # some are in memory, as are all that are computed
-        made = of_rows(_without(data, drop))
-        y, weight = (None if one is None else np.asarray(one) for one in (y, weight))
+        parts = _of_collection(data, weight, target, drop)
+    elif all(values is None or hasattr(values, "__dask_graph__") for values in (y, weight)):
+        parts, y, weight = of_rows(_without(data, drop), y, weight), None, None
+    else:  # labels or weights are in memory, and computed ones will be
+        parts = of_rows(_without(data, drop))
+        y, weight = (None if values is None else np.asarray(values) for values in (y, weight))
     if client is not None:
         if client.status != "running":
             raise ConnectionError(f"the Dask client is {client.status}; connect a new one.")
-        made = _OnDask(made, client, patience)
-    return made if y is None else made.with_labels(y, weight)
+        parts = _OnDask(parts, client, patience)
+    return parts if y is None else parts.with_labels(y, weight)
 
 
 @contextmanager
 def connected(address: str, workers: int | None = None, patience: float = 5.0) -> Iterator[Any]:
-    """Give a client of a Dask cluster for as long as a ``with`` block lasts.
+    """Context with a client of a Dask cluster.
 
     Parameters
     ----------
     address : str
-        Of a scheduler; or ``"local"``: workers of one thread on this machine, which end with the
-        block. A script that starts such does its work below ``if __name__ == "__main__":``.
+        The address of a scheduler, or ``"local"`` for workers of one thread on this machine, which
+        end with the block. A script that starts local workers needs ``if __name__ == "__main__":``.
     workers : int, optional
-        How many local ones at most; there are no more than cores.
+        Maximum number of local workers; there are never more than cores.
     patience : float
         Seconds to wait for the scheduler's answer.
 
     Yields
     ------
     dask.distributed.Client
-        It does not become the current one.
+        It does not become the current client.
 
     Raises
     ------
     ConnectionError
-        Where no scheduler answers.
+        If no scheduler answers.
     """
     cores = needs("dask.system", "a cluster").CPU_COUNT
     needs("distributed", "a cluster")
@@ -169,10 +170,10 @@ def connected(address: str, workers: int | None = None, patience: float = 5.0) -
         ):  # fmt: skip
             yield client
         return
-    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # errors tell it
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # the error says it
     try:
         client = Client(address, timeout=patience, set_as_default=False)
-    except Exception:  # what else listens there may answer anything
+    except Exception:  # another program at that address may answer anything
         raise ConnectionError(
             f"no Dask scheduler answers at {address}; start one with 'dask scheduler', and give "
             "its address, such as tcp://10.0.0.1:8786."
@@ -192,7 +193,7 @@ def _current() -> Any:
 
 
 def _of_collection(data: Any, weight: Any, target: str | None, drop: Sequence[str]) -> Source:
-    """Return what brings its own labels, or has none, as a source of parts loaded one by one."""
+    """Return a collection with its own labels, or with none, as a source of parts."""
     kind = type(data).__name__ if dask.is_dask_collection(data) else ""
     named: dict[str, Any] = {"target": target, "weight": weight, "drop": drop}
     named["labels"] = "none" if target is None else "required"
@@ -218,7 +219,7 @@ def _without(data: Any, drop: Sequence[str]) -> Any:
 
 
 class _OnDask(Source):
-    """The parts of another source, loaded and worked on by the workers of a cluster."""
+    """The parts of another source, loaded and processed by the workers of a cluster."""
 
     def __init__(self, made: Source, client: Any, patience: float) -> None:
         self.source = made if isinstance(made, Watched) else Watched(made)
@@ -232,14 +233,14 @@ class _OnDask(Source):
         return self.source.name(k)
 
     def each(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        for some in self._groups(task, given, self._threads(), lambda nodes: nodes):
-            yield from some
+        for results in self._groups(task, given, self._threads(), lambda nodes: nodes):
+            yield from results
 
     def total(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Any:
-        # sums of 2ᵏ parts are taken there, and added here: the same tree
+        # sums of 2ᵏ parts are computed on the cluster and added here: the same tree of sums
         size = 1 << (4 * self._threads() - 1).bit_length()
-        some = self._groups(task, given, size, lambda nodes: [sum_in_order(nodes)])
-        return sum_in_order(found for (found,) in some)
+        groups = self._groups(task, given, size, lambda nodes: [sum_in_order(nodes)])
+        return sum_in_order(group_sum for (group_sum,) in groups)
 
     def with_labels(self, y: Any = None, weight: Any = None) -> Source:
         if self.sizes is None:
@@ -256,46 +257,46 @@ class _OnDask(Source):
         size: int,
         asked: Callable[[list[_Node]], list[_Node]],
     ) -> Iterator[list[Any]]:
-        """Yield what is asked of so many parts at a time, in order.
+        """Yield the requested results of ``size`` parts at a time, in order.
 
-        Two groups are under way: tasks bring their arguments, and results wait with the workers.
+        Two groups are in progress: tasks carry their arguments, and results wait on the workers.
         """
         parts = enumerate(zip(self._loads, given, strict=not isinstance(given, repeat)))
         waiting: deque[tuple[list[Any], list[Any]]] = deque()
         try:
             self.source.check()
-            with self.source.one_pass() as seen:
-                while (some := list(islice(parts, size))) or waiting:
-                    if some:
-                        waiting.append((self._started(task, some, asked), some))
-                    if not some or len(waiting) == 2:
-                        found = self._ended(task, *waiting[0])
-                        seen(*self._counts(waiting[0][1]))
-                        yield found
+            with self.source.one_pass() as report:
+                while (group := list(islice(parts, size))) or waiting:
+                    if group:
+                        waiting.append((self._started(task, group, asked), group))
+                    if not group or len(waiting) == 2:
+                        results = self._ended(task, *waiting[0])
+                        report(*self._counts(waiting[0][1]))
+                        yield results
                         waiting.popleft()
             self.source.check()
         finally:
             for future in chain(*(futures for futures, _ in waiting)):
-                future.release()  # where a part failed, the others need not run
+                future.release()  # after a part failed, the others need not run
 
-    def _counts(self, some: list[Any]) -> tuple[int, int]:
-        """Return how many parts these are, and how many rows; 0 where that is not known yet."""
-        return len(some), 0 if self.sizes is None else sum(self.sizes[k] for k, _ in some)
+    def _counts(self, group: list[Any]) -> tuple[int, int]:
+        """Return the numbers of parts and of rows; 0 rows if the sizes are not known yet."""
+        return len(group), 0 if self.sizes is None else sum(self.sizes[k] for k, _ in group)
 
     def _started(
-        self, task: OnPart, some: list[Any], asked: Callable[[list[_Node]], list[_Node]]
+        self, task: OnPart, group: list[Any], asked: Callable[[list[_Node]], list[_Node]]
     ) -> list[Any]:
         graph: dict[Any, Any] = {}
         nodes = []
-        for k, (load, mine) in some:
+        for k, (load, arguments) in group:
             make, keys = load, []
             if isinstance(load, Blocks):
                 graph.update(load.graph)
                 make, keys = load.make, load.keys
-            nodes.append(_Node(graph, partial(_loaded, make, self.name(k), task, mine), *keys))
+            nodes.append(_Node(graph, partial(_loaded, make, self.name(k), task, arguments), *keys))
         return self._submitted(graph, [node.key for node in asked(nodes)])
 
-    def _ended(self, task: OnPart, futures: list[Any], some: list[Any]) -> list[Any]:
+    def _ended(self, task: OnPart, futures: list[Any], group: list[Any]) -> list[Any]:
         from distributed.scheduler import KilledWorker
 
         try:
@@ -303,7 +304,7 @@ class _OnDask(Source):
         except KilledWorker as error:
             count = error.allowed_failures + 1
         name = "some parts"
-        for one in some:  # alone, for what waited beside it is blamed as well
+        for one in group:  # run alone, because Dask also blames the tasks that waited beside it
             alone = self._started(task, [one], lambda nodes: nodes)
             try:
                 self._results(alone)
@@ -313,13 +314,13 @@ class _OnDask(Source):
             finally:
                 alone[0].release()
         raise ConnectionError(
-            f"{count} workers of the Dask cluster at {self._address} ended while they worked on "
-            f"{name}: give workers more memory, or smaller parts."
+            f"{count} workers of the Dask cluster at {self._address} ended while they processed "
+            f"{name}: give workers more memory, or make the parts smaller."
         )
 
     def _submitted(self, graph: dict[Any, Any], keys: list[str]) -> list[Any]:
         try:
-            # the numbers of the rows go with their tasks, whatever Dask thinks of that
+            # per-row numbers are sent with the tasks, so Dask's warning about large graphs is off
             with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
                 return self.client.get(graph, keys, sync=False, retries=_RETRIES)
         except Exception as error:
@@ -383,8 +384,8 @@ class _Labelled(Source):
         return self.source.total(_on_labelled, self._with_labels(task, given))
 
     def _with_labels(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        for labels, mine in zip(self._labels, given, strict=not isinstance(given, repeat)):
-            yield *labels, task, mine
+        for labels, arguments in zip(self._labels, given, strict=not isinstance(given, repeat)):
+            yield *labels, task, arguments
 
     def _read(self) -> Iterator[Part]:
         return self.each(_itself, repeat(()))
@@ -426,7 +427,7 @@ def _n_rows(part: Part) -> int:
     return part.X.shape[0]
 
 
-def _on_labelled(part: Part, y: Any, weight: Any, task: OnPart, mine: tuple[Any, ...]) -> Any:
+def _on_labelled(part: Part, y: Any, weight: Any, task: OnPart, arguments: tuple[Any, ...]) -> Any:
     """Run a task on a part with the labels and weights that came with it."""
     labelled = Part(part.X, part.y if y is None else y, part.weight if weight is None else weight)
-    return task(labelled, *mine)
+    return task(labelled, *arguments)

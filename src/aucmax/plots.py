@@ -1,8 +1,8 @@
-"""Plots of scores and models, by scikit-learn's convention of displays.
+"""Displays of scores and models that follow scikit-learn's conventions.
 
-A display is made with ``from_estimator`` or ``from_predictions``, which draw it at once, and drawn
-again with ``plot(ax=…)``. They show what the pages of ``aucmax evaluate`` and ``cv`` show, by the
-same code, on matplotlib's axes; matplotlib is imported when something is drawn.
+Create a display with ``from_estimator`` or ``from_predictions``, which also draw it, and draw it
+again with ``plot(ax=…)``. Displays show the figures of the pages of ``aucmax evaluate`` and ``cv``,
+by the same code, on matplotlib's axes. Matplotlib is imported at the first drawing.
 """
 
 import inspect
@@ -32,7 +32,7 @@ from aucmax.report.explained import effects_figure, shape_figures
 from aucmax.report.figures import Figure, Line, around, convergence_figure, tuning_figure
 from aucmax.report.text import auc_text, interval_text
 
-# which rows are positive, their scores, and their weights
+# a mask of the positive rows, scores, and weights
 Test = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 
 __all__ = [
@@ -48,45 +48,46 @@ __all__ = [
     "ShapeDisplay",
 ]
 
-_WORDS = 60  # characters of a line below the axes
+_CAPTION_WIDTH = 60  # characters in a line below the axes
 
 _EVERY_DISPLAY = """Parameters
 ----------
 drawing : aucmax.report.figures.Figure
-    What is drawn.
+    The figure to draw.
 
 Attributes
 ----------
 ax_, figure_ : matplotlib Axes and Figure
 lines_ : dict of str to matplotlib Line2D
-    By their names in the legend.
+    The lines by their names in the legend.
 """
 
 
-def _said_below(figure: Figure, words: str) -> Figure:
-    """Put words that a page has in the caption, which axes lack, below the axes."""
-    return replace(figure, xlabel="\n".join([figure.xlabel, *textwrap.wrap(words, _WORDS)]))
+def _with_caption(figure: Figure, caption: str) -> Figure:
+    """Put a caption below the label of the x axis, since axes have no captions."""
+    lines = textwrap.wrap(caption, _CAPTION_WIDTH)
+    return replace(figure, xlabel="\n".join([figure.xlabel, *lines]))
 
 
 class _Display:
     """A figure of the report, to be drawn on matplotlib's axes."""
 
     def __init_subclass__(cls) -> None:
-        # what is the same for every display is written once, in front of its examples
-        said, *examples = inspect.cleandoc(cls.__doc__ or "").split("\nExamples\n", 1)
-        parts = [said.rstrip(), _EVERY_DISPLAY, *("Examples\n" + part for part in examples)]
+        # the sections common to all displays come before the examples
+        summary, *examples = inspect.cleandoc(cls.__doc__ or "").split("\nExamples\n", 1)
+        parts = [summary.rstrip(), _EVERY_DISPLAY, *("Examples\n" + part for part in examples)]
         cls.__doc__ = "\n\n".join(part.rstrip() for part in parts) + "\n"
 
     def __init__(self, drawing: Figure) -> None:
         self.drawing = drawing
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw on axes; lines that are there already keep their colours.
+        """Draw on axes; existing lines keep their colours.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            By default those of a new figure.
+            By default the axes of a new figure.
 
         Returns
         -------
@@ -97,8 +98,8 @@ class _Display:
             pyplot = needs("matplotlib.pyplot", "a plot")
 
             _, ax = pyplot.subplots(layout="constrained")
-        there = len([line for line in ax.get_lines() if not line.get_label().startswith("_")])
-        self.lines_ = self.drawing.draw(ax, after=there)
+        n_labelled = sum(not line.get_label().startswith("_") for line in ax.get_lines())
+        self.lines_ = self.drawing.draw(ax, after=n_labelled)
         self.ax_, self.figure_ = ax, ax.figure
         if not ax.get_title():
             ax.set_title(self.drawing.title)
@@ -125,26 +126,26 @@ class _ScoresDisplay(_Display):
         ax: Any = None,
         **settings: Any,
     ) -> Self:
-        """Draw it from labels and scores.
+        """Draw the display from labels and scores.
 
         Parameters
         ----------
         y_true : array-like of shape (n,)
-            The labels, of two kinds.
+            Labels of two classes.
         y_score : array-like of shape (n,)
             The scores; for `CalibrationDisplay` probabilities.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, zero or more.
         pos_label : label, optional
-            The positive one; by default the larger.
+            The positive label; by default the larger one.
         confidence : float, default=0.95
-            Of the intervals.
+            Confidence level of the intervals.
         name : str, optional
-            What the legend calls the scores.
+            Name of the scores in the legend.
         ax : matplotlib Axes, optional
-            By default those of a new figure.
+            By default the axes of a new figure.
         **settings
-            Those of the display, if it has any.
+            Further settings of the display.
 
         Returns
         -------
@@ -167,13 +168,14 @@ class _ScoresDisplay(_Display):
         ax: Any = None,
         **settings: Any,
     ) -> Self:
-        """Draw it from a fitted classifier and labelled rows.
+        """Draw the display from a fitted classifier and labelled rows.
 
         Parameters
         ----------
         estimator : estimator
-            Fitted, of two classes; ``classes_[1]`` is positive. Its ``decision_function`` gives the
-            scores, or else its ``predict_proba``; for `CalibrationDisplay` the latter.
+            A fitted binary classifier; ``classes_[1]`` is positive. The scores are those of
+            ``decision_function``, or of ``predict_proba`` if there is none; `CalibrationDisplay`
+            uses ``predict_proba``.
         X : array-like of shape (n, d)
             Rows.
         y : array-like of shape (n,)
@@ -181,13 +183,13 @@ class _ScoresDisplay(_Display):
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, zero or more.
         confidence : float, default=0.95
-            Of the intervals.
+            Confidence level of the intervals.
         name : str, optional
-            What the legend calls the scores; by default the estimator's class.
+            Name of the scores in the legend; by default the estimator's class.
         ax : matplotlib Axes, optional
-            By default those of a new figure.
+            By default the axes of a new figure.
         **settings
-            Those of the display, if it has any.
+            Further settings of the display.
 
         Returns
         -------
@@ -220,7 +222,7 @@ class RocDisplay(_ScoresDisplay):
     """ROC curve with a confidence band.
 
     Made by ``from_estimator`` or ``from_predictions``. With ``few=True`` the false-positive rate
-    has a logarithmic axis, to see the end with few false alarms.
+    has a logarithmic axis, which magnifies the part with few false alarms.
 
     Examples
     --------
@@ -240,7 +242,7 @@ class RocDisplay(_ScoresDisplay):
 class PrecisionRecallDisplay(_ScoresDisplay):
     """Precision over recall, with Wilson's intervals.
 
-    Made by ``from_estimator`` or ``from_predictions``. Where positives are rare, precision has a
+    Made by ``from_estimator`` or ``from_predictions``. If positives are rare, precision has a
     logarithmic axis.
 
     Examples
@@ -313,10 +315,10 @@ class ScoresDisplay(_ScoresDisplay):
 
 
 class CalibrationDisplay(_ScoresDisplay):
-    """Reliability: predicted probabilities beside the shares of positives, with Wilson's intervals.
+    """Reliability: share of positives over predicted probability, with Wilson's intervals.
 
-    Made by ``from_estimator`` or ``from_predictions``. Each bin is to hold as many positives; where
-    these are rare, both axes are logarithmic.
+    Made by ``from_estimator`` or ``from_predictions``. Bins have about equal numbers of positives;
+    if these are rare, both axes are logarithmic.
 
     Examples
     --------
@@ -330,9 +332,9 @@ class CalibrationDisplay(_ScoresDisplay):
     def _scored(cls, estimator: Any, X: ArrayLike) -> np.ndarray:
         if not hasattr(estimator, "predict_proba"):
             raise AttributeError(
-                f"{type(estimator).__name__} has no predict_proba, and scores are no "
-                "probabilities; tune it with AUCClassifierCV(probability=True), or put "
-                "CalibratedClassifierCV around it."
+                f"{type(estimator).__name__} has no predict_proba, and scores are not "
+                "probabilities; tune it with AUCClassifierCV(probability=True), or wrap it in "
+                "CalibratedClassifierCV."
             )
         return np.asarray(estimator.predict_proba(X))[:, 1]
 
@@ -344,7 +346,7 @@ class CalibrationDisplay(_ScoresDisplay):
 class EffectsDisplay(_Display):
     """The effects of a model's columns, as dots with intervals (`aucmax.effects`).
 
-    Where there are no intervals, what is written below says why.
+    If there are no intervals, a note below the figure says why.
 
     Made by ``from_estimator``.
     """
@@ -362,16 +364,16 @@ class EffectsDisplay(_Display):
         most: int = 20,
         ax: Any = None,
     ) -> Self:
-        """Draw it from a fitted model and the rows it was fitted to, or others like them.
+        """Draw the display from a fitted model and the rows it was fitted to, or similar ones.
 
         Parameters
         ----------
         estimator, X, y, sample_weight, confidence, feature_names
             As for `aucmax.effects`.
         most : int, default=20
-            How many effects to show, the largest first.
+            Number of effects to show, the largest first.
         ax : matplotlib Axes, optional
-            By default those of a new figure.
+            By default the axes of a new figure.
 
         Returns
         -------
@@ -387,18 +389,18 @@ class EffectsDisplay(_Display):
         >>> display.ax_.get_yticklabels()[0].get_text()
         'worst perimeter'
         """
-        found = effects(estimator, X, y, sample_weight, confidence, feature_names)
-        figure = effects_figure(found, confidence, most)
-        return cls(_said_below(figure, found.note)).plot(ax)
+        table = effects(estimator, X, y, sample_weight, confidence, feature_names)
+        figure = effects_figure(table, confidence, most)
+        return cls(_with_caption(figure, table.note)).plot(ax)
 
 
 class ShapeDisplay(_Display):
-    """What the values of a column add to a model's scores, with an interval at each value.
+    """Contribution of each value of a column to a model's scores, with intervals.
 
-    For a model that bends, such as one behind splines or words, or a scorecard: a curve of numbers,
-    dots of words. Strokes at the foot of a curve are the deciles of the rows; where nearly all
-    rows crowd at one end, the axis is logarithmic, or leaves out the last percent of the rows;
-    what is not drawn is written below. Made by ``from_estimator``.
+    For a model that is not linear in the column, such as one with splines or encoded words, or a
+    scorecard: a curve for numbers, dots for words. Ticks at the bottom of a curve are the deciles
+    of the rows. If nearly all rows are at one end, the axis is logarithmic, or leaves out the last
+    percent of the rows; a note below says what is not drawn. Made by ``from_estimator``.
     """
 
     @classmethod
@@ -414,16 +416,16 @@ class ShapeDisplay(_Display):
         feature_names: Sequence[str] | None = None,
         ax: Any = None,
     ) -> Self:
-        """Draw it from a fitted model and the rows it was fitted to, or others like them.
+        """Draw the display from a fitted model and the rows it was fitted to, or similar ones.
 
         Parameters
         ----------
         estimator, X, y, sample_weight, confidence, feature_names
             As for `aucmax.effects`.
         column : str
-            Its name; its number, from 1, where columns have none.
+            Its name, or its number from 1 if columns have no names.
         ax : matplotlib Axes, optional
-            By default those of a new figure.
+            By default the axes of a new figure.
 
         Returns
         -------
@@ -432,7 +434,7 @@ class ShapeDisplay(_Display):
         Raises
         ------
         ValueError
-            Where the column adds a straight line, or is none of the model's.
+            If the contribution of the column is linear, or the model has no such column.
 
         Examples
         --------
@@ -450,25 +452,25 @@ class ShapeDisplay(_Display):
         name = str(column)
         shape = shape_of(estimator, X, y, name, sample_weight, confidence, feature_names)
         (figure,) = shape_figures([shape])
-        return cls(_said_below(figure, figure.caption)).plot(ax)
+        return cls(_with_caption(figure, figure.caption)).plot(ax)
 
 
 class AlphaPathDisplay(_Display):
-    """Held-out score over alpha, a line for each loss and `standardize` that a search tried.
+    """Held-out score over alpha, one line for each loss and `standardize` that a search tried.
 
     Made by ``from_estimator``.
     """
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Draw it from a fitted `AUCClassifierCV`.
+        """Draw the display from a fitted `AUCClassifierCV`.
 
         Parameters
         ----------
         estimator : AUCClassifierCV
             Fitted.
         ax : matplotlib Axes, optional
-            By default those of a new figure.
+            By default the axes of a new figure.
 
         Returns
         -------
@@ -492,7 +494,7 @@ class AlphaPathDisplay(_Display):
         at = int(np.argmin(np.abs(estimator.alphas_[i, j] - estimator.alpha_)))
         apart = scores - scores[:, i, j, k, at][:, None, None, None, None]
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # of cells that were not tried
+            warnings.simplefilter("ignore", RuntimeWarning)  # cells that were not tried are NaN
             mean = np.nanmean(scores, axis=0)
             spread = np.nanstd(apart, axis=0, ddof=int(len(scores) > 1))
         lines = {}
@@ -503,9 +505,11 @@ class AlphaPathDisplay(_Display):
             i, j, k = place
             loss, within = estimator.losses_[i]
             words = [str(loss)]
-            words += [f"within {within}"] * (within != 0.5)
+            if within != 0.5:
+                words.append(f"within {within}")
             words.append(f"standardize {estimator.standardize[j]:g}")
-            words += [f"l1 ratio {estimator.l1_ratios[k]:g}"] * (len(estimator.l1_ratios) > 1)
+            if len(estimator.l1_ratios) > 1:
+                words.append(f"l1 ratio {estimator.l1_ratios[k]:g}")
             lines[", ".join(words)] = Line(
                 estimator.alphas_[i, j][tried],
                 mean[place][tried],
@@ -517,30 +521,30 @@ class AlphaPathDisplay(_Display):
             lines,
             (float(estimator.alpha_), float(estimator.best_score_)),
             f"Mean of {len(scores)} folds. Band: one standard deviation, to either side, of the "
-            "difference from the choice in the same fold.",
+            "difference from the chosen setting in the same fold.",
             score,
         )
         return cls(drawing).plot(ax)
 
 
 class ConvergenceDisplay(_Display):
-    """Distance to the optimum over passes, of fits that kept their history.
+    """Distance to the optimum over passes, for fits that kept their history.
 
     Made by ``from_estimator``.
     """
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, name: str | None = None, ax: Any = None) -> Self:
-        """Draw it from a fitted model, or several by their names.
+        """Draw the display from a fitted model, or from several by name.
 
         Parameters
         ----------
         estimator : AUCClassifier or HingeClassifier, or mapping of str to such
-            Fitted with a ``callback`` or ``verbose``, which make it keep its ``history_``.
+            Fitted with a ``callback`` or ``verbose``, so that it has a ``history_``.
         name : str, optional
-            What the legend calls a single model; by default its solver.
+            Name of a single model in the legend; by default its solver.
         ax : matplotlib Axes, optional
-            By default those of a new figure.
+            By default the axes of a new figure.
 
         Returns
         -------
@@ -565,15 +569,15 @@ class ConvergenceDisplay(_Display):
             check_is_fitted(model)
             if not len(getattr(model, "history_", ())):
                 raise ValueError(
-                    f"{label} kept no history; AUCClassifier and HingeClassifier do when they "
-                    "are fitted with callback=lambda state: None."
+                    f"{label} kept no history; fit AUCClassifier and HingeClassifier with "
+                    "callback=lambda state: None to keep it."
                 )
             courses[label] = model.history_["passes"], model.history_["optimality"]
         drawing = convergence_figure(
             courses,
             name="optimality",
             title="Distance to the optimum",
-            caption="(J − J*)/(J(0) − J*), or a bound of it.",
+            caption="(J − J*)/(J(0) − J*), or a bound on it.",
             ylabel="optimality",
         )
         return cls(drawing).plot(ax)

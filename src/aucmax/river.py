@@ -1,4 +1,4 @@
-"""aucmax for river: a classifier that learns from one dict of features after the other.
+"""aucmax for river: a classifier that learns from dicts of features, one by one.
 
 Needs river: ``pip install "aucmax[river]"``.
 """
@@ -22,13 +22,14 @@ __all__ = ["AUCClassifier"]
 class AUCClassifier(base.MiniBatchClassifier):
     """Linear classifier that maximises the AUC, for river.
 
-    With ``learner="moments"`` the class moments of all rows are kept, and the model is the optimum
-    of the pairwise square loss for them: no learning rate, and no scaler in front. With "spam" each
+    With ``learner="moments"`` the model keeps the class moments of all rows, and is the optimum
+    of the pairwise square loss for them: it needs no learning rate and no scaler. With "spam" each
     row is one step of stochastic proximal AUC maximization, with O(d) numbers for d features.
 
-    A feature that a row lacks is 0 there. Rows are learnt in blocks, and predictions are from the
-    last block: see ``refresh``. The blocks depend on the rows alone, so `learn_many` gives the same
-    model as `learn_one` for each row, to the last bit where the features come in the same order.
+    A feature that a row lacks counts as 0. Rows are learnt in blocks, and predictions use the model
+    after the last block: see ``refresh``. The blocks depend on the rows alone, so `learn_many`
+    gives the same model as `learn_one` for each row, bit for bit if the features have the same
+    order.
 
     Parameters
     ----------
@@ -38,37 +39,35 @@ class AUCClassifier(base.MiniBatchClassifier):
         ρ in [0, 1], the share of the l1 part.
     learner : {"moments", "spam"}
     standardize : float
-        γ in [0, 1], as in `aucmax.AUCClassifier`. "spam" sees rows one by one and takes them as
-        they come; scale them before.
+        γ in [0, 1], as in `aucmax.AUCClassifier`. "spam" sees rows one by one and does not scale
+        them; scale them beforehand.
     within : float
-        How much the spread of the positives counts, as in `aucmax.AUCClassifier`; "moments" only.
+        τ, the weight of the positives' covariance, as in `aucmax.AUCClassifier`; "moments" only.
     half_life : float, optional
-        In rows; "moments" only. Row i of m weighs 2^(−(m−i)/half_life), exactly.
+        In rows; "moments" only. Row i of m has weight 2^(−(m−i)/half_life), exactly.
     refresh : float
-        The share of all weight that may have come since the last block, in [0, 1). With .05 the
-        first twenty rows are learnt one by one, and from the 20,000th on a thousand at a time,
-        which is the most; 0 learns each row at once, at the price of solving for each.
+        The share of all weight that may arrive before the next block is learnt, in [0, 1). With .05
+        the first twenty rows are learnt one by one, and from the 20,000th on a thousand at a time,
+        the maximum; 0 learns each row immediately, at the cost of solving for each.
     step_size : float, optional
-        Of "spam": C of the steps C/√t, on the paper's scale. None takes steps 1/(C̃(t + t0)), as the
-        l2 penalty allows them, with automatic constants.
+        For "spam": C of the steps C/√t, on the paper's scale. None uses steps 1/(C̃(t + t0)), which
+        the l2 penalty allows, with automatic constants.
     positive : label, optional
         The label to rank first; by default the larger of the two.
 
     Notes
     -----
-    The probabilities of the labels take the scores of both classes for normal, with the spread that
-    the objective gives at its minimum, and the classes for as frequent as they have been.
-    `predict_one` gives the more probable label. Until both labels have come the features are not
-    looked at.
+    The probabilities assume that the scores of both classes are normal, with the variance that
+    the minimum of the objective implies, and use the class frequencies seen so far.
+    `predict_one` returns the more probable label. Until both labels have been seen, features are
+    ignored.
 
     Examples
     --------
     >>> from river import datasets, evaluate, metrics
     >>> from aucmax.river import AUCClassifier
-    >>> found = evaluate.progressive_val_score(
-    ...     datasets.Phishing(), AUCClassifier(), metrics.ROCAUC()
-    ... )
-    >>> bool(found.get() > 0.9)
+    >>> auc = evaluate.progressive_val_score(datasets.Phishing(), AUCClassifier(), metrics.ROCAUC())
+    >>> bool(auc.get() > 0.9)
     True
     """
 
@@ -104,7 +103,7 @@ class AUCClassifier(base.MiniBatchClassifier):
     def _rule(self) -> Rule:
         if self.learner == "moments":
             if self.step_size is not None:
-                raise ValueError("step_size is for learner='spam'; the moments need none.")
+                raise ValueError("step_size is for learner='spam'; 'moments' needs none.")
             return MomentsRule(
                 alpha=self.alpha,
                 l1_ratio=self.l1_ratio,
@@ -125,14 +124,14 @@ class AUCClassifier(base.MiniBatchClassifier):
 
     @property
     def intercept(self) -> float:
-        """Puts the score 0 midway between the mean scores of the two labels."""
+        """Intercept, which puts the score 0 midway between the mean scores of the two labels."""
         return self._stream.scorer.intercept
 
     @property
     def moments(self) -> ClassMoments:
-        """Those of all rows: to be saved, merged with others, or fitted by `aucmax.AUCClassifier`.
+        """Class moments of all rows, to save, merge, or fit with `aucmax.AUCClassifier`.
 
-        Features are named by their text. "spam" keeps none.
+        Feature names are converted to text. "spam" keeps no moments.
         """
         return self._stream.moments()
 
@@ -163,7 +162,7 @@ class AUCClassifier(base.MiniBatchClassifier):
         return self._stream.scorer.score(x)
 
     def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
-        """Return the probability of each label met so far; of False and True before the first.
+        """Return the probability of each label seen so far; of False and True before the first row.
 
         Parameters
         ----------
@@ -178,13 +177,13 @@ class AUCClassifier(base.MiniBatchClassifier):
     # ---- many rows -----------------------------------------------------------------------
 
     def learn_many(self, X: Any, y: Any, w: Any = 1.0) -> None:
-        """Learn the rows of a data frame, as `learn_one` would one after the other.
+        """Learn the rows of a data frame, with the same result as `learn_one` row by row.
 
         Parameters
         ----------
         X : data frame
-            pandas, polars or another that narwhals knows. A missing value is a feature that the row
-            lacks.
+            From pandas, polars or another library that narwhals supports. A missing value is a
+            feature that the row lacks.
         y : series
         w : float or series
             Weights of the rows.
@@ -192,35 +191,35 @@ class AUCClassifier(base.MiniBatchClassifier):
         frame, labels = dataframe.into_frame(X), dataframe.into_series(y)
         if len(frame) != len(labels):
             raise ValueError(f"X has {len(frame)} rows and y has {len(labels)}.")
-        given = np.broadcast_to(np.asarray(w, dtype=np.float64), len(frame))
+        weights = np.broadcast_to(np.asarray(w, dtype=np.float64), len(frame))
         rows = dataframe.to_numpy(frame)
-        self._stream.learn_rows(list(frame.columns), rows, labels.to_list(), given)
+        self._stream.learn_rows(list(frame.columns), rows, labels.to_list(), weights)
         self._y_name = labels.name
 
     def predict_proba_many(self, X: Any) -> Any:
-        """Return a data frame of the probabilities that `predict_proba_one` gives row by row.
+        """Return the probabilities of `predict_proba_one` for each row, as a data frame.
 
         Parameters
         ----------
         X : data frame
         """
         frame = dataframe.into_frame(X)
-        given = [self._labelled(p) for p in self._probabilities(frame)]
+        probabilities = [self._labelled(p) for p in self._probabilities(frame)]
         labels = list(self._labelled(0.5))
-        columns = {label: np.array([row[label] for row in given]) for label in labels}
+        columns = {label: np.array([row[label] for row in probabilities]) for label in labels}
         return dataframe.to_native_frame(columns, like=frame)
 
     def predict_many(self, X: Any) -> Any:
-        """Return a series of the labels that `predict_one` gives row by row.
+        """Return the labels of `predict_one` for each row, as a series.
 
         Parameters
         ----------
         X : data frame
         """
         frame = dataframe.into_frame(X)
-        given = [self._labelled(p) for p in self._probabilities(frame)]
-        most = [max(row, key=row.__getitem__) for row in given]
-        return dataframe.to_native_series(most, name=self._y_name, like=frame)
+        probabilities = [self._labelled(p) for p in self._probabilities(frame)]
+        labels = [max(row, key=row.__getitem__) for row in probabilities]
+        return dataframe.to_native_series(labels, name=self._y_name, like=frame)
 
     def _probabilities(self, frame: Any) -> list[float]:
         scorer = self._stream.scorer

@@ -2,8 +2,8 @@
 
 Symbols: p is the share of positives, M ≥ max‖x‖, β the strong convexity of the penalty (β/2)‖w‖²
 on the papers' scale, η a step size, m the number of inner steps of a VRSPAM stage. For OPAUC, T is
-the number of steps, λ the strength of the penalty (our α), B ≥ ‖w*‖, and L at least the mean loss
-at w*. For SADMM, v = (w, z, μ) and ρ is the penalty parameter.
+the number of steps, λ the strength of the penalty (our α), B ≥ ‖w*‖, and L an upper bound on the
+mean loss at w*. For SADMM, v = (w, z, μ) and ρ is the penalty parameter.
 
 Sources: SPAM, Natole, Ying & Lyu (ICML 2018); VRSPAM, Dan & Sahoo; OPAUC, Gao, Jin, Zhu & Zhou
 (ICML 2013); SADMM, Tao, Gao, Chu & Wu (TNNLS 2014). docs/notes_on_the_papers.md explains where we
@@ -75,8 +75,8 @@ def spam_strong_constant(beta: float, M: float) -> float:
 def spam_t0(beta: float, M: float) -> int:
     """Return t0, the first step to which SPAM's theorem for the steps 1/(C̃(t + 1)) applies.
 
-    t0 = max(2, ⌈1 + (128M⁴ + β²)²/(128M⁴β²)⌉), Theorem 3 of SPAM as VRSPAM quotes it. From there
-    on, 1/(C̃(t + 1)) ≤ β/(128M⁴). It grows like 128M⁴/β².
+    t0 = max(2, ⌈1 + (128M⁴ + β²)²/(128M⁴β²)⌉), Theorem 3 of SPAM as VRSPAM quotes it. For
+    t ≥ t0, 1/(C̃(t + 1)) ≤ β/(128M⁴). t0 grows like 128M⁴/β².
     """
     number(beta, "beta", open_low=True)
     number(M, "M", open_low=True)
@@ -87,7 +87,7 @@ def spam_t0(beta: float, M: float) -> int:
 def spam_bound(
     step_sizes: np.ndarray, beta: float, M: float, noise: float, start: float
 ) -> np.ndarray:
-    """Return a bound on E‖w_{t+1} − w*‖² after each step of SPAM, with its constants.
+    """Return a bound on E‖w_{t+1} − w*‖² after each step of SPAM, with explicit constants.
 
     It unrolls the recursion behind SPAM's theorem, for rows drawn with replacement:
 
@@ -215,7 +215,7 @@ def opauc_step(
     T : int
         Number of steps.
     L : float
-        Bound on the mean of L_t(w*), where w* minimises their sum; ½ always is one.
+        Bound on the mean of L_t(w*), where w* minimises their sum; ½ is always valid.
     B : float
         Bound on ‖w*‖.
     lam : float
@@ -239,8 +239,8 @@ def opauc_regret(
 ) -> float:
     """Return OPAUC's bound on Σ L_t(w_t) − Σ L_t(w*): 2κB² + B√(2κTL), its Theorem 2.
 
-    With ``eta``, return what the proof gives for that constant step: [B²/(2η) + κηTL]/(1 − κη),
-    infinite if κη ≥ 1.
+    With ``eta``, return the bound that the proof gives for that constant step:
+    [B²/(2η) + κηTL]/(1 − κη), infinite if κη ≥ 1.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ def opauc_regret(
 def effective_rank(S: np.ndarray, mu: float) -> float:
     """Return OPAUC's effective numerical rank r(S, μ) = Σ ν_i/(μ + ν_i) (Definition 3).
 
-    The ν_i are the eigenvalues. It lies between 0 and the rank, and falls as μ grows.
+    The ν_i are the eigenvalues. It lies between 0 and the rank, and decreases as μ increases.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def effective_rank(S: np.ndarray, mu: float) -> float:
     if S.ndim not in (2, 3) or S.shape[-1] != S.shape[-2] or S.size == 0:
         raise ValueError(f"S must be a square matrix or a stack of them; got shape {S.shape}.")
     if not np.isfinite(S).all():
-        raise ValueError("S must be finite; it holds NaN or infinite values.")
+        raise ValueError("S must be finite; it has NaN or infinite values.")
     noise = 1e-10 * np.abs(S).max()
     if np.abs(S - np.swapaxes(S, -1, -2)).max() > noise:
         raise ValueError("S must be symmetric.")
@@ -297,11 +297,11 @@ def effective_rank(S: np.ndarray, mu: float) -> float:
 def opauc_rank(
     rank: float, d: int, epsilon: float, delta: float, T: int = 1, printed_lam: float | None = None
 ) -> int:
-    """Return the rank τ that OPAUC's Theorem 4 asks of its Gaussian sketch: 32r/ε² log(2dT/δ).
+    """Return the rank τ that OPAUC's Theorem 4 requires of its Gaussian sketch: 32r/ε² log(2dT/δ).
 
-    Let r = r(S, μ), K = μI + S and K̂ = μI + S^{½}RRᵀS^{½}, where R of shape (d, τ) has entries from
-    N(0, 1/τ). Lemma 6 (T = 1) says that ‖I − K^{−½} K̂ K^{−½}‖₂ ≤ ε with probability 1 − δ. The
-    result is rounded up.
+    Let r = r(S, μ), K = μI + S and K̂ = μI + S^{½}RRᵀS^{½}, where R of shape (d, τ) has entries
+    from N(0, 1/τ). Lemma 6 (T = 1) says that ‖I − K^{−½} K̂ K^{−½}‖₂ ≤ ε with probability 1 − δ.
+    The result is rounded up.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ def opauc_rank(
     epsilon, delta : float
         In (0, ½] and (0, 1).
     T : int
-        Number of covariance matrices that it must hold for: the number of steps.
+        Number of covariance matrices to sketch: the number of steps.
     printed_lam : float, optional
         λ, to use the 32rλ/ε² that Theorem 4 prints. Its proof has no λ, and a small λ breaks it.
     """

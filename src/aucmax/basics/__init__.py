@@ -1,1 +1,1 @@
-"""What every part may use: errors, checks of arguments, whole files, progress."""
+"""Shared by all packages: errors, checks of arguments, atomic writes of files, progress."""

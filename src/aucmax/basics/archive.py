@@ -1,8 +1,8 @@
-"""Files of arrays: a line of JSON and a zip archive, in which each array is as it was declared.
+"""Files of arrays: a line of JSON and a zip archive whose arrays match their declarations.
 
-Whoever reads such a file declares the shape, the type and the range of every array by its name.
-Names, types and shapes are checked before a byte is unpacked, values before anyone sees them:
-compiled code does not look at the bounds of arrays.
+The reader of such a file declares the shape, the type and the range of every array by name.
+Names, types and shapes are checked before anything is unpacked, values before they are returned,
+because compiled code does not check the bounds of arrays.
 """
 
 import io
@@ -30,10 +30,10 @@ __all__ = [
     "unpack_arrays",
 ]
 
-_RATIO = 100  # bytes that a byte of an archive may become,
-_FREE_BYTES = 2**26  # and what any archive may take besides
-_HEADER_BYTES = 2**14  # more than that of an array has
-_ARRAY, _ZIP = b"\x93NUMPY", b"PK"  # how they begin
+_MAX_COMPRESSION_RATIO = 100  # unpacked bytes per byte of an archive,
+_FREE_BYTES = 2**26  # beyond this allowance for any archive
+_MAX_HEADER_BYTES = 2**14  # of an array
+_ARRAY_MAGIC, _ZIP_MAGIC = b"\x93NUMPY", b"PK"
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -42,16 +42,16 @@ _HEADERS = {
 
 
 class ArraySpec(NamedTuple):
-    """What an array has to be.
+    """The declaration of an array.
 
     Attributes
     ----------
     shape : tuple of int or str
-        A name stands for a length that is the same wherever the name stands.
+        Lengths; equal names stand for equal lengths.
     dtype : dtype or None
-        None stands for labels: truth values, numbers or text.
+        None for labels: booleans, numbers or text.
     low, high : float
-        The range of its numbers, which have to be finite.
+        The range of its numbers, which must be finite.
     """
 
     shape: tuple[int | str, ...] = ()
@@ -60,7 +60,7 @@ class ArraySpec(NamedTuple):
     high: float = np.inf
 
     def zeros(self) -> np.ndarray:
-        """Return such an array of zeros, where the shape has no names."""
+        """Return an array of zeros with this shape, which must have no names."""
         return np.zeros([int(length) for length in self.shape], self.dtype)
 
 
@@ -68,12 +68,12 @@ Specs = dict[str, ArraySpec]
 
 
 def named(part: str, items: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arrays, or what is declared of them, by names that begin with that of their part."""
+    """Return arrays, or their declarations, with names prefixed by the part's name."""
     return {f"{part} {name}": item for name, item in items.items()}
 
 
 def part_of(items: Mapping[str, Any], part: str) -> dict[str, Any]:
-    """Return those of which `named` gave the names, by the names they had before."""
+    """Return the items of a part, without the prefix that `named` added."""
     first = f"{part} "
     return {name[len(first) :]: item for name, item in items.items() if name.startswith(first)}
 
@@ -85,23 +85,23 @@ def pack_arrays(
     arrays: Mapping[str, Any],
     compressed: bool = True,
 ) -> None:
-    """Write facts, as JSON takes them, and arrays to a file that `unpack_arrays` reads.
+    """Write facts, as JSON, and arrays to a file that `unpack_arrays` reads.
 
     Parameters
     ----------
     path : path
         An old file stays until the new one is complete.
     kind : str
-        Of the file, as for `aucmax.basics.container.pack`.
+        The kind of the file, as for `aucmax.basics.container.pack`.
     facts : dict
     arrays : mapping of str to array
     compressed : bool
-        Whether the arrays are to take less room, where that does not make them look like an attack.
+        Whether to compress the arrays, unless the ratio would exceed what `unpack_arrays` accepts.
     """
     buffer = io.BytesIO()
     (np.savez_compressed if compressed else np.savez)(buffer, **arrays)
     size = sum(np.asarray(values).nbytes for values in arrays.values())
-    if compressed and size + _HEADER_BYTES * len(arrays) > _most_bytes(buffer.tell()):
+    if compressed and size + _MAX_HEADER_BYTES * len(arrays) > _max_unpacked_bytes(buffer.tell()):
         buffer = io.BytesIO()
         np.savez(buffer, **arrays)
     pack(path, kind, json.dumps(facts).encode() + b"\n" + buffer.getvalue())
@@ -116,20 +116,20 @@ def unpack_arrays(
     ----------
     path : path
     kind : str
-        Of the file.
+        The kind of the file.
     declare : callable
-        Given the facts, it returns what the arrays are, by name. ValueError if the facts are wrong.
+        Returns the declarations of the arrays for given facts. ValueError if the facts are invalid.
 
     Raises
     ------
     ValueError
-        If the file does not hold these arrays, and nothing else. Call it within
+        If the file does not contain exactly these arrays. Call it within
         `aucmax.basics.container.readable`.
     """
     head, _, body = unpack(path, kind).partition(b"\n")
     facts = json.loads(head)
     if not isinstance(facts, dict):
-        raise ValueError("its first line has no names")
+        raise ValueError("its first line is not a JSON object")
     specs = declare(facts)
     check_archive(body)
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
@@ -148,7 +148,7 @@ def unpack_arrays(
 
 
 def check_arrays(arrays: Mapping[str, Any], specs: Specs) -> None:
-    """Raise ValueError, saying what is wrong, unless arrays are what was declared."""
+    """Raise ValueError unless the arrays match their declarations."""
     _check_names(list(arrays), specs)
     sizes: dict[str, int] = {}
     for name, spec in specs.items():
@@ -161,35 +161,35 @@ def check_arrays(arrays: Mapping[str, Any], specs: Specs) -> None:
 
 
 def check_archive(body: bytes) -> None:
-    """Raise ValueError if a zip archive would not unpack to what it says, or to far too much.
+    """Raise ValueError if a zip archive would not unpack to its declared size, or to far too much.
 
-    Its arrays, those of archives in it as well, must have the sizes that their shapes tell.
+    Its arrays, also in nested archives, must have the sizes that their shapes imply.
     """
-    _unpacked_bytes(body, _most_bytes(len(body)))
+    _unpacked_bytes(body, _max_unpacked_bytes(len(body)))
 
 
-def _most_bytes(packed: int) -> int:
-    return _FREE_BYTES + _RATIO * packed
+def _max_unpacked_bytes(packed: int) -> int:
+    return _FREE_BYTES + _MAX_COMPRESSION_RATIO * packed
 
 
 def _unpacked_bytes(body: bytes, most: int) -> int:
-    """Return what a checked archive unpacks to; ValueError where that is above ``most``."""
+    """Return the unpacked size of an archive after checking it; ValueError if above ``most``."""
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
         members = archive.infolist()
         twice = [name for name, n in Counter(info.filename for info in members).items() if n > 1]
         if twice:
-            raise ValueError(f"it holds {twice[0]!r} twice")
+            raise ValueError(f"it contains {twice[0]!r} twice")
         if any(info.compress_type not in _COMPRESSIONS or info.flag_bits & 1 for info in members):
-            raise ValueError("it is packed in a way that aucmax does not use")
+            raise ValueError("it is compressed or encrypted in a way that aucmax does not use")
         size = sum(info.file_size for info in members)
         if size > most:
-            raise ValueError(f"it would unpack to {size:,} bytes, far more than it has")
+            raise ValueError(f"it would unpack to {size:,} bytes, far more than its own size")
         for info in members:
             with archive.open(info) as stream:
-                magic = stream.read(len(_ARRAY))
-            if magic == _ARRAY:  # whatever the member is called
+                magic = stream.read(len(_ARRAY_MAGIC))
+            if magic == _ARRAY_MAGIC:  # whatever the member is called
                 _check_size(archive, info)
-            elif magic.startswith(_ZIP):
+            elif magic.startswith(_ZIP_MAGIC):
                 size += _unpacked_bytes(archive.read(info), most - size)
     return size
 
@@ -199,11 +199,11 @@ def _check_size(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
         shape, dtype = _header(stream)
         length = stream.tell()
     if dtype.hasobject or length + dtype.itemsize * math.prod(shape) != info.file_size:
-        raise ValueError(f"{info.filename} has not the size that its shape tells")
+        raise ValueError(f"the size of {info.filename} does not match its shape")
 
 
 def _header(stream: Any) -> tuple[tuple[int, ...], np.dtype]:
-    """Return the shape and the type that an array in a file says it has."""
+    """Return the shape and the type in the header of an array in a file."""
     version = np.lib.format.read_magic(stream)
     if version not in _HEADERS:
         raise ValueError(f"it has arrays in the format {version}")
@@ -216,16 +216,16 @@ def _header(stream: Any) -> tuple[tuple[int, ...], np.dtype]:
 def _check_names(names: list[str], specs: Specs) -> None:
     odd = next((name for name in names if name not in specs), None)
     if odd is not None:
-        raise ValueError(f"it holds {odd!r}, which is not expected")
-    gone = next((name for name in specs if name not in names), None)
-    if gone is not None:
-        raise ValueError(f"it does not hold {gone}")
+        raise ValueError(f"it contains {odd!r}, which is not expected")
+    missing = next((name for name in specs if name not in names), None)
+    if missing is not None:
+        raise ValueError(f"it does not contain {missing}")
 
 
 def _check_kind(
     name: str, spec: ArraySpec, sizes: dict[str, int], shape: tuple[int, ...], dtype: np.dtype
 ) -> None:
-    """Raise ValueError for another type or shape; ``sizes`` are the lengths met so far, by name."""
+    """Raise ValueError for another type or shape; ``sizes`` are the lengths so far, by name."""
     if dtype.kind not in "biufU" if spec.dtype is None else dtype != spec.dtype:
         wanted = "labels" if spec.dtype is None else np.dtype(spec.dtype)
         raise ValueError(f"its {name} are {dtype}, not {wanted}")

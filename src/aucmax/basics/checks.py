@@ -1,4 +1,4 @@
-"""Checks of settings and limits, with one wording for all."""
+"""Checks of settings and data, with the same wording everywhere."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
@@ -25,9 +25,9 @@ __all__ = [
     "weights_in_rows",
 ]
 
-LARGEST = 1e75  # of values: fourth powers are in the steps of solvers, and sums of them in bounds
-_SMALLEST = 1e-150  # whose squares are hardly numbers
-_NEAR_BY = 2**16  # numbers that stay in the cache between two looks at them
+LARGEST = 1e75  # largest value, since solvers and bounds use sums of fourth powers
+_SMALLEST = 1e-150  # smallest peak of the values: the square of a smaller one underflows
+_CACHED_NUMBERS = 2**16  # block size that stays in the cache between two reads
 
 
 def number(
@@ -55,19 +55,19 @@ def number(
 
 
 def is_whole(value: Any) -> bool:
-    """Tell whether a fact of a file is a whole number, 0 or more, that arrays can count to."""
+    """Return whether a fact of a file is an integer from 0 to 2**53, as counts are."""
     return type(value) is int and 0 <= value < 2**53
 
 
 def is_label(value: Any) -> bool:
-    """Tell whether a fact of a file can be the label of rows."""
+    """Return whether a fact of a file can be the label of rows."""
     return isinstance(value, (bool, int, float, str)) and value == value
 
 
 def sample_weights(weight: Any, n: int) -> np.ndarray | None:
-    """Return sample weights as float64 of shape (n,), or None where none are given.
+    """Return sample weights as float64 of shape (n,), or None if there are none.
 
-    Raises ValueError for another shape, values that are not finite, or negative ones.
+    Raises ValueError for another shape, or for values that are negative or not finite.
     """
     if weight is None:
         return None
@@ -95,8 +95,8 @@ def sample_weights(weight: Any, n: int) -> np.ndarray | None:
 def weights_in_rows(weight: Any, n: int) -> np.ndarray:
     """Return sample weights that add up to Kish's effective number of rows, (Σ w)² / Σ w².
 
-    They count as rows where a criterion counts rows, and do not depend on the unit of the weights:
-    they are rounded to 40 bits, so that not even ties are broken by it. Ones where there are none.
+    Criteria that count rows use them. They do not depend on the unit of the weights: rounding to
+    40 bits removes even differences that could break ties. Without weights, all are 1.
     """
     weight = sample_weights(weight, n)
     if weight is None or not weight.any():
@@ -112,8 +112,8 @@ def refuse_collections(X: Any) -> None:
     if hasattr(X, "__dask_graph__"):
         raise ValueError(
             f"X is a Dask {type(X).__name__}, and its rows are needed in memory here: compute() "
-            "some of them. AUCClassifier, AUCClassifierCV and HingeClassifier are fitted on the "
-            "cluster, score there, and ClassMoments.from_data sums rows up there."
+            "some of them. AUCClassifier, AUCClassifierCV and HingeClassifier fit and score on the "
+            "cluster, and ClassMoments.from_data sums rows up there."
         )
 
 
@@ -126,48 +126,48 @@ def refuse_missing_columns(X: Any, names: Iterable[str]) -> None:
 
 
 def refuse_nul(y: Any) -> None:
-    """Raise ValueError where a label ends with NUL, which NumPy drops from the end of a text."""
+    """Raise ValueError if a label ends with NUL, which NumPy strips from the end of strings."""
     labels = _texts(y)
     bad = next((label for label in labels if isinstance(label, str) and label.endswith("\0")), None)
     if bad is not None:
         raise ValueError(
-            f"the label {bad!r} ends with a NUL character, which NumPy would drop; remove it."
+            f"the label {bad!r} ends with a NUL character, which NumPy would strip; remove it."
         )
 
 
 def refuse_odd_labels(y: Any) -> None:
-    """Raise ValueError as `refuse_nul`, and where a label among words is missing or a number."""
+    """Raise ValueError like `refuse_nul`, and if a label among words is missing or a number."""
     refuse_nul(y)
     labels = _texts(y)
     row = next((k for k, label in enumerate(labels) if not isinstance(label, str)), None)
     if row is not None:
         raise ValueError(
             f"the label of row {row} is {labels[row]!r}, and others are text; give every row a "
-            "label, all of one kind."
+            "label, all of one type."
         )
 
 
 def _texts(y: Any) -> Any:
-    """Labels as they are given, where some of them are text; otherwise none."""
-    if getattr(getattr(y, "dtype", None), "kind", "O") not in "OT":  # numbers, or it is too late
+    """Return the unconverted labels if some of them are text; otherwise nothing."""
+    if getattr(getattr(y, "dtype", None), "kind", "O") not in "OT":  # numbers, or already stripped
         return ()
     try:
         labels = np.asarray(y, dtype=object).ravel()
-    except ValueError:  # rows of unequal length, which others refuse
+    except ValueError:  # rows of unequal length, which later checks refuse
         return ()
     return labels if any(isinstance(label, str) for label in labels) else ()
 
 
 def refuse_sizes(X: Any, whole: bool = False, estimator: str | None = None) -> None:
-    """Raise ValueError for values not finite, or so large or all so small that sums lose them.
+    """Raise ValueError for values that are not finite, or whose powers overflow or underflow.
 
     Parameters
     ----------
     X : ndarray or sparse matrix, shape (n, d)
     whole : bool
-        Whether these are all rows there are, so that some must be large enough.
+        Whether these are all rows, so that the largest value must not be too small.
     estimator : str, optional
-        Who is to speak of missing values.
+        The estimator to name in the message about missing values.
     """
     peak = _peak(X.data if sp.issparse(X) else X)
     if not np.isfinite(peak):
@@ -188,10 +188,10 @@ def refuse_sizes(X: Any, whole: bool = False, estimator: str | None = None) -> N
 
 @contextlib.contextmanager
 def naming_columns(X: Any) -> Iterator[None]:
-    """Name the column of a data frame X that does not hold finite numbers, where a check fails."""
+    """Context in which errors name the first column of a data frame X without finite numbers."""
     try:
         yield
-    except ValueError as error:  # only now, since looking at each column takes time
+    except ValueError as error:  # only after an error, since checking each column takes time
         bad = next((name for name in getattr(X, "columns", ()) if not _finite(X[name])), None)
         if bad is None:
             raise
@@ -206,18 +206,18 @@ def _finite(column: Any) -> bool:
 
 
 def _peak(values: np.ndarray) -> float:
-    """Return the largest size of the values, NaN if one is; each is fetched from memory once."""
+    """Return the largest absolute value, NaN if there is one; values are read from memory once."""
     if values.flags.f_contiguous:
         values = values.T
-    step = max(_NEAR_BY * len(values) // max(values.size, 1), 1)
+    step = max(_CACHED_NUMBERS * len(values) // max(values.size, 1), 1)
     parts = [values[lo : lo + step] for lo in range(0, len(values) if values.size else 0, step)]
     return float(np.max([(part.max(), -part.min()) for part in parts], initial=0.0))
 
 
 def check_labels(classes: Any, names: Any, d: int) -> None:
-    """Raise ValueError unless classes ascend and there is a name, if any, for each feature."""
+    """Raise ValueError unless classes are ascending and names, if given, match the features."""
     if not isinstance(classes, np.ndarray) or not np.array_equal(np.unique(classes), classes):
-        raise ValueError("its classes are not different labels in ascending order")
+        raise ValueError("its classes are not distinct labels in ascending order")
     if names is None:
         return
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -236,7 +236,7 @@ def check_array_of(
 ) -> None:
     """Raise ValueError unless these are finite numbers of this shape, from ``low`` to ``high``.
 
-    A little above ``high``, as rounding leaves them, is allowed, but for whole numbers.
+    Numbers that are not integers may exceed ``high`` slightly, because of rounding.
     """
     if not isinstance(values, np.ndarray) or values.dtype != dtype:
         raise ValueError(f"its {what} are not numbers")

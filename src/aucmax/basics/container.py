@@ -1,4 +1,4 @@
-"""The file that models and moments are kept in: one line of header, a digest, the body.
+"""The file format of models and moments: one line of header with a digest, then the body.
 
     aucmax <format> <kind> <sha256 of the body> <bytes in the body>\\n<body>
 
@@ -22,7 +22,7 @@ __all__ = ["FORMAT", "kind_of", "pack", "readable", "unpack"]
 
 FORMAT = 1
 _MAGIC = "aucmax"
-_HEADER_BYTES = 200
+_MAX_HEADER_BYTES = 200
 
 
 def pack(path: str | PathLike[str], kind: str, body: bytes) -> None:
@@ -38,26 +38,26 @@ def pack(path: str | PathLike[str], kind: str, body: bytes) -> None:
 
 
 def kind_of(path: str | PathLike[str]) -> str | None:
-    """Return the kind that a file says it holds; None if there is none, or it is not ours."""
+    """Return the kind in a file's header; None if there is no such file, or it is not ours."""
     try:
         with _opened(path) as stream:
-            words = stream.readline(_HEADER_BYTES).decode("ascii").split(" ")
+            words = stream.readline(_MAX_HEADER_BYTES).decode("ascii").split(" ")
     except ValueError:
         return None
     return words[2] if len(words) == 5 and words[0] == _MAGIC else None
 
 
 def unpack(path: str | PathLike[str], kind: str) -> bytes:
-    """Return the body of a file written by `pack`, read once its header and size are right.
+    """Return the body of a file written by `pack`, after checking its header and size.
 
     Raises
     ------
     ModelFileError
-        If there is no such file, or it is not a regular one, or not ours, of another kind, newer,
+        If the file does not exist, is not a regular file, not ours, of another kind, newer,
         cut short or damaged.
     """
     with _opened(path) as stream:
-        head = stream.readline(_HEADER_BYTES)
+        head = stream.readline(_MAX_HEADER_BYTES)
         digest, length = _checked_header(path, kind, head)
         size = os.fstat(stream.fileno()).st_size - len(head)
         if size != length:
@@ -73,7 +73,7 @@ def unpack(path: str | PathLike[str], kind: str) -> bytes:
 
 @contextlib.contextmanager
 def readable(path: str | PathLike[str], what: str) -> Iterator[None]:
-    """Say of whatever goes wrong in here that the file is not a readable ``what``."""
+    """Context in which every error says that the file is not a readable ``what``."""
     try:
         yield
     except ModelFileError:
@@ -81,15 +81,15 @@ def readable(path: str | PathLike[str], what: str) -> Iterator[None]:
     except Exception as error:  # whatever a parser raises on a damaged body
         reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         if isinstance(error, KeyError):
-            reason = f"it does not hold {reason}"
+            reason = f"it does not contain {reason}"
         raise ModelFileError(f"{path}: not a readable {what} ({reason}).") from error
 
 
 def _opened(path: str | PathLike[str]) -> BinaryIO:
-    """Open a regular file; a device may have no end, and a pipe would be waited for."""
+    """Open a regular file; a device may have no end, and a pipe would block."""
     try:
         mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # to open a folder has its own error
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # opening a folder has its own error
             raise ModelFileError(f"{path}: not a regular file; give a file that aucmax saved.")
         return open(path, "rb")
     except (OSError, ValueError) as error:
@@ -100,7 +100,7 @@ def _opened(path: str | PathLike[str]) -> BinaryIO:
 
 
 def _checked_header(path: str | PathLike[str], kind: str, head: bytes) -> tuple[str, int]:
-    """Return the digest and the length of the body that the first line of a file tells."""
+    """Return the digest and the length of the body from the first line of a file."""
     try:
         magic, version, held, digest, size = head.decode("ascii").split(" ")
         number, length = int(version), int(size)

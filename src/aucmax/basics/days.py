@@ -11,12 +11,12 @@ _DAY = np.timedelta64(1, "D")
 
 
 def in_days(values: NDArray[Any]) -> NDArray[Any]:
-    """Return dates and times as days since 1970-01-01, spans as days; other values as they are.
+    """Return dates and times as days since 1970-01-01, durations as days, others unchanged.
 
     Parameters
     ----------
     values : ndarray, shape (n,)
-        Of any kind; NaT becomes NaN.
+        Of any type; NaT becomes NaN.
     """
     if values.dtype.kind == "M":
         values = values - np.datetime64(0, "D")

@@ -12,4 +12,4 @@ class ModelFileError(ValueError):
 
 
 class DataWarning(UserWarning):
-    """What a data file holds was read, and may not be meant so."""
+    """A data file was read, but its contents may not mean what they seem to."""

@@ -1,4 +1,4 @@
-"""What stands for a missing value, in data frames and in the words of a file."""
+"""Missing values, in data frames and as words of a file."""
 
 from typing import Any
 
@@ -10,10 +10,10 @@ NO_NUMBER = (*NO_WORD, "none")
 
 
 def is_gap(value: Any) -> bool:
-    """Return whether a value of a table is missing: None, or one that data frames have for it."""
+    """Return whether a value of a table is missing: None, or NaN, NaT and NA of data frames."""
     return not isinstance(value, str) and (value is None or str(value) in ("nan", "<NA>", "NaT"))
 
 
 def is_no_word(value: Any) -> bool:
-    """Return whether a value of a column of text is missing, or a word that says so."""
+    """Return whether a value of a text column is missing, or a word that means missing."""
     return value.strip().lower() in NO_WORD if isinstance(value, str) else is_gap(value)

@@ -11,16 +11,16 @@ __all__ = ["locked"]
 
 @contextlib.contextmanager
 def locked(lock: Path, use: str, busy: str) -> Iterator[None]:
-    """Context that one process at a time can be in; the system ends it when the process dies.
+    """Context for one process at a time; the system releases the lock when the process dies.
 
     Parameters
     ----------
     lock : Path
-        An empty file, which is made if need be and stays.
+        An empty file, which is created if necessary and stays.
     use : str
-        What needs the lock, for the error where filelock is not installed.
+        What needs the lock, for the error if filelock is not installed.
     busy : str
-        The message of the ValueError where another process is in the context.
+        The message of the ValueError if another process holds the lock.
     """
     filelock = needs("filelock", use)
     try:

@@ -1,4 +1,4 @@
-"""How much memory this process may still take, by the machine and by its control groups."""
+"""Free memory for this process, as limited by the machine and by its control groups."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path("/")  # above /proc and /sys
 
 
 class _Files(NamedTuple):
-    """What a version of control groups calls a group's limits, use, and cached pages of files."""
+    """Names of a group's limits, use, and cached file pages in a version of control groups."""
 
     limits: tuple[str, ...]
     used: str
@@ -30,35 +30,35 @@ _V2 = _Files(("memory.max", "memory.high"), "memory.current", ("inactive_file", 
 
 
 def free_memory() -> int | None:
-    """Return the bytes of memory that this process may still take; None if that is not known."""
+    """Return the bytes of memory that this process can still use; None if unknown."""
     free = list(_of_groups())
     with contextlib.suppress(OSError, ValueError, IndexError):  # Linux
         words = (ROOT / "proc/meminfo").read_text().partition("MemAvailable:")[2].split()
         free.append(1024 * int(words[0]))
     if not free:
-        with contextlib.suppress(AttributeError, OSError, ValueError):  # all there is
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # the whole memory
             free.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     return max(min(free), 0) if free else None
 
 
 def _of_groups() -> Iterator[int]:
-    """Yield what each control group that this process is in, or a group above it, leaves free."""
+    """Yield the free bytes in each control group of this process and in their parents."""
     for folder, files in _groups():
         with contextlib.suppress(OSError, ValueError):
             limits = [(folder / name).read_text().strip() for name in files.limits]
             least = min(int(limit) for limit in limits if limit != "max")
             lines = (folder / "memory.stat").read_text().splitlines()
             counts = {name: int(count) for name, count in map(str.split, lines)}
-            # pages of files are given up where memory is short
+            # the system drops cached file pages when memory is short
             cached = sum(counts.get(name, 0) for name in files.cached)
             yield least - (int((folder / files.used).read_text()) - cached)
 
 
 def _groups() -> Iterator[tuple[Path, _Files]]:
-    """Yield the folders of this process's memory groups, innermost first, up to where they mount.
+    """Yield the folders of this process's memory groups, innermost first, up to the mount point.
 
-    `/proc/self/cgroup` has a path within the hierarchy, `/proc/self/mountinfo` which part of the
-    hierarchy is mounted, and where. In a container that part may begin at the group itself.
+    `/proc/self/cgroup` has the path in the hierarchy, `/proc/self/mountinfo` the mounted part of
+    the hierarchy and its mount point. In a container that part may begin at the group itself.
     """
     with contextlib.suppress(OSError, ValueError):
         paths = dict(_paths())
@@ -80,7 +80,7 @@ def _paths() -> Iterator[tuple[str, str]]:
 
 
 def _mounts() -> Iterator[tuple[str, str, str]]:
-    """Yield for each hierarchy of memory groups "memory" or "", its mounted part, and where."""
+    """Yield "memory" or "", the mounted part and the mount point of each memory hierarchy."""
     for line in (ROOT / "proc/self/mountinfo").read_text().splitlines():
         before, _, after = line.partition(" - ")
         _, _, _, root, mounted, *_ = before.split()

@@ -1,11 +1,11 @@
-"""Packages that only some uses need, and the extra that installs each."""
+"""Optional packages, and the extra that installs each."""
 
 from importlib import import_module
 from typing import Any
 
 __all__ = ["EXTRAS", "MissingPackage", "needs"]
 
-# what `pip install 'aucmax[extra]'` brings, as pyproject.toml has it
+# package: extra, as in pyproject.toml
 EXTRAS = {
     "clarabel": "svm",
     "dask": "dask",
@@ -28,7 +28,7 @@ EXTRAS = {
 
 
 class MissingPackage(ImportError):
-    """A package that this use needs is not installed; the message names the extra that has it."""
+    """A required optional package is not installed; the message names the extra to install."""
 
 
 def needs(module: str, what: str) -> Any:
@@ -51,7 +51,7 @@ def needs(module: str, what: str) -> Any:
     except ImportError as error:
         package = module.partition(".")[0]
         if (error.name or package).partition(".")[0] != package:
-            raise  # it is there, and something that it needs is not
+            raise  # it is installed, but a package that it needs is not
         extra = EXTRAS[package]
         raise MissingPackage(
             f"{what} needs {package}: pip install 'aucmax[{extra}]'", name=package

@@ -1,6 +1,6 @@
-"""The one progress bar: what runs, how much of it is done, for how long, and the best so far.
+"""The progress bar: the current task, how much is done, the time, and the best result so far.
 
-Rows that are read in parts have a line of their own beneath it.
+Rows that are read in parts have their own line below it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ __all__ = ["Reading", "Working", "on_screen", "working"]
 
 
 class Reading(NamedTuple):
-    """How far a pass over rows in parts is, after some seconds of it.
+    """Progress of a pass over rows in parts.
 
-    ``share`` is that of all parts, ``size`` the bytes that were read; None where not known.
+    ``seconds`` is the time since its start, ``share`` the share of the parts that were read,
+    ``size`` the bytes that were read; the latter two are None if unknown.
     """
 
     number: int
@@ -32,14 +33,14 @@ class Reading(NamedTuple):
 
 
 class Working:
-    """Work that is under way, and its lines on the screen, if there are any.
+    """Work in progress, and its lines on the screen, if any.
 
     Parameters
     ----------
     screen : Progress, optional
-        Where it is shown; None shows nothing.
+        Where to show it; None shows nothing.
     what : str
-        What begins.
+        Name of the first task.
     """
 
     def __init__(self, screen: Progress | None = None, what: str = "") -> None:
@@ -49,20 +50,20 @@ class Working:
             self._reading = screen.add_task("", total=None, visible=False)
 
     def __call__(self, what: str) -> None:
-        """Say what begins, of which it is not known how far it is."""
+        """Show a new task of unknown length."""
         if self._screen is not None:
             self._screen.update(self._task, completed=0, total=None, description=what, best="")
             self._screen.update(self._reading, visible=False)
 
     def at(self, done: int, total: int, what: str, best: str = "") -> None:
-        """Say how far it is.
+        """Show the progress of a task.
 
         Parameters
         ----------
         done, total : int
-            Parts.
+            Numbers of parts.
         what : str
-            The part that begins.
+            Name of the next part.
         best : str
             The best result so far.
         """
@@ -72,7 +73,7 @@ class Working:
             )
 
     def reads(self, at: Reading) -> None:
-        """Say how far the rows are read."""
+        """Show the progress of a pass over the rows."""
         if self._screen is not None:
             total = None if at.share is None else 1.0
             self._screen.update(
@@ -85,25 +86,25 @@ _shown = _SILENT
 
 
 def on_screen() -> Working:
-    """Return the work whose lines are on the screen; one that shows nothing if there are none."""
+    """Return the work shown on the screen; without one, work that shows nothing."""
     return _shown
 
 
 @contextlib.contextmanager
 def working(what: str, quiet: bool = False) -> Iterator[Working]:
-    """Show on stderr that work is under way while the block runs, on a terminal only.
+    """Show on stderr that work is in progress while the block runs, on a terminal only.
 
     Parameters
     ----------
     what : str
-        What runs.
+        Name of the work.
     quiet : bool
         Show nothing at all.
 
     Yields
     ------
     Working
-        What to call as the work goes on.
+        Reports progress.
     """
     global _shown
     bar = None if quiet else _bar()
@@ -120,7 +121,7 @@ def working(what: str, quiet: bool = False) -> Iterator[Working]:
 
 def _bar() -> Progress | None:
     try:
-        needs("rich", "a progress bar")  # most fits do without
+        needs("rich", "a progress bar")  # imported late, because most fits show none
     except MissingPackage as missing:
         warnings.warn(str(missing), stacklevel=2)
         return None

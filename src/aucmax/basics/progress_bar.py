@@ -14,7 +14,7 @@ __all__ = ["progress_bar"]
 
 
 def progress_bar() -> Progress | None:
-    """Return a bar on stderr, or None where that is no terminal."""
+    """Return a bar on stderr, or None if stderr is not a terminal."""
     console = Console(stderr=True, markup=False, emoji=False)
     if not (console.file.isatty() or console.is_jupyter):
         return None
@@ -39,7 +39,7 @@ class _Count(ProgressColumn):
 
 
 class _What(ProgressColumn):
-    """What runs, or ``1.2 M rows, 830,000/s, 340 MB/s``; what does not fit in is cut off."""
+    """The current task, or ``1.2 M rows, 830,000/s, 340 MB/s``; cut off at the line's end."""
 
     def __init__(self) -> None:
         super().__init__(table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1))

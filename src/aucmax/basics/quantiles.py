@@ -1,4 +1,4 @@
-"""Quantiles of weighted values, the same for any unit of the weights."""
+"""Weighted quantiles that do not depend on the unit of the weights."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _ROUNDING = 1e-9  # of a share of the weight
 def quantiles(
     values: NDArray[Any], weight: NDArray[Any] | None, shares: NDArray[Any]
 ) -> NDArray[Any]:
-    """Return the values that part these shares of the weight from the rest.
+    """Return the quantiles of values at given shares of the weight.
 
     Parameters
     ----------
@@ -27,9 +27,9 @@ def quantiles(
     Returns
     -------
     ndarray, shape (m,)
-        For each share the least value such that it and lower ones have more of the weight.
+        For each share, the smallest value such that it and lower ones have more of the weight.
     """
-    if weight is None or not np.ptp(weight):  # a sort is faster than one that tells places
+    if weight is None or not np.ptp(weight):  # faster without return_inverse
         different, rows = np.unique(values, return_counts=True)
     else:
         different, place = np.unique(values, return_inverse=True)

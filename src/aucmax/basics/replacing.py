@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and are on the disk before they take their place."""
+"""Atomic writes of files: complete or not at all, flushed to the disk before the replacement."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ __all__ = ["errors_name", "flushed", "replacing"]
 
 @contextlib.contextmanager
 def errors_name(path: str | PathLike[str]) -> Iterator[None]:
-    """Context in which an OSError names this file: that of a full disk names none.
+    """Context in which every OSError names this file; the error of a full disk names none.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def errors_name(path: str | PathLike[str]) -> Iterator[None]:
 
 
 def flushed(stream: Any) -> None:
-    """Return once all that was written to a file is on the disk; a device or pipe is flushed only.
+    """Flush a file to the disk; a device or a pipe is only flushed to the system.
 
     Parameters
     ----------
@@ -41,24 +41,24 @@ def flushed(stream: Any) -> None:
 
 @contextlib.contextmanager
 def replacing(path: str | PathLike[str], text: bool = False) -> Iterator[Any]:
-    """Yield a stream that becomes the file at `path` once the block has ended well.
+    """Yield a stream that becomes the file at `path` when the block ends without an error.
 
-    Until then its file, ``stream.name``, stands beside it under another name, with its suffix. It
-    is on the disk before it replaces the old one, so a loss of power leaves one of the two whole.
+    Until then the temporary file ``stream.name`` is beside it, with the same suffix. It is flushed
+    to the disk before it replaces the old one, so a power failure leaves one of the two complete.
 
-    After an error or an interruption the file is as it was, and nothing is left beside it.
+    After an error or an interruption the old file is unchanged, and the temporary file is removed.
 
     Parameters
     ----------
     path : path
-        A device or a pipe is written to as it is.
+        A device or a pipe is written to directly.
     text : bool
-        Whether the stream takes text, to be written in UTF-8, and not bytes.
+        Whether the stream accepts text, written in UTF-8, instead of bytes.
 
     Raises
     ------
     OSError
-        The file, which it names, cannot be written.
+        If the file, which the error names, cannot be written.
     """
     how: dict[str, Any] = {} if not text else {"encoding": "utf-8", "newline": ""}
     mode = "" if text else "b"
@@ -67,8 +67,8 @@ def replacing(path: str | PathLike[str], text: bool = False) -> Iterator[Any]:
             with open(path, "w" + mode, **how) as stream:
                 yield stream
             return
-        target = Path(path).resolve()  # a link stays one
-        # named before it is made: an interruption at any moment finds it to remove
+        target = Path(path).resolve()  # replace the target of a link, not the link
+        # named before it is created, so that it is removed whenever an interruption comes
         temporary = target.with_name(f".aucmax-{secrets.token_hex(8)}{target.suffix}")
         try:
             with open(temporary, "x" + mode, **how) as stream:
@@ -84,9 +84,9 @@ def replacing(path: str | PathLike[str], text: bool = False) -> Iterator[Any]:
 
 
 def _flush_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk, on systems that can do that."""
+    """Flush a folder's entries to the disk, on systems that support it."""
     with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)  # which Windows refuses
+        descriptor = os.open(folder, os.O_RDONLY)  # Windows refuses this
         try:
             os.fsync(descriptor)
         finally:

@@ -1,4 +1,4 @@
-"""Text of others as text: nothing in it moves a cursor, ends a line or starts a formula."""
+"""Foreign text made harmless: it moves no cursor, ends no line and starts no formula."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import unicodedata
 __all__ = ["in_line", "in_lines", "json_text", "spreadsheet_cell"]
 
 _JOINERS = "\u200c\u200d"  # parts of words and of emoji
-_FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # some spreadsheets take wide signs, too
+_FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")  # some spreadsheets accept wide signs, too
 
 
 def in_line(text: str) -> str:
@@ -23,7 +23,7 @@ def in_lines(text: str) -> str:
 
 
 def json_text(text: str) -> str:
-    """Return JSON with escapes for characters that act on a terminal and that JSON leaves alone."""
+    """Return JSON with escapes for characters that affect a terminal and that JSON leaves alone."""
     return re.sub(r"[^\n -~]", lambda c: c[0] if _is_seen(c[0]) else json.dumps(c[0])[1:-1], text)
 
 
@@ -32,5 +32,5 @@ def _is_seen(c: str) -> bool:
 
 
 def spreadsheet_cell(text: str) -> str:
-    """Return words as a cell that no spreadsheet takes for a formula: ``'=A1``."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    """Return text as a cell that no spreadsheet interprets as a formula: ``'=A1``."""
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

@@ -12,7 +12,7 @@ from aucmax.cli.screen import say, tell
 from aucmax.datasets.files import fault
 from aucmax.report.text import auc_text, interval_text, reach_text
 from aucmax.streams.drift import LEVEL
-from aucmax.streams.monitor import told
+from aucmax.streams.monitor import stream_report
 from aucmax.streams.state import Prediction, State, save_state
 
 __all__ = ["Beside", "Teller"]
@@ -110,7 +110,7 @@ class Teller:
     def after(self, state: State) -> None:
         """Tell where a multiple of ``every`` is reached; save there, and wherever reading waits."""
         if state.lines > self._lines and state.lines % self.every == 0:
-            line = told(state)
+            line = stream_report(state)
             self._print(line)
             self.monitor.write(line)
         self._lines = state.lines
@@ -127,7 +127,7 @@ class Teller:
     def last(self, state: State) -> None:
         """Tell and save at the end."""
         if state.lines % self.every or not state.lines:
-            self._print(told(state))
+            self._print(stream_report(state))
         if _place(state) != self._place or not state.lines:
             self._save(state)
         if state.bad:

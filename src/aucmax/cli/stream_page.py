@@ -33,7 +33,7 @@ def page_of(name: str, monitor: Path) -> Page:
     name : str
         What was read.
     monitor : path
-        JSON lines, as `aucmax.streams.monitor.told` makes them.
+        JSON lines, as `aucmax.streams.monitor.stream_report` makes them.
     """
     lines = _thinned(monitor)
     if not lines:

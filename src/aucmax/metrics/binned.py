@@ -1,7 +1,7 @@
-"""The AUC of scores of which only counts by bins are kept, its interval, and how far it can be off.
+"""AUC from counts of scores in bins, with its interval and a bound on its error.
 
-Pairs in different bins are ranked as their scores are. Pairs in the same bin count half: the AUC of
-the scores differs from that of the bins by at most half the share of such pairs.
+Pairs in different bins are ranked exactly. Pairs in the same bin count half, so the AUC of
+the bins differs from that of the scores by at most half the share of such pairs.
 """
 
 from typing import NamedTuple
@@ -20,14 +20,14 @@ class BinnedAUC(NamedTuple):
     Parameters
     ----------
     auc : float
-        The area of the bins, ties half.
+        The area of the bins; pairs in the same bin count half.
     low, high : float
         The ends of the interval, each moved outwards by `error`.
     std_error : float
-        DeLong's standard error, with the bins for scores.
+        DeLong's standard error, with the bins as scores.
     error : float
-        How far the area of the scores themselves may be from `auc`: half the share of the pairs
-        in bins that hold more than one score. No assumption is behind it.
+        Largest possible difference between `auc` and the area of the scores themselves: half the
+        share of the pairs in bins with more than one score. It holds without assumptions.
 
     See Also
     --------
@@ -44,14 +44,14 @@ class BinnedAUC(NamedTuple):
 def binned_auc(
     weight: np.ndarray, square: np.ndarray, mixed: np.ndarray | bool, confidence: float
 ) -> BinnedAUC:
-    """Return the area of bins from the lowest to the highest, as `auc_interval` does of scores.
+    """Return the area of bins, ordered from the lowest to the highest, with its interval.
 
     Parameters
     ----------
     weight : ndarray, shape (2, B)
-        Of the negatives and of the positives in each bin; both have some.
+        Weight of the negatives and of the positives in each bin; neither sums to 0.
     square : ndarray, shape (2, B)
-        The same of the rows' squared weights.
+        The same for the rows' squared weights.
     mixed : ndarray of bool, shape (B,), or bool
         Whether a bin may hold different scores.
     confidence : float
@@ -70,7 +70,7 @@ def binned_auc(
             gap[np.abs(gap) <= ROUNDING] = 0.0
             variances[c] = float(square[c] @ gap**2) / (of_squares[c] * (rows[c] - 1.0))
     spreads = Spread(variances[1], float(rows[1])), Spread(variances[0], float(rows[0]))
-    found = interval_around(auc, miss, spreads, confidence)
+    interval = interval_around(auc, miss, spreads, confidence)
     error = 0.5 * float(np.sum(neg * pos * mixed))
-    low, high = max(found.low - error, 0.0), min(found.high + error, 1.0)
-    return BinnedAUC(auc, low, high, found.std_error, error)
+    low, high = max(interval.low - error, 0.0), min(interval.high + error, 1.0)
+    return BinnedAUC(auc, low, high, interval.std_error, error)

@@ -1,6 +1,6 @@
-"""The ROC curve and the precision-recall curve: scikit-learn's, for any scores.
+"""ROC and precision-recall curves: scikit-learn's, for any scores.
 
-scikit-learn refuses infinite scores and compares the others as float64, so it gets their ranks.
+scikit-learn refuses infinite scores and compares the others as float64, so we pass it ranks.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ __all__ = ["precision_recall_curve", "roc_curve"]
 def _ranked(
     y: Labels, score: ArrayLike, sample_weight: ArrayLike | None, pos_label: Any
 ) -> tuple[Bools, NDArray[np.int64], Floats | None, Floats]:
-    """Return which rows are positive, the ranks of their scores, weights, and distinct scores."""
+    """Return a mask of the positives, the ranks of the scores, weights, and distinct scores."""
     positive, weight, scores = read(y, sample_weight, pos_label, score=score)
     distinct, rank = np.unique(scores, return_inverse=True)
     return positive, rank, weight, distinct.astype(np.float64)
@@ -44,7 +44,7 @@ def roc_curve(
         Share of the positives with a score at or above each threshold, from 0 to 1.
     thresholds : ndarray of shape (t + 1,)
         Infinity, at which no row is positive (not even one with an infinite score), then the t
-        distinct scores, falling.
+        distinct scores in descending order.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def roc_curve(
 
     Notes
     -----
-    That of ``sklearn.metrics.roc_curve(..., drop_intermediate=False)``.
+    Equal to ``sklearn.metrics.roc_curve(..., drop_intermediate=False)``.
 
     Examples
     --------
@@ -90,10 +90,10 @@ def precision_recall_curve(
     precision : ndarray of shape (t + 1,)
         Share of positives among the rows with a score at or above each threshold; 1 at the end.
     recall : ndarray of shape (t + 1,)
-        Share of the positives with a score at or above each threshold, falling from 1; 0 at the
+        Share of the positives with a score at or above each threshold, decreasing from 1; 0 at the
         end.
     thresholds : ndarray of shape (t,)
-        The distinct scores, rising.
+        The distinct scores in ascending order.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def precision_recall_curve(
 
     Notes
     -----
-    That of ``sklearn.metrics.precision_recall_curve``.
+    Equal to ``sklearn.metrics.precision_recall_curve``.
 
     Examples
     --------

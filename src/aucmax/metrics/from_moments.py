@@ -1,4 +1,4 @@
-"""What the means and variances of scores tell of their AUC, where the scores are not known."""
+"""The AUC implied by means and variances of scores, when the scores are unknown."""
 
 from typing import NamedTuple
 
@@ -10,18 +10,18 @@ __all__ = ["MomentAUC", "moment_auc"]
 
 
 class MomentAUC(NamedTuple):
-    """What moments tell of an area under the ROC curve.
+    """An estimate of the area under the ROC curve from moments, and bounds.
 
     Parameters
     ----------
     binormal : float or ndarray
         An estimate: the area if the scores of both classes are normal.
     low, high : float or ndarray
-        A guarantee: the least and the largest area of any scores with these moments.
+        Bounds: the smallest and the largest area of any scores with these moments.
 
     See Also
     --------
-    moment_auc : Makes it.
+    moment_auc : Computes it.
     """
 
     binormal: float | np.ndarray
@@ -30,15 +30,15 @@ class MomentAUC(NamedTuple):
 
 
 def moment_auc(gap: ArrayLike, variance: ArrayLike) -> MomentAUC:
-    """Area under the ROC curve as far as means and variances of the scores tell it.
+    """Area under the ROC curve implied by means and variances of the scores.
 
     Parameters
     ----------
     gap : float or array-like
-        The mean score of the positives less that of the negatives, in the scores' units.
+        The mean score of the positives minus that of the negatives, in the scores' units.
     variance : float or array-like
         The sum of both classes' variances, in the units squared. For the area of given rows, not
-        of a population, those that are divided by the number of rows.
+        of a population, use variances divided by the number of rows (ddof 0).
 
     Returns
     -------
@@ -48,11 +48,11 @@ def moment_auc(gap: ArrayLike, variance: ArrayLike) -> MomentAUC:
 
     Notes
     -----
-    The score of a positive less that of a negative has mean g and variance v. If it is normal, it
-    is above 0 with probability Φ(g/√v), the binormal area [1]_. Whatever it is, it is at most 0
-    with probability v/(v + g²) at most if g > 0, by Cantelli's inequality [2]_, so the area is at
-    least g²/(v + g²); and at most v/(v + g²) if g < 0. Some scores with these moments come as near
-    to the bound as you like.
+    The score of a positive minus that of a negative has mean g and variance v. If the difference is
+    normal, it is above 0 with probability Φ(g/√v), the binormal area [1]_. For any distribution, if
+    g > 0, it is at most 0 with probability at most v/(v + g²), by Cantelli's inequality [2]_, so
+    the area is at least g²/(v + g²); if g < 0, the area is at most v/(v + g²). Some scores with
+    these moments come arbitrarily close to the bound.
 
     References
     ----------
@@ -75,11 +75,11 @@ def moment_auc(gap: ArrayLike, variance: ArrayLike) -> MomentAUC:
     """
     g, v = np.asarray(gap, dtype=np.float64), np.asarray(variance, dtype=np.float64)
     if np.any(v < 0.0) or not (np.isfinite(g).all() and np.isfinite(v).all()):
-        raise ValueError("gap and variance must be finite, and no variance negative.")
+        raise ValueError("gap and variance must be finite, and variance must not be negative.")
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(g == 0.0, 0.0, g / np.sqrt(v))
         beaten = 1.0 / (1.0 + ratio**-2.0)  # g²/(v + g²), whose squares could overflow
     low, high = np.where(g > 0.0, beaten, 0.0), np.where(g < 0.0, 1.0 - beaten, 1.0)
     tied = (g == 0.0) & (v == 0.0)  # all scores are the same
-    found = ndtr(ratio), np.where(tied, 0.5, low), np.where(tied, 0.5, high)
-    return MomentAUC(*(part if part.ndim else float(part) for part in map(np.asarray, found)))
+    areas = ndtr(ratio), np.where(tied, 0.5, low), np.where(tied, 0.5, high)
+    return MomentAUC(*(area if area.ndim else float(area) for area in map(np.asarray, areas)))

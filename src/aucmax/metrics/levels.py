@@ -1,6 +1,6 @@
-"""The table behind the metrics: the weight of each class at each distinct score.
+"""The table from which the metrics are computed: the weight of each class at each distinct score.
 
-It takes one sort. Counts are summed in float64, which is exact up to 2**53 and cannot overflow.
+It needs one sort. Counts are summed in float64, which is exact up to 2**53 and cannot overflow.
 """
 
 from typing import Any, NamedTuple
@@ -24,12 +24,12 @@ __all__ = [
     "rivals_above",
 ]
 
-# ten weights of 0.1 must count as ten of 1, though their sums are rounded
-_ROUNDED = 1 + 1e-12
+# relative tolerance: ten weights of 0.1 must count like ten of 1, though their sums are rounded
+_ROUNDING_FACTOR = 1 + 1e-12
 
 
 class Levels(NamedTuple):
-    """The distinct scores, falling, and the rows at each."""
+    """The distinct scores in descending order, and the rows at each."""
 
     score: NDArray[Any]  # (t,)
     rows: NDArray[np.int64]  # (t,) number of rows
@@ -39,10 +39,10 @@ class Levels(NamedTuple):
 
 
 def levels_of(positive: Bools, weight: Floats | None, score: NDArray[Any]) -> Levels:
-    """Return the table of rows with these scores; weights, if any, are above 0."""
+    """Return the table of rows with these scores; weights, if given, are above 0."""
     order = np.argsort(score)[::-1]
     ranked = score[order]
-    # Compared, not subtracted: infinite and unsigned scores have no usable difference.
+    # Compare, do not subtract: infinite and unsigned scores have no usable difference.
     starts = np.flatnonzero(np.concatenate(([True], ranked[1:] != ranked[:-1])))
     rows = np.diff(starts, append=ranked.size)
     is_pos = positive[order]
@@ -65,14 +65,14 @@ def pairs_won_and_lost(levels: Levels) -> tuple[float, float]:
 def area(levels: Levels) -> float:
     """Return the area under the ROC curve."""
     won, lost = pairs_won_and_lost(levels)
-    # Not divided by the product of the totals: rounding could carry it above 1.
+    # Divided by the sum, not by the product of the totals, which could give more than 1.
     return won / (won + lost)
 
 
 def area_of(positive: Bools, weight: Floats | None, score: NDArray[Any]) -> float:
-    """Return the area under the ROC curve of rows with these scores, without a table if it can.
+    """Return the area under the ROC curve of rows with these scores.
 
-    Where all rows weigh the same that takes a third of the time.
+    Without weights it needs no table, which takes a third of the time.
     """
     if weight is not None:
         return area(levels_of(positive, weight, score))
@@ -88,21 +88,21 @@ def area_up_to(levels: Levels, max_fpr: float) -> float:
     end = int(np.searchsorted(fpr, max_fpr, side="right"))
     last = np.interp(max_fpr, fpr[end - 1 : end + 1], tpr[end - 1 : end + 1])
     width, height = np.diff(fpr[:end], append=max_fpr), np.append(tpr[:end], last)
-    found = 0.5 * float(width @ (height[1:] + height[:-1]))
+    partial_area = 0.5 * float(width @ (height[1:] + height[:-1]))
     chance = 0.5 * max_fpr**2
-    return min(max(0.5 * (1.0 + (found - chance) / (max_fpr - chance)), 0.0), 1.0)
+    return min(max(0.5 * (1.0 + (partial_area - chance) / (max_fpr - chance)), 0.0), 1.0)
 
 
 def recall_up_to(levels: Levels, max_fpr: float) -> float:
-    """Return the largest recall of a threshold whose false-positive rate is at most so large."""
+    """Return the largest recall of a threshold whose false-positive rate is at most ``max_fpr``."""
     fpr, tpr = _rates(levels)
-    return float(tpr[np.searchsorted(fpr, max_fpr * _ROUNDED, side="right") - 1])
+    return float(tpr[np.searchsorted(fpr, max_fpr * _ROUNDING_FACTOR, side="right") - 1])
 
 
 def mean_precision(levels: Levels) -> float:
     """Return the mean, over the positives, of the precision at their score."""
-    found, false_alarms = np.cumsum(levels.pos), np.cumsum(levels.neg)
-    return min(float((levels.pos / found[-1]) @ (found / (found + false_alarms))), 1.0)
+    hits, false_alarms = np.cumsum(levels.pos), np.cumsum(levels.neg)
+    return min(float((levels.pos / hits[-1]) @ (hits / (hits + false_alarms))), 1.0)
 
 
 def _rates(levels: Levels) -> tuple[Floats, Floats]:
@@ -112,7 +112,7 @@ def _rates(levels: Levels) -> tuple[Floats, Floats]:
 
 
 def rivals_above(levels: Levels, positive: Bools) -> Floats:
-    """Return the number of rows of the other class above each row, ties half, shape (n,)."""
+    """Return the weight of the other class above each row, ties half, shape (n,)."""
     pos_above, neg_above = _above(levels)
     ranked = np.repeat([neg_above, pos_above], levels.rows, axis=1)
     above = np.empty(positive.size)
@@ -127,7 +127,7 @@ def _above(levels: Levels) -> tuple[Floats, Floats]:
 
 @compiled
 def _won(z, pos, neg):
-    # pairs ranked correctly, ties half, of each class's rows by ascending score
+    # weight of the pairs ranked correctly, ties half, from each class's rows in ascending order
     below, up_to, won = 0, 0, 0.0
     for i in pos:
         while below < len(neg) and z[neg[below]] < z[i]:

@@ -1,4 +1,4 @@
-"""The area under the ROC curve of more than two classes."""
+"""The area under the ROC curve for more than two classes."""
 
 from itertools import combinations
 
@@ -31,12 +31,12 @@ def multiclass_auc(
         class". They need not be probabilities.
     scheme : {"ovr", "ovo"}
         "ovr": each class against the rest, by its own score. "ovo": each pair of classes on their
-        own rows, by the score of the one and by that of the other [1]_. As scikit-learn's
-        ``roc_auc_score`` defines them.
+        own rows, by the score of the one and by that of the other [1]_. Both are defined as in
+        scikit-learn's ``roc_auc_score``.
     average : {"macro", "weighted"}
-        All classes, or pairs, the same, or by how much their rows weigh.
+        "macro": equal weight for all classes, or pairs. "weighted": by the weight of their rows.
     labels : array-like, shape (K,), optional
-        The labels of the columns, ascending; by default those of y.
+        The labels of the columns in ascending order; by default those of y.
     sample_weight : array-like, shape (n,), optional
         Weights of the rows, zero or more.
 
@@ -62,21 +62,21 @@ def multiclass_auc(
     if isinstance(y, Source):
         y, of_rows = y.labels()
         sample_weight = of_rows if sample_weight is None else sample_weight
-    found, code = codes_of(y, "y")
-    known = found if labels is None else np.asarray(labels)
+    present, code = codes_of(y, "y")
+    classes = present if labels is None else np.asarray(labels)
     scores = np.asarray(score)
-    if scores.shape != (len(code), len(known)):
+    if scores.shape != (len(code), len(classes)):
         raise ValueError(
-            f"score must have one value per row of y, {len(code)}, and class, {len(known)}; got "
+            f"score must have one value per row of y, {len(code)}, and class, {len(classes)}; got "
             f"shape {scores.shape}."
         )
-    missing = np.setdiff1d(known, found).tolist()
-    if missing or len(known) > len(found) or not np.array_equal(np.unique(known), known):
-        what = f"no row has the label {missing[0]!r}" if missing else "labels must ascend"
+    missing = np.setdiff1d(classes, present).tolist()
+    if missing or len(classes) > len(present) or not np.array_equal(np.unique(classes), classes):
+        what = f"no row has the label {missing[0]!r}" if missing else "labels must be ascending"
         raise ValueError(f"{what}: every class needs rows, in the order of the columns.")
-    if len(known) < len(found):
-        odd = np.setdiff1d(found, known).tolist()[0]
-        raise ValueError(f"y holds the label {odd!r}, which is none of {known.tolist()}.")
+    if len(classes) < len(present):
+        odd = np.setdiff1d(present, classes).tolist()[0]
+        raise ValueError(f"y has the label {odd!r}, which is not one of {classes.tolist()}.")
     weight = np.ones(len(code)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
 
     def area(rows: np.ndarray, k: int) -> float:
@@ -85,11 +85,11 @@ def multiclass_auc(
     areas, shares = [], []
     if scheme == "ovr":
         every = np.arange(len(code))
-        for k in range(len(known)):
+        for k in range(len(classes)):
             areas.append(area(every, k))
             shares.append(weight[code == k].sum())
     else:
-        for a, b in combinations(range(len(known)), 2):
+        for a, b in combinations(range(len(classes)), 2):
             rows = np.flatnonzero((code == a) | (code == b))
             areas.append(0.5 * (area(rows, a) + area(rows, b)))
             shares.append(weight[rows].sum())

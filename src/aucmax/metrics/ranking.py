@@ -28,13 +28,13 @@ def roc_auc(
     Parameters
     ----------
     y : array-like of shape (n,), or Source
-        Labels: numbers, booleans or strings. Those of a `Source` are read in a pass over it, and
-        its weights unless others are given.
+        Labels: numbers, booleans or strings. The labels of a `Source` are read in a pass over it,
+        and so are its weights unless `sample_weight` is given.
     score : array-like of shape (n,)
         Scores; a higher one means "more likely positive". They may be infinite.
     sample_weight : array-like of shape (n,), optional
-        Weights of the rows, zero or more. A pair weighs the product of its rows' weights. Rows of
-        weight zero are dropped first.
+        Weights of the rows, zero or more. The weight of a pair is the product of its rows' weights.
+        Rows of weight zero are dropped first.
     pos_label : label, optional
         The positive label; all others are negative. By default the larger of the two labels.
 
@@ -46,7 +46,7 @@ def roc_auc(
     Raises
     ------
     ValueError
-        If `y` has one class only, or more than two labels and no `pos_label`; if a label or a
+        If `y` has only one class, or more than two labels and no `pos_label`; if a label or a
         score is missing; if the lengths differ; if a weight is negative or not finite.
 
     See Also
@@ -105,7 +105,7 @@ def partial_auc(
 
     Notes
     -----
-    That of ``sklearn.metrics.roc_auc_score(y, score, max_fpr=max_fpr)``.
+    Equal to ``sklearn.metrics.roc_auc_score(y, score, max_fpr=max_fpr)``.
 
     References
     ----------
@@ -137,7 +137,7 @@ def average_precision(
     Returns
     -------
     float
-        The average precision, above 0 and at most 1. Scores without information give the share
+        The average precision, above 0 and at most 1. For scores without information it is the share
         of positives.
 
     Raises
@@ -151,7 +151,7 @@ def average_precision(
 
     Notes
     -----
-    The sum over distinct scores of (gain in recall) × (precision), without interpolation: that of
+    The sum over distinct scores of (increase in recall) × (precision), without interpolation, as in
     ``sklearn.metrics.average_precision_score``.
 
     References
@@ -195,14 +195,15 @@ def precision_at_k(
 
     See Also
     --------
-    average_precision : The precision over all cuts in one number.
+    average_precision : The precision averaged over all thresholds.
 
     Notes
     -----
-    If the cut falls among tied scores, each tied row counts in part: the number that fit divided by
-    the number that are tied. This is the expected precision if ties are broken at random, so the
-    value does not depend on the order of the rows. With weights, `k` still counts rows; the result
-    is the expected weight of the positives among them divided by the expected weight of all.
+    If the cut falls among tied scores, each tied row counts as a fraction: the number of tied rows
+    that fit into k divided by the number that are tied. This is the expected precision if ties are
+    broken at random, so the value does not depend on the order of the rows. With weights, `k` still
+    counts rows; the result is the expected weight of the positives among them divided by the
+    expected weight of all.
 
     Examples
     --------
@@ -213,10 +214,10 @@ def precision_at_k(
     n = int(levels.rows.sum())
     k = row_count(k, n)
     reached = np.cumsum(levels.rows)
-    # Each level counts by the share of its rows that fit into k: 1, then a fraction, then 0.
+    # the share of each level's rows that fit into k: 1, then a fraction, then 0
     share = np.clip((k - (reached - levels.rows)) / levels.rows, 0.0, 1.0)
-    found, false_alarms = float(levels.pos @ share), float(levels.neg @ share)
-    return found / (found + false_alarms)
+    hits, false_alarms = float(levels.pos @ share), float(levels.neg @ share)
+    return hits / (hits + false_alarms)
 
 
 def recall_at_fpr(

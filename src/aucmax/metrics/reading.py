@@ -1,4 +1,4 @@
-"""Checks of labels, scores and weights, with the same messages in all metrics."""
+"""Checks of labels, scores and weights, with the same messages for all metrics."""
 
 import operator
 from typing import Any
@@ -13,15 +13,15 @@ __all__ = ["Bools", "Floats", "Labels", "codes_of", "read", "row_count", "scores
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-Labels = ArrayLike | Source  # whose labels, and weights where none are given, are read
+Labels = ArrayLike | Source  # a source also provides weights, if none are given
 
 
 def read(
     y: Labels, sample_weight: ArrayLike | None, pos_label: Any, **scores: ArrayLike
 ) -> tuple[Any, ...]:
-    """Return which rows are positive, their weights and each of the scores.
+    """Return a mask of the positive rows, the weights or None, and each of the scores.
 
-    Rows of weight zero are dropped; without weights there is None.
+    Rows of weight zero are dropped.
     """
     if isinstance(y, Source):
         y, of_rows = y.labels()
@@ -41,16 +41,16 @@ def read(
 
 
 def codes_of(values: ArrayLike, name: str) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return the distinct values, and for each row which of them it has."""
+    """Return the distinct values, and for each row the index of its value."""
     try:
-        found, codes = np.unique(_vector(values, name), return_inverse=True)
-        if np.any(found != found):  # NaN and NaT are missing
+        distinct, codes = np.unique(_vector(values, name), return_inverse=True)
+        if np.any(distinct != distinct):  # NaN and NaT are missing
             raise TypeError
     except TypeError:
         raise ValueError(
             f"{name} must be numbers or text, all of one type and none of them missing."
         ) from None
-    return found, codes
+    return distinct, codes
 
 
 def _vector(values: ArrayLike, name: str, n: int | None = None) -> NDArray[Any]:
@@ -82,8 +82,8 @@ def _numeric(values: ArrayLike, name: str, n: int) -> NDArray[Any]:
 
 
 def scores_of(values: ArrayLike, name: str, kept: Bools) -> NDArray[Any]:
-    """Return the scores of the rows that are kept; raise ValueError where one is missing."""
-    # Kept in their own type: int64 scores above 2**53 would gain ties as float64.
+    """Return the scores of the rows to keep; raise ValueError if one is missing."""
+    # Scores keep their type: as float64, different int64 scores above 2**53 could become ties.
     array = _numeric(values, name, kept.size)
     missing = np.isnan(array) & kept
     if missing.any():
@@ -105,46 +105,46 @@ def _weights(values: ArrayLike, n: int) -> Floats:
     largest = weight.max()
     if largest == 0:
         raise ValueError("sample_weight is zero in every row; at least one must be positive.")
-    # Scaled to at most 1, as no metric depends on the scale: sums cannot overflow. The factor is a
-    # power of two: sums of whole weights stay exact.
+    # Scaled to at most 1, so that sums cannot overflow; no metric depends on the scale. The factor
+    # is a power of two, so that sums of integer weights stay exact.
     return np.asarray(np.ldexp(weight, -np.frexp(largest)[1]))
 
 
 def _positive(labels: NDArray[Any], pos_label: Any, where: str = "") -> Bools:
-    found: Any
+    distinct: Any
     try:
-        # A set, as sorting a million Python strings takes half a second.
-        found = sorted(set(labels)) if labels.dtype.kind == "O" else np.unique(labels)
-        known = list(found) if labels.dtype.kind == "O" else found.tolist()
-        if any(label is None or label != label for label in known):
+        # a set first, because sorting a million Python strings takes half a second
+        distinct = sorted(set(labels)) if labels.dtype.kind == "O" else np.unique(labels)
+        values = list(distinct) if labels.dtype.kind == "O" else distinct.tolist()
+        if any(label is None or label != label for label in values):
             raise ValueError("y has missing labels; every row needs one.")
     except TypeError:
         raise ValueError(
-            "y has missing labels, or labels of different types, which have no order; "
-            "every row needs one, and all of one type."
+            "y has missing labels, or labels of different types, which cannot be ordered; "
+            "every row needs a label, all of one type."
         ) from None
-    shown = ", ".join(map(repr, known[:5])) + (", ..." if len(known) > 5 else "")
+    shown = ", ".join(map(repr, values[:5])) + (", ..." if len(values) > 5 else "")
     if pos_label is not None:
-        chosen = [i for i, label in enumerate(known) if label == pos_label]
+        chosen = [i for i, label in enumerate(values) if label == pos_label]
         if not chosen:
             raise ValueError(f"pos_label={pos_label!r} is not a label of y{where}: {shown}.")
     else:
-        chosen = [len(known) - 1]
-    if len(known) == 1:
+        chosen = [len(values) - 1]
+    if len(values) == 1:
         raise ValueError(
-            f"y has one class only{where}, {shown}; it needs at least one positive and one "
+            f"y has only one class{where}, {shown}; it needs at least one positive and one "
             "negative row."
         )
-    if len(known) > 2 and pos_label is None:
+    if len(values) > 2 and pos_label is None:
         raise ValueError(
-            f"y has {len(known)} labels ({shown}); give two, or name the positive one with "
-            "pos_label to set it against the rest."
+            f"y has {len(values)} labels ({shown}); give two, or name the positive one with "
+            "pos_label to compare it with the rest."
         )
-    return np.asarray(labels == found[chosen[0]])
+    return np.asarray(labels == distinct[chosen[0]])
 
 
 def row_count(k: Any, n: int) -> int:
-    """Return k if it is a whole number from 1 to n."""
+    """Return k if it is an integer from 1 to n."""
     try:
         count = operator.index(k)
     except TypeError:

@@ -1,4 +1,4 @@
-"""How far apart two distributions are: of two classes' scores, or of rows then and now."""
+"""Distances between two distributions: scores of two classes, or rows then and now."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["ks_statistic", "population_stability"]
 def ks_statistic(
     y: Labels, score: ArrayLike, sample_weight: ArrayLike | None = None, pos_label: Any = None
 ) -> float:
-    """Kolmogorov and Smirnov's distance of the two classes' scores: the largest ∣TPR − FPR∣.
+    """Kolmogorov-Smirnov distance between the two classes' scores: the largest ∣TPR − FPR∣.
 
     Parameters
     ----------
@@ -26,13 +26,13 @@ def ks_statistic(
     Returns
     -------
     float
-        From 0, where the classes have the same scores, to 1, where one threshold separates them.
-        The distance has no direction: −score gives the same. Whether positives score higher or
-        lower shows in the AUC, above or below ½.
+        From 0, if the classes have the same distribution of scores, to 1, if a threshold separates
+        them. The distance has no direction: −score gives the same value. The AUC, above or below ½,
+        shows whether positives score higher or lower.
 
     Notes
     -----
-    The two-sided statistic of two samples, ``scipy.stats.ks_2samp(...).statistic``, with weights.
+    The two-sided two-sample statistic, ``scipy.stats.ks_2samp(...).statistic``, with weights.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def ks_statistic(
 def population_stability(expected: ArrayLike, actual: ArrayLike) -> float:
     """Population stability index: Σ (a − e) log(a / e) over the shares of rows in bins.
 
-    Under 0.1 is commonly read as no change, over 0.25 as a large one.
+    By convention, less than 0.1 means no change and more than 0.25 a large one.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def population_stability(expected: ArrayLike, actual: ArrayLike) -> float:
     Raises
     ------
     ValueError
-        If they are not of one length, or one of them holds no rows.
+        If their lengths differ, or one of them has no rows.
 
     Examples
     --------
@@ -74,10 +74,11 @@ def population_stability(expected: ArrayLike, actual: ArrayLike) -> float:
     counts = [np.asarray(rows, dtype=np.float64) for rows in (expected, actual)]
     if counts[0].shape != counts[1].shape or counts[0].ndim != 1:
         raise ValueError(
-            f"expected and actual must be of one length; got {counts[0].shape}, {counts[1].shape}."
+            "expected and actual must have the same length; got shapes "
+            f"{counts[0].shape} and {counts[1].shape}."
         )
     if not all(np.isfinite(rows).all() and (rows >= 0).all() and rows.any() for rows in counts):
-        raise ValueError("expected and actual must hold rows, none of them less than 0.")
-    some = (counts[0] > 0) | (counts[1] > 0)
-    before, now = (np.where(rows > 0, rows, 0.5)[some] / rows.sum() for rows in counts)
+        raise ValueError("expected and actual must be counts of rows: 0 or more, not all 0.")
+    occupied = (counts[0] > 0) | (counts[1] > 0)
+    before, now = (np.where(rows > 0, rows, 0.5)[occupied] / rows.sum() for rows in counts)
     return float((now - before) @ np.log(now / before))

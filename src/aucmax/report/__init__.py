@@ -1,1 +1,1 @@
-"""Figures of how models rank, and the page of a command: terminal, JSON or HTML."""
+"""Figures of rankings, and the page of a command, rendered for the terminal, as JSON or HTML."""

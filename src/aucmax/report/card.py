@@ -21,14 +21,14 @@ _UP, _DOWN = "#0072b2", "#d55e00"
 def card_html(
     title: str, facts: Sequence[tuple[str, str]], bars: Sequence[tuple[str, float]], caption: str
 ) -> str:
-    """Return a card that follows the page it stands on from light to dark, and loads nothing.
+    """Return a card that follows the light or dark mode of its page, and loads nothing.
 
     Parameters
     ----------
     title : str
-        Above.
+        Above the facts.
     facts : sequence of (str, str)
-        Names and values, one a line.
+        Names and values, one per line.
     bars : sequence of (str, float)
         Names and numbers, drawn as bars to both sides of 0.
     caption : str
@@ -40,13 +40,13 @@ def card_html(
         for name, value in facts
     )
     plain = f'style="{_TABLE}"'
-    said = f'<div style="font-weight:600">{escape(title)}</div><table {plain}>{lines}</table>'
+    body = f'<div style="font-weight:600">{escape(title)}</div><table {plain}>{lines}</table>'
     if bars:
-        most = max(abs(value) for _, value in bars) or 1.0
-        drawn = "".join(_bar(name, value, abs(value) / most) for name, value in bars)
+        largest = max(abs(value) for _, value in bars) or 1.0
+        rows = "".join(_bar(name, value, abs(value) / largest) for name, value in bars)
         small = f'<div style="opacity:.7;font-size:12px">{escape(caption)}</div>'
-        said += f"<table {plain}>{drawn}</table>{small}"
-    return f'<div class="aucmax-card" style="{_CARD}">{said}</div>'
+        body += f"<table {plain}>{rows}</table>{small}"
+    return f'<div class="aucmax-card" style="{_CARD}">{body}</div>'
 
 
 def escape(text: str) -> str:
@@ -54,7 +54,7 @@ def escape(text: str) -> str:
 
 
 def _bar(name: str, value: float, share: float) -> str:
-    """A row of a table: a name, a bar to the left or the right of the middle, a number."""
+    """Return a table row: a name, a bar to the left or the right of the middle, a number."""
     width, up = 48.0 * share, value >= 0
     left = 50.0 if up else 50.0 - width
     bar = (

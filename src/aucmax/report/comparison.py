@@ -1,4 +1,4 @@
-"""Scorers beside each other: a paired test, dots with intervals, and who cannot be told apart."""
+"""Comparison of scorers: paired tests, dots with intervals, and groups without a difference."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from aucmax.report.text import verdict
 
 __all__ = ["areas_figure", "differences_figure", "few_rows_note", "paired_test"]
 
-ROWS_FOR_TEST = 50  # of the smaller class, below which DeLong's p is approximate
+ROWS_FOR_TEST = 50  # rows of the smaller class below which DeLong's p is approximate
 
 Interval = tuple[float, float, float]  # an estimate and the ends of its interval
 
 
 def areas_figure(names: Sequence[str], areas: Sequence[Interval], caption: str) -> Figure:
-    """Make a figure of the AUC of each scorer, as dots with intervals; best first."""
+    """Make a figure of the AUC of each scorer, as dots with intervals, best first."""
     return Figure(
         "areas", "Test AUC", "AUC", "", {"AUC": _dots(areas)}, caption, names=list(names),
         guide=_upright(areas[0][0], len(names)),
@@ -34,16 +34,16 @@ def differences_figure(
     groups: Sequence[tuple[int, int]],
     caption: str,
 ) -> Figure:
-    """Make a figure of what each scorer lacks to the best, and of those that are not told apart.
+    """Make a figure of each scorer's difference from the best, with indistinguishable groups.
 
     Parameters
     ----------
     names : sequence of str
         The scorers, best first.
     differences : sequence of (difference, low, high)
-        AUC less that of the first.
+        AUC minus that of the first.
     groups : sequence of (int, int)
-        The first and the last of each group that cannot be told apart, drawn as a bar.
+        The first and the last of each group without a significant difference, drawn as a bar.
     caption : str
         Below the figure.
     """
@@ -72,7 +72,7 @@ def _dots(values: Sequence[Interval]) -> Line:
 
 
 def _upright(x: float, rows: int) -> tuple[Sequence[float], Sequence[float]]:
-    """A guide from the top to the bottom of the names."""
+    """Return a vertical guide from the top to the bottom of the names."""
     return (x, x), (-0.6, rows - 0.4)
 
 
@@ -87,13 +87,13 @@ def paired_test(
     scores = (is_positive, first, second)
     test = metrics.auc_test(*scores, sample_weight=weight)
     _, low, high = metrics.auc_difference(*scores, confidence, sample_weight=weight)
-    said = verdict(test.difference, test.p_value)
+    decision = verdict(test.difference, test.p_value)
     note = few_rows_note(is_positive, weight)
-    return {**test._asdict(), "low": low, "high": high, "verdict": said, "note": note}
+    return {**test._asdict(), "low": low, "high": high, "verdict": decision, "note": note}
 
 
 def few_rows_note(is_positive: np.ndarray, weight: np.ndarray | None) -> str | None:
-    """Say beside DeLong's p that it is approximate, where a class has few rows."""
+    """Return a note that DeLong's p is approximate if a class has few rows, else None."""
     weight = np.ones(len(is_positive)) if weight is None else weight
     rows = min(effective_rows(weight[is_positive == kind]) for kind in (True, False))
     if rows >= ROWS_FOR_TEST:

@@ -1,4 +1,4 @@
-"""Curves of how scores rank: their bands, few enough points to draw, and the figures of them."""
+"""ROC, precision-recall, gains and lift curves with bands, thinned for drawing, as figures."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-# a test set: which rows are positive, their scores and, where they have any, their weights
+# a test set: a mask of the positive rows, their scores and, if any, their weights
 Scored = tuple[NDArray[np.bool_], ArrayLike] | tuple[NDArray[np.bool_], ArrayLike, Floats | None]
 
-_MOST_POINTS = 500
+_MAX_POINTS = 500  # of a curve
 _GRID = np.linspace(0.0, 1.0, 201)
 _AXIS = (-0.01, 1.01)
-RARE = 0.05  # shares of positives below that get logarithmic axes
+RARE = 0.05  # share of positives below which axes are logarithmic
 RECALL, FPR = "recall (true-positive rate)", "false-positive rate"
 
 
@@ -55,16 +55,16 @@ def ranking_figures(
     Parameters
     ----------
     scored : mapping of str to sequence of (positive, score) or (positive, score, weight)
-        The test sets of each scorer. One gives its curve with a confidence band, several give
-        the mean curve and the spread.
+        The test sets of each scorer. One is drawn as a curve with a confidence band, several as
+        the mean curve with the spread.
     confidence : float
-        Of the band of one test set.
+        Confidence level of the band of one test set.
     of : str
-        What is scored, where a page has several pairs of figures.
+        Name of the data, if a page has several pairs of figures.
     bands : collection of str
         The scorers that get a band; all if empty.
     details : two mappings of str to str
-        Further words for the legend of each figure, by scorer.
+        Further text for the legend of each figure, by scorer.
     """
     return [
         make(scored, confidence, of=of, bands=bands, details=words)
@@ -81,10 +81,10 @@ def roc_figure(
     details: Mapping[str, str] = MappingProxyType({}),
     few: bool = False,
 ) -> Figure:
-    """Make the ROC curve of several scorers, zoomed in where it is steep.
+    """Make the ROC curve of several scorers, zoomed in if it is steep.
 
-    Parameters are those of `ranking_figures`; ``few`` is for a logarithmic false-positive rate,
-    to see the end with few false alarms.
+    Parameters are those of `ranking_figures`; ``few`` makes the axis of the false-positive rate
+    logarithmic, which magnifies the part with few false alarms.
     """
     lines = _lines(scored, roc, mean_roc, confidence, bands, details)
     least = min(1.0 / np.count_nonzero(~test[0]) for tests in scored.values() for test in tests)
@@ -95,9 +95,12 @@ def roc_figure(
         "at once",
     )  # fmt: skip
     at_random = np.geomspace(least, 1.0, 101) if few else np.array([0.0, 1.0])
+    title = "ROC curve at few false alarms" if few else "ROC curve"
+    caption += " Dotted: random scores."
+    if end < 1:
+        caption += " Zoomed in."
     return Figure(
-        f"roc {'few' * few}{of}", _title(of, "ROC curve" + " at few false alarms" * few),
-        FPR, RECALL, lines, f"{caption} Dotted: random scores.{' Zoomed in.' * (end < 1)}",
+        f"roc {'few' if few else ''}{of}", _title(of, title), FPR, RECALL, lines, caption,
         xlog=few, xpercent=True, ypercent=True, xlim=(least if few else -0.01 * end, end),
         ylim=_AXIS, guide=(at_random.tolist(), at_random.tolist()), follows="roc",
     )  # fmt: skip
@@ -113,7 +116,7 @@ def precision_figure(
 ) -> Figure:
     """Make the precision-recall curve of several scorers.
 
-    Parameters are those of `ranking_figures`. Where positives are rare, precision has a logarithmic
+    Parameters are those of `ranking_figures`. If positives are rare, precision has a logarithmic
     axis.
     """
     share = float(np.mean([_share(*test) for test in next(iter(scored.values()))]))
@@ -141,7 +144,7 @@ def gains_figure(
 ) -> Figure:
     """Make the gains curve of several scorers of one test set: recall over the share flagged.
 
-    Where positives are rare, the share has a logarithmic axis: what counts is its left end.
+    If positives are rare, the share has a logarithmic axis, because its left end matters.
     """
     share, rare, lim = _flagging(scored)
     grid = np.geomspace(lim[0] or 1e-3, 1.0, 101)
@@ -149,7 +152,7 @@ def gains_figure(
     return Figure(
         "gains", "Gains", "share flagged", RECALL,
         _lines(_alone(scored), gains, gains, confidence, bands, details),
-        "What share of the positives is found by flagging the highest scores. Band: Wilson's "
+        "Share of the positives found by flagging the highest scores. Band: Wilson's "
         f"{100 * confidence:g} % interval of the recall, pointwise. Dotted: random and perfect "
         "scores.",
         xlog=rare, xpercent=True, ypercent=True, xlim=lim, ylim=_AXIS, follows="gains",
@@ -166,13 +169,13 @@ def lift_figure(
 ) -> Figure:
     """Make the lift curve of several scorers of one test set.
 
-    Where positives are rare, both axes are logarithmic.
+    If positives are rare, both axes are logarithmic.
     """
     _, rare, lim = _flagging(scored)
     return Figure(
         "lift", "Lift", "share flagged", "lift over random",
         _lines(_alone(scored), lift, lift, confidence, bands, details),
-        "How many times as many positives are found as among as many rows at random. Band: "
+        "Positives found, as a multiple of those among as many random rows. Band: "
         f"Wilson's {100 * confidence:g} % interval, pointwise. Dotted: random scores.",
         xlog=rare, ylog=rare, xpercent=True, xlim=lim, follows="lift",
         ylim=(0.7 if rare else 0.0, None), guide=((0.0, 1.0), (1.0, 1.0)),
@@ -180,7 +183,7 @@ def lift_figure(
 
 
 def _flagging(scored: Mapping[str, Scored]) -> tuple[float, bool, tuple[float, float]]:
-    """The share of positives, whether they are rare, and the ends of the axis of shares flagged."""
+    """Return the share of positives, whether they are rare, and the limits of the flagged share."""
     test = next(iter(scored.values()))
     share = _share(*test)
     return share, share < RARE, (1.0 / len(test[0]) if share < RARE else 0.0, 1.0)
@@ -198,7 +201,7 @@ def _lines(
     bands: Collection[str],
     details: Mapping[str, str],
 ) -> dict[str, Line]:
-    """The curve of each scorer's test set, or the mean curve of several."""
+    """Return the curve of each scorer's test set, or the mean curve of several."""
     lines = {}
     for name, (first, *rest) in scored.items():
         line = mean([first, *rest]) if rest else curve(*first[:2], confidence, *first[2:])
@@ -211,7 +214,8 @@ def _lines(
 def _caption(
     scored: Mapping[str, Sequence[Scored]], bands: Collection[str], curve: str, one: str
 ) -> str:
-    """What is drawn, and what its bands are: those of ``one`` test set, or the spread."""
+    """Return the caption: the curve, and the meaning of the bands of ``one`` test set or
+    several."""
     banded = [name for name in scored if not bands or name in bands]
     band = "Band" if len(banded) == len(scored) else f"Band (of {' and '.join(banded)})"
     several = len(next(iter(scored.values())))
@@ -224,12 +228,12 @@ def _caption(
 
 
 def _share(positive: NDArray[np.bool_], score: ArrayLike, weight: Floats | None = None) -> float:
-    """The share of the weight that is of positives."""
+    """Return the positives' share of the weight."""
     return float(np.average(positive, weights=_weights(positive, score, weight)))
 
 
 def _corner(lines: Mapping[str, Line]) -> float:
-    """Where the axis of false-positive rates ends: at 1, unless the curves are steep."""
+    """Return the end of the axis of false-positive rates: 1, unless the curves are steep."""
     full = max(float(line.x[np.searchsorted(line.y, 0.99)]) for line in lines.values())
     return next((end for end in (0.02, 0.05, 0.1, 0.2) if 2 * full <= end), 1.01)
 
@@ -242,28 +246,28 @@ def _title(of: str, what: str) -> str:
 def roc(
     positive: NDArray[np.bool_], score: ArrayLike, confidence: float, weight: Floats | None = None
 ) -> Line:
-    """Recall over the false-positive rate, with a band that holds each threshold's true point.
+    """Return the ROC curve with a pointwise confidence band.
 
     Parameters
     ----------
     positive : ndarray of bool, shape (n,)
-        Which rows are positive; both kinds must occur.
+        A mask of the positive rows; both classes must occur.
     score : array-like of shape (n,)
         The scores.
     confidence : float
-        Of the joint region of both rates at any one threshold.
+        Confidence level of the joint region of both rates at a threshold.
     weight : ndarray of shape (n,), optional
-        Of the rows; the band counts as many rows as Kish's effective number of a class.
+        Weights of the rows; the band uses Kish's effective number of rows of each class.
 
     Notes
     -----
-    At a threshold the two rates are binomial shares of independent classes, so the product of
+    At a threshold the two rates are binomial proportions of independent classes, so the product of
     their Wilson intervals, each of level √confidence, is a joint region of that confidence. The
-    band is swept by these rectangles: pointwise in the threshold, not for the whole curve at once.
+    band is the union of these rectangles: pointwise in the threshold, not simultaneous.
     """
     fpr, tpr, _ = metrics.roc_curve(positive, score, weight)
-    kept = _thinned(fpr + tpr)
-    fpr, tpr = fpr[kept], tpr[kept]
+    points = _thinned(fpr + tpr)
+    fpr, tpr = fpr[points], tpr[points]
     weight, level = _weights(positive, score, weight), float(np.sqrt(confidence))
     n_positive, n_negative = (effective_rows(weight[positive == kind]) for kind in (True, False))
     x_low, x_high = wilson(fpr * n_negative, np.full(len(fpr), n_negative), level)
@@ -277,64 +281,64 @@ def roc(
 def precision_recall(
     positive: NDArray[np.bool_], score: ArrayLike, confidence: float, weight: Floats | None = None
 ) -> Line:
-    """Precision over recall, in steps, with Wilson's interval at each threshold.
+    """Return precision over recall, in steps, with Wilson's interval at each threshold.
 
     Parameters are those of `roc`; the effective number is that of all rows.
     """
     fpr, tpr, _ = metrics.roc_curve(positive, score, weight)
     weight = _weights(positive, score, weight)
     share, total = np.average(positive, weights=weight), effective_rows(weight)
-    recall, found = tpr[1:], tpr[1:] * share * total
-    taken = found + fpr[1:] * (1 - share) * total
-    rises = recall > np.r_[0.0, recall[:-1]]  # the steps between change neither curve nor area
-    recall, found, taken = recall[rises], found[rises], taken[rises]
-    moved = np.abs(np.diff(recall, prepend=0.0)) + np.abs(np.diff(found / taken, prepend=1.0))
-    kept = _thinned(np.cumsum(moved))
-    recall, found, taken = recall[kept], found[kept], taken[kept]
+    recall, hits = tpr[1:], tpr[1:] * share * total
+    flagged = hits + fpr[1:] * (1 - share) * total
+    rises = recall > np.r_[0.0, recall[:-1]]  # other thresholds change neither curve nor area
+    recall, hits, flagged = recall[rises], hits[rises], flagged[rises]
+    distance = np.abs(np.diff(recall, prepend=0.0)) + np.abs(np.diff(hits / flagged, prepend=1.0))
+    points = _thinned(np.cumsum(distance))
+    recall, hits, flagged = recall[points], hits[points], flagged[points]
     x = np.repeat(np.r_[0.0, recall], 2)[1:-1]  # the corners of steps from each recall to the next
-    y, low, high = (np.repeat(v, 2) for v in (found / taken, *wilson(found, taken, confidence)))
+    y, low, high = (np.repeat(v, 2) for v in (hits / flagged, *wilson(hits, flagged, confidence)))
     return Line(x, y, interval=(low, high))
 
 
 def _flagged(
     positive: NDArray[np.bool_], score: ArrayLike, weight: Floats | None
 ) -> tuple[Floats, Floats, float, float]:
-    """At each threshold, recall and the share of all rows flagged; positives' share, rows."""
+    """Return recall and flagged share at each threshold, the share of positives, and the rows."""
     fpr, tpr, _ = metrics.roc_curve(positive, score, weight)
     recall, share = tpr[1:], _share(positive, score, weight)  # the first threshold flags nothing
-    taken = share * recall + (1 - share) * fpr[1:]
+    flagged = share * recall + (1 - share) * fpr[1:]
     rows = effective_rows(_weights(positive, score, weight))
-    kept = _thinned(np.log1p(rows * taken))
-    return recall[kept], taken[kept], share, rows
+    points = _thinned(np.log1p(rows * flagged))
+    return recall[points], flagged[points], share, rows
 
 
 def gains(
     positive: NDArray[np.bool_], score: ArrayLike, confidence: float, weight: Floats | None = None
 ) -> Line:
-    """Recall over the share of rows flagged, with Wilson's interval of the recall.
+    """Return recall over the share of rows flagged, with Wilson's interval of the recall.
 
     Parameters are those of `roc`; the effective number is that of the positives.
     """
-    recall, taken, _, _ = _flagged(positive, score, weight)
-    found = effective_rows(_weights(positive, score, weight)[positive])
-    interval = wilson(recall * found, np.full(len(recall), found), confidence)
-    return Line(taken, recall, interval=interval)
+    recall, flagged, _, _ = _flagged(positive, score, weight)
+    n_positive = effective_rows(_weights(positive, score, weight)[positive])
+    interval = wilson(recall * n_positive, np.full(len(recall), n_positive), confidence)
+    return Line(flagged, recall, interval=interval)
 
 
 def lift(
     positive: NDArray[np.bool_], score: ArrayLike, confidence: float, weight: Floats | None = None
 ) -> Line:
-    """Precision, in multiples of the share of positives, over the share of rows flagged.
+    """Return precision, divided by the share of positives, over the share of rows flagged.
 
     Parameters are those of `roc`; the effective number is that of all rows.
     """
-    recall, taken, share, rows = _flagged(positive, score, weight)
-    low, high = wilson(recall * share * rows, taken * rows, confidence)
-    return Line(taken, recall / taken, interval=(low / share, high / share))
+    recall, flagged, share, rows = _flagged(positive, score, weight)
+    low, high = wilson(recall * share * rows, flagged * rows, confidence)
+    return Line(flagged, recall / flagged, interval=(low / share, high / share))
 
 
 def wilson(hits: ArrayLike, trials: ArrayLike, confidence: float) -> tuple[Floats, Floats]:
-    """Wilson's interval for a share: how often it happened, out of how many (0 give 0 to 1).
+    """Return Wilson's interval for a proportion; with 0 trials it is 0 to 1.
 
     References
     ----------
@@ -351,21 +355,21 @@ def wilson(hits: ArrayLike, trials: ArrayLike, confidence: float) -> tuple[Float
 
 
 def mean_roc(tests: Sequence[Scored]) -> Line:
-    """Mean recall at each false-positive rate over several test sets, ± one standard deviation."""
+    """Return the mean ROC curve over several test sets, ± one standard deviation of the recall."""
     curves = []
     for test in tests:
         fpr, tpr, _ = metrics.roc_curve(*test)
-        last = np.r_[np.flatnonzero(np.diff(fpr)), len(fpr) - 1]  # the top of each vertical piece
+        last = np.r_[np.flatnonzero(np.diff(fpr)), len(fpr) - 1]  # tops of the vertical segments
         curves.append(np.interp(_GRID, fpr[last], tpr[last]))
     return _mean(curves)
 
 
 def mean_precision_recall(tests: Sequence[Scored]) -> Line:
-    """Mean precision at each recall over several test sets, ± one standard deviation."""
+    """Return the mean precision at each recall over several test sets, ± one std deviation."""
     curves = []
     for test in tests:
         precision, recall, _ = metrics.precision_recall_curve(*test)
-        precision, recall = precision[:-1][::-1], recall[:-1][::-1]  # recall rising
+        precision, recall = precision[:-1][::-1], recall[:-1][::-1]  # in ascending order of recall
         first = np.searchsorted(recall, _GRID - 1e-12)
         curves.append(precision[np.minimum(first, len(recall) - 1)])
     return _mean(curves)
@@ -379,13 +383,13 @@ def _mean(curves: list[Floats]) -> Line:
 
 
 def _weights(positive: NDArray[np.bool_], _: ArrayLike, weight: Floats | None = None) -> Floats:
-    """The weights of a test set's rows."""
+    """Return the weights of a test set's rows."""
     return np.ones(len(positive)) if weight is None else weight
 
 
 def _thinned(along: Floats) -> NDArray[np.int64]:
-    """Positions of at most so many points, evenly along a rising quantity; both ends stay."""
-    if len(along) <= _MOST_POINTS:
+    """Return positions of at most `_MAX_POINTS` points, evenly along an increasing quantity."""
+    if len(along) <= _MAX_POINTS:
         return np.arange(len(along))
-    kept = np.searchsorted(along, np.linspace(along[0], along[-1], _MOST_POINTS))
-    return np.unique(np.r_[0, np.minimum(kept, len(along) - 1), len(along) - 1])
+    positions = np.searchsorted(along, np.linspace(along[0], along[-1], _MAX_POINTS))
+    return np.unique(np.r_[0, np.minimum(positions, len(along) - 1), len(along) - 1])

@@ -1,4 +1,4 @@
-"""Figures of the scores themselves: by class, and, where they are probabilities, how true."""
+"""Figures of score distributions by class, and of the calibration of probabilities."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ __all__ = ["calibration", "calibration_figure", "score_figure", "with_weight"]
 
 Floats = NDArray[np.float64]
 
-_BINS = 50  # at most
-_OUTER = 1e-3  # share of each class beyond the ends of the axis, at most
+_MAX_BINS = 50
+_TAIL_SHARE = 1e-3  # maximum share of each class beyond each end of the axis
 
 
 def score_figure(name: str, scored: Scored) -> Figure:
-    """Make a figure of how the scores of each class are distributed.
+    """Make a figure of the distribution of the scores in each class.
 
     Parameters
     ----------
     name : str
-        What the scores are called.
+        Name of the scores.
     scored : (positive, score) or (positive, score, weight)
         A test set.
     """
     positive, score, weight = _read(scored)
     kinds = (positive, ~positive)
     fewer = min(effective_rows(weight[kind]) for kind in kinds)
-    bins = int(np.clip(2 * np.sqrt(fewer), 10, _BINS))
-    outer = np.array([_OUTER, 1 - _OUTER])
+    bins = int(np.clip(2 * np.sqrt(fewer), 10, _MAX_BINS))
+    outer = np.array([_TAIL_SHARE, 1 - _TAIL_SHARE])
     ends = [quantiles(score[kind], weight[kind], outer) for kind in kinds]
     edges = np.linspace(min(low for low, _ in ends), max(high for _, high in ends), bins + 1)
     if edges[0] == edges[-1]:
@@ -56,12 +56,13 @@ def calibration(scored: Scored, confidence: float = 0.95, bins: int = 10) -> Lin
     Parameters
     ----------
     scored : (positive, probability) or (positive, probability, weight)
-        A test set with probabilities for scores.
+        A test set with probabilities as scores.
     confidence : float
-        Of Wilson's interval of each share.
+        Confidence level of Wilson's interval of each share.
     bins : int
-        At most. Rows go into bins by their probabilities, so that each bin is to hold as many
-        positives: with rare positives as many rows would leave most bins without any.
+        Maximum number of bins. Rows are binned by probability such that all bins have the same
+        expected number of positives: with equal numbers of rows, rare positives would leave most
+        bins empty of them.
 
     Returns
     -------
@@ -79,34 +80,34 @@ def calibration(scored: Scored, confidence: float = 0.95, bins: int = 10) -> Lin
     filled = np.unique(place)
     share, expected, rows = (np.empty(len(filled)) for _ in range(3))
     for k, bin in enumerate(filled):
-        here = place == bin
-        if not weight[here].any():
+        in_bin = place == bin
+        if not weight[in_bin].any():
             share[k], expected[k], rows[k] = np.nan, np.nan, 0.0
             continue
-        share[k] = np.average(positive[here], weights=weight[here])
-        expected[k] = np.average(chance[here], weights=weight[here])
-        rows[k] = effective_rows(weight[here])
+        share[k] = np.average(positive[in_bin], weights=weight[in_bin])
+        expected[k] = np.average(chance[in_bin], weights=weight[in_bin])
+        rows[k] = effective_rows(weight[in_bin])
     return Line(
         expected, share, interval=wilson(np.nan_to_num(share) * rows, rows, confidence), alone=True
     )
 
 
 def calibration_figure(name: str, scored: Scored, confidence: float = 0.95) -> Figure:
-    """Make a figure of `calibration`: predicted probabilities beside what happened."""
+    """Make a figure of `calibration`: share of positives over predicted probability."""
     positive, chance, weight = _read(scored)
     line = calibration(scored, confidence)
-    expected, found = weight @ chance, weight @ positive
+    expected, observed = weight @ chance, weight @ positive
     rare = bool(np.average(positive, weights=weight) < RARE)
     top = float(max(np.nanmax(line.x), np.nanmax(line.interval[1])))  # type: ignore[index]
-    known = line.x[line.x > 0]
-    low = float(known.min()) / 2 if len(known) else 1e-6
+    positive_x = line.x[line.x > 0]
+    low = float(positive_x.min()) / 2 if len(positive_x) else 1e-6
     limits = (low, min(1.5 * top, 1.0)) if rare else (-0.01, 1.01)
     guide = np.geomspace(low, limits[1], 50) if rare else np.array([0.0, 1.0])
     return Figure(
         f"calibration {name}", "Calibration", "predicted probability", "share that is positive",
         {name: line},
-        f"Rows in bins of as many expected positives. Bars: Wilson's {100 * confidence:g} % "
-        f"interval. In all {expected:,.5g} positives were expected and {found:,.5g} found. "
+        f"Bins have equal numbers of expected positives. Bars: Wilson's {100 * confidence:g} % "
+        f"interval. In all {expected:,.5g} positives were expected and {observed:,.5g} found. "
         "Dotted: as predicted.",
         xlog=rare, ylog=rare, xpercent=True, ypercent=True, xlim=limits, ylim=limits,
         guide=(guide.tolist(), guide.tolist()),
@@ -122,14 +123,14 @@ def with_weight(positive: Any, score: Any, weight: Any = None) -> tuple[Any, Any
 
 
 def _read(scored: Scored) -> tuple[NDArray[np.bool_], Floats, Floats]:
-    """Which rows are positive, their scores, and their weights, of the rows that have any."""
+    """Return a mask of the positives, scores and weights, without rows of weight 0."""
     positive, score, weight = with_weight(*scored)
     weight = np.ones(len(positive)) if weight is None else weight
     return np.asarray(positive, bool), np.asarray(score, dtype=np.float64), weight
 
 
 def _steps(score: ArrayLike, weight: Floats, edges: Floats) -> Line:
-    """A histogram of the shares in bins, as the outline of its bars."""
+    """Return a histogram of the shares in bins, as the outline of its bars."""
     share, _ = np.histogram(score, edges, weights=weight / weight.sum())
     x = np.repeat(edges, 2)[1:-1]
     return Line(x, np.repeat(share, 2), filled=True)

@@ -1,4 +1,4 @@
-"""What drives a score: the effects and the shapes of its columns, the reasons for scores."""
+"""Explanations of scores: effects and shapes of columns, reasons for single scores."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["effects_figure", "effects_table", "reasons_table", "reasons_text", "
 
 Floats = NDArray[np.float64]
 
-_WORDS = 20  # of a column of words
-_CROWDED = 0.1  # of an axis: where most rows take no more, it is another
+_MAX_WORDS = 20  # shown for a column of words
+_CROWDED_SHARE = 0.1  # of an axis: if most rows take up less, the axis is changed
 
 
 class Reason(Protocol):
@@ -70,64 +70,64 @@ class Effects(Protocol):
     def note(self) -> str: ...
 
 
-def effects_figure(found: Effects, confidence: float = 0.95, most: int = 20) -> Figure:
+def effects_figure(effects: Effects, confidence: float = 0.95, most: int = 20) -> Figure:
     """Make a figure of the largest effects, as dots with intervals."""
-    top = slice(min(most, int(np.count_nonzero(found.effect)) or 1))
-    names = list(map(str, found.feature[top]))
+    top = slice(min(most, int(np.count_nonzero(effects.effect)) or 1))
+    names = list(map(str, effects.feature[top]))
     line = Line(
-        found.effect[top],
+        effects.effect[top],
         np.arange(len(names), dtype=float),
-        interval=(found.low[top], found.high[top]),
+        interval=(effects.low[top], effects.high[top]),
         alone=True,
     )
-    hidden = len(found.feature) - len(names)
+    hidden = len(effects.feature) - len(names)
     left = left_out(hidden, "smaller one", "smaller ones")
-    bars = found.note or (
-        f"Bars: {100 * confidence:g} % intervals, how far the effects would vary between samples "
-        "of as many rows, for these settings."
+    bars = effects.note or (
+        f"Bars: {100 * confidence:g} % intervals, the variation of the effects between samples "
+        "with as many rows, for these settings."
     )
     return Figure(
         "effects", "Effects of the features", "effect on the score", "", {"effect": line},
-        "By how much the scores of two rows differ that differ in this column as two rows do on "
+        "Difference in score between two rows that differ in this column as much as two rows do on "
         f"average. {bars} {left}".rstrip(),
         names=names, guide=((0.0, 0.0), (-0.6, len(names) - 0.4)),
     )  # fmt: skip
 
 
-def effects_table(found: Effects, confidence: float = 0.95, most: int = 20) -> ResultTable:
+def effects_table(effects: Effects, confidence: float = 0.95, most: int = 20) -> ResultTable:
     """Make a table of the effects, their intervals and the weights."""
-    columns = (found.feature, found.effect, found.low, found.high, found.coef)
+    columns = (effects.feature, effects.effect, effects.low, effects.high, effects.coef)
     rows = [
         (str(name), *_effect_cells(*numbers))
         for name, *numbers in zip(*(c[:most] for c in columns), strict=True)
     ]
     head = ("feature", "effect", f"{100 * confidence:g} % interval", "weight")
-    hidden = len(found.feature) - len(rows)
-    said = [f"and {hidden:,} smaller one{'s' * (hidden > 1)}"] if hidden else []
-    if np.isnan(found.coef[:most]).any():
-        said.append("A column that bends the score has no one weight, nor a sign.")
-    return ResultTable(head, rows, ". ".join(said))
+    hidden = len(effects.feature) - len(rows)
+    notes = [f"and {hidden:,} smaller {'ones' if hidden > 1 else 'one'}"] if hidden else []
+    if np.isnan(effects.coef[:most]).any():
+        notes.append("A column with a nonlinear effect has no single weight, and no sign.")
+    return ResultTable(head, rows, ". ".join(notes))
 
 
 def _effect_cells(effect: float, low: float, high: float, weight: float) -> tuple[str, str, str]:
-    several = math.isnan(weight)
-    told = plain_number if several else _signed
-    interval = f"{told(low)} to {told(high)}" if math.isfinite(low) else "–"
-    return told(effect), interval, "–" if several else _signed(weight)
+    unsigned = math.isnan(weight)
+    text = plain_number if unsigned else _signed
+    interval = f"{text(low)} to {text(high)}" if math.isfinite(low) else "–"
+    return text(effect), interval, "–" if unsigned else _signed(weight)
 
 
-def shape_figures(found: Sequence[Shape]) -> list[Figure]:
+def shape_figures(shapes: Sequence[Shape]) -> list[Figure]:
     """Make a figure of each column's shape, all on one scale: curves of numbers, dots of words."""
-    ends = [end for shape in found for end in _ends(shape)]
+    ends = [end for shape in shapes for end in _ends(shape)]
     room = 0.04 * (max(ends, default=0.0) - min(ends, default=0.0))
     scale = (min(ends, default=0.0) - room, max(ends, default=0.0) + room)
-    return [_shape_figure(f"shape-{k + 1}", shape, scale) for k, shape in enumerate(found)]
+    return [_shape_figure(f"shape-{k + 1}", shape, scale) for k, shape in enumerate(shapes)]
 
 
 def _ends(shape: Shape) -> tuple[float, float]:
-    """The lowest and the highest of a shape, and of its intervals what is near to it.
+    """Return the lowest and the highest of a shape and of the nearby parts of its intervals.
 
-    Of numbers between the first and the last percent of the rows, which would set the scale.
+    Values in the first and the last percent of the rows are left out, or they would set the scale.
     """
     most = np.ones(len(shape.values), dtype=bool)
     if len(shape.quantiles):
@@ -144,13 +144,13 @@ def _shape_figure(name: str, shape: Shape, scale: tuple[float, float]) -> Figure
     title = f"feature {shape.feature}" if shape.feature.isdigit() else shape.feature
     interval = None if np.isnan(shape.low).all() else (shape.low, shape.high)
     if shape.values.dtype == object:
-        # what adds most and least
+        # the words with the largest and the smallest contributions
         place = np.arange(len(shape.values))
-        kept = np.minimum(place, place[::-1]) < _WORDS // 2
-        words = list(map(str, shape.values[kept]))
+        shown = np.minimum(place, place[::-1]) < _MAX_WORDS // 2
+        words = list(map(str, shape.values[shown]))
         if interval is not None:
-            interval = (shape.low[kept], shape.high[kept])
-        line = Line(shape.added[kept], np.arange(float(len(words))), interval, alone=True)
+            interval = (shape.low[shown], shape.high[shown])
+        line = Line(shape.added[shown], np.arange(float(len(words))), interval, alone=True)
         hidden = len(shape.values) - len(words)
         caption = left_out(hidden, "that lies between these", "that lie between these")
         zero = ((0.0, 0.0), (-0.6, len(words) - 0.4))
@@ -159,30 +159,30 @@ def _shape_figure(name: str, shape: Shape, scale: tuple[float, float]) -> Figure
         )
     line = Line(shape.values, shape.added, interval)
     ends, (xlog, xlim) = (shape.values[0], shape.values[-1]), _across(shape)
-    said = ["The axis is logarithmic."] * xlog
+    notes = ["The axis is logarithmic."] if xlog else []
     if not math.isnan(shape.missing):
-        said.insert(0, f"Where it is missing: {_signed(shape.missing)}.")
+        notes.insert(0, f"Where it is missing: {_signed(shape.missing)}.")
     if xlim is not None:
         farthest = ends[0] if xlim[0] > ends[0] else ends[1]
         end = _place(farthest, shape.date)
-        said.append(f"The axis leaves out one percent of the rows, as far as {end}.")
-    said += _beyond(shape, scale)
+        notes.append(f"The axis leaves out one percent of the rows, which reach {end}.")
+    notes += _beyond(shape, scale)
     return Figure(
-        name, title, title, adds, {title: line}, " ".join(said), xlog=xlog, xlim=xlim, ylim=scale,
+        name, title, title, adds, {title: line}, " ".join(notes), xlog=xlog, xlim=xlim, ylim=scale,
         guide=(ends, (0.0, 0.0)), xdate=shape.date, rug=shape.quantiles[1:-1].tolist(),
     )  # fmt: skip
 
 
 def _across(shape: Shape) -> tuple[bool, tuple[float, float] | None]:
-    """Whether the axis of a column is logarithmic, and its ends where they are not the column's.
+    """Return whether the axis of a column is logarithmic, and its limits if it is cut.
 
-    Where most rows would crowd at one end, logarithms part them, or the axis leaves out the
-    percent of the rows that is farthest from it.
+    If most rows would crowd at one end, logarithms separate them, or the axis leaves out the
+    percent of the rows that is farthest from that end.
     """
     low, high, rows = shape.values[0], shape.values[-1], shape.quantiles
     if not len(rows):
         return False, None
-    crowd, room = _CROWDED * (high - low), 0.04 * (rows[-1] - rows[0])
+    crowd, room = _CROWDED_SHARE * (high - low), 0.04 * (rows[-1] - rows[0])
     if low > 0 and rows[-2] - low <= crowd and not shape.date:
         return True, None
     if room and rows[-1] - low <= crowd:
@@ -193,7 +193,7 @@ def _across(shape: Shape) -> tuple[bool, tuple[float, float] | None]:
 
 
 def _beyond(shape: Shape, scale: tuple[float, float]) -> list[str]:
-    """What a curve that leaves the frame reaches: its farthest points above and below."""
+    """Describe the farthest points of a curve outside the frame."""
     farthest = {int(np.argmin(shape.added)), int(np.argmax(shape.added))}
     out = [
         f"{_signed(shape.added[k])} at {_place(shape.values[k], shape.date)}"
@@ -210,35 +210,35 @@ def _place(value: float, date: bool) -> str:
 def reasons_table(
     rows: Sequence[int], score: Floats, positive: NDArray[np.bool_], why: Sequence[Sequence[Reason]]
 ) -> ResultTable:
-    """Make a table of some rows, counted from 0, and of what raises the score of each most."""
+    """Make a table of some rows, counted from 0, with the main reasons for their scores."""
     table = [
         (
             f"{row + 1:,}",
             plain_number(score[row], 4),
             "positive" if positive[row] else "negative",
-            reasons_text(found) or "–",
+            reasons_text(reasons) or "–",
         )
-        for row, found in zip(rows, why, strict=True)
+        for row, reasons in zip(rows, why, strict=True)
     ]
     caption = (
-        "Rows are counted from 1. In brackets: by how much the column raises the score above what "
-        "it adds on average."
+        "Rows are counted from 1. In brackets: the column's contribution to the score, minus its "
+        "average contribution."
     )
     return ResultTable(("row", "score", "label", "reasons"), table, caption, words=(2, 3))
 
 
-def reasons_text(found: Sequence[Reason]) -> str:
-    """Write what raises a score: ``amount = 709.5 (+0.323), channel: phone (+0.232)``."""
-    return ", ".join(f"{_of_row(one)} ({_signed(one.raised)})" for one in found)
+def reasons_text(reasons: Sequence[Reason]) -> str:
+    """Format the reasons for a score: ``amount = 709.5 (+0.323), channel: phone (+0.232)``."""
+    return ", ".join(f"{_of_row(reason)} ({_signed(reason.raised)})" for reason in reasons)
 
 
-def _of_row(one: Reason) -> str:
-    """What a row has in a column: a number, or a word, a bin or nothing."""
-    if isinstance(one.value, str):
-        return f"{one.feature}: {one.value}"
-    if math.isnan(one.value):
-        return f"{one.feature}: missing"
-    return f"{one.feature} = {plain_number(one.value, 4)}"
+def _of_row(reason: Reason) -> str:
+    """Format the value of a column in a row: a number, a word, a bin or "missing"."""
+    if isinstance(reason.value, str):
+        return f"{reason.feature}: {reason.value}"
+    if math.isnan(reason.value):
+        return f"{reason.feature}: missing"
+    return f"{reason.feature} = {plain_number(reason.value, 4)}"
 
 
 def _signed(value: float) -> str:

@@ -1,4 +1,4 @@
-"""Figures: lines with bands on one pair of axes, drawn into a page or into a file of their own."""
+"""Figures: lines with bands on one pair of axes, drawn into a page or a separate file."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ __all__ = ["Figure", "Line", "around", "check_image", "convergence_figure", "tun
 
 GAP_FLOOR = 1e-16
 _SIZE = (5.3, 4.3)
-_ROOM, _ROW, _LEAST = 0.9, 0.27, 2.0  # inches of height, where the vertical axis has names
-_LETTERS = 28
-_LONG = 1e4  # numbers that take much room beside an axis
+# heights in inches of a figure whose vertical axis has names
+_MARGIN_HEIGHT, _ROW_HEIGHT, _MIN_HEIGHT = 0.9, 0.27, 2.0
+_MAX_LETTERS = 28  # of a name beside an axis
+_WIDE_NUMBER = 1e4  # from which the numbers of an axis need more space
 _IMAGES = (".png", ".svg", ".pdf")
 
 
@@ -44,19 +45,19 @@ class Line:
         Its points; those that are not finite are left out.
     interval : (ndarray, ndarray), optional
         The lower and the upper ends of an interval at every point: a band around a line, bars on
-        points that stand alone.
+        isolated points.
     edge : (ndarray, ndarray), optional
         The outline of its band instead, a closed polygon.
     points : bool
         Mark every point.
     alone : bool
-        Points only, no line from one to the next.
+        Isolated points, without a line between them.
     filled : bool
-        Fill what lies between the line and 0.
+        Fill the area between the line and 0.
     detail : str
         A number for the legend.
     stroke : Stroke, optional
-        How it is drawn; by default as its place among the lines has it.
+        Colour and dashes; by default according to its position among the lines.
     """
 
     x: np.ndarray
@@ -71,7 +72,7 @@ class Line:
 
 
 def around(y: np.ndarray, reach: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of intervals that reach as far to both sides of y."""
+    """Return the ends of symmetric intervals around y."""
     return y - reach, y + reach
 
 
@@ -82,34 +83,34 @@ class Figure:
     Parameters
     ----------
     name : str
-        Different for every figure of a page or a folder.
+        Unique among the figures of a page or a folder.
     title, caption : str
-        Above and below.
+        Texts above and below.
     xlabel, ylabel : str
-        Of the axes.
+        Labels of the axes.
     lines : mapping of str to Line
-        By their names in the legend.
+        The lines by their names in the legend.
     xlog, ylog : bool
         Logarithmic axes.
     xpercent, ypercent : bool
         Axes of shares, labelled in percent.
     xdate : bool
-        The horizontal axis is of days since 1970-01-01, labelled as dates.
+        The horizontal axis is in days since 1970-01-01, labelled as dates.
     names : sequence of str
-        What lies at 0, 1, 2, … of the vertical axis, from the top; intervals are then of x.
+        Labels at 0, 1, 2, … of the vertical axis, from the top; intervals are then of x.
     xlim, ylim : (float or None, float or None), optional
         Ends of the axes.
     guide : (x, y), optional
-        A dotted line to compare with.
+        A dotted reference line.
     ring : (x, y), optional
-        A point to set off.
+        A point to highlight.
     ends : bool
         Mark the last point of every line.
     rug : sequence of float
-        Places on the horizontal axis that get a stroke at its foot.
+        Positions of ticks at the bottom of the horizontal axis.
     follows : str
-        What the operating point of a page is in this figure: "roc", "precision", "gains", "lift"
-        or "score"; empty where it is nothing.
+        How this figure shows the operating point of a page: "roc", "precision", "gains", "lift"
+        or "score"; empty if it does not.
     """
 
     name: str
@@ -133,7 +134,7 @@ class Figure:
     follows: str = ""
 
     def visible(self) -> Figure:
-        """Return it with control characters in its words as escapes."""
+        """Return the figure with control characters in its texts escaped."""
         return replace(
             self,
             title=in_line(self.title),
@@ -145,9 +146,10 @@ class Figure:
         )
 
     def drawn(self) -> tuple[str, dict[str, Any]]:
-        """Draw it for a page, whose colours it takes: the SVG, and what lies behind it.
+        """Draw the figure for a page, in the page's colours: return the SVG and its data.
 
-        That is where in the SVG the axes stand and what they span, and the points of the lines.
+        The data are the position and the limits of the axes in the SVG, and the points of the
+        lines.
         """
         with _matplotlib().rc_context(RC), _without_glyphs():
             figure, axes = self._on_canvas(lambda colour: colour)
@@ -169,13 +171,13 @@ class Figure:
             return svg, behind
 
     def save(self, path: Path) -> None:
-        """Draw it into a file, by its suffix .png, .svg or .pdf, with the legend beside it."""
+        """Draw the figure into a file with suffix .png, .svg or .pdf, with the legend beside it."""
         check_image(path)
         self = self.visible()
         with _matplotlib().rc_context(PAPER_RC), _without_glyphs():
             figure, axes = self._on_canvas(on_paper)
             axes.set_title(self.title, fontsize=11)
-            # beside the axes: with many lines there is no room for it within
+            # beside the axes, because many lines leave no space inside
             beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
             legend = axes.legend(frameon=False, fontsize=9, **beside)
             legend.set_in_layout(False)  # long names widen the image, not narrow the axes
@@ -189,7 +191,7 @@ class Figure:
                 )
 
     def stroke_of(self, label: str) -> Stroke:
-        """How a line is drawn."""
+        """Return colour and dashes of a line."""
         return self.lines[label].stroke or stroke(list(self.lines).index(label))
 
     def draw(
@@ -197,8 +199,8 @@ class Figure:
     ) -> dict[str, Any]:
         """Draw into matplotlib's axes; return the artist of each line.
 
-        ``paint`` turns the placeholders of `aucmax.report.style` into colours; ``after`` so many
-        lines that are there already the colours go on.
+        ``paint`` turns the placeholders of `aucmax.report.style` into colours; ``after`` is the
+        number of existing lines, after which the colours continue.
         """
         artists = {}
         if self.guide is not None:
@@ -206,13 +208,13 @@ class Figure:
         for i, (label, line) in enumerate(self.lines.items()):
             how = stroke(after + i) if after else self.stroke_of(label)
             colour = paint(how.colour)
-            known = self._known(line)
-            x, y = line.x[known], line.y[known]
+            drawable = self._known(line)
+            x, y = line.x[drawable], line.y[drawable]
             shade = {"color": colour, "alpha": 0.14, "linewidth": 0}
             if line.edge is not None:
                 axes.fill(*line.edge, **shade)
             if line.interval is not None:
-                low, high = (end[known] for end in line.interval)
+                low, high = (end[drawable] for end in line.interval)
                 if not line.alone:
                     axes.fill_between(
                         x, np.maximum(low, y / 10) if self.ylog else low, high, **shade
@@ -259,23 +261,23 @@ class Figure:
                 axis.set_major_formatter(lambda value, _: f"{100 * value:.10g} %")
         if self.xdate:
             _label_dates(axes.xaxis)
-        elif self.names or (not self.xlog and max(map(abs, axes.get_xlim())) >= _LONG):
-            axes.locator_params("x", nbins=6)  # there is little room
+        elif self.names or (not self.xlog and max(map(abs, axes.get_xlim())) >= _WIDE_NUMBER):
+            axes.locator_params("x", nbins=6)  # there is little space
         if self.names:
             axes.set_yticks(range(len(self.names)), list(map(_short, self.names)))
             axes.set_ylim(len(self.names) - 0.4, -0.6)
 
     def _known(self, line: Line) -> np.ndarray:
-        """Which points can be drawn."""
-        known = np.isfinite(line.x) & np.isfinite(line.y)
+        """Return a mask of the points that can be drawn."""
+        drawable = np.isfinite(line.x) & np.isfinite(line.y)
         if self.xlog:
-            known &= line.x > 0
-        return known & (line.y > 0) if self.ylog else known
+            drawable &= line.x > 0
+        return drawable & (line.y > 0) if self.ylog else drawable
 
     def _behind(self, label: str) -> dict[str, Any]:
-        """The points of a line, rounded, and the ends of their intervals."""
+        """Return the rounded points of a line, and the ends of their intervals."""
         line = self.lines[label]
-        known = self._known(line)
+        drawable = self._known(line)
         values = {"x": line.x, "y": line.y}
         if line.interval is not None:
             values["low"], values["high"] = line.interval
@@ -284,18 +286,18 @@ class Figure:
             "colour": self.stroke_of(label).variable,
             "alone": line.alone,
             **{
-                name: [float(f"{v:.5g}") if np.isfinite(v) else None for v in value[known]]
+                name: [float(f"{v:.5g}") if np.isfinite(v) else None for v in value[drawable]]
                 for name, value in values.items()
             },
         }
 
     def _on_canvas(self, paint: Callable[[str], str]) -> tuple[Any, Any]:
-        """Draw on a canvas of its own; return matplotlib's figure and axes."""
+        """Draw on a new canvas; return matplotlib's figure and axes."""
         from matplotlib.figure import Figure as Canvas
 
         width, height = _SIZE
         if self.names:
-            height = max(_ROOM + _ROW * len(self.names), _LEAST)
+            height = max(_MARGIN_HEIGHT + _ROW_HEIGHT * len(self.names), _MIN_HEIGHT)
         figure = Canvas(figsize=(width, height), layout="constrained")
         axes = figure.add_subplot()
         self.draw(axes, paint)
@@ -308,15 +310,15 @@ def _matplotlib() -> Any:
 
 @contextlib.contextmanager
 def _without_glyphs() -> Iterator[None]:
-    """Let names have characters that matplotlib's font lacks: a browser's has them."""
+    """Allow names with characters that matplotlib's font lacks, since browsers have them."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         yield
 
 
 def _short(name: str) -> str:
-    """A name short enough to stand beside an axis."""
-    return name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…"
+    """Return a name shortened to fit beside an axis."""
+    return name if len(name) <= _MAX_LETTERS else f"{name[: _MAX_LETTERS - 1]}…"
 
 
 def _label_dates(axis: Any) -> None:
@@ -329,11 +331,11 @@ def _label_dates(axis: Any) -> None:
 
 
 def _label_powers(axis: Any, percent: bool = False) -> None:
-    """Label a logarithmic axis with few numbers, written short."""
+    """Label a logarithmic axis with few short numbers."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     low, high = axis.get_view_interval()
-    # long numbers need more room
+    # long numbers need more space
     subs = (1.0,) if high > 100 * low else (1.0, 2.0, 5.0) if high < 1e4 else (1.0, 3.0)
     axis.set_major_locator(LogLocator(base=10, subs=subs, numticks=10))
     text = _power if high > 100 * low else lambda v, _: f"{v:g}"
@@ -362,16 +364,16 @@ def convergence_figure(
 ) -> Figure:
     """Make a figure of each solver's (passes over the data, distance to the optimum).
 
-    Gaps below 1e-16 are drawn there.
+    Gaps below 1e-16 are drawn as 1e-16.
     """
     lines = {}
     for i, (label, (passes, gap)) in enumerate(courses.items()):
         x, y = np.asarray(passes, dtype=float), np.asarray(gap, dtype=float)
         y = np.maximum(y, GAP_FLOOR)
-        known = np.isfinite(x) & np.isfinite(y)
-        if known.any():
-            detail = f"ends at {gap_text(y[known][-1])}"
-            lines[label] = Line(x[known], y[known], detail=detail, stroke=stroke(i))
+        finite = np.isfinite(x) & np.isfinite(y)
+        if finite.any():
+            detail = f"ends at {gap_text(y[finite][-1])}"
+            lines[label] = Line(x[finite], y[finite], detail=detail, stroke=stroke(i))
     longest = max((line.x[-1] for line in lines.values()), default=1.0)
     lowest = min((float(line.y.min()) for line in lines.values()), default=1.0)
     return Figure(
@@ -385,8 +387,8 @@ def tuning_figure(
 ) -> Figure:
     """Make a figure of a held-out score over alpha, with a ring around the best (alpha, score).
 
-    The axis of the score starts where those near the highest can be told apart, and ends at 1
-    unless they are larger.
+    The axis of the score starts such that scores near the highest are distinguishable, and ends at
+    1 unless they are larger.
     """
     scores = np.concatenate([line.y[np.isfinite(line.y)] for line in lines.values()])
     low, middle, high = scores.min(), float(np.median(scores)), scores.max()

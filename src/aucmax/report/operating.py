@@ -1,4 +1,5 @@
-"""Operating points: what flagging the rows with the highest scores finds and lets through."""
+"""Operating points: positives found and missed when the rows with the highest scores are
+flagged."""
 
 from __future__ import annotations
 
@@ -27,52 +28,50 @@ def operating_points(
     weight: Weight = None,
     own: float | None = 0.0,
 ) -> dict[str, Any]:
-    """List what flagging the rows at or above each threshold finds.
+    """List the counts of flagged positives and negatives at each threshold.
 
     Parameters
     ----------
     name : str
-        What the scores are called.
+        Name of the scores.
     positive : ndarray of bool, shape (n,)
-        Which rows are positive; both kinds must occur.
+        A mask of the positive rows; both classes must occur.
     score : array-like of shape (n,)
         The scores.
     weight : ndarray of shape (n,), optional
-        How much each row counts. What is counted are then weights, scaled so that they add up to
-        the number of rows that have any.
+        Weights of the rows. Counts are then sums of weights, scaled to add up to
+        the number of rows with positive weight.
     own : float, optional
-        Rows above this score are those the model itself calls positive; None if it has no such
-        threshold.
+        The model's own threshold, above which it predicts the positive class; None if it has none.
 
     Returns
     -------
     dict
-        ``name``; ``positives`` and ``negatives``, the rows of each class; ``weighted``, and
-        ``effective``, as how many rows one of the positives and one of all rows counts where
-        intervals are computed (Kish); ``threshold``, falling,
-        with None at first where no row is flagged; ``tp`` and ``fp``, exact counts at each
-        threshold; ``own``, the position of the model's own threshold, or None; ``start``, that of
-        the budget to begin with; ``thresholds``, how many there are in all; ``exact``, whether
-        every threshold that is the cheapest for some costs of the two errors is among them: the
-        corners of the curve's convex hull are kept first. At most `MOST_POINTS`, the others evenly
-        over the logarithm of the rows flagged.
+        ``name``; ``positives`` and ``negatives``, the rows of each class; ``weighted``;
+        ``effective``, Kish's effective number per row, for the positives and for all rows, used in
+        intervals; ``threshold``, descending, first None where no row is flagged; ``tp`` and ``fp``,
+        exact counts at each threshold; ``own``, the position of the model's own threshold, or None;
+        ``start``, the position of the initial budget; ``thresholds``, the number of all thresholds;
+        ``exact``, whether every threshold that is optimal for some costs of the two errors is
+        included: the corners of the curve's convex hull are kept first. There are at most
+        `MOST_POINTS` points, the others evenly over the logarithm of the rows flagged.
     """
     positive, score, weight = with_weight(positive, score, weight)
     tp, fp, thresholds = _counted(positive, score, weight)
     at_own = None if own is None else int(np.count_nonzero(thresholds > own)) - 1
     start = _within(tp + fp, _first_budget(float(tp[-1]) / len(positive)))
-    kept, exact = _kept(tp, fp, [start] if at_own is None else [start, at_own])
+    positions, exact = _kept(tp, fp, [start] if at_own is None else [start, at_own])
     return {
         "name": name,
         "positives": tp[-1].item(),
         "negatives": fp[-1].item(),
         "weighted": weight is not None,
         "effective": [_effective(positive, weight), _effective(np.ones_like(positive), weight)],
-        "threshold": [float(t) if np.isfinite(t) else None for t in thresholds[kept]],
-        "tp": tp[kept].tolist(),
-        "fp": fp[kept].tolist(),
-        "own": None if at_own is None else int(np.searchsorted(kept, at_own)),
-        "start": int(np.searchsorted(kept, start)),
+        "threshold": [float(t) if np.isfinite(t) else None for t in thresholds[positions]],
+        "tp": tp[positions].tolist(),
+        "fp": fp[positions].tolist(),
+        "own": None if at_own is None else int(np.searchsorted(positions, at_own)),
+        "start": int(np.searchsorted(positions, start)),
         "thresholds": len(thresholds) - 1,
         "exact": exact,
     }
@@ -81,7 +80,7 @@ def operating_points(
 def budgets(
     positive: NDArray[np.bool_], score: ArrayLike, weight: Weight = None
 ) -> list[dict[str, Any]]:
-    """List what flagging some shares of the rows finds, from 0.1 % to a half.
+    """List the positives found by flagging given shares of the rows, from 0.1 % to a half.
 
     A share is never exceeded: rows with equal scores are flagged together or not at all. Shares
     that flag no row are left out.
@@ -89,10 +88,10 @@ def budgets(
     Returns
     -------
     list of dict
-        ``share``, ``flagged`` and ``found``, numbers of rows and of positives among them,
-        ``positives`` and ``rows``, how many there are (all as in `operating_points`, by weight),
-        ``threshold``, ``first`` (whether it is the budget to begin with), ``effective``, as how
-        many rows a positive counts in an interval.
+        ``share``; ``flagged`` and ``found``, the rows flagged and the positives among them;
+        ``positives`` and ``rows``, all of them (by weight, as in `operating_points`);
+        ``threshold``; ``first``, whether it is the initial budget; ``effective``, Kish's effective
+        number per positive row.
     """
     positive, score, weight = with_weight(positive, score, weight)
     tp, fp, thresholds = _counted(positive, score, weight)
@@ -117,7 +116,7 @@ def budgets(
 def _counted(
     positive: NDArray[np.bool_], score: ArrayLike, weight: Weight
 ) -> tuple[Counts, Counts, NDArray[np.float64]]:
-    """Positives and negatives at or above each threshold, and the thresholds, falling."""
+    """Return positives and negatives at or above each threshold, and the descending thresholds."""
     fpr, tpr, thresholds = metrics.roc_curve(positive, score, weight)
     share = float(np.average(positive, weights=weight))
     tp, fp = tpr * share * len(positive), fpr * (1.0 - share) * len(positive)
@@ -127,7 +126,7 @@ def _counted(
 
 
 def _effective(rows: NDArray[np.bool_], weight: Weight) -> float:
-    """As how many rows one of these counts, if their weights, scaled, are their number."""
+    """Return Kish's effective number of these rows, divided by their scaled weight."""
     if weight is None:
         return 1.0
     counted = float(weight[rows].sum() / weight.mean())
@@ -135,17 +134,17 @@ def _effective(rows: NDArray[np.bool_], weight: Weight) -> float:
 
 
 def _first_budget(share: float) -> float:
-    """The share of rows to flag to begin with: 1 %, or what holds as many as are positive."""
+    """Return the initial share of rows to flag: at least 1 % and the share of positives."""
     return next((s for s in _SHARES if s >= max(share, 0.01)), _SHARES[-1])
 
 
 def _within(flagged: Counts, share: float) -> int:
-    """The position of the threshold that flags most rows without exceeding a share of them."""
+    """Return the position of the lowest threshold that does not exceed a share of the rows."""
     return int(np.searchsorted(flagged, share * flagged[-1] + 1e-9, side="right")) - 1
 
 
 def _kept(tp: Counts, fp: Counts, wanted: list[int]) -> tuple[NDArray[np.int64], bool]:
-    """Positions of the points to keep, rising, and whether all corners of the hull are kept."""
+    """Return ascending positions of the points to keep, and whether they include the whole hull."""
     n = len(tp)
     if n <= MOST_POINTS:
         return np.arange(n), True
@@ -160,7 +159,7 @@ def _kept(tp: Counts, fp: Counts, wanted: list[int]) -> tuple[NDArray[np.int64],
 
 
 def _hull(tp: Counts, fp: Counts) -> NDArray[np.int64]:
-    """Corners of the upper convex hull of the points (fp, tp), both rising."""
+    """Return the corners of the upper convex hull of the points (fp, tp), both ascending."""
     corners: list[int] = []
     x, y = fp.tolist(), tp.tolist()  # Python's integers do not overflow
     for i in range(len(x)):

@@ -1,8 +1,8 @@
-"""A report: what a command found, as sections for several renderers.
+"""The page of a command: sections of results, and its renderers.
 
-`plain` gives a page as text, `aucmax.report.terminal` prints it in colour, `as_json` gives it to
-machines, `write_page` makes one HTML file of it that needs nothing else, or Markdown. Figures are
-drawn for the HTML file only, and what it takes to draw them is imported then.
+`plain` renders a page as text, `aucmax.report.terminal` prints it in colour, `as_json` writes its
+data, `write_page` writes a self-contained HTML file, or Markdown. Figures are drawn for the HTML
+file only, and the packages for drawing are imported then.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ class ResultTable:
     Parameters
     ----------
     head : sequence of str
-        The columns' names; the first column names the rows. Without names it is a table of facts.
+        The column names; the first column names the rows. A table without names lists facts.
     rows : sequence of sequence of str
         The cells.
     caption : str
         How to read it.
     strong : sequence of int
-        Positions of rows to set off.
+        Positions of rows to highlight.
     words : sequence of int
-        Positions of columns that hold words, not numbers (beside the first).
+        Positions of columns that contain words, not numbers (besides the first).
     """
 
     head: Sequence[str]
@@ -78,7 +78,7 @@ class ResultTable:
         return cls((head, "AUC difference", interval, "p", "verdict"), rows, caption, words=(4,))
 
     def visible(self) -> ResultTable:
-        """Return it with control characters as escapes, and each cell on one line."""
+        """Return the table with control characters escaped, and each cell on one line."""
         rows = [[in_line(cell) for cell in row] for row in self.rows]
         head = [in_line(name) for name in self.head]
         return replace(self, head=head, rows=rows, caption=in_lines(self.caption))
@@ -86,23 +86,23 @@ class ResultTable:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page: a heading, and under it words, tables and figures.
+    """A section of a page: a heading, with text, tables and figures.
 
     Parameters
     ----------
     heading : str
-        Its name.
+        The heading.
     lead : str
-        A sentence or two.
+        A sentence or two below it.
     tables : list of ResultTable
         Results.
     figures : list of Figure
-        Drawn on the HTML page.
+        Figures, drawn only on the HTML page.
     points : sequence of dict
-        What `operating_points` gives, one per scorer, for a slider over the rows to flag; in one
-        section of a page.
+        Results of `operating_points`, one per scorer, for a slider over the rows to flag; at most
+        one section of a page has them.
     on_terminal : bool
-        Whether the terminal shows it, too.
+        Whether the terminal also shows the section.
     """
 
     heading: str
@@ -126,22 +126,22 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """All that a report shows.
+    """A report, for all renderers.
 
     Parameters
     ----------
     title : str
-        What it is about.
+        The title.
     lead : str
         The first lines: the data, and how they were used.
     sections : list of Section
-        Its parts, in order.
+        The sections in order.
     provenance : sequence of (str, str)
-        What `provenance` gives.
+        The result of `provenance`.
     data : dict or list
-        All numbers, for machines.
+        All numbers, for JSON.
     verdict : str
-        What comes of it all, in a few words; on the HTML page.
+        The conclusion in a few words, on the HTML page.
     """
 
     title: str
@@ -152,7 +152,7 @@ class Page:
     verdict: str = ""
 
     def on_terminal(self) -> Page:
-        """Return what a terminal shows of it, with no character that acts on a terminal."""
+        """Return the part for a terminal, with control characters escaped."""
         shown = [s for s in self.sections if s.on_terminal and (s.tables or s.lead)]
         return replace(self, sections=shown).visible()
 
@@ -172,7 +172,7 @@ class Page:
 
 
 def plain(page: Page) -> str:
-    """Return a page as a terminal without colours has it: lead, headings, tables and captions."""
+    """Return a page as text without colours: lead, headings, tables and captions."""
     page = page.on_terminal()
     parts = [page.lead] if page.lead else []
     for section in page.sections:
@@ -201,7 +201,7 @@ def _plain_lines(table: ResultTable) -> list[str]:
 
 
 def as_json(value: Any) -> str:
-    """Return JSON of dicts, sequences, arrays, numbers and text; anything else is given as text.
+    """Return JSON of dicts, sequences, arrays, numbers and text; other values as text.
 
     Numbers that are not finite become null.
     """
@@ -224,10 +224,10 @@ def _plain(value: Any) -> Any:
 
 
 def write_page(page: Page, path: str | PathLike[str]) -> None:
-    """Write a page as HTML, or as Markdown where the path ends in .md.
+    """Write a page as HTML, or as Markdown if the path ends in .md.
 
-    An old file is replaced only once the new one is complete; in HTML all words are escaped, and
-    no script runs but the page's own.
+    An old file is replaced only when the new one is complete. In HTML all text is escaped, and
+    only the page's own scripts run.
     """
     page = page.visible()
     text = _markdown(page) if Path(path).suffix == ".md" else _html(page)
@@ -248,7 +248,7 @@ def _html(page: Page) -> str:
     )
     files = environment.loader
     assert files is not None
-    # the operating point tells the figures where it is, so they come first
+    # figures.js before page.js, which sends the operating point to the figures
     style, *scripts = (
         files.get_source(environment, name)[0].replace("\r\n", "\n")
         for name in ("page.css", "tables.js", "figures.js", "page.js")
@@ -259,10 +259,10 @@ def _html(page: Page) -> str:
 
 
 def _policy(style: str, scripts: Sequence[str]) -> str:
-    """Return the content policy of a page: what runs and what styles it is known by its digest.
+    """Return the content policy of a page, which allows its scripts and style sheet by digest.
 
-    Figures have a style at each of their lines, so attributes may have any. A browser that knows
-    no rules for attributes alone takes ``style-src``.
+    Style attributes are allowed, because the lines of figures have them. ``style-src`` is for
+    browsers without separate rules for attributes.
     """
     return "; ".join(
         (

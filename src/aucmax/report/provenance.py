@@ -1,4 +1,4 @@
-"""What was run: command, data, seed, date and versions."""
+"""Provenance of a result: command, data, seed, date and versions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 def provenance(
     command: str, data: Iterable[tuple[str, str]], seed: int | None = None
 ) -> list[tuple[str, str]]:
-    """List what it takes to run something again: command, data, seed, date and versions.
+    """List what is needed to reproduce a result: command, data, seed, date and versions.
 
-    ``data`` are names and sizes of what was read; ``seed`` is None where chance had no part.
+    ``data`` are names and sizes of the inputs; ``seed`` is None if nothing was random.
     """
     facts = [("command", command), *data]
     if seed is not None:

@@ -1,8 +1,8 @@
-"""One look for every figure of a page, and figures as SVG that takes the page's colours.
+"""The style of all figures, and figures as SVG in the colours of their page.
 
-Figures are drawn in placeholder colours, which the SVG names as CSS variables: a figure follows
-the page from light to dark. Words that a user chose (names of models, labels) never go into a
-figure; they stand beside it, in the page's own text.
+Figures are drawn in placeholder colours, which the SVG refers to as CSS variables, so that a figure
+follows the light or dark mode of the page. Texts chosen by a user (names of models, labels) are
+never inside a figure but beside it, in the text of the page.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
     "to_svg",
 ]
 
-# Placeholders, and the variables of templates/page.css that stand for them.
+# Placeholders, and the corresponding variables of templates/page.css.
 INK, MUTED, GRID = "#fd0001", "#fd0002", "#fd0003"
 _SERIES = 10
 _VARIABLES = {INK: "--ink", MUTED: "--muted", GRID: "--grid"} | {
@@ -66,14 +66,14 @@ RC: dict[str, Any] = {
 
 
 class Stroke(NamedTuple):
-    """How one line is drawn, in a figure and in the legend beside it.
+    """Colour and dashes of a line, in a figure and in the legend beside it.
 
     Parameters
     ----------
     colour : str
         The placeholder.
     dashes : tuple of float
-        On and off, in widths of the line; empty for a solid line.
+        On and off, in multiples of the line width; empty for a solid line.
     """
 
     colour: str
@@ -81,7 +81,7 @@ class Stroke(NamedTuple):
 
     @property
     def linestyle(self) -> Any:
-        """The dashes as matplotlib takes them."""
+        """The dashes in matplotlib's form."""
         return (0, self.dashes) if self.dashes else "-"
 
     @property
@@ -91,21 +91,21 @@ class Stroke(NamedTuple):
 
     @property
     def dasharray(self) -> str:
-        """The dashes as SVG takes them."""
+        """The dashes in SVG's form."""
         return " ".join(f"{2 * length:g}" for length in self.dashes)
 
 
 def stroke(colour: int, dashes: int | None = None) -> Stroke:
     """Return the stroke of one line among several, the same for the same numbers.
 
-    After the last colour they come again, with other dashes. ``dashes`` is for dashes that mean
-    something of their own.
+    After the last colour the colours repeat with other dashes. ``dashes`` is for dashes that have
+    a meaning.
     """
     i = dashes if dashes is not None else colour // _SERIES + colour % _SERIES
     return Stroke(f"#fe00{colour % _SERIES:02x}", _DASHES[i % len(_DASHES)])
 
 
-# For figures in files of their own, on white: the light colours of templates/page.css.
+# For figures in separate files, on white: the light colours of templates/page.css.
 _PLAIN = (
     "#0072b2", "#d55e00", "#009e73", "#b0568f", "#b97f00",
     "#6a4fc3", "#7d5a3c", "#6c757d", "#8a8a00", "#0093a7",
@@ -119,7 +119,7 @@ _WHITE = {"figure.facecolor": "white", "savefig.facecolor": "white", "svg.hashsa
 
 
 def on_paper(colour: Any) -> Any:
-    """Return what a placeholder is on white paper; anything else as it is."""
+    """Return the colour of a placeholder on white; other values unchanged."""
     return _PAPER.get(colour, colour)
 
 
@@ -130,14 +130,14 @@ _JOINED = 'stroke-linejoin="round" stroke-linecap="butt"'
 
 
 def to_svg(figure: Figure, name: str, label: str) -> str:
-    """Write a figure drawn under `RC` as an SVG element to be put into a page.
+    """Return a figure drawn under `RC` as an SVG element for a page.
 
     Parameters
     ----------
     name : str
-        Letters and digits; keeps the ids of several figures apart.
+        Letters and digits; makes the ids of several figures distinct.
     label : str
-        What the figure shows, for readers who cannot see it.
+        A description of the figure for screen readers.
     """
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None})
@@ -145,7 +145,7 @@ def to_svg(figure: Figure, name: str, label: str) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
-    # what it says of all elements they inherit from the first; a page takes no other style sheet
+    # the first element's attributes replace this sheet, because the policy allows no other sheet
     svg = re.sub(r"<style.*?</style>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="([^"]*)"', rf'id="{name}-\1"', svg)
     svg = re.sub(r'href="#([^"]*)"', rf'href="#{name}-\1"', svg)

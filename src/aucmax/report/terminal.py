@@ -10,7 +10,7 @@ __all__ = ["terminal"]
 
 
 def terminal(page: Page, screen: Console) -> None:
-    """Print a page: its lead, then its sections, with headings where there are several."""
+    """Print a page: its lead, then its sections, with headings if there are several."""
     page = page.on_terminal()
     if page.lead:
         screen.print(page.lead, soft_wrap=True)
@@ -40,7 +40,7 @@ def _drawn(content: ResultTable) -> Table:
         word = i == 0 or i in content.words
         table.add_column(
             name, justify="left" if word else "right", style="bold" if facts and i == 0 else "",
-            # numbers are never broken, words fold rather than vanish
+            # numbers are never broken; words are wrapped, not cut
             no_wrap=not word or (facts and i == 0), overflow="fold",
         )  # fmt: skip
     for i, row in enumerate(content.rows):

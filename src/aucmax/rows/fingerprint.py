@@ -1,4 +1,4 @@
-"""What a compiled kernel is made of, as a digest: the key under which it is kept on disk.
+"""Digest of a compiled kernel's ingredients: the key under which it is cached on disk.
 
 A kernel contains the bodies of all it calls. The digest covers its bytecode and that of these
 bodies, and the constants they read, but no docstring, comment, or line number.
@@ -11,8 +11,8 @@ from typing import Any
 
 __all__ = ["OVERLOADS", "fingerprint"]
 
-LIBRARIES = ("llvmlite", "numba", "numpy")  # Numba has compiled forms of their functions
-# by function: what chooses its body by type in compiled code, and the options of these bodies
+LIBRARIES = ("llvmlite", "numba", "numpy")  # Numba has its own compiled forms of their functions
+# by function: the overloads that select its body by type in compiled code, and their options
 OVERLOADS: dict[Callable[..., Any], list[Any]] = {}
 
 
@@ -25,13 +25,13 @@ def fingerprint(kernel: Callable[..., Any]) -> str:
 
 
 class _Walk:
-    """Goes through functions, their code and their globals, each function once."""
+    """Walks through functions, their code and their globals, visiting each function once."""
 
     def __init__(self) -> None:
         self.visited: set[int] = set()
 
     def value(self, value: Any) -> Iterator[str]:
-        """Yield what a global or constant is, in words that do not change between processes."""
+        """Yield descriptions of a global or constant that do not change between processes."""
         function = getattr(value, "__wrapped__", value)  # the body of a kernel
         if isinstance(function, FunctionType):
             yield str(sorted(getattr(value, "fastmath", ())))
@@ -66,7 +66,7 @@ class _Walk:
         """Yield the instructions, then the constants and the globals that they read."""
         yield code.co_code.hex()
         yield f"{code.co_argcount} {code.co_names} {code.co_varnames}"
-        first = code.co_consts[:1]  # the docstring, where there is one
+        first = code.co_consts[:1]  # the docstring, if there is one
         for constant in code.co_consts[isinstance(first[0], str) if first else 0 :]:
             if isinstance(constant, CodeType):
                 yield from self.code(constant, names)

@@ -1,6 +1,6 @@
-"""Functions for Numba to compile: each at its first call, and none before.
+"""Functions that Numba compiles at their first call.
 
-Importing Numba takes as long as a small fit, so it waits for the first call of a kernel.
+Importing Numba takes as long as a small fit, so it is delayed to the first call of a kernel.
 """
 
 import functools
@@ -29,20 +29,20 @@ __all__ = [
 REORDER = {"reassoc", "contract", "nsz"}
 INLINE: Any = {"forceinline": True}
 
-# what Numba is to know of helpers, told when it is imported
-_untold: list[Callable[[], Any]] = []
+# registrations of helpers with Numba, postponed until Numba is imported
+_pending_registrations: list[Callable[[], Any]] = []
 _lock = threading.RLock()
 
 
 class Kernel:
-    """A function whose first call imports Numba and makes its dispatcher; kernels may call it.
+    """A function whose first call imports Numba and creates its dispatcher; kernels may call it.
 
     Parameters
     ----------
     body : callable
         The function in Python.
     fastmath : set of str
-        What LLVM may do to floating-point sums.
+        LLVM's fast-math flags for floating-point sums.
     """
 
     def __init__(self, body: Callable[..., Any], fastmath: AbstractSet[str] = frozenset()) -> None:
@@ -56,22 +56,22 @@ class Kernel:
     @property
     def dispatcher(self) -> Any:
         """Numba's dispatcher (with ``NUMBA_DISABLE_JIT=1`` the body itself)."""
-        with _lock:  # two threads that made one each would compile twice
+        with _lock:  # otherwise two threads could each compile the kernel
             start_numba()
-            while _untold:
-                _untold.pop(0)()
+            while _pending_registrations:
+                _pending_registrations.pop(0)()
             if self._dispatcher is None:
                 self._dispatcher = _cached(self._body, self)
         return self._dispatcher
 
     @property
     def _numba_type_(self) -> Any:
-        # what Numba asks of a name in a kernel that it compiles
+        # Numba looks this up for every global of a kernel that it compiles
         return self.dispatcher._numba_type_
 
 
 def compiled(kernel: Callable[..., Any]) -> Kernel:
-    """Compile a kernel, kept on disk between processes."""
+    """Compile a kernel and cache it on disk."""
     return Kernel(kernel)
 
 
@@ -81,38 +81,38 @@ def vectorised(kernel: Callable[..., Any]) -> Kernel:
 
 
 def inlined(helper: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a helper part of the kernels that call it: a call costs as much as a short row."""
+    """Inline a helper into the kernels that call it: a call costs as much as a short row."""
 
-    def tell() -> None:
+    def register() -> None:
         from numba.extending import register_jitable
 
         register_jitable(error_model="numpy", **INLINE)(helper)
 
-    _untold.append(tell)
+    _pending_registrations.append(register)
     return helper
 
 
 def overloaded(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """Let the decorated function choose, by Numba's types, what a call of ``function`` runs."""
+    """Let the decorated function select the body of ``function`` by Numba's types."""
 
-    def keep(choose: Callable[..., Any]) -> Callable[..., Any]:
-        def tell() -> None:
+    def decorate(choose: Callable[..., Any]) -> Callable[..., Any]:
+        def register() -> None:
             from numba.extending import overload
 
             overload(function, jit_options=options)(choose)  # type: ignore[arg-type]
 
-        _untold.append(tell)
+        _pending_registrations.append(register)
         OVERLOADS.setdefault(function, []).extend([choose, options])
         return choose
 
-    return keep
+    return decorate
 
 
 def fetch(values, k):
-    """Ask the memory for the k-th number of an array, C-contiguous, which is read some steps on."""
+    """Prefetch the k-th number of a C-contiguous array, which a later step reads."""
 
 
-def _tell_fetch() -> None:
+def _register_fetch() -> None:
     from llvmlite import ir
     from numba.core import types
     from numba.extending import intrinsic, overload
@@ -132,15 +132,15 @@ def _tell_fetch() -> None:
     overload(fetch, jit_options=INLINE)(lambda values, k: lambda values, k: instruction(values, k))
 
 
-_untold.append(_tell_fetch)
-OVERLOADS[fetch] = [_tell_fetch]
+_pending_registrations.append(_register_fetch)
+OVERLOADS[fetch] = [_register_fetch]
 
 
 @functools.cache
 def start_numba() -> None:
-    """Import Numba and let it load all it knows, without garbage collection, which takes as long.
+    """Import Numba and load its registries, without garbage collection, which would take as long.
 
-    There is no garbage yet, but with each generation of new objects Python looks through them all.
+    There is no garbage yet, but Python would scan all new objects with each generation.
     """
     collecting = gc.isenabled()
     gc.disable()
@@ -154,13 +154,13 @@ def start_numba() -> None:
 
 
 def _cached(body: Callable[..., Any], kernel: Kernel) -> Any:
-    """Return Numba's dispatcher, with a cache on disk that holds only what is up to date.
+    """Return Numba's dispatcher, with a disk cache that has only up-to-date kernels.
 
-    Numba's cache compares the time and size of the kernel's own file, and a kernel contains the
-    bodies of what it calls: here it compares their `fingerprint`, and what is called for a type
-    from elsewhere is not kept. And it numbers the files of a kernel's signatures, so that processes
-    that compile at once may take each other's for their own: here the file's name tells which
-    signature it is.
+    Numba's cache compares the time and size of the kernel's own file, although a kernel contains
+    the bodies of all functions it calls. Here the cache compares their `fingerprint`, and kernels
+    for types from elsewhere are not cached. Numba also numbers the files of a kernel's signatures,
+    so that processes that compile at the same time may load each other's files. Here the file's
+    name contains a digest of the signature.
     """
     from numba import njit
 
@@ -170,14 +170,14 @@ def _cached(body: Callable[..., Any], kernel: Kernel) -> Any:
     index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(index, "_source_stamp"):
         index._source_stamp = fingerprint(kernel)
-        index._version = (index._version, index._source_stamp)  # is read before any type of ours
+        index._version = (index._version, index._source_stamp)  # read before any of our types
 
         def save(key: Any, data: Any) -> None:
             if any(map(_from_elsewhere, key[0])):
                 return
             of = hashlib.sha256(repr((key, index._source_stamp)).encode()).hexdigest()
             name = f"{index._index_name}.{of[:16]}.nbc"
-            index._save_data(name, data)  # before the index that names it
+            index._save_data(name, data)  # before the index that refers to it
             index._save_index(index._load_index() | {key: name})
 
         index.save = save
@@ -185,6 +185,6 @@ def _cached(body: Callable[..., Any], kernel: Kernel) -> Any:
 
 
 def _from_elsewhere(kind: Any) -> bool:
-    """Tell whether a type is, or holds, a NamedTuple of another package's."""
+    """Return whether a type is or contains a NamedTuple of another package."""
     own = getattr(kind, "instance_class", Kernel).__module__.startswith("aucmax.")
     return not own or any(map(_from_elsewhere, getattr(kind, "types", ())))

@@ -1,4 +1,4 @@
-"""Rows in parts as a store: every pass is one over the source."""
+"""A store of rows in parts: every pass reads the source once."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ __all__ = ["InParts", "Passes", "rows_of", "sample_of"]
 
 @dataclass
 class Passes:
-    """How often parts were read, by a store and those of some of its rows."""
+    """Number of passes over the parts, counted together for a store and its subsets."""
 
     count: int = 0
 
@@ -31,15 +31,15 @@ class InParts(Store):
     ----------
     source : Source
     sizes : ndarray of int, shape (parts,)
-        How many rows each part has.
+        Number of rows of each part.
     d : int
         Features; sparse parts may have fewer columns.
     samples : list of ndarray, optional
-        What `sample_of` gives of each part, by which another one is found out.
+        `sample_of` each part, to detect parts that have changed.
     kept : list of ndarray of int, optional
-        The rows that count, of each part; by default all.
+        The rows to use of each part; by default all.
     passes : Passes, optional
-        Those so far, which go on from there.
+        The counter of passes to continue.
     """
 
     def __init__(
@@ -99,34 +99,35 @@ class InParts(Store):
 
     def take(self, rows: np.ndarray) -> Rows:
         self.passes.count += 1
-        given = self._given(take_rows, (), ())
-        chosen = (
-            (*ask[:3], [mine], ()) for ask, mine in zip(given, self._by_part(rows), strict=True)
+        tasks = self._given(take_rows, (), ())
+        selected = (
+            (*call[:3], [positions], ())
+            for call, positions in zip(tasks, self._by_part(rows), strict=True)
         )
-        return _stacked(list(self.source.each(_on_rows, chosen)))
+        return _stacked(list(self.source.each(_on_rows, selected)))
 
     def scores_of(self, asked: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[np.ndarray]:
-        found = [np.empty((len(rows), W.shape[1])) for rows, W in asked]
-        at = [0] * len(asked)
+        tables = [np.empty((len(rows), W.shape[1])) for rows, W in asked]
+        filled = [0] * len(asked)
         tasks = self._given(_scores_of, (), ())
         rows = zip(*(self._by_part(rows) for rows, _ in asked), strict=True)
-        given = (
-            (*ask[:3], (), [(mine, W) for mine, (_, W) in zip(places, asked, strict=True)])
-            for ask, places in zip(tasks, rows, strict=True)
+        calls = (
+            (*call[:3], (), [(at, W) for at, (_, W) in zip(positions, asked, strict=True)])
+            for call, positions in zip(tasks, rows, strict=True)
         )
         self.passes.count += 1
-        for scores in self.source.each(_on_rows, given):
+        for scores in self.source.each(_on_rows, calls):
             for k, Z in enumerate(scores):
-                found[k][at[k] : at[k] + len(Z)] = Z
-                at[k] += len(Z)
-        yield from found
+                tables[k][filled[k] : filled[k] + len(Z)] = Z
+                filled[k] += len(Z)
+        yield from tables
 
     def _by_part(self, rows: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield which rows of each part these ascending places are."""
+        """Yield the positions within each part of the rows at these ascending positions."""
         first = 0
         for end in self.ends.tolist():
-            mine = rows[np.searchsorted(rows, first) : np.searchsorted(rows, end)]
-            yield mine.astype(np.int64) - first
+            in_part = rows[np.searchsorted(rows, first) : np.searchsorted(rows, end)]
+            yield in_part.astype(np.int64) - first
             first = end
 
     def columns(self, S: np.ndarray, factor: np.ndarray | None) -> np.ndarray | sp.csc_array:
@@ -138,42 +139,41 @@ class InParts(Store):
 
 
 def rows_of(X: Any, d: int | None = None) -> Rows:
-    """Return the rows of a part as kernels see them, of d features where it is sparse."""
+    """Return the rows of a part as kernels see them, with d features if it is sparse."""
     rows = as_rows(X)
     return rows._replace(n_features=d) if d is not None and isinstance(rows, CSR) else rows
 
 
 class _Expected(NamedTuple):
-    """What a part was when it was read first."""
+    """Properties of a part at its first reading."""
 
     rows: int
     features: int
     sample: np.ndarray | None
 
     def check(self, rows: Rows) -> None:
-        """Raise ValueError where it is another one now."""
+        """Raise ValueError if the part has changed."""
         if (n_rows(rows), n_features(rows)) != (self.rows, self.features):
             raise ValueError(
                 f"it had {self.rows:,} rows of {self.features:,} features when it was read first, "
-                f"and now has {n_rows(rows):,} of {n_features(rows):,}: parts must stay as they "
-                "are."
+                f"and now has {n_rows(rows):,} of {n_features(rows):,}: parts must not change."
             )
         if self.sample is None:
             return
         size = float(np.abs(self.sample).max(initial=0.0))
         if not np.allclose(sample_of(rows), self.sample, _ROUNDING, _ROUNDING * size):
             raise ValueError(
-                "it holds other rows than when it was read first: parts must stay as they are, "
-                "in the same order. A function that draws rows at random needs a seed of its own."
+                "it has other rows than when it was read first: parts must not change, nor their "
+                "order. A function that draws rows at random needs a fixed seed."
             )
 
 
-_SAMPLED_ROWS = 5
-_ROUNDING = 1e-5  # relative; what is computed again need not have the same bits
+_SAMPLED_ROWS = 5  # per part
+_ROUNDING = 1e-5  # relative, because recomputed values need not have the same bits
 
 
 def sample_of(rows: Rows) -> np.ndarray:
-    """Return a number for each of a few rows, which other rows would not have."""
+    """Return a checksum for each of a few rows."""
     n = n_rows(rows)
     places = np.unique(np.linspace(0, n - 1, min(n, _SAMPLED_ROWS)).astype(np.int64))
     if not isinstance(rows, CSR):
@@ -190,7 +190,7 @@ def _on_rows(
     by_row: Sequence[Any],
     common: Sequence[Any],
 ) -> Any:
-    """Run a task on the rows of a part; raise ValueError where they are not those of before."""
+    """Run a task on the rows of a part; raise ValueError if they have changed."""
     rows = rows_of(part.X, expected.features)
     expected.check(rows)
     return task(rows if kept is None else take_rows(rows, kept), *by_row, *common)

@@ -1,7 +1,7 @@
 """Whole-data products, each in one pass over the rows.
 
-Rows are cut into blocks whose number depends on the data's size alone; blocks run on threads
-and are summed in order, so a result is the same, bit for bit, whatever the thread count.
+Rows are divided into blocks whose number depends only on the size of the data. Blocks run on
+threads and are summed in order, so a result has the same bits for any number of threads.
 """
 
 import itertools
@@ -56,13 +56,13 @@ __all__ = [
     "take_columns",
 ]
 
-_BLOCK_ENTRIES = 400_000  # below this a thread costs more than it saves
+_BLOCK_ENTRIES = 400_000  # stored entries of a block; a thread for fewer costs more than it saves
 _MAX_BLOCKS = 8
-CANCELLED = 1e6  # mean² over variance at which uncentred sums lose too many digits
-_SPARSE_BELOW = 0.25  # density
-_SHORT = 256  # features of float32 rows of which four are added to a product at once
-_GRAM_ENTRIES = 120_000  # of a piece that stays near the processor
-_GRAM_ROWS = 1_000  # of a piece of wide rows: each one costs d² numbers read and written
+CANCELLED = 1e6  # mean² / variance above which uncentred sums lose too many digits
+_MAX_SPARSE_DENSITY = 0.25
+_MAX_FEATURES_BY_FOURS = 256  # up to which four float32 rows are added to a product at once
+_GRAM_ENTRIES = 120_000  # entries of a piece, which fits the cache
+_GRAM_ROWS = 1_000  # rows of a piece of wide rows, since each piece reads and writes d² numbers
 
 
 @lru_cache(maxsize=4)
@@ -70,16 +70,16 @@ def _pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="aucmax")
 
 
-# A fork copies the pool without its threads: work given to it would wait for ever.
+# A fork copies the pool without its threads, so work submitted to it would wait forever.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def _threads() -> int:
-    """Return the most threads to use: the cores this process may run on, or NUMBA_NUM_THREADS.
+    """Return the maximum number of threads: the available cores, or NUMBA_NUM_THREADS.
 
-    Not Numba's ``get_num_threads``, which starts its own threads and takes a lock that forked
-    processes share: one that is killed while it holds the lock would stop all others.
+    Numba's ``get_num_threads`` would start its own threads and acquire a lock that forked
+    processes share: a process killed while it holds the lock would block all others.
     """
     from numba import config
 
@@ -87,9 +87,9 @@ def _threads() -> int:
 
 
 def row_blocks(X: Rows) -> list[tuple[int, int]]:
-    """Return row ranges of about equal numbers of stored entries, as many as the data's size asks.
+    """Return row ranges with about equal numbers of stored entries, one for each task.
 
-    Each may run on a thread of its own.
+    Their number depends only on the size of the data.
     """
     n = n_rows(X)
     count = int(min(max(n_stored(X) // _BLOCK_ENTRIES, 1), _MAX_BLOCKS, max(n, 1)))
@@ -104,7 +104,7 @@ def row_blocks(X: Rows) -> list[tuple[int, int]]:
 
 
 def _each_block(X: Rows, work: Callable[[int, int, int], None]) -> None:
-    """Call work(block, first row, last row) for every block, on threads when there are several."""
+    """Call work(block, first row, end row) for every block, on threads if there are several."""
     blocks = row_blocks(X)
     threads = min(_threads(), len(blocks)) if len(blocks) > 1 else 1
     if threads == 1:
@@ -125,7 +125,7 @@ def _sum_of_blocks(X: Rows, work: Callable[..., None]) -> np.ndarray:
 def dot(a: np.ndarray, b: np.ndarray) -> float:
     """Return a · b for float64 vectors.
 
-    For the inner loops of solvers: a threaded BLAS dot waits for a core that is busy.
+    For the inner loops of solvers, where a threaded BLAS dot may wait for a busy core.
     """
     return _dot(a, b)
 
@@ -159,7 +159,7 @@ def scores(X: Rows, W: np.ndarray) -> np.ndarray:
 
 
 def scores_at(X: Rows, rows: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """Return the scores (m, k) of some rows, named by their numbers (m,), for W (d, k)."""
+    """Return the scores (m, k) of the rows at positions ``rows`` (m,), for W (d, k)."""
     if not isinstance(X, CSR):
         return scores(take_rows(X, rows), W)
     out = np.zeros((len(rows), W.shape[1]))
@@ -178,17 +178,17 @@ def normal_product(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return Xᵀ r, r = s ∘ (X V − offset), and the sum of r, in one pass over the rows.
 
-    In two where they have very many columns, which takes less.
+    For sparse rows with very many columns two passes are faster.
 
     Parameters
     ----------
     X : ndarray or CSR, shape (n, d)
     s : ndarray, shape (n,)
     V : ndarray, shape (d,) or (d, k)
-        With several columns, one pass for each.
+        Each column takes a pass.
     offset : ndarray, shape (n,) or (n, k), optional
-        Subtracted from the scores before they are multiplied: the class means' scores, so that
-        data far from the origin do not cancel.
+        Subtracted from the scores before the multiplication: the class means' scores, to avoid
+        cancellation for data far from the origin.
 
     Returns
     -------
@@ -204,11 +204,11 @@ def normal_product(
     v = np.ascontiguousarray(V, dtype=np.float64)
     m = np.zeros(n_rows(X)) if offset is None else np.ascontiguousarray(offset, dtype=np.float64)
     d = n_features(X)
-    if isinstance(X, CSR) and d > LONG:  # v and the product would keep each other away
+    if isinstance(X, CSR) and d > LONG:  # v and the product would evict each other from the cache
         r = s * (scores(X, v) - m)
         return adjoint(X, r), r.sum()
-    short = not isinstance(X, CSR) and X.dtype == np.float32 and d <= _SHORT
-    kernel = _product_by_fours if short else _normal_product
+    by_fours = not isinstance(X, CSR) and X.dtype == np.float32 and d <= _MAX_FEATURES_BY_FOURS
+    kernel = _product_by_fours if by_fours else _normal_product
     parts = np.zeros((len(row_blocks(X)), d + 1))  # the last entry: the sum of r
     _each_block(X, lambda k, lo, hi: kernel(X, lo, hi, s, v, m, parts[k]))
     total = parts[0] if len(parts) == 1 else parts.sum(axis=0)
@@ -223,9 +223,9 @@ def row_norms2(X: Rows) -> np.ndarray:
 
 
 def origin_of(X: Rows) -> np.ndarray:
-    """Return a point near the data: a constant feature then has a mean that is exact.
+    """Return a point near the data; about it, the mean of a constant feature is exact.
 
-    It is the first row; for CSR zero in every column that is not full.
+    It is the first row; for CSR, zero in every column with entries that are not stored.
     """
     if not isinstance(X, CSR):
         return X[0].astype(np.float64)
@@ -279,7 +279,7 @@ def class_variances(
 
 
 def dense_rows(X: Rows, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a dense array and where some rows are in it: X itself, or a copy of those of CSR."""
+    """Return a dense array and the positions of the rows in it: X itself, or a copy for CSR."""
     if isinstance(X, CSR):
         return to_scipy(take_rows(X, rows)).toarray(), np.arange(len(rows))
     return X, rows
@@ -289,7 +289,7 @@ def take_columns(X: np.ndarray, S: np.ndarray, factor: np.ndarray) -> np.ndarray
     """Return the columns S of dense rows times ``factor`` (k,): a new array in Fortran order."""
     out = np.empty((len(X), len(S)), order="F")
     step = max(_GRAM_ENTRIES // max(len(S), 1), 1)
-    for lo in range(0, len(X), step):  # no other copy of all rows
+    for lo in range(0, len(X), step):  # avoids a second copy of all rows
         out[lo : lo + step] = X[lo : lo + step, S] * factor
     return out
 
@@ -310,7 +310,7 @@ def dense_gram(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return Zᵀ diag(s) Z and Zᵀ s for some rows of X minus the origin, with s (k,) ≥ 0.
 
-    Pieces of them, shifted and weighted, stay near the processor while they are multiplied.
+    Shifted and weighted pieces stay in the cache while they are multiplied.
     """
     d = n_features(X)
     step = max(_GRAM_ENTRIES // max(d, 1), min(d, _GRAM_ROWS), 1)
@@ -320,7 +320,7 @@ def dense_gram(
         dense, some = dense_rows(X, rows[lo : lo + step])
         part = piece[: len(some)]
         _centred_rows(dense, some, s[lo : lo + step], origin, part, sums)
-        matrix += np.matmul(part.T, part, out=product)  # SYRK, and other threads go on
+        matrix += np.matmul(part.T, part, out=product)  # SYRK, which releases the GIL
     return matrix, sums
 
 
@@ -334,8 +334,8 @@ def pair_gram(
 ) -> np.ndarray:
     """Return Σ s_i s_j (x_i − x_j)(x_i − x_j)ᵀ, shape (d, d), over some pairs of rows.
 
-    Row pos[k] goes with neg[first[k]] and all that follow; first does not fall. The origin is a
-    point near the data.
+    Row pos[k] is paired with neg[first[k]] and all later ones; ``first`` is non-decreasing. The
+    origin is a point near the data.
     """
     weight, cross = np.zeros(n_rows(X)), np.zeros((n_features(X), n_features(X)))
     _pair_cross(X, s, pos, neg, first, origin, weight, cross)
@@ -343,9 +343,9 @@ def pair_gram(
 
 
 def gram_cost(X: Rows) -> float:
-    """Return about how many products with the rows `gram` and a system with it cost (measured)."""
+    """Return the measured cost of `gram` and of solving with it, in products with the rows."""
     d, stored = n_features(X), max(n_stored(X), 1)
-    system = (12.0 + 0.02 * d) * d**2 / stored  # to write the matrix, and to factor it
+    system = (12.0 + 0.02 * d) * d**2 / stored  # writing the matrix, and factoring it
     if isinstance(X, CSR) and is_sparse(X):
         sizes = np.diff(X.indptr).astype(np.float64)
         return 0.4 * float(sizes @ sizes) / stored + system
@@ -353,14 +353,14 @@ def gram_cost(X: Rows) -> float:
 
 
 def is_sparse(X: CSR) -> bool:
-    """Tell whether pairs of stored entries beat a dense product."""
-    return n_stored(X) < _SPARSE_BELOW * n_rows(X) * X.n_features
+    """Return whether pairs of stored entries are faster than a dense product."""
+    return n_stored(X) < _MAX_SPARSE_DENSITY * n_rows(X) * X.n_features
 
 
 def sums_of_squares(
     X: Rows, sign: np.ndarray, s: np.ndarray, mean_pos: np.ndarray, mean_neg: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return Σ q and Σ q² over the rows, q = s (x − μ)², μ that of the row's class; (d,) each."""
+    """Return Σ q and Σ q² over the rows, (d,) each: q = s (x − μ)², μ the mean of the class."""
     means = np.stack([mean_pos, mean_neg])
     q, squares = np.zeros((2, n_features(X)))
     _sums_of_squares(X, sign, s, means, q, squares)
@@ -438,7 +438,7 @@ def _add_four(X, i, a, b, c, d, out):
 
 @compiled
 def _product_by_fours(X, lo, hi, s, v, m, out):
-    # the result is read and written once for four rows, which have just been read
+    # reads and writes the result once for every four rows, which are still in the cache
     total = 0.0
     for i in range(lo, hi - 3, 4):
         a, b = _slope(X, i, s, v, m), _slope(X, i + 1, s, v, m)
@@ -455,9 +455,9 @@ def _row_norms2(X, lo, hi, out):
         out[i] = row_norm2(X, i)
 
 
-# CSR kernels index with unsigned numbers, which spares the check for a negative index.
-# Both add s (x − origin) over the stored entries of a row to its class; for CSR the origin is
-# zero wherever a row may have no entry.
+# CSR kernels use unsigned indices, which avoids the check for negative ones.
+# Both kernels add s (x − origin) over the stored entries of a row to its class; for CSR the origin
+# is zero wherever a row may have no entry.
 @compiled
 def _dense_class_sums(X, lo, hi, sign, s, origin, out):
     for i in range(lo, hi):
@@ -522,24 +522,24 @@ def _csr_variances(X, s, mean):
 
 @compiled
 def _full_columns(X):
-    # there[j]: in how many rows, from the first on, column j has an entry without a gap
+    # stored[j]: number of leading rows that all have an entry in column j
     n = len(X.indptr) - 1
-    there = np.zeros(X.n_features, np.int64)
+    stored = np.zeros(X.n_features, np.int64)
     for i in range(n):
-        some = False
+        any_full = False
         for e in range(X.indptr[i], X.indptr[i + 1]):
             j = X.indices[e]
-            if there[j] == i:
-                there[j] = i + 1
-                some = True
-        if not some:
+            if stored[j] == i:
+                stored[j] = i + 1
+                any_full = True
+        if not any_full:
             break
-    return there == n
+    return stored == n
 
 
 @compiled
 def _sums_of_squares(X, sign, s, means, q, squares):
-    # as if every row had an entry in each column, and those that are not stored were 0
+    # entries that are not stored count as 0
     weight, weight2 = np.zeros(means.shape), np.zeros(means.shape)
     for i in range(len(s)):
         k = 0 if sign[i] > 0 else 1
@@ -563,8 +563,8 @@ def _sums_of_squares(X, sign, s, means, q, squares):
 
 @compiled
 def _pair_cross(X, s, pos, neg, first, origin, weight, out):
-    # weight_i: s_i times that of row i's partners; out: Σ s_i x_i (Σ s_j x_j)ᵀ over the positives i
-    # and their partners j
+    # weight_i: s_i times the sum of s over the partners of row i; out: Σ s_i x_i (Σ s_j x_j)ᵀ over
+    # the positives i and their partners j
     x, total, sum_s = np.empty(len(origin)), np.zeros(len(origin)), 0.0
     j = len(neg)
     for k in range(len(pos) - 1, -1, -1):
@@ -600,7 +600,7 @@ def _centred(X, i, origin, x):
 
 @compiled
 def _sparse_gram(X, lo, hi, s, out):
-    # indices ascend within a row, so this fills the lower triangle
+    # indices are ascending within a row, so this fills the lower triangle
     one = np.uint64(1)
     for i in range(lo, hi):
         if s[i] != 0.0:

@@ -1,4 +1,4 @@
-"""Rows that are not in memory: a source yields them part by part, as often as they are needed."""
+"""Rows that are not in memory: a source yields them in parts, as often as they are needed."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +19,7 @@ OnPart = Callable[..., Any]  # (part, *arguments)
 
 
 class Part(NamedTuple):
-    """Some rows X (m, d), with their labels and weights (m,) where there are any."""
+    """Some rows X (m, d), with their labels and weights (m,), if any."""
 
     X: Any
     y: Any = None
@@ -27,33 +27,33 @@ class Part(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """Where a pass over the parts reads them, and how many bytes; None where that is not known."""
+    """The place from which a pass reads the parts, and its bytes; None if unknown."""
 
     place: str
     size: int | None = None
 
 
 def _no_check() -> None:
-    """Check nothing: how data that cannot be watched are taken."""
+    """Check nothing, for data whose changes cannot be detected."""
 
 
 class Source:
-    """Rows in parts, which are read again and again; in memory are two parts at a time.
+    """Rows in parts that are read repeatedly; two parts are in memory at a time.
 
-    Whatever takes one reads all parts in order, once for each pass over the data, and reads the
-    next part while it works on one. `datasets.scan` makes one of files, lazy frames and clusters.
+    Each pass over the data reads all parts in order, and reads the next part while one is
+    processed. `datasets.scan` returns a source for files, lazy frames and Dask data frames.
 
     Parameters
     ----------
     parts : sequence of callables
-        Each takes nothing and returns X, (X, y) or (X, y, sample_weight), the same each time; X as
-        for a fit. What they return may differ in dtype and in being sparse, and have no rows.
+        Each takes no arguments and returns X, (X, y) or (X, y, sample_weight), the same each time;
+        X as for a fit. Parts may differ in dtype and sparsity, and may be empty.
     feature_names : sequence of str, optional
-        By default those of the first part where it is a data frame.
+        By default those of the first part if it is a data frame.
     names : sequence of str, optional
-        What messages call the parts, "part 1" and so on by default.
+        Names of the parts in messages; "part 1" and so on by default.
     target_name : str, optional
-        What the labels are called.
+        The name of the labels.
 
     Examples
     --------
@@ -89,17 +89,17 @@ class Source:
                 f"each part; got {type(odd[0]).__name__}."
             )
         if self._names is not None and len(self._names) != len(self.loads):
-            raise ValueError(f"there are {len(self._names)} names of {len(self.loads)} parts.")
+            raise ValueError(f"there are {len(self._names)} names for {len(self.loads)} parts.")
 
     @classmethod
     def from_iterable(cls, factory: Callable[[], Iterable[Any]], **settings: Any) -> "Source":
-        """Return a source of what an iterable yields; the factory makes a new one for each pass.
+        """Return a source that reads a new iterable from the factory in each pass.
 
         Parameters
         ----------
         factory : callable
-            Takes nothing, returns an iterable of X, (X, y) or (X, y, sample_weight): the same each
-            time.
+            Takes no arguments and returns an iterable of X, (X, y) or (X, y, sample_weight), the
+            same each time.
         **settings
             ``feature_names`` and ``target_name``.
         """
@@ -108,18 +108,18 @@ class Source:
         return out
 
     _factory: Callable[[], Iterable[Any]]
-    sizes: Sequence[int] | None = None  # rows of each part, where whoever read them has noted it
-    # raises where the data are other ones than before; called as a pass begins and as it ends
+    sizes: Sequence[int] | None = None  # rows of each part, if known from an earlier pass
+    # raises if the data have changed; called at the beginning and at the end of a pass
     check: Callable[[], None] = staticmethod(_no_check)
 
     def name(self, k: int) -> str:
-        """Return what messages call part k."""
+        """Return the name of part k in messages."""
         return f"part {k + 1}" if self._names is None else self._names[k]
 
     def load(self, k: int) -> Part:
         """Return part k."""
         if self.loads is None:
-            raise ValueError("this source can be read from its first part on only.")
+            raise ValueError("this source can only be read from its first part.")
         return as_part(self.loads[k](), self.name(k))
 
     def __iter__(self) -> Iterator[Part]:
@@ -127,9 +127,9 @@ class Source:
 
     def _read(self) -> Iterator[Part]:
         self.check()
-        found = self._factory() if self.loads is None else (load() for load in self.loads)
-        for k, given in enumerate(found):
-            yield as_part(given, self.name(k))
+        loaded = self._factory() if self.loads is None else (load() for load in self.loads)
+        for k, values in enumerate(loaded):
+            yield as_part(values, self.name(k))
         self.check()
 
     def each(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
@@ -138,40 +138,40 @@ class Source:
         Parameters
         ----------
         task : callable
-            A function of a module, so that it can be sent away.
+            A function at module level, so that it can be sent to other processes.
         given : iterable of tuple
-            The arguments of each part; an `itertools.repeat` where their number is not known yet.
+            The arguments for each part; an `itertools.repeat` if the number of parts is unknown.
 
         Yields
         ------
         result
-            What the task returned.
+            The result of the task.
 
         Raises
         ------
         ValueError
-            Where a task does; the message then begins with the name of the part.
+            If a task raises it; the message then begins with the name of the part.
         """
         arguments = iter(given)
         k = -1
         for k, part in enumerate(self):
-            mine = next(arguments, None)
-            if mine is None:
+            part_arguments = next(arguments, None)
+            if part_arguments is None:
                 raise ValueError("the source has more parts than when it was read first.")
             with _a_core_for_the_reader():
-                made = on_part(part, self.name(k), task, mine)
-            yield made
+                result = on_part(part, self.name(k), task, part_arguments)
+            yield result
         if k < 0:
             raise ValueError("the source has no parts.")
         if not isinstance(given, repeat) and next(arguments, None) is not None:
             raise ValueError("the source has fewer parts than when it was read first.")
 
     def total(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Any:
-        """Return the sum of what `each` yields, as `sum_in_order`."""
+        """Return the sum of the results of `each`, computed by `sum_in_order`."""
         return sum_in_order(self.each(task, given))
 
     def with_labels(self, y: Any = None, weight: Any = None) -> "Source":
-        """Return the same rows with other labels or weights (n,), where they are given."""
+        """Return the same rows with other labels or weights (n,), if given."""
         y, weight = (None if values is None else np.asarray(values) for values in (y, weight))
         counts = {
             name: len(values)
@@ -208,21 +208,21 @@ class Source:
         return self
 
     def labels(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the labels and the weights of all rows, shape (n,) each: a pass over the parts.
+        """Return the labels and the weights of all rows, shape (n,) each, in one pass.
 
-        There are no weights, None, where no part has any.
+        The weights are None if no part has weights.
         """
-        found = [mine for mine in self.each(_labels, repeat(())) if len(mine[0])]
-        if not found:
+        labelled = [labels for labels in self.each(_labels, repeat(())) if len(labels[0])]
+        if not labelled:
             raise ValueError("the source has no rows.")
-        y, weight = zip(*found, strict=True)
+        y, weight = zip(*labelled, strict=True)
         if all(part is None for part in weight):
             return np.concatenate(y), None
-        given = (
-            np.ones(len(mine)) if part is None else part
-            for mine, part in zip(y, weight, strict=True)
+        weights = (
+            np.ones(len(labels)) if part is None else part
+            for labels, part in zip(y, weight, strict=True)
         )
-        return np.concatenate(y), np.concatenate(list(given))
+        return np.concatenate(y), np.concatenate(list(weights))
 
 
 def _labels(part: Part) -> tuple[np.ndarray, np.ndarray | None]:
@@ -232,26 +232,26 @@ def _labels(part: Part) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def opened(X: Any, y: Any = None, weight: Any = None) -> tuple[Any, Any, Any]:
-    """Return rows, labels and weights, those of Dask collections as a source that has all three."""
+    """Return rows, labels and weights; Dask collections become a source with all three."""
     if not hasattr(X, "__dask_graph__"):
         return X, y, weight
-    # by its name, for it stands on this module
+    # imported by name, because it imports this module
     return import_module("aucmax.distributed").source(X, y, weight), None, None
 
 
-def as_part(given: Any, name: str) -> Part:
-    """Return what a callable of a source returned as a part; ``name`` is for messages."""
-    if not isinstance(given, tuple):
-        return Part(given)
-    if not 1 <= len(given) <= 3:
+def as_part(values: Any, name: str) -> Part:
+    """Convert the return value of a source's callable to a part; ``name`` is for messages."""
+    if not isinstance(values, tuple):
+        return Part(values)
+    if not 1 <= len(values) <= 3:
         raise ValueError(
-            f"{name} is a tuple of {len(given)}; it should be (X, y) or (X, y, sample_weight)."
+            f"{name} is a tuple of {len(values)}; it should be (X, y) or (X, y, sample_weight)."
         )
-    return Part(*given)
+    return Part(*values)
 
 
 def on_part(part: Part, name: str, task: OnPart, arguments: Iterable[Any]) -> Any:
-    """Run a task on a part; what it raises is told with the part's name."""
+    """Run a task on a part; its errors begin with the part's name."""
     try:
         return task(part, *arguments)
     except ValueError as error:
@@ -259,10 +259,10 @@ def on_part(part: Part, name: str, task: OnPart, arguments: Iterable[Any]) -> An
 
 
 def _a_core_for_the_reader() -> Any:
-    """Leave one core out of BLAS, whose threads would wait for each other where it is taken."""
+    """Leave one core free of BLAS, whose threads would wait for each other if it is busy."""
     blas = _blas()
-    most = max((library.num_threads for library in blas.lib_controllers), default=1)
-    return blas.limit(limits=max(most - 1, 1))
+    threads = max((library.num_threads for library in blas.lib_controllers), default=1)
+    return blas.limit(limits=max(threads - 1, 1))
 
 
 @cache
@@ -271,10 +271,10 @@ def _blas() -> ThreadpoolController:
 
 
 def ahead(parts: Iterator[Any]) -> Iterator[Any]:
-    """Yield the parts, each read while the one before is worked on."""
+    """Yield the parts, each read while the previous one is processed."""
     with ThreadPoolExecutor(1, thread_name_prefix="aucmax-read") as reader:
-        coming = reader.submit(next, parts, None)
-        while (part := coming.result()) is not None:
-            coming = reader.submit(next, parts, None)
+        next_part = reader.submit(next, parts, None)
+        while (part := next_part.result()) is not None:
+            next_part = reader.submit(next, parts, None)
             yield part
-            del part  # or it would be kept while the one after the next is read
+            del part  # otherwise it would stay in memory while the next but one is read

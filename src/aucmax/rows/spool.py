@@ -1,4 +1,4 @@
-"""Parts that take long to read, kept as they are in memory: text is parsed once."""
+"""Binary copies of parts that are slow to read, so that text is parsed only once."""
 
 import shutil
 import tempfile
@@ -17,14 +17,14 @@ __all__ = ["Spooled"]
 
 
 class Spooled(Source):
-    """A source that reads another once, and its parts from temporary files from then on.
+    """A source that reads another one once, and then reads temporary files.
 
     Parameters
     ----------
     source : Source
     folder : str or path-like, optional
-        Where the files are put, in a folder of their own that goes with this object; by default
-        where the system keeps such. They take as much as all rows would in memory.
+        Where to create a folder for the files, which is removed with this object; by default
+        the system's temporary folder. The files take as much space as all rows would in memory.
     """
 
     def __init__(self, source: Source, folder: Any = None) -> None:
@@ -32,7 +32,7 @@ class Spooled(Source):
         self.target_name, self.loads = source.target_name, source.loads
         self._folder = Path(tempfile.mkdtemp(prefix="aucmax-", dir=folder))
         weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        self._parts: int | None = None  # once all are written
+        self._parts: int | None = None  # number of parts, after all were written
         self.stored = source.stored
 
     def name(self, k: int) -> str:
@@ -64,8 +64,8 @@ class Spooled(Source):
 def _write(part: Part, file: Path) -> None:
     sparse = sp.issparse(part.X)
     X: Any = part.X.tocsr() if sparse else np.asarray(part.X)
-    there = [values is not None for values in (part.y, part.weight)]
-    arrays = [np.array([sparse, *there, X.shape[1]])]
+    present = [values is not None for values in (part.y, part.weight)]
+    arrays = [np.array([sparse, *present, X.shape[1]])]
     arrays += [X.data, X.indices, X.indptr] if sparse else [X]
     arrays += [_plain(values) for values in (part.y, part.weight) if values is not None]
     with errors_name(file), file.open("wb") as stream:
@@ -74,7 +74,7 @@ def _write(part: Part, file: Path) -> None:
 
 
 def _plain(values: Any) -> np.ndarray:
-    """Labels or weights as an array that is saved without running code when it is loaded."""
+    """Return labels or weights as an array that can be loaded without running code."""
     array = np.asarray(values)
     return array.astype(str) if array.dtype == object else array
 

@@ -1,7 +1,7 @@
-"""Where rows are kept: in memory, or in parts that are read for every pass over them.
+"""Stores of rows: in memory, or in parts that are read in every pass.
 
-A pass is a task, a function of rows and of what belongs to them, and a reduction: one result below
-the other, or their sum in an order that the number of parts alone decides. So the same parts give
+A pass is a task, a function of rows and their per-row data, and a reduction: results are stacked,
+or summed in an order that depends only on the number of parts. So the same parts give
 the same bits wherever the tasks run.
 """
 
@@ -21,13 +21,13 @@ Task = Callable[..., Any]
 
 
 class Made:
-    """Numbers (n,) that are made for the rows that are asked for, and not kept.
+    """Numbers (n,) that are computed on request and not stored.
 
     Parameters
     ----------
     n : int
     make : callable
-        Returns those of a slice of rows.
+        Returns the numbers for a slice of rows.
     """
 
     def __init__(self, n: int, make: Callable[[slice], np.ndarray]) -> None:
@@ -47,7 +47,7 @@ class ByClass(Made):
     ----------
     positive : ndarray of bool, shape (n,)
     values : (float, float)
-        Of the positives and of the others.
+        The values for positives and negatives.
     weight : ndarray, shape (n,), optional
     """
 
@@ -64,9 +64,9 @@ class ByClass(Made):
         return numbers if self.weight is None else numbers * self.weight[rows]
 
     def times(self, pos: float, neg: float) -> "ByClass":
-        """Return these times a number for each class."""
-        mine = self.values
-        return ByClass(self.positive, (pos * mine[0], neg * mine[1]), self.weight)
+        """Return the product with a number for each class."""
+        values = self.values
+        return ByClass(self.positive, (pos * values[0], neg * values[1]), self.weight)
 
 
 Numbers = np.ndarray | Made  # (n,); [:] gives the array
@@ -74,7 +74,7 @@ Arrays = Sequence[Numbers | None]
 
 
 class Store:
-    """n rows of d features, as they were given.
+    """n rows of d features.
 
     Attributes
     ----------
@@ -85,46 +85,47 @@ class Store:
     n_features: int
 
     def each(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Iterator[Any]:
-        """Yield what a task makes of the rows, some at a time and in order.
+        """Yield the results of a task for blocks of rows, in order.
 
         Parameters
         ----------
         task : callable
-            ``task(X, *by_row, *common)``; a function of a module, so that it can be sent away.
+            ``task(X, *by_row, *common)``; a function at module level, so that it can be sent to
+            other processes.
         by_row : sequence of ndarray or Made, shape (n, …), or None
-            The task sees those of its rows.
+            Per-row arguments; the task gets those of its rows.
         common : sequence
-            What every task sees.
+            Arguments that are the same for every call.
         """
         raise NotImplementedError
 
     def stacked(self, task: Task, *common: Any) -> np.ndarray:
-        """Return what a task makes of each row, one below the other."""
+        """Return the stacked per-row results of a task."""
         return np.concatenate(list(self.each(task, (), common)))
 
     def total(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Any:
-        """Return the sum of what a task makes of the rows: an array, a tuple or what can add."""
+        """Return the sum of a task's results: arrays, tuples, or objects that can be added."""
         return sum_in_order(self.each(task, by_row, common))
 
     @property
     def gram_cost(self) -> float:
-        """About how many products `products.gram` costs, and a system with its matrix."""
+        """Cost of `products.gram` and of solving with its matrix, in products with the rows."""
         raise NotImplementedError
 
     def taken(self, rows: np.ndarray) -> "Store":
-        """Return a store of the rows at these ascending places only."""
+        """Return a store of the rows at these ascending positions."""
         raise NotImplementedError
 
     def take(self, rows: np.ndarray) -> Rows:
-        """Return the rows at these ascending places, in memory."""
+        """Return the rows at these ascending positions, in memory."""
         raise NotImplementedError
 
     def scores_of(self, asked: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[np.ndarray]:
-        """Yield the scores (m, k) of the rows at ascending places (m,) for W (d, k), for each."""
+        """Yield, for each (positions, W), the scores (m, k) of those rows (m,) for W (d, k)."""
         raise NotImplementedError
 
     def columns(self, S: np.ndarray, factor: np.ndarray | None) -> np.ndarray | sp.csc_array:
-        """Return the columns S of all rows times ``factor`` (d,): in Fortran order, or CSC."""
+        """Return the columns S of all rows times ``factor`` (d,), in Fortran order or as CSC."""
         raise NotImplementedError
 
 
@@ -141,8 +142,8 @@ class InMemory(Store):
         self.X, self.n_rows, self.n_features = X, n_rows(X), n_features(X)
 
     def each(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Iterator[Any]:
-        mine = [None if values is None else values[:] for values in by_row]
-        yield task(self.X, *mine, *common)
+        arrays = [None if values is None else values[:] for values in by_row]
+        yield task(self.X, *arrays, *common)
 
     def stacked(self, task: Task, *common: Any) -> np.ndarray:
         return task(self.X, *common)
@@ -173,13 +174,13 @@ class InMemory(Store):
 
 
 def sum_in_order(parts: Iterable[Any]) -> Any:
-    """Return the sum of the parts as a balanced tree, holding few of them at a time.
+    """Return the sum of the parts by a balanced tree, with few of them in memory at a time.
 
     Parameters
     ----------
     parts : iterable of arrays, tuples of arrays, or objects that add; not empty
     """
-    waiting: list[tuple[int, Any]] = []  # sums of 2ᵏ parts, and k: like the digits of a counter
+    waiting: list[tuple[int, Any]] = []  # (k, sum of 2ᵏ parts), like the digits of a binary counter
     for part in parts:
         height = 0
         while waiting and waiting[-1][0] == height:

@@ -1,10 +1,10 @@
-"""Dense and CSR rows behind one view, so that each kernel is written once.
+"""Dense and CSR rows behind one interface, so that each kernel is written once.
 
-A kernel asks three things of row ``i`` of ``X``: its product with a vector (`row_dot`), to be
-added to a vector (`row_add`) and its squared norm (`row_norm2`). One that treats each stored entry
-in its own way asks how many there are (`row_size`) and for one of them (`row_entry`). Inside
-compiled code the right body is chosen by the type of ``X`` at compile time; with
-``NUMBA_DISABLE_JIT=1`` the same two bodies serve at run time.
+A kernel uses row ``i`` of ``X`` through three functions: its product with a vector (`row_dot`), its
+addition to a vector (`row_add`) and its squared norm (`row_norm2`). Kernels that treat stored
+entries individually also use their number (`row_size`) and single entries (`row_entry`). In
+compiled code the type of ``X`` selects the body at compile time; with ``NUMBA_DISABLE_JIT=1`` the
+same two bodies are selected at run time.
 """
 
 from typing import Any, NamedTuple
@@ -37,7 +37,7 @@ __all__ = [
 
 
 class CSR(NamedTuple):
-    """Compressed sparse rows: what kernels see of a sparse matrix.
+    """Compressed sparse rows: the form in which kernels see a sparse matrix.
 
     ``data`` float32 or float64 and ``indices`` int32, both (nnz,); ``indptr`` int64, (n + 1,).
     """
@@ -50,9 +50,9 @@ class CSR(NamedTuple):
 
 Rows = np.ndarray | CSR
 
-_AHEAD = 4  # steps
-_ENTRIES_AHEAD = 64
-LONG = 200_000  # numbers of a vector that does not stay near the processor
+_STEPS_AHEAD = 4  # distance of the prefetched row
+_ENTRIES_AHEAD = 64  # distance of the prefetched entries
+LONG = 200_000  # length above which a vector does not stay in the cache
 
 
 def _frozen(a: np.ndarray) -> np.ndarray:
@@ -108,22 +108,22 @@ def n_features(X: Rows) -> int:
 
 
 def n_stored(X: Rows) -> int:
-    """Return how many entries one pass over the data reads."""
+    """Return the number of entries that one pass over the data reads."""
     return len(X.data) if isinstance(X, CSR) else X.size
 
 
 def to_scipy(X: Rows) -> Any:
-    """Return a SciPy CSR array on the same memory (dense rows come back as they are)."""
+    """Return a SciPy CSR array on the same memory; dense rows are returned unchanged."""
     if not isinstance(X, CSR):
         return X
-    # with both of one type SciPy copies neither
+    # SciPy copies neither array if both have the same type
     narrow = len(X.data) <= np.iinfo(np.int32).max
     indptr = X.indptr.astype(np.int32) if narrow else X.indptr
     return sp.csr_array((X.data, X.indices, indptr), shape=(n_rows(X), X.n_features))
 
 
 def take_rows(X: Rows, index: np.ndarray) -> Rows:
-    """Return the rows named by ``index`` (positions or a mask), copied."""
+    """Return a copy of the rows selected by ``index`` (positions or a mask)."""
     return as_rows(to_scipy(X)[index])
 
 
@@ -147,8 +147,8 @@ def _dense_dot(X, i, w):
     return s
 
 
-# CSR bodies index with unsigned numbers, which spares the check for a negative index, and the dot
-# keeps four sums, so that one addition need not wait for the last (docs/performance.md).
+# CSR bodies use unsigned indices, which avoids the check for negative ones, and the dot
+# keeps four sums, so that additions need not wait for each other (docs/performance.md).
 def _csr_dot(X, i, w):
     one, four = np.uint64(1), np.uint64(4)
     k, end = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
@@ -210,20 +210,20 @@ def _csr_entry(X, i, k):
     return np.uint64(X.indices[at]), X.data[at]
 
 
-# A line of memory has 64 bytes. Where a row of CSR begins must be known before it is asked for.
+# A cache line has 64 bytes. The start of a CSR row must be loaded before the row is prefetched.
 def _dense_ahead(order, t, X):
-    if t + _AHEAD < len(order):
+    if t + _STEPS_AHEAD < len(order):
         size = X.shape[1] if X.ndim == 2 else 1
-        first = order[t + _AHEAD] * size
+        first = order[t + _STEPS_AHEAD] * size
         for k in range(first, first + size, 64 // X.itemsize):
             fetch(X, k)
 
 
 def _csr_ahead(order, t, X):
-    if t + 2 * _AHEAD < len(order):
-        fetch(X.indptr, order[t + 2 * _AHEAD])
-    if t + _AHEAD < len(order):
-        i = order[t + _AHEAD]
+    if t + 2 * _STEPS_AHEAD < len(order):
+        fetch(X.indptr, order[t + 2 * _STEPS_AHEAD])
+    if t + _STEPS_AHEAD < len(order):
+        i = order[t + _STEPS_AHEAD]
         for k in range(X.indptr[i], X.indptr[i + 1], 64 // X.data.itemsize):
             fetch(X.data, k)
         for k in range(X.indptr[i], X.indptr[i + 1], 64 // X.indices.itemsize):
@@ -231,7 +231,7 @@ def _csr_ahead(order, t, X):
 
 
 def _dense_entries(X, i, w):
-    pass  # they are read one after the other
+    pass  # dense entries are read sequentially
 
 
 def _csr_entries(X, i, w):
@@ -258,7 +258,7 @@ def row_norm2(X, i):
 
 
 def row_size(X, i):
-    """Return how many entries of x_i are stored."""
+    """Return the number of stored entries of x_i."""
     return (_csr_size if isinstance(X, CSR) else _dense_size)(X, i)
 
 
@@ -268,25 +268,25 @@ def row_entry(X, i, k):
 
 
 def fetch_ahead(order, t, X):
-    """Ask the memory for the row that a step after t reads, so that the step need not wait for it.
+    """Prefetch the row that a step after t reads, so that the step need not wait for it.
 
-    ``order`` holds the rows of all steps. X may also be an array of one number a row, or of some.
+    ``order`` has the rows of all steps. X may also be an array with one or several numbers per row.
     """
     (_csr_ahead if isinstance(X, CSR) else _dense_ahead)(order, t, X)
 
 
 def fetch_entries(X, i, w):
-    """Ask the memory for what rows soon after x_i read or change of w, where w is long."""
+    """Prefetch the entries of a long w that the rows soon after x_i read or change."""
     (_csr_entries if isinstance(X, CSR) else _dense_entries)(X, i, w)
 
 
 def _is_csr(kind):
-    return getattr(kind, "instance_class", None) is CSR  # what Numba makes of the NamedTuple
+    return getattr(kind, "instance_class", None) is CSR  # Numba's type for the NamedTuple
 
 
-# Dense sums may be reordered. CSR sums must not be, or the compiler gathers, which is slower. CSR
-# bodies are inlined, since passing three arrays costs as much as a short row, and so is the dense
-# addition, which takes a fifth off a step on 16 features.
+# Dense sums may be reordered. CSR sums must not be, or the compiler would use gathers, which are
+# slower. CSR bodies are inlined, since passing three arrays costs as much as a short row, and so is
+# the dense addition, which makes a step on 16 features a fifth faster.
 @overloaded(row_dot, fastmath=REORDER)
 def _row_dot_dense(X, i, w):
     return None if _is_csr(X) else _dense_dot

@@ -1,4 +1,4 @@
-"""A source that is watched: how far each pass is, and what all of them read."""
+"""A source that reports the progress of each pass and counts what all passes read."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ __all__ = ["Watched"]
 
 
 class Watched(Source):
-    """The parts of another source, told to the progress bar as they are read, if there is one.
+    """The parts of another source, reported to the progress bar as they are read.
 
     Parameters
     ----------
@@ -22,9 +22,9 @@ class Watched(Source):
     Attributes
     ----------
     passes : Counter
-        Over all parts, so far: of files, and of temporary files, by `Stored.place`.
+        Number of complete passes so far, by `Stored.place`.
     read : Counter
-        Bytes, so far, by the same; of passes that ended early, too.
+        Bytes read so far, by place, including passes that ended early.
     """
 
     def __init__(self, source: Source) -> None:
@@ -43,19 +43,19 @@ class Watched(Source):
         return self.source.load(k)
 
     def _read(self) -> Iterator[Part]:
-        with self.one_pass() as seen:
+        with self.one_pass() as report:
             for part in self.source._read():
-                seen(1, part.X.shape[0])
+                report(1, part.X.shape[0])
                 yield part
 
     @contextmanager
     def one_pass(self) -> Iterator[Callable[[int, int], None]]:
-        """Watch a pass; give what is to be called with how many more parts and rows were read."""
+        """Context of a pass; yields a function to report further parts and rows that were read."""
         started, number = time.monotonic(), self.passes.total() + 1
         place, size = self.source.stored
         count = rows = 0
 
-        def seen(more_parts: int, more_rows: int) -> None:
+        def report(more_parts: int, more_rows: int) -> None:
             nonlocal count, rows
             count, rows = count + more_parts, rows + more_rows
             share = None if self._parts is None else count / self._parts
@@ -64,7 +64,7 @@ class Watched(Source):
             on_screen().reads(Reading(number, rows, seconds, share, so_far))
 
         try:
-            yield seen
+            yield report
             with self._lock:
                 self._parts = count
                 self.passes[place] += 1

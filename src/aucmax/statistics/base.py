@@ -1,8 +1,8 @@
-"""The base of all class statistics: they take in rows, add, subtract and decay.
+"""The base of all class statistics, which learn rows, add, subtract and decay.
 
-A subclass says which arrays it keeps for each class beside the weight T and the mean c (`_shapes`),
-how it measures rows (`_measure`), and how its arrays change when rows join (`_join`) or leave
-(`_leave`) a class.
+A subclass defines the arrays it keeps for each class besides the weight T and the mean c
+(`_shapes`), how it computes them from rows (`_measure`), and how they change when rows join
+(`_join`) or leave (`_leave`) a class.
 """
 
 import math
@@ -41,18 +41,18 @@ Part = dict[str, Any]  # the arrays of one class, by name
 
 
 def members(X: Rows, rows: np.ndarray) -> Rows:
-    """Return the rows of X at these places, not copied where each is there once, in order."""
+    """Return the rows of X at these positions, without a copy if they are all rows in order."""
     return X if np.array_equal(rows, np.arange(n_rows(X))) else take_rows(X, rows)
 
 
 _LABELS: Specs = {"classes": ArraySpec(("classes",), None)}
 _LARGEST_SUMS = {"counts": 1e150, "squares": 1e300, "means": LARGEST}
-_FIRST = 1_000  # labels, of which each class is likely to have one
-_SETTLED = 64 * np.finfo(np.float64).eps  # rounding of a subtraction, as a share of what was there
+_SAMPLED_LABELS = 1_000  # among the first so many labels, each class is likely to occur
+_SUBTRACTION_ROUNDING = 64 * np.finfo(np.float64).eps  # relative to the minuend
 
 
 class ClassStatistics:
-    """Weighted counts and means of K classes, and what a subclass keeps of their covariances.
+    """Weighted counts and means of K classes; subclasses add information on covariances.
 
     An empty object takes its features and classes from the first data; ``empty + a == a``.
 
@@ -66,9 +66,9 @@ class ClassStatistics:
     Attributes
     ----------
     target_name : str or None
-        The name of y, where it had one.
+        The name of y, if it had one.
     guarantee : dict or None
-        What a private release guarantees, see `aucmax.statistics.private`; None for others.
+        The guarantee of a private release, see `aucmax.statistics.private`; None for others.
     """
 
     kind: ClassVar[str]  # in the header of its files
@@ -104,8 +104,8 @@ class ClassStatistics:
         Parameters
         ----------
         X, y, sample_weight
-            As for `update`. Or X is a `Source`, which brings its labels and weights: it is read
-            once, part by part, and nothing that grows with the rows is kept.
+            As for `update`. X may be a `Source`, which includes labels and weights: it is read
+            once, in parts, and memory does not grow with the number of rows.
         classes : sequence, optional
             The allowed labels.
         **settings
@@ -115,7 +115,7 @@ class ClassStatistics:
         X, y, sample_weight = sources.opened(X, y, sample_weight)
         if isinstance(X, sources.Source):
             if y is not None or sample_weight is not None:
-                raise ValueError("a Source brings its labels and weights; give it alone.")
+                raise ValueError("a Source includes its labels and weights; pass it alone.")
             return X.total(_updated, repeat((empty,)))
         return empty.update(X, y, sample_weight)
 
@@ -151,9 +151,9 @@ class ClassStatistics:
         if not self._alike(other):
             raise ValueError(
                 f"the rows so far are kept as {other!r}, from which {type(self).__name__} cannot "
-                "be made; keep covariance and rank as they were, or begin with a new estimator."
+                "be made; keep covariance and rank as they were, or start with a new estimator."
             )
-        return other.copy()  # type: ignore[return-value]  # it is alike
+        return other.copy()  # type: ignore[return-value]  # it has the same type
 
     # ---- reading -------------------------------------------------------------------------
 
@@ -181,7 +181,7 @@ class ClassStatistics:
     def effective_rows(self) -> np.ndarray:
         """Effective number of rows of each class, shape (K,).
 
-        (Σ weight)² / Σ weight²: the number of rows where all weigh the same.
+        (Σ weight)² / Σ weight², which is the number of rows if all have the same weight.
         """
         return self.counts**2 / np.where(self.squares > 0.0, self.squares, 1.0)
 
@@ -201,18 +201,19 @@ class ClassStatistics:
         return self._d
 
     def within(self, weights: Sequence[float] = (1.0, 1.0)) -> tuple[np.ndarray, np.ndarray]:
-        """Return D (d,) and B (r, d) such that diag(D) + BᵀB stands for the sum of covariances.
+        """Return D (d,) and B (r, d) such that diag(D) + BᵀB approximates the sum of covariances.
 
-        ``weights`` are those of the classes' covariances in the sum, in the order of ``classes``.
+        ``weights`` are the weights of the class covariances in the sum, in the order of
+        ``classes``.
         """
         raise NotImplementedError
 
     def missed(self, weights: Sequence[float] = (1.0, 1.0)) -> float:
-        """Return a bound of the norm of what BᵀB, as `within` has it, misses of that sum."""
+        """Return a bound on the norm of the sum of covariances minus BᵀB of `within`."""
         raise NotImplementedError
 
     def nbytes(self, d: int) -> int:
-        """Return the bytes that the matrices of two classes with d features take."""
+        """Return the bytes of the matrices of two classes with d features."""
         shapes = self._shapes(d).values()
         return 16 * sum(shape[0] * shape[1] for shape in shapes if len(shape) == 2)
 
@@ -269,7 +270,7 @@ class ClassStatistics:
         Parameters
         ----------
         X : array-like or sparse, shape (n, d)
-            Sparse rows are never made dense all at once.
+            Sparse rows are never converted to dense as a whole.
         y : array-like, shape (n,)
         sample_weight : array-like, shape (n,), optional
             Non-negative; rows of weight zero are skipped.
@@ -289,7 +290,7 @@ class ClassStatistics:
             refuse_sizes(X)
         y = column_or_1d(y, warn=False)
         if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise ValueError("y holds NaN or infinite labels; give every row a label.")
+            raise ValueError("y has NaN or infinite labels; give every row a label.")
         check_consistent_length(X, y)
         weight = sample_weights(sample_weight, X.shape[0])
         self.add_rows(
@@ -305,7 +306,7 @@ class ClassStatistics:
         """Add checked rows: what `update` does after its checks."""
         self._match(n_features(X), names)
         # sorting all labels takes as long as the moments of few features
-        labels = self._classes if self._declared else np.unique(y[:_FIRST])
+        labels = self._classes if self._declared else np.unique(y[:_SAMPLED_LABELS])
         chosen = [np.flatnonzero(y == label) for label in labels]
         if not self._declared and sum(map(len, chosen)) < len(y):
             labels = np.unique(y)
@@ -313,7 +314,7 @@ class ClassStatistics:
         if sum(map(len, chosen)) < len(y):
             unknown = np.setdiff1d(y, labels)
             raise ValueError(
-                f"y holds the label {unknown.tolist()[0]!r}, which is not among the classes "
+                f"y has the label {unknown.tolist()[0]!r}, which is not among the classes "
                 f"{self._classes.tolist()}; declare it in `classes` or leave its rows out."
             )
         parts = []  # measured before anything changes
@@ -332,14 +333,14 @@ class ClassStatistics:
         return self
 
     def __add__(self, other: Any) -> Self:
-        """Return the statistics of both sets of rows together, of which no row is in both."""
+        """Return the statistics of the union of two disjoint sets of rows."""
         if not isinstance(other, ClassStatistics):
             return NotImplemented
         if not self._alike(other):
             raise ValueError(f"cannot add {other!r} to {self!r}: they are of different kinds.")
         for one, another in ((self, other), (other, self)):
             if not another._d and not len(another._classes):
-                return one.copy()  # type: ignore[return-value]  # they are alike
+                return one.copy()  # type: ignore[return-value]  # they have the same type
         if other._d:
             self._match(other._d, other.feature_names)
         out = self.copy()
@@ -355,7 +356,7 @@ class ClassStatistics:
         return out
 
     def __radd__(self, other: Any) -> Self:
-        """Let ``sum(shards)`` work, whose start is 0."""
+        """Support ``sum(shards)``, whose start is 0."""
         if isinstance(other, int) and other == 0:
             return self.copy()
         return NotImplemented
@@ -366,41 +367,41 @@ class ClassStatistics:
         Raises
         ------
         ValueError
-            If ``other`` has a class, or more weight of one, than this has; or if a feature (with
-            covariances, a combination of features) would be left with a negative variance.
+            If ``other`` has a class that is missing here, or more weight of a class; or if a
+            feature (with covariances, a combination of features) would have a negative variance.
 
         Notes
         -----
-        The ε and δ of private releases add up: the rows of ``other`` are in both.
+        The ε and δ of private releases add up, because the rows of ``other`` are in both.
 
-        The check cannot be complete: subtracting rows that were never added, but lie about as near
-        to the mean, leaves the moments of some other rows.
+        The check cannot be complete: subtracting rows that were never added, but are about as close
+        to the mean, gives the moments of some other rows.
         """
         if not isinstance(other, ClassStatistics):
             return NotImplemented
         if not self._alike(other):
             raise ValueError(f"cannot subtract {other!r} from {self!r}: they differ in kind.")
         out = self.copy()
-        # a row of the other is in both, and what is known of it adds up
+        # the rows of the other are in both, so ε and δ add up
         out.guarantee = _both(self.guarantee, other.guarantee, float.__add__)
         if other._d:
             out._match(other._d, other.feature_names)
-        here = dict(out._each())
-        gone = [(label, part, here.get(label)) for label, part in other._each()]
-        for label, part, mine in gone:
+        own_parts = dict(out._each())
+        pairs = [(label, part, own_parts.get(label)) for label, part in other._each()]
+        for label, part, mine in pairs:
             check_weight(0.0 if mine is None else float(mine["counts"]), part["counts"], label)
-        for label, part, mine in gone:
+        for label, part, mine in pairs:
             assert mine is not None
             left = remainder(out._summary(mine), out._summary(part), label, out.feature_names)
             out._leave(mine, part, left, label)
             mine["counts"][...], mine["means"][...] = left.weight, left.mean
             squares, most = float(mine["squares"] - part["squares"]), left.weight**2
-            mine["squares"][...] = squares if 0.0 < squares < most else most  # as of one row
+            mine["squares"][...] = squares if 0.0 < squares < most else most  # as for one row
         out._settle(self)
         return out
 
     def decay(self, gamma: float) -> Self:
-        """Return a copy with all counts multiplied by gamma, so that older rows weigh less.
+        """Return a copy with all counts multiplied by gamma, which reduces the weight of old rows.
 
         Parameters
         ----------
@@ -426,12 +427,12 @@ class ClassStatistics:
         return out
 
     def widened(self, d: int) -> Self:
-        """Return the same with d features: those behind the ones here were 0 in every row.
+        """Return the same statistics with d features; the additional ones are 0 in every row.
 
         Parameters
         ----------
         d : int
-            No fewer than there are. Where there are none more, nothing is copied.
+            At least the current number; if it is equal, nothing is copied.
         """
         if d == self._d:
             return self
@@ -449,9 +450,9 @@ class ClassStatistics:
         return type(self)(classes=classes, **self._set())
 
     def relabelled(self, labels: Sequence[Any] | np.ndarray) -> Self:
-        """Return a copy in which the k-th class is called ``labels[k]``.
+        """Return a copy in which the k-th class has the label ``labels[k]``.
 
-        Classes stay sorted; those that are called the same become one.
+        Classes stay sorted; classes with equal labels are joined.
         """
         order, labels = np.argsort(labels, kind="stable"), np.asarray(labels)
         out = self.copy()
@@ -467,7 +468,7 @@ class ClassStatistics:
         return out
 
     def among(self, labels: Sequence[Any] | np.ndarray) -> Self:
-        """Return a copy of some classes only, named by their labels."""
+        """Return a copy with only the classes that have these labels."""
         chosen = np.isin(self._classes, labels)
         if chosen.sum() < len(np.unique(labels)):
             odd = np.setdiff1d(labels, self._classes).tolist()[0]
@@ -483,26 +484,26 @@ class ClassStatistics:
         Parameters
         ----------
         feature_names : sequence of str
-            The names of the features, all of them, in the order wanted.
+            The names of all features, in the new order.
 
         Raises
         ------
         ValueError
-            If these are other names, or the features have none.
+            If the names differ, or the features have no names.
         """
         mine, wanted = self.feature_names, [str(name) for name in feature_names]
         if mine is None:
-            raise ValueError("the features have no names by which they could be put in order.")
+            raise ValueError("the features have no names by which they could be reordered.")
         if len(set(mine)) < len(mine):
             twice = next(name for name in mine if mine.count(name) > 1)
             raise ValueError(f"two features are called {twice!r}; feature names must be unique.")
-        for some, others, what in ((wanted, mine, "is missing"), (mine, wanted, "is not wanted")):
-            odd = next((name for name in some if name not in set(others)), None)
+        for names, others, what in ((wanted, mine, "is missing"), (mine, wanted, "is extra")):
+            odd = next((name for name in names if name not in set(others)), None)
             if odd is not None:
                 raise ValueError(f"feature {odd!r} {what}; give the same columns.")
         if len(wanted) > len(mine):
             twice = next(name for name in wanted if wanted.count(name) > 1)
-            raise ValueError(f"feature {twice!r} is wanted twice.")
+            raise ValueError(f"feature {twice!r} is named twice.")
         place = {name: j for j, name in enumerate(mine)}
         order = np.array([place[name] for name in wanted], dtype=np.intp)
         out = self.copy()
@@ -512,7 +513,7 @@ class ClassStatistics:
     # ---- files ---------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write to a file that `load` reads: arrays and JSON behind a digest, no code.
+        """Write to a file that `load` reads: arrays and JSON protected by a digest, no code.
 
         Parameters
         ----------
@@ -537,13 +538,13 @@ class ClassStatistics:
 
     @property
     def _stored_classes(self) -> np.ndarray:
-        """The labels as a file holds them: words as text, not as Python objects."""
+        """The labels in the form of a file: words as text, not as Python objects."""
         words = self._classes.dtype == object and all(isinstance(c, str) for c in self._classes)
         return self._classes.astype(str) if words else self._classes
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """Return what `save` wrote.
+        """Return the statistics in a file that `save` wrote.
 
         Parameters
         ----------
@@ -568,26 +569,26 @@ class ClassStatistics:
 
     @classmethod
     def _file_specs(cls, facts: dict[str, Any]) -> dict[str, ArraySpec]:
-        """Return what the arrays of a file with these facts are."""
+        """Return the declarations of the arrays of a file with these facts."""
         if not is_whole(facts["n_features"]):
             raise ValueError("its number of features is not a whole number")
         blank = cls(**{name: facts[name] for name in cls._settings})
         return _LABELS | blank._packed_specs(facts["n_features"])
 
     def _packed(self) -> dict[str, np.ndarray]:
-        """Return the arrays that a file holds."""
+        """Return the arrays to save in a file."""
         return self._parts
 
     def _packed_specs(self, d: int) -> dict[str, ArraySpec]:
-        """Return what the arrays that a file holds are."""
+        """Return the declarations of the arrays in a file."""
         return self._specs(d)
 
     def _unpacked(self, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the arrays of a file as they are kept."""
+        """Convert the arrays of a file to the arrays kept in memory."""
         return arrays
 
     def _specs(self, d: int) -> dict[str, ArraySpec]:
-        """Return what the arrays of d features and any number of classes are."""
+        """Return the declarations of the arrays for d features and any number of classes."""
         specs = {}
         for name, shape in self._shapes(d).items():
             low = 0.0 if name in self._not_negative else None
@@ -596,18 +597,18 @@ class ClassStatistics:
         return specs
 
     def _check_state(self) -> None:
-        """Raise ValueError, saying what is wrong, unless some rows have these statistics."""
+        """Raise ValueError unless these are statistics of some rows."""
         if not is_whole(self._d) or not isinstance(self._declared, bool):
             raise ValueError("its number of features is not a whole number")
         check_labels(self._classes, self.feature_names, self._d)
         if not isinstance(self.target_name, (str, type(None))):
             raise ValueError("the name of its labels is not text")
         if self.guarantee is not None and not _is_guarantee(self.guarantee):
-            raise ValueError("what it guarantees is not said as a private release says it")
+            raise ValueError("its guarantee does not have the form of a private release's")
         labels = {"classes": self._stored_classes}
         check_arrays(labels | self._parts, _LABELS | self._specs(self._d))
         if np.any(np.sqrt(self.squares) > 1.001 * self.counts + 1e-150):
-            raise ValueError("its squares of weights are above what their sums allow")
+            raise ValueError("its squared weights are larger than their sums allow")
 
     # ---- inside --------------------------------------------------------------------------
 
@@ -631,7 +632,7 @@ class ClassStatistics:
         }
 
     def _match(self, d: int, names: Sequence[str] | None) -> None:
-        """Raise unless d features with these names fit what is here."""
+        """Raise ValueError unless d features with these names match the current ones."""
         mine, odd = self.feature_names, ""
         if names is not None and mine is not None and list(names) != mine:
             a, b = next((a, b) for a, b in zip_longest(mine, names) if a != b)
@@ -656,7 +657,7 @@ class ClassStatistics:
             return
         if len(old) and len(labels) and _are_words(old) != _are_words(labels):
             raise ValueError(
-                f"labels differ in kind: {old.tolist()[0]!r} and {labels.tolist()[0]!r}; give all "
+                f"labels differ in type: {old.tolist()[0]!r} and {labels.tolist()[0]!r}; give all "
                 "of them as numbers, or all as text."
             )
         new = np.setdiff1d(labels, old)
@@ -670,7 +671,7 @@ class ClassStatistics:
         self._classes, self._d, self._parts = both, d, fresh
 
     def _scale_noise(self, factor: float) -> None:
-        """Say that the noise of a private release has become so many times as large."""
+        """Multiply the recorded noise of a private release by a factor."""
         if self.guarantee is not None:
             noise = {name: float(factor * self.guarantee[name]) for name in _NOISE}
             self.guarantee = self.guarantee | noise
@@ -684,7 +685,7 @@ class ClassStatistics:
         ]
 
     def _add(self, label: Any, part: Part) -> None:
-        """Add the rows of ``part`` to a class, for which `_grow` has made room."""
+        """Add the rows of ``part`` to a class that `_grow` has added."""
         k = int(np.searchsorted(self._classes, label))
         mine = {name: values[k, ...] for name, values in self._parts.items()}
         T, t = float(mine["counts"]), float(part["counts"])
@@ -698,25 +699,28 @@ class ClassStatistics:
         mine["squares"] += part["squares"]
 
     def _settle(self, whole: "ClassStatistics") -> None:
-        """Make features constant again that vary by no more than what subtracting has rounded.
+        """Make features constant whose variance is only rounding error of the subtraction.
 
-        `standardize` would stretch them. ``whole`` is what was subtracted from.
+        Otherwise `standardize` would magnify them. ``whole`` is the minuend.
         """
-        here = self.counts > 0
-        if not here.any():
+        occupied = self.counts > 0
+        if not occupied.any():
             return
         peak = np.abs(whole.means).max(axis=0)
-        size = np.max(whole.counts[here] / self.counts[here]) * whole._spread()
-        rounding = _SETTLED * np.sqrt(size) * (np.sqrt(size) + peak) + (_SETTLED * peak) ** 2
+        size = np.max(whole.counts[occupied] / self.counts[occupied]) * whole._spread()
+        rounding = (
+            _SUBTRACTION_ROUNDING * np.sqrt(size) * (np.sqrt(size) + peak)
+            + (_SUBTRACTION_ROUNDING * peak) ** 2
+        )
         constant = self._spread() <= rounding
-        value = self.means[here][0]
-        value[np.abs(value) <= _SETTLED * (np.sqrt(size) + peak)] = 0.0
+        value = self.means[occupied][0]
+        value[np.abs(value) <= _SUBTRACTION_ROUNDING * (np.sqrt(size) + peak)] = 0.0
         for _, mine in self._each():
             mine["means"][constant] = value[constant]
             self._make_constant(mine, constant)
 
     def _make_constant(self, mine: Part, constant: np.ndarray) -> None:
-        """Take the variance of some features out of a class."""
+        """Set the variance of some features to 0 in a class."""
         mine["variances"][constant] = 0.0
 
     def _spread(self) -> np.ndarray:
@@ -736,7 +740,7 @@ def _both(
     other: dict[str, Any] | None,
     together: Callable[[float, float], float],
 ) -> dict[str, Any] | None:
-    """Return what two private releases guarantee together; their noise adds up."""
+    """Return the joint guarantee of two private releases; their noise adds up."""
     if one is None or other is None:
         return None
     promise = {name: together(float(one[name]), float(other[name])) for name in _PROMISE}
@@ -746,11 +750,11 @@ def _both(
 _PROMISE, _NOISE = ("epsilon", "delta"), ("noise_of_counts", "noise_of_sums", "noise_of_products")
 
 
-def _is_guarantee(held: Any) -> bool:
+def _is_guarantee(guarantee: Any) -> bool:
     return (
-        isinstance(held, dict)
-        and sorted(held) == sorted((*_PROMISE, *_NOISE))
-        and all(isinstance(value, (int, float)) and value >= 0 for value in held.values())
+        isinstance(guarantee, dict)
+        and sorted(guarantee) == sorted((*_PROMISE, *_NOISE))
+        and all(isinstance(value, (int, float)) and value >= 0 for value in guarantee.values())
     )
 
 

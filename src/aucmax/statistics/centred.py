@@ -1,4 +1,4 @@
-"""Centred rows times the roots of their weights, as a matrix that is never formed."""
+"""Centred rows times the square roots of their weights, as an implicit matrix."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,12 +10,12 @@ __all__ = ["Centred"]
 
 
 class Centred:
-    """A = diag(√q)(X − 1 meanᵀ), as Y − √q gapᵀ with Y sparse, or as Y where X is dense."""
+    """A = diag(√q)(X − 1 meanᵀ), as Y − √q gapᵀ with sparse Y, or as dense Y."""
 
     def __init__(self, X: Rows, q: np.ndarray, mean: np.ndarray) -> None:
         self.root, self.gap = np.sqrt(q), np.zeros(0)
         if isinstance(X, CSR):
-            # full columns are shifted first, which keeps digits if they are far from the origin
+            # shift full columns first, to keep digits if they are far from the origin
             origin = origin_of(X)
             data = X.data - origin[X.indices]
             self.gap = mean - origin

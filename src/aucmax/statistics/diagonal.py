@@ -13,10 +13,10 @@ __all__ = ["DiagonalMoments"]
 
 
 class DiagonalMoments(ClassStatistics):
-    """Counts, means and variances of K classes: the covariances' diagonals only.
+    """Counts, means and variances of K classes, without covariances.
 
-    These are O(d) numbers, all exact: up to rounding, the order and the division of the rows do not
-    matter.
+    These are O(d) exact numbers: up to rounding, they do not depend on the order of the rows or on
+    their division into calls.
 
     Parameters
     ----------
@@ -27,11 +27,11 @@ class DiagonalMoments(ClassStatistics):
     kind = "diagonal"
 
     def taken_from(self, other: ClassStatistics) -> "DiagonalMoments":
-        """Return the variances of other statistics, of any kind."""
+        """Return counts, means and variances of statistics of any kind."""
         out = DiagonalMoments(other.classes, other.feature_names)
         out._declared, out._d = other._declared, other.n_features
-        kept = {name: other._parts[name] for name in ("counts", "squares", "means")}
-        for name, values in (kept | {"variances": other.variances}).items():
+        arrays = {name: other._parts[name] for name in ("counts", "squares", "means")}
+        for name, values in (arrays | {"variances": other.variances}).items():
             out._parts[name] = values.copy()
         return out
 

@@ -1,4 +1,4 @@
-"""Whether moments of few rows show a row to whoever reads them."""
+"""Check whether moments of few rows would disclose a row."""
 
 import numpy as np
 
@@ -6,35 +6,34 @@ from aucmax.statistics.base import ClassStatistics
 
 __all__ = ["FEWEST", "disclosure"]
 
-FEWEST = 10  # effective rows of a class, or with a value that others do not have
-_INDICATOR = 1e-9  # rounding of the variance of a feature that is 0 or 1
+FEWEST = 10  # minimum of effective rows in a class, and with each value of a 0/1 feature
+_VARIANCE_ROUNDING = 1e-9  # of a 0/1 feature
 
 
 def disclosure(moments: ClassStatistics, fewest: float = FEWEST) -> str | None:
-    """Say in which counts moments would show a row; None where all are large enough.
+    """Describe the first count that is so small that moments would disclose a row, or return None.
 
-    The mean of one row is the row, and two rows follow from their mean and covariance. Where a
-    feature is 0 or 1, its covariances tell the means of the rows in which it is 1, and of those in
-    which it is 0: these have to be as many. Rows of unequal weight count as
-    `ClassStatistics.effective_rows` says. Private releases may have any counts.
+    The mean of one row is the row, and two rows follow from their mean and covariance. The
+    covariances of a 0/1 feature reveal the means of the rows in which it is 1 and of those in
+    which it is 0, so both must be numerous enough. Rows of unequal weight count as in
+    `ClassStatistics.effective_rows`. Private releases may have any counts.
 
     Parameters
     ----------
     moments : ClassStatistics
-        Of any kind.
+        Of any type.
     fewest : float
-        Effective rows that are enough.
+        The minimum of effective rows.
 
     Returns
     -------
     str or None
-        The first class, or feature of a class, with fewer.
+        The first class, or feature of a class, with fewer rows.
 
     Notes
     -----
-    This is a check of one set of moments. Of two sets that differ in few rows, whoever has both
-    can subtract one from the other; and other combinations of features than the features
-    themselves are not looked at.
+    This checks one set of moments. If two sets differ in few rows, anyone who has both
+    can subtract one from the other. Combinations of features are not checked.
     """
     if moments.guarantee is not None:
         return None
@@ -45,11 +44,11 @@ def disclosure(moments: ClassStatistics, fewest: float = FEWEST) -> str | None:
     if not moments.has_covariances:
         return None
     mean, names = moments.means, moments.feature_names
-    indicator = np.abs(moments.variances - mean * (1 - mean)) <= _INDICATOR
+    indicator = np.abs(moments.variances - mean * (1 - mean)) <= _VARIANCE_ROUNDING
     ones, zeros = rows[:, None] * mean, rows[:, None] * (1 - mean)
-    # of a feature that is 0, or 1, in all rows there is nothing to tell
-    some = (ones > 0.5) & (zeros > 0.5)
-    few = np.argwhere(indicator & some & (np.minimum(ones, zeros) < fewest - 1e-6))
+    # a feature that is 0, or 1, in all rows reveals nothing
+    varies = (ones > 0.5) & (zeros > 0.5)
+    few = np.argwhere(indicator & varies & (np.minimum(ones, zeros) < fewest - 1e-6))
     for k, j in few.tolist():
         value, count = (1, ones[k, j]) if ones[k, j] <= zeros[k, j] else (0, zeros[k, j])
         name = f"number {j + 1}" if names is None else repr(names[j])

@@ -14,27 +14,27 @@ from aucmax.statistics.diagonal import DiagonalMoments
 
 __all__ = ["FrequentDirections"]
 
-BLOCK_ROWS = 512  # rows taken in at a time
-BLOCK_BYTES = 64e6  # the size of such a block if it is dense
-_FEW = 8  # directions processed at a time
+BLOCK_ROWS = 512  # rows added at a time
+BLOCK_BYTES = 64e6  # maximum size of such a block if it is dense
+_DIRECTIONS_AT_A_TIME = 8
 
 
 class FrequentDirections(DiagonalMoments):
-    """Counts, means, variances, and the main directions of each class's covariance.
+    """Counts, means, variances, and a low-rank sketch of each class covariance.
 
-    Let A be the centred rows of a class, times the roots of their weights. The class keeps a matrix
-    B of ``rank`` rows such that
+    Let A be the centred rows of a class times the square roots of their weights. The class keeps a
+    matrix B of ``rank`` rows such that
 
         0 ⪯ AᵀA − BᵀB ⪯ Δ I,    Δ ≤ ‖A‖_F² / (rank + 1).
 
-    Blocks of rows are stacked under B; the stack's singular values are cut back by
-    σ² ← max(σ² − σ²_{rank+1}, 0), and Δ is the sum of what was cut. Adding two sketches works the
-    same way, with an extra row √(Tt/(T+t)) (c′ − c) for the distance of the means, so nothing needs
-    centring beforehand. The variances are exact; `within` adds what BᵀB misses of them on the
-    diagonal, as D.
+    Blocks of rows are stacked under B; the singular values of the stack are shrunk by
+    σ² ← max(σ² − σ²_{rank+1}, 0), and Δ is the sum of the σ²_{rank+1}. Adding two sketches works
+    the same way, with an extra row √(Tt/(T+t)) (c′ − c) for the difference of the means, so rows
+    need not be centred beforehand. The variances are exact; `within` adds the part that BᵀB lacks
+    on the diagonal, as D.
 
-    Each class has its own B: Σ₊ and Σ₋ are divided by the weights of their classes, which change
-    along a stream.
+    Each class has its own B, because Σ₊ and Σ₋ are divided by the weights of their classes, which
+    change along a stream.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class FrequentDirections(DiagonalMoments):
 
     Notes
     -----
-    How rows are divided into calls changes B within its bound, but not counts, means and variances.
+    The division of rows into calls changes B within its bound, but not counts, means and variances.
     Sparse rows stay sparse: only B and one more row are dense. Rows cannot be subtracted.
 
     References
@@ -73,14 +73,14 @@ class FrequentDirections(DiagonalMoments):
 
     @property
     def lost(self) -> np.ndarray:
-        """Δ of each class, shape (K,): ‖AᵀA − BᵀB‖ is at most this."""
+        """Δ of each class, shape (K,), a bound on ‖AᵀA − BᵀB‖."""
         return self._parts["lost"]
 
     def __repr__(self) -> str:
         return f"rank-{self.rank} {super().__repr__()}"
 
     def taken_from(self, other: ClassStatistics) -> "FrequentDirections":
-        """Return a sketch of this one's rank, made from full covariances."""
+        """Return a sketch of this rank, computed from full covariances."""
         if not other.has_covariances:
             return ClassStatistics.taken_from(self, other)
         out = self.empty(other.classes)
@@ -91,8 +91,8 @@ class FrequentDirections(DiagonalMoments):
             values, U = eigh(part["counts"] * part["covariances"])
             scatter = np.sqrt(np.maximum(values, 0.0))[:, None] * U.T
             rows, lost = _cut(scatter, self._directions(d))
-            known = part | {"variances": other._variance(part)}
-            out._add(label, known | {"rows": self._padded(rows), "lost": lost})
+            summary = part | {"variances": other._variance(part)}
+            out._add(label, summary | {"rows": self._padded(rows), "lost": lost})
         return out
 
     def decay(self, gamma: float) -> "FrequentDirections":
@@ -114,8 +114,8 @@ class FrequentDirections(DiagonalMoments):
 
     def __sub__(self, other: Any) -> Any:
         raise ValueError(
-            "a sketch of frequent directions gives no rows back; use Exact(covariance='diagonal') "
-            "or 'full', from which rows can be taken."
+            "rows cannot be subtracted from a sketch of frequent directions; use "
+            "Exact(covariance='diagonal') or 'full'."
         )
 
     def _check_state(self) -> None:
@@ -124,14 +124,14 @@ class FrequentDirections(DiagonalMoments):
         rounding = 1e-6 * np.max(scatter, axis=1, initial=0.0)
         squares = np.einsum("krj,krj->kj", self.rows, self.rows)
         if np.any(squares > 1.001 * scatter + rounding[:, None]):
-            raise ValueError("its rows stand for more than the variances of its classes")
+            raise ValueError("its sketch is larger than the variances of its classes")
         if np.any(self.lost > 1.001 * scatter.sum(axis=1) + rounding):
-            raise ValueError("it has lost more than it had")
+            raise ValueError("its error bound is larger than the total variance")
 
     # ---- inside
 
     def _directions(self, d: int) -> int:
-        """Return how many directions are kept: at most d, which are exact."""
+        """Return the number of directions to keep, at most d."""
         return min(self.rank, d)
 
     def _padded(self, rows: np.ndarray) -> np.ndarray:
@@ -151,8 +151,8 @@ class FrequentDirections(DiagonalMoments):
         if not isinstance(X, CSR):
             step = max(min(step, int(BLOCK_BYTES / (8 * max(d, 1)))), rank, 1)
         for lo in range(0, n, step):
-            some = slice(lo, lo + step)
-            block = Centred(take_rows(X, rows[some]), share[some], out["means"])
+            rows_of_block = slice(lo, lo + step)
+            block = Centred(take_rows(X, rows[rows_of_block]), share[rows_of_block], out["means"])
             B, cut = _stacked(B, block, rank)
             lost += cut
         return out | {"rows": self._padded(B), "lost": lost}
@@ -168,22 +168,27 @@ class FrequentDirections(DiagonalMoments):
 
 
 def _cut(M: np.ndarray, rank: int) -> tuple[np.ndarray, float]:
-    """Return the sketch of the rows of M, in ``rank`` rows, and what was cut."""
+    """Return the sketch of M in ``rank`` rows, and the amount of the shrinkage."""
     return _shrunk(M @ M.T, lambda U: U.T @ M, rank)
 
 
 def _stacked(B: np.ndarray, A: Centred, rank: int) -> tuple[np.ndarray, float]:
-    """Return the sketch of B above A, and what was cut."""
+    """Return the sketch of B stacked on A, and the amount of the shrinkage."""
     b = len(B)
     # a few directions at a time: temporary arrays stay small compared with B
-    cross = [A.times(np.ascontiguousarray(B[lo : lo + _FEW].T)) for lo in range(0, b, _FEW)]
+    cross = [
+        A.times(np.ascontiguousarray(B[lo : lo + _DIRECTIONS_AT_A_TIME].T))
+        for lo in range(0, b, _DIRECTIONS_AT_A_TIME)
+    ]
     lower = np.hstack([*cross, A.gram()])
     G = np.vstack([np.hstack([B @ B.T, lower[:, :b].T]), lower])
 
     def combine(U: np.ndarray) -> np.ndarray:
         out = U[:b].T @ B
-        for lo in range(0, len(out), _FEW):
-            out[lo : lo + _FEW] += A.adjoint(U[b:, lo : lo + _FEW]).T
+        for lo in range(0, len(out), _DIRECTIONS_AT_A_TIME):
+            out[lo : lo + _DIRECTIONS_AT_A_TIME] += A.adjoint(
+                U[b:, lo : lo + _DIRECTIONS_AT_A_TIME]
+            ).T
         return out
 
     return _shrunk(G, combine, rank)
@@ -192,9 +197,10 @@ def _stacked(B: np.ndarray, A: Centred, rank: int) -> tuple[np.ndarray, float]:
 def _shrunk(
     G: np.ndarray, combine: Callable[[np.ndarray], np.ndarray], rank: int
 ) -> tuple[np.ndarray, float]:
-    """Cut the squared singular values of M back by the (rank + 1)-th.
+    """Shrink the squared singular values of M by the (rank + 1)-th.
 
-    ``G`` is M Mᵀ and ``combine(U)`` is UᵀM. Returns at most ``rank`` rows, and what was cut.
+    ``G`` is M Mᵀ and ``combine(U)`` is UᵀM. Returns at most ``rank`` rows, and the (rank + 1)-th
+    squared singular value.
     """
     m = len(G)
     if m == 0:
@@ -202,8 +208,8 @@ def _shrunk(
     first = max(m - rank - 1, 0)
     values, U = eigh(G, subset_by_index=[first, m - 1], check_finite=False)
     cut = max(float(values[0]), 0.0) if m > rank else 0.0
-    kept = values > max(cut, m * np.finfo(float).eps * max(float(values[-1]), 0.0))
-    values, U = values[kept], U[:, kept]
+    nonzero = values > max(cut, m * np.finfo(float).eps * max(float(values[-1]), 0.0))
+    values, U = values[nonzero], U[:, nonzero]
     rows = combine(U)
     rows *= np.sqrt(1.0 - cut / values)[:, None]
     return rows, cut

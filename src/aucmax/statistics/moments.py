@@ -1,6 +1,6 @@
 """Class moments: counts, means and covariances of K classes, as a monoid.
 
-The pairwise square loss depends on the data through these only. They add, subtract and scale, so
+The pairwise square loss depends on the data only through these. They add, subtract and scale, so
 models from different machines combine exactly and rows can be forgotten. Each class keeps its total
 weight T, mean c and biased covariance S; adding one row is
 
@@ -22,9 +22,9 @@ from aucmax.statistics.subtraction import Remainder, is_covariance, not_there
 
 __all__ = ["ClassMoments", "block_moments"]
 
-_CENTRE_ROWS = 64  # their mean is near enough to that of all rows
-_NEAR = 0.99  # of a second moment: a mean whose square is less may be taken out afterwards
-_ASYMMETRY = 1e-6  # asymmetry that rounding may leave, relative to the variances
+_CENTRE_ROWS = 64  # rows whose mean is close enough to the mean of all rows
+_MAX_MEAN_SHARE = 0.99  # of mean² in the second moment, up to which the mean is subtracted later
+_MAX_ASYMMETRY = 1e-6  # of a covariance, relative to the variances, because of rounding
 
 
 class ClassMoments(ClassStatistics):
@@ -67,22 +67,22 @@ class ClassMoments(ClassStatistics):
         features: Sequence[str] | None = None,
         weight: str | None = None,
     ) -> Self:
-        """Return the moments of a table where it is: in a database, a cluster, a lazy frame.
+        """Compute the moments of a table where it is: in a database, a cluster, a lazy frame.
 
-        A first query takes counts, means and ranges of the classes, a second the products around
-        them.
-        With more than 200 features, with more than 20 in DuckDB and Polars, and of a frame in
-        memory, batches of rows are read instead, which is faster there. Either way memory stays
-        small, whatever the number of rows.
+        A first query computes counts, means and ranges of the classes, a second the products of
+        deviations from the means. With more than 200 features, with more than 20 in DuckDB and
+        Polars, and for a frame in memory, batches of rows are read instead, which is faster.
+        Memory stays small in all cases, whatever the number of rows.
 
         Parameters
         ----------
         frame : frame or relation
-            Whatever narwhals knows: Polars (lazy, too), DuckDB, PySpark, Dask, Ibis, pandas, Arrow.
+            Any that narwhals supports: Polars (lazy, too), DuckDB, PySpark, Dask, Ibis, pandas,
+            Arrow.
         target : str
             The column of labels, which has two values, of any type that can be ordered.
         features : sequence of str, optional
-            Columns of numbers or truth values; by default all others.
+            Columns of numbers or booleans; by default all other columns.
         weight : str, optional
             The column of sample weights.
 
@@ -94,9 +94,9 @@ class ClassMoments(ClassStatistics):
         Raises
         ------
         ValueError
-            If a column is missing, is not a number, or has gaps, NaN or infinite values, which are
-            counted, or whole numbers or decimals of more digits than double precision has; or if
-            the target has not two values.
+            If a column is missing, is not numeric, or has missing, NaN or infinite values, which
+            the message counts, or has integers or decimals with more digits than double precision;
+            or if the target does not have two values.
         ImportError
             If narwhals is not installed: ``pip install 'aucmax[query]'``.
 
@@ -110,15 +110,15 @@ class ClassMoments(ClassStatistics):
         """
         from aucmax.statistics.query import Queried, query
 
-        found = query(frame, target, features, weight)
-        out = cls(feature_names=found.feature_names)
-        if isinstance(found, Queried):
-            labels = np.array([label for label, _ in found.classes])
-            out._grow(labels, len(found.feature_names))
-            for label, part in found.classes:
+        result = query(frame, target, features, weight)
+        out = cls(feature_names=result.feature_names)
+        if isinstance(result, Queried):
+            labels = np.array([label for label, _ in result.classes])
+            out._grow(labels, len(result.feature_names))
+            for label, part in result.classes:
                 out._add(label, part)
         else:
-            for X, y, w in found.rows:
+            for X, y, w in result.rows:
                 out.update(X, y, w)
         out.target_name = target
         return out
@@ -193,8 +193,8 @@ class ClassMoments(ClassStatistics):
         # (K, d, d) is symmetric: its lower triangles are enough
         rows, cols = np.tril_indices(self.n_features)
         lower = self.covs[:, rows, cols]
-        kept = {name: self._parts[name] for name in ("counts", "squares", "means")}
-        return kept | {"lower": lower}
+        arrays = {name: self._parts[name] for name in ("counts", "squares", "means")}
+        return arrays | {"lower": lower}
 
     def _packed_specs(self, d: int) -> dict[str, ArraySpec]:
         specs = self._specs(d)
@@ -216,39 +216,39 @@ class ClassMoments(ClassStatistics):
             if np.any(variance < 0.0):
                 raise ValueError(f"class {label!r} has a negative variance")
             scale = np.sqrt(variance)
-            near = _ASYMMETRY * np.outer(scale, scale) + 1e-13 * np.max(variance, initial=0.0)
+            near = _MAX_ASYMMETRY * np.outer(scale, scale) + 1e-13 * np.max(variance, initial=0.0)
             if np.any(np.abs(S - S.T) > near):
                 raise ValueError(f"the covariance of class {label!r} is not symmetric")
 
 
 def block_moments(X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
-    """Return total weight, mean and biased covariance of some rows, their weights positive."""
+    """Return total weight, mean and biased covariance of rows with positive weights."""
     if isinstance(X, CSR) and is_sparse(X):
-        some = members(X, rows)
+        class_rows = members(X, rows)
         total = float(share.sum())
         s = share / total
-        mean = np.asarray(to_scipy(some).T @ s)
-        cov = sparse_gram(some, s)  # type: ignore[arg-type]
+        mean = np.asarray(to_scipy(class_rows).T @ s)
+        cov = sparse_gram(class_rows, s)  # type: ignore[arg-type]
         second = np.einsum("jj->j", cov).copy()
         cov -= np.outer(mean, mean)
         variance = np.maximum(np.einsum("jj->j", cov), 1e-14 * second)
-        # not if a nearly full column far from zero has lost its digits
+        # unless a nearly full column far from zero has lost its digits
         if np.all(mean**2 <= CANCELLED * variance):
             return {"counts": total, "squares": share @ share, "means": mean, "covariances": cov}
     return _about_their_mean(X, rows, share)
 
 
 def _about_their_mean(X: Rows, rows: np.ndarray, share: np.ndarray) -> Part:
-    """Return the same from sums of squares about a point near the mean: they cancel nothing."""
+    """Return the same from squares about a point near the mean, which avoids cancellation."""
     total = float(share.sum())
     s = share / total
-    few, q = rows[:_CENTRE_ROWS], share[:_CENTRE_ROWS] / share[:_CENTRE_ROWS].sum()
-    dense, some = dense_rows(X, few)
+    first_rows, q = rows[:_CENTRE_ROWS], share[:_CENTRE_ROWS] / share[:_CENTRE_ROWS].sum()
+    dense, places = dense_rows(X, first_rows)
     # the mean of the first rows, exact for constant features
-    origin = dense[some[0]].astype(np.float64)
-    origin += q @ (dense[some] - origin)
+    origin = dense[places[0]].astype(np.float64)
+    origin += q @ (dense[places] - origin)
     cov, mean = dense_gram(X, rows, s, origin)
-    if not np.all(mean**2 <= _NEAR * np.einsum("jj->j", cov)):
+    if not np.all(mean**2 <= _MAX_MEAN_SHARE * np.einsum("jj->j", cov)):
         origin += mean
         cov, mean = dense_gram(X, rows, s, origin)
     cov -= np.outer(mean, mean)

@@ -1,38 +1,38 @@
 """Class moments with calibrated noise, for differential privacy.
 
 Every feature has bounds that the user knows without looking at the rows; values are clipped to
-them, and z = 2(x − low)/(high − low) − 1 lies in [−1, 1]. A class with rows z₁ … zₙ gives
+them, and z = 2(x − low)/(high − low) − 1 is in [−1, 1]. A class with rows z₁ … zₙ releases
 
     n,    s = Σ zᵢ  (d numbers),    Q = Σ zᵢ zᵢᵀ  (its d(d+1)/2 entries on and above the diagonal).
 
-**Neighbours** are two data sets of which one has one row more. That row is in one class and changes
-no sum of the others, so all classes together change by no more than one of them: n by 1, s by at
-most d and Q by at most d(d+1)/2 in sums of absolute values, both at a corner of the box; in
-Euclidean length, by the square roots of these.
+**Neighbours** are two data sets, one of which has one additional row. That row is in one class and
+changes no sums of the others, so the sensitivity of all classes together is that of one class: 1
+for n, d for s and d(d+1)/2 for Q in the l1 norm, reached at a corner of the box; in the l2 norm,
+the square roots of these.
 
-With δ = 0 every number gets discrete Laplace noise. Its scale is what the number's part changes by,
-divided by the part's share of ε: one tenth for n, three for s, six for Q. The release is
-ε-differentially private. With δ > 0 the noise is discrete normal, and the parts have the same
-shares of ρ, the largest for which ρ-zCDP implies (ε, δ). A row that is replaced by another is one
-taken away and one added: for such neighbours it is 2ε, or 4ρ.
+With δ = 0 every number gets discrete Laplace noise. Its scale is the sensitivity of its group
+divided by the group's share of ε: one tenth for n, three for s, six for Q. The release is
+ε-differentially private. With δ > 0 the noise is discrete Gaussian, and the groups have the same
+shares of ρ, the largest for which ρ-zCDP implies (ε, δ). Replacing a row is one removal and one
+addition: for such neighbours the guarantee is 2ε, or 4ρ.
 
-What comes after the noise costs no privacy: counts are raised to 1, means brought into the bounds,
-and negative eigenvalues of a covariance set to 0.
+Postprocessing costs no privacy: counts are raised to at least 1, means are clipped to the bounds,
+and negative eigenvalues of a covariance are set to 0.
 
-The guarantee is that of the mathematics, not an approximation to it. Sums and noise are whole
-numbers (z is rounded to multiples of 2⁻¹⁶), so no low digits of a floating-point number tell of a
-row (Mironov 2012). Noise is drawn from random bits of the operating system by comparing whole
-numbers, with probabilities that are exact and tails that do not end; its scale is rounded up, by
-less than 10⁻⁵ of it. Sums of 64 bits wrap around, which is done to the noisy number and so costs
-nothing. What is not hidden is how long a release takes.
+The guarantee is exact, not an approximation. Sums and noise are integers (z is rounded to
+multiples of 2⁻¹⁶), so the low digits of floating-point numbers reveal nothing about a
+row (Mironov 2012). Noise is drawn from random bits of the operating system by comparing integers,
+with exact probabilities and tails that are not truncated; its scale is rounded up by
+less than 10⁻⁵ of its value. 64-bit sums wrap around, which happens to the noisy number and so costs
+no privacy. The duration of a release is not hidden.
 
 References
 ----------
 Dwork, McSherry, Nissim & Smith (2006), "Calibrating noise to sensitivity in private data
 analysis". Canonne, Kamath & Steinke (2020), "The discrete Gaussian for differential privacy": the
-discrete laws, Laplace noise, and δ from ρ. Karney (2016), "Sampling exactly from the normal
-distribution": Algorithm D, normal noise. Dwork, Talwar, Thakurta & Zhang (2014), "Analyze Gauss".
-Mironov (2012), "On significance of the least significant bits for differential privacy".
+discrete distributions, Laplace noise, and δ from ρ. Karney (2016), "Sampling exactly from the
+normal distribution": Algorithm D, normal noise. Dwork, Talwar, Thakurta & Zhang (2014), "Analyze
+Gauss". Mironov (2012), "On significance of the least significant bits for differential privacy".
 """
 
 import math
@@ -58,26 +58,26 @@ from aucmax.statistics.moments import ClassMoments
 __all__ = ["SHARES", "BoundedSums", "noise_scales", "sensitivity", "zcdp_delta"]
 
 SHARES = {"counts": 0.1, "sums": 0.3, "products": 0.6}  # of ε or ρ
-UNITS = {"counts": 1, "sums": 2**16, "products": 2**32}  # to 1, in which sums are whole numbers
-_BLOCK = 2**14  # rows whose products are exact in floating point
-_MOST_ROWS = 2**29  # whose sums fit 64 bits, with room for noise
-_LARGEST = 2.0**56  # scale of noise that does
-_LEAST = 1e-100  # ε, with which its square can be computed
-_DIGITS = 20  # bits of the scale of small noise, beyond which it is rounded up
-_DRAWN = 2**17  # numbers at a time
+UNITS = {"counts": 1, "sums": 2**16, "products": 2**32}  # per 1; in units the sums are integers
+_BLOCK_ROWS = 2**14  # rows whose products are exact in floating point
+_MAX_ROWS = 2**29  # rows whose sums fit into 64 bits, with room for noise
+_MAX_NOISE_SCALE = 2.0**56  # scale of noise that fits into 64 bits
+_MIN_EPSILON = 1e-100  # smallest ε whose square can be computed
+_SCALE_BITS = 20  # bits of the scale of small noise, beyond which it is rounded up
+_DRAWS_AT_A_TIME = 2**17
 
 Random = Callable[[int], bytes]
 
 
 def sensitivity(d: int, order: int) -> dict[str, float]:
-    """Return by how much one row changes counts, sums and products, at most.
+    """Return the sensitivity of counts, sums and products: their largest change by one row.
 
     Parameters
     ----------
     d : int
         Features.
     order : {1, 2}
-        1 for the sum of absolute values, 2 for the Euclidean length.
+        1 for the l1 norm, 2 for the l2 norm.
     """
     at_a_corner = {"counts": 1.0, "sums": float(d), "products": d * (d + 1) / 2}
     return {name: size ** (1 / order) for name, size in at_a_corner.items()}
@@ -86,16 +86,16 @@ def sensitivity(d: int, order: int) -> dict[str, float]:
 def zcdp_delta(rho: float, epsilon: float) -> float:
     """Return the δ for which ρ-zCDP implies (ε, δ): Canonne, Kamath & Steinke, Corollary 13.
 
-    The least of exp((a − 1)(aρ − ε)) (1 − 1/a)ᵃ / (a − 1) over a > 1. Its derivative is 0 at
-    u = a − 1 where ρ = (ε + log(1 + 1/u)) / (2u + 1), and then log δ = −u²ρ − log(1 + u).
+    It is the minimum of exp((a − 1)(aρ − ε)) (1 − 1/a)ᵃ / (a − 1) over a > 1. Its derivative is 0
+    at u = a − 1 where ρ = (ε + log(1 + 1/u)) / (2u + 1), and then log δ = −u²ρ − log(1 + u).
 
     Parameters
     ----------
     rho, epsilon : float
         ρ and ε, positive.
     """
-    number(rho, "rho", open_low=True, high=1 / _LEAST)
-    number(epsilon, "epsilon", low=_LEAST, high=1 / _LEAST)
+    number(rho, "rho", open_low=True, high=1 / _MIN_EPSILON)
+    number(epsilon, "epsilon", low=_MIN_EPSILON, high=1 / _MIN_EPSILON)
     u = _root(lambda u: np.log(rho) - np.log(_rho(u, epsilon)))
     return float(np.exp(-u * (u * rho) - np.log1p(u)))
 
@@ -106,7 +106,7 @@ def _rho(u: float, epsilon: float) -> float:
 
 
 def _root(rises: Callable[[float], float]) -> float:
-    """Return where an increasing function of u from 10⁻²⁰⁴ to 10²⁰⁴ is 0, or the nearer end."""
+    """Return the root of an increasing function on [10⁻²⁰⁴, 10²⁰⁴], or the nearer end."""
     low, high = -470.0, 470.0  # of log u
     for end, beyond in ((low, rises(np.exp(low)) >= 0), (high, rises(np.exp(high)) <= 0)):
         if beyond:
@@ -115,7 +115,7 @@ def _root(rises: Callable[[float], float]) -> float:
 
 
 def noise_scales(d: int, epsilon: float, delta: float = 0.0) -> dict[str, float]:
-    """Return the scales of Laplace noise, or with δ > 0 the deviations of normal noise.
+    """Return the scales of Laplace noise, or with δ > 0 the standard deviations of Gaussian noise.
 
     Parameters
     ----------
@@ -129,35 +129,35 @@ def noise_scales(d: int, epsilon: float, delta: float = 0.0) -> dict[str, float]
     Returns
     -------
     dict
-        Of the counts, sums and products of rows scaled to [−1, 1].
+        For the counts, sums and products of rows scaled to [−1, 1].
     """
     number(d, "d", whole=True)
-    epsilon = float(number(epsilon, "epsilon", low=_LEAST, high=1 / _LEAST))
+    epsilon = float(number(epsilon, "epsilon", low=_MIN_EPSILON, high=1 / _MIN_EPSILON))
     delta = float(number(delta, "delta", high=1.0, open_high=True))
-    if 0.0 < delta < _LEAST**2:
+    if 0.0 < delta < _MIN_EPSILON**2:
         raise ValueError(
-            f"delta={delta:g} is too small to compute with; take 0, or {_LEAST**2:g} or more."
+            f"delta={delta:g} is too small to compute with; use 0, or {_MIN_EPSILON**2:g} or more."
         )
     if delta == 0.0:
         sizes = sensitivity(d, order=1)
         return {name: size / (SHARES[name] * epsilon) for name, size in sizes.items()}
     goal = -np.log(delta)
     u = _root(lambda u: u * (u * _rho(u, epsilon)) + np.log1p(u) - goal)
-    rho = _rho(u, epsilon) * (1 - 1e-9)  # on the safe side of what rounding leaves
+    rho = _rho(u, epsilon) * (1 - 1e-9)  # a margin for rounding
     sizes = sensitivity(d, order=2)
     return {name: size / np.sqrt(2 * SHARES[name] * rho) for name, size in sizes.items()}
 
 
 class BoundedSums:
-    """Exact sums of rows within bounds, to be released with noise.
+    """Exact sums of rows within bounds, which can be released with noise.
 
     Parameters
     ----------
     classes : sequence of labels
-        All labels there can be. They become public, and so do the bounds and the features' names.
+        All possible labels. They become public, as do the bounds and the feature names.
     bounds : array-like, shape (2,) or (d, 2)
-        (low, high) of all features or of each; values outside are moved to the nearer one. They
-        must not come from the rows.
+        (low, high) for all features or for each; values outside are clipped. The bounds
+        must not be derived from the rows.
     feature_names : sequence of str, optional
         Names of the columns; by default those of the first data frame.
 
@@ -166,9 +166,9 @@ class BoundedSums:
     classes : ndarray, shape (K,)
         Sorted.
     counts, sums, products : ndarray of int64, shapes (K,), (K, d), (K, d, d)
-        n, s in units of 2⁻¹⁶ and Q in units of 2⁻³², as the module's docstring has them.
+        n, s in units of 2⁻¹⁶ and Q in units of 2⁻³², as defined in the module's docstring.
     target_name : str or None
-        The name of y, where it had one.
+        The name of y, if it had one.
     """
 
     def __init__(
@@ -226,7 +226,7 @@ class BoundedSums:
         unknown = np.setdiff1d(y, self.classes).tolist()
         if unknown:
             raise ValueError(
-                f"y holds the label {unknown[0]!r}, which is not among those announced, "
+                f"y has the label {unknown[0]!r}, which is not among the declared classes, "
                 f"{self.classes.tolist()}."
             )
         d = X.shape[1]
@@ -234,47 +234,47 @@ class BoundedSums:
         self._empty()._match(d, names)
         if self.bounds.ndim == 2 and len(self.bounds) != d:
             raise ValueError(f"there are bounds for {len(self.bounds)} features, and X has {d}.")
-        if self.counts.sum() + len(y) > _MOST_ROWS:
-            raise ValueError(f"the sums hold at most {_MOST_ROWS:,} rows.")
+        if self.counts.sum() + len(y) > _MAX_ROWS:
+            raise ValueError(f"the sums support at most {_MAX_ROWS:,} rows.")
         if not self.sums.shape[1]:
             self._hold(d)
         self.feature_names = self.feature_names or names
         if isinstance(target, str):
             self.target_name = self.target_name or target
         rows = as_rows(X)
-        for lo in range(0, n_rows(rows), _BLOCK):
-            block = np.arange(lo, min(lo + _BLOCK, n_rows(rows)))
+        for lo in range(0, n_rows(rows), _BLOCK_ROWS):
+            block = np.arange(lo, min(lo + _BLOCK_ROWS, n_rows(rows)))
             dense, where = dense_rows(rows, block)
             Z = self._rounded(dense[where])
             for k, label in enumerate(self.classes.tolist()):
-                some = Z[y[block] == label]
-                self.counts[k] += len(some)
-                self.sums[k] += some.sum(axis=0).astype(np.int64)
-                self.products[k] += (some.T @ some).astype(np.int64)
+                class_rows = Z[y[block] == label]
+                self.counts[k] += len(class_rows)
+                self.sums[k] += class_rows.sum(axis=0).astype(np.int64)
+                self.products[k] += (class_rows.T @ class_rows).astype(np.int64)
         return self
 
     def release(
         self, epsilon: float, delta: float = 0.0, random: Random = os.urandom
     ) -> ClassMoments:
-        """Return moments with noise, which are (ε, δ)-differentially private.
+        """Return noisy moments, which are (ε, δ)-differentially private.
 
-        Every release of the same rows spends its ε and δ again.
+        Every release of the same rows spends its own ε and δ.
 
         Parameters
         ----------
         epsilon : float
-            ε > 0. Noise of more than 10⁷ times what the products of a row may be is refused.
+            ε > 0. Noise of more than 10⁷ times the largest product of a row is refused.
         delta : float
-            δ in [0, 1). 0 takes Laplace noise, which is much larger where features are many.
+            δ in [0, 1). 0 uses Laplace noise, which is much larger with many features.
         random : callable
-            Gives so many random bytes. Anything but the operating system's, such as those of a
-            generator with a seed, guarantees nothing and is for tests.
+            Returns a given number of random bytes. Only the operating system's give a guarantee;
+            others, such as those of a seeded generator, are for tests.
 
         Returns
         -------
         ClassMoments
             Its ``guarantee`` has ``epsilon``, ``delta`` and the standard deviations of the noise,
-            ``noise_of_counts``, ``noise_of_sums`` and ``noise_of_products``, of features scaled to
+            ``noise_of_counts``, ``noise_of_sums`` and ``noise_of_products``, for features scaled to
             [−1, 1].
         """
         d = self.sums.shape[1]
@@ -316,28 +316,30 @@ class BoundedSums:
         self.products = np.zeros((K, d, d), np.int64)
 
     def _rounded(self, X: np.ndarray) -> np.ndarray:
-        """Return rows in steps of 2⁻¹⁶ from −1 at the low bounds to 1 at the high ones."""
+        """Return rows scaled to [−1, 1] by the bounds, in units of 2⁻¹⁶."""
         low, high = np.broadcast_to(self.bounds, (X.shape[1], 2)).T
         z = 2.0 * ((np.clip(X, low, high) - low) / (high - low)) - 1.0
         return np.rint(UNITS["sums"] * z)
 
 
-# ---- noise: all probabilities are ratios of whole numbers, or exp of minus them
+# ---- noise: all probabilities are rational, or exp of a negative rational number
 
 
 def _integer_noise(scale: float, size: int, normal: bool, random: Random) -> np.ndarray:
-    """Return discrete normal or Laplace noise: P(x) ∝ exp(−x²/2σ²), or exp(−|x|/σ); modulo 2⁶⁴."""
-    if scale > _LARGEST:
+    """Return discrete Gaussian or Laplace noise: P(x) ∝ exp(−x²/2σ²) or exp(−|x|/σ), mod 2⁶⁴."""
+    if scale > _MAX_NOISE_SCALE:
         raise ValueError(
             f"the noise would have to be {scale / UNITS['products']:.1g} times the features' "
-            "bounds; take a larger epsilon, a delta, or fewer features."
+            "bounds; use a larger epsilon, a delta, or fewer features."
         )
-    shift = min(max(_DIGITS - math.frexp(scale)[1], 0), 2 * _DIGITS)
+    shift = min(max(_SCALE_BITS - math.frexp(scale)[1], 0), 2 * _SCALE_BITS)
     t = math.ceil(scale * 2.0**shift * (1 + 2.0**-40)) + 1
     draw = _normal if normal else _laplace
     out = np.zeros(0, dtype=np.int64)
     while len(out) < size:
-        out = np.append(out, draw(t, shift, min(2 * (size - len(out)) + 8, _DRAWN), random))
+        out = np.append(
+            out, draw(t, shift, min(2 * (size - len(out)) + 8, _DRAWS_AT_A_TIME), random)
+        )
     return out[:size]
 
 
@@ -393,10 +395,11 @@ def _geometric(n: int, random: Random) -> np.ndarray:
 
 
 def _exponential(n: int, chance: Callable[[np.ndarray], Any], random: Random) -> np.ndarray:
-    """Tell of n events of probability exp(−γᵢ), γᵢ ≤ 1, whether they happen.
+    """Draw n events of probability exp(−γᵢ), γᵢ ≤ 1.
 
-    ``chance(i)`` is true with probability γᵢ, anew at each call. Of draws with the probabilities
-    γ, γ/2, γ/3, … the first m hold with γᵐ/m!, so the first to fail is an odd one with exp(−γ).
+    ``chance(i)`` is true with probability γᵢ, independently at each call. Of draws with
+    probabilities γ, γ/2, γ/3, … the first m are all true with probability γᵐ/m!, so the first false
+    one has an odd index with probability exp(−γ).
     """
     out, going, m = np.zeros(n, dtype=bool), np.arange(n), 1
     while len(going):
@@ -409,7 +412,7 @@ def _exponential(n: int, chance: Callable[[np.ndarray], Any], random: Random) ->
 
 
 def _below(bounds: Any, n: int, random: Random) -> np.ndarray:
-    """Return n whole numbers, uniform from 0 to below their bounds, or below one for all."""
+    """Return n uniform integers from 0 to below their bounds, or below one common bound."""
     bounds = np.broadcast_to(np.asarray(bounds, dtype=np.int64), n)
     bits = np.frexp((bounds - 1).astype(np.float64))[1].astype(np.uint64)
     mask = (np.uint64(1) << bits) - np.uint64(1)

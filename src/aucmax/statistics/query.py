@@ -1,21 +1,22 @@
-"""Class moments by queries: the sums are taken where the data are.
+"""Class moments by queries: the data are summed up where they are.
 
-A frame or relation that narwhals knows (Polars, DuckDB, PySpark, Dask, Ibis, pandas, Arrow) is
-asked twice. The first query gives Σw, Σwx and the range of each class and feature: a centre c in
-the range, and a power of two s not below its width. The second gives, of z = (1, (x − c)/s), Σwzzᵀ:
-products of what is left around the centre, so that nothing cancels however far the features are
-from zero. Then, whatever rounding the first query left in c, with Σwz for the sums of (x − c)/s,
+A frame or relation that narwhals supports (Polars, DuckDB, PySpark, Dask, Ibis, pandas, Arrow) is
+queried twice. The first query computes Σw, Σwx and the range of each class and feature. They
+define a centre c in the range, and a scale s, a power of two that is at least the width. The second
+query computes Σwzzᵀ for z = (1, (x − c)/s): products of deviations from the centre, which avoid
+cancellation however far the features are from zero. Whatever the rounding of c in the first query,
+with Σwz the sums of (x − c)/s,
 
     mean = c + s Σwz/Σw,    covariance = s sᵀ (Σwzzᵀ/Σw − (Σwz/Σw)(Σwz/Σw)ᵀ).
 
-An engine adds number to number, and after 100 million of them, all positive, may have lost half the
-digits. So the weights of a class are divided by a power of two, too, that they add up to 1 at most,
-and every product into a multiple of 2⁻⁴⁹ and the rest: sums of the multiples are exact, and rests
-are small.
+An engine adds numbers one by one, and after 100 million positive ones may have lost half the
+digits. So the weights of a class are divided by a power of two, such that they add up to at most 1,
+and every product is split into a multiple of 2⁻⁴⁹ and a rest: sums of the multiples are exact, and
+the rests are small.
 
-Many products are divided into several queries. A matrix product of batches of rows is faster than
-one product after the other, so with more than `MOST_FEATURES` batches are read instead; and with
-more than `MOST_HERE` where the engine runs in this process, and rows have nowhere to travel.
+The products are divided among several queries. A matrix product of batches of rows is faster than
+single products, so with more than `MOST_FEATURES` features batches are read instead; with
+more than `MOST_HERE` if the engine runs in this process, so that rows need not be transferred.
 """
 
 import math
@@ -32,14 +33,14 @@ from aucmax.statistics.base import Part
 
 __all__ = ["MOST_FEATURES", "MOST_HERE", "TILE", "Batches", "Queried", "query"]
 
-MOST_FEATURES = 200  # for which queries are made
+MOST_FEATURES = 200  # up to which queries are used
 MOST_HERE = 20  # the same for DuckDB and Polars
-TILE = 12  # features of a block; a query takes the products of two blocks
-_BATCH = 65_536  # rows of a batch
+TILE = 12  # features of a block; a query computes the products of two blocks
+_BATCH_ROWS = 65_536
 
 
 class Queried(NamedTuple):
-    """What queries found: the names of the features, and labels with the arrays of their class."""
+    """Result of the queries: feature names, and labels with the arrays of their class."""
 
     feature_names: list[str]
     classes: list[tuple[Any, Part]]
@@ -55,7 +56,7 @@ class Batches(NamedTuple):
 def query(
     frame: Any, target: str, features: Sequence[str] | None, weight: str | None
 ) -> Queried | Batches:
-    """Return the moments of both classes of a frame; or its rows, if features are many.
+    """Return the moments of both classes of a frame, or its rows if it has many features.
 
     Parameters are those of `ClassMoments.from_query`.
     """
@@ -82,9 +83,9 @@ def query(
 
 
 class Around(NamedTuple):
-    """Where the features of each class are: centres and scales, shape (K, d).
+    """Centres and scales of the features in each class, shape (K, d).
 
-    Scales are powers of two, and so are ``weights``, shape (K,), for those of a class together.
+    Scales are powers of two, as are ``weights``, shape (K,), the scales of the class weights.
     """
 
     centres: np.ndarray
@@ -93,23 +94,23 @@ class Around(NamedTuple):
 
 
 class _Source:
-    """A frame of which the columns are known: ``y``, ``w`` and ``x0`` … as numbers."""
+    """A frame with the columns ``y``, ``w`` and ``x0`` … as numbers."""
 
     def __init__(
         self, frame: Any, target: str, features: Sequence[str] | None, weight: str | None
     ) -> None:
         self.nw = nw = needs("narwhals", "a query")
         try:
-            known = nw.from_native(frame)
+            native = nw.from_native(frame)
         except TypeError:
             raise TypeError(
-                f"{type(frame).__name__} is no frame or relation that narwhals knows: give one of "
-                "Polars, DuckDB, PySpark, Dask, Ibis, pandas or Arrow."
+                f"{type(frame).__name__} is not a frame or relation that narwhals supports: give "
+                "one of Polars, DuckDB, PySpark, Dask, Ibis, pandas or Arrow."
             ) from None
-        self.eager = isinstance(known, nw.DataFrame)
-        here = known.implementation.is_polars() or known.implementation.is_duckdb()
-        self.most = -1 if self.eager else MOST_HERE if here else MOST_FEATURES
-        schema = known.collect_schema()
+        self.eager = isinstance(native, nw.DataFrame)
+        in_process = native.implementation.is_polars() or native.implementation.is_duckdb()
+        self.most = -1 if self.eager else MOST_HERE if in_process else MOST_FEATURES
+        schema = native.collect_schema()
         for name in (target, *([] if weight is None else [weight]), *(features or ())):
             if name not in schema:
                 raise ValueError(f"there is no column {name!r}; there are {', '.join(schema)}.")
@@ -118,13 +119,13 @@ class _Source:
         for name in features:
             if name in (target, weight):
                 what = "target" if name == target else "weights"
-                raise ValueError(f"the column {name!r} holds the {what}, and is no feature.")
+                raise ValueError(f"the column {name!r} has the {what}, and is not a feature.")
         if len(set(features)) < len(features):
             twice = next(name for name in features if list(features).count(name) > 1)
             raise ValueError(f"the feature {twice!r} is named twice.")
         self.target, self.weight, self.features = target, weight, list(features)
         if not self.features:
-            raise ValueError(f"there is no feature beside the target {target!r}.")
+            raise ValueError(f"there is no feature besides the target {target!r}.")
         words = [
             f"{name!r} ({schema[name]})"
             for name in self.features
@@ -132,30 +133,30 @@ class _Source:
         ]
         if words:
             raise ValueError(
-                f"columns that are not numbers: {', '.join(words)}; turn them into numbers, or "
-                "name the columns to take in `features`."
+                f"columns that are not numbers: {', '.join(words)}; convert them to numbers, or "
+                "name the columns to use in `features`."
             )
         self.x = [f"x{j}" for j in range(len(self.features))]
         self.one = nw.lit(1).cast(nw.Float64)  # 1.0 would be a decimal to some databases
         w = self.one if weight is None else self._number(weight, schema)
         columns = [self._number(name, schema) for name in self.features]
         named = [column.alias(x) for column, x in zip(columns, self.x, strict=True)]
-        # those of which double precision may not have every digit, as they are
+        # unconverted columns that may have more digits than double precision
         self.long = {
             name: f"long{j}" for j, name in enumerate(self.features) if _is_long(schema[name], nw)
         }
         long = [nw.col(name).alias(as_is) for name, as_is in self.long.items()]
-        self.table = known.select(nw.col(target).alias("y"), w.alias("w"), *named, *long)
+        self.table = native.select(nw.col(target).alias("y"), w.alias("w"), *named, *long)
 
     def _number(self, name: str, schema: Any) -> Any:
-        """A column in double precision, of truth values by cases: not all databases cast them."""
+        """Return a column in double precision; booleans by CASE, as not all databases cast them."""
         nw, column = self.nw, self.nw.col(name)
         if schema[name] == nw.Boolean and not self.eager:
             column = self._indicator(column, nw.when(~column).then(nw.lit(0)))
         return column.cast(nw.Float64)
 
     def _indicator(self, truth: Any, otherwise: Any = None) -> Any:
-        """1 where something is true, 0 otherwise."""
+        """Return an expression that is 1 where ``truth`` is true, 0 otherwise."""
         nw = self.nw
         return (
             nw.when(truth).then(nw.lit(1)).otherwise(nw.lit(0) if otherwise is None else otherwise)
@@ -164,9 +165,9 @@ class _Source:
     # ---- queries
 
     def centres(self) -> tuple[list[Any], np.ndarray, Around]:
-        """Return the two labels, and of each Σw², shape (K,), and where its features are.
+        """Return the two labels, Σw² of each, shape (K,), and the centres of its features.
 
-        Raises ValueError for what is missing.
+        Raises ValueError for missing values.
         """
         nw, w = self.nw, self.nw.col("w")
         bad = {"w": self._bad(w) | (w < 0.0)} | {x: self._bad(nw.col(x)) for x in self.x}
@@ -182,18 +183,18 @@ class _Source:
                 *(nw.col(f"w{x}").sum() for x in self.x),
                 *self._ends([*self.x, *self.long.values()]),
             )
-            .head(_MANY + 1)
+            .head(_MAX_LABELS + 1)
         )
-        found = self._collected(self._ends_as_words(sums))
-        labels = _two_labels(self.target, found["y"])
-        missing = [sum(found[f"bad_{x}"]) for x in self.x]
-        _refuse(dict(zip(self.features, missing, strict=True)), self.weight, sum(found["bad_w"]))
-        self._refuse_lost_digits(found)
-        order = [found["y"].index(label) for label in labels]
+        table = self._collected(self._ends_as_words(sums))
+        labels = _two_labels(self.target, table["y"])
+        missing = [sum(table[f"bad_{x}"]) for x in self.x]
+        _refuse(dict(zip(self.features, missing, strict=True)), self.weight, sum(table["bad_w"]))
+        self._refuse_lost_digits(table)
+        order = [table["y"].index(label) for label in labels]
 
         def of_classes(names: list[str]) -> np.ndarray:
-            # None and NaN of what there is no sum of
-            return np.nan_to_num(np.array([found[name] for name in names], dtype=float).T[order])
+            # None and NaN are sums of nothing
+            return np.nan_to_num(np.array([table[name] for name in names], dtype=float).T[order])
 
         total, squares = of_classes(["w"]), of_classes(["ww"])[:, 0]
         low, high = (of_classes([f"{end}{x}" for x in self.x]) for end in _ENDS)
@@ -202,7 +203,7 @@ class _Source:
         return labels, squares, around
 
     def check_digits(self) -> None:
-        """Refuse columns as `centres` does whose digits double precision does not have."""
+        """Refuse columns with more digits than double precision, as `centres` does."""
         if self.long:
             lazy = self.table.lazy().select(*self._ends(self.long.values()))
             self._refuse_lost_digits(self._collected(self._ends_as_words(lazy)))
@@ -212,31 +213,33 @@ class _Source:
         return [getattr(col(name), end)().alias(end + name) for name in names for end in _ENDS]
 
     def _ends_as_words(self, sums: Any) -> Any:
-        """Cast the ends of exact numbers to words: Arrow has no type for those of any digits."""
+        """Cast the ends of exact numbers to text, as Arrow has no type for arbitrary precision."""
         ends = [end + as_is for as_is in self.long.values() for end in _ENDS]
         if self.eager or not ends:
             return sums
         return sums.with_columns(*(self.nw.col(name).cast(self.nw.String) for name in ends))
 
-    def _refuse_lost_digits(self, found: dict[str, list[Any]]) -> None:
-        """Raise ValueError for exact numbers of which double precision has too few digits."""
+    def _refuse_lost_digits(self, table: dict[str, list[Any]]) -> None:
+        """Raise ValueError for exact numbers with more digits than double precision."""
         for name, as_is in self.long.items():
-            both = [value for end in _ENDS for value in found[f"{end}{as_is}"]]
+            both = [value for end in _ENDS for value in table[f"{end}{as_is}"]]
             ends = [value for value in both if value is not None and math.isfinite(float(value))]
             exact = [Fraction(value) for value in ends] or [Fraction(0)]
             size, spread = max(map(abs, exact)), max(exact) - min(exact)
             rounding = Fraction(float(np.spacing(float(size)))) / 2
             whole = all(value.denominator == 1 for value in exact)
-            if rounding > _LOST * spread > 0 and not (whole and size <= _WHOLE):
+            if rounding > _MAX_ROUNDING_SHARE * spread > 0 and not (
+                whole and size <= _MAX_EXACT_INTEGER
+            ):
                 least, most = min(ends, key=Fraction), max(ends, key=Fraction)
                 raise ValueError(
-                    f"the values of {name!r} lie between {least} and {most}, where "
+                    f"the values of {name!r} are between {least} and {most}, where "
                     f"numbers of double precision are {2 * float(rounding):.2g} apart: subtract "
                     f"{least} from the column first."
                 )
 
     def products(self, labels: list[Any], around: Around) -> np.ndarray:
-        """Return Σwzzᵀ (K, d+1, d+1); z begins with 1, and the weights are divided as it is."""
+        """Return Σwzzᵀ (K, d+1, d+1), with scaled weights; z begins with 1."""
         nw, d = self.nw, len(self.x)
         out = np.zeros((len(labels), d + 1, d + 1))
         second = nw.col("y") == labels[1]
@@ -262,7 +265,7 @@ class _Source:
             ]
             whole = [nw.col(name).floor().cast(nw.Float64).alias(f"whole{name}") for name in pairs]
             rest = [(nw.col(name) - nw.col(f"whole{name}")).alias(f"rest{name}") for name in pairs]
-            found = self._collected(
+            table = self._collected(
                 self.table.select("y", w, *(z[j] for j in sorted({*one, *other})))
                 .select("y", *terms)
                 .with_columns(*whole)
@@ -270,15 +273,15 @@ class _Source:
                 .group_by("y")
                 .agg(*(nw.col(f"{part}{name}").sum() for name in pairs for part in _PARTS))
             )
-            order = [found["y"].index(label) for label in labels]
+            order = [table["y"].index(label) for label in labels]
             for name, (i, j) in pairs.items():
-                sums = np.array([found[f"{part}{name}"] for part in _PARTS], dtype=float)
+                sums = np.array([table[f"{part}{name}"] for part in _PARTS], dtype=float)
                 whole_sum, rest_sum = sums[:, order]
                 out[:, i, j] = out[:, j, i] = (whole_sum + rest_sum) / _UNITS
         return out
 
     def _collected(self, lazy: Any) -> dict[str, list[Any]]:
-        # Polars would else hold every product of every row
+        # otherwise Polars would hold every product of every row
         how = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
         return lazy.collect(**how).to_dict(as_series=False)
 
@@ -289,7 +292,7 @@ class _Source:
     # ---- rows
 
     def batches(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
-        """Yield rows, labels and weights of some rows at a time."""
+        """Yield batches of rows, labels and weights."""
         labels: set[Any] = set()
         for native in self._slices():
             frame = self.nw.from_native(native, eager_only=True)
@@ -305,73 +308,77 @@ class _Source:
         _two_labels(self.target, labels)
 
     def _slices(self) -> Iterator[Any]:
-        """Yield the native frame in parts that fit memory."""
+        """Yield the native frame in parts that fit into memory."""
         table = self.table.select("y", "w", *self.x)
         native = table.to_native()
         if self.eager:
-            for lo in range(0, len(table), _BATCH):
-                yield table[lo : lo + _BATCH].to_native()
+            for lo in range(0, len(table), _BATCH_ROWS):
+                yield table[lo : lo + _BATCH_ROWS].to_native()
             return
         if hasattr(native, "to_pyarrow_batches"):  # Ibis
-            yield from map(_table, native.to_pyarrow_batches(chunk_size=_BATCH))
+            yield from map(_table, native.to_pyarrow_batches(chunk_size=_BATCH_ROWS))
         elif hasattr(native, "fetch_record_batch"):  # DuckDB, its new releases under another name
             read = getattr(native, "to_arrow_reader", native.fetch_record_batch)
-            yield from map(_table, read(_BATCH))
+            yield from map(_table, read(_BATCH_ROWS))
         elif hasattr(native, "collect_batches"):  # Polars
-            yield from native.collect_batches(chunk_size=_BATCH)
+            yield from native.collect_batches(chunk_size=_BATCH_ROWS)
         elif hasattr(native, "toLocalIterator"):  # PySpark
             pa = needs("pyarrow", "a PySpark frame")
 
             rows = native.toLocalIterator(prefetchPartitions=True)
-            while some := list(islice(rows, _BATCH)):
-                yield pa.Table.from_pylist([row.asDict() for row in some])
+            while batch := list(islice(rows, _BATCH_ROWS)):
+                yield pa.Table.from_pylist([row.asDict() for row in batch])
         elif hasattr(native, "partitions"):  # Dask
             for part in native.partitions:
                 yield part.compute()
         else:
             raise TypeError(
-                f"{type(native).__name__} gives no batches of rows, and has more than "
+                f"{type(native).__name__} cannot be read in batches, and has more than "
                 f"{MOST_FEATURES} features; name fewer."
             )
 
 
-_MANY = 20  # labels that are looked at
-_UNITS = 2.0**49  # that make 1
+_MAX_LABELS = 20  # up to which the labels are counted and shown in an error
+_UNITS = 2.0**49  # units per 1
 _PARTS = ("whole", "rest")  # of every product
 _ENDS = ("min", "max")  # of every column
-_WHOLE = 2**53  # whole numbers up to here have all their digits
-_LOST = Fraction(1, 10**10)  # of the range of a column, that rounding may take from a value
+_MAX_EXACT_INTEGER = 2**53  # in double precision
+_MAX_ROUNDING_SHARE = Fraction(1, 10**10)  # of the range of a column
 
 
 def _power(size: np.ndarray) -> np.ndarray:
-    """Return powers of two not below sizes, of which 1/s is a number, too."""
+    """Return powers of two that are at least ``size``, and whose inverses do not overflow."""
     return 2.0 ** np.clip(np.frexp(size)[1], -1000, 1000)
 
 
 def _is_long(dtype: Any, nw: Any) -> bool:
-    """Whether a column is of exact numbers with more digits than double precision has."""
+    """Return whether a column has exact numbers with more digits than double precision."""
     return dtype in (nw.Int64, nw.UInt64, nw.Int128, nw.UInt128) or dtype == nw.Decimal
 
 
 def _two_labels(target: str, labels: Collection[Any], so_far: bool = False) -> list[Any]:
-    """Return the labels in order; ValueError unless they are two, or may become two."""
+    """Return the sorted labels; ValueError unless there are two, or may still be two."""
     if any(label is None or label != label for label in labels):
         raise ValueError(f"the target {target!r} is missing in some rows; leave these out.")
     if len(labels) > 2 or (len(labels) < 2 and not so_far):
-        some = f": {', '.join(map(repr, sorted(labels)))}" if labels else ""
-        number = f"{len(labels)}{some}" if len(labels) <= _MANY else f"more than {_MANY}"
+        shown_labels = f": {', '.join(map(repr, sorted(labels)))}" if labels else ""
+        number = (
+            f"{len(labels)}{shown_labels}"
+            if len(labels) <= _MAX_LABELS
+            else f"more than {_MAX_LABELS}"
+        )
         raise ValueError(f"the target {target!r} must have two values; it has {number}.")
     return sorted(labels)
 
 
 def _refuse(bad: dict[str, int], weight: str | None, bad_weights: int) -> None:
-    """Raise ValueError where values or weights are missing, or no numbers to compute with."""
-    found = [f"{name!r} in {count:,} rows" for name, count in bad.items() if count]
-    if found:
-        more = f", and {len(found) - 5} more columns" if len(found) > 5 else ""
+    """Raise ValueError if values or weights are missing, not finite or too large."""
+    columns = [f"{name!r} in {count:,} rows" for name, count in bad.items() if count]
+    if columns:
+        others = f", and {len(columns) - 5} more columns" if len(columns) > 5 else ""
         raise ValueError(
-            f"values are missing, not finite or above {LARGEST:g}: {', '.join(found[:5])}{more}; "
-            "fill them, or leave the columns or rows out."
+            f"values are missing, not finite or above {LARGEST:g}: {', '.join(columns[:5])}"
+            f"{others}; fill them, or leave the columns or rows out."
         )
     if bad_weights:
         raise ValueError(

@@ -1,8 +1,8 @@
 """Reservoirs: a uniform sample of the rows of each class seen so far, in fixed memory.
 
-The N-th row of a class always enters its reservoir of ``size`` slots while N ≤ size; after that it
-replaces a uniformly drawn row with probability size/N. Then each of the N rows is in the reservoir
-with the same probability, for every N.
+The N-th row of a class always enters its reservoir of ``size`` slots while N ≤ size. Later it
+replaces a uniformly drawn row with probability size/N. Then, for every N, each of the N rows is in
+the reservoir with the same probability.
 
 References
 ----------
@@ -27,11 +27,11 @@ def slots(sign: np.ndarray, met: np.ndarray, size: int, rng: np.random.RandomSta
     sign : ndarray, shape (n,)
         ±1, in the order in which the rows arrive.
     met : ndarray, shape (2,)
-        How many rows of the positive and of the negative class came before.
+        Numbers of earlier rows of the positive and of the negative class.
     size : int
         Slots of each reservoir.
     rng : RandomState
-        Draws one number for each row, so dividing the rows into parts changes nothing.
+        Draws one number for each row, so the result does not depend on the division into parts.
     """
     uniform, out = rng.random_sample(len(sign)), np.empty(len(sign), dtype=np.int64)
     for k, members in enumerate((sign > 0, sign < 0)):
@@ -44,13 +44,13 @@ def slots(sign: np.ndarray, met: np.ndarray, size: int, rng: np.random.RandomSta
 
 
 def kept_rows(X: Rows, where: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the rows named by ``where`` as a dict of arrays, which can be saved."""
+    """Return the rows at positions ``where`` as a dict of arrays, which can be saved."""
     rows = take_rows(X, where)
     return rows._asdict() if isinstance(rows, CSR) else {"dense": rows}
 
 
 def in_front(kept: dict[str, Any], X: Rows) -> Rows:
-    """Return the rows of `kept_rows` with those of X below them; dense only if both are."""
+    """Return the rows of `kept_rows` followed by those of X; dense only if both are dense."""
     before: Rows = kept["dense"] if "dense" in kept else CSR(**kept)
     if n_rows(before) == 0:
         return X
@@ -60,7 +60,7 @@ def in_front(kept: dict[str, Any], X: Rows) -> Rows:
 
 
 def whole(kept: dict[str, Any], n_rows: int, n_features: int) -> bool:
-    """Tell whether `kept_rows` may have returned these, with that many rows and features."""
+    """Return whether this is a valid result of `kept_rows` with these numbers of rows, features."""
     if "dense" in kept:
         dense = kept["dense"]
         return bool(np.shape(dense) == (n_rows, n_features) and np.isfinite(dense).all())

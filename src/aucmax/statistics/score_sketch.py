@@ -1,13 +1,13 @@
-"""Scores in fixed memory: how many rows of each class fell into each bin of numbers.
+"""Scores in fixed memory: counts of the rows of each class in bins of scores.
 
-The numbers of float64 are in the same order as the whole numbers that their bits spell, so every
-score has a place among 2⁶⁴. A bin is 2ˢ neighbouring places: at first s is 0 and each distinct
-score has a bin of its own; where that makes too many bins, s grows by one and neighbours are
-joined. As joined bins are those that the larger s would have made, what is kept depends on the
-scores alone, not on their order or on who counted which of them.
+Float64 numbers have the same order as their bits read as integers, so every score has a position
+among 2⁶⁴. A bin is 2ˢ consecutive positions. At first s is 0 and each distinct score has its own
+bin; when there are too many bins, s increases by one and neighbours are joined. Joined bins are
+the bins of the larger s, so the result depends only on the scores, not on their order or on
+their division among sketches.
 
-A few steps of s make a bin a range of equal ratio (2 % wide at s = 47, a factor of 2 at s = 52), so
-that no range needs to be known beforehand, and scores in other units are kept as exactly.
+After some increases of s the ends of a bin have about the same ratio everywhere (2 % at s = 47, a
+factor of 2 at s = 52), so no range needs to be known in advance, and units do not matter.
 """
 
 from os import PathLike
@@ -25,18 +25,18 @@ from aucmax.metrics.reading import codes_of, scores_of
 __all__ = ["ScoreSketch"]
 
 _KIND = "scores"
-_EXACT = 2**53  # from here on whole numbers are not all float64
+_MAX_EXACT_INTEGER = 2**53  # in float64
 
 
-# the places of numbers end with those of infinity
+# the positions of −∞ and ∞ are the first and the last
 _PLACE = ArraySpec(("bins",), np.int64, -0x7FF0000000000000, 0x7FF0000000000000)
 _SPECS = {"low": _PLACE, "high": _PLACE, "sums": ArraySpec((2, 2, "bins"), low=0.0)}
 
 
 class _Bins(NamedTuple):
-    """Bins by rising score: the places of the lowest and the highest score in each, and sums.
+    """Bins by ascending score: the positions of the lowest and the highest score in each, and sums.
 
-    ``sums`` (2, 2, B) are those of the weights and of their squares, by class.
+    ``sums`` (2, 2, B) are the sums of the weights and of their squares, by class.
     """
 
     low: np.ndarray
@@ -45,18 +45,17 @@ class _Bins(NamedTuple):
 
 
 class ScoreSketch:
-    """Scores of two classes in fixed memory: their AUC, its interval, and how far it can be off.
+    """Scores of two classes in fixed memory, with their AUC, its interval and an error bound.
 
-    Sketches of different rows add up, and the sum is the sketch of all rows, whatever the order:
-    bit for bit where weights are whole numbers, else up to rounding. Up to `bins` different scores
-    are kept exactly.
+    Sketches of different rows add up to the sketch of all rows, in any order: bit for bit if
+    weights are integers, otherwise up to rounding. Up to `bins` different scores are kept exactly.
 
     Parameters
     ----------
     pos_label : label, optional
         The positive label; all others are negative. By default the larger of two labels.
     bins : int, default=65536
-        How many bins there may be, each of which takes 48 bytes.
+        Maximum number of bins, of 48 bytes each.
 
     Attributes
     ----------
@@ -69,7 +68,7 @@ class ScoreSketch:
 
     Notes
     -----
-    docs/auc_intervals.md says how bins are made and how exact the AUC is.
+    docs/auc_intervals.md explains the bins and the error of the AUC.
 
     Examples
     --------
@@ -104,26 +103,26 @@ class ScoreSketch:
         Parameters
         ----------
         y : array-like, shape (n,)
-            Labels; those of one class alone will do.
+            Labels, possibly of one class only.
         score : array-like, shape (n,)
-            A higher one means "more likely positive". They may be infinite.
+            Scores; a higher one means "more likely positive". They may be infinite.
         sample_weight : array-like, shape (n,), optional
             Weights of the rows, zero or more; rows of weight zero are dropped.
 
         Raises
         ------
         ValueError
-            If a label or a score is missing, a label is a third one, or lengths differ.
+            If a label or a score is missing, there is a third label, or lengths differ.
         """
-        found, codes = codes_of(y, "y")
+        distinct, codes = codes_of(y, "y")
         n = len(codes)
         scores = _floats(scores_of(score, "score", np.ones(n, dtype=bool)))
         weight = sample_weights(sample_weight, n)
         if self.pos_label is None:
-            self._name(found.tolist())
-            of_label = [self.labels.index(label) for label in found.tolist()]
+            self._name(distinct.tolist())
+            of_label = [self.labels.index(label) for label in distinct.tolist()]
         else:
-            of_label = [int(label == self.pos_label) for label in found.tolist()]
+            of_label = [int(label == self.pos_label) for label in distinct.tolist()]
         codes = np.array(of_label, dtype=np.intp)[codes]
         weight = np.ones(n) if weight is None else weight
         for first in range(0, n, self.bins):
@@ -169,7 +168,7 @@ class ScoreSketch:
 
     __hash__ = None  # type: ignore[assignment]  # update() changes it in place
 
-    # ---- what they tell ------------------------------------------------------------------
+    # ---- results -------------------------------------------------------------------------
 
     @property
     def counts(self) -> np.ndarray:
@@ -177,7 +176,7 @@ class ScoreSketch:
         return self._settled().sums[0].sum(axis=1)
 
     def auc(self, confidence: float = 0.95) -> BinnedAUC:
-        """Return the area under the ROC curve, its interval, and a bound of its error.
+        """Return the area under the ROC curve, its interval, and a bound on its error.
 
         Parameters
         ----------
@@ -188,7 +187,7 @@ class ScoreSketch:
         -------
         BinnedAUC
             The named tuple ``(auc, low, high, std_error, error)``. The area of the scores
-            themselves is within `error` of `auc`, up to rounding, whatever the scores are. The
+            themselves is within `error` of `auc`, up to rounding, for any scores. The
             interval is that of `metrics.auc_interval` for the bins, moved outwards by `error`.
 
         Raises
@@ -209,7 +208,7 @@ class ScoreSketch:
     # ---- files ---------------------------------------------------------------------------
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write to a file that `load` reads: arrays and JSON behind a digest, no code.
+        """Write to a file that `load` reads: arrays and JSON protected by a digest, no code.
 
         Parameters
         ----------
@@ -227,7 +226,7 @@ class ScoreSketch:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """Return what `save` wrote.
+        """Return the sketch in a file that `save` wrote.
 
         Parameters
         ----------
@@ -248,39 +247,39 @@ class ScoreSketch:
         return out
 
     def _check_state(self) -> None:
-        """Raise ValueError, saying what is wrong, unless some rows have this sketch."""
+        """Raise ValueError unless this is the sketch of some rows."""
         (held,) = self._held
         labels = self.labels
         if not isinstance(labels, list) or not all(map(is_label, labels)) or len(labels) > 2:
             raise ValueError("its labels are not two numbers or words")
         if sorted(set(labels)) != labels:
-            raise ValueError("its labels do not rise")
+            raise ValueError("its labels are not ascending")
         named = self.pos_label is not None
         if named and (not is_label(self.pos_label) or labels != [False, True]):
-            raise ValueError("its labels are not those of a positive one and all others")
+            raise ValueError("its labels are not False and True, as for a pos_label")
         if not is_whole(self._shift) or self._shift > 63:
             raise ValueError(f"its bins are 2 to the power of {self._shift!r} wide")
         if len(held.low) > self.bins:
             raise ValueError(f"it has {len(held.low)} bins, more than {self.bins}")
         low, high = held.low >> self._shift, held.high >> self._shift
         if np.any(held.low > held.high) or np.any(low != high) or np.any(low[1:] <= low[:-1]):
-            raise ValueError("its bins do not rise")
+            raise ValueError("its bins are not ascending")
         weights, squares = held.sums
         if np.any(np.sqrt(squares) > 1.001 * weights + 1e-150):
-            raise ValueError("its squares of weights are above what their sums allow")
+            raise ValueError("its squared weights are larger than their sums allow")
         totals, of_squares = weights.sum(axis=1), squares.sum(axis=1)
         small = (totals > 0.0) & ((totals < 1e-150) | (of_squares <= 0.0))
         if small.any() or np.any(totals > 1e150):
             raise ValueError("its weights are too large or too small to compute with")
         if totals[len(labels) :].any():
-            raise ValueError("it has rows of more labels than it names")
+            raise ValueError("it has rows of labels that it does not name")
 
     # ---- inside --------------------------------------------------------------------------
 
-    def _name(self, found: list[Any]) -> None:
-        """Make room for labels, of which there may be two."""
+    def _name(self, new_labels: list[Any]) -> None:
+        """Add labels, up to two in total."""
         try:
-            labels = sorted({*self.labels, *found})
+            labels = sorted({*self.labels, *new_labels})
         except TypeError:
             raise ValueError("labels must be all numbers, or all text.") from None
         if len(labels) > 2:
@@ -293,13 +292,13 @@ class ScoreSketch:
         self.labels = labels
 
     def _take(self, bins: _Bins) -> None:
-        """Hold more bins; settle where they are many."""
+        """Add bins, and join them if there are many."""
         self._held.append(bins)
         if sum(len(held.low) for held in self._held[1:]) >= self.bins:
             self._settled()
 
     def _settled(self) -> _Bins:
-        """Return all that is held as one, of at most so many bins."""
+        """Join all bins into one table of at most `bins` bins, and return it."""
         if len(self._held) > 1:
             whole = _Bins(
                 *(np.concatenate(parts, axis=-1) for parts in zip(*self._held, strict=True))
@@ -314,7 +313,7 @@ class ScoreSketch:
 
 
 def _joined(bins: _Bins, shift: int) -> _Bins:
-    """Return rising bins with those joined whose places differ in the last ``shift`` bits only."""
+    """Join ascending bins whose positions differ only in the last ``shift`` bits."""
     place = bins.low >> shift
     starts = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1]))[: len(place)])
     if not len(starts):
@@ -340,15 +339,15 @@ def _rows(scores: np.ndarray, codes: np.ndarray, weight: np.ndarray) -> _Bins:
 
 
 def _places(scores: np.ndarray) -> np.ndarray:
-    """Return whole numbers (n,) in the order of the scores, equal for −0 and 0."""
+    """Return integers (n,) in the order of the scores, equal for −0 and 0."""
     bits = (scores + 0.0).view(np.int64)
     return np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
 
 
 def _floats(scores: np.ndarray) -> np.ndarray:
-    """Return scores as float64; raise ValueError where it would not tell them apart."""
+    """Return scores as float64; raise ValueError if different scores could become equal."""
     out = scores.astype(np.float64)
-    large = scores.dtype.kind in "iu" and np.any(np.abs(out) >= _EXACT)
+    large = scores.dtype.kind in "iu" and np.any(np.abs(out) >= _MAX_EXACT_INTEGER)
     if large or (scores.dtype.itemsize > 8 and np.any(out != scores)):
-        raise ValueError("score holds numbers that are not float64; give their ranks, or round.")
+        raise ValueError("score has numbers that float64 cannot represent; give ranks, or round.")
     return out

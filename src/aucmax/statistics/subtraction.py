@@ -1,4 +1,4 @@
-"""Subtracting rows from a class's weight, mean and variances, with checks that they were there."""
+"""Subtraction of rows from the weight, mean and variances of a class, with consistency checks."""
 
 from typing import Any, NamedTuple
 
@@ -7,8 +7,8 @@ from scipy.linalg import LinAlgError, cholesky
 
 __all__ = ["ClassPart", "Remainder", "check_weight", "is_covariance", "not_there", "remainder"]
 
-_ROUNDING = 1e-6  # tolerance of differences, as a share of a variance and of a mean
-_NOTHING = 1e-9  # share of a class's weight that counts as rounding
+_ROUNDING = 1e-6  # tolerance of differences, relative to a variance and to a mean
+_WEIGHT_ROUNDING = 1e-9  # share of a class's weight that counts as rounding
 
 
 class ClassPart(NamedTuple):
@@ -20,7 +20,7 @@ class ClassPart(NamedTuple):
 
 
 class Remainder(NamedTuple):
-    """What is left of a class."""
+    """The remaining rows of a class."""
 
     weight: float
     mean: np.ndarray
@@ -30,13 +30,13 @@ class Remainder(NamedTuple):
 
 
 def remainder(here: ClassPart, gone: ClassPart, label: Any, names: list[str] | None) -> Remainder:
-    """Return what is left of a class without some rows.
+    """Return the remainder of a class after removing some rows.
 
-    Raises ValueError, naming the class and the feature, if the rows cannot all have been there.
+    Raises ValueError, naming the class and the feature, if the rows cannot all be in the class.
     """
     (T, mean, variance), t = here, gone.weight
     rest = T - t
-    if rest <= _NOTHING * T:
+    if rest <= _WEIGHT_ROUNDING * T:
         zero = np.zeros_like(mean)
         rounding = _ROUNDING * (variance + gone.variance) + _ROUNDING**2 * mean**2
         off = (mean - gone.mean) ** 2 > _ROUNDING * rounding
@@ -62,7 +62,7 @@ def remainder(here: ClassPart, gone: ClassPart, label: Any, names: list[str] | N
 
 def check_weight(total: float, t: float, label: Any) -> None:
     """Raise ValueError if a class has less weight than is to be subtracted."""
-    if t > total * (1 + _NOTHING):
+    if t > total * (1 + _WEIGHT_ROUNDING):
         raise ValueError(
             f"cannot subtract weight {t:g} of class {label!r}: only {total:g} is there; "
             "subtract rows that were added before, with the weight they were added with."
@@ -82,7 +82,7 @@ def _feature(j: int, names: list[str] | None) -> str:
 
 
 def is_covariance(S: np.ndarray, rounding: np.ndarray) -> bool:
-    """Tell whether no combination of features has a negative variance, up to rounding.
+    """Return whether no combination of features has a negative variance, up to rounding.
 
     Parameters
     ----------

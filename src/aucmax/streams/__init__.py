@@ -1,1 +1,1 @@
-"""Learning from rows of named features, one after the other, in memory that they do not fill."""
+"""Learning from rows of named features, one by one, in fixed memory."""

@@ -1,20 +1,21 @@
-"""Whether rows still come as they did: an alarm that may be looked at after every row.
+"""A drift alarm that is valid at every row.
 
-Each row since the freeze gets the p-value of its score by the frozen model among the rows of its
-class so far: its rank, ties broken at random. As long as the rows of each class are exchangeable,
+Each row since the freeze gets a p-value: the rank of its score by the frozen model among the rows
+of its class so far, with ties broken at random. As long as the rows of each class are exchangeable,
 whatever the order of the labels, these p-values are independent and uniform (Vovk, Nouretdinov and
-Gammerman 2003). The evidence is the capital of a player who bets against that, starting with 1. At
-a row of class k a bet multiplies its stake by a function of p whose mean is 1. Each bet has one for
-either class: 1/(2√p) if scores are to fall far, 1 − (p − ½) if they are to fall, 1 if they are to
-stay, and the mirrored ones if they are to rise; two more bets have 1 ± 0.8(6p² − 6p + 1) for both
-classes, if scores are to spread or to gather. Stakes wake over time; until then they are cash.
-After t rows the share S_t = log b/log(t + b) is still asleep:
+Gammerman 2003). The evidence is the capital of a player who bets against this, starting with 1. At
+a row of class k a bet multiplies its stake by a function of p whose mean is 1. Each bet has one
+function per class: 1/(2√p) for scores that fall by much, 1 − (p − ½) for scores that fall, 1 for
+scores that stay, and the mirrored ones for scores that rise. Two more bets use
+1 ± 0.8(6p² − 6p + 1) for both classes, for scores that spread or contract. Stakes are activated
+over time; until then they are cash. After t rows the share S_t = log b/log(t + b) is inactive:
 
     M_t = S_t + Σ_{s ≤ t} (S_{s−1} − S_s) · mean over the bets of Π_{i = s..t} factor(p_i)
 
-M is a martingale of mean 1, so that the probability that it ever reaches 1/``LEVEL``, in however
-long a stream and whenever one looks, is at most ``LEVEL`` (Ville 1939). The sum over the start s is
-that of Shiryaev and Roberts with weights that add up to 1; one number for each bet carries it on.
+M is a martingale with mean 1, so the probability that it ever reaches 1/``LEVEL``, in a stream of
+any length and for any times of looking, is at most ``LEVEL`` (Ville 1939). The sum over the start s
+is that of Shiryaev and Roberts with weights that add up to 1; it is updated with one number per
+bet.
 """
 
 from itertools import product
@@ -28,55 +29,55 @@ from aucmax.streams.tally import BINS
 
 __all__ = ["BETS", "CELLS", "LEVEL", "DriftAlarm"]
 
-LEVEL = 0.05  # of a false alarm, ever
-CELLS = 512  # of scores; those in one cell are ties
+LEVEL = 0.05  # bound on the probability of a false alarm in a whole stream
+CELLS = 512  # of scores; scores in the same cell are ties
 _FALL_FAR, _FALL, _STAY, _RISE, _RISE_FAR, _SPREAD, _GATHER = range(7)
-# what each bet takes the scores of either class to do, shape (bets, 2)
+# the change of the scores of either class that each bet is for, shape (bets, 2)
 BETS = np.array(
     [pair for pair in product(range(_SPREAD), repeat=2) if pair != (_STAY, _STAY)]
     + [(_SPREAD, _SPREAD), (_GATHER, _GATHER)]
 )
-_DELAY_ROWS = 100.0  # b: half of the stakes are awake after b² rows
-_LAST = 2**53  # row that can be counted
+_DELAY_ROWS = 100.0  # b: half of the stakes are active after b² rows
+_MAX_ROWS = 2**53  # rows that can be counted
 
 
 class DriftAlarm:
-    """The evidence against rows that are exchangeable within their classes.
+    """Evidence against the hypothesis that rows are exchangeable within their classes.
 
-    Its ``arrays`` are ``counts`` (2, CELLS) of rows by class and cell, ``stakes`` (len(BETS),) that
-    are awake, and ``clock`` (2,), the rows so far and the one that raised the alarm, 0 if none
-    has. From that row on nothing changes.
+    Its ``arrays`` are ``counts`` (2, CELLS) of rows by class and cell, the active ``stakes``
+    (len(BETS),), and ``clock`` (2,), the number of rows so far and the row that raised the alarm,
+    or 0. After that row nothing changes.
     """
 
     specs: ClassVar[dict[str, ArraySpec]] = {
-        "counts": ArraySpec((2, CELLS), np.int64, 0, _LAST),
+        "counts": ArraySpec((2, CELLS), np.int64, 0, _MAX_ROWS),
         "stakes": ArraySpec((len(BETS),), low=0.0),
-        "clock": ArraySpec((2,), np.int64, 0, _LAST),
+        "clock": ArraySpec((2,), np.int64, 0, _MAX_ROWS),
     }
 
     def __init__(self) -> None:
         self.arrays = {name: spec.zeros() for name, spec in self.specs.items()}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over the arrays of another alarm, which are as `specs` says.
+        """Restore the arrays of another alarm, which match `specs`.
 
         Raises
         ------
         ValueError
-            If they do not belong together.
+            If they are inconsistent.
         """
         rows, alarm = arrays["clock"]
         if alarm > rows or arrays["counts"].sum() > rows:
-            raise ValueError("its alarm has counted more rows than there were")
+            raise ValueError("its alarm has counted more rows than there are")
         self.arrays = {name: arrays[name] for name in self.specs}
         if (self.evidence >= 1.0 / LEVEL) != (alarm > 0):
-            raise ValueError("its alarm is not that of its evidence")
+            raise ValueError("its alarm does not match its evidence")
 
     def add(self, codes: np.ndarray, bins: np.ndarray, weight: np.ndarray, seed: float) -> None:
-        """Look at rows: codes 0 or 1 of their classes (n,), bins of `bins_of` (n,), weights (n,).
+        """Add rows: codes 0 or 1 of their classes (n,), bins of `bins_of` (n,), weights (n,).
 
-        Rows of weight 0 are passed over; all others count alike. The seed, of how ties are broken,
-        is the same in every call, but another one in other streams.
+        Rows of weight 0 are skipped; all others count equally. The seed for breaking ties must be
+        the same in every call for a stream, and differ between streams.
         """
         ties = _uniform(int(self.arrays["clock"][0]), len(codes), seed)
         arrays = (self.arrays[name] for name in ("counts", "stakes", "clock"))
@@ -84,7 +85,7 @@ class DriftAlarm:
 
     @property
     def evidence(self) -> float:
-        """The capital now: 1 before the first row, 1/LEVEL or more from the alarm on."""
+        """The current capital: 1 before the first row, at least 1/LEVEL after the alarm."""
         return float(_asleep(self.arrays["counts"].sum()) + self.arrays["stakes"].sum())
 
     @property
@@ -94,7 +95,7 @@ class DriftAlarm:
 
 
 def _uniform(start: int, count: int, seed: float) -> np.ndarray:
-    """Return pseudo-random numbers in (0, 1) of rows from ``start`` on, by SplitMix64."""
+    """Return pseudo-random numbers in (0, 1) for the rows from ``start``, by SplitMix64."""
     z = np.arange(start + 1, start + count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     z += np.array([seed]).view(np.uint64)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -104,7 +105,7 @@ def _uniform(start: int, count: int, seed: float) -> np.ndarray:
 
 @compiled
 def _asleep(rows):
-    """The share of the stakes that still sleeps after so many rows."""
+    """Return the share of the stakes that is inactive after a number of rows."""
     return np.log(_DELAY_ROWS) / np.log(rows + _DELAY_ROWS)
 
 

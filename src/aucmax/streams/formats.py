@@ -1,6 +1,6 @@
-"""Lines of a stream as rows: names with numbers, a label, and a weight.
+"""Parsing of a stream's lines to rows: numbers by name, a label, and a weight.
 
-A value that is missing, null in NDJSON or empty in CSV, is a feature that the row lacks.
+A missing value, null in NDJSON or empty in CSV, is a feature that the row lacks.
 """
 
 import codecs
@@ -14,11 +14,11 @@ from aucmax.datasets.tables.wanted import LABEL_NAMES
 __all__ = ["FORMATS", "Row", "cells_of", "encoding_of", "label_of", "parser"]
 
 FORMATS = ("ndjson", "csv", "svmlight")
-_HEAVIEST = 1e50  # of weights: squares of their sums, over all half-lives, are numbers
+_MAX_WEIGHT = 1e50  # squares of sums of weights must not overflow
 
 
 class Row(NamedTuple):
-    """Values by name, the label, and what the row weighs."""
+    """Values by name, the label, and the weight of the row."""
 
     features: dict[str, Any]
     label: Any
@@ -37,25 +37,25 @@ def parser(
     weight: str | None = None,
     encoding: str = "utf-8",
 ) -> Parser:
-    """Return a function of a line that gives its row, or None for a line without one.
+    """Return a function that parses a line to a row, or to None if the line has none.
 
-    It raises ValueError for a line that is no row.
+    It raises ValueError for an invalid line.
 
     Parameters
     ----------
     format : {"ndjson", "csv", "svmlight"}
     target : str, optional
-        The label's name; else the one called target, label, y or class.
+        The label's name; by default target, label, y or class.
     drop : sequence of str
         Names to leave out.
     sep : str
         Separator of CSV.
     header : sequence of str, optional
-        The names of CSV.
+        The column names of CSV.
     weight : str, optional
         The name of the rows' weights, in NDJSON and CSV.
     encoding : str
-        Of NDJSON and CSV, as `encoding_of` returns it.
+        The encoding of NDJSON and CSV, as `encoding_of` returns it.
     """
     if format == "svmlight":
         return _svmlight
@@ -64,41 +64,43 @@ def parser(
     assert header is not None
     at = header.index(_target(header, target))
     if weight is not None and weight not in header:
-        raise ValueError(f"there is no column {weight!r}, of weights")
+        raise ValueError(f"there is no column of weights called {weight!r}")
     weigh = None if weight is None else header.index(weight)
     names = [None if i in (at, weigh) or name in drop else name for i, name in enumerate(header)]
     return lambda line: _cells(line.decode(encoding), names, at, sep, weigh)
 
 
 def encoding_of(name: str) -> str:
-    """Return what Python calls an encoding; ValueError unless its lines can be told apart."""
+    """Return Python's name of an encoding; ValueError unless its lines can be split by bytes."""
     try:
-        found = codecs.lookup(name).name
-        if "\n".encode(found) == b"\n":
-            return found
-    except (LookupError, TypeError):  # of codecs that are not of text
+        python_name = codecs.lookup(name).name
+        if "\n".encode(python_name) == b"\n":
+            return python_name
+    except (LookupError, TypeError):  # TypeError: a codec that is not for text
         raise ValueError(
-            f"there is no encoding of text called {name!r}; some are utf-8, latin-1, cp1252, gbk."
+            f"there is no text encoding called {name!r}; some are utf-8, latin-1, cp1252, gbk."
         ) from None
     raise ValueError(
-        f"lines in {found} cannot be told apart by bytes; convert them to UTF-8 first."
+        f"lines in {python_name} cannot be split by bytes; convert them to UTF-8 first."
     )
 
 
 def _object(text: str, target: str | None, drop: Sequence[str], weight: str | None) -> Row | None:
     if not text.strip():
         return None
-    found = json.loads(text)
-    if not isinstance(found, dict):
+    values = json.loads(text)
+    if not isinstance(values, dict):
         raise ValueError('expected an object such as {"age": 41, "label": 1}')
-    name = _target(found, target)
-    label = found.pop(name)
+    name = _target(values, target)
+    label = values.pop(name)
     if not isinstance(label, (bool, int, float, str)) or label != label:
         raise ValueError(f"the label {name!r} is {label!r}")
-    weighs = 1.0 if weight is None else _weight(found.pop(weight, None))
+    row_weight = 1.0 if weight is None else _weight(values.pop(weight, None))
     for other in drop:
-        found.pop(other, None)
-    return Row({name: value for name, value in found.items() if value is not None}, label, weighs)
+        values.pop(other, None)
+    return Row(
+        {name: value for name, value in values.items() if value is not None}, label, row_weight
+    )
 
 
 def _cells(text: str, names: list[str | None], at: int, sep: str, weigh: int | None) -> Row | None:
@@ -118,7 +120,7 @@ def _cells(text: str, names: list[str | None], at: int, sep: str, weigh: int | N
 
 
 def cells_of(text: str, sep: str) -> list[str]:
-    """Return the fields of a line of CSV without its end."""
+    """Return the fields of a CSV line without its line end."""
     if '"' not in text:
         return text.split(sep)
     try:
@@ -161,21 +163,25 @@ def _number(text: str, name: str) -> float:
 
 
 def _as_float(text: str) -> float | None:
-    """Return the number that a text is; None where it is none."""
+    """Return a text as a number, or None if it is not a number."""
     try:
-        return None if "_" in text else float(text)  # which float() takes for a digit separator
+        return None if "_" in text else float(text)  # float() accepts _ as a digit separator
     except ValueError:
         return None
 
 
 def _weight(value: Any) -> float:
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _HEAVIEST:
+    if (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and 0 <= value <= _MAX_WEIGHT
+    ):
         return float(value)
-    raise ValueError(f"the weight is {value!r}; expected a number from 0 to {_HEAVIEST:g}")
+    raise ValueError(f"the weight is {value!r}; expected a number from 0 to {_MAX_WEIGHT:g}")
 
 
 def label_of(text: str) -> Any:
-    """Return a number where the text is one, whole where it is; else the text."""
+    """Return a text as an int or float if it is a number, otherwise the text."""
     text = text.strip()
     if not text:
         raise ValueError("the label is empty")

@@ -1,9 +1,9 @@
-"""A linear scorer that is learnt row by row, and scores at any moment.
+"""A linear scorer that learns row by row, and can score at any time.
 
-Rows wait until they are ``refresh`` of the weight of all rows, or ``BLOCK`` rows; then they are
-learnt together, and scores are those of the new solution. When that is depends on the rows alone,
-not on the calls that brought them or on what was asked between: one by one and many at once end in
-the same bits.
+Rows wait until they have a share ``refresh`` of the weight of all rows, or until there are
+``BLOCK`` of them; then they are learnt together, and the new solution scores. This depends on the
+rows alone, not on how they are divided into calls or on predictions in between: learning one by one
+and many at once gives the same bits.
 """
 
 from collections.abc import Mapping, Set
@@ -21,15 +21,16 @@ from aucmax.streams.waiting import Waiting, checked
 
 __all__ = ["BLOCK", "Scorer", "StreamLearner"]
 
-BLOCK = 1000  # rows that wait at most
+BLOCK = 1000  # maximum of waiting rows
 
 
 class Scorer(NamedTuple):
-    """What scores rows: w·x + intercept, above 0 where nearer to the mean score of the positives.
+    """A linear score w·x + intercept, above 0 if closer to the mean score of the positives.
 
-    At the minimum of the square loss the spread of the scores within the classes follows from the
-    distance g of their means, ½ g(1 − g), penalty included. For normal scores of that variance the
-    log-odds are 2/(1 − g) times the score, ``slope``, plus those of the classes, ``prior``.
+    At the minimum of the square loss the variance of the scores within the classes follows from the
+    difference g of their means: ½ g(1 − g), penalty included. For normal scores with that variance
+    the log-odds are 2/(1 − g), the ``slope``, times the score, plus the ``prior`` log-odds of the
+    classes.
     """
 
     weights: dict[Any, float]
@@ -44,7 +45,7 @@ class Scorer(NamedTuple):
         try:
             for name, value in row.items():
                 total += get(name, 0.0) * value
-        except (TypeError, OverflowError):  # of a whole number that is no float
+        except (TypeError, OverflowError):  # OverflowError: an integer too large for a float
             checked(row)
             raise
         if not isfinite(total):
@@ -52,7 +53,7 @@ class Scorer(NamedTuple):
         return total
 
     def scores(self, names: list[Any], X: np.ndarray) -> np.ndarray:
-        """Return the scores of rows X (m, k) with these features; NaN is a feature not there."""
+        """Return the scores of rows X (m, k) with these features; NaN is a missing feature."""
         w = np.array([self.weights.get(name, 0.0) for name in names])
         return np.where(np.isnan(X), 0.0, X) @ w + self.intercept
 
@@ -62,20 +63,20 @@ class Scorer(NamedTuple):
         return 1.0 / (1.0 + exp(-z)) if z > -700.0 else 0.0
 
 
-_NOTHING = Scorer({}, 0.0, 0.0, 0.0)
+_UNTRAINED = Scorer({}, 0.0, 0.0, 0.0)
 
 
 class StreamLearner:
-    """Learns rows given as mappings of name to number; a name that is missing stands for 0.
+    """Learns rows given as mappings of name to number; a missing name counts as 0.
 
     Parameters
     ----------
     rule : Rule
         How blocks of rows are learnt.
     half_life : float, optional
-        In rows: row i of m weighs γ^(m−i), γ = 2^(−1/half_life). None forgets nothing.
+        In rows: row i of m has weight γ^(m−i), γ = 2^(−1/half_life). None forgets nothing.
     refresh : float
-        The share of the weight of all rows that may wait, in [0, 1); 0 learns each row at once.
+        The share of the weight of all rows that may wait, in [0, 1); 0 learns each row immediately.
     positive : label, optional
         The label to rank first; by default the larger one.
     """
@@ -96,12 +97,12 @@ class StreamLearner:
         self.gamma = 1.0 if half_life is None else 0.5 ** (1.0 / half_life)
         self.labels: dict[Any, int] = {}  # to their codes
         self._waiting = Waiting()
-        self._total = self._since = 0.0  # weight of all rows, and of those that wait
-        self._scorer: Scorer | None = _NOTHING
+        self._total = self._since = 0.0  # weight of all rows, and of the waiting ones
+        self._scorer: Scorer | None = _UNTRAINED
 
     @property
     def names(self) -> list[Any]:
-        """The features met so far, in the order of the rule's columns."""
+        """The features seen so far, in the order of the rule's columns."""
         return list(self._waiting.columns)
 
     # ---- learning ------------------------------------------------------------------------
@@ -123,9 +124,9 @@ class StreamLearner:
     def learn_rows(
         self, names: list[Any], X: np.ndarray, labels: list[Any], weights: np.ndarray
     ) -> None:
-        """Learn rows X (m, k) with these features, as `learn` would one by one.
+        """Learn rows X (m, k) with these features, with the same result as `learn` one by one.
 
-        NaN is a feature that is not there. An error leaves everything as it was.
+        NaN is a missing feature. An error leaves everything as it was.
         """
         sizes = np.abs(X)
         if np.any(sizes > LARGEST):
@@ -136,17 +137,17 @@ class StreamLearner:
         if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
             raise ValueError("w must be finite numbers, 0 or more.")
         self._room(set(names))
-        known = dict(self.labels)
+        old_labels = dict(self.labels)
         try:
-            for label in dict.fromkeys(labels):  # in the order in which they are first met
+            for label in dict.fromkeys(labels):  # in the order of their first occurrence
                 self._code(label)
         except ValueError:
-            self.labels = known
+            self.labels = old_labels
             raise
         codes = np.array([self.labels[label] for label in labels], dtype=np.int64)
         X = np.where(np.isnan(X), 0.0, X)
         columns = np.array([self._waiting.columns[name] for name in names], dtype=np.int64)
-        weights = np.array(weights)  # one kind of array, so that one kernel is compiled
+        weights = np.array(weights)  # one array type, so that only one kernel is compiled
         ends, self._total, since = _ends(
             weights, self._total, self._since, len(self._waiting), self.gamma, self.refresh
         )
@@ -159,24 +160,24 @@ class StreamLearner:
         self._since = since
 
     def _room(self, names: Set[Any]) -> None:
-        """Raise ValueError where the rule cannot keep the features that would be new."""
+        """Raise ValueError if the rule cannot store the new features."""
         columns = self._waiting.columns
         if not columns.keys() >= names:
             self.rule.check_features(len(columns) + sum(name not in columns for name in names))
 
     def _code(self, label: Any) -> int:
-        """Return the code of a label, which is its second at most."""
+        """Return the code of a label; a third label raises ValueError."""
         code = self.labels.get(label)
         if code is None:
             plain = label.item() if isinstance(label, np.generic) else label
-            if isinstance(plain, bool) and not self.labels:  # the other one is known
+            if isinstance(plain, bool) and not self.labels:  # then the other label is known, too
                 self._ranked([False, True])
                 self.labels = {False: 0, True: 1}
                 return int(plain)
             if len(self.labels) == 2:
                 raise ValueError(
-                    f"the label {plain!r} is a third one, beside {list(self.labels)}; "
-                    "this learns two classes."
+                    f"the label {plain!r} is a third one, besides {list(self.labels)}; "
+                    "a stream has two classes."
                 )
             self._ranked([*self.labels, plain])
             self.labels[plain] = code = len(self.labels)
@@ -189,9 +190,9 @@ class StreamLearner:
         self._since, self._scorer = 0.0, None
 
     def coded_moments(self) -> ClassMoments | None:
-        """Return the moments of all rows, those that wait as well, with codes for labels.
+        """Return the moments of all rows, including waiting ones, with codes as labels.
 
-        None where the rule keeps none. Nothing changes.
+        None if the rule keeps none. The learner does not change.
         """
         if not isinstance(self.rule, MomentsRule):
             return None
@@ -199,7 +200,7 @@ class StreamLearner:
         return self.rule.after(*block, self.gamma**m, keep=True)
 
     def moments(self) -> ClassMoments:
-        """Return the same with labels and names; ValueError where there are none."""
+        """Return the same with labels and names; ValueError if there are no moments."""
         coded = self.coded_moments()
         if coded is None:
             raise ValueError("SPAM keeps no class moments; use learner='moments'.")
@@ -215,11 +216,11 @@ class StreamLearner:
 
     @property
     def classes(self) -> list[Any]:
-        """The labels met so far; of two, the positive one last."""
+        """The labels seen so far; of two, the positive one last."""
         return self._ranked(list(self.labels))
 
     def _ranked(self, labels: list[Any]) -> list[Any]:
-        """Return labels with the positive one last; ValueError where none of two can be that."""
+        """Return labels with the positive one last; ValueError if neither of two can be it."""
         if len(labels) < 2:
             return labels
         if self.positive is not None:
@@ -237,32 +238,32 @@ class StreamLearner:
 
     @property
     def scorer(self) -> Scorer:
-        """What scores now: the solution for the rows that no longer wait."""
+        """The current scorer: the solution for all rows that were learnt."""
         if self._scorer is None:
             self._scorer = self._solved()
         return self._scorer
 
     def _solved(self) -> Scorer:
         classes = self.classes
-        found = self.rule.solve(self.labels[classes[1]]) if len(classes) == 2 else None
-        if found is None:
-            return _NOTHING
-        (low, high), (n_neg, n_pos) = found.centres, found.counts
+        solution = self.rule.solve(self.labels[classes[1]]) if len(classes) == 2 else None
+        if solution is None:
+            return _UNTRAINED
+        (low, high), (n_neg, n_pos) = solution.centres, solution.counts
         slope = 2.0 / max(1.0 - (high - low), 1.0 / (n_neg + n_pos))
-        weights = dict(zip(self._waiting.columns, found.coef.tolist(), strict=False))
-        prior = log(n_pos) - log(n_neg)  # their ratio may be too small for a number
-        return Scorer(weights, -0.5 * (low + high), slope, prior, found.optimality)
+        weights = dict(zip(self._waiting.columns, solution.coef.tolist(), strict=False))
+        prior = log(n_pos) - log(n_neg)  # their ratio could underflow
+        return Scorer(weights, -0.5 * (low + high), slope, prior, solution.optimality)
 
-    # ---- to be kept in a file ------------------------------------------------------------
+    # ---- files ---------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return all that was learnt, but for ``names`` and ``labels``."""
+        """Return everything learnt except ``names`` and ``labels``."""
         weight = {"weight": np.array([self._total, self._since])}
         waiting = named("waiting", self._waiting.arrays())
         return weight | waiting | named("rule", self.rule.arrays)
 
     def specs(self, d: int, learnt: int, classes: int) -> dict[str, ArraySpec]:
-        """Return what `arrays` returns where d features are met, of which so many are learnt."""
+        """Return the declarations of `arrays` for d features, of which ``learnt`` are learnt."""
         if learnt > d:
             raise ValueError(f"it has learnt {learnt} of {d} features")
         self.rule.check_features(d)
@@ -273,39 +274,39 @@ class StreamLearner:
     def restore(
         self, names: list[Any], labels: dict[Any, int], arrays: dict[str, np.ndarray]
     ) -> None:
-        """Take over arrays that are as `specs` says, with the names and labels of that time.
+        """Restore arrays that match `specs`, with their names and labels.
 
         Raises
         ------
         ValueError
-            If they do not belong together.
+            If they are inconsistent.
         """
         self._ranked(list(labels))
         self._total, self._since = arrays["weight"].tolist()
         if self._since > self._total:
-            raise ValueError("the rows that wait weigh more than all rows")
+            raise ValueError("its waiting rows have more weight than all rows")
         self.rule.arrays = part_of(arrays, "rule")
         self._waiting.restore(names, self.rule.n_features, part_of(arrays, "waiting"))
         if len(self._waiting) >= BLOCK:
-            raise ValueError(f"{len(self._waiting)} rows wait, more than may")
+            raise ValueError(f"it has {len(self._waiting)} waiting rows, {BLOCK} or more")
         self.labels, self._scorer = dict(labels), None
 
 
 def _counted(weight, total, since, waiting, gamma, refresh):
-    """Count a row: the weight of all rows, of those that wait, and whether these are to be learnt.
+    """Count a row: return the weights of all and of waiting rows, and whether to learn the latter.
 
-    ``waiting`` rows wait, this one among them.
+    ``waiting`` is the number of waiting rows, including this one.
     """
     total, since = gamma * total + weight, gamma * since + weight
     return total, since, since >= refresh * total or waiting >= BLOCK
 
 
-_count = compiled(_counted)  # for many rows; for one the call alone would take longer
+_count = compiled(_counted)  # for many rows; for a single row the call would take longer
 
 
 @compiled
 def _ends(weights, total, since, waiting, gamma, refresh):
-    """Count rows; return behind which of them those that wait are learnt, and the weights then."""
+    """Count rows; return the ends of the blocks to learn, and the weights after the last row."""
     ends, k = np.empty(len(weights), dtype=np.int64), 0
     for i in range(len(weights)):
         waiting += 1

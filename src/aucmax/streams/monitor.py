@@ -1,4 +1,4 @@
-"""What a stream tells of itself: its AUC, whether learning on pays, and what has moved."""
+"""Monitoring of a stream: its AUC, learning compared with a frozen model, shifted features."""
 
 from typing import Any
 
@@ -7,82 +7,82 @@ import numpy as np
 from aucmax.streams.drift import LEVEL
 from aucmax.streams.state import State, summary
 
-__all__ = ["moved", "told"]
+__all__ = ["moved", "stream_report"]
 
-_MOST = 5  # features that are told
+_MAX_FEATURES = 5  # in a report
 
 
-def told(state: State) -> dict[str, Any]:
-    """Return what there is to tell now, as JSON takes it.
+def stream_report(state: State) -> dict[str, Any]:
+    """Return the current figures of a stream, as JSON types.
 
     Returns
     -------
     dict
         ``row``, ``bad``, ``lines`` and ``features`` so far; ``optimality`` of the model;
-        ``prequential``, the AUC of all rows, each scored before it was learnt;
-        and since the freeze, decayed where there is a half-life, ``frozen`` and ``learning``, the
-        AUCs of the two models, ``test``, the paired test of the second less the first at this one
-        look, and ``moved``;
-        and ``drift``, undecayed, the ``evidence`` that rows have changed since the freeze and the
-        ``row`` at which it first was 1/``level`` (`aucmax.streams.drift`): without a change that
-        happens in a share ``level`` of streams, however often one looks.
-        What is not known yet is None.
+        ``prequential``, the AUC of all rows, each scored before it was learnt.
+        Since the freeze, decayed if there is a half-life: ``frozen`` and ``learning``, the
+        AUCs of the two models, ``test``, the paired test of the second minus the first, valid for
+        this one look, and ``moved``. ``drift``, undecayed: the ``evidence`` that rows have changed
+        since the freeze, and the ``row`` at which it first reached 1/``level``
+        (`aucmax.streams.drift`); without a change this happens in at most a share ``level`` of
+        streams, however often one looks. Unknown values are None.
     """
     positive, baseline = state.positive, state.baseline
-    found: dict[str, Any] = {"row": state.rows, "bad": state.bad, "lines": state.lines}
-    found["features"] = len(state.learner.names)
-    left = state.learner.scorer.optimality
-    found["optimality"] = left if left == left else None  # SPAM knows none
-    found |= dict.fromkeys(("prequential", "frozen", "learning", "test", "moved", "drift"))
+    report: dict[str, Any] = {"row": state.rows, "bad": state.bad, "lines": state.lines}
+    report["features"] = len(state.learner.names)
+    optimality = state.learner.scorer.optimality
+    report["optimality"] = optimality if optimality == optimality else None  # NaN for SPAM
+    report |= dict.fromkeys(("prequential", "frozen", "learning", "test", "moved", "drift"))
     if positive is None:
-        return found
-    found["prequential"] = _auc(state.tally.auc(positive))
+        return report
+    report["prequential"] = _auc(state.tally.auc(positive))
     if baseline is None:
-        return found
+        return report
     for name, scorer in (("frozen", 0), ("learning", 1)):
-        found[name] = _auc(state.pair.auc(positive, scorer))
-    found["frozen_after"] = baseline.rows
+        report[name] = _auc(state.pair.auc(positive, scorer))
+    report["frozen_after"] = baseline.rows
     test = state.pair.test(positive)
     if test is not None:
-        found["test"] = test._asdict()
-    found["drift"] = {"evidence": state.drift.evidence, "row": state.alarm, "level": LEVEL}
-    found["moved"] = moved(state)[:_MOST]
-    return found
+        report["test"] = test._asdict()
+    report["drift"] = {"evidence": state.drift.evidence, "row": state.alarm, "level": LEVEL}
+    report["moved"] = moved(state)[:_MAX_FEATURES]
+    return report
 
 
-def _auc(found: Any) -> dict[str, float] | None:
-    return None if found is None else found._asdict()
+def _auc(area: Any) -> dict[str, float] | None:
+    return None if area is None else area._asdict()
 
 
 def moved(state: State) -> list[dict[str, Any]]:
-    """Return the features by how far a class mean has moved since the freeze, the farthest first.
+    """Return the features sorted by the shift of a class mean since the freeze, largest first.
 
-    The rows since are what is left of all rows without those before, decayed. ``z`` is the change
-    of the mean in its standard errors; ``shift`` in standard deviations before the freeze, and
-    ``spread`` the ratio of the standard deviations, None where there was none. SPAM has none of it.
+    The moments of the rows since the freeze are those of all rows minus the earlier ones, decayed.
+    ``z`` is the change of the mean in standard errors; ``shift`` the change in standard deviations
+    before the freeze, and ``spread`` the ratio of the standard deviations, None if that was 0. SPAM
+    has no such features.
     """
     if state.baseline is None or not state.baseline.known:
         return []
-    learner, then = state.learner, state.baseline.known
-    now, since = summary(learner), state.rows - state.baseline.rows
+    learner, frozen = state.learner, state.baseline.known
+    current, n_rows_since = summary(learner), state.rows - state.baseline.rows
     rows, names, out = state.pair.rows, learner.names, []
     for label, k in learner.labels.items():
-        T, t = now["counts"][k], then["counts"][k] * learner.gamma**since
-        rest, d = T - t, now["means"].shape[1]
-        if rest <= 1e-9 * T or then["counts"][k] <= 0.0 or rows[k] < 2.0:
+        T, t = current["counts"][k], frozen["counts"][k] * learner.gamma**n_rows_since
+        rest, d = T - t, current["means"].shape[1]
+        if rest <= 1e-9 * T or frozen["counts"][k] <= 0.0 or rows[k] < 2.0:
             continue
         before, scatter = np.zeros(d), np.zeros(d)
-        before[: then["means"].shape[1]] = then["means"][k]
-        scatter[: then["means"].shape[1]] = then["variances"][k]
-        gap = (T / rest) * (now["means"][k] - before)
-        here = (T / rest) * now["variances"][k] - (t / rest) * scatter - (t / T) * gap**2
-        here = np.maximum(here, 0.0)
-        error = np.sqrt(scatter / then["rows"][k] + here / rows[k])
+        before[: frozen["means"].shape[1]] = frozen["means"][k]
+        scatter[: frozen["means"].shape[1]] = frozen["variances"][k]
+        gap = (T / rest) * (current["means"][k] - before)
+        variance = (T / rest) * current["variances"][k] - (t / rest) * scatter - (t / T) * gap**2
+        variance = np.maximum(variance, 0.0)
+        error = np.sqrt(scatter / frozen["rows"][k] + variance / rows[k])
         z = np.divide(gap, error, out=np.zeros(d), where=error > 0.0)
-        for j in np.argsort(-np.abs(z), kind="stable")[:_MOST].tolist():
+        for j in np.argsort(-np.abs(z), kind="stable")[:_MAX_FEATURES].tolist():
             if not z[j]:
                 continue
-            sd, sd_now = float(np.sqrt(scatter[j])), float(np.sqrt(here[j]))
+            sd, sd_now = float(np.sqrt(scatter[j])), float(np.sqrt(variance[j]))
             out.append(
                 {
                     "feature": names[j],
@@ -94,4 +94,4 @@ def moved(state: State) -> list[dict[str, Any]]:
                     "spread": sd_now / sd if sd else None,
                 }
             )
-    return sorted(out, key=lambda one: -abs(one["z"]))
+    return sorted(out, key=lambda feature: -abs(feature["z"]))

@@ -1,7 +1,7 @@
-"""The lines of a stream's input behind those that its state has read.
+"""The lines of a stream's input that its state has not read yet.
 
-What the state has read is compared with what the input begins with, so that no line of another file
-is skipped.
+The bytes that the state has read are compared with the beginning of the input, so that no lines of
+another file are skipped.
 """
 
 import os
@@ -18,9 +18,9 @@ from aucmax.streams.state import State
 
 __all__ = ["Input"]
 
-_POLL_SECONDS = 0.1  # between looks at a file that has no more lines
+_POLL_SECONDS = 0.1  # between checks of a file for further lines
 _CHUNK_BYTES = 1 << 20
-_TAIL_BYTES = 256  # last bytes read, by which a file that was written anew is told
+_TAIL_BYTES = 256  # of the last bytes read, which reveal whether a file was rewritten
 
 Batches = Generator[list[bytes], None, str | None]
 
@@ -33,10 +33,10 @@ class Input:
     file : str
         A path, or ``-``.
     state : State
-        The first ``state.offset`` bytes are those that it has read, and it learns each batch before
-        it asks for the next.
+        It has read the first ``state.offset`` bytes, and learns each batch before
+        the next is requested.
     every : int
-        A batch ends where the number of lines is a multiple of this.
+        A batch ends when the number of lines is a multiple of this.
     """
 
     def __init__(self, file: str, state: State, every: int) -> None:
@@ -46,29 +46,29 @@ class Input:
         self._tail = b""
 
     def batches(self) -> Iterator[list[bytes]]:
-        """Yield the lines to the end of the input; the last may lack its end.
+        """Yield the lines to the end of the input; the last may lack its line end.
 
         Raises
         ------
         DataFileError
-            The input begins with other bytes than those that the state has read.
+            If the input does not begin with the bytes that the state has read.
         """
         with self._opened() as source:
             self._skip(source)
             yield from self._lines(source, closed=True)
 
     def followed(self, idle: float | None, tell: Callable[[str], None]) -> Iterator[list[bytes]]:
-        """Yield the lines of a file that grows, then those of the file that takes its place.
+        """Yield the lines of a file that grows, then those of the file that replaces it.
 
-        That is another file of its name, or itself when it was emptied and written anew. Before its
-        first line comes a batch without lines, of a state that knows of the new file.
+        The latter is another file with the same name, or the same file after it was emptied. An
+        empty batch precedes its first line; by then the state refers to the new file.
 
         Parameters
         ----------
         idle : float, optional
-            Seconds without a new line after which the lines end.
+            Seconds without a new line after which to stop.
         tell : callable
-            Told in words when another file is read.
+            Called with a message when another file is read.
         """
         while True:
             with self._opened() as source:
@@ -89,7 +89,7 @@ class Input:
             yield source
 
     def _skip(self, source: BinaryIO) -> None:
-        """Read what the state has read."""
+        """Skip the bytes that the state has read, and check them."""
         digest, rest, self._tail = 0, self.state.offset, b""
         while rest and (chunk := source.read(min(rest, _CHUNK_BYTES))):
             digest, rest = zlib.crc32(chunk, digest), rest - len(chunk)
@@ -107,7 +107,7 @@ class Input:
         )
 
     def _lines(self, source: BinaryIO, closed: bool) -> Iterator[list[bytes]]:
-        """Yield the lines that are there; if no more will come, the last may lack its end."""
+        """Yield the available lines; if the input is closed, the last may lack its line end."""
         count, batch = self.state.lines, []
         for line in iter(source.readline, b""):
             if not (closed or line.endswith(b"\n")):
@@ -122,20 +122,20 @@ class Input:
             yield batch
 
     def _growing(self, source: BinaryIO, idle: float | None) -> Batches:
-        """Yield lines as they come; return what has become of the file, None if it is idle."""
+        """Yield lines as they arrive; return what happened to the file, or None if it is idle."""
         since = monotonic()
         while True:
             if self._rewritten(source):
                 return (
-                    "was emptied: going on from its beginning (what was written to it after byte "
-                    f"{self.state.offset:,} and before that is lost)"
+                    "was emptied: continuing from its beginning (lines written after byte "
+                    f"{self.state.offset:,} and before it was emptied are lost)"
                 )
             before = self.state.lines
             yield from self._lines(source, closed=False)
             if self._replaced(source):
                 source.seek(self.state.offset)
                 yield from self._lines(source, closed=True)
-                return "was replaced: read to its end, going on with the new file"
+                return "was replaced: read to its end, continuing with the new file"
             now = monotonic()
             if self.state.lines > before:
                 since = now
@@ -144,14 +144,14 @@ class Input:
             sleep(_POLL_SECONDS)
 
     def _rewritten(self, source: BinaryIO) -> bool:
-        """Whether the last bytes that were read are no longer there; else go to their end."""
+        """Return whether the last bytes read have changed; if not, seek to their end."""
         source.seek(self.state.offset - len(self._tail))
         return source.read(len(self._tail)) != self._tail
 
     def _replaced(self, source: Any) -> bool:
-        """Whether another file has the name and lines: until then the old one may get more."""
+        """Return whether a non-empty file has taken the name; until then the old one may grow."""
         try:
             named, mine = self.path.stat(), os.fstat(source.fileno())
-        except FileNotFoundError:  # renamed, and the next one is yet to come
+        except FileNotFoundError:  # renamed, and the next file does not exist yet
             return False
         return named.st_size > 0 and not os.path.samestat(named, mine)

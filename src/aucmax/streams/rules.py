@@ -1,7 +1,6 @@
-"""How a block of rows is learnt: into class moments, or by SPAM's steps.
+"""Rules for learning a block of rows: by class moments, or by SPAM's steps.
 
-Codes 0 and 1 stand for the two labels. Features are only ever added, behind those that are there;
-rows learnt before hold 0 in them.
+Codes 0 and 1 stand for the two labels. New features are appended; earlier rows have 0 in them.
 """
 
 import copy
@@ -21,13 +20,13 @@ from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["MomentsRule", "Rule", "Solution", "SpamRule"]
 
-_NOT_NEGATIVE = ("mass", "square", "k")  # of what SPAM keeps
+_NOT_NEGATIVE = ("mass", "square", "k")  # arrays of SPAM's state
 
 
 class Solution(NamedTuple):
     """Coefficients (d,), the scores of the class means, negative first, and the class weights.
 
-    ``optimality`` is that of `AUCClassifier`, NaN where it is not known.
+    ``optimality`` is that of `AUCClassifier`, NaN if unknown.
     """
 
     coef: np.ndarray
@@ -37,25 +36,25 @@ class Solution(NamedTuple):
 
 
 class Rule(Protocol):
-    """What learns blocks of rows; ``arrays`` is all it has learnt, and can be set."""
+    """Learns blocks of rows; ``arrays`` is its whole state, and can be set."""
 
     arrays: dict[str, np.ndarray]
 
     @property
     def n_features(self) -> int:
-        """How many features there were in the blocks learnt so far."""
+        """Number of features in the blocks learnt so far."""
 
     def specs(self, d: int) -> dict[str, ArraySpec]:
-        """Return what ``arrays`` holds where there are d features."""
+        """Return the declarations of ``arrays`` for d features."""
 
     def check_features(self, d: int) -> None:
-        """Raise ValueError where so many features cannot be kept."""
+        """Raise ValueError if d features are too many."""
 
     def learn(self, X: Rows, codes: np.ndarray, weight: np.ndarray, gamma: float) -> None:
-        """Learn a block (m, d) with codes and weights (m,), after old rows are worth γ as much."""
+        """Learn a block (m, d) with codes and weights (m,), after decaying old rows by γ."""
 
     def solve(self, positive: int) -> Solution | None:
-        """Return the solution that ranks this code first; None until both have weight."""
+        """Return the solution that ranks this code first; None until both classes have weight."""
 
 
 class MomentsRule:
@@ -81,7 +80,7 @@ class MomentsRule:
     def after(
         self, X: Rows, codes: np.ndarray, weight: np.ndarray, gamma: float, keep: bool = False
     ) -> ClassMoments:
-        """Return the moments with a block added; its own change unless ``keep`` is set."""
+        """Return the moments with a block added; in place unless ``keep`` is set."""
         if gamma < 1.0:
             moments = self.moments.decay(gamma)
         else:
@@ -92,7 +91,7 @@ class MomentsRule:
         if self.moments.counts.min() <= 0.0:
             return None
         model = AUCClassifier(**self.settings, positive=positive)
-        with warnings.catch_warnings():  # of the first rows, few and alike; optimality tells
+        with warnings.catch_warnings():  # expected with few or equal rows; see the optimality
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit_moments(self.moments)
         coef, order = model.coef_[0], [1 - positive, positive]
@@ -119,18 +118,18 @@ class MomentsRule:
         return {name: getattr(self.moments, name) for name in names}
 
     @arrays.setter
-    def arrays(self, given: dict[str, np.ndarray]) -> None:
-        self.moments = ClassMoments(classes=[0, 1]).widened(given["means"].shape[1])
-        for name, mine in self.arrays.items():
-            mine[...] = given[name]
+    def arrays(self, values: dict[str, np.ndarray]) -> None:
+        self.moments = ClassMoments(classes=[0, 1]).widened(values["means"].shape[1])
+        for name, array in self.arrays.items():
+            array[...] = values[name]
         self.moments._check_state()
 
 
 class SpamRule:
-    """One of SPAM's steps for each row; O(d) numbers, and no rows are forgotten.
+    """One SPAM step for each row, with O(d) numbers and without forgetting.
 
-    Without a ``step_size``, and where there is an l2 penalty, the schedule is "strong": on four
-    data sets it ranked better in one pass than "sqrt", which is the schedule otherwise.
+    Without a ``step_size`` and with an l2 penalty the schedule is "strong", which ranked better in
+    one pass on four data sets than "sqrt", the schedule otherwise.
     """
 
     def __init__(self, alpha: float, l1_ratio: float, step_size: float | None = None) -> None:
@@ -152,28 +151,28 @@ class SpamRule:
             name: ArraySpec(zeros.shape, zeros.dtype, 0.0 if name in _NOT_NEGATIVE else None)
             for name, zeros in self.solver.blank(d, self.penalty).items()
         }
-        return specs | {"slower": ArraySpec((1,), low=1.0, high=1.0)}  # no step is shortened here
+        return specs | {"slower": ArraySpec((1,), low=1.0, high=1.0)}  # steps are never shortened
 
     def check_features(self, d: int) -> None:
         pass
 
     def learn(self, X: Rows, codes: np.ndarray, weight: np.ndarray, gamma: float) -> None:
         for name, wide in self.solver.blank(n_features(X), self.penalty).items():
-            mine = self.arrays[name]
-            if wide.shape != mine.shape:
-                wide[..., : mine.shape[-1]] = mine
+            array = self.arrays[name]
+            if wide.shape != array.shape:
+                wide[..., : array.shape[-1]] = array
                 self.arrays[name] = wide
         state = copy.deepcopy(self.arrays)
         if not weight.all():
-            some = np.flatnonzero(weight)
-            X, codes, weight = take_rows(X, some), codes[some], weight[some]
+            used = np.flatnonzero(weight)
+            X, codes, weight = take_rows(X, used), codes[used], weight[used]
         sign = np.where(codes == 1, 1.0, -1.0)
         self.solver.take(state, X, sign, weight, self.penalty, np.random.RandomState(0))
         if np.isfinite(self.solver.current(state)).all():
             self.arrays = state
             return
         warnings.warn(
-            "SPAM diverged: its weights were not finite after these rows, which were left out; "
+            "SPAM diverged: its coefficients were not finite after these rows, which were skipped; "
             "scale the features, or lower step_size.",
             ConvergenceWarning,
             stacklevel=5,

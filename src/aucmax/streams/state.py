@@ -1,8 +1,8 @@
-"""What a stream has come to: one value, of which the bytes read so far are a part.
+"""The state of a stream: one value, which includes the number of bytes read so far.
 
-`advance` makes the next of (offset, lines, state). Cut the lines as you like: the state after them
-has the same bits. It is saved whole or not at all, so a stream that is killed goes on from the last
-state that was saved, and ends with the bits of one that never was.
+`advance` computes the next state from (offset, lines, state). The result does not depend on how
+the lines are divided into calls. States are saved atomically, so a stream that is killed resumes
+from the last saved state, and ends with the same bits as if it had never been killed.
 """
 
 from collections.abc import Callable, Iterable
@@ -39,9 +39,9 @@ _NUMBERS = ("offset", "digest", "lines", "earlier", "rows", "bad")
 
 @dataclass(frozen=True)
 class Settings:
-    """What a stream is begun with, and cannot change.
+    """Settings of a stream, fixed at its start.
 
-    ``freeze`` is the row after which the first model is frozen; the others are those of
+    ``freeze`` is the row after which the first model is frozen; the others are settings of
     `StreamLearner`, the rules and `parser`.
     """
 
@@ -61,7 +61,7 @@ class Settings:
     encoding: str = "utf-8"
 
     def rule(self) -> Rule:
-        """Return how blocks are learnt."""
+        """Return the rule by which blocks are learnt."""
         if self.learner == "spam":
             return SpamRule(self.alpha, self.l1_ratio)
         return MomentsRule(
@@ -71,10 +71,10 @@ class Settings:
 
 @dataclass
 class Baseline:
-    """The model that was frozen after some rows, and what was known of the classes by then.
+    """The model that was frozen after some rows, and statistics of the classes at that time.
 
-    ``counts`` and ``rows`` (2,), ``means`` and ``variances`` (2, d) by code, in ``known``; nothing
-    with SPAM.
+    ``known`` has ``counts`` and ``rows`` (2,), ``means`` and ``variances`` (2, d) by code; it is
+    empty with SPAM.
     """
 
     rows: int
@@ -84,29 +84,29 @@ class Baseline:
 
 @dataclass
 class State:
-    """Where a stream is, and all that it has learnt.
+    """The position of a stream, and everything it has learnt.
 
     Attributes
     ----------
     offset, digest : int
-        Bytes read of the present input, and their CRC-32.
+        Bytes read of the current input, and their CRC-32.
     lines, earlier : int
-        Lines read, and those of them that were in inputs before this one.
+        Lines read, and those of them in earlier inputs.
     rows, bad : int
-        Lines learnt, and lines that were no rows.
+        Lines learnt, and lines that could not be read as rows.
     header : list of str
-        The names of CSV.
+        The column names of CSV.
     learner : StreamLearner
     tally : Tally
-        Of all rows, each scored before it was learnt.
+        Counts of all rows, each scored before it was learnt.
     pair : Tally
-        Of the rows since the freeze, decayed: the frozen model, then the one that is learnt.
+        Counts of the rows since the freeze, decayed: for the frozen model, then the learning one.
     drift : DriftAlarm
-        Of the frozen model's scores of the rows since the freeze.
+        For the frozen model's scores of the rows since the freeze.
     baseline : Baseline
         None until the freeze.
     extra : dict
-        What a caller keeps beside, such as how much of its own output belongs to this state.
+        Further data of the caller, such as how much of its own output belongs to this state.
     """
 
     settings: Settings
@@ -121,42 +121,49 @@ class State:
     extra: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        given = self.settings
-        self.learner = StreamLearner(given.rule(), given.half_life, given.refresh, given.positive)
+        settings = self.settings
+        self.learner = StreamLearner(
+            settings.rule(), settings.half_life, settings.refresh, settings.positive
+        )
         self.tally = Tally(1)
-        self.pair = Tally(2, given.half_life or np.inf)
+        self.pair = Tally(2, settings.half_life or np.inf)
         self.drift = DriftAlarm()
 
     @property
     def positive(self) -> int | None:
-        """The code of the label that is ranked first, once both have come."""
+        """The code of the label to rank first; None until both labels were seen."""
         classes = self.learner.classes
         return self.learner.labels[classes[1]] if len(classes) == 2 else None
 
     @property
     def alarm(self) -> int | None:
-        """The row, of all that were learnt, that raised the alarm of a drift; None if none has."""
+        """The number of the row, of all that were learnt, that raised the drift alarm, or None."""
         row = self.drift.row
         return None if row is None or self.baseline is None else self.baseline.rows + row
 
     def next_input(self) -> None:
-        """Go on with an input that begins anew, such as the next file of a log."""
+        """Continue with a new input, such as the next file of a log."""
         self.offset, self.digest, self.earlier = 0, 0, self.lines
 
     def parser(self) -> Parser:
-        """Return what makes rows of lines."""
-        given = self.settings
+        """Return the parser of lines."""
+        settings = self.settings
         return parser(
-            given.format, given.target, given.drop, given.sep, self.header, given.weight,
-            given.encoding,
-        )  # fmt: skip
+            settings.format,
+            settings.target,
+            settings.drop,
+            settings.sep,
+            self.header,
+            settings.weight,
+            settings.encoding,
+        )
 
 
 class Prediction(NamedTuple):
-    """What was said of a row before it was learnt.
+    """The prediction for a row before it was learnt.
 
-    ``score`` is the log-odds of the positive label, were both as frequent: scores of one model and
-    the next compare. ``probability`` is that of the positive label.
+    ``score`` is the log-odds of the positive label as if both labels were equally frequent, so that
+    scores of successive models are comparable. ``probability`` is that of the positive label.
     """
 
     line: int
@@ -172,21 +179,21 @@ def advance(
     on_bad: Callable[[int, str], None],
     on_row: Callable[[Prediction], None] | None = None,
 ) -> State:
-    """Score each row, then learn it; return the state behind the last line.
+    """Score each row, then learn it; return the state after the last line.
 
     Parameters
     ----------
     offset : int
-        Where the first line begins, which must be where ``state`` ended.
+        Position of the first line, which must be where ``state`` ended.
     lines : iterable of bytes
-        Whole lines.
+        Complete lines.
     state : State
-        It is used up.
+        It is changed in place.
     on_bad : callable
-        Told the number that a line which is no row has in its input, and why. If it raises, the
+        Called with the number of an invalid line in its input, and the reason. If it raises, the
         state is the one before that line.
     on_row : callable, optional
-        Told what was said of each row that is learnt.
+        Called with the prediction for each row that is learnt.
     """
     if offset != state.offset:
         raise ValueError(f"these lines begin at byte {offset}, the state ended at {state.offset}.")
@@ -207,7 +214,7 @@ def advance(
 
 
 class _Scored:
-    """Rows that were scored and learnt, and are not counted in the tallies yet."""
+    """Rows that were scored and learnt, but not counted in the tallies yet."""
 
     def __init__(self, state: State, on_row: Callable[[Prediction], None] | None) -> None:
         self.state, self._parse = state, None if _awaits_header(state) else state.parser()
@@ -221,7 +228,7 @@ class _Scored:
         self._frozen: list[float] = []
 
     def take(self, line: bytes) -> None:
-        """Take a line; ValueError where it is no row, which then has changed nothing."""
+        """Process a line; ValueError if it is invalid, in which case nothing changes."""
         state = self.state
         if state.offset == 0:
             if state.settings.encoding == "utf-8":
@@ -252,15 +259,15 @@ class _Scored:
         if baseline is not None:
             self._frozen.append(frozen)
         if self._on_row is not None:
-            said = scorer.slope * raw, scorer.probability(raw)
-            self._on_row(Prediction(state.lines + 1, row.label, *said))
+            prediction = scorer.slope * raw, scorer.probability(raw)
+            self._on_row(Prediction(state.lines + 1, row.label, *prediction))
         state.rows += 1
         if baseline is None and state.rows >= state.settings.freeze and learner.scorer.weights:
             self.count()
             state.baseline = Baseline(state.rows, learner.scorer, summary(learner))
 
     def _is_header(self, cells: list[str]) -> bool:
-        """Tell whether cells are the header of the next file; columns may be in another order."""
+        """Return whether cells are the header of the next file, with columns in any order."""
         state = self.state
         names = state.header or []
         if sorted(cells) == sorted(names):
@@ -284,7 +291,7 @@ class _Scored:
 
 
 def summary(learner: StreamLearner) -> dict[str, np.ndarray]:
-    """Return what `Baseline` has of the classes; nothing with SPAM."""
+    """Return the class statistics for `Baseline`; empty with SPAM."""
     moments = learner.coded_moments()
     if moments is None:
         return {}
@@ -347,12 +354,12 @@ def load_state(path: str | PathLike[str], settings: Settings) -> State:
     ----------
     path : path
     settings : Settings
-        Those that it must have been begun with; ValueError names one that differs.
+        The settings with which it was started; ValueError names one that differs.
 
     Raises
     ------
     ModelFileError
-        If the file is not a state, is damaged, or holds what no stream comes to.
+        If the file is not a state, is damaged, or is inconsistent.
     """
     with readable(path, "state of a stream"):
         facts, arrays = unpack_arrays(path, _KIND, lambda facts: _specs(facts, _blank(facts)))
@@ -360,27 +367,27 @@ def load_state(path: str | PathLike[str], settings: Settings) -> State:
     for name, value in settings.__dict__.items():
         if value != getattr(state.settings, name):
             raise ValueError(
-                f"{path}: was begun with {name}={getattr(state.settings, name)!r}, not {value!r}; "
-                "give the same settings, or another file to begin anew."
+                f"{path}: was started with {name}={getattr(state.settings, name)!r}, not "
+                f"{value!r}; give the same settings, or another file to start anew."
             )
     return state
 
 
 def _blank(facts: dict[str, Any]) -> State:
-    """Return the state before the first line, with the settings that facts tell."""
-    begun = facts["settings"]
-    return State(Settings(**begun | {"drop": tuple(begun["drop"])}))
+    """Return the state before the first line, with the settings of a file."""
+    settings = facts["settings"]
+    return State(Settings(**settings | {"drop": tuple(settings["drop"])}))
 
 
 def _specs(facts: dict[str, Any], blank: State) -> Specs:
-    """Return what the arrays of a state are; ValueError where its facts are wrong."""
+    """Return the declarations of the arrays of a state; ValueError if its facts are invalid."""
     names, labels = facts["names"], facts["labels"]
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-        raise ValueError("its features are not different names")
+        raise ValueError("its feature names are not distinct")
     if [code for _, code in labels] != list(range(len(labels))) or len(labels) > 2:
         raise ValueError("its labels are not two, with the codes 0 and 1")
     if len({label for label, _ in labels if is_label(label)}) < len(labels):
-        raise ValueError("its labels are not different numbers or words")
+        raise ValueError("its labels are not distinct numbers or words")
     for name in (*_NUMBERS, "learnt"):
         if not is_whole(facts[name]):
             raise ValueError(f"it has {name}={facts[name]!r}, not a whole number")
@@ -395,7 +402,7 @@ def _specs(facts: dict[str, Any], blank: State) -> Specs:
 
 
 def _restored(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
-    """Return a state from arrays that are as declared; ValueError where they do not agree."""
+    """Return a state from arrays that match their declarations; ValueError if inconsistent."""
     state = _blank(facts)
     for name in _NUMBERS:
         setattr(state, name, facts[name])
@@ -417,18 +424,18 @@ def _restored(facts: dict[str, Any], arrays: dict[str, np.ndarray]) -> State:
 
 
 def _header_of(header: Any, settings: Settings) -> list[str] | None:
-    """Return the names of CSV; ValueError where they are none, or the format has none."""
+    """Return the column names of CSV; ValueError if they are invalid, or for another format."""
     if header is None:
         return None
     if settings.format != "csv" or not isinstance(header, list):
         raise ValueError("its header is not that of a CSV file")
     if not all(isinstance(name, str) and name for name in header) or len(set(header)) < len(header):
-        raise ValueError("its header is not made of different names")
+        raise ValueError("its header does not have distinct names")
     return header
 
 
 def _baseline(state: State, facts: list[Any], known: dict[str, np.ndarray]) -> Baseline:
-    """Return the model that was frozen; ValueError where it cannot have been the stream's."""
+    """Return the frozen model; ValueError if it cannot be the stream's."""
     rows, weights, intercept, slope, prior, optimality = facts
     numbers = intercept, slope, prior
     if not is_whole(rows) or rows > state.rows:
@@ -438,9 +445,9 @@ def _baseline(state: State, facts: list[Any], known: dict[str, np.ndarray]) -> B
         raise ValueError("its frozen model has other features")
     values = [*weights.values(), *numbers]
     if not all(isinstance(value, float) for value in [*values, optimality]):
-        raise ValueError("its frozen model is not made of numbers")
+        raise ValueError("its frozen model has values that are not numbers")
     if not np.isfinite(values).all():
-        raise ValueError("its frozen model holds NaN or infinite numbers")
+        raise ValueError("its frozen model has NaN or infinite numbers")
     if known and known["means"].shape[1] > len(names):
         raise ValueError("its frozen classes have other features")
     if known and np.any((known["counts"] > 0.0) & (known["rows"] <= 0.0)):
@@ -448,7 +455,7 @@ def _baseline(state: State, facts: list[Any], known: dict[str, np.ndarray]) -> B
     return Baseline(rows, Scorer(weights, intercept, slope, prior, optimality), known)
 
 
-# the classes when the model was frozen, which had some of the features
+# class statistics at the freeze, when some of the features were known
 _BASELINE = {
     "counts": ArraySpec((2,), low=0.0),
     "rows": ArraySpec((2,), low=0.0),

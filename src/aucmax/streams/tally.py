@@ -1,13 +1,12 @@
-"""The AUC of a stream in fixed memory: how many rows of each class fell into each bin of scores.
+"""The AUC of a stream in fixed memory, from counts of the rows of each class in bins of scores.
 
-A score z falls into one of ``BINS`` equal bins of z/(2 + |z|), so that bins widen away from 0. The
-AUC of the bins, ties half, is the AUC of the scores up to half the share of pairs that fall into
-the same bin, which is known exactly and reported with it.
+A score z is counted in one of ``BINS`` equal bins of z/(2 + |z|), so that bins widen away from 0.
+The AUC of the bins, with ties counting half, differs from that of the scores by at most half the
+share of pairs in the same bin, which is known exactly and reported with it.
 
-With a half-life of H rows, row i of m weighs 2^(−(m−i)/H) times its own weight. Weights are kept
-relative to a row of reference, from which a new row weighs more: nothing that was counted changes
-but once in 256 H rows. All depends on the rows alone, in their order, not on the batches they come
-in.
+With a half-life of H rows, row i of m has weight 2^(−(m−i)/H) times its own weight. Weights are
+kept relative to a reference row, so that new rows have larger weights and old counts change only
+once in 256 H rows. The result depends only on the rows and their order, not on the batches.
 """
 
 from typing import NamedTuple
@@ -22,13 +21,13 @@ from aucmax.rows import compiled
 __all__ = ["BINS", "Tally", "TallyTest", "bins_of"]
 
 BINS = 4096
-_GROUP = 64  # bins whose sum is kept, so that counts below a bin take few additions
-_SPAN = 256  # half-lives after which the row of reference moves
-_LAST = 2**53  # row that can be counted
+_GROUP = 64  # bins with a common sum, so that counts below a bin take few additions
+_SPAN = 256  # half-lives after which the reference row moves
+_MAX_ROWS = 2**53  # rows that can be counted
 
 
 class TallyTest(NamedTuple):
-    """The second scorer's AUC less the first one's, its interval and the two-sided p-value."""
+    """The second scorer's AUC minus the first one's, its interval and the two-sided p-value."""
 
     difference: float
     low: float
@@ -38,7 +37,7 @@ class TallyTest(NamedTuple):
 
 def bins_of(z: np.ndarray) -> np.ndarray:
     """Return the bin of each score, of the same shape."""
-    z = np.nan_to_num(z)  # of an infinite score the share below would not be a number
+    z = np.nan_to_num(z)  # an infinite score would make the quotient below NaN
     t = z / (2.0 + np.abs(z))
     return np.minimum((0.5 * BINS * (1.0 + t)).astype(np.int64), BINS - 1)
 
@@ -55,8 +54,8 @@ class Tally:
 
     Notes
     -----
-    For two, the difference of the shares of the other class below a row is summed as the rows come,
-    by the counts so far: its variance is DeLong's of the difference of the areas.
+    For two scorers, the differences of the shares of the other class below a row are summed as the
+    rows arrive, from the counts so far: their variance is DeLong's for the difference of the AUCs.
     """
 
     def __init__(self, scorers: int, half_life: float = np.inf) -> None:
@@ -66,27 +65,27 @@ class Tally:
             "groups": ArraySpec((scorers, 2, BINS // _GROUP), low=0.0),
             "squares": ArraySpec((2,), low=0.0),  # Σ weight² of each class
             "gaps": ArraySpec((2, 3)),  # Σ weight · (1, D, D²) of each class
-            "clock": ArraySpec((2,), np.int64, 0, _LAST),  # rows so far, and the row of reference
+            "clock": ArraySpec((2,), np.int64, 0, _MAX_ROWS),  # rows so far, and the reference row
         }
         self.arrays = {name: spec.zeros() for name, spec in self.specs.items()}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over the arrays of another tally of so many scorers, which are as `specs` says.
+        """Restore the arrays of another tally with as many scorers, which match `specs`.
 
         Raises
         ------
         ValueError
-            If they do not belong together.
+            If they are inconsistent.
         """
         counts, groups, clock = (arrays[name] for name in ("counts", "groups", "clock"))
         sums = counts.reshape(*groups.shape, _GROUP).sum(axis=-1)
         if not np.allclose(sums, groups, rtol=1e-6, atol=1e-9 * groups.max()):
-            raise ValueError("the sums of its bins are not those of their groups")
+            raise ValueError("the sums of its groups do not match its bins")
         totals = groups.sum(axis=-1)
         if not np.allclose(totals, totals[:1], rtol=1e-6):
-            raise ValueError("its two scorers have seen other rows")
+            raise ValueError("its two scorers have seen different rows")
         if clock[1] > clock[0]:
-            raise ValueError("its row of reference is one that is still to come")
+            raise ValueError("its reference row is in the future")
         weight, gap, square = arrays["gaps"].T
         if np.any(weight < 0.0) or np.any(np.abs(gap) > 1.001 * weight):
             raise ValueError("its gaps are not differences of shares")
@@ -103,7 +102,7 @@ class Tally:
 
     @property
     def totals(self) -> np.ndarray:
-        """The weight of each class, relative to the row of reference, shape (2,)."""
+        """The weight of each class, relative to the reference row, shape (2,)."""
         return self.arrays["groups"][0].sum(axis=1)
 
     @property
@@ -115,15 +114,15 @@ class Tally:
     def auc(self, positive: int, scorer: int = 0, confidence: float = 0.95) -> BinnedAUC | None:
         """Return a scorer's AUC, or None while a class has no weight.
 
-        The interval is that of `metrics.auc_interval`, with the bins for scores and effective
+        The interval is that of `metrics.auc_interval`, with the bins as scores and effective
         numbers of rows, moved outwards by the error.
 
         Parameters
         ----------
         positive : int
-            The code that is ranked first.
+            The code of the positive class.
         scorer : int
-            Which of the two.
+            0 or 1.
         confidence : float
             Coverage of the interval.
         """
@@ -131,11 +130,11 @@ class Tally:
         if totals.min() <= 0.0:
             return None
         weight = self.arrays["counts"][scorer]
-        square = weight * (self.arrays["squares"] / totals)[:, None]  # alike in all bins of a class
+        square = weight * (self.arrays["squares"] / totals)[:, None]  # same ratio in all bins
         return binned_auc(weight[order], square[order], True, confidence)
 
     def test(self, positive: int, confidence: float = 0.95) -> TallyTest | None:
-        """Test whether two scorers have the same AUC; None while there is nothing to tell.
+        """Test whether two scorers have the same AUC; None while there are too few rows.
 
         Parameters
         ----------
@@ -163,7 +162,7 @@ def _add(codes, bins, weights, rate, counts, groups, squares, gaps, clock):
     scorers = counts.shape[0]
     for i in range(len(codes)):
         age = (clock[0] - clock[1]) * rate
-        if age >= _SPAN:  # the next row is the one of reference
+        if age >= _SPAN:  # the next row becomes the reference row
             back = 2.0**-age
             counts *= back
             groups *= back
@@ -183,7 +182,7 @@ def _add(codes, bins, weights, rate, counts, groups, squares, gaps, clock):
                         below += groups[s, other, g]
                     for j in range(group * _GROUP, b):
                         below += counts[s, other, j]
-                    share = below / total - share  # of the second less that of the first
+                    share = below / total - share  # of the second minus that of the first
                 gaps[k, 0] += weight
                 gaps[k, 1] += weight * share
                 gaps[k, 2] += weight * share * share

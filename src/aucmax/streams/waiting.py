@@ -1,6 +1,6 @@
-"""Rows of named features that have come and are not learnt yet.
+"""Rows of named features that wait to be learnt.
 
-A name gets a column when it is first met; a row without it holds 0 there.
+A name gets a column when it first occurs; rows without it have 0 there.
 """
 
 from array import array
@@ -17,12 +17,12 @@ from aucmax.rows import Rows, as_rows
 
 __all__ = ["Columns", "Waiting", "checked"]
 
-_DENSE = 0.25  # share of entries that are not 0 from which a block is dense
-_SMALL = 1 << 16  # entries, up to which it is dense anyway
+_MIN_DENSITY = 0.25  # share of non-zero entries from which a block is dense
+_MAX_DENSE_ENTRIES = 1 << 16  # up to which a block is dense anyway
 
 
 class Columns(dict[Any, int]):
-    """The column of each name, in the order in which they were first met."""
+    """The column of each name, in the order of first occurrence."""
 
     def __missing__(self, name: Any) -> int:
         self[name] = column = len(self)
@@ -46,13 +46,13 @@ def checked(row: Mapping[Any, Any]) -> Iterable[Any]:
         if not good:
             raise ValueError(
                 f"feature {name!r} holds {value!r}; expected a number of at most {LARGEST:g}. "
-                "Leave out what is missing, and encode text before."
+                "Leave out missing values, and encode text beforehand."
             )
     return values
 
 
 class Waiting:
-    """Rows that wait, with the code of their class and their weight; `block` hands them over."""
+    """Waiting rows, with the codes of their classes and their weights; `block` returns them."""
 
     def __init__(self) -> None:
         self.columns = Columns()
@@ -92,7 +92,7 @@ class Waiting:
         values, shape = np.array(self._values), (len(codes), len(self.columns))
         X: Any
         size = shape[0] * shape[1]
-        if size <= _SMALL or np.count_nonzero(values) >= _DENSE * size:
+        if size <= _MAX_DENSE_ENTRIES or np.count_nonzero(values) >= _MIN_DENSITY * size:
             X = np.zeros(shape)
             X[np.repeat(np.arange(shape[0]), np.diff(ends, prepend=0)), columns] = values
         else:
