@@ -766,8 +766,8 @@ print(codes)
 
 
 def test_a_format_is_one_entry(write, monkeypatch):
-    def semicolons(path, choice, n_features):
-        return readers.read_csv(path, ";", choice)
+    def semicolons(path, reading):
+        return readers.read_csv(path, ";", reading)
 
     monkeypatch.setitem(readers.READERS, "semi", readers.Reader("semi", (".semi",), semicolons))
     path = write("a.semi", "x;y\n1;0\n2;1\n")

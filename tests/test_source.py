@@ -563,7 +563,9 @@ def test_frames_have_the_columns_that_are_wanted(kind, folder):
         (dict(columns=["f1", "z"], target="y"), "no column 'z'; the columns are f0"),
         (dict(columns="f1", target="y"), "lists of column names, not one string"),
         (dict(columns=[], target="y"), "no column of features is left"),
-        (dict(labels="some", target="y"), "labels='some' is neither"),
+        (dict(labels="some", target="y"), "labels='some' is not one of required, optional, none"),
+        (dict(labels="optional", target="y"), "labels='optional' is neither"),
+        (dict(columns=["f1"], n_features=2, target="y"), "1 columns of features where 2"),
         (dict(sep=";", target="y"), "sep and decimal are for files"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -698,7 +700,7 @@ def test_text_is_read_once(pattern, folder, tmp_path, monkeypatch):
     there = clf.fit(plain).coef_.copy()
     np.testing.assert_array_equal(clf.fit(spooled).coef_, there)
     assert clf.passes_ > 2
-    monkeypatch.setattr("aucmax.datasets.scanning.read", None)  # nothing is read any more
+    monkeypatch.setattr("aucmax.datasets.scanning.rows_of", None)  # nothing is read any more
     np.testing.assert_array_equal(clf.fit(spooled).coef_, there)
     assert len(list(kept.iterdir())) == len(list(spooled))
     del spooled

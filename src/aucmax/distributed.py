@@ -21,6 +21,7 @@ import numpy as np
 from aucmax.basics.needs import needs
 from aucmax.datasets.blocks import Blocks, of_bag, of_rows
 from aucmax.datasets.frames import scan_fragments
+from aucmax.datasets.reading import Reading
 from aucmax.datasets.scanning import scan
 from aucmax.rows.source import OnPart, Part, Source, as_part, on_part
 from aucmax.rows.store import plus, sum_in_order
@@ -195,12 +196,12 @@ def _current() -> Any:
 def _of_collection(data: Any, weight: Any, target: str | None, drop: Sequence[str]) -> Source:
     """Return a collection with its own labels, or with none, as a source of parts."""
     kind = type(data).__name__ if dask.is_dask_collection(data) else ""
-    named: dict[str, Any] = {"target": target, "weight": weight, "drop": drop}
-    named["labels"] = "none" if target is None else "required"
+    labels = "none" if target is None else "required"
+    reading = Reading(target=target, weight=weight, drop=drop, labels=labels)
     if kind == "DataFrame":
-        return scan(data, **named)
+        return scan(data, **reading.in_parts())
     if hasattr(data, "get_fragments"):
-        return scan_fragments(data, **named)
+        return scan_fragments(data, reading)
     if kind == "Array":
         return of_rows(data)
     if kind == "Bag":

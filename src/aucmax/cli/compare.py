@@ -13,7 +13,7 @@ from aucmax.cli import compare_page
 from aucmax.cli.common import counted, few_positives, listed, show_page, working
 from aucmax.cli.errors import interrupted
 from aucmax.cli.front import LabelledRows, labelled_rows
-from aucmax.cli.options import DataArgument, Html, Json, Learning, MaxIter, Tol
+from aucmax.cli.options import DataArgument, Html, Json, Learning, MaxIter, Tol, Transforms
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import tell
 from aucmax.experiments.methods import CONTESTANTS, Task, contestants_named
@@ -40,6 +40,7 @@ _TESTS = ("DeLong's paired test", "Nadeau and Bengio's corrected resampled t-tes
 def compare(
     data: DataArgument,
     reading: Learning,
+    transforms: Transforms,
     solvers: Annotated[
         str | None,
         typer.Option(
@@ -111,7 +112,7 @@ def compare(
         raise ValueError(f"--test-size must lie between 0 and 1; got {test_size:g}.")
     task = Task(alpha, l1_ratio, loss, standardize, tol, max_iter, seed)
     task.check()
-    rows = labelled_rows(data, reading, as_json)
+    rows = labelled_rows(data, reading, transforms, as_json)
     parts = repeated_splits(rows, splits, test_size, seed)
     few_positives(rows.is_positive[parts[0].test], "test row")
     runs = [_run(name, task) for name in names]
@@ -129,7 +130,7 @@ def compare(
         if stopped:
             raise interrupted("no algorithm is done with a split") from None
         raise ValueError(f"none of the algorithms ran; {runs[0].name}: {runs[0].error}")
-    report = _report(rows, runs, reference, parts, task, reading.scale.value)
+    report = _report(rows, runs, reference, parts, task, transforms.scale.value)
     report["interrupted"] = stopped
     page = compare_page.page_of(report)
     if html is not None and not stopped:

@@ -25,7 +25,16 @@ from aucmax.cli.common import (
 from aucmax.cli.errors import command_line, interrupted
 from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
 from aucmax.cli.large import Large, what_was_read, words_of_read
-from aucmax.cli.options import DataArgument, Html, Json, Learning, MaxIter, Probability, Tol
+from aucmax.cli.options import (
+    DataArgument,
+    Html,
+    Json,
+    Learning,
+    MaxIter,
+    Probability,
+    Tol,
+    Transforms,
+)
 from aucmax.cli.paths import check_paths
 from aucmax.estimators import AUCClassifierCV
 from aucmax.estimators.folds import FOLDS, Pairs
@@ -50,6 +59,7 @@ DEFAULT_LOSSES: tuple[str, ...] = tuple(AUCClassifierCV().losses)
 def cv(
     data: DataArgument,
     reading: Learning,
+    transforms: Transforms,
     large: Large,
     output: Annotated[
         Path | None,
@@ -151,7 +161,7 @@ def cv(
     }
     asked: dict[str, Any] = {"scoring": scoring, "max_fpr": max_fpr}
     scoring_of(**asked)
-    rows = labelled_rows(data, reading, as_json, large)
+    rows = labelled_rows(data, reading, transforms, as_json, large)
     folds = _number_of_folds(rows, folds)
     few_positives(rows.is_positive, "row")
     reached: list[SearchProgress] = []
@@ -170,7 +180,7 @@ def cv(
     except KeyboardInterrupt:
         raise _interrupted(reached, {**rows.facts(), **asked}, as_json) from None
     seconds = time.perf_counter() - started
-    report = {**rows.facts(), **asked, **_report(rows, tuned, parts, reading.scale.value, seed)}
+    report = {**rows.facts(), **asked, **_report(rows, tuned, parts, transforms.scale.value, seed)}
     report |= {"rounds": len(parts) // folds, "seconds": seconds, **what_was_read(rows.X)}
     if output is not None:
         save(rows.whole(tuned.best_estimator_), output)

@@ -45,11 +45,11 @@ def command_line(more: Mapping[str, Any] | None = None) -> str:
     more : mapping, optional
         Further arguments of `datasets.read`, to be added as options.
     """
-    from aucmax.cli.options import FLAGS  # only files have them to add
+    from aucmax.datasets.reading import flag_of  # only files have them to add
 
     words = ["aucmax", *_given.get()]
     for name, value in (more or {}).items():
-        flag = FLAGS[name]
+        flag = flag_of(name)
         if value is True:
             words += [flag] * (flag not in words)
             continue
@@ -228,11 +228,13 @@ def _tell_error(error: Exception, message: str) -> None:
     if not isinstance(error, TableError):
         tell("error", message)
         return
+    from aucmax.cli.wording import options_of
+
     first, *more = _worded(error.report()).split("\n")
     tell("error", first)
     for line in more:
         say(line, sys.stderr)
-    if error.remedy:
+    if error.remedy and error.remedy.keys() <= options_of(_given.get()).keys():
         unsolved = any(one.remedy is None for one in error.obstacles)
         start = "Once that is corrected, this reads the rest" if unsolved else "This reads it"
         say(f"{start}:", sys.stderr)

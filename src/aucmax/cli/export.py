@@ -12,7 +12,7 @@ import typer
 from aucmax.basics.replacing import replacing
 from aucmax.cli.common import load_model
 from aucmax.cli.front import rows_for
-from aucmax.cli.options import Model, Reading, given_file
+from aucmax.cli.options import Model, Scoring, given_file
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import data_out, say, tell
 from aucmax.datasets.dates import EXAMPLES
@@ -30,7 +30,7 @@ DUCKDB = Dialect(DIALECTS[0])
 def export(
     model: Model,
     to: Annotated[Home, typer.Option("--to", help="What to write.")],
-    reading: Reading,
+    reading: Scoring,
     output: Annotated[
         Path | None,
         typer.Option(

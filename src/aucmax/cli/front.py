@@ -7,8 +7,8 @@ every column a number. `rows_for` opens one for a model, which knows its columns
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,14 @@ from aucmax.cli.common import counted, working
 from aucmax.cli.inputs import Inputs, inputs_of
 from aucmax.cli.labels import Classes, check_weights, classes_of
 from aucmax.cli.large import Large, take
-from aucmax.cli.options import Judging, Learning, Reading, Scale, Weighing, given_file
+from aucmax.cli.options import Scale, Transforms, given_file
 from aucmax.cli.screen import tell
 from aucmax.columns import SplineFeatures, TableEncoder
 from aucmax.columns.steps import parts_of, transformed
 from aucmax.datasets.bunch import Labels, frame
 from aucmax.datasets.obstacles import TableError
+from aucmax.datasets.readers import rows_of
+from aucmax.datasets.reading import Reading
 from aucmax.datasets.scanning import read_parts
 from aucmax.estimators.folds import Folding, Pairs
 from aucmax.report.curves import Scored
@@ -207,7 +209,11 @@ def rows_described(facts: dict[str, Any]) -> str:
 
 
 def labelled_rows(
-    data: str, reading: Learning, quiet: bool = False, large: Large | None = None
+    data: str,
+    reading: Reading,
+    transforms: Transforms,
+    quiet: bool = False,
+    large: Large | None = None,
 ) -> LabelledRows:
     """Open a file, or a data set by name, as two classes of rows of numbers.
 
@@ -216,8 +222,10 @@ def labelled_rows(
     data : str
         A path, ``-`` for standard input, or a name or alias that `datasets.names` knows; a file
         goes first.
-    reading : Learning
+    reading : Reading
         What the options say.
+    transforms : Transforms
+        What is done to the columns.
     quiet : bool
         Do not show that a file is read.
     large : Large, optional
@@ -228,24 +236,22 @@ def labelled_rows(
     ValueError
         There is no such file or data set, or it does not hold two classes.
     """
-    if reading.binarize is not None and reading.positive is not None:
-        raise ValueError("--binarize makes the two classes itself; leave out --positive.")
     if reading.groups is not None and reading.time is not None:
         raise ValueError("--groups and --time split the rows in different ways; give only one.")
     with working(f"reading {given_file(data).name}", quiet):
         path = given_file(data)
         if large is not None and large.takes(path, reading):
-            source = large.read(path, reading)
+            source = large.read(path, _with_own_labels(reading), transforms)
         else:
-            source = _opened(data, reading)
+            source = _of_two_classes(data, reading)
         classes = classes_of(source, reading)
         check_weights(source.weight, classes.is_positive, data)
         in_parts = isinstance(source.data, Source)
-        front = ([], source.data) if in_parts else _steps(source, reading)
+        front = ([], source.data) if in_parts else _steps(source, reading, transforms)
         return LabelledRows(source, classes, reading.weight, *front)
 
 
-def labelled_columns(data: str, reading: Judging, quiet: bool = False) -> LabelledRows:
+def labelled_columns(data: str, reading: Reading, quiet: bool = False) -> LabelledRows:
     """Open a file, or a data set by name, as two classes of rows whose columns are as they are.
 
     Parameters
@@ -254,13 +260,13 @@ def labelled_columns(data: str, reading: Judging, quiet: bool = False) -> Labell
         As for `labelled_rows`, whose errors it raises.
     """
     with working(f"reading {given_file(data).name}", quiet):
-        source = _opened(data, reading)
+        source = _of_two_classes(data, reading, text=True, missing=True, dates=True)
         classes = classes_of(source, reading)
         check_weights(source.weight, classes.is_positive, data)
         return LabelledRows(source, classes, reading.weight, [], source.data)
 
 
-def plain_rows(data: str, reading: Weighing, n_features: int | None = None) -> Iterator[Bunch]:
+def plain_rows(data: str, reading: Reading, n_features: int | None = None) -> Iterator[Bunch]:
     """Yield the rows of a file, or a data set by name, as numbers with the labels that they have.
 
     A large file comes in parts, of which each may lack the last features of svmlight text.
@@ -272,29 +278,22 @@ def plain_rows(data: str, reading: Weighing, n_features: int | None = None) -> I
     n_features : int, optional
         To which rows of an svmlight file are padded.
     """
-    more = {} if n_features is None else {"n_features": n_features}
-    try:
-        for rows in _parts(data, reading, **more):
-            _check_sizes(rows.data, rows.feature_names, rows.name)
-            yield rows
-    except TableError as error:
-        known = {*reading.arguments()}
-        if error.remedy is None or error.remedy.keys() <= known:
-            raise
-        raise TableError(error.path, error.obstacles) from None  # the command has no such options
+    for rows in _parts(data, reading, n_features=n_features):
+        _check_sizes(rows.data, rows.feature_names, rows.name)
+        yield rows
 
 
 def _parts(data: Any, reading: Reading, **more: Any) -> Iterator[Bunch]:
     """The rows of a file, in parts where it is large, or of a data set known by name."""
     path = given_file(data)
     if isinstance(path, Path) and path.is_file() and path.stat().st_size > PART_BYTES:
-        return ahead(read_parts(path, PART_BYTES, **{**reading.arguments(), **more}))
+        return ahead(read_parts(path, PART_BYTES, replace(reading, **more)))
     return iter([_opened(data, reading, **more)])
 
 
 def _opened(data: Any, reading: Reading, **more: Any) -> Bunch:
-    """The rows of a file, or of a data set known by name."""
-    path = given_file(data)
+    """The rows of a file, or of a data set known by name; ``more`` is not of the options."""
+    path, reading = given_file(data), _with_own_labels(reading)
     if isinstance(path, Path) and not path.exists():
         try:
             datasets.about(str(data))
@@ -302,18 +301,26 @@ def _opened(data: Any, reading: Reading, **more: Any) -> Bunch:
             if not path.suffix and len(path.parts) == 1:
                 raise ValueError(f"{data}: there is no such file, and {error}") from None
         else:
-            for flag in reading.given():
-                raise ValueError(f"{flag} is for files; {data} is a data set known by name.")
+            for name in reading.given():
+                raise ValueError(f"{name}= is for files; {data} is a data set known by name.")
             return datasets.load(str(data))
+    return rows_of(path, replace(reading, **more))
+
+
+def _with_own_labels(reading: Reading) -> Reading:
+    """The same with the labels of the file, of which all tell what the two classes are called."""
+    return replace(reading, positive=None, binarize=None)
+
+
+def _of_two_classes(data: Any, reading: Reading, **more: Any) -> Bunch:
+    """The rows of a file, or of a data set; an error also says what is wrong with their labels."""
     try:
-        return datasets.read(path, **{**reading.arguments(), **more})
+        return _opened(data, reading, **more)
     except TableError as error:
-        if isinstance(reading, Learning):
-            raise _with_labels(error, reading) from None
-        raise
+        raise _with_labels(error, reading) from None
 
 
-def _with_labels(error: TableError, reading: Learning) -> TableError:
+def _with_labels(error: TableError, reading: Reading) -> TableError:
     """The same error, with what is wrong with the labels added."""
     if error.found is None or error.found.target is None:
         return error
@@ -327,27 +334,29 @@ def _with_labels(error: TableError, reading: Learning) -> TableError:
     return error
 
 
-def _steps(source: Bunch, reading: Learning) -> tuple[list[tuple[str, Any]], Any]:
+def _steps(
+    source: Bunch, reading: Reading, transforms: Transforms
+) -> tuple[list[tuple[str, Any]], Any]:
     """Fit the transformers that a model needs in front, and apply them."""
     steps: list[tuple[str, Any]] = []
     X, names = source.data, source.feature_names
-    if reading.impute or source.text or source.dates:
+    if reading.missing or source.text or source.dates:
         for name in source.text:
-            if name not in (reading.category or ()):
+            if name not in reading.categories:
                 _tell_of_many(X[:, source.feature_names.index(name)], name)
-        encoder = TableEncoder(list(source.text), reading.impute, dict(source.dates))
+        encoder = TableEncoder(list(source.text), bool(reading.missing), dict(source.dates))
         X = _fitted_to(encoder, frame(source), source.weight)
         names = encoder.get_feature_names_out()
         steps.append(("columns", encoder))
     _check_sizes(X, names, source.name)
     named = X if steps else frame(source)
-    if reading.splines:
+    if transforms.splines:
         splines = SplineFeatures()
         X = named = _fitted_to(splines, named, source.weight)
         steps.append(("splines", splines))
-    if reading.scale is not Scale.none:
+    if transforms.scale is not Scale.none:
         norm = Normalizer().fit(named)
-        X = datasets.scale(X, reading.scale.value)
+        X = datasets.scale(X, transforms.scale.value)
         steps.append(("unit_norm", norm))
     return steps, X
 
@@ -414,7 +423,7 @@ def rows_for(
     path = given_file(data)
     if large is not None and large.takes(path, reading):
         if not hasattr(model, "steps"):
-            return large.read(path, reading, **more)
+            return large.read(path, replace(_with_own_labels(reading), **more))
         if large.dask is not None:
             raise ValueError("--dask is for models without steps in front, and this one has some.")
     return _for_model(_opened(data, reading, **more), inputs, data)

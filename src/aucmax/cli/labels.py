@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from aucmax import datasets
-from aucmax.cli.options import Judging
 from aucmax.cli.screen import tell
 from aucmax.datasets.bunch import Labels
 from aucmax.datasets.obstacles import Obstacle, TableError
+from aucmax.datasets.reading import Reading
 
 __all__ = ["Classes", "check_weights", "classes_of", "positives_for"]
 
@@ -56,7 +56,7 @@ class Classes(NamedTuple):
         return Labels(np.array(self.labels)[self.is_positive.astype(np.intp)], self.column)
 
 
-def classes_of(source: Bunch, reading: Judging) -> Classes:
+def classes_of(source: Bunch, reading: Reading) -> Classes:
     """Divide rows into two classes as the options say.
 
     Of more than two labels one is against the rest, which is called "not" that one. Without
@@ -126,7 +126,7 @@ def _halves(source: Bunch, binarize: str) -> Classes:
     return Classes(is_positive, (negative, positive), negative, positive, source.target_name)
 
 
-def positives_for(model: Any, data: Any, rows: Bunch, reading: Judging) -> tuple[np.ndarray, Any]:
+def positives_for(model: Any, data: Any, rows: Bunch, reading: Reading) -> tuple[np.ndarray, Any]:
     """Return which rows are positive for a model, and the positive label in the file.
 
     Parameters
@@ -137,7 +137,7 @@ def positives_for(model: Any, data: Any, rows: Bunch, reading: Judging) -> tuple
         What the rows are called in messages.
     rows : Bunch
         What `rows_for` gives, with labels.
-    reading : Judging
+    reading : Reading
         What the options say.
 
     Raises

@@ -19,10 +19,11 @@ from sklearn.utils import Bunch
 from aucmax import datasets
 from aucmax.basics.memory import free_memory
 from aucmax.basics.needs import needs
-from aucmax.cli.options import FLAGS, Learning, Reading, Scale, option
+from aucmax.cli.options import Scale, Transforms, option
 from aucmax.cli.screen import tell
 from aucmax.datasets.files import COMPRESSIONS
 from aucmax.datasets.readers import reader_of
+from aucmax.datasets.reading import FIELDS, Reading
 from aucmax.objective.losses import LOSSES
 from aucmax.rows import to_scipy
 from aucmax.rows.parts import InParts
@@ -38,9 +39,6 @@ _FOR_THEM = 0.55  # of the memory; the rest is for parts
 _PARTS = 80  # of the memory is a part: two are there, and several times that for reading one
 _WORKERS_PARTS = 16  # what a worker takes, in parts
 _SMALLEST, _LARGEST = 1 << 20, 1 << 26
-_SCANNED = ("target", "labels", "drop", "columns", "format", "sep", "decimal", "weight")
-# what needs all rows at once, or columns that are no numbers
-_WHOLE = ("text", "missing", "dates", "categories", "groups", "time")
 
 
 class Room(NamedTuple):
@@ -89,19 +87,19 @@ class Large(contextlib.AbstractContextManager[Any]):
             raise ValueError(f"--dask is for files, and there is no file {path}.")
         return there and (self.dask is not None or self._is_large(path, reading))
 
-    def read(self, path: Path, reading: Reading, **more: Any) -> Bunch:
+    def read(self, path: Path, reading: Reading, transforms: Transforms | None = None) -> Bunch:
         """Return what `datasets.read` does, but that ``data`` is a source.
 
         Without labels (``labels="none"``) nothing is read yet.
 
         Parameters
         ----------
-        path, reading, **more
+        path, reading, transforms
             As for `source`.
         """
-        source = self.source(path, reading, **more)
+        source = self.source(path, reading, transforms)
         tell("note", f"{path} is read in parts{self._why}")
-        rows = {} if more.get("labels") == "none" else _rows_of(source)
+        rows = {} if reading.labels == "none" else _rows_of(source)
         if rows:
             rows["room"] = self._room(sum(source.sizes or ()), path, reading)
         return Bunch(
@@ -109,37 +107,41 @@ class Large(contextlib.AbstractContextManager[Any]):
             time=None, feature_names=source.feature_names, target_name=source.target_name, **rows,
         )  # fmt: skip
 
-    def source(self, path: Path, reading: Reading, one_pass: bool = False, **more: Any) -> Source:
+    def source(
+        self,
+        path: Path,
+        reading: Reading,
+        transforms: Transforms | None = None,
+        one_pass: bool = False,
+    ) -> Source:
         """Return a file as a source, of which nothing is read yet.
 
         Parameters
         ----------
         path : Path
         reading : Reading
+        transforms : Transforms, optional
+            Of which a source takes none.
         one_pass : bool
             Whether it will be read once, whatever memory there is.
-        **more
-            Arguments of `datasets.read` beside those of the options.
 
         Raises
         ------
         ValueError
             For an option that needs all rows in memory, and where there is no cluster.
         """
-        arguments = reading.arguments() | more
-        given = [FLAGS[name] for name in _WHOLE if arguments.get(name)]
-        if isinstance(reading, Learning):
-            given += ["--splines"] * reading.splines
-            given += ["--scale"] * (reading.scale is not Scale.none)
-        if given:
+        refused = [name for name in reading.given() if not FIELDS[name]["in_parts"]]
+        if transforms is not None:
+            refused += ["splines"] * transforms.splines
+            refused += ["scale"] * (transforms.scale is not Scale.none)
+        if refused:
             why = " by --one-pass" if one_pass else self._why
             chosen = one_pass or self.dask is not None
             raise ValueError(
-                f"{path}: is read in parts{why}, and {given[0]} needs all rows at once; "
+                f"{path}: is read in parts{why}, and {refused[0]}= needs all rows at once; "
                 f"{'leave out one of them' if chosen else 'give it more --memory'}."
             )
-        known = {name: arguments[name] for name in _SCANNED if name in arguments}
-        return self._source(path, known | {"spool": False if one_pass else None})
+        return self._source(path, reading.in_parts() | {"spool": False if one_pass else None})
 
     def __exit__(self, *_: Any) -> None:
         self._held.close()
@@ -184,7 +186,7 @@ class Large(contextlib.AbstractContextManager[Any]):
         if self.dask is None:
             return Watched(datasets.scan(path, part_bytes=self._part_bytes, **known))
         how = known | {"part_bytes": self._part_bytes, "spool": False}
-        scanned = datasets.scan(path.absolute(), **how)
+        scanned: Source = datasets.scan(path.absolute(), **how)
         if scanned.loads is None:
             raise ValueError(
                 f"{path}: compressed text can be read from its beginning on only, so that workers "
@@ -213,7 +215,7 @@ class Large(contextlib.AbstractContextManager[Any]):
 
 def _whole(path: Path, reading: Reading) -> int:
     """Return about how many bytes it takes to read a file whole and to fit a model to it."""
-    if reader_of(path, reading.arguments()["format"]).name == "parquet":
+    if reader_of(path, reading.format).name == "parquet":
         parquet = needs("pyarrow.parquet", "a Parquet file")
 
         about = parquet.read_metadata(path)

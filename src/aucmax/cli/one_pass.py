@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from aucmax.basics.visible import in_line
 from aucmax.cli.common import fit_facts
 from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.moments.classes import auc_facts, auc_of, two_classes
-from aucmax.cli.options import Learning, given_file
+from aucmax.cli.options import Transforms, given_file
+from aucmax.datasets.reading import Reading
 from aucmax.estimators import AUCClassifier
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.solvers.auto import FEW_FEATURES
@@ -25,7 +27,7 @@ _RANK = 50  # directions kept of each class where its covariance is too large
 
 
 def fit_in_one_pass(
-    data: str, reading: Learning, large: Large, model: AUCClassifier
+    data: str, reading: Reading, transforms: Transforms, large: Large, model: AUCClassifier
 ) -> dict[str, Any]:
     """Fit a model to the class moments of a file, or to a sketch of them; return the report.
 
@@ -39,7 +41,7 @@ def fit_in_one_pass(
         raise ValueError(f"--one-pass is for files, and there is no file {data}.")
     if reading.binarize is not None:
         raise ValueError("--binarize needs the labels beforehand, which --one-pass does not read.")
-    source = large.source(path, reading, one_pass=True)
+    source = large.source(path, replace(reading, positive=None), transforms, one_pass=True)
     names = source.feature_names  # svmlight text has none: its first part tells about how many
     few = (next(iter(source)).X.shape[1] if names is None else len(names)) <= FEW_FEATURES
     held: ClassStatistics = (

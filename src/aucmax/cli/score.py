@@ -27,7 +27,7 @@ from aucmax.cli.common import (
 )
 from aucmax.cli.front import rows_for
 from aucmax.cli.large import Large, what_was_read, words_of_read
-from aucmax.cli.options import Model, Reading, given_file
+from aucmax.cli.options import Model, Scoring, given_file
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import data_out, say, tell
 from aucmax.explain.by_column import by_column
@@ -51,7 +51,7 @@ def score(
             "labels are ignored.",
         ),
     ],
-    reading: Reading,
+    reading: Scoring,
     large: Large,
     reasons_of: Annotated[
         int | None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,8 +19,9 @@ from aucmax.cli.common import few_positives, show_page, working
 from aucmax.cli.errors import command_line
 from aucmax.cli.front import LabelledRows, labelled_columns, rows_described, rows_for
 from aucmax.cli.labels import positives_for
-from aucmax.cli.options import DataArgument, Html, Json, Judging, given_file
+from aucmax.cli.options import OF_MODELS, DataArgument, Html, Json, given_file, without
 from aucmax.cli.paths import check_paths
+from aucmax.datasets.reading import Reading
 from aucmax.estimators.folds import FOLDS
 from aucmax.files.models import save
 from aucmax.report.page import Page, ResultTable, Section
@@ -36,32 +36,9 @@ _BANDS = 10  # of points, by which two files are compared
 Method = StrEnum("Method", {"best": "best", "quantile": "quantile"})
 
 
-@dataclass(frozen=True, kw_only=True)
-class Binned(Judging):
-    """Options for reading a table whose columns are binned: words, gaps and dates may be in it."""
-
-    category: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Treat this column as words, whatever it holds; may be repeated.",
-            rich_help_panel="Reading the data",
-        ),
-    ] = None
-
-    def arguments(self) -> dict[str, Any]:
-        """The arguments of `datasets.read` that say the same."""
-        return super().arguments() | {
-            "text": True,
-            "missing": True,
-            "dates": True,
-            "categories": tuple(self.category or ()),
-        }
-
-
 def scorecard(
     data: DataArgument,
-    reading: Binned,
+    reading: Annotated[Reading, without(OF_MODELS - {"categories"})],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to save the scorecard.")
     ],
@@ -187,7 +164,7 @@ def _taken(X: Any, rows: np.ndarray) -> Any:
 
 
 def _against(
-    card: Scorecard, path: Path, reading: Binned, points: np.ndarray, rows: LabelledRows
+    card: Scorecard, path: Path, reading: Reading, points: np.ndarray, rows: LabelledRows
 ) -> dict[str, Any]:
     """How well the points rank other rows, and how far these have moved."""
     source = given_file(path)

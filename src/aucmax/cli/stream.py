@@ -16,12 +16,13 @@ import typer
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.locks import locked
 from aucmax.cli.errors import interrupted
-from aucmax.cli.options import Json, option
+from aucmax.cli.options import Json, only, option
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import say, tell
 from aucmax.cli.stream_files import Beside, Teller
 from aucmax.cli.stream_page import page_of
 from aucmax.datasets.files import COMPRESSIONS, fault
+from aucmax.datasets.reading import Reading
 from aucmax.estimators import AUCClassifier
 from aucmax.files.models import save
 from aucmax.report.page import write_page
@@ -60,25 +61,6 @@ class Lines:
         StreamFormat | None,
         option(help="By default from the file's name; NDJSON for standard input."),
     ] = None
-    target: Annotated[
-        str | None,
-        option(
-            metavar="NAME",
-            help="The label in NDJSON or CSV; else the one called target, label, y or class.",
-        ),
-    ] = None
-    drop: Annotated[
-        list[str] | None,
-        option(metavar="NAME", help="Name to leave out, such as an id; may be repeated."),
-    ] = None
-    sep: Annotated[
-        str | None,
-        option(metavar="CHARACTER", help="Separator of CSV: a character, or tab."),
-    ] = None
-    weight: Annotated[
-        str | None,
-        option(metavar="NAME", help="The rows' weights in NDJSON or CSV, 0 or more."),
-    ] = None
     encoding: Annotated[
         str,
         option(metavar="NAME", help="Of the text of NDJSON or CSV, such as latin-1 or cp1252."),
@@ -92,20 +74,20 @@ class Lines:
         option("--on-error", help="Whether a line that is no row ends the command or is left out."),
     ] = OnError.stop
 
-    def settings(self, path: Path, piped: bool) -> dict[str, Any]:
-        """The settings of a stream that say the same."""
+    def settings(self, path: Path, piped: bool, reading: Reading) -> dict[str, Any]:
+        """The settings of a stream that say the same, and what columns are."""
         kind = _format(path, piped) if self.format is None else self.format.value
-        if kind == "svmlight" and (self.weight is not None or self.encoding != "utf-8"):
+        if kind == "svmlight" and (reading.weight is not None or self.encoding != "utf-8"):
             raise ValueError(
                 "--weight and --encoding are for NDJSON and CSV; svmlight has numbers only."
             )
         return {
             "format": kind,
-            "target": self.target,
-            "drop": tuple(self.drop or ()),
-            "sep": _separator(path, self.sep),
+            "target": reading.target,
+            "drop": tuple(reading.drop),
+            "sep": reading.sep or ("\t" if ".tsv" in path.suffixes else ","),
             "positive": None if self.positive is None else _label(self.positive),
-            "weight": self.weight,
+            "weight": reading.weight,
             "encoding": encoding_of(self.encoding),
         }
 
@@ -287,6 +269,7 @@ def stream(
         ),
     ],
     lines: Lines,
+    reading: Annotated[Reading, only("target", "drop", "sep", "weight")],
     going: Going,
     learning: Learning,
     telling: Telling,
@@ -309,7 +292,7 @@ def stream(
     path, piped = Path(file), file == "-"
     telling.check(file, learning.learner)
     going.check(path, piped, telling.state)
-    settings = Settings(**lines.settings(path, piped), **learning.settings())
+    settings = Settings(**lines.settings(path, piped, reading), **learning.settings())
     with ExitStack() as stack:
         state = stack.enter_context(telling.begun(settings))
         begun = state.lines
@@ -354,15 +337,6 @@ def _format(path: Path, piped: bool) -> str:
         return "ndjson"
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSIONS]
     return _SUFFIXES.get(suffixes[-1] if suffixes else "", "svmlight")
-
-
-def _separator(path: Path, sep: str | None) -> str:
-    if sep is None:
-        return "\t" if ".tsv" in path.suffixes else ","
-    sep = "\t" if sep in ("tab", "\\t") else sep
-    if len(sep) != 1:
-        raise ValueError(f"--sep takes one character, or tab; got {sep!r}.")
-    return sep
 
 
 def _label(text: str) -> Any:

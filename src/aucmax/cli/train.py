@@ -24,7 +24,7 @@ from aucmax.cli.common import (
 from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
 from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.one_pass import fit_in_one_pass, one_pass_page
-from aucmax.cli.options import DataArgument, Json, Learning, MaxIter, Probability, Tol
+from aucmax.cli.options import DataArgument, Json, Learning, MaxIter, Probability, Tol, Transforms
 from aucmax.cli.paths import check_paths
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.estimators.folds import FOLDS, Folding
@@ -43,6 +43,7 @@ __all__ = ["train"]
 def train(
     data: DataArgument,
     reading: Learning,
+    transforms: Transforms,
     large: Large,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to save the model.")
@@ -137,12 +138,12 @@ def train(
     started = time.perf_counter()
     if one_pass:
         with working("fitting in one pass", as_json):
-            report = fit_in_one_pass(data, reading, large, fixed)
+            report = fit_in_one_pass(data, reading, transforms, large, fixed)
         seconds = time.perf_counter() - started
         report = {"model": str(output), **report, "seconds": seconds}
         save(fixed, output)
         return show_page(one_pass_page(report), as_json)
-    rows = labelled_rows(data, reading, as_json, large)
+    rows = labelled_rows(data, reading, transforms, as_json, large)
     facts = rows.facts()
     common["positive"] = rows.classes.positive_label
     few_positives(rows.is_positive, "row")

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from aucmax.cli.errors import quoted
-from aucmax.cli.options import FLAGS
+from aucmax.datasets.reading import FIELDS, flag_of
 
-__all__ = ["in_options"]
+__all__ = ["in_options", "options_of"]
 
 # options that stand for arguments of other names, unless the command has one of the same name
 _OTHERS = {
@@ -21,7 +21,8 @@ _OTHERS = {
     "part_bytes": "--memory",
     "sample_weight": "--weight",
 }
-_SWITCHES = ("text", "missing", "dates")  # options without a value
+_OF_READING = {name: flag_of(name) for name, field in FIELDS.items() if field["help"]}
+_SWITCHES = [name for name, field in FIELDS.items() if field["kind"] is bool]  # without a value
 _STRING = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _VALUE = rf"""{_STRING}|[\[(](?:{_STRING}|[^\])'"])*[\])]|…|-?[\w.+-]*\w"""
 _SETTING = re.compile(rf"""(?<![\w./'"-])(?<!\w\()([a-z]\w*)=({_VALUE})?""")
@@ -38,7 +39,7 @@ def in_options(message: str, words: Sequence[str]) -> str:
     words : sequence of str
         The command line, from the name of the command on.
     """
-    flags = _OTHERS | _options_of(words) | FLAGS
+    flags = _OTHERS | options_of(words) | _OF_READING
 
     def translated(found: re.Match[str]) -> str:
         name, value = found.groups()
@@ -63,7 +64,7 @@ def _option(flag: str, value: str | None, switch: bool) -> str:
     return " ".join(f"{flag} {quoted(str(one))}" for one in each)
 
 
-def _options_of(words: Sequence[str]) -> dict[str, str]:
+def options_of(words: Sequence[str]) -> dict[str, str]:
     """Return the options of the command that is called, by the names of its parameters."""
     from aucmax.cli.app import COMMANDS
     from aucmax.cli.later import command_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,29 +10,21 @@ from typing import Any
 
 from aucmax.datasets.blocks import blocks
 from aucmax.datasets.files import Mark
+from aucmax.datasets.reading import Reading
 from aucmax.datasets.transforms import listing
 from aucmax.rows.source import Part, Source
 
 __all__ = ["scan_fragments", "scan_frame"]
 
 
-def scan_frame(
-    data: Any,
-    part_bytes: int | None,
-    *,
-    target: str | None,
-    labels: str,
-    weight: str | None,
-    drop: Sequence[str],
-    columns: Sequence[str] | None,
-) -> Source:
+def scan_frame(data: Any, part_bytes: int | None, reading: Reading) -> Source:
     """Return a source of a frame that need not fit into memory; the arguments are those of `scan`.
 
     Only the columns that are needed are read.
     """
-    choose = partial(
-        _roles, target=target, labels=labels, weight=weight, drop=drop, columns=columns
-    )
+    if (reading.format, reading.sep, reading.decimal) != (None, None, "."):
+        raise ValueError("format, sep and decimal are for files, and data are no files.")
+    choose = partial(_roles, reading=reading)
     home = type(data).__module__.partition(".")[0]
     if home.startswith("dask") and hasattr(data, "columns"):
         roles = choose([str(name) for name in data.columns])
@@ -60,17 +52,17 @@ def scan_frame(
     return source
 
 
-def scan_fragments(data: Any, **chosen: Any) -> Source:
+def scan_fragments(data: Any, reading: Reading) -> Source:
     """Return an Arrow dataset as a source whose parts, row groups, can be loaded in any order.
 
     Parameters
     ----------
     data : pyarrow.dataset.Dataset
         Of files.
-    **chosen
-        What `scan` takes besides, but for ``part_bytes``.
+    reading : Reading
+        As for `scan`.
     """
-    roles = _roles(data.schema.names, **{"columns": None} | chosen)
+    roles = _roles(data.schema.names, reading)
     loads, names = [], []
     for fragment in data.get_fragments():
         pieces = fragment.split_by_row_group() if hasattr(fragment, "row_groups") else [fragment]
@@ -126,28 +118,26 @@ class _Roles:
         )
 
 
-def _roles(
-    names: list[str],
-    *,
-    target: str | None,
-    labels: str,
-    weight: str | None,
-    drop: Sequence[str],
-    columns: Sequence[str] | None,
-) -> _Roles:
+def _roles(names: list[str], reading: Reading) -> _Roles:
     """Return what the columns of these names are; raise ValueError for one that is not there."""
+    target, weight, labels = reading.target, reading.weight, reading.labels
     if labels not in ("required", "none"):
         raise ValueError(f"labels={labels!r} is neither 'required' nor 'none'.")
     labelled = labels == "required"
     if labelled and target is None:
         raise ValueError(f"name the column of labels (target=…); the columns are {listing(names)}.")
-    for name in (target if labelled else None, weight, *drop, *(columns or ())):
+    for name in (target if labelled else None, weight, *reading.drop, *(reading.columns or ())):
         if name is not None and name not in names:
             raise ValueError(f"no column {name!r}; the columns are {listing(names)}.")
-    others = (target, weight, *drop)
-    features = [name for name in names if name not in others] if columns is None else list(columns)
+    others = (target, weight, *reading.drop)
+    left = [name for name in names if name not in others]
+    features = left if reading.columns is None else list(reading.columns)
     if not features:
         raise ValueError(f"no column of features is left; the columns are {listing(names)}.")
+    if reading.n_features not in (None, len(features)):
+        raise ValueError(
+            f"{len(features)} columns of features where {reading.n_features} are expected."
+        )
     return _Roles(features, target, weight) if labelled else _Roles(features)
 
 

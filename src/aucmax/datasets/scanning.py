@@ -6,8 +6,9 @@ import copy
 import glob
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from aucmax.basics.errors import DataFileError
 from aucmax.datasets.files import COMPRESSIONS, Block, Mark, fault, opened
 from aucmax.datasets.frames import scan_frame
 from aucmax.datasets.obstacles import TableError
-from aucmax.datasets.readers import read, reader_of
+from aucmax.datasets.readers import reader_of, rows_of
+from aucmax.datasets.reading import Reading, with_fields
 from aucmax.datasets.tables.parquet_files import row_groups, stored_bytes
 from aucmax.datasets.transforms import listing
 from aucmax.rows.source import Part, Source, Stored
@@ -31,17 +33,11 @@ PART_BYTES = 1 << 26  # of text, or of numbers in a table
 _WIDE = 2**31 - 1  # features: those of svmlight text are known when all of it was read
 
 
+@with_fields(lambda field: field["in_parts"])
 def scan(
     data: Any,
     *,
-    target: str | None = None,
-    labels: str = "required",
-    weight: str | None = None,
-    drop: Sequence[str] = (),
-    columns: Sequence[str] | None = None,
-    format: str | None = None,
-    sep: str | None = None,
-    decimal: str = ".",
+    reading: Reading,
     part_bytes: int | None = PART_BYTES,
     spool: bool | str | os.PathLike[str] | None = None,
 ) -> Source:
@@ -53,17 +49,8 @@ def scan(
         Files as `read` takes them, their features numbers: Parquet is read by row groups, text in
         pieces of whole lines, compressed or not. ``"2026-*.csv"`` names all files that match,
         sorted; some may have no rows. Or a Polars frame, lazy or not, an Arrow dataset or table,
-        or a Dask data frame.
-    target, weight : str, optional
-        The columns of labels and of weights; as for `read`. A frame's labels must be named.
-    labels : {"required", "none"}
-        What to do about labels: fail without them, or leave them and weights out; as for `read`.
-    drop : sequence of str
-        Columns to leave out.
-    columns : sequence of str, optional
-        The features wanted, in this order; further columns are ignored.
-    format, sep, decimal
-        How files are written, all of them; as for `read`.
+        or a Dask data frame, whose labels must be named (`target`) or left out.
+    {fields}
     part_bytes : int, optional
         About how much is read at a time: bytes of text, or of a table's numbers. A row group of a
         Parquet file is never divided. Two parts are in memory, and what is made of one. None makes
@@ -88,25 +75,16 @@ def scan(
     """
     if part_bytes is not None:
         number(part_bytes, "part_bytes", low=1.0)
-    if isinstance(drop, str) or isinstance(columns, str):
-        raise ValueError("drop and columns are lists of column names, not one string.")
-    how: dict[str, Any] = {
-        "target": target, "labels": labels, "weight": weight, "drop": tuple(drop),
-        "columns": columns,
-    }  # fmt: skip
-    written = {"format": format, "sep": sep, "decimal": decimal}
     if isinstance(data, (str, os.PathLike, list, tuple)):
         paths = _named(data)
-        found = _files(paths, how | written, part_bytes)
-        found.check = partial(_check_names, data, paths)
-        slow = reader_of(paths[0], format).name != "parquet"
+        source = _files(paths, reading, part_bytes)
+        source.check = partial(_check_names, data, paths)
+        slow = reader_of(paths[0], reading.format).name != "parquet"
     else:
-        found, slow = scan_frame(data, part_bytes, **how), False
-        if written != {"format": None, "sep": None, "decimal": "."}:
-            raise ValueError("format, sep and decimal are for files, and data are no files.")
+        source, slow = scan_frame(data, part_bytes, reading), False
     if spool is False or (spool is None and not slow):
-        return found
-    return Spooled(found, None if isinstance(spool, bool | None) else spool)
+        return source
+    return Spooled(source, None if isinstance(spool, bool | None) else spool)
 
 
 # ---- files
@@ -142,9 +120,9 @@ def _check_names(data: Any, paths: list[Path]) -> None:
             raise fault(path, "the file is gone, while it was in use; begin again without it")
 
 
-def _files(paths: list[Path], how: dict[str, Any], part_bytes: int | None) -> Source:
+def _files(paths: list[Path], reading: Reading, part_bytes: int | None) -> Source:
     marks = [Mark.of(path) for path in paths]
-    readers = [reader_of(path, how["format"]) for path in paths]
+    readers = [reader_of(path, reading.format) for path in paths]
     for path, reader in zip(paths, readers, strict=True):
         if reader is not readers[0]:
             raise fault(
@@ -153,9 +131,9 @@ def _files(paths: list[Path], how: dict[str, Any], part_bytes: int | None) -> So
             )  # fmt: skip
     reader = readers[0]
     if reader.columns is not None:
-        columns = [reader.columns(path, how["sep"]) for path in paths]
+        columns = [reader.columns(path, reading.sep) for path in paths]
         for path, names in zip(paths, columns, strict=True):
-            if how["columns"] is None:  # else each file may have what is not wanted
+            if reading.columns is None:  # else each file may have what is not wanted
                 _check_columns(path, names, paths[0], columns[0])
     pieces = [
         partial(_marked_pieces, path, mark, reader.name, part_bytes)
@@ -165,20 +143,20 @@ def _files(paths: list[Path], how: dict[str, Any], part_bytes: int | None) -> So
     if first is None:
         others = ", nor has any of the others" if len(paths) > 1 else ""
         raise fault(paths[0], f"the file has no rows{others}")
-    how |= {"format": reader.name}
-    load = _load_alike if how["columns"] is None else _load
+    reading = replace(reading, format=reader.name)
+    load = _load_alike if reading.columns is None else _load
     with _checked(mark):
-        found = _read(first, how)
-    names = found.feature_names
-    if names is None:
-        how |= {"n_features": _WIDE}
-    else:
-        how |= {"columns": names, "target": found.target_name, "drop": ()}
-    settings = {"feature_names": names, "target_name": found.target_name}
+        rows = _read(first, reading)
+    names = rows.feature_names
+    if names is not None:
+        reading = _as_first(reading, rows)
+    elif reading.n_features is None:
+        reading = replace(reading, n_features=_WIDE)
+    settings = {"feature_names": names, "target_name": rows.target_name}
     if part_bytes is None or all(_random(path, reader.name) for path in paths):
         every = [piece for some in pieces for piece in some()]
         source = Source(
-            [partial(load, piece, how, mark) for piece, mark in every],
+            [partial(load, piece, reading, mark) for piece, mark in every],
             names=[str(getattr(piece, "where", piece)) for piece, _ in every],
             **settings,
         )
@@ -187,10 +165,10 @@ def _files(paths: list[Path], how: dict[str, Any], part_bytes: int | None) -> So
         def parts() -> Iterator[Part]:
             for some in pieces:
                 for piece, mark in some():
-                    yield load(piece, how, mark)
+                    yield load(piece, reading, mark)
 
         source = Source.from_iterable(parts, **settings)
-    wanted = [*(names or ()), how["target"], how["weight"]]
+    wanted = [*(names or ()), reading.target, reading.weight]
     sizes = (stored_bytes(path, wanted) if reader.name == "parquet" else path.stat().st_size
              for path in paths)  # fmt: skip
     source.stored = Stored("file", sum(sizes))
@@ -262,14 +240,19 @@ def _checked(mark: Mark | None) -> AbstractContextManager[None]:
     return nullcontext() if mark is None else mark.checked()
 
 
-def _read(piece: Any, how: dict[str, Any]) -> Any:
+def _read(piece: Any, reading: Reading) -> Any:
     piece = copy.copy(piece)  # which keeps its text while it is read
-    if isinstance(piece, Block) and how["format"] != "svmlight":
+    if isinstance(piece, Block) and reading.format != "svmlight":
         piece.check_quotes()
-    return read(piece, **how)
+    return rows_of(piece, reading)
 
 
-def read_parts(path: Path, part_bytes: int, **how: Any) -> Iterator[Any]:
+def _as_first(reading: Reading, rows: Any) -> Reading:
+    """How the parts of a table are read after the first, whose columns they have."""
+    return replace(reading, columns=rows.feature_names, target=rows.target_name, drop=())
+
+
+def read_parts(path: Path, part_bytes: int, reading: Reading) -> Iterator[Any]:
     """Yield what `read` returns of a file, part by part; unlike `scan` with text, gaps and dates.
 
     Parameters
@@ -277,36 +260,36 @@ def read_parts(path: Path, part_bytes: int, **how: Any) -> Iterator[Any]:
     path : Path
     part_bytes : int
         As for `scan`.
-    **how
-        Arguments of `read`. Without ``n_features``, parts of svmlight text have as many features as
-        each of them shows.
+    reading : Reading
+        Without ``n_features``, parts of svmlight text have as many features as each of them shows.
     """
-    how |= {"format": reader_of(path, how.get("format")).name}
-    for piece, mark in _marked_pieces(path, Mark.of(path), how["format"], part_bytes):
+    reader = reader_of(path, reading.format)
+    reading = replace(reading, format=reader.name)
+    for piece, mark in _marked_pieces(path, Mark.of(path), reader.name, part_bytes):
         with _checked(mark):
-            rows = _read(piece, how)
+            rows = _read(piece, reading)
         yield rows
-        if rows.feature_names is not None:  # what the first part was taken to have, all have
-            how |= {"columns": rows.feature_names, "target": rows.target_name, "drop": ()}
+        if rows.feature_names is not None:
+            reading = _as_first(reading, rows)
 
 
-def _load(piece: Any, how: dict[str, Any], mark: Mark | None) -> Part:
+def _load(piece: Any, reading: Reading, mark: Mark | None) -> Part:
     with _checked(mark):
-        rows = _read(piece, how)
+        rows = _read(piece, reading)
     X = rows.data
-    if rows.feature_names is None:
+    if X.shape[1] == _WIDE:
         shape = X.shape[0], int(X.indices.max(initial=0)) + 1
         X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=shape)
     return Part(X, rows.target, rows.weight)
 
 
-def _load_alike(piece: Any, how: dict[str, Any], mark: Mark | None) -> Part:
+def _load_alike(piece: Any, reading: Reading, mark: Mark | None) -> Part:
     """Load a part whose columns the first part has determined, and no model."""
     try:
-        return _load(piece, how, mark)
+        return _load(piece, reading, mark)
     except TableError as error:
         for one in error.obstacles:
-            if one.column in how["columns"] and one.remedy is None:
+            if one.column in (reading.columns or ()) and one.remedy is None:
                 one.hint = (
                     "the first part has a number in every row, so correct it, or leave the column "
                     f"out (drop={[one.column]!r})"

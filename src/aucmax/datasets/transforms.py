@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ def binarize(y: Any, how: Any) -> NDArray[np.int64]:
     how : {"even-odd", "first-half"}, tuple or label
         - ``"even-odd"``: even labels are +1, odd ones −1 (integer labels only);
         - ``"first-half"``: the first K//2 of the K sorted labels are +1;
-        - ``("random-halves", seed)``: K//2 of the K labels, drawn at random, are +1;
+        - ``("random-halves", seed)``, or ``"random-halves:SEED"``: K//2 of the K labels, drawn at
+          random, are +1;
         - a label: this one is +1, all others −1.
 
     Returns
@@ -57,6 +59,8 @@ def _positive(labels: NDArray[Any], how: Any) -> NDArray[Any]:
         return labels[_integers(labels) % 2 == 0]
     if isinstance(how, str) and how == "first-half":
         return labels[: len(labels) // 2]
+    if isinstance(how, str) and re.fullmatch("random-halves:[0-9]+", how):
+        how = "random-halves", int(how.partition(":")[2])
     if isinstance(how, (tuple, list)) and _is_random_halves(*how):
         return np.random.default_rng(how[1]).permutation(labels)[: len(labels) // 2]
     if isinstance(how, (str, int, float, np.generic)) and not isinstance(how, (bool, np.bool_)):

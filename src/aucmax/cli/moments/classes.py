@@ -18,7 +18,7 @@ __all__ = ["auc_facts", "auc_known", "auc_of", "auc_words", "two_classes"]
 
 
 def two_classes(
-    held: ClassStatistics, positive: str | None, path: Path
+    held: ClassStatistics, positive: object, path: Path
 ) -> tuple[ClassStatistics, Any]:
     """Return moments of two classes, and the positive label, chosen as `classes_of` does."""
     labels, counts = held.classes.tolist(), held.counts

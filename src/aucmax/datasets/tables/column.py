@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucmax.datasets.obstacles import Obstacle
+from aucmax.datasets.reading import Reading
 from aucmax.datasets.tables.arrow import ArrowFile, is_text
-from aucmax.datasets.tables.choice import Choice
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +36,7 @@ class Column:
 
     source: ArrowFile
     name: str
-    choice: Choice
+    reading: Reading
 
     @cached_property
     def values(self) -> pa.ChunkedArray:
@@ -98,8 +98,8 @@ class Column:
         of_model : str, optional
             The hint where a model needs the column.
         """
-        if of_model is not None and self.choice.for_model:
-            hint, remedy = of_model, self.choice.without(self.name)
+        if of_model is not None and self.reading.for_model:
+            hint, remedy = of_model, self.reading.without(self.name)
         where = "" if row is None else self.source.place(row)
         return Obstacle(self.name, f"column {self.name!r} {what}", hint, where, remedy)
 

@@ -14,9 +14,9 @@ from aucmax.basics.needs import needs
 from aucmax.datasets.codes import zero_padded
 from aucmax.datasets.files import fault, opened
 from aucmax.datasets.obstacles import Obstacle, TableError
+from aucmax.datasets.reading import NUMBER, Reading
 from aucmax.datasets.tables.arrow import BLOCK_BYTES, ArrowFile, Native, is_binary
-from aucmax.datasets.tables.choice import NUMBER, Choice, Columns
-from aucmax.datasets.tables.extract import extract
+from aucmax.datasets.tables.extract import Columns, extract
 from aucmax.datasets.tables.wanted import choose, columns_used
 
 if TYPE_CHECKING:
@@ -27,16 +27,16 @@ __all__ = ["csv_columns", "read_csv"]
 _SEPARATORS = ";\t|,"
 
 
-def read_csv(path: Path, delimiter: str, choice: Choice) -> Columns:
+def read_csv(path: Path, delimiter: str, reading: Reading) -> Columns:
     """Rows and labels of a CSV file whose first line names the columns."""
-    choice, delimiter = choice.trimmed(), choice.sep or delimiter
+    reading, delimiter = reading.trimmed(), reading.sep or delimiter
     raw = _header(path, delimiter)
-    _check_separator(path, raw, delimiter, choice)
-    table, hexadecimal = _arrow_table(path, delimiter, raw, choice)
+    _check_separator(path, raw, delimiter, reading)
+    table, hexadecimal = _arrow_table(path, delimiter, raw, reading)
     names = table.column_names
-    _check_header(path, names, choice)
-    target, features = choose(path, names, choice)
-    used = columns_used(target, features, choice)
+    _check_header(path, names, reading)
+    target, features = choose(path, names, reading)
+    used = columns_used(target, features, reading)
     kinds = table.select(used).schema.types
     # Arrow reads text that is not UTF-8 as bytes.
     if any(is_binary(kind) for kind in kinds):
@@ -52,7 +52,7 @@ def read_csv(path: Path, delimiter: str, choice: Choice) -> Columns:
             (row for _, row in _csv_rows(path, delimiter)), names, wanted
         ),
     )
-    return extract(source, target, features, choice)
+    return extract(source, target, features, reading)
 
 
 def csv_columns(path: Path, delimiter: str) -> list[str]:
@@ -61,7 +61,7 @@ def csv_columns(path: Path, delimiter: str) -> list[str]:
 
 
 def _arrow_table(
-    path: Path, delimiter: str, raw: list[str], choice: Choice
+    path: Path, delimiter: str, raw: list[str], reading: Reading
 ) -> tuple[pa.Table, bool]:
     """The Arrow table, its column names stripped; and whether the file contains 0x."""
     pa = needs("pyarrow", "a CSV file")
@@ -69,9 +69,9 @@ def _arrow_table(
 
     # known text and dates are kept as written, such as "01"
     known = {
-        *choice.categories,
-        *(choice.text if isinstance(choice.text, tuple) else ()),
-        *choice.date_forms,
+        *reading.categories,
+        *(reading.text if isinstance(reading.text, tuple) else ()),
+        *reading.date_forms,
     }
     as_text = {name: pa.string() for name in raw if name.strip() in known}
     try:
@@ -81,7 +81,7 @@ def _arrow_table(
                 native.file,
                 pa_csv.ReadOptions(block_size=BLOCK_BYTES),
                 pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-                pa_csv.ConvertOptions(column_types=as_text or None, decimal_point=choice.decimal),
+                pa_csv.ConvertOptions(column_types=as_text or None, decimal_point=reading.decimal),
             )
         table = table.rename_columns([name.strip() for name in table.column_names])
         return table, native.hexadecimal
@@ -111,7 +111,7 @@ def _header(path: Path, delimiter: str) -> list[str]:
     return next((row for _, row in _csv_rows(path, delimiter)), [])
 
 
-def _check_separator(path: Path, names: list[str], delimiter: str, choice: Choice) -> None:
+def _check_separator(path: Path, names: list[str], delimiter: str, reading: Reading) -> None:
     """Refuse a header with another separator."""
     if len(names) != 1:
         return
@@ -119,15 +119,15 @@ def _check_separator(path: Path, names: list[str], delimiter: str, choice: Choic
     mark = max(counts, key=lambda mark: counts[mark])
     if counts[mark]:
         what = f"one column, {names[0]!r}: values are separated by {mark!r}"
-        hint = f"say so (sep={mark!r})" if choice.sep is None else f"not by {delimiter!r}"
-        remedy = {"sep": mark} if choice.sep is None else None
+        hint = f"say so (sep={mark!r})" if reading.sep is None else f"not by {delimiter!r}"
+        remedy = {"sep": mark} if reading.sep is None else None
         raise TableError(path, [Obstacle("", what, hint, 1, remedy)])
 
 
-def _check_header(path: Path, names: list[str], choice: Choice) -> None:
+def _check_header(path: Path, names: list[str], reading: Reading) -> None:
     """Refuse a first line that is data, not a header."""
     counted = [[str(i) for i in range(start, start + len(names))] for start in (0, 1)]
-    asked = {choice.target, *(choice.columns or ())}
+    asked = {reading.target, *(reading.columns or ())}
     if names in counted or asked & set(names):
         return
     if all(NUMBER.fullmatch(name.strip()) for name in names):

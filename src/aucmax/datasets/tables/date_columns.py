@@ -22,7 +22,7 @@ _NAMES = {
 
 def typed_dates(column: Column) -> Feature:
     """Dates of a column whose type is a date or time."""
-    if column.choice.dates is True or column.name in column.choice.date_forms:
+    if column.reading.dates is True or column.name in column.reading.date_forms:
         return Feature(days_of_arrow(column.values), ISO)
     raise _dates(column, column.values.drop_null()[0].as_py())
 
@@ -58,7 +58,7 @@ def dates_in_text(column: Column, known: list[bool]) -> Feature | None:
             f"write them as 2024-01-31, or leave the column {column.out}",
             remedy=column.drop,
         )
-    if column.choice.dates is not True:
+    if column.reading.dates is not True:
         raise _dates(column, repr(words[rows[0]]))
     values = [days[form][word] if known[i] else None for i, word in enumerate(words)]
     return Feature(np.array(values, dtype=np.float64), form)

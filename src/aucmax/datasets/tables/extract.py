@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,35 @@ from numpy.typing import NDArray
 from aucmax.datasets.codes import doubts
 from aucmax.datasets.files import fault
 from aucmax.datasets.obstacles import Obstacle, TableError
+from aucmax.datasets.reading import Reading
 from aucmax.datasets.tables.arrow import ArrowFile
-from aucmax.datasets.tables.choice import Choice, Columns
 from aucmax.datasets.tables.column import Column
 from aucmax.datasets.tables.features import feature
 from aucmax.datasets.tables.labels import groups_of, labels_of, times_of, weights_of
 
-__all__ = ["extract"]
+__all__ = ["Columns", "extract"]
 
 
-def extract(source: ArrowFile, target: str | None, features: list[str], choice: Choice) -> Columns:
+@dataclass(frozen=True)
+class Columns:
+    """Rows, labels, column names, and which columns are text, dates, or look like codes.
+
+    ``aside`` has the weights, groups and times of the rows.
+    """
+
+    X: NDArray[Any]
+    y: NDArray[Any] | None
+    feature_names: list[str] | None = None
+    target: str | None = None
+    text: tuple[str, ...] = ()
+    dates: Mapping[str, str] = field(default_factory=dict)
+    codes: tuple[Obstacle, ...] = ()
+    aside: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+
+def extract(
+    source: ArrowFile, target: str | None, features: list[str], reading: Reading
+) -> Columns:
     """Read the columns asked for; raise one error that lists every obstacle."""
     n = source.table.num_rows
     if not n:
@@ -31,7 +51,7 @@ def extract(source: ArrowFile, target: str | None, features: list[str], choice: 
     dates: dict[str, str] = {}
     for j, name in enumerate(features):
         try:
-            found = feature(Column(source, name, choice))
+            found = feature(Column(source, name, reading))
         except Obstacle as obstacle:
             obstacles.append(obstacle)
             continue
@@ -42,21 +62,21 @@ def extract(source: ArrowFile, target: str | None, features: list[str], choice: 
         if found.form is not None:
             dates[name] = found.form
     y = None
-    if target is not None and choice.labels != "none":
+    if target is not None and reading.labels != "none":
         try:
-            y = labels_of(Column(source, target, choice))
+            y = labels_of(Column(source, target, reading))
         except Obstacle as obstacle:
             obstacles.append(obstacle)
     aside = {}
-    for what, name in choice.aside.items() if choice.labels != "none" else ():
+    for what, name in reading.aside.items() if reading.labels != "none" else ():
         try:
-            aside[what] = _ASIDE[what](Column(source, name, choice))
+            aside[what] = _ASIDE[what](Column(source, name, reading))
         except Obstacle as obstacle:
             obstacles.append(obstacle)
     if obstacles:
         raise TableError(source.path, obstacles)
     numbers = {name: X[:, j] for j, name in enumerate(features) if j not in text}
-    codes = () if choice.for_model else _codes(source, numbers, dates)
+    codes = () if reading.for_model else _codes(source, numbers, dates)
     if text:
         X = X.astype(object)
         for j, values in text.items():

@@ -25,12 +25,12 @@ _GIVE_A_NUMBER = "the model was trained on numbers here, so give a number"
 
 def feature(column: Column) -> Feature:
     """A column as numbers or text; missing values are NaN in both."""
-    choice, n = column.choice, len(column.values)
-    as_text = choice.is_named_text(column.name)
+    reading, n = column.reading, len(column.values)
+    as_text = reading.is_named_text(column.name)
     if column.values.null_count < n:
         return _checked(column, _words(column) if as_text else _typed(column))
     # a model may have seen values in other rows
-    if not (choice.for_model and choice.may_have_gaps(column.name)):
+    if not (reading.for_model and reading.may_have_gaps(column.name)):
         raise _empty(column)
     return Feature(np.full(n, np.nan, dtype=object if as_text else np.float64))
 
@@ -41,7 +41,7 @@ def _typed(column: Column) -> Feature:
 
     if types.is_temporal(column.kind):
         return typed_dates(column)
-    if is_numeric(column.kind) and column.name not in column.choice.date_forms:
+    if is_numeric(column.kind) and column.name not in column.reading.date_forms:
         return Feature(column.numbers())
     if is_text(column.kind):
         return _of_text(column)
@@ -68,9 +68,9 @@ def _checked(column: Column, found: Feature) -> Feature:
             of_model="replace it",
         )
     gaps = np.isnan(found.values) if numbers else found.values != found.values
-    if gaps.all() and not column.choice.for_model:
+    if gaps.all() and not column.reading.for_model:
         raise _empty(column)
-    if gaps.any() and not column.choice.may_have_gaps(column.name):
+    if gaps.any() and not column.reading.may_have_gaps(column.name):
         count = int(np.count_nonzero(gaps))
         raise column.wrong(
             "has a missing value" + f", the first of {count:,}" * (count > 1),
@@ -100,7 +100,7 @@ def _words(column: Column) -> Feature:
         try:
             values = values.cast(pa.string())
         except pa.ArrowException:
-            where = "where the model has text" if column.choice.for_model else "which is not text"
+            where = "where the model has text" if column.reading.for_model else "which is not text"
             raise column.wrong(
                 f"has the type {column.kind}, {where}",
                 f"leave the column {column.out}",
@@ -113,22 +113,22 @@ def _words(column: Column) -> Feature:
 
 def _of_text(column: Column) -> Feature:
     """A column of Arrow's type text: numbers with gaps, dates, text, or something wrong."""
-    choice, words = column.choice, column.words
-    form = choice.date_forms.get(column.name)
+    reading, words = column.reading, column.words
+    form = reading.date_forms.get(column.name)
     if form is not None:
         return dates_of_form(column, form)
-    plain = [choice.number(word) for word in words]
+    plain = [reading.number(word) for word in words]
     known = [plain[i] is not None or word.lower() not in NO_NUMBER for i, word in enumerate(words)]
     strange = [i for i, is_known in enumerate(known) if is_known and plain[i] is None]
     typed_text = column.source.typed and any(known)  # the file declares it as text
-    if not strange and not (typed_text and choice.text is True):
-        if typed_text and not choice.for_model:
+    if not strange and not (typed_text and reading.text is True):
+        if typed_text and not reading.for_model:
             raise _text(column, f"has the type {column.kind}, not numbers")
         return Feature(np.array([np.nan if value is None else value for value in plain]))
     if strange:
         _check_decimal(column, strange)
     no_number = f"holds {words[strange[0]]!r}, which is not a number" if strange else ""
-    if choice.for_model:
+    if reading.for_model:
         raise column.wrong(no_number, "", strange[0], of_model=_GIVE_A_NUMBER)
     different = len({word for word, is_known in zip(words, known, strict=True) if is_known})
     if strange:
@@ -144,7 +144,7 @@ def _of_text(column: Column) -> Feature:
             f"or take each as a category (categories={[column.name]!r})",
             remedy=column.drop,
         )
-    if choice.text is not True:
+    if reading.text is not True:
         raise _text(column, no_number, strange[0])
     return _words(column)
 
@@ -185,7 +185,7 @@ def _check_decimal(column: Column, strange: list[int]) -> None:
     """Raise if every value that is not a number has a decimal comma (not one for thousands)."""
     found = [column.words[i] for i in strange]
     if (
-        column.choice.decimal == "."
+        column.reading.decimal == "."
         and not column.source.typed
         and all(_COMMA.fullmatch(word) for word in found)
         and not all(_THOUSANDS.fullmatch(word) for word in found)

@@ -20,7 +20,7 @@ __all__ = ["groups_of", "labels_of", "times_of", "weights_of"]
 
 def labels_of(column: Column) -> NDArray[Any] | None:
     """The labels; None if the column is empty and labels are optional."""
-    if column.choice.labels == "optional" and column.missing().all():
+    if column.reading.labels == "optional" and column.missing().all():
         return None
     name = column.name
     _refuse_gaps(
@@ -77,7 +77,7 @@ def weights_of(column: Column) -> NDArray[np.float64]:
     """The weights of the rows."""
     _refuse_gaps(column, f"column {column.name!r} has a missing value", "every row needs a weight")
     if is_text(column.kind):
-        plain = [column.choice.number(word) for word in column.words]
+        plain = [column.reading.number(word) for word in column.words]
         if None in plain:
             row = plain.index(None)
             what = f"holds {column.words[row]!r}, which is not a number"
@@ -112,7 +112,7 @@ def times_of(column: Column) -> NDArray[np.float64]:
         return column.numbers().copy()
     found = None
     if is_text(column.kind):
-        taken = replace(column, choice=replace(column.choice, dates=True))
+        taken = replace(column, reading=replace(column.reading, dates=True))
         try:
             found = dates_in_text(taken, [True] * len(column.words))
         except Obstacle as obstacle:  # whose hint is for features

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from aucmax.basics.needs import needs
 from aucmax.datasets.files import RowGroups, fault, opened
+from aucmax.datasets.reading import Reading
 from aucmax.datasets.tables.arrow import ArrowFile, InTurn, Native
-from aucmax.datasets.tables.choice import Choice, Columns
-from aucmax.datasets.tables.extract import extract
+from aucmax.datasets.tables.extract import Columns, extract
 from aucmax.datasets.tables.wanted import choose, columns_used
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ __all__ = ["parquet_columns", "read_parquet", "row_groups", "stored_bytes"]
 _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
 
 
-def read_parquet(path: Path, choice: Choice) -> Columns:
+def read_parquet(path: Path, reading: Reading) -> Columns:
     """Rows and labels of a Parquet file, or of some of its row groups."""
     with _readable(path) as file:
-        target, features = choose(path, _names(file), choice)
-        used = columns_used(target, features, choice)
+        target, features = choose(path, _names(file), reading)
+        used = columns_used(target, features, reading)
         if isinstance(path, RowGroups):
             first, groups = path.first, list(path.groups)
         else:
@@ -37,7 +37,7 @@ def read_parquet(path: Path, choice: Choice) -> Columns:
         rows = ArrowFile(
             path, InTurn(file, groups, list(used)), lambda row: f"row {first + row + 1}"
         )
-        return extract(rows, target, features, choice)
+        return extract(rows, target, features, reading)
 
 
 def parquet_columns(path: Path) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aucmax.datasets.files import fault
 from aucmax.datasets.obstacles import Obstacle, TableError
-from aucmax.datasets.tables.choice import NUMBER, Choice
+from aucmax.datasets.reading import NUMBER, Reading
 from aucmax.datasets.transforms import listing
 
 __all__ = ["LABEL_NAMES", "choose", "columns_used", "header_hint", "suggest"]
@@ -16,36 +16,36 @@ __all__ = ["LABEL_NAMES", "choose", "columns_used", "header_hint", "suggest"]
 LABEL_NAMES = ("target", "label", "y", "class")
 
 
-def columns_used(target: str | None, features: list[str], choice: Choice) -> list[str]:
+def columns_used(target: str | None, features: list[str], reading: Reading) -> list[str]:
     """All columns to read, each once."""
-    return list(dict.fromkeys([*features, *([target] if target else []), *choice.aside.values()]))
+    return list(dict.fromkeys([*features, *([target] if target else []), *reading.aside.values()]))
 
 
-def choose(path: Path, names: list[str], choice: Choice) -> tuple[str | None, list[str]]:
+def choose(path: Path, names: list[str], reading: Reading) -> tuple[str | None, list[str]]:
     """The label column's name, if there is one, and the features' names in order."""
     counts = Counter(names)
     twice = [name for name, count in counts.items() if count > 1]
     if twice:
         raise fault(path, f"the column name {twice[0]!r} occurs twice; column names must be unique")
-    unknown = [name for name in choice.drop if name not in counts]
+    unknown = [name for name in reading.drop if name not in counts]
     if unknown:
         raise fault(path, f"no column {unknown[0]!r} to drop{suggest(unknown[0], names)}")
-    target = _target(path, names, choice)
-    for name in choice.categories:
+    target = _target(path, names, reading)
+    for name in reading.categories:
         if name not in counts:
             what = f"no column {name!r} to take as categories{suggest(name, names)}"
             raise fault(path, what)
-        if name == target or name in choice.drop:
+        if name == target or name in reading.drop:
             other = "the label column" if name == target else "dropped"
             raise fault(path, f"column {name!r} is both {other} and taken as categories")
-    _check_aside(path, names, target, choice)
-    if choice.columns is not None:
-        missing = [name for name in choice.columns if name not in counts]
+    _check_aside(path, names, target, reading)
+    if reading.columns is not None:
+        missing = [name for name in reading.columns if name not in counts]
         if missing:
             have = suggest(missing[0], names)
             raise fault(path, f"columns the model needs are missing: {listing(missing)}{have}")
-        return target, list(choice.columns)
-    left_out = {target, choice.target, *choice.drop, *choice.aside.values()}
+        return target, list(reading.columns)
+    left_out = {target, reading.target, *reading.drop, *reading.aside.values()}
     features = [name for name in names if name not in left_out]
     if not features:
         raise fault(path, "no feature column is left")
@@ -56,13 +56,13 @@ def choose(path: Path, names: list[str], choice: Choice) -> tuple[str | None, li
     return target, features
 
 
-def _check_aside(path: Path, names: list[str], target: str | None, choice: Choice) -> None:
+def _check_aside(path: Path, names: list[str], target: str | None, reading: Reading) -> None:
     """Refuse a weight, group or time column that is missing or has another role."""
-    taken = {name: "taken as categories" for name in choice.categories}
-    taken |= {name: "dropped" for name in choice.drop}
+    taken = {name: "taken as categories" for name in reading.categories}
+    taken |= {name: "dropped" for name in reading.drop}
     if target is not None:
         taken[target] = "the label column"
-    for what, name in choice.aside.items():
+    for what, name in reading.aside.items():
         part = {"weight": "the weight of the rows", "groups": "their groups", "time": "their time"}
         if name not in names:
             raise fault(path, f"no column {name!r} for {part[what]}{suggest(name, names)}")
@@ -71,10 +71,10 @@ def _check_aside(path: Path, names: list[str], target: str | None, choice: Choic
         taken[name] = part[what]
 
 
-def _target(path: Path, names: list[str], choice: Choice) -> str | None:
-    wanted = choice.target
-    if wanted is None and not (choice.labels == "none" and choice.columns is not None):
-        taken = {*choice.drop, *(choice.columns or ()), *choice.aside.values()}
+def _target(path: Path, names: list[str], reading: Reading) -> str | None:
+    wanted = reading.target
+    if wanted is None and not (reading.labels == "none" and reading.columns is not None):
+        taken = {*reading.drop, *(reading.columns or ()), *reading.aside.values()}
         found = [name for name in names if name.lower() in LABEL_NAMES and name not in taken]
         if len(found) > 1:
             raise fault(
@@ -83,11 +83,11 @@ def _target(path: Path, names: list[str], choice: Choice) -> str | None:
                 "name one (target=…)",
             )
         wanted = found[0] if found else None
-    if wanted in choice.drop:
+    if wanted in reading.drop:
         raise fault(path, f"column {wanted!r} is both the label column and dropped")
     if wanted in names:
         return wanted
-    if choice.labels != "required":
+    if reading.labels != "required":
         return None
     if wanted is None:
         raise fault(
