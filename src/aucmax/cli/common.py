@@ -27,7 +27,9 @@ __all__ = [
     "feature_names",
     "few_positives",
     "fit_facts",
+    "fitted_settings",
     "folds_described",
+    "given_settings",
     "help_of",
     "linear_of",
     "listed",
@@ -59,6 +61,26 @@ def folds_described(report: dict[str, Any]) -> str:
     if report["rounds"] == 1:
         return f"{report['folds']} folds"
     return f"{report['rounds']} rounds of {report['folds'] // report['rounds']} folds"
+
+
+def given_settings(group: Any) -> dict[str, Any]:
+    """The settings of a model that options give, by name."""
+    settings = {name: value for name, value in vars(group).items() if value is not None}
+    if "within" in settings:
+        settings["within"] = number_or_word(settings["within"])
+    return settings
+
+
+def fitted_settings(model: Any) -> dict[str, Any]:
+    """What a report says of a model's settings, and how it was fitted."""
+    return {
+        **{name: getattr(model, name) for name in ("loss", "within", "l1_ratio", "alpha")},
+        "standardize": model.standardize_,
+        "solver": model.solver_,
+        "iterations": int(model.n_iter_),
+        "objective": model.objective_,
+        "optimality": model.optimality_,
+    }
 
 
 def number_or_word(text: str | None) -> float | str | None:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,9 +13,10 @@ from aucmax.cli import compare_page
 from aucmax.cli.common import counted, few_positives, listed, show_page, working
 from aucmax.cli.errors import interrupted
 from aucmax.cli.front import LabelledRows, labelled_rows
-from aucmax.cli.options import DataArgument, Html, Json, Learning, MaxIter, Tol, Transforms
+from aucmax.cli.options import DataArgument, Html, Json, Learning, Stopping, Transforms
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import tell
+from aucmax.datasets.reading import Reading
 from aucmax.experiments.methods import CONTESTANTS, Task, contestants_named
 from aucmax.experiments.runs import (
     Contestant,
@@ -37,25 +38,31 @@ TEST_SIZE = 0.2
 _TESTS = ("DeLong's paired test", "Nadeau and Bengio's corrected resampled t-test")
 
 
-def compare(
-    data: DataArgument,
-    reading: Learning,
-    transforms: Transforms,
+@dataclass(frozen=True, kw_only=True)
+class Contest:
+    """Which algorithms are compared."""
+
     solvers: Annotated[
         str | None,
         typer.Option(
             metavar="A,B,…",
             help=f"Algorithms to compare: {', '.join(CONTESTANTS)}. All by default.",
         ),
-    ] = None,
+    ] = None
     against: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
             help="Algorithm that the others are tested against; by default the first.",
         ),
-    ] = None,
-    splits: Annotated[int, typer.Option(min=1, help="Number of splits.")] = 5,
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Splits:
+    """How rows are split."""
+
+    splits: Annotated[int, typer.Option(min=1, help="Number of splits.")] = 5
     test_size: Annotated[
         float | None,
         typer.Option(
@@ -63,19 +70,45 @@ def compare(
             help="Share of the rows (with --groups, of the groups) held out in each split, 0.2 by "
             "default; with --time it follows from the number of splits.",
         ),
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, help="Random seed of the splits and the solvers.")
-    ] = 0,
-    alpha: Annotated[float, typer.Option(help="Strength of the penalty, 0 or more.")] = 1e-4,
-    l1_ratio: Annotated[float, typer.Option(help="Share of the l1 penalty, from 0 to 1.")] = 0.0,
-    loss: Annotated[str, typer.Option(help=f"Loss: {', '.join(LOSSES)}.")] = "square",
+    ] = None
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the splits and the solvers.")] = 0
+
+    def of(self, rows: LabelledRows) -> list[Split]:
+        """The rows of each split."""
+        share = TEST_SIZE if self.test_size is None else self.test_size
+        return repeated_splits(rows, self.splits, share, self.seed)
+
+    def check(self, reading: Reading) -> None:
+        """Raise ValueError for a share that is none."""
+        if self.test_size is None:
+            return
+        if reading.time is not None:
+            raise ValueError("--test-size: with --time it follows from --splits; leave it out.")
+        if not 0 < self.test_size < 1:
+            raise ValueError(f"--test-size must lie between 0 and 1; got {self.test_size:g}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Minimised:
+    """The objective of all solvers."""
+
+    alpha: Annotated[float, typer.Option(help="Strength of the penalty, 0 or more.")] = 1e-4
+    l1_ratio: Annotated[float, typer.Option(help="Share of the l1 penalty, from 0 to 1.")] = 0.0
+    loss: Annotated[str, typer.Option(help=f"Loss: {', '.join(LOSSES)}.")] = "square"
     standardize: Annotated[
         float,
         typer.Option(help="From 0 (features as given) to 1 (features of equal spread)."),
-    ] = 0.0,
-    tol: Tol = 1e-4,
-    max_iter: MaxIter = 1000,
+    ] = 0.0
+
+
+def compare(
+    data: DataArgument,
+    reading: Learning,
+    transforms: Transforms,
+    contest: Contest,
+    division: Splits,
+    objective: Minimised,
+    stopping: Stopping,
     html: Html = None,
     as_json: Json = False,
 ) -> None:
@@ -103,17 +136,13 @@ def compare(
         aucmax compare visits.csv --target booked --time day --solvers exact,logistic
     """
     check_paths({"--html": html}, {"DATA": data})
-    names = _named(solvers)
-    reference = _reference(against, names)
-    if test_size is not None and reading.time is not None:
-        raise ValueError("--test-size: with --time it follows from --splits; leave it out.")
-    test_size = TEST_SIZE if test_size is None else test_size
-    if not 0 < test_size < 1:
-        raise ValueError(f"--test-size must lie between 0 and 1; got {test_size:g}.")
-    task = Task(alpha, l1_ratio, loss, standardize, tol, max_iter, seed)
+    names = _named(contest.solvers)
+    reference = _reference(contest.against, names)
+    division.check(reading)
+    task = Task(**vars(objective), **vars(stopping), seed=division.seed)
     task.check()
     rows = labelled_rows(data, reading, transforms, as_json)
-    parts = repeated_splits(rows, splits, test_size, seed)
+    parts = division.of(rows)
     few_positives(rows.is_positive[parts[0].test], "test row")
     runs = [_run(name, task) for name in names]
     finished = 0
@@ -125,7 +154,7 @@ def compare(
         for run in runs:
             run.keep(max(finished, 1))
         parts = parts[: max(finished, 1)]
-    stopped = finished < splits
+    stopped = finished < division.splits
     if all(run.error for run in runs):
         if stopped:
             raise interrupted("no algorithm is done with a split") from None
@@ -142,7 +171,7 @@ def compare(
             tell("warning", f"{name}: {note}")
     if stopped:
         unwritten = "" if html is None else f"; {html} was not written"
-        raise interrupted(f"{finished} of {counted(splits, 'split')} done{unwritten}")
+        raise interrupted(f"{finished} of {counted(division.splits, 'split')} done{unwritten}")
 
 
 def _run(name: str, task: Task) -> Contestant:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,9 +31,8 @@ from aucmax.cli.options import (
     Html,
     Json,
     Learning,
-    MaxIter,
     Probability,
-    Tol,
+    Stopping,
     Transforms,
 )
 from aucmax.cli.paths import check_paths
@@ -56,22 +56,26 @@ __all__ = ["cv"]
 DEFAULT_LOSSES: tuple[str, ...] = tuple(AUCClassifierCV().losses)
 
 
-def cv(
-    data: DataArgument,
-    reading: Learning,
-    transforms: Transforms,
-    large: Large,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="MODEL", help="Where to save the best model."),
-    ] = None,
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """What comes out beside the model's scores."""
+
+    probability: Probability = False
+    html: Html = None
+    as_json: Json = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The settings that are tried."""
+
     losses: Annotated[
         str | None,
         typer.Option(
             metavar="A,B",
             help=f"Of {', '.join(LOSSES)}; {', '.join(DEFAULT_LOSSES)} by default.",
         ),
-    ] = None,
+    ] = None
     within: Annotated[
         str | None,
         typer.Option(
@@ -79,20 +83,37 @@ def cv(
             help="With the square and the logistic loss, how much the positives count beside the "
             "negatives, 0 to 1, or pooled; 0.5 by default.",
         ),
-    ] = None,
+    ] = None
     standardize: Annotated[
         str,
         typer.Option(
             metavar="A,B,…", help="From 0 (features as given) to 1 (features of equal spread)."
         ),
-    ] = "0.5,1",
+    ] = "0.5,1"
     l1_ratios: Annotated[
         str, typer.Option(metavar="A,B,…", help="Shares of the l1 part, 0 to 1.")
-    ] = "0",
+    ] = "0"
     alphas: Annotated[
         str | None,
         typer.Option(metavar="A,B,…", help="Penalties to try; by default a grid for the data."),
-    ] = None,
+    ] = None
+
+    def given(self) -> dict[str, Any]:
+        """The same as arguments of a search."""
+        within = [number_or_word(tau) for tau in listed(self.within or "")]
+        return {
+            "alphas": listed_numbers(self.alphas, "--alphas"),
+            "l1_ratios": listed_numbers(self.l1_ratios, "--l1-ratios"),
+            "standardize": listed_numbers(self.standardize, "--standardize"),
+            "losses": list(DEFAULT_LOSSES) if self.losses is None else listed(self.losses),
+            "within": "auto" if self.within is None else within,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scores:
+    """What the best settings are chosen by."""
+
     scoring: Annotated[
         str,
         typer.Option(
@@ -100,17 +121,23 @@ def cv(
             help=f"What the best is chosen by: {', '.join(METRICS)}, or a name that scikit-learn "
             "has, such as f1.",
         ),
-    ] = "auc",
+    ] = "auc"
     max_fpr: Annotated[
         float | None,
         typer.Option(
             "--max-fpr", help="False-positive rate up to which partial_auc and recall_at_fpr count."
         ),
-    ] = None,
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folds:
+    """How rows are divided into folds."""
+
     folds: Annotated[
         int | None,
         typer.Option(min=2, help="Number of folds; 5, or as many as the rarer class has rows."),
-    ] = None,
+    ] = None
     rounds: Annotated[
         int | None,
         typer.Option(
@@ -119,16 +146,36 @@ def cv(
             "once.",
             show_default=False,
         ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the folds.")] = 0,
+    ] = None
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the folds.")] = 0
     jobs: Annotated[
         int | None, typer.Option("--jobs", help="Folds to fit in parallel; -1 uses all cores.")
+    ] = None
+
+    def of(self, rows: LabelledRows) -> tuple[Pairs, int]:
+        """The rows of each fold, and how many folds there are in a round."""
+        folds = _number_of_folds(rows, self.folds)
+        rounds = rows.folding.rounds(rows.rarest) if self.rounds is None else self.rounds
+        if self.rounds is not None and rounds > 1 and rows.folding.time is not None:
+            raise ValueError("--rounds: time has one order, so with --time folds are drawn once.")
+        return rows.folds(folds, self.seed, rounds), folds
+
+
+def cv(
+    data: DataArgument,
+    reading: Learning,
+    transforms: Transforms,
+    large: Large,
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="MODEL", help="Where to save the best model."),
     ] = None,
-    tol: Tol = 1e-4,
-    max_iter: MaxIter = 1000,
-    probability: Probability = False,
-    html: Html = None,
-    as_json: Json = False,
+    settings: Settings,
+    chosen_by: Scores,
+    division: Folds,
+    stopping: Stopping,
+    written: Written,
 ) -> None:
     """Tune by cross-validated AUC, or another score, and save the best model.
 
@@ -149,30 +196,20 @@ def cv(
 
         aucmax cv visits.csv --target booked --scoring partial_auc --max-fpr 0.05
     """
+    html, as_json = written.html, written.as_json
     check_paths({"--output": output, "--html": html}, {"DATA": data})
-    if probability and output is None:
+    if written.probability and output is None:
         raise ValueError("--probability is for a model that is saved; name a file by --output.")
-    settings: dict[str, Any] = {
-        "alphas": listed_numbers(alphas, "--alphas"),
-        "l1_ratios": listed_numbers(l1_ratios, "--l1-ratios"),
-        "standardize": listed_numbers(standardize, "--standardize"),
-        "losses": list(DEFAULT_LOSSES) if losses is None else listed(losses),
-        "within": "auto" if within is None else [number_or_word(tau) for tau in listed(within)],
-    }
-    asked: dict[str, Any] = {"scoring": scoring, "max_fpr": max_fpr}
+    grid, asked = settings.given(), vars(chosen_by)
     scoring_of(**asked)
     rows = labelled_rows(data, reading, transforms, as_json, large)
-    folds = _number_of_folds(rows, folds)
+    parts, folds = division.of(rows)
     few_positives(rows.is_positive, "row")
     reached: list[SearchProgress] = []
-    if rounds is None:
-        rounds = rows.folding.rounds(rows.rarest)
-    elif rows.folding.time is not None and rounds > 1:
-        raise ValueError("--rounds: time has one order, so with --time folds are drawn once.")
-    parts = rows.folds(folds, seed, rounds)
     model = AUCClassifierCV(
-        **settings, **asked, cv=parts, n_jobs=jobs, tol=tol, max_iter=max_iter, verbose=not as_json,
-        callback=reached.append, positive=rows.classes.positive_label, probability=probability,
+        **grid, **asked, **vars(stopping), cv=parts, n_jobs=division.jobs, verbose=not as_json,
+        callback=reached.append, positive=rows.classes.positive_label,
+        probability=written.probability,
     )  # fmt: skip
     started = time.perf_counter()
     try:
@@ -180,7 +217,8 @@ def cv(
     except KeyboardInterrupt:
         raise _interrupted(reached, {**rows.facts(), **asked}, as_json) from None
     seconds = time.perf_counter() - started
-    report = {**rows.facts(), **asked, **_report(rows, tuned, parts, transforms.scale.value, seed)}
+    report = {**rows.facts(), **asked}
+    report |= _report(rows, tuned, parts, transforms.scale.value, division.seed)
     report |= {"rounds": len(parts) // folds, "seconds": seconds, **what_was_read(rows.X)}
     if output is not None:
         save(rows.whole(tuned.best_estimator_), output)

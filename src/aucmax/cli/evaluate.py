@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
+from sklearn.utils import Bunch
 
 from aucmax import metrics
 from aucmax.cli.common import (
@@ -24,6 +25,7 @@ from aucmax.cli.labels import positives_for
 from aucmax.cli.large import Large, take, what_was_read
 from aucmax.cli.options import Html, Json, Judging, Model, given_file
 from aucmax.cli.paths import check_paths
+from aucmax.datasets.reading import Reading
 from aucmax.explain.feature_effects import MOST_CELLS
 from aucmax.report.comparison import paired_test
 from aucmax.report.figures import check_image
@@ -32,6 +34,42 @@ from aucmax.report.page import Section
 from aucmax.rows.source import Source
 
 __all__ = ["evaluate"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rival:
+    """The model that this one is compared with, fitted anew."""
+
+    logistic: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TRAINFILE",
+            help="Compare with scikit-learn's class-balanced logistic regression, tuned by "
+            "cross-validation and trained on these rows.",
+        ),
+    ] = None
+    seed: Annotated[int, typer.Option(help="Random seed of the folds that tune --logistic.")] = 0
+
+    def scores(self, model: Any, X: Any, reading: Reading) -> np.ndarray:
+        """Return those of rows; text and missing values reach the rival as they reach the model."""
+        from aucmax.experiments.rivals import BalancedLogisticRegression
+
+        rows = rows_for(model, self.logistic, reading, labels="required")
+        y, _ = positives_for(model, self.logistic, rows, reading)
+        encode = encoding_of(model)
+        rival = BalancedLogisticRegression(random_state=self.seed)
+        return rival.fit(encode(rows.data), y, rows.weight).decision_function(encode(X))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measures:
+    """What is measured."""
+
+    k: Annotated[
+        int | None, typer.Option(help="The k of precision@k; by default the number of positives.")
+    ] = None
+    fpr: Annotated[float, typer.Option(help="False-positive rate at which recall is taken.")] = 0.05
+    confidence: Annotated[float, typer.Option(help="Coverage of the interval.")] = 0.95
 
 
 def evaluate(
@@ -46,29 +84,16 @@ def evaluate(
     ],
     reading: Judging,
     large: Large,
+    *,
     other: Annotated[
         Path | None,
         typer.Argument(metavar="OTHER", help="A second model, to be compared with the first."),
     ] = None,
-    logistic: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="TRAINFILE",
-            help="Compare with scikit-learn's class-balanced logistic regression, tuned by "
-            "cross-validation and trained on these rows.",
-        ),
-    ] = None,
-    k: Annotated[
-        int | None, typer.Option(help="The k of precision@k; by default the number of positives.")
-    ] = None,
-    fpr: Annotated[
-        float, typer.Option(help="False-positive rate at which recall is taken.")
-    ] = 0.05,
-    confidence: Annotated[float, typer.Option(help="Coverage of the interval.")] = 0.95,
+    rival: Rival,
+    measures: Measures,
     plot: Annotated[
         Path | None, typer.Option(metavar="IMAGE", help="Draw the ROC curves: .png, .svg or .pdf.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Random seed of the folds that tune --logistic.")] = 0,
     html: Html = None,
     as_json: Json = False,
 ) -> None:
@@ -90,7 +115,7 @@ def evaluate(
     """
     check_paths(
         {"--plot": plot, "--html": html},
-        {"MODEL": model, "FILE": file, "OTHER": other, "--logistic": logistic},
+        {"MODEL": model, "FILE": file, "OTHER": other, "--logistic": rival.logistic},
     )
     if plot is not None:
         check_image(plot)
@@ -102,7 +127,6 @@ def evaluate(
         in_parts = isinstance(table.data, Source)
         is_positive, label = positives_for(fitted, source, table, reading)
         few_positives(is_positive, "row")
-        encode = encoding_of(fitted)
         scores, given = {_title(model, other): scores_of(fitted, table.data)}, [table.data]
         if other is not None:
             second = load_model(other)
@@ -110,29 +134,22 @@ def evaluate(
             name = _title(other, model)
             scores[f"{name} (again)" if name in scores else name] = scores_of(second, X)
             given.append(X)
-        if logistic is not None:
+        if rival.logistic is not None:
             if in_parts:
                 raise ValueError(f"{file}: --logistic needs the rows in memory; give it more.")
-            from aucmax.experiments.rivals import BalancedLogisticRegression
-
-            now(f"tuning logistic regression on {logistic.name}")
-            rows = rows_for(fitted, logistic, reading, labels="required")
-            y, _ = positives_for(fitted, logistic, rows, reading)
-            # text and missing values reach the rival as they reach the model
-            rival = BalancedLogisticRegression(random_state=seed)
-            rival.fit(encode(rows.data), y, rows.weight)
-            scores["logistic regression"] = rival.decision_function(encode(table.data))
+            now(f"tuning logistic regression on {rival.logistic.name}")
+            scores["logistic regression"] = rival.scores(fitted, table.data, reading)
         now("measuring")
         report = {
             "file": str(source),
             "data": source.name,
             "rows": len(is_positive),
-            "features": table.n_features if in_parts else encode(table.data[:1]).shape[1],
+            "features": _features(fitted, table),
             "positives": int(is_positive.sum()),
             "positive": label,
             "weight": reading.weight,
         }
-        report |= _measured(is_positive, scores, k, fpr, confidence, table.weight)
+        report |= _measured(is_positive, scores, measures, table.weight)
         report["budgets"] = budgets(is_positive, next(iter(scores.values())), table.weight)
         tests: dict[str, Test] = {
             name: (is_positive, score, table.weight) for name, score in scores.items()
@@ -142,13 +159,9 @@ def evaluate(
             chance = chance_of(fitted, table.data, next(iter(scores.values())))
             drawn.append(curves(report, tests, chance))
             now("measuring the effects of the features")
-            some, seen, first = None, table.data, next(iter(tests.values()))
-            if in_parts:
-                some = some_rows(first, min(table.room.rows, MOST_CELLS // table.n_features))
-                seen = take(table, some)
-            drawn.extend(model_sections(fitted, seen, first, confidence, some))
+            drawn += _explained(fitted, table, next(iter(tests.values())), measures.confidence)
         report |= what_was_read(*given)
-        page = page_of(report, None if logistic is None else seed)
+        page = page_of(report, None if rival.logistic is None else rival.seed)
         if html is not None:
             page.sections[:] = [operating(report, tests), *page.sections, *drawn]
         if plot is not None:
@@ -164,17 +177,31 @@ def _title(path: Path, beside: Path | None) -> str:
     return str(path) if beside is not None and beside.name == path.name else path.name
 
 
+def _features(model: Any, table: Bunch) -> int:
+    """How many numbers the model weighs in a row."""
+    if isinstance(table.data, Source):
+        return int(table.n_features)
+    return int(encoding_of(model)(table.data[:1]).shape[1])
+
+
+def _explained(model: Any, table: Bunch, test: Test, confidence: float) -> list[Section]:
+    """What the page says of the model, by all rows or by some of a file that is read in parts."""
+    if not isinstance(table.data, Source):
+        return model_sections(model, table.data, test, confidence, None)
+    some = some_rows(test, min(table.room.rows, MOST_CELLS // table.n_features))
+    return model_sections(model, take(table, some), test, confidence, some)
+
+
 def _measured(
     is_positive: np.ndarray,
     scores: dict[str, np.ndarray],
-    k: int | None,
-    fpr: float,
-    confidence: float,
+    measures: Measures,
     weight: np.ndarray | None,
 ) -> dict[str, Any]:
     """Measure every scorer, and test the first against the others."""
     by = {"sample_weight": weight}
-    k = int(is_positive.sum()) if k is None else k
+    k = int(is_positive.sum()) if measures.k is None else measures.k
+    fpr, confidence = measures.fpr, measures.confidence
     scorers = [
         {
             "name": name,

@@ -21,13 +21,14 @@ from aucmax.basics.checks import LARGEST
 from aucmax.basics.visible import in_line
 from aucmax.cli.common import counted, working
 from aucmax.cli.inputs import Inputs, inputs_of
-from aucmax.cli.labels import Classes, check_weights, classes_of
+from aucmax.cli.labels import check_weights
 from aucmax.cli.large import Large, take
 from aucmax.cli.options import Scale, Transforms, given_file
 from aucmax.cli.screen import tell
 from aucmax.columns import SplineFeatures, TableEncoder
 from aucmax.columns.steps import parts_of, transformed
 from aucmax.datasets.bunch import Labels, frame
+from aucmax.datasets.classes import Classes, classes_of
 from aucmax.datasets.obstacles import TableError
 from aucmax.datasets.readers import rows_of
 from aucmax.datasets.reading import Reading

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from aucmax.basics.visible import in_line
-from aucmax.cli.common import fit_facts
+from aucmax.cli.common import fit_facts, fitted_settings
 from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.moments.classes import auc_facts, auc_of, two_classes
 from aucmax.cli.options import Transforms, given_file
@@ -58,13 +58,8 @@ def fit_in_one_pass(
         "weight_of_positives": counts[positive],
         "weight": sum(counts.values()),
         "features": held.n_features,
-        **{name: getattr(model, name) for name in ("loss", "within", "l1_ratio", "alpha")},
-        "standardize": model.standardize_,
+        **fitted_settings(model),
         "rank": None if few else _RANK,
-        "solver": model.solver_,
-        "iterations": int(model.n_iter_),
-        "objective": model.objective_,
-        "optimality": model.optimality_,
         "auc": auc_of(held, model.coef_[0], positive),
         **what_was_read(source),
     }

@@ -29,12 +29,11 @@ __all__ = [
     "Json",
     "Judging",
     "Learning",
-    "MaxIter",
     "Model",
     "Probability",
     "Scale",
     "Scoring",
-    "Tol",
+    "Stopping",
     "Transforms",
     "Weighing",
     "given_file",
@@ -62,8 +61,6 @@ DataArgument = Annotated[
     ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="Saved by 'aucmax train'.")]
-Tol = Annotated[float, typer.Option(help="Optimality at which to stop.")]
-MaxIter = Annotated[int, typer.Option(help="Maximum number of iterations or epochs.")]
 Probability = Annotated[
     bool,
     typer.Option(
@@ -77,6 +74,14 @@ Html = Annotated[
     typer.Option("--html", metavar="FILE", help="Write a report: one self-contained .html file."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stopping:
+    """Options that say when a solver stops."""
+
+    tol: Annotated[float, typer.Option(help="Optimality at which to stop.")] = 1e-4
+    max_iter: Annotated[int, typer.Option(help="Maximum number of iterations or epochs.")] = 1000
 
 
 def option(*flags: str, help: str, metavar: str | None = None) -> Any:

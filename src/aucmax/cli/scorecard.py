@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,6 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from sklearn.base import clone
+from sklearn.utils import Bunch
 
 from aucmax import metrics
 from aucmax.additive import Binning, Scorecard
@@ -36,24 +38,15 @@ _BANDS = 10  # of points, by which two files are compared
 Method = StrEnum("Method", {"best": "best", "quantile": "quantile"})
 
 
-def scorecard(
-    data: DataArgument,
-    reading: Annotated[Reading, without(OF_MODELS - {"categories"})],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to save the scorecard.")
-    ],
-    against: Annotated[
-        Path | None,
-        typer.Option(
-            "--against", metavar="FILE", help="Later rows: how well the points do there (if they "
-            "have labels), and how far the rows have moved (PSI).",
-        ),
-    ] = None,
-    method: Annotated[
-        Method, typer.Option(help="The most likely bins, or quantiles.")
-    ] = Method.best,
-    max_bins: Annotated[int, typer.Option(help="Most bins of a column.")] = 12,
-    min_share: Annotated[float, typer.Option(help="Least share of the rows in a bin.")] = 0.05,
+@dataclass(frozen=True, kw_only=True)
+class Bins:
+    """How columns are binned."""
+
+    method: Annotated[Method, typer.Option(help="The most likely bins, or quantiles.")] = (
+        Method.best
+    )
+    max_bins: Annotated[int, typer.Option(help="Most bins of a column.")] = 12
+    min_share: Annotated[float, typer.Option(help="Least share of the rows in a bin.")] = 0.05
     monotone: Annotated[
         list[str] | None,
         typer.Option(
@@ -61,12 +54,43 @@ def scorecard(
             help="increasing, decreasing, auto (whichever fits better, the default) or none: how "
             "the rates of a column's bins follow each other; without COLUMN= of all others.",
         ),
-    ] = None,
-    pdo: Annotated[float, typer.Option(help="Points that double the odds.")] = 20.0,
-    base_points: Annotated[float, typer.Option(help="Points at the base odds.")] = 600.0,
+    ] = None
+
+    def binning(self, rows: Bunch) -> Binning:
+        """Return what bins rows so."""
+        return Binning(
+            self.method.value, max_bins=self.max_bins, min_share=self.min_share,
+            monotone=_trends(self.monotone, rows.feature_names), dates=dict(rows.dates) or None,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Points:
+    """The scale of the points."""
+
+    pdo: Annotated[float, typer.Option(help="Points that double the odds.")] = 20.0
+    base_points: Annotated[float, typer.Option(help="Points at the base odds.")] = 600.0
     base_odds: Annotated[
         float, typer.Option(help="Negative to positive rows that get the base points.")
-    ] = 50.0,
+    ] = 50.0
+
+
+def scorecard(
+    data: DataArgument,
+    reading: Annotated[Reading, without(OF_MODELS - {"categories"})],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to save the scorecard.")
+    ],
+    *,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            "--against", metavar="FILE", help="Later rows: how well the points do there (if they "
+            "have labels), and how far the rows have moved (PSI).",
+        ),
+    ] = None,
+    bins: Bins,
+    points: Points,
     html: Html = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -92,13 +116,8 @@ def scorecard(
     rows = labelled_columns(data, reading, as_json)
     few_positives(rows.is_positive, "row")
     card = Scorecard(
-        Binning(
-            method.value, max_bins=max_bins, min_share=min_share,
-            monotone=_trends(monotone, rows.source.feature_names),
-            dates=dict(rows.source.dates) or None,
-        ),
-        pdo=pdo, base_points=base_points, base_odds=base_odds, positive=rows.classes.positive_label,
-    )  # fmt: skip
+        bins.binning(rows.source), **vars(points), positive=rows.classes.positive_label
+    )
     X = rows.named()
     with working(f"fitting {rows_described(rows.facts())}", as_json) as now:
         card.fit(X, rows.y, rows.weight)
@@ -106,14 +125,14 @@ def scorecard(
         held_out = _held_out(card, X, rows)
         now("binning without trends")
         free = clone(card.binning_).set_params(monotone=None).fit(X, rows.y, rows.weight)
-    points = card.points(X)
+    scored = card.points(X)
     report = {
         "model": str(output),
         **rows.facts(),
-        "training": _quality(rows.is_positive, points, rows.weight),
+        "training": _quality(rows.is_positive, scored, rows.weight),
         "held_out": held_out,
-        "scale": {"pdo": pdo, "base_points": base_points, "base_odds": base_odds},
-        "against": None if against is None else _against(card, against, reading, points, rows),
+        "scale": vars(points),
+        "against": None if against is None else _against(card, against, reading, scored, rows),
         "by_column": _by_column(card, free),
         "bins": list(card.rows()),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,8 +16,9 @@ from aucmax.cli.common import (
     counted,
     few_positives,
     fit_facts,
+    fitted_settings,
     folds_described,
-    number_or_word,
+    given_settings,
     scores_of,
     show_page,
     working,
@@ -24,7 +26,7 @@ from aucmax.cli.common import (
 from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
 from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.one_pass import fit_in_one_pass, one_pass_page
-from aucmax.cli.options import DataArgument, Json, Learning, MaxIter, Probability, Tol, Transforms
+from aucmax.cli.options import DataArgument, Json, Learning, Probability, Stopping, Transforms
 from aucmax.cli.paths import check_paths
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.estimators.folds import FOLDS, Folding
@@ -40,24 +42,20 @@ from aucmax.solvers.auto import FEW_FEATURES
 __all__ = ["train"]
 
 
-def train(
-    data: DataArgument,
-    reading: Learning,
-    transforms: Transforms,
-    large: Large,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to save the model.")
-    ],
+@dataclass(frozen=True, kw_only=True)
+class Fixed:
+    """Settings of a model that is not tuned."""
+
     alpha: Annotated[
         float | None, typer.Option(help="Penalty strength, 0 or more; turns tuning off.")
-    ] = None,
+    ] = None
     l1_ratio: Annotated[
         float | None,
         typer.Option(help="Share of the l1 penalty, from 0 to 1; turns tuning off."),
-    ] = None,
+    ] = None
     loss: Annotated[
         str | None, typer.Option(help=f"One of {', '.join(LOSSES)}; turns tuning off.")
-    ] = None,
+    ] = None
     within: Annotated[
         str | None,
         typer.Option(
@@ -66,23 +64,40 @@ def train(
             "negatives, 0 to 1, or pooled: less than 0.5 aims at low false-positive rates; turns "
             "tuning off.",
         ),
-    ] = None,
+    ] = None
     standardize: Annotated[
         float | None,
         typer.Option(
             help="From 0 (features as given) to 1 (features of equal spread); turns tuning off."
         ),
-    ] = None,
+    ] = None
     solver: Annotated[
         str | None,
         typer.Option(help="Name of a solver, or auto: the exact optimum; turns tuning off."),
-    ] = None,
-    tol: Tol = 1e-4,
-    max_iter: MaxIter = 1000,
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folds:
+    """What is done on folds."""
+
     seed: Annotated[
         int, typer.Option(min=0, help="Random seed of the folds and of stochastic solvers.")
-    ] = 0,
-    probability: Probability = False,
+    ] = 0
+    probability: Probability = False
+
+
+def train(
+    data: DataArgument,
+    reading: Learning,
+    transforms: Transforms,
+    large: Large,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to save the model.")
+    ],
+    fixed: Fixed,
+    stopping: Stopping,
+    on_folds: Folds,
     one_pass: Annotated[
         bool,
         typer.Option(
@@ -119,18 +134,10 @@ def train(
         aucmax train visits.csv --loss square --alpha 0.01 -o booked.aucmax
     """
     check_paths({"--output": output}, {"DATA": data})
-    settings = {
-        "alpha": alpha,
-        "l1_ratio": l1_ratio,
-        "loss": loss,
-        "within": number_or_word(within),
-        "standardize": standardize,
-        "solver": solver,
-    }
-    given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
-    common: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
-    fixed = AUCClassifier(**given, **common, random_state=seed)
-    if probability and (given or one_pass):
+    given = given_settings(fixed)
+    common: dict[str, Any] = asdict(stopping)
+    model = AUCClassifier(**given, **common, random_state=on_folds.seed)
+    if on_folds.probability and (given or one_pass):
         raise ValueError(
             "--probability calibrates on the folds of the tuning, which "
             f"{_options(given) or '--one-pass'} turns off; leave out one of the two."
@@ -138,30 +145,29 @@ def train(
     started = time.perf_counter()
     if one_pass:
         with working("fitting in one pass", as_json):
-            report = fit_in_one_pass(data, reading, transforms, large, fixed)
+            report = fit_in_one_pass(data, reading, transforms, large, model)
         seconds = time.perf_counter() - started
         report = {"model": str(output), **report, "seconds": seconds}
-        save(fixed, output)
+        save(model, output)
         return show_page(one_pass_page(report), as_json)
     rows = labelled_rows(data, reading, transforms, as_json, large)
     facts = rows.facts()
     common["positive"] = rows.classes.positive_label
     few_positives(rows.is_positive, "row")
     started = time.perf_counter()
-    how: dict[str, Any] = {"tuned": False}
-    untuned = bool(given) or rows.folding.most(rows.is_positive, FOLDS) < 2
-    if probability and untuned:
-        raise ValueError(
-            f"{rows.name}: --probability needs folds, and can be had where each class has more "
-            "rows."
-        )
-    if untuned:
+    if given or rows.folding.most(rows.is_positive, FOLDS) < 2:
+        if on_folds.probability:
+            raise ValueError(
+                f"{rows.name}: --probability needs folds, and can be had where each class has more "
+                "rows."
+            )
+        how: dict[str, Any] = {"tuned": False}
         with working(f"fitting {rows_described(facts)}", as_json):
-            model = fixed.set_params(**common).fit(*rows.given())
+            model.set_params(**common).fit(*rows.given())
     elif rows.in_parts:
-        model, how = _tuned_on_some(rows, common, seed, as_json, probability)
+        model, how = _tuned_on_some(rows, common, as_json, **vars(on_folds))
     else:
-        search, how = _tuned(rows, common, seed, as_json, probability=probability)
+        search, how = _tuned(rows, common, as_json, **vars(on_folds))
         model = search.best_estimator_
     with working("measuring", as_json):
         auc = _training_auc(rows, model)
@@ -170,12 +176,7 @@ def train(
         **facts,
         "negatives": facts["rows"] - facts["positives"],
         **how,
-        **{name: getattr(model, name) for name in ("loss", "within", "l1_ratio", "alpha")},
-        "standardize": model.standardize_,
-        "solver": model.solver_,
-        "iterations": int(model.n_iter_),
-        "objective": model.objective_,
-        "optimality": model.optimality_,
+        **fitted_settings(model),
         "training_auc": auc._asdict(),
         **calibration_facts(model),
         **what_was_read(rows.X),
@@ -191,7 +192,7 @@ def _options(given: dict[str, Any]) -> str:
 
 
 def _tuned(
-    rows: LabelledRows, common: dict[str, Any], seed: int, quiet: bool, **settings: Any
+    rows: LabelledRows, common: dict[str, Any], quiet: bool, seed: int, **settings: Any
 ) -> tuple[AUCClassifierCV, dict[str, Any]]:
     """Return a search over the rows, and what the report says of it."""
     folds, rounds = rows.folding.most(rows.is_positive, FOLDS), rows.folding.rounds(rows.rarest)
@@ -210,7 +211,7 @@ def _tuned(
 
 
 def _tuned_on_some(
-    rows: LabelledRows, common: dict[str, Any], seed: int, quiet: bool, probability: bool
+    rows: LabelledRows, common: dict[str, Any], quiet: bool, seed: int, probability: bool
 ) -> tuple[AUCClassifier, dict[str, Any]]:
     """Return a model of all rows of a file in parts, tuned on as many as fit in memory.
 
@@ -225,7 +226,7 @@ def _tuned_on_some(
         )
     room, rarer = rows.source.room, rows.rarest / len(rows.is_positive)
     losses = [loss for loss in AUCClassifierCV().losses if room.holds(loss, rarer)]
-    search, how = _tuned(some, common, seed, quiet, losses=losses)
+    search, how = _tuned(some, common, quiet, seed, losses=losses)
     chosen = {
         "alpha": search.alpha_ * some.rarest / rows.rarest,
         **{name: getattr(search, f"{name}_") for name in ("l1_ratio", "loss", "within")},

@@ -20,6 +20,7 @@ from aucmax.cli.moments.show import page_of
 from aucmax.cli.options import Json, Weighing, given_file
 from aucmax.cli.paths import check_paths
 from aucmax.datasets.bunch import Labels
+from aucmax.datasets.reading import Reading
 from aucmax.files.moments import read_bounds
 from aucmax.solvers import Exact
 from aucmax.statistics.base import ClassStatistics
@@ -44,10 +45,59 @@ Files = Annotated[
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Privacy:
+    """Options of a release that is differentially private."""
+
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            help="Add noise, so that the file is differentially private with this epsilon; needs "
+            "bounds and --labels."
+        ),
+    ] = None
+    delta: Annotated[
+        float,
+        typer.Option(help="With --epsilon: above 0, normal noise, which is less than Laplace's."),
+    ] = 0.0
+    bounds: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            metavar="LOW HIGH",
+            help="With --epsilon: what all features lie between; values outside are clipped.",
+        ),
+    ] = None
+    bounds_file: Annotated[
+        Path | None,
+        typer.Option(metavar="CSV", help="Bounds of each feature: lines of feature,low,high."),
+    ] = None
+    labels: Annotated[
+        str | None,
+        typer.Option(help="With --epsilon: all labels, separated by commas."),
+    ] = None
+
+    def check(self, reading: Reading, covariance: Kept) -> None:
+        """Raise ValueError for options that do not go together."""
+        if self.epsilon is None:
+            for name, value in vars(self).items():
+                if value not in (None, 0.0):
+                    flag = f"--{name.replace('_', '-')}"
+                    raise ValueError(f"{flag} is for a private release; give --epsilon, too.")
+            return
+        if self.labels is None or (self.bounds is None) == (self.bounds_file is None):
+            raise ValueError(
+                "--epsilon needs what does not come from the rows: all labels (--labels no,yes) "
+                "and bounds of the features (--bounds LOW HIGH, or --bounds-file CSV)."
+            )
+        if reading.weight is not None or covariance is not Kept.full:
+            raise ValueError("--epsilon is for rows without weights, and full covariances.")
+
+
 def build(
     data: Files,
     reading: Weighing,
     out: Out,
+    *,
     like: Like = None,
     features: Annotated[
         int | None,
@@ -62,32 +112,7 @@ def build(
     ] = Kept.full,
     align: Align = False,
     min_rows: MinRows = FEWEST,
-    epsilon: Annotated[
-        float | None,
-        typer.Option(
-            help="Add noise, so that the file is differentially private with this epsilon; needs "
-            "bounds and --labels."
-        ),
-    ] = None,
-    delta: Annotated[
-        float,
-        typer.Option(help="With --epsilon: above 0, normal noise, which is less than Laplace's."),
-    ] = 0.0,
-    bounds: Annotated[
-        tuple[float, float] | None,
-        typer.Option(
-            metavar="LOW HIGH",
-            help="With --epsilon: what all features lie between; values outside are clipped.",
-        ),
-    ] = None,
-    bounds_file: Annotated[
-        Path | None,
-        typer.Option(metavar="CSV", help="Bounds of each feature: lines of feature,low,high."),
-    ] = None,
-    labels: Annotated[
-        str | None,
-        typer.Option(help="With --epsilon: all labels, separated by commas."),
-    ] = None,
+    privacy: Privacy,
     as_json: Json = False,
 ) -> None:
     """Sum the rows of files up, and save the moments of each class.
@@ -111,25 +136,14 @@ def build(
         aucmax moments build a.csv --epsilon 1 --bounds 0 1 --labels no,yes -o a.moments
     """
     files = {f"DATA {path}": path for path in data}
-    check_paths({"--out": out}, {**files, "--like": like, "--bounds-file": bounds_file})
-    private = {"--bounds": bounds, "--bounds-file": bounds_file, "--labels": labels}
+    check_paths({"--out": out}, {**files, "--like": like, "--bounds-file": privacy.bounds_file})
+    privacy.check(reading, covariance)
     model = None if like is None else load_model(like)
     read = _Reader(reading, model, features if model is None else model.n_features_in_, as_json)
-    if epsilon is None:
-        for flag, value in {**private, "--delta": delta or None}.items():
-            if value is not None:
-                raise ValueError(f"{flag} is for a private release; give --epsilon, too.")
+    if privacy.epsilon is None:
         total = _summed(data, read, covariance, align)
     else:
-        if labels is None or (bounds is None) == (bounds_file is None):
-            raise ValueError(
-                "--epsilon needs what does not come from the rows: all labels (--labels no,yes) "
-                "and bounds of the features (--bounds LOW HIGH, or --bounds-file CSV)."
-            )
-        if reading.weight is not None or covariance is not Kept.full:
-            raise ValueError("--epsilon is for rows without weights, and full covariances.")
-        box: Any = bounds_file if bounds is None else bounds
-        total = _bounded(data, read, listed(labels), box).release(epsilon, delta)
+        total = _bounded(data, read, privacy).release(privacy.epsilon, privacy.delta)
     write(total, out, min_rows)
     show_page(page_of(total, out), as_json)
 
@@ -148,7 +162,7 @@ class _Table(NamedTuple):
 class _Reader:
     """How files are read, part by part: as they are, or as a model takes them."""
 
-    reading: Weighing
+    reading: Reading
     model: Any
     features: int | None
     quiet: bool
@@ -195,8 +209,9 @@ def _summed(data: list[str], read: _Reader, covariance: Kept, align: bool) -> Cl
     return total
 
 
-def _bounded(data: list[str], read: _Reader, labels: list[str], box: Any) -> BoundedSums:
+def _bounded(data: list[str], read: _Reader, privacy: Privacy) -> BoundedSums:
     """Return the exact sums of the rows of files, which are only to be released with noise."""
+    labels = listed(privacy.labels or "")
     sums: BoundedSums | None = None
     for rows in read(data):
         _check_memory(ClassMoments(), rows)
@@ -208,7 +223,8 @@ def _bounded(data: list[str], read: _Reader, labels: list[str], box: Any) -> Bou
         try:
             if sums is None:
                 names = rows.names or [str(j + 1) for j in range(rows.X.shape[1])]
-                bounds = read_bounds(box, names) if isinstance(box, Path) else box
+                file = privacy.bounds_file
+                bounds: Any = privacy.bounds if file is None else read_bounds(file, names)
                 sums = BoundedSums(_announced(labels, rows.y), bounds, rows.names)
             sums.update(rows.X, rows.y)
         except ValueError as error:

@@ -9,6 +9,7 @@ import numpy as np
 
 from aucmax.cli.common import counted
 from aucmax.datasets import find_label
+from aucmax.datasets.classes import positive_of
 from aucmax.metrics import MomentAUC, moment_auc
 from aucmax.report.text import auc_text
 from aucmax.statistics.base import ClassStatistics
@@ -17,9 +18,7 @@ from aucmax.statistics.moments import ClassMoments
 __all__ = ["auc_facts", "auc_known", "auc_of", "auc_words", "two_classes"]
 
 
-def two_classes(
-    held: ClassStatistics, positive: object, path: Path
-) -> tuple[ClassStatistics, Any]:
+def two_classes(held: ClassStatistics, positive: object, path: Path) -> tuple[ClassStatistics, Any]:
     """Return moments of two classes, and the positive label, chosen as `classes_of` does."""
     labels, counts = held.classes.tolist(), held.counts
     if positive is None:
@@ -28,8 +27,7 @@ def two_classes(
                 f"{path}: has {counted(len(labels), 'label')} ({', '.join(map(str, labels[:5]))}); "
                 "a model needs two, or one against all others: name it with --positive LABEL."
             )
-        words = held.classes.dtype.kind not in "iufb"
-        return held, labels[int(counts[1] <= counts[0]) if words else 1]
+        return held, positive_of(labels, counts)
     try:
         label = find_label(held.classes, positive)
     except ValueError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,14 +10,15 @@ import typer
 
 from aucmax.cli.common import (
     fit_facts,
+    fitted_settings,
+    given_settings,
     load_model,
-    number_or_word,
     show_page,
 )
 from aucmax.cli.inputs import names_after
 from aucmax.cli.moments.classes import auc_facts, auc_of, two_classes
 from aucmax.cli.moments.options import Like, Moments
-from aucmax.cli.options import Json, MaxIter, Tol
+from aucmax.cli.options import Json, Stopping
 from aucmax.cli.paths import check_paths
 from aucmax.estimators import AUCClassifier
 from aucmax.files.models import save
@@ -27,15 +29,14 @@ from aucmax.statistics.base import ClassStatistics
 __all__ = ["fit"]
 
 
-def fit(
-    file: Moments,
-    output: Annotated[
-        Path, typer.Option("--out", "-o", metavar="MODEL", help="Where to save the model.")
-    ],
-    alpha: Annotated[float | None, typer.Option(help="Penalty strength, 0 or more.")] = None,
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Settings of the model."""
+
+    alpha: Annotated[float | None, typer.Option(help="Penalty strength, 0 or more.")] = None
     l1_ratio: Annotated[
         float | None, typer.Option(help="Share of the l1 penalty, from 0 to 1.")
-    ] = None,
+    ] = None
     within: Annotated[
         str | None,
         typer.Option(
@@ -43,11 +44,20 @@ def fit(
             help="How much the spread of the positives counts beside that of the negatives, 0 to "
             "1, or pooled.",
         ),
-    ] = None,
+    ] = None
     standardize: Annotated[
         float | None,
         typer.Option(help="From 0 (features as given) to 1 (features of equal spread)."),
-    ] = None,
+    ] = None
+
+
+def fit(
+    file: Moments,
+    output: Annotated[
+        Path, typer.Option("--out", "-o", metavar="MODEL", help="Where to save the model.")
+    ],
+    *,
+    settings: Settings,
     positive: Annotated[
         str | None,
         typer.Option(
@@ -57,8 +67,7 @@ def fit(
         ),
     ] = None,
     like: Like = None,
-    tol: Tol = 1e-4,
-    max_iter: MaxIter = 1000,
+    stopping: Stopping,
     as_json: Json = False,
 ) -> None:
     """Fit a model to a file of moments: the same as to its rows, with the square loss.
@@ -73,14 +82,7 @@ def fit(
     check_paths({"--out": output}, {"MOMENTS": file, "--like": like})
     held = load_moments(file)
     held, label = two_classes(held, positive, file)
-    settings: dict[str, Any] = {
-        "alpha": alpha,
-        "l1_ratio": l1_ratio,
-        "within": number_or_word(within),
-        "standardize": standardize,
-    }
-    given = {name: value for name, value in settings.items() if value is not None}
-    model = AUCClassifier(**given, tol=tol, max_iter=max_iter, positive=label)
+    model = AUCClassifier(**given_settings(settings), **vars(stopping), positive=label)
     steps = [] if like is None else _steps(load_model(like), held, like)
     if steps:
         held.feature_names = None  # behind the steps, which name them
@@ -91,12 +93,7 @@ def fit(
         "positive": label,
         "negative": next(other for other in held.classes.tolist() if other != label),
         "features": held.n_features,
-        **{name: getattr(model, name) for name in ("loss", "within", "l1_ratio", "alpha")},
-        "standardize": model.standardize_,
-        "solver": model.solver_,
-        "iterations": int(model.n_iter_),
-        "objective": model.objective_,
-        "optimality": model.optimality_,
+        **fitted_settings(model),
         "auc": auc_of(held, model.coef_[0], label),
     }
     whole: Any = model
