@@ -36,6 +36,23 @@ from aucmax.rows.source import Source
 __all__ = ["evaluate"]
 
 
+NewRows = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="Rows and labels the model has not seen: a file, - for standard input, or a data set "
+        "known by name.",
+    ),
+]
+Other = Annotated[
+    Path | None,
+    typer.Argument(metavar="OTHER", help="A second model, to be compared with the first."),
+]
+Plot = Annotated[
+    Path | None, typer.Option(metavar="IMAGE", help="Draw the ROC curves: .png, .svg or .pdf.")
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rival:
     """The model that this one is compared with, fitted anew."""
@@ -74,26 +91,14 @@ class Measures:
 
 def evaluate(
     model: Model,
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="Rows and labels the model has not seen: a file, - for standard input, or a data "
-            "set known by name.",
-        ),
-    ],
+    file: NewRows,
     reading: Judging,
     large: Large,
     *,
-    other: Annotated[
-        Path | None,
-        typer.Argument(metavar="OTHER", help="A second model, to be compared with the first."),
-    ] = None,
+    other: Other = None,
     rival: Rival,
     measures: Measures,
-    plot: Annotated[
-        Path | None, typer.Option(metavar="IMAGE", help="Draw the ROC curves: .png, .svg or .pdf.")
-    ] = None,
+    plot: Plot = None,
     html: Html = None,
     as_json: Json = False,
 ) -> None:
@@ -124,7 +129,6 @@ def evaluate(
         fitted = load_model(model)
         # read per model: each finds its own features, by name
         table = rows_for(fitted, source, reading, labels="required", large=large)
-        in_parts = isinstance(table.data, Source)
         is_positive, label = positives_for(fitted, source, table, reading)
         few_positives(is_positive, "row")
         scores, given = {_title(model, other): scores_of(fitted, table.data)}, [table.data]
@@ -135,31 +139,21 @@ def evaluate(
             scores[f"{name} (again)" if name in scores else name] = scores_of(second, X)
             given.append(X)
         if rival.logistic is not None:
-            if in_parts:
+            if isinstance(table.data, Source):
                 raise ValueError(f"{file}: --logistic needs the rows in memory; give it more.")
             now(f"tuning logistic regression on {rival.logistic.name}")
             scores["logistic regression"] = rival.scores(fitted, table.data, reading)
         now("measuring")
-        report = {
-            "file": str(source),
-            "data": source.name,
-            "rows": len(is_positive),
-            "features": _features(fitted, table),
-            "positives": int(is_positive.sum()),
-            "positive": label,
-            "weight": reading.weight,
-        }
+        report = _facts(source, fitted, table, is_positive)
+        report |= {"positive": label, "weight": reading.weight}
         report |= _measured(is_positive, scores, measures, table.weight)
-        report["budgets"] = budgets(is_positive, next(iter(scores.values())), table.weight)
         tests: dict[str, Test] = {
             name: (is_positive, score, table.weight) for name, score in scores.items()
         }
         drawn: list[Section] = []
         if html is not None:
-            chance = chance_of(fitted, table.data, next(iter(scores.values())))
-            drawn.append(curves(report, tests, chance))
             now("measuring the effects of the features")
-            drawn += _explained(fitted, table, next(iter(tests.values())), measures.confidence)
+            drawn = _drawn(fitted, table, report, tests)
         report |= what_was_read(*given)
         page = page_of(report, None if rival.logistic is None else rival.seed)
         if html is not None:
@@ -177,19 +171,28 @@ def _title(path: Path, beside: Path | None) -> str:
     return str(path) if beside is not None and beside.name == path.name else path.name
 
 
-def _features(model: Any, table: Bunch) -> int:
-    """How many numbers the model weighs in a row."""
-    if isinstance(table.data, Source):
-        return int(table.n_features)
-    return int(encoding_of(model)(table.data[:1]).shape[1])
+def _facts(source: Any, model: Any, table: Bunch, is_positive: np.ndarray) -> dict[str, Any]:
+    """What the report says of the rows."""
+    in_parts = isinstance(table.data, Source)
+    return {
+        "file": str(source),
+        "data": source.name,
+        "rows": len(is_positive),
+        "features": table.n_features if in_parts else encoding_of(model)(table.data[:1]).shape[1],
+        "positives": int(is_positive.sum()),
+    }
 
 
-def _explained(model: Any, table: Bunch, test: Test, confidence: float) -> list[Section]:
-    """What the page says of the model, by all rows or by some of a file that is read in parts."""
-    if not isinstance(table.data, Source):
-        return model_sections(model, table.data, test, confidence, None)
-    some = some_rows(test, min(table.room.rows, MOST_CELLS // table.n_features))
-    return model_sections(model, take(table, some), test, confidence, some)
+def _drawn(
+    model: Any, table: Bunch, report: dict[str, Any], tests: dict[str, Test]
+) -> list[Section]:
+    """The curves, and what the model does, by all rows or by some of a file in parts."""
+    test, some, rows = next(iter(tests.values())), None, table.data
+    sections = [curves(report, tests, chance_of(model, rows, test[1]))]
+    if isinstance(rows, Source):
+        some = some_rows(test, min(table.room.rows, MOST_CELLS // table.n_features))
+        rows = take(table, some)
+    return [*sections, *model_sections(model, rows, test, report["confidence"], some)]
 
 
 def _measured(
@@ -221,4 +224,6 @@ def _measured(
         }
         for against, score in rest
     ]
-    return {"confidence": confidence, "k": k, "fpr": fpr, "scorers": scorers, "tests": tests}
+    flagged = budgets(is_positive, first, weight)
+    measured = {"confidence": confidence, "k": k, "fpr": fpr, "scorers": scorers, "tests": tests}
+    return {**measured, "budgets": flagged}

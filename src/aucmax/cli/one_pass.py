@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ def fit_in_one_pass(
     ValueError
         For what is no file, settings that need the rows, and options that do.
     """
-    path = given_file(data)
+    started, path = time.perf_counter(), given_file(data)
     if not (isinstance(path, Path) and path.is_file()):
         raise ValueError(f"--one-pass is for files, and there is no file {data}.")
     if reading.binarize is not None:
@@ -62,11 +63,12 @@ def fit_in_one_pass(
         "rank": None if few else _RANK,
         "auc": auc_of(held, model.coef_[0], positive),
         **what_was_read(source),
+        "seconds": time.perf_counter() - started,
     }
 
 
 def one_pass_page(report: dict[str, Any]) -> Page:
-    """Return the page of a report of `fit_in_one_pass`, with its model's file and seconds."""
+    """Return the page of a report of `fit_in_one_pass`, with its model's file."""
     share = 100 * report["weight_of_positives"] / report["weight"]
     described = in_line(
         f"{report['data']}: rows of weight {report['weight']:,.15g}, {report['features']:,} "

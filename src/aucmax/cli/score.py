@@ -7,6 +7,7 @@ import itertools
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 from typing import Annotated, Any, TextIO
@@ -40,6 +41,29 @@ from aucmax.rows.view import to_scipy
 __all__ = ["score"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """What else is told of a row."""
+
+    reasons_of: Annotated[
+        int | None,
+        typer.Option(
+            "--reasons",
+            metavar="K",
+            min=1,
+            help="Also tell the K columns that raise each score most above the average.",
+        ),
+    ] = None
+    probability: Annotated[
+        bool,
+        typer.Option(
+            "--probability",
+            help="Also give the probability of the positive label, of a model that was trained "
+            "with --probability, or of a scorecard.",
+        ),
+    ] = False
+
+
 def score(
     model: Model,
     file: Annotated[
@@ -53,23 +77,8 @@ def score(
     ],
     reading: Scoring,
     large: Large,
-    reasons_of: Annotated[
-        int | None,
-        typer.Option(
-            "--reasons",
-            metavar="K",
-            min=1,
-            help="Also tell the K columns that raise each score most above the average.",
-        ),
-    ] = None,
-    probability: Annotated[
-        bool,
-        typer.Option(
-            "--probability",
-            help="Also give the probability of the positive label, of a model that was trained "
-            "with --probability, or of a scorecard.",
-        ),
-    ] = False,
+    *,
+    beside: Beside,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write here instead of to stdout."),
@@ -102,7 +111,7 @@ def score(
             "score": scores.tolist(),
             "label": (names[value > 0] for value in scores.tolist()),
         }
-        if probability:
+        if beside.probability:
             chance = chance_of(fitted, X, scores)
             if chance is None:
                 raise ValueError(
@@ -111,9 +120,9 @@ def score(
             columns["probability"] = chance.tolist()
         if isinstance(fitted, Scorecard):
             columns["points"] = map(int, fitted.points(X))
-        if reasons_of is not None:
+        if beside.reasons_of is not None:
             now("finding the reasons")
-            told = _reasons(fitted, X, reasons_of)
+            told = _reasons(fitted, X, beside.reasons_of)
             # they are for people; labels and numbers are for programs, which read them back
             columns["reasons"] = told if as_json else map(spreadsheet_cell, told)
         write = _write_json if as_json else _write_csv

@@ -236,15 +236,6 @@ def _by_column(card: Scorecard, free: Binning) -> list[dict[str, Any]]:
 
 def _page(report: dict[str, Any]) -> Page:
     scale, later = report["scale"], report["against"]
-    measured = [("training rows", report["training"])]
-    if report["held_out"] is not None:
-        measured.append((f"{report['held_out']['folds']} folds, held out", report["held_out"]))
-    if later is not None and later["quality"] is not None:
-        measured.append((later["data"], later["quality"]))
-    quality = ResultTable(
-        ("", "Gini", "KS", "AUC"),
-        [(name, *(f"{one[key]:.4f}" for key in ("gini", "ks", "auc"))) for name, one in measured],
-    )
     facts = ResultTable.facts(
         [
             ("scale", f"{scale['base_points']:g} points at {scale['base_odds']:g} to 1, twice the "
@@ -252,7 +243,7 @@ def _page(report: dict[str, Any]) -> Page:
             ("saved", report["model"]),
         ]
     )  # fmt: skip
-    sections = [Section("The scorecard", tables=[quality, facts])]
+    sections = [Section("The scorecard", tables=[_ranking(report), facts])]
     moved = {} if later is None else later["psi_of_features"]
     if later is not None:
         said = _moved(later["psi"])
@@ -297,6 +288,19 @@ def _page(report: dict[str, Any]) -> Page:
         sections,
         provenance=provenance(command_line(), [("data", described)], SEED),
         data=report,
+    )
+
+
+def _ranking(report: dict[str, Any]) -> ResultTable:
+    """How well the points rank, in training and elsewhere."""
+    later, measured = report["against"], [("training rows", report["training"])]
+    if report["held_out"] is not None:
+        measured.append((f"{report['held_out']['folds']} folds, held out", report["held_out"]))
+    if later is not None and later["quality"] is not None:
+        measured.append((later["data"], later["quality"]))
+    return ResultTable(
+        ("", "Gini", "KS", "AUC"),
+        [(name, *(f"{one[key]:.4f}" for key in ("gini", "ks", "auc"))) for name, one in measured],
     )
 
 

@@ -42,6 +42,15 @@ from aucmax.solvers.auto import FEW_FEATURES
 __all__ = ["train"]
 
 
+OnePass = Annotated[
+    bool,
+    typer.Option(
+        help="Look at every row of a file once: the square loss, not tuned; exact up to "
+        f"{FEW_FEATURES} features, beyond from a sketch that tells how far it may be off."
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Fixed:
     """Settings of a model that is not tuned."""
@@ -86,6 +95,14 @@ class Folds:
     ] = 0
     probability: Probability = False
 
+    def check(self, untuned: str) -> None:
+        """Raise ValueError for --probability beside options that turn tuning off."""
+        if self.probability and untuned:
+            raise ValueError(
+                "--probability calibrates on the folds of the tuning, which "
+                f"{untuned} turns off; leave out one of the two."
+            )
+
 
 def train(
     data: DataArgument,
@@ -98,13 +115,7 @@ def train(
     fixed: Fixed,
     stopping: Stopping,
     on_folds: Folds,
-    one_pass: Annotated[
-        bool,
-        typer.Option(
-            help="Look at every row of a file once: the square loss, not tuned; exact up to "
-            f"{FEW_FEATURES} features, beyond from a sketch that tells how far it may be off."
-        ),
-    ] = False,
+    one_pass: OnePass = False,
     as_json: Json = False,
 ) -> None:
     """Fit a ranking model to a file and save it.
@@ -137,17 +148,13 @@ def train(
     given = given_settings(fixed)
     common: dict[str, Any] = asdict(stopping)
     model = AUCClassifier(**given, **common, random_state=on_folds.seed)
-    if on_folds.probability and (given or one_pass):
-        raise ValueError(
-            "--probability calibrates on the folds of the tuning, which "
-            f"{_options(given) or '--one-pass'} turns off; leave out one of the two."
-        )
-    started = time.perf_counter()
+    on_folds.check(_options(given) or ("--one-pass" if one_pass else ""))
     if one_pass:
         with working("fitting in one pass", as_json):
-            report = fit_in_one_pass(data, reading, transforms, large, model)
-        seconds = time.perf_counter() - started
-        report = {"model": str(output), **report, "seconds": seconds}
+            report = {
+                "model": str(output),
+                **fit_in_one_pass(data, reading, transforms, large, model),
+            }
         save(model, output)
         return show_page(one_pass_page(report), as_json)
     rows = labelled_rows(data, reading, transforms, as_json, large)
@@ -164,11 +171,9 @@ def train(
         how: dict[str, Any] = {"tuned": False}
         with working(f"fitting {rows_described(facts)}", as_json):
             model.set_params(**common).fit(*rows.given())
-    elif rows.in_parts:
-        model, how = _tuned_on_some(rows, common, as_json, **vars(on_folds))
     else:
-        search, how = _tuned(rows, common, as_json, **vars(on_folds))
-        model = search.best_estimator_
+        tuned = _tuned_on_some if rows.in_parts else _tuned
+        model, how = tuned(rows, common, as_json, **vars(on_folds))
     with working("measuring", as_json):
         auc = _training_auc(rows, model)
     report = {
@@ -192,6 +197,14 @@ def _options(given: dict[str, Any]) -> str:
 
 
 def _tuned(
+    rows: LabelledRows, common: dict[str, Any], quiet: bool, seed: int, probability: bool
+) -> tuple[AUCClassifier, dict[str, Any]]:
+    """Return the best model of a search over the rows, and what the report says of it."""
+    search, how = _searched(rows, common, quiet, seed, probability=probability)
+    return search.best_estimator_, how
+
+
+def _searched(
     rows: LabelledRows, common: dict[str, Any], quiet: bool, seed: int, **settings: Any
 ) -> tuple[AUCClassifierCV, dict[str, Any]]:
     """Return a search over the rows, and what the report says of it."""
@@ -226,7 +239,7 @@ def _tuned_on_some(
         )
     room, rarer = rows.source.room, rows.rarest / len(rows.is_positive)
     losses = [loss for loss in AUCClassifierCV().losses if room.holds(loss, rarer)]
-    search, how = _tuned(some, common, quiet, seed, losses=losses)
+    search, how = _searched(some, common, quiet, seed, losses=losses)
     chosen = {
         "alpha": search.alpha_ * some.rarest / rows.rarest,
         **{name: getattr(search, f"{name}_") for name in ("l1_ratio", "loss", "within")},

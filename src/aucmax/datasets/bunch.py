@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -68,19 +67,7 @@ def frame(rows: Bunch) -> Any:
 
 
 def rows_and_labels(
-    name: str,
-    data: Any,
-    target: NDArray[Any] | None,
-    files: Sequence[str],
-    *,
-    feature_names: list[str] | None = None,
-    target_name: str | None = None,
-    text: tuple[str, ...] = (),
-    dates: Mapping[str, str] = MappingProxyType({}),
-    weight: NDArray[Any] | None = None,
-    groups: NDArray[Any] | None = None,
-    time: NDArray[Any] | None = None,
-    **more: Any,
+    name: str, data: Any, target: NDArray[Any] | None, files: Sequence[str], **more: Any
 ) -> Bunch:
     """Rows and labels with what is known of them.
 
@@ -94,36 +81,19 @@ def rows_and_labels(
         Labels.
     files : sequence of str
         The paths read.
-    feature_names : list of str or None
-        None where the file names none.
-    target_name : str or None
-        The label column.
-    text : tuple of str
-        The columns of text.
-    dates : mapping
-        The form of each column of dates.
-    weight, groups, time : ndarray, shape (n,), or None
-        Of the rows.
     **more
-        What only one of the two knows.
+        ``feature_names``, a list of str; ``target_name``, the label column; ``text``, the columns
+        of text; ``dates``, the form of each column of dates; ``weight``, ``groups`` and ``time`` of
+        the rows, shape (n,); and what else is known.
 
     Returns
     -------
     Bunch
-        All of these, and ``n_features``.
+        All of these, None, () or {} where they are not given, and ``n_features``.
     """
+    names = ("feature_names", "target_name", "weight", "groups", "time")
+    known: dict[str, Any] = {**dict.fromkeys(names), "text": (), "dates": {}, **more}
+    n_features = int(data.shape[1])
     return Bunch(
-        data=data,
-        target=target,
-        feature_names=feature_names,
-        target_name=target_name,
-        text=text,
-        dates=dict(dates),
-        weight=weight,
-        groups=groups,
-        time=time,
-        name=name,
-        n_features=int(data.shape[1]),
-        files=list(files),
-        **more,
+        data=data, target=target, name=name, n_features=n_features, files=list(files), **known
     )
