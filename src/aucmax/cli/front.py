@@ -245,11 +245,11 @@ def labelled_rows(
             source = large.read(path, _with_own_labels(reading), transforms)
         else:
             source = _of_two_classes(data, reading)
-        classes = classes_of(source, reading)
-        check_weights(source.weight, classes.is_positive, data)
-        in_parts = isinstance(source.data, Source)
-        front = ([], source.data) if in_parts else _steps(source, reading, transforms)
-        return LabelledRows(source, classes, reading.weight, *front)
+        rows = _labelled(data, source, reading)
+        if rows.in_parts:
+            return rows
+        steps, X = _steps(source, reading, transforms)
+        return replace(rows, steps=steps, X=X)
 
 
 def labelled_columns(data: str, reading: Reading, quiet: bool = False) -> LabelledRows:
@@ -262,9 +262,13 @@ def labelled_columns(data: str, reading: Reading, quiet: bool = False) -> Labell
     """
     with working(f"reading {given_file(data).name}", quiet):
         source = _of_two_classes(data, reading, text=True, missing=True, dates=True)
-        classes = classes_of(source, reading)
-        check_weights(source.weight, classes.is_positive, data)
-        return LabelledRows(source, classes, reading.weight, [], source.data)
+        return _labelled(data, source, reading)
+
+
+def _labelled(data: str, source: Bunch, reading: Reading) -> LabelledRows:
+    classes = classes_of(source, reading)
+    check_weights(source.weight, classes.is_positive, data)
+    return LabelledRows(source, classes, reading.weight, [], source.data)
 
 
 def plain_rows(data: str, reading: Reading, n_features: int | None = None) -> Iterator[Bunch]:

@@ -139,11 +139,12 @@ def build(
     check_paths({"--out": out}, {**files, "--like": like, "--bounds-file": privacy.bounds_file})
     privacy.check(reading, covariance)
     model = None if like is None else load_model(like)
-    read = _Reader(reading, model, features if model is None else model.n_features_in_, as_json)
+    features = features if model is None else model.n_features_in_
+    tables = _tables(data, reading, model, features, as_json)
     if privacy.epsilon is None:
-        total = _summed(data, read, covariance, align)
+        total = _summed(tables, covariance, align)
     else:
-        total = _bounded(data, read, privacy).release(privacy.epsilon, privacy.delta)
+        total = _bounded(tables, features, privacy).release(privacy.epsilon, privacy.delta)
     write(total, out, min_rows)
     show_page(page_of(total, out), as_json)
 
@@ -158,43 +159,29 @@ class _Table(NamedTuple):
     names: list[str] | None
 
 
-@dataclass(frozen=True)
-class _Reader:
-    """How files are read, part by part: as they are, or as a model takes them."""
-
-    reading: Reading
-    model: Any
-    features: int | None
-    quiet: bool
-
-    def __call__(self, data: list[str]) -> Iterator[_Table]:
-        with working("reading", self.quiet) as now:
-            for path in data:
-                now(f"reading {given_file(path).name}")
-                yield from self._parts(path)
-
-    def _parts(self, path: str) -> Iterator[_Table]:
-        if self.model is None:
-            for rows in plain_rows(path, self.reading, self.features):
-                yield _table(path, rows, rows.data, rows.feature_names)
-            return
-        encode = self.model[:-1].transform if hasattr(self.model, "steps") else None
-        for rows in parts_for(self.model, path, self.reading):
-            if encode is None:
-                yield _table(path, rows, rows.data, getattr(rows.data, "column_names", None))
-            else:
-                yield _table(path, rows, encode(rows.data), names_after(self.model))
+def _tables(
+    data: list[str], reading: Reading, model: Any, features: int | None, quiet: bool
+) -> Iterator[_Table]:
+    """Yield the rows of files part by part, as they are or as a model takes them."""
+    with working("reading", quiet) as now:
+        for path in data:
+            now(f"reading {given_file(path).name}")
+            plain = model is None
+            for rows in (
+                plain_rows(path, reading, features) if plain else parts_for(model, path, reading)
+            ):
+                X = rows.data
+                names = rows.feature_names if plain else getattr(X, "column_names", None)
+                if hasattr(model, "steps"):
+                    X, names = model[:-1].transform(X), names_after(model)
+                yield _Table(path, X, Labels(rows.target, rows.target_name), rows.weight, names)
 
 
-def _table(path: str, rows: Any, X: Any, names: list[str] | None) -> _Table:
-    return _Table(path, X, Labels(rows.target, rows.target_name), rows.weight, names)
-
-
-def _summed(data: list[str], read: _Reader, covariance: Kept, align: bool) -> ClassStatistics:
+def _summed(tables: Iterator[_Table], covariance: Kept, align: bool) -> ClassStatistics:
     """Return the moments of the rows of files."""
     kind = ClassMoments if covariance is Kept.full else DiagonalMoments
     total: ClassStatistics | None = None
-    for rows in read(data):
+    for rows in tables:
         part: ClassStatistics = kind(feature_names=rows.names)
         _check_memory(part, rows)
         part.update(rows.X, rows.y, rows.weight)
@@ -209,13 +196,13 @@ def _summed(data: list[str], read: _Reader, covariance: Kept, align: bool) -> Cl
     return total
 
 
-def _bounded(data: list[str], read: _Reader, privacy: Privacy) -> BoundedSums:
+def _bounded(tables: Iterator[_Table], features: int | None, privacy: Privacy) -> BoundedSums:
     """Return the exact sums of the rows of files, which are only to be released with noise."""
     labels = listed(privacy.labels or "")
     sums: BoundedSums | None = None
-    for rows in read(data):
+    for rows in tables:
         _check_memory(ClassMoments(), rows)
-        if rows.names is None and read.features is None:
+        if rows.names is None and features is None:
             raise ValueError(
                 f"{rows.path}: --epsilon needs --features, how many there are: their number must "
                 "not come from the rows."
