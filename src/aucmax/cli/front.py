@@ -7,8 +7,8 @@ every column a number. `rows_for` opens one for a model, which knows its columns
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
