@@ -29,13 +29,11 @@ __all__ = [
     "fit_facts",
     "fitted_settings",
     "folds_described",
-    "given_settings",
     "help_of",
     "linear_of",
     "listed",
     "listed_numbers",
     "load_model",
-    "number_or_word",
     "print_json",
     "scores_of",
     "show_page",
@@ -63,14 +61,6 @@ def folds_described(report: dict[str, Any]) -> str:
     return f"{report['rounds']} rounds of {report['folds'] // report['rounds']} folds"
 
 
-def given_settings(group: Any) -> dict[str, Any]:
-    """The settings of a model that options give, by name."""
-    settings = {name: value for name, value in vars(group).items() if value is not None}
-    if "within" in settings:
-        settings["within"] = number_or_word(settings["within"])
-    return settings
-
-
 def fitted_settings(model: Any) -> dict[str, Any]:
     """What a report says of a model's settings, and how it was fitted."""
     return {
@@ -81,14 +71,6 @@ def fitted_settings(model: Any) -> dict[str, Any]:
         "objective": model.objective_,
         "optimality": model.optimality_,
     }
-
-
-def number_or_word(text: str | None) -> float | str | None:
-    """The number that an option was given, or the word."""
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return text
 
 
 def help_of(command: Callable[..., None]) -> str:

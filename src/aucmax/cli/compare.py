@@ -233,12 +233,12 @@ def _named(solvers: str | None, option: str = "--solvers") -> list[str]:
 def _reference(against: str | None, names: list[str]) -> str | None:
     if against is None:
         return None
-    found = _named(against, "--against")
-    if len(found) > 1:
+    references = _named(against, "--against")
+    if len(references) > 1:
         raise ValueError(f"--against {against}: name one algorithm.")
-    if found[0] not in names:
+    if references[0] not in names:
         raise ValueError(f"--against {against}: is not among those compared, {', '.join(names)}.")
-    return found[0]
+    return references[0]
 
 
 # ---- the report

@@ -20,7 +20,6 @@ from aucmax.cli.common import (
     folds_described,
     listed,
     listed_numbers,
-    number_or_word,
     show_page,
 )
 from aucmax.cli.errors import command_line, interrupted
@@ -34,6 +33,7 @@ from aucmax.cli.options import (
     Probability,
     Stopping,
     Transforms,
+    number_or_word,
 )
 from aucmax.cli.paths import check_paths
 from aucmax.estimators import AUCClassifierCV

@@ -131,13 +131,13 @@ def evaluate(
         table = rows_for(fitted, source, reading, labels="required", large=large)
         is_positive, label = positives_for(fitted, source, table, reading)
         few_positives(is_positive, "row")
-        scores, given = {_title(model, other): scores_of(fitted, table.data)}, [table.data]
+        scores, tables = {_title(model, other): scores_of(fitted, table.data)}, [table.data]
         if other is not None:
             second = load_model(other)
             X = rows_for(second, source, reading, labels="none", large=large).data
             name = _title(other, model)
             scores[f"{name} (again)" if name in scores else name] = scores_of(second, X)
-            given.append(X)
+            tables.append(X)
         if rival.logistic is not None:
             if isinstance(table.data, Source):
                 raise ValueError(f"{file}: --logistic needs the rows in memory; give it more.")
@@ -154,7 +154,7 @@ def evaluate(
         if html is not None:
             now("measuring the effects of the features")
             drawn = _drawn(fitted, table, report, tests)
-        report |= what_was_read(*given)
+        report |= what_was_read(*tables)
         page = page_of(report, None if rival.logistic is None else rival.seed)
         if html is not None:
             page.sections[:] = [operating(report, tests), *page.sections, *drawn]

@@ -82,10 +82,10 @@ class Large(contextlib.AbstractContextManager[Any]):
         ValueError
             For what is no file where a cluster is to read it.
         """
-        there = isinstance(path, Path) and path.is_file()
-        if self.dask is not None and not there:
+        is_file = isinstance(path, Path) and path.is_file()
+        if self.dask is not None and not is_file:
             raise ValueError(f"--dask is for files, and there is no file {path}.")
-        return there and (self.dask is not None or self._is_large(path, reading))
+        return is_file and (self.dask is not None or self._is_large(path, reading))
 
     def read(self, path: Path, reading: Reading, transforms: Transforms | None = None) -> Bunch:
         """Return what `datasets.read` does, but that ``data`` is a source.
@@ -157,8 +157,8 @@ class Large(contextlib.AbstractContextManager[Any]):
             free = free_memory()
             return None if free is None else free // 2
         pattern = r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)I?B?"
-        found = re.fullmatch(pattern, self.memory.strip().upper())
-        size = int(float(found[1]) * _UNITS[found[2]]) if found else 0
+        written = re.fullmatch(pattern, self.memory.strip().upper())
+        size = int(float(written[1]) * _UNITS[written[2]]) if written else 0
         if size < 10**6:
             raise ValueError(
                 f"--memory {self.memory}: give a size of 1MB or more, such as 500MB or 4GB."
@@ -199,8 +199,8 @@ class Large(contextlib.AbstractContextManager[Any]):
 
     @property
     def _part_bytes(self) -> int:
-        given = _LARGEST if self._allowed is None else self._allowed // _PARTS
-        return min(max(given, _SMALLEST), _LARGEST)
+        size = _LARGEST if self._allowed is None else self._allowed // _PARTS
+        return min(max(size, _SMALLEST), _LARGEST)
 
     @cached_property
     def _client(self) -> Any:
@@ -228,14 +228,14 @@ def _whole(path: Path, reading: Reading) -> int:
 
 def _rows_of(source: Source) -> dict[str, Any]:
     """Read the labels and weights of all rows, and how many features there are."""
-    seen = list(source.each(_without_rows, repeat(())))
-    source.sizes = [rows for (rows, _), *_ in seen]
-    labels = [y for _, y, _ in seen if y is not None]
-    weights = [weight for *_, weight in seen if weight is not None]
+    parts = list(source.each(_without_rows, repeat(())))
+    source.sizes = [rows for (rows, _), *_ in parts]
+    labels = [y for _, y, _ in parts if y is not None]
+    weights = [weight for *_, weight in parts if weight is not None]
     return {
         "target": np.concatenate(labels) if labels else None,
         "weight": np.concatenate(weights) if weights else None,
-        "n_features": max(d for (_, d), *_ in seen),
+        "n_features": max(d for (_, d), *_ in parts),
     }
 
 
@@ -259,8 +259,8 @@ def _narrow(labels: np.ndarray) -> np.ndarray:
 
 def what_was_read(*data: Any) -> dict[str, Any]:
     """Return what a report says of the passes over sources; nothing of rows in memory."""
-    given = ((one, getattr(one, "source", None)) for one in data)  # that of a cluster is within
-    sources = [one for some in given for one in some if isinstance(one, Watched)]
+    nested = ((one, getattr(one, "source", None)) for one in data)  # that of a cluster is within
+    sources = [one for some in nested for one in some if isinstance(one, Watched)]
     if not sources:
         return {}
     places = dict.fromkeys(place for source in sources for place in source.passes)

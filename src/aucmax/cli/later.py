@@ -32,9 +32,9 @@ def command_of(name: str) -> Any:
     from aucmax.cli.common import help_of
     from aucmax.cli.options import spread
 
-    found = getattr(import_module(f"aucmax.cli.{name}"), name)
-    if isinstance(found, typer.Typer):
-        return typer.main.get_command(found)
+    command = getattr(import_module(f"aucmax.cli.{name}"), name)
+    if isinstance(command, typer.Typer):
+        return typer.main.get_command(command)
     alone = typer.Typer(rich_markup_mode="rich", add_completion=False)
-    alone.command(name, help=help_of(found))(spread(found))
+    alone.command(name, help=help_of(command))(spread(command))
     return typer.main.get_command(alone)

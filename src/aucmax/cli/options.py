@@ -33,10 +33,12 @@ __all__ = [
     "Probability",
     "Scale",
     "Scoring",
+    "Settings",
     "Stopping",
     "Transforms",
     "Weighing",
     "given_file",
+    "number_or_word",
     "only",
     "option",
     "spread",
@@ -74,6 +76,36 @@ Html = Annotated[
     typer.Option("--html", metavar="FILE", help="Write a report: one self-contained .html file."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Settings of a model."""
+
+    alpha: Annotated[float | None, typer.Option(help="Penalty strength, 0 or more.")] = None
+    l1_ratio: Annotated[
+        float | None, typer.Option(help="Share of the l1 penalty, from 0 to 1.")
+    ] = None
+    within: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="How much the positives count beside the negatives, 0 to 1, or pooled; less than "
+            "0.5 aims at low false-positive rates. With the square loss their spread counts, with "
+            "the logistic loss each row.",
+        ),
+    ] = None
+    standardize: Annotated[
+        float | None,
+        typer.Option(help="From 0 (features as given) to 1 (features of equal spread)."),
+    ] = None
+
+    def given(self) -> dict[str, Any]:
+        """Those that are not left out, by name."""
+        settings = {name: value for name, value in vars(self).items() if value is not None}
+        if self.within is not None:
+            settings["within"] = number_or_word(self.within)
+        return settings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +158,14 @@ class Transforms:
         ),
     ] = False
     scale: Annotated[Scale, option(help="unit-norm divides each row by its length.")] = Scale.none
+
+
+def number_or_word(text: str) -> float | str:
+    """The number that an option was given, or the word."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def given_file(path: Path | str | Piped) -> Any:

@@ -147,8 +147,8 @@ def _reasons(model: Any, X: Any, most: int) -> Iterator[str]:
         return map(reasons_text, each_reasons(rows, most, rows.mean_added()))
     d = np.size(model.coef_)  # a model without steps: others take no rows in parts
     counts, sums = zip(*X.each(_sum_of_part, repeat((d,))), strict=True)
-    given = model, most, np.sum(sums, axis=0) / sum(counts)
-    return itertools.chain.from_iterable(X.each(_reasons_of_part, repeat(given)))
+    arguments = model, most, np.sum(sums, axis=0) / sum(counts)
+    return itertools.chain.from_iterable(X.each(_reasons_of_part, repeat(arguments)))
 
 
 def _sum_of_part(part: Part, d: int) -> tuple[int, np.ndarray]:

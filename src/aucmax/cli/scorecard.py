@@ -165,16 +165,16 @@ def _held_out(card: Scorecard, X: Any, rows: LabelledRows) -> dict[str, float] |
     folds = rows.folding.most(rows.is_positive, FOLDS)
     if folds < 2:
         return None
-    found = []
+    qualities = []
     for train, test in rows.folds(folds, SEED, 1):
         weights = [None if rows.weight is None else rows.weight[part] for part in (train, test)]
         fold = clone(card).set_params(positive=None)
         fold.fit(_taken(X, train), rows.is_positive[train], weights[0])
         points = fold.points(_taken(X, test))
-        found.append(_quality(rows.is_positive[test], points, weights[1]))
+        qualities.append(_quality(rows.is_positive[test], points, weights[1]))
     return {
         "folds": folds,
-        **{name: float(np.mean([one[name] for one in found])) for name in found[0]},
+        **{name: float(np.mean([one[name] for one in qualities])) for name in qualities[0]},
     }
 
 

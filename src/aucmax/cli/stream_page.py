@@ -76,11 +76,11 @@ def _thinned(monitor: Path) -> list[dict[str, Any]]:
 
 
 def _curve(lines: list[dict[str, Any]], key: str) -> Line | None:
-    found = [(line["row"], line[key]) for line in lines if line[key] is not None]
-    if not found:
+    points = [(line["row"], line[key]) for line in lines if line[key] is not None]
+    if not points:
         return None
-    x = np.array([row for row, _ in found], dtype=float)
-    auc, low, high = (np.array([area[end] for _, area in found]) for end in ("auc", "low", "high"))
+    x = np.array([row for row, _ in points], dtype=float)
+    auc, low, high = (np.array([area[end] for _, area in points]) for end in ("auc", "low", "high"))
     edge = np.concatenate([x, x[::-1]]), np.concatenate([low, high[::-1]])
     return Line(x, auc, edge=edge, detail=auc_text(float(auc[-1])))
 

@@ -18,7 +18,6 @@ from aucmax.cli.common import (
     fit_facts,
     fitted_settings,
     folds_described,
-    given_settings,
     scores_of,
     show_page,
     working,
@@ -26,7 +25,15 @@ from aucmax.cli.common import (
 from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
 from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.one_pass import fit_in_one_pass, one_pass_page
-from aucmax.cli.options import DataArgument, Json, Learning, Probability, Stopping, Transforms
+from aucmax.cli.options import (
+    DataArgument,
+    Json,
+    Learning,
+    Probability,
+    Settings,
+    Stopping,
+    Transforms,
+)
 from aucmax.cli.paths import check_paths
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.estimators.folds import FOLDS, Folding
@@ -52,37 +59,13 @@ OnePass = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fixed:
+class Fixed(Settings):
     """Settings of a model that is not tuned."""
 
-    alpha: Annotated[
-        float | None, typer.Option(help="Penalty strength, 0 or more; turns tuning off.")
-    ] = None
-    l1_ratio: Annotated[
-        float | None,
-        typer.Option(help="Share of the l1 penalty, from 0 to 1; turns tuning off."),
-    ] = None
-    loss: Annotated[
-        str | None, typer.Option(help=f"One of {', '.join(LOSSES)}; turns tuning off.")
-    ] = None
-    within: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBER",
-            help="With the square or the logistic loss, how much the positives count beside the "
-            "negatives, 0 to 1, or pooled: less than 0.5 aims at low false-positive rates; turns "
-            "tuning off.",
-        ),
-    ] = None
-    standardize: Annotated[
-        float | None,
-        typer.Option(
-            help="From 0 (features as given) to 1 (features of equal spread); turns tuning off."
-        ),
-    ] = None
+    loss: Annotated[str | None, typer.Option(help=f"One of {', '.join(LOSSES)}.")] = None
     solver: Annotated[
         str | None,
-        typer.Option(help="Name of a solver, or auto: the exact optimum; turns tuning off."),
+        typer.Option(help="Name of a solver, or auto: the exact optimum."),
     ] = None
 
 
@@ -124,9 +107,9 @@ def train(
     under the ROC curve. Labels may be numbers or text; of more than two, --positive says which
     one is ranked against the rest.
 
-    The loss, standardize and alpha are tuned by cross-validation, as 'aucmax cv' does it, unless
-    one of these settings, l1-ratio or solver is given: then nothing is tuned, and the others keep
-    their defaults.
+    The loss, standardize and alpha are tuned by cross-validation, as 'aucmax cv' does it. If one of
+    --alpha, --l1-ratio, --within, --standardize, --loss and --solver is given, nothing is tuned,
+    and the others keep their defaults.
 
     --groups keeps the rows of a group in one fold, --time trains folds on the past; both matter for
     tuning only. --weight weights the rows, in the fit and in the AUC.
@@ -145,10 +128,10 @@ def train(
         aucmax train visits.csv --loss square --alpha 0.01 -o booked.aucmax
     """
     check_paths({"--output": output}, {"DATA": data})
-    given = given_settings(fixed)
+    settings = fixed.given()
     common: dict[str, Any] = asdict(stopping)
-    model = AUCClassifier(**given, **common, random_state=on_folds.seed)
-    on_folds.check(_options(given) or ("--one-pass" if one_pass else ""))
+    model = AUCClassifier(**settings, **common, random_state=on_folds.seed)
+    on_folds.check(_options(settings) or ("--one-pass" if one_pass else ""))
     if one_pass:
         with working("fitting in one pass", as_json):
             report = {
@@ -162,7 +145,7 @@ def train(
     common["positive"] = rows.classes.positive_label
     few_positives(rows.is_positive, "row")
     started = time.perf_counter()
-    if given or rows.folding.most(rows.is_positive, FOLDS) < 2:
+    if settings or rows.folding.most(rows.is_positive, FOLDS) < 2:
         if on_folds.probability:
             raise ValueError(
                 f"{rows.name}: --probability needs folds, and can be had where each class has more "
@@ -188,7 +171,7 @@ def train(
         "seconds": time.perf_counter() - started,
     }
     save(rows.whole(model), output)  # last, so that Ctrl-C leaves no model behind
-    show_page(_page(report, given), as_json)
+    show_page(_page(report, settings), as_json)
 
 
 def _options(given: dict[str, Any]) -> str:

@@ -68,8 +68,8 @@ def _in_blocks_of(X: Any, values: Any) -> Any:
     """Return an array in the blocks of rows X (n, d), where these and their sizes are known."""
     if not hasattr(X, "chunks") or not hasattr(values, "chunks"):
         return values
-    known = not np.isnan(np.concatenate([X.chunks[0], values.chunks[0]])).any()
-    return values.rechunk((X.chunks[0],)) if known and len(X) == len(values) else values
+    sizes_known = not np.isnan(np.concatenate([X.chunks[0], values.chunks[0]])).any()
+    return values.rechunk((X.chunks[0],)) if sizes_known and len(X) == len(values) else values
 
 
 def of_bag(bag: Any) -> Source:

@@ -92,8 +92,8 @@ def rows_and_labels(
         All of these, None, () or {} where they are not given, and ``n_features``.
     """
     names = ("feature_names", "target_name", "weight", "groups", "time")
-    known: dict[str, Any] = {**dict.fromkeys(names), "text": (), "dates": {}, **more}
+    columns: dict[str, Any] = {**dict.fromkeys(names), "text": (), "dates": {}, **more}
     n_features = int(data.shape[1])
     return Bunch(
-        data=data, target=target, name=name, n_features=n_features, files=list(files), **known
+        data=data, target=target, name=name, n_features=n_features, files=list(files), **columns
     )

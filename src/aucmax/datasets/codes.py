@@ -40,16 +40,16 @@ def doubts(name: str, values: NDArray[np.float64], padded: bool) -> Iterator[tup
     what, hint, option : str
         What it looks like, what to do, and the argument of `read` that does it. At most one.
     """
-    known = values[np.isfinite(values)]
-    if len(known) < 2 or np.any(known != np.floor(known)) or known.min() < 0:
+    finite = values[np.isfinite(values)]
+    if len(finite) < 2 or np.any(finite != np.floor(finite)) or finite.min() < 0:
         return
-    different = np.unique(known)
+    different = np.unique(finite)
     words = _words(name)
     pairs = set(pairwise(words))
     names_a_code = padded or bool(_CODE & set(words)) or bool(_CODES & pairs)
     names_an_id = bool(_ID & set(words)) or bool(_JOINED_ID.fullmatch(name.strip().lower()))
-    alone = len(different) > len(known) / 2
-    if names_a_code and alone and len(known) >= _ENOUGH:
+    alone = len(different) > len(finite) / 2
+    if names_a_code and alone and len(finite) >= _ENOUGH:
         yield (
             "looks like codes (such as zip codes), most of them in one row only",
             f"leave it out (drop={[name]!r}), or take each as a category (categories={[name]!r})",
@@ -61,7 +61,7 @@ def doubts(name: str, values: NDArray[np.float64], padded: bool) -> Iterator[tup
             f"take each value as a category (categories={[name]!r}), or leave the column out",
             "categories",
         )
-    elif (names_an_id and alone and len(known) >= 20) or _counted(known, different):
+    elif (names_an_id and alone and len(finite) >= 20) or _counted(finite, different):
         yield (
             "looks like an ID column and cannot generalise",
             f"leave it out (drop={[name]!r})",
@@ -118,9 +118,9 @@ def zero_padded(rows: Iterable[list[str]], names: list[str], wanted: list[str]) 
         Names.
     """
     places = {name: names.index(name) for name in wanted}
-    found = set()
+    padded = set()
     for row in islice(rows, 1, _LINES):
         for name, place in places.items():
             if place < len(row) and re.fullmatch(r"\s*0[0-9]+\s*", row[place]):
-                found.add(name)
-    return found
+                padded.add(name)
+    return padded

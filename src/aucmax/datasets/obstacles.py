@@ -100,8 +100,8 @@ def joined(remedies: Iterable[dict[str, Any] | None]) -> dict[str, Any]:
     for remedy in remedies:
         for name, value in (remedy or {}).items():
             if isinstance(value, list):
-                known = out.setdefault(name, [])
-                known += [column for column in value if column not in known]
+                columns = out.setdefault(name, [])
+                columns += [column for column in value if column not in columns]
             else:
                 out[name] = value
     gone = out.get("drop", [])
@@ -137,7 +137,7 @@ def tried(
         remedy = more
         unsolved = any(one.remedy is None for one in obstacles.values())
         try:
-            found, doubtful = read({**remedy, "labels": "none"} if unsolved else remedy)
+            rows, doubtful = read({**remedy, "labels": "none"} if unsolved else remedy)
         except TableError as error:
             obstacles |= {one.column: one for one in error.obstacles}
         except DataFileError:
@@ -145,5 +145,5 @@ def tried(
         else:
             more_doubts = {f"{one.column} in doubt": one for one in doubtful}
             if more_doubts.keys() <= obstacles.keys():
-                return TableError(first.path, list(obstacles.values()), remedy, found)
+                return TableError(first.path, list(obstacles.values()), remedy, rows)
             obstacles |= more_doubts

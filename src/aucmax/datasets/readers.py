@@ -17,7 +17,7 @@ from aucmax.basics.errors import DataWarning
 from aucmax.datasets.bunch import rows_and_labels
 from aucmax.datasets.files import COMPRESSIONS, Piped, RowGroups, fault, unchanged
 from aucmax.datasets.obstacles import Obstacle, TableError, tried
-from aucmax.datasets.reading import Reading, with_fields
+from aucmax.datasets.reading import FIELDS, Reading, with_fields
 from aucmax.datasets.svmlight import read_svmlight
 from aucmax.datasets.tables import (
     Columns,
@@ -134,17 +134,17 @@ def find_label(y: Any, label: Any) -> Any:
     ValueError
         It is none of the labels, which the message lists.
     """
-    known = np.unique(np.asarray(y)).tolist()
+    labels = np.unique(np.asarray(y)).tolist()
     text = str(label).strip()
     number = _number(_WORDS.get(text.lower(), text))
     for meaning in (label, text, number):
-        for candidate in known:
+        for candidate in labels:
             if candidate == meaning:
                 return candidate
-    for candidate in known:  # with space around it, as after the commas of some files
+    for candidate in labels:  # with space around it, as after the commas of some files
         if isinstance(candidate, str) and candidate.strip() == text:
             return candidate
-    raise ValueError(f"no label {label!r}; the labels are {listing(known)}")
+    raise ValueError(f"no label {label!r}; the labels are {listing(labels)}")
 
 
 def _number(value: Any) -> float | None:
@@ -178,8 +178,8 @@ def reader_of(path: Path | Piped, format: str | None) -> Reader:
         raise fault(
             path, f"{suffix} files are not read; convert to .csv, .tsv, .parquet or svmlight text"
         )
-    known = (reader for reader in READERS.values() if suffix in reader.suffixes)
-    return next(known, READERS["svmlight"])
+    named = (reader for reader in READERS.values() if suffix in reader.suffixes)
+    return next(named, READERS["svmlight"])
 
 
 def _opened(path: Path, reader: Reader, reading: Reading) -> Columns:
@@ -245,18 +245,13 @@ def _svmlight(path: Path, reading: Reading) -> Columns:
     if reading.columns is not None:
         names = listing(reading.columns)
         raise fault(path, f"svmlight text has no column names, but these are needed: {names}")
-    for name in ("target", "drop"):
-        if getattr(reading, name):
+    for name in reading.given():
+        if FIELDS[name]["columns"]:
             raise fault(
                 path,
-                f"svmlight text has no column names, so {name}= does not apply; the label is the "
-                "first number of each line",
+                f"svmlight text has no column names, so {name}= does not apply; a line is a label "
+                "and finite numbers",
             )
-    for name in reading.aside:
-        raise fault(path, f"svmlight text has no column names, so {name}= does not apply")
-    for name in ("text", "missing", "categories", "dates"):
-        if getattr(reading, name):
-            raise fault(path, f"svmlight text holds finite numbers only, so {name}= does not apply")
     return Columns(*read_svmlight(path, reading.n_features, reading.labels))
 
 

@@ -60,6 +60,7 @@ def _field(
 
 
 _column = functools.partial(_field, columns=True)
+_column_of_all = functools.partial(_column, in_parts=False)  # for which all rows are needed at once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,49 +155,43 @@ class Reading:
         metavar="HOW",
         in_parts=False,
     )
-    dates: bool | Mapping[str, str] = _column(
+    dates: bool | Mapping[str, str] = _column_of_all(
         False,
         "Accept dates and times: days since 1970-01-01, the time of day as a fraction (saved with "
         "the model).",
         kind=bool,
-        in_parts=False,
     )
-    missing: bool | Sequence[str] = _column(
+    missing: bool | Sequence[str] = _column_of_all(
         False,
         "Accept missing values: numbers become the column's median, with a 0/1 feature that marks "
         "them, and missing text is a category of its own (scikit-learn's SimpleImputer and "
         "OneHotEncoder, saved with the model).",
         flag="--impute",
         kind=bool,
-        in_parts=False,
     )
-    text: bool | Sequence[str] = _column(
+    text: bool | Sequence[str] = _column_of_all(
         False,
         "Accept text columns: one 0/1 feature per value; values not seen in training are ignored "
         "(scikit-learn's OneHotEncoder, saved with the model).",
         flag="--one-hot",
         kind=bool,
-        in_parts=False,
     )
-    categories: Sequence[str] = _column(
+    categories: Sequence[str] = _column_of_all(
         (),
         "Treat this column as text, whatever it holds and however many values it has; may be "
         "repeated.",
         flag="--category",
         kind=list[str] | None,
-        in_parts=False,
     )
-    groups: str | None = _column(
+    groups: str | None = _column_of_all(
         None,
         "Column of groups, such as patients: folds and splits keep the rows of a group together. "
         "Not used as a feature.",
-        in_parts=False,
     )
-    time: str | None = _column(
+    time: str | None = _column_of_all(
         None,
         "Column of times, numbers or dates: folds and splits train on the past and test on what "
         "comes next. Not used as a feature.",
-        in_parts=False,
     )
 
     def __post_init__(self) -> None:

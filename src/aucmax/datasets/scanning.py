@@ -92,17 +92,17 @@ def scan(
 
 def _named(data: Any) -> list[Path]:
     """The files that a path, a pattern or a list of them names."""
-    given = data if isinstance(data, (list, tuple)) else [data]
-    found = []
-    for one in given:
+    patterns = data if isinstance(data, (list, tuple)) else [data]
+    paths = []
+    for one in patterns:
         text = os.fspath(one)
         matches = sorted(glob.glob(text)) if glob.has_magic(text) else []
         if glob.has_magic(text) and not matches and not Path(text).exists():
             raise DataFileError(f"{text}: no file matches")
-        found += [Path(match) for match in matches] or [Path(text)]
-    if not found:
+        paths += [Path(match) for match in matches] or [Path(text)]
+    if not paths:
         raise ValueError("no file is named.")
-    return found
+    return paths
 
 
 def _check_names(data: Any, paths: list[Path]) -> None:

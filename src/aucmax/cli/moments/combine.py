@@ -106,10 +106,10 @@ def _aligned(part: ClassStatistics, first: ClassStatistics) -> ClassStatistics:
 
 def write(held: ClassStatistics, out: Path, min_rows: int) -> None:
     """Write moments, unless they would show a row."""
-    found = disclosure(held, min_rows)
-    if found is not None:
+    shown = disclosure(held, min_rows)
+    if shown is not None:
         raise ValueError(
-            f"{out}: not written: {found}, fewer than {min_rows}, and the file could show a row; "
+            f"{out}: not written: {shown}, fewer than {min_rows}, and the file could show a row; "
             "build it together with other files, leave a rare feature out with --drop, or allow it "
             "with --min-rows."
         )

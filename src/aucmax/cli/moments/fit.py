@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,14 +10,13 @@ import typer
 from aucmax.cli.common import (
     fit_facts,
     fitted_settings,
-    given_settings,
     load_model,
     show_page,
 )
 from aucmax.cli.inputs import names_after
 from aucmax.cli.moments.classes import auc_facts, auc_of, two_classes
 from aucmax.cli.moments.options import Like, Moments
-from aucmax.cli.options import Json, Stopping
+from aucmax.cli.options import Json, Settings, Stopping
 from aucmax.cli.paths import check_paths
 from aucmax.estimators import AUCClassifier
 from aucmax.files.models import save
@@ -27,28 +25,6 @@ from aucmax.report.page import Page, ResultTable, Section
 from aucmax.statistics.base import ClassStatistics
 
 __all__ = ["fit"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Settings of the model."""
-
-    alpha: Annotated[float | None, typer.Option(help="Penalty strength, 0 or more.")] = None
-    l1_ratio: Annotated[
-        float | None, typer.Option(help="Share of the l1 penalty, from 0 to 1.")
-    ] = None
-    within: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBER",
-            help="How much the spread of the positives counts beside that of the negatives, 0 to "
-            "1, or pooled.",
-        ),
-    ] = None
-    standardize: Annotated[
-        float | None,
-        typer.Option(help="From 0 (features as given) to 1 (features of equal spread)."),
-    ] = None
 
 
 def fit(
@@ -82,7 +58,7 @@ def fit(
     check_paths({"--out": output}, {"MOMENTS": file, "--like": like})
     held = load_moments(file)
     held, label = two_classes(held, positive, file)
-    model = AUCClassifier(**given_settings(settings), **vars(stopping), positive=label)
+    model = AUCClassifier(**settings.given(), **vars(stopping), positive=label)
     steps = [] if like is None else _steps(load_model(like), held, like)
     if steps:
         held.feature_names = None  # behind the steps, which name them

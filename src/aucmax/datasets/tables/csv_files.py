@@ -68,12 +68,12 @@ def _arrow_table(
     from pyarrow import csv as pa_csv
 
     # known text and dates are kept as written, such as "01"
-    known = {
+    as_written = {
         *reading.categories,
         *(reading.text if isinstance(reading.text, tuple) else ()),
         *reading.date_forms,
     }
-    as_text = {name: pa.string() for name in raw if name.strip() in known}
+    as_text = {name: pa.string() for name in raw if name.strip() in as_written}
     try:
         with opened(path) as stream:
             native = Native(stream, watch=True)

@@ -51,16 +51,16 @@ def extract(
     dates: dict[str, str] = {}
     for j, name in enumerate(features):
         try:
-            found = feature(Column(source, name, reading))
+            column = feature(Column(source, name, reading))
         except Obstacle as obstacle:
             obstacles.append(obstacle)
             continue
-        if found.values.dtype == np.float64:
-            X[:, j] = found.values
+        if column.values.dtype == np.float64:
+            X[:, j] = column.values
         else:
-            text[j] = found.values
-        if found.form is not None:
-            dates[name] = found.form
+            text[j] = column.values
+        if column.form is not None:
+            dates[name] = column.form
     y = None
     if target is not None and reading.labels != "none":
         try:

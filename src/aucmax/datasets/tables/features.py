@@ -118,9 +118,11 @@ def _of_text(column: Column) -> Feature:
     if form is not None:
         return dates_of_form(column, form)
     plain = [reading.number(word) for word in words]
-    known = [plain[i] is not None or word.lower() not in NO_NUMBER for i, word in enumerate(words)]
-    strange = [i for i, is_known in enumerate(known) if is_known and plain[i] is None]
-    typed_text = column.source.typed and any(known)  # the file declares it as text
+    has_value = [
+        plain[i] is not None or word.lower() not in NO_NUMBER for i, word in enumerate(words)
+    ]
+    strange = [i for i, is_known in enumerate(has_value) if is_known and plain[i] is None]
+    typed_text = column.source.typed and any(has_value)  # the file declares it as text
     if not strange and not (typed_text and reading.text is True):
         if typed_text and not reading.for_model:
             raise _text(column, f"has the type {column.kind}, not numbers")
@@ -130,16 +132,16 @@ def _of_text(column: Column) -> Feature:
     no_number = f"holds {words[strange[0]]!r}, which is not a number" if strange else ""
     if reading.for_model:
         raise column.wrong(no_number, "", strange[0], of_model=_GIVE_A_NUMBER)
-    different = len({word for word, is_known in zip(words, known, strict=True) if is_known})
+    different = len({word for word, is_known in zip(words, has_value, strict=True) if is_known})
     if strange:
-        _refuse_numbers(column, sum(known), strange, different)
-    found = dates_in_text(column, known)
-    if found is not None:
-        return found
-    if different > _FEW_VALUES and different > sum(known) / 2:
+        _refuse_numbers(column, sum(has_value), strange, different)
+    dates = dates_in_text(column, has_value)
+    if dates is not None:
+        return dates
+    if different > _FEW_VALUES and different > sum(has_value) / 2:
         raise column.wrong(
-            f"has {different:,} different values in {sum(known):,} rows, such as "
-            f"{words[known.index(True)]!r}",
+            f"has {different:,} different values in {sum(has_value):,} rows, such as "
+            f"{words[has_value.index(True)]!r}",
             f"this looks like an ID column and cannot generalise; leave the column {column.out}, "
             f"or take each as a category (categories={[column.name]!r})",
             remedy=column.drop,
@@ -183,15 +185,15 @@ def _refuse_numbers(column: Column, total: int, strange: list[int], different: i
 
 def _check_decimal(column: Column, strange: list[int]) -> None:
     """Raise if every value that is not a number has a decimal comma (not one for thousands)."""
-    found = [column.words[i] for i in strange]
+    written = [column.words[i] for i in strange]
     if (
         column.reading.decimal == "."
         and not column.source.typed
-        and all(_COMMA.fullmatch(word) for word in found)
-        and not all(_THOUSANDS.fullmatch(word) for word in found)
+        and all(_COMMA.fullmatch(word) for word in written)
+        and not all(_THOUSANDS.fullmatch(word) for word in written)
     ):
         raise column.wrong(
-            f"holds {found[0]!r}, with a decimal comma",
+            f"holds {written[0]!r}, with a decimal comma",
             "say so (decimal=','), or write numbers with a decimal point",
             strange[0],
             remedy={"decimal": ","},

@@ -110,18 +110,18 @@ def times_of(column: Column) -> NDArray[np.float64]:
         return days_of_arrow(column.values)
     if is_numeric(column.kind):
         return column.numbers().copy()
-    found = None
+    dates = None
     if is_text(column.kind):
         taken = replace(column, reading=replace(column.reading, dates=True))
         try:
-            found = dates_in_text(taken, [True] * len(column.words))
+            dates = dates_in_text(taken, [True] * len(column.words))
         except Obstacle as obstacle:  # whose hint is for features
             hint = "write dates as 2024-01-31"
             raise Obstacle(column.name, obstacle.what, hint, obstacle.where) from None
-    if found is None:
+    if dates is None:
         hint = "the rows are ordered by it, so write dates as 2024-01-31"
         raise column.wrong("holds neither numbers nor dates", hint, 0)
-    return found.values
+    return dates.values
 
 
 def _refuse_gaps(column: Column, what: str, hint: str) -> None:

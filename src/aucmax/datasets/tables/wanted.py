@@ -75,14 +75,14 @@ def _target(path: Path, names: list[str], reading: Reading) -> str | None:
     wanted = reading.target
     if wanted is None and not (reading.labels == "none" and reading.columns is not None):
         taken = {*reading.drop, *(reading.columns or ()), *reading.aside.values()}
-        found = [name for name in names if name.lower() in LABEL_NAMES and name not in taken]
-        if len(found) > 1:
+        candidates = [name for name in names if name.lower() in LABEL_NAMES and name not in taken]
+        if len(candidates) > 1:
             raise fault(
                 path,
-                f"{' and '.join(map(repr, found))} could each be the label column; "
+                f"{' and '.join(map(repr, candidates))} could each be the label column; "
                 "name one (target=…)",
             )
-        wanted = found[0] if found else None
+        wanted = candidates[0] if candidates else None
     if wanted in reading.drop:
         raise fault(path, f"column {wanted!r} is both the label column and dropped")
     if wanted in names:
