@@ -44,7 +44,7 @@ def _field(
     help : str, optional
         Of the option; without it commands have none.
     flag : str, optional
-        The option, where it is not named as the argument.
+        The option, without dashes, where it is not named as the argument.
     kind : type
         Of the option's value.
     metavar : str, optional
@@ -166,21 +166,21 @@ class Reading:
         "Accept missing values: numbers become the column's median, with a 0/1 feature that marks "
         "them, and missing text is a category of its own (scikit-learn's SimpleImputer and "
         "OneHotEncoder, saved with the model).",
-        flag="--impute",
+        flag="impute",
         kind=bool,
     )
     text: bool | Sequence[str] = _column_of_all(
         False,
         "Accept text columns: one 0/1 feature per value; values not seen in training are ignored "
         "(scikit-learn's OneHotEncoder, saved with the model).",
-        flag="--one-hot",
+        flag="one-hot",
         kind=bool,
     )
     categories: Sequence[str] = _column_of_all(
         (),
         "Treat this column as text, whatever it holds and however many values it has; may be "
         "repeated.",
-        flag="--category",
+        flag="category",
         kind=list[str] | None,
     )
     groups: str | None = _column_of_all(
@@ -291,7 +291,7 @@ _DEFAULTS = {one.name: one.default for one in fields(Reading)}
 
 def flag_of(name: str) -> str:
     """The option that stands for a field."""
-    return FIELDS[name]["flag"] or f"--{name}"
+    return f"--{FIELDS[name]['flag'] or name}"
 
 
 def with_fields(chosen: Callable[[Mapping[str, Any]], bool]) -> Callable[..., Callable[..., T]]:
@@ -321,7 +321,8 @@ def with_fields(chosen: Callable[[Mapping[str, Any]], bool]) -> Callable[..., Ca
 
         read.__signature__ = signature  # type: ignore[attr-defined]
         described = "\n".join(_descriptions().get(name, "") for name in names)
-        read.__doc__ = inspect.cleandoc(function.__doc__ or "").replace("{fields}", described)
+        doc = inspect.cleandoc(function.__doc__ or "").replace("{fields}", described)
+        read.__doc__ = f"{doc}\n"
         return read
 
     return decorate
