@@ -2,19 +2,19 @@
 Adding a learner
 ================
 
-You have an algorithm of your own, or one from a paper, and want to know what it is worth. A
-solver here is a class with one method; in return it gets every loss and penalty it can take,
-dense and sparse rows, the estimator around it, and a distance to the optimum that does not depend
-on who claims it. This page adds accelerated proximal gradient and sets it against what is there.
+You have your own algorithm, or one from a paper, and want to know how good it is. A
+solver is a class with one method; in return it works with every loss and penalty it supports,
+dense and sparse rows, and the estimator, and its distance to the optimum is computed
+independently. This page adds accelerated proximal gradient and compares it with existing solvers.
 """
 
 # %%
 # The plain method first
 # ----------------------
-# Proximal gradient goes down the slope of the data term and then applies the proximal map of the
-# penalty. ``unfit`` says what it cannot do: it takes smooth losses, and every penalty with a
-# proximal map. ``data_term`` is one pass over the rows, ``gap`` bounds how far above the minimum
-# a point lies, and ``run.monitor`` is told about each step.
+# Proximal gradient takes a gradient step on the data term and then applies the proximal map of the
+# penalty. ``unfit`` says what it does not support: it is for smooth losses and any penalty with a
+# proximal map. ``data_term`` is one pass over the rows, ``gap`` bounds the distance to the minimum
+# of the objective, and ``run.monitor`` is called at each step.
 
 import numpy as np
 
@@ -68,8 +68,8 @@ class ProximalGradient(Solver):
 # %%
 # Then the idea of the paper
 # --------------------------
-# Beck and Teboulle (2009) take the gradient not where they are but further along the way they
-# came; O'Donoghue and Candès (2015) begin anew when that overshoots. It is a few lines.
+# Beck and Teboulle (2009) evaluate the gradient at a point extrapolated along the last step;
+# O'Donoghue and Candès (2015) restart when that overshoots. It takes a few lines.
 
 
 class Accelerated(ProximalGradient):
@@ -87,8 +87,8 @@ class Accelerated(ProximalGradient):
 # %%
 # Is it right?
 # ------------
-# A method that stops is not a method that has arrived. Both stop at the optimality that is asked
-# for, and agree with a solver of the package.
+# A method that stops has not necessarily converged. Both methods stop at the requested optimality,
+# and agree with a solver of the package.
 
 from sklearn.datasets import load_breast_cancer
 
@@ -107,8 +107,8 @@ for solver in (ProximalGradient(), Accelerated()):
 # %%
 # What is it worth?
 # -----------------
-# The squared hinge, whose sums have to be taken anew in every pass. With a callback a fit keeps
-# its history; this one also stops it after so many passes.
+# Compare both on the squared hinge, which needs a pass over the rows in every step. With a callback
+# a fit keeps its history; this one also stops it after a number of passes.
 
 from matplotlib import pyplot as plt
 
@@ -126,7 +126,7 @@ left = {name: model.optimality_ for name, model in models.items()}
 assert left["newton"] < left["accelerated"] < left["proximal_gradient"]
 
 # %%
-# The idea earns its lines, and Newton's method, which the package takes for this loss, is still
-# better where the features are few. A learner that is to stay also gets a place in the registry,
-# an oracle in plain NumPy and the tests that every solver passes; stochastic ones, losses and
+# The idea is worth its lines, although Newton's method, which the package uses for this loss, is
+# still better with few features. A permanent solver also needs an entry in the registry,
+# an oracle in plain NumPy and the tests that every solver passes. Stochastic solvers, losses and
 # penalties are added in the same way: :doc:`/add_a_solver`.

@@ -3,14 +3,14 @@ Comparing scorers properly
 ==========================
 
 One scorer has a higher AUC than the other. Is it better, or was it lucky with these rows? This
-page compares two models on the same rows, counts how often the usual ways to decide are wrong,
-and shows what becomes of the best of many.
+page compares two models on the same rows, counts how often the usual rules are wrong,
+and shows how the best of many regresses to the mean.
 """
 
 # %%
 # Two models, one set of rows
 # ---------------------------
-# Two of the columns have to be paid for. Are they worth it?
+# Two of the columns cost money. Are they worth it?
 
 import numpy as np
 from sklearn.datasets import make_classification
@@ -40,9 +40,9 @@ for name, score in {"all columns": full, "free columns": cheap}.items():
     print(f"{name:12} AUC {auc:.3f} ({low:.3f} to {high:.3f})")
 
 # %%
-# The intervals overlap, and many would stop here. But most of what makes them wide is common to
-# both: which rows are in the test set. Where these are easy both do well. What the two differ by
-# is known better than either.
+# The intervals overlap, and many would stop here. But both intervals are wide mostly for the same
+# reason: which rows happen to be in the test set. If these are easy, both scorers do well. Their
+# difference is known more precisely than either AUC.
 
 difference, low, high = metrics.auc_difference(y_test, full, cheap)
 p = metrics.auc_test(y_test, full, cheap).p_value
@@ -51,8 +51,8 @@ print(f"difference {difference:.3f} ({low:.3f} to {high:.3f}), p = {p:.3f}")
 # %%
 # How often each rule is wrong
 # ----------------------------
-# Many test sets, each with two scorers that share most of what they know. In one half of the
-# experiments they are equally good; in the other the first is better. Three rules decide: the
+# Simulate many test sets, each with two highly correlated scorers. In half of the
+# experiments they are equally good; in the others the first is better. Compare three rules: the
 # higher AUC wins, the intervals must not overlap, and the paired test.
 
 rng = np.random.default_rng(0)
@@ -83,9 +83,9 @@ for rule, wrong, right in zip(rules, equal, better, strict=True):
 assert equal[2] < 0.1 < better[2] - better[1]
 
 # %%
-# The higher AUC always has a winner. Waiting until intervals part misses what is there. The
-# paired test is wrong about as often as it promises, one time in twenty; where it cannot tell,
-# the word is "tie".
+# The first rule always declares a winner. Requiring separate intervals misses real differences. The
+# paired test is wrong about as often as it promises, one time in twenty; if it finds no difference,
+# the result is a "tie".
 
 from matplotlib import pyplot as plt
 
@@ -102,10 +102,10 @@ plt.show()
 # %%
 # The best of many
 # ----------------
-# Twenty settings, all equally good, are tried on the same rows, and the best is kept. On rows
-# that had no part in the choice it is as good as all the others. So the AUC by which something
-# was chosen is no evidence: keep rows back for the last word. ``AUCClassifierCV.best_score_`` is
-# such an AUC, and its docstring says so.
+# Twenty equally good settings are tried on the same rows, and the best is kept. On new rows
+# it is as good as all the others. So an AUC that was used for a choice
+# is biased upwards: hold rows out for the final evaluation. ``AUCClassifierCV.best_score_`` is
+# such a biased AUC, and its docstring says so.
 
 y = rng.random(21_000) < 0.1
 shared = 1.2 * y + rng.normal(size=len(y))
@@ -132,5 +132,5 @@ plt.show()
 
 # %%
 # On the command line ``aucmax evaluate model.aucmax holdout.csv --logistic train.csv`` tests a
-# model against logistic regression on the same rows, and ``aucmax compare`` many learners on the
-# same splits; both say "tie" when two tie. More on this: :doc:`/auc_intervals`.
+# model against logistic regression on the same rows, and ``aucmax compare`` compares many learners
+# on the same splits; both report ties as ties. More on this: :doc:`/auc_intervals`.

@@ -2,16 +2,17 @@
 A stream that drifts
 ====================
 
-Clicks come in by the hour, and what people click on changes. Three models watch the same stream:
-one learns the first hours and is frozen, one learns every row and never forgets, and one lets old
-rows fade. Each row is scored before it is learnt, so every score is an honest one.
+Clicks arrive by the hour, and what people click on changes. Three models see the same stream:
+one learns the first hours and is then frozen, one learns every row and never forgets, and one
+reduces the weight of old rows. Each row is scored before it is learnt, so every score is
+out-of-sample.
 """
 
 # %%
 # The stream
 # ----------
-# Two hundred batches. After eighty of them one feature turns round within some thirty batches:
-# what used to attract now puts off.
+# There are two hundred batches. After eighty of them the effect of one feature changes its sign
+# within some thirty batches: what used to attract now deters.
 
 import numpy as np
 
@@ -31,8 +32,8 @@ def batch(hour, n=250):
 # Three models
 # ------------
 # ``partial_fit`` learns a batch; with the square loss the model is then the optimum for all rows
-# so far, as if they had come at once. To let rows fade, keep the sums yourself: ``decay``
-# multiplies their weights, and ``fit_moments`` solves for what is left.
+# so far, as if they had arrived at once. To reduce the weight of old rows, keep the moments
+# yourself: ``decay`` multiplies the weights, and ``fit_moments`` solves for the result.
 
 from aucmax import AUCClassifier, ClassMoments
 
@@ -57,8 +58,8 @@ hours, labels = np.concatenate(hours), np.concatenate(labels)
 scores = {name: np.concatenate(score) for name, score in scores.items()}
 
 # %%
-# What it cost to stay still
-# --------------------------
+# The cost of not adapting
+# ------------------------
 # The AUC in windows of twenty batches, with its 95 % interval.
 
 from matplotlib import pyplot as plt
@@ -82,8 +83,8 @@ plt.show()
 # %%
 # Is it better, or is it luck?
 # ----------------------------
-# Before the drift, letting rows fade gains nothing over learning them all; after it, the paired
-# test tells the three apart.
+# Before the drift, decay gains nothing over learning all rows equally; after it, the paired
+# test distinguishes the three models.
 
 for when, rows in {"before": hours < 80, "after": hours >= 110}.items():
     for rival in ("frozen", "learns"):
@@ -97,6 +98,6 @@ for when, rows in {"before": hours < 80, "after": hours >= 110}.items():
 # Row by row
 # ----------
 # ``aucmax stream clicks.ndjson --target clicked --half-life 5000`` does this for rows that arrive
-# one by one, survives being killed, and tells which features have moved;
+# one by one, survives being killed, and reports which features have moved;
 # ``aucmax.river.AUCClassifier`` is the same as a classifier of river. More on this:
 # :doc:`/streams`.

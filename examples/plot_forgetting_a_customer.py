@@ -2,16 +2,16 @@
 Forgetting a customer
 =====================
 
-A customer asks to be deleted, and the law says: from the model, too. Training again on all other
-rows would do it, if they are still at hand, at the price of a training for each request. A model
-of the square loss keeps sums over its rows, and from a sum a row can be subtracted. What is left
+A customer asks to be deleted, and the law requires it for the model, too. Retraining on all other
+rows would do, if they are still available, but costs a fit for each request. A model
+with the square loss keeps sums over its rows, from which rows can be subtracted. The result
 is the model that never saw the customer, up to rounding.
 """
 
 # %%
 # A model of a thousand customers
 # -------------------------------
-# Each has some rows of their own, and a taste of their own, so that leaving one out changes the
+# Each customer has some rows and individual preferences, so that leaving one out changes the
 # model.
 
 import numpy as np
@@ -31,7 +31,7 @@ print(f"{len(y):,} rows, {y.mean():.0%} of them positive")
 # %%
 # One request
 # -----------
-# ``forget`` wants the rows that are to go, and nothing else.
+# ``forget`` needs only the rows to delete.
 
 hers = customer == 7
 before = model.coef_.copy()
@@ -46,11 +46,11 @@ print(f"what is left of her in the model: {left:.1e}")
 assert left < 1e-10
 
 # %%
-# Requests without end
-# --------------------
-# Rounding errors add up, so here are hundreds of requests one after the other. The upper line is
-# a model that was never told; the lower one has forgotten every customer in turn. Both are
-# compared with a model trained again on those who are left.
+# Many requests
+# -------------
+# Rounding errors could add up, so here are hundreds of requests one after the other. The upper line
+# is a model that ignores the requests; the lower one has forgotten every customer in turn. Both are
+# compared with a model retrained on the remaining customers.
 
 from matplotlib import pyplot as plt
 
@@ -79,8 +79,9 @@ assert max(told) < 1e-9 < min(untold)
 # %%
 # What it cannot forget
 # ---------------------
-# Rows that were never there: subtracting them would leave sums that no rows have. Not every such
-# case can be seen, but where one shows, the model says so and stays as it was.
+# It cannot forget rows that were never learnt: subtracting them would give moments that no rows
+# can have. Not every such case can be detected, but if one is, the model raises an error and stays
+# as it was.
 
 try:
     model.forget(X[:20] + 100, y[:20])
@@ -88,4 +89,4 @@ except ValueError as error:
     print(error)
 
 # %%
-# More on this: :doc:`/exact`, and :doc:`/moment_files` for rows that are subtracted from files.
+# More on this: :doc:`/exact`, and :doc:`/moment_files` for subtracting rows from files.

@@ -2,16 +2,16 @@
 A file larger than memory
 =========================
 
-A year of visits to a shop, a file for each month, and a machine that cannot hold them all. A
-``Source`` reads them part by part: it goes into ``fit``, ``AUCClassifierCV`` and
-``decision_function`` in place of an array, and gives the model that the rows in memory would
-give.
+A year of visits to a shop is stored in a file for each month, which do not all fit into memory. A
+``Source`` reads them in parts: pass it to ``fit``, ``AUCClassifierCV`` and
+``decision_function`` in place of an array. The model is the same as with all rows in
+memory.
 """
 
 # %%
 # A year of files
 # ---------------
-# Small enough for this page; what counts is that memory does not grow with them.
+# The files are small enough for this page; the point is that memory does not grow with them.
 
 import tempfile
 
@@ -35,9 +35,9 @@ for month in range(1, 13):
 # %%
 # Fit without reading it all at once
 # ----------------------------------
-# ``scan`` reads nothing but the names of the columns. The fit takes one pass over the rows, since
-# the square loss needs sums of them only; the other losses take some more. November and December
-# are left for later.
+# ``scan`` reads only the names of the columns. The fit takes one pass over the rows, because
+# the square loss needs only their sums; the other losses take several passes. November and December
+# are held out.
 
 from aucmax import AUCClassifier, datasets
 
@@ -52,7 +52,7 @@ model = AUCClassifier().fit(scan(files[:10]))
 print(f"{model.passes_} pass, {model.optimality_:.0e} from the optimum")
 
 # %%
-# A month that does fit into memory shows that the model is the same.
+# For a month that fits into memory, the model is the same.
 
 month = datasets.read(files[0], target="bought")
 from_rows = AUCClassifier().fit(month.data, month.target)
@@ -60,10 +60,10 @@ from_parts = AUCClassifier().fit(scan(files[:1]))
 assert np.allclose(from_parts.coef_, from_rows.coef_, rtol=1e-10)
 
 # %%
-# What it takes
-# -------------
-# The most that numpy's arrays took at any moment of a fit, for more and more months: read as a
-# whole, and part by part. The line that looks flat is not quite: there is a byte for the label of
+# Memory
+# ------
+# The peak memory of NumPy arrays during a fit, for more and more months, read as a
+# whole and in parts. The line that looks flat grows slightly: the fit keeps a byte for the label of
 # each row.
 
 import tracemalloc
@@ -100,19 +100,19 @@ plt.show()
 # %%
 # How well it ranks
 # -----------------
-# ``decision_function`` takes a source as well. Where even the scores are too many, a sketch keeps
-# their distribution in fixed memory, and tells the AUC with a bound of what that may have cost.
+# ``decision_function`` accepts a source, too. If even the scores are too many, a sketch keeps
+# their distribution in fixed memory, and gives the AUC with a bound on its error.
 
 found = model.score_sketch(scan(files[10:])).auc()
 print(f"AUC {found.auc:.4f} ({found.low:.4f} to {found.high:.4f})")
 print(f"off by {found.error:.0e} at most")
 
 # %%
-# Whatever you have
-# -----------------
-# Rows that come from elsewhere are a ``Source`` of functions, each of which returns one part when
-# it is asked. On the command line ``aucmax train visits.parquet --target bought`` goes part by
-# part by itself where a file would not fit.
+# Other data
+# ----------
+# For rows from elsewhere, make a ``Source`` of functions, each of which returns one part. On the
+# command line ``aucmax train visits.parquet --target bought`` reads a file in parts automatically
+# if it would not fit.
 
 from aucmax import Source
 

@@ -1,18 +1,18 @@
 """
-When false alarms are dear
-==========================
+When false alarms are expensive
+===============================
 
-Each alarm stops a machine. Of the whole ROC curve only the first per cent of false alarms is of
-use, and the model with the largest area under all of the curve need not be the best there. This
-page chooses by the part that counts, and shows why that can give another model.
+Each alarm stops a machine. Only the first per cent of the ROC curve matters, and the model with the
+largest area under the whole curve need not be the best there. This page chooses by the part that
+matters, and shows why that can give another model.
 """
 
 # %%
 # Machines that wear out
 # ----------------------
-# Temperature rises before a failure, but it goes up and down in healthy machines, too. Vibration
-# is quiet in healthy machines; in those that will fail it is higher on average, and wild: often
-# as quiet as ever.
+# Temperature rises before a failure, but it also varies in healthy machines. Vibration
+# is low in healthy machines; in those that will fail it is higher on average but varies widely,
+# and is often as low as in healthy ones.
 
 import numpy as np
 
@@ -33,10 +33,10 @@ X_test, y_test = machines(60_000)
 # %%
 # Two searches
 # ------------
-# The first chooses by the area under the whole curve. The second chooses by the area over
-# false-positive rates up to 1 %, and tries more: ``within``, how much the spread of the failing
-# machines counts beside that of the healthy ones. At few false alarms the healthy ones alone
-# decide where the threshold is.
+# The first maximises the area under the whole curve. The second maximises the area for
+# false-positive rates up to 1 %, and also tries ``within``, the weight of the failing machines'
+# covariance relative to that of the healthy ones. With few false alarms the healthy machines alone
+# determine the threshold.
 
 from aucmax import AUCClassifierCV, metrics
 
@@ -56,8 +56,8 @@ assert found["up to 1 %"] > found["by the whole curve"]
 # %%
 # Where the curves cross
 # ----------------------
-# On the usual axes the left edge is a line. ``few=True`` takes the logarithm of the
-# false-positive rate.
+# On the usual axes the left end cannot be seen. ``few=True`` makes the axis of the
+# false-positive rate logarithmic.
 
 from matplotlib import pyplot as plt
 
@@ -73,8 +73,8 @@ plt.show()
 # %%
 # The threshold
 # -------------
-# It has to be set before the machines of tomorrow are seen. The scores of healthy machines in
-# training give one; on new machines it lets through about as many false alarms as it promised.
+# The threshold must be set in advance. It can be a quantile of the scores of healthy machines in
+# training; on new machines its false-alarm rate is about as expected.
 
 threshold = np.quantile(careful.decision_function(X_train[y_train == 0]), 0.99)
 alarm = scores["up to 1 %"] > threshold
@@ -85,6 +85,6 @@ print(f"{y_test[alarm].mean():.0%} of the alarms right")
 # %%
 # When this gains nothing
 # -----------------------
-# Where both classes have the same shape the two searches want the same model, and the usual one
-# knows it better, since it learns from all of the curve. So look at both curves before you
+# If both classes have the same covariance, both searches look for the same model, and the usual one
+# estimates it better, because it uses the whole curve. So compare both curves before you
 # choose, on rows that neither search has seen. More on this: :doc:`/choosing`.

@@ -3,18 +3,19 @@ A model in a database
 =====================
 
 The payments are in a database, and they should stay there. With the square loss a model depends
-on the rows only through counts, means and covariances of both classes, and those are sums that
-any database takes. So DuckDB adds up, and the model is fitted to what it sends: a few numbers for
-each pair of columns, however many rows there are. Scores go back as SQL.
+on the rows only through counts, means and covariances of both classes, which are sums that
+any database can compute. So DuckDB sums up the rows, and the model is fitted to the result: a few
+numbers for each pair of columns, however many rows there are. Scores are computed in SQL.
 
 Needs: ``pip install 'aucmax[query,sql]' duckdb pandas``. With ``ROWS=100_000_000`` in the
-environment this script makes a file of some gigabytes; the memory that it takes does not grow.
+environment this script writes a file of some gigabytes; its memory does not grow.
 """
 
 # %%
 # A table of payments
 # -------------------
-# The database makes it itself and writes it to a Parquet file, so that no row is ever in Python.
+# The database generates the table and writes it to a Parquet file, so that no row is ever in
+# Python.
 
 import os
 import tempfile
@@ -57,8 +58,8 @@ payments = database.sql(f"SELECT * FROM '{file}'")
 # %%
 # Two queries
 # -----------
-# The first takes counts and means of both classes, the second products around these means, so
-# that no digits are lost.
+# The first computes counts and means of both classes, the second products of deviations from these
+# means, so that no digits are lost.
 
 from aucmax import AUCClassifier, ClassMoments
 
@@ -67,9 +68,9 @@ moments = ClassMoments.from_query(payments, target="fraud")
 print(f"{moments}: {time.perf_counter() - started:.1f} s")
 
 # %%
-# A model, and as many others as one likes
-# ----------------------------------------
-# Neither of these fits looks at the rows again.
+# As many models as you like
+# --------------------------
+# None of these fits reads the rows again.
 
 model = AUCClassifier(alpha=1e-3).fit_moments(moments)
 short = AUCClassifier(alpha=0.01, l1_ratio=1.0).fit_moments(moments)
@@ -84,8 +85,8 @@ for name, weight, kept in weights:
 # %%
 # Scores are SQL, too
 # -------------------
-# The expression goes into a view, a report or a ``WHERE``. Postgres and BigQuery have their
-# dialects.
+# Use the expression in a view, a report or a ``WHERE``. There are also dialects for Postgres and
+# BigQuery.
 
 from aucmax import to_sql
 
@@ -102,8 +103,8 @@ print(highest)
 # %%
 # The evidence, on a sample
 # -------------------------
-# How well a model ranks is a matter of ranks, which do not add up. A sample is enough: the
-# interval says for how much it is enough.
+# The AUC depends on ranks, which do not add up like moments. But a sample is enough, and the
+# interval shows how precise it is.
 
 from matplotlib import pyplot as plt
 
@@ -116,7 +117,7 @@ scores = model.decision_function(X)
 RocDisplay.from_predictions(y, scores, name="sample")
 plt.show()
 
-# Python and the database tell the same scores
+# Python and the database compute the same scores
 in_sql = database.sql(f"SELECT {expression} AS score FROM sample").df()
 assert abs(scores - in_sql["score"]).max() < 1e-9
 folder.cleanup()

@@ -3,16 +3,16 @@ Rare events, from end to end
 ============================
 
 A bank makes hundreds of transfers a day, and one or two of them are fraud. Somebody can look at
-ten of them. Which ten? This page trains a model that ranks, says how well its quality is known,
-cuts at what the team can check, turns scores into probabilities, and saves the result.
+ten of them. Which ten? This page trains a model that ranks, quantifies its uncertainty,
+sets a threshold by the team's capacity, turns scores into probabilities, and saves the result.
 """
 
 # %%
 # The data
 # --------
-# Transfers of a hundred days, made up: six columns, two of which have nothing to do with fraud.
-# Amounts come in logs, so that one huge transfer does not outweigh all else. The last forty days
-# are held out: what the model will be asked about is days to come.
+# Simulated transfers of a hundred days: six columns, two of which have nothing to do with fraud.
+# Amounts are in logs, so that one huge transfer does not outweigh everything else. The last forty
+# days are held out, because the model will be used on future days.
 
 import numpy as np
 import pandas as pd
@@ -47,10 +47,10 @@ print(f"{y_test.sum()} of {len(y_test):,} later ones are")
 # %%
 # Train
 # -----
-# This line was ``LogisticRegressionCV(class_weight="balanced", scoring="roc_auc")``. Which loss,
-# how strong a penalty and how to scale the features are found by cross-validation. The chance
-# that a fraud gets a higher score than another transfer is what is made large: the area under the
-# ROC curve. Probabilities come later.
+# This line was ``LogisticRegressionCV(class_weight="balanced", scoring="roc_auc")``. The loss,
+# the penalty and the scaling of the features are chosen by cross-validation. The model maximises
+# the area under the ROC curve: the probability that a fraud gets a higher score than another
+# transfer. Probabilities of fraud come later.
 
 from aucmax import AUCClassifierCV
 
@@ -60,9 +60,9 @@ print(f"chosen: {model.loss_} loss, standardize {model.standardize_}")
 # %%
 # The evidence
 # ------------
-# With so few positives the area is known only roughly, and the interval says how roughly.
-# Logistic regression sees the same rows, so the two are compared in pairs; where the test cannot
-# tell them apart the honest word is "tie".
+# With so few positives the AUC is uncertain, and the interval shows how uncertain.
+# Logistic regression is evaluated on the same rows, so a paired test can compare the two; without
+# a significant difference the result is a "tie".
 
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -84,9 +84,9 @@ print(f"against logistic regression {difference:+.4f}, p = {p:.2g}: {verdict}")
 # %%
 # How many to look at
 # -------------------
-# The AUC says nothing about where to cut. The team does: it can check so many transfers a day.
-# The curve of gains answers what that finds, and its axis is logarithmic, since all that matters
-# happens among the first few per cent.
+# The AUC says nothing about the threshold. That follows from the number of transfers that the team
+# can check per day. The gains curve shows how many frauds this finds; its axis is logarithmic,
+# because only the first few per cent matter.
 
 from matplotlib import pyplot as plt
 
@@ -109,8 +109,8 @@ plt.show()
 # %%
 # What the model has learnt
 # -------------------------
-# An effect is by how much the scores of two transfers differ that differ in this column as two
-# transfers do on average. The interval is how far that would vary from sample to sample.
+# An effect is the difference in score between two transfers that differ in this column as much as
+# two transfers do on average. The interval shows how much it varies from sample to sample.
 
 from aucmax import reasons
 from aucmax.plots import EffectsDisplay
@@ -119,7 +119,7 @@ EffectsDisplay.from_estimator(model, X_train, y_train)
 plt.show()
 
 # %%
-# For the person who checks an alert: what raised this one's score, most of all?
+# For the person who checks an alert: what raised its score most?
 
 first = X_test[flagged].iloc[[0]]
 for reason in reasons(model, first, mean=X_train.mean(), most=3)[0]:
@@ -128,9 +128,9 @@ for reason in reasons(model, first, mean=X_train.mean(), most=3)[0]:
 # %%
 # Probabilities
 # -------------
-# Scores rank; they are no probabilities. Where money is weighed against money,
-# ``probability=True`` makes some: a map from scores to probabilities, fitted to the scores that
-# rows had while they were held out. The dots should lie near the diagonal.
+# Scores rank, but they are not probabilities. If a decision depends on expected costs,
+# ``probability=True`` adds a map from scores to probabilities, fitted to the out-of-fold
+# scores. The dots should lie near the diagonal.
 
 from aucmax.plots import CalibrationDisplay
 
@@ -140,7 +140,7 @@ plt.show()
 # %%
 # Save, load, score
 # -----------------
-# The file carries no code, so that loading one from somebody else runs nothing.
+# The file contains no code, so loading someone else's file is safe.
 
 import tempfile
 
@@ -152,5 +152,5 @@ with tempfile.TemporaryDirectory() as folder:
 assert np.array_equal(again.decision_function(X_test), scores)
 
 # %%
-# More on this: :doc:`/from_logistic_regression`, what changes for those who come from there;
-# :doc:`/choosing`, :doc:`/effects` and :doc:`/probabilities`.
+# More on this: :doc:`/from_logistic_regression`, :doc:`/choosing`, :doc:`/effects` and
+# :doc:`/probabilities`.

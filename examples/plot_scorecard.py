@@ -2,16 +2,16 @@
 A scorecard
 ===========
 
-A credit officer wants a table that one can read, check and use by hand: so many points for this
-income, so many for that age, and the sum decides. Behind it stands a model that ranks, and the
-same evidence as for any other.
+A credit officer wants a table that can be read, checked and used by hand: points for the
+income, points for the age, and the sum decides. It is based on a model that ranks, and is evaluated
+like any other model.
 """
 
 # %%
 # Loans
 # -----
-# Made up: two columns of numbers, one of which often is missing, a column of words, and one that
-# has nothing to do with it. A year later the applicants are others: younger ones.
+# Simulated loans: two numeric columns, one of which is often missing, a column of words, and an
+# irrelevant one. A year later the applicants are younger.
 
 import numpy as np
 import pandas as pd
@@ -42,8 +42,9 @@ print(f"{np.mean(y == 'default'):.0%} of the loans were not paid back")
 # %%
 # The card
 # --------
-# Each column is divided into a few bins, gaps in one of their own; ``monotone`` says what the law
-# or the officer wants: more income never costs points. Twenty points double the odds.
+# Each column is divided into a few bins, with a separate bin for missing values. ``monotone``
+# states a requirement of the law or the officer: more income never costs points. Twenty points
+# double the odds.
 
 from aucmax.additive import Binning, Scorecard
 
@@ -60,7 +61,7 @@ three = X_later.head(3)
 print(three.assign(points=card.points(three)).to_string(index=False))
 
 # %%
-# What speaks against one of them: the bins that raise the log odds of default most above average.
+# What counts against one of them: the bins that raise the log odds of default most above average.
 
 from aucmax import reasons
 
@@ -71,7 +72,7 @@ for reason in reasons(card, riskiest, mean=X, most=3)[0]:
 # %%
 # Shapes
 # ------
-# What a column is worth, bin by bin. The house number should not matter.
+# The contribution of each bin of a column. The house number should not matter.
 
 from matplotlib import pyplot as plt
 
@@ -88,8 +89,8 @@ plt.show()
 # %%
 # How well it ranks
 # -----------------
-# Credit scoring has its own words: Gini is 2 AUC − 1, and KS is the largest distance between the
-# shares of the two classes that lie below the same points.
+# Credit scoring has its own measures: Gini is 2 AUC − 1, and KS is the largest difference between
+# the two classes' distribution functions of the points.
 
 from aucmax import metrics
 
@@ -103,19 +104,19 @@ for when, (rows, labels) in data.items():
     print(f"{when:12}: Gini {gini:.2f} ({low:.2f} to {high:.2f}), KS {ks:.2f}")
 
 # %%
-# Whether the world has moved
+# Has the population shifted?
 # ---------------------------
-# The population stability index needs no labels, so it can be watched long before it is known who
-# pays back. It tells which column has moved. Under 0.1 is commonly read as no change, over 0.25
-# as a large one.
+# The population stability index needs no labels, so it can be monitored long before defaults are
+# known. It shows which column has shifted. By convention, less than 0.1 means no change and more
+# than 0.25 a large one.
 
 moved = card.binning_.stability(X_later)
 print({feature: round(index, 3) for feature, index in moved.items()})
 assert max(moved, key=moved.get) == "age"
 
 # %%
-# To use it
-# ---------
-# ``aucmax.save`` keeps the card in a file for ``aucmax score``, and ``to_sql`` writes the log
-# odds for a database. All of this page is one command, too: ``aucmax scorecard loans.csv --target
-# default --against later.csv``. More on this: :doc:`/scorecards`.
+# Deployment
+# ----------
+# ``aucmax.save`` writes the card to a file for ``aucmax score``, and ``to_sql`` writes the log
+# odds for a database. One command does everything on this page: ``aucmax scorecard loans.csv
+# --target default --against later.csv``. More on this: :doc:`/scorecards`.

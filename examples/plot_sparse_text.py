@@ -2,17 +2,17 @@
 Sparse text
 ===========
 
-A thousand pages, and a team that wants to see those which concern it, best first. The pages here
+A team wants to see the pages that concern it among a thousand, best first. The pages here
 are real and on every machine with SciPy: the introductions of SciPy's manual, each the docstring
-of a function or class. The team looks after interpolation, about one page in twenty. The model is
-told which pages are its own for one half of the manual, and ranks the other half.
+of a function or class. The team maintains interpolation, about one page in twenty. The model
+is trained on labels for one half of the manual, and ranks the other half.
 """
 
 # %%
 # The pages
 # ---------
-# Only the prose before the first table of parameters is used, where little tells what module it
-# is from.
+# Only the prose before the first table of parameters is used, because it does not give away the
+# module.
 
 import inspect
 import re
@@ -39,8 +39,8 @@ print(f"{len(texts)} pages, {ours.sum()} of them on interpolation")
 # %%
 # Words and pairs of words
 # ------------------------
-# Each is a feature, so there are many times more features than pages. The matrix is sparse, and
-# stays so: whatever the model does costs as much as the entries that are not zero.
+# Each is a feature, so there are many times more features than pages. The matrix stays
+# sparse: the cost of a fit is proportional to the number of non-zero entries.
 
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import train_test_split
@@ -59,8 +59,8 @@ print(f"{n} pages, {d:,} features, {X_train.nnz:,} entries that are not zero")
 # %%
 # Train and look at the top
 # -------------------------
-# The first pages of the ranking, and the first ones that are not on interpolation: the false
-# alarms one would get.
+# The first pages of the ranking, and the first ones that are not on interpolation, which would be
+# the false alarms.
 
 from aucmax import AUCClassifierCV, metrics
 
@@ -86,21 +86,21 @@ GainsDisplay.from_predictions(ours[test], scores, name="pages")
 plt.show()
 
 # %%
-# The words that count
-# --------------------
-# What each word or pair does to the score, the largest effects first; with so many features there
-# are no intervals. Look at them before you trust a model: some may be habits of those who wrote
-# the pages, not of the subject.
+# The words that matter
+# ---------------------
+# The effect of each word or pair on the score, the largest first; with so many features there
+# are no intervals. Look at them before you trust a model: some may reflect the style of the
+# authors, not the subject.
 
 named = {"feature_names": words, "most": 15}
 EffectsDisplay.from_estimator(model, X_train, ours[train], **named)
 plt.show()
 
 # %%
-# A model that one can read
-# -------------------------
-# An l1 penalty keeps few words. The stronger it is, the fewer; what that costs is told by the
-# AUC.
+# A readable model
+# ----------------
+# An l1 penalty keeps few words. The stronger it is, the fewer words remain; the AUC shows the
+# cost.
 
 from aucmax import AUCClassifier
 

@@ -4,15 +4,15 @@ Ten shards, one model
 
 Ten hospitals want one model and may not share rows. Each sends a small file of sums instead: how
 many patients of each class there are, their mean, their covariance. These add up, and the model
-of the sum is the model of all rows, up to rounding: not an average of ten models.
+fitted to the sum is the model of all rows, up to rounding, not an average of ten models.
 """
 
 # %%
 # Ten hospitals
 # -------------
-# They differ: some are large, their patients are not alike, and in most of them the illness is so
-# rare that a model of their own has little to go by. The last one sends everybody who is ill
-# elsewhere: it could not train any model, but its healthy patients count.
+# They differ in size and in their patients, and in most of them the illness is so
+# rare that a separate model would have little information. The last one refers all ill patients
+# elsewhere: it could not train any model, but its healthy patients contribute.
 
 import numpy as np
 
@@ -36,8 +36,8 @@ print("ill:", [int(y.sum()) for _, y in shards])
 # What each hospital does
 # -----------------------
 # One pass over its rows, and a file whose size depends on the number of features, not of rows.
-# Nothing in it is code. (Where a class has but a few rows, its mean gives them away: ``aucmax
-# moments build`` refuses to write such a file, and makes differentially private ones.)
+# It contains no code. (If a class has only a few rows, its mean reveals them: ``aucmax
+# moments build`` refuses to write such a file, but can write differentially private ones.)
 
 import tempfile
 from pathlib import Path
@@ -52,9 +52,9 @@ print("kB of the files:", [round(file.stat().st_size / 1000) for file in files])
 print("kB of the rows: ", [round(X.nbytes / 1000) for X, _ in shards])
 
 # %%
-# What the one who adds them up does
-# ----------------------------------
-# The same model as from all rows in one place, whatever the order.
+# Merging the files
+# -----------------
+# Adding them up in any order gives the same model as all rows in one place.
 
 from aucmax import AUCClassifier
 
@@ -71,10 +71,10 @@ assert difference < 1e-10
 # %%
 # Was it worth it?
 # ----------------
-# The nine models of single hospitals, the average of their coefficients, and the merged model, on
-# patients that none of them has seen. Each dot is a model with its 95 % interval. An average may
-# rank as well as the merged model; but it is the optimum of nothing, and the tenth hospital has
-# no part in it.
+# Compare the nine models of single hospitals, the average of their coefficients, and the merged
+# model on new patients. Each dot is a model with its 95 % interval. An average may
+# rank as well as the merged model, but it is not the optimum of any objective, and the tenth
+# hospital does not contribute to it.
 
 from matplotlib import pyplot as plt
 

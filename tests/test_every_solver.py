@@ -334,7 +334,7 @@ def test_far_from_the_origin_it_ranks_as_well_or_warns(case, shift, gamma):
     (warning,) = caught
     assert warning.category is ConvergenceWarning
     message = str(warning.message)
-    assert f"{case.kind.__name__} made little headway on rows far from the origin" in message
+    assert f"{case.kind.__name__} made little progress on rows far from the origin" in message
     assert "centre the features first" in message
     assert ("solver='auto'" in message) == case.scored
     before = far.coef_.copy()
@@ -349,7 +349,7 @@ def test_few_steps_or_a_callback_that_stops_are_no_reason_to_warn():
     assert AUCClassifier(solver=solver, standardize=0).fit(X, y).optimality_ > 0.9
     stopped = AUCClassifier(solver=solver, standardize=0, callback=lambda progress: True)
     assert stopped.fit(X + 1e4, y).optimality_ > 0.9
-    with pytest.warns(ConvergenceWarning, match="SPAM made little headway on rows far"):
+    with pytest.warns(ConvergenceWarning, match="SPAM made little progress on rows far"):
         AUCClassifier(solver=SPAM(step_size=1e-12), standardize=0).fit(X + 1e4, y)
 
 

@@ -145,7 +145,7 @@ def _results(report: dict[str, Any]) -> Section:
         ResultTable(
             ("", *(s["name"] for s in scorers)),
             [(name, *map(value, scorers)) for name, value in measures.items()],
-            "Interval of the AUC from DeLong's variance, wider where few rows tell it.",
+            "Interval of the AUC from DeLong's variance, wider with few rows.",
         )
     ]
     if report["tests"]:

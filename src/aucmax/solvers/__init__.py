@@ -74,13 +74,13 @@ def get_solver(solver: str | Solver, registry: dict[str, type[Solver]] | None = 
     solver : str or Solver
         A key of the registry; case, hyphens and underscores do not matter.
     registry : dict, optional
-        `ACCURACY_SOLVERS` for those of `HingeClassifier`; else `SOLVERS`, those of
+        `ACCURACY_SOLVERS` for `HingeClassifier`; by default `SOLVERS`, for
         `AUCClassifier`.
 
     Raises
     ------
     ValueError
-        If there is no solver of that name, or it is one of the other estimator's.
+        If there is no solver with that name, or it belongs to the other estimator.
     """
     accuracy = registry is ACCURACY_SOLVERS
     own, other = (ACCURACY_SOLVERS, SOLVERS) if accuracy else (SOLVERS, ACCURACY_SOLVERS)
@@ -103,6 +103,6 @@ def get_solver(solver: str | Solver, registry: dict[str, type[Solver]] | None = 
 
 
 def _key(name: str, registry: dict[str, type[Solver]]) -> str | None:
-    """Return the key that a name stands for, or None."""
+    """Return the key for a name, or None."""
     wanted = name.lower().replace("-", "").replace("_", "")
     return next((key for key in registry if key.replace("_", "") == wanted), None)

@@ -1,4 +1,4 @@
-"""Picks a batch solver from the number of features, the penalty and the loss."""
+"""Selects a batch solver by the number of features, the penalty and the loss."""
 
 from aucmax.objective import Objective
 from aucmax.solvers.base import Solver
@@ -10,14 +10,14 @@ from aucmax.solvers.batch.newton import Newton
 
 __all__ = ["FEW_FEATURES", "choose", "pick"]
 
-FEW_FEATURES = 1500  # up to here one d×d factorisation beats the passes of an iteration
+FEW_FEATURES = 1500  # up to which one d×d factorisation is faster than iterating over the rows
 
 
 def pick(objective: Objective) -> Solver | None:
-    """Return the first batch solver that takes the objective, None if none does.
+    """Return the first batch solver that supports the objective, None if none does.
 
-    For the square loss and an l2 penalty that is the exact solution where the d×d matrix is small
-    or already there, and conjugate gradient elsewhere.
+    For the square loss and an l2 penalty it is the exact solution if the d×d matrix is small
+    or already known, and conjugate gradient otherwise.
     """
     problem = objective.problem
     few = problem.knows_moments or problem.n_features <= FEW_FEATURES
@@ -27,7 +27,7 @@ def pick(objective: Objective) -> Solver | None:
 
 
 def choose(objective: Objective) -> Solver:
-    """Return `pick`'s solver; raise ValueError where there is none."""
+    """Return `pick`'s solver; raise ValueError if there is none."""
     solver = pick(objective)
     if solver is None:
         raise ValueError(f"solver='auto' knows none for loss={objective.loss.name!r}; name one.")

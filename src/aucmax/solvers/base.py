@@ -1,4 +1,4 @@
-"""What every solver shares: its settings, what it needs of the problem, and the monitor.
+"""The base of all solvers: settings, requirements on the problem, and the monitor.
 
 A solver is a scikit-learn ``BaseEstimator`` that holds its settings and nothing else, so that
 ``clone``, ``get_params`` and a grid search over ``solver__…`` work. `Solver.solve` takes an
@@ -45,23 +45,23 @@ _LIMITS: dict[str, dict[str, Any]] = {
 
 @dataclass
 class Result:
-    """What a solve gives back.
+    """The result of `Solver.solve`.
 
     Attributes
     ----------
     coef : ndarray, shape (d,)
-        In the problem's coordinates.
+        The solution in the problem's coordinates.
     n_iter : int
         Iterations, sweeps, epochs or stages: the solver's own unit, at least 1.
     message : str or None
         Why the solution may not be good enough; becomes a ``ConvergenceWarning``.
     gap : float
-        J(w) − J*, bounded or estimated from above by the solver; infinite where it has no say.
+        J(w) − J*, bounded or estimated from above by the solver; infinite if unknown.
     value : float, optional
-        J(w), where the solver knows it.
+        J(w), if the solver knows it.
     state : dict or None
-        What a stochastic solver goes on from with new rows, where the problem and the solution
-        alone do not say it.
+        The state from which a stochastic solver continues with new rows, if the problem and the
+        solution do not determine it.
     """
 
     coef: np.ndarray
@@ -73,16 +73,16 @@ class Result:
 
 
 class Progress(NamedTuple):
-    """What a callback is given.
+    """The argument of a callback.
 
     Parameters
     ----------
     coef : ndarray, shape (d,)
-        For the features as given.
+        Coefficients for the unscaled features.
     passes : float
         Passes over the data so far.
     seconds : float
-        Time of solving so far, without the recording.
+        Solving time so far, without the recording.
     objective, optimality : float
         J, and (J(w) − J*)/(J(0) − J*).
     """
@@ -95,7 +95,7 @@ class Progress(NamedTuple):
 
 
 class Monitor:
-    """Records objective and optimality while a solver runs, and passes on when it is to stop.
+    """Records objective and optimality while a solver runs, and lets a callback stop it.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class Monitor:
     callback : callable, optional
         ``callback(progress) -> bool``; True stops the solver.
     evaluate : callable, optional
-        ``evaluate(coef)`` gives J and the optimality; None is the objective's own.
+        ``evaluate(coef)`` returns J and the optimality; by default the objective's own.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Monitor:
         self._seconds, self._since = 0.0, time.perf_counter()
 
     def __call__(self, coef: np.ndarray, passes: float) -> bool:
-        """Record where the solver is; return True when it should stop."""
+        """Record the current iterate; return True if the solver should stop."""
         if not self.active:
             return False
         self._seconds += time.perf_counter() - self._since
@@ -146,7 +146,7 @@ class Monitor:
         return stop
 
     def measure(self, coef: np.ndarray) -> float:
-        """Return the optimality of where the solver is, as just recorded or measured now."""
+        """Return the optimality of the current iterate, just recorded or computed now."""
         return self.optimality if self.active else self.evaluate(coef)[1]
 
     @property
@@ -157,16 +157,16 @@ class Monitor:
 
 @dataclass(frozen=True)
 class Run:
-    """How far a solver is to go, what it draws from, and who watches.
+    """Limits, random numbers and monitor of a solve.
 
     Attributes
     ----------
     monitor : Monitor
     tol, max_iter : float, int
-        The estimator's; a solver's own settings of these names win.
+        The estimator's; a solver's own settings with these names take precedence.
     rng : RandomState
     sure : bool
-        Look, at the cost of a dozen products, for what may be left where a solver has not come by.
+        Check, at the cost of a dozen products, directions that the solver may not have explored.
     """
 
     monitor: Monitor
@@ -182,47 +182,48 @@ _PENALTIES = {
     "elastic net": "elastic nets without bounds",
     "l2": "l2 penalties without bounds",
 }
-_TWO_VALUED = ("average", "centered", "project", "safeguard")  # of any solver's settings
+_BOOLEAN_SETTINGS = ("average", "centered", "project", "safeguard")  # of any solver
 
 
 class Solver(BaseEstimator):
-    """Base of all solvers: an object holds its settings, `unfit` says what it cannot do.
+    """Base of all solvers: an object has only its settings; `unfit` says what it does not support.
 
     Attributes
     ----------
     name : str
-        The name by which an estimator finds it.
+        The name by which an estimator selects it.
     own : dict
-        Which of the estimator's settings it has its own of, each with the setting's name here;
-        the estimator's then stay at their defaults.
+        The estimator's settings that it replaces by its own, with their names here;
+        the estimator's must then stay at their defaults.
     """
 
     name: ClassVar[str]
     own: ClassVar[Mapping[str, str]] = {}
 
     def check(self) -> None:
-        """Raise ValueError for a two-valued setting that is neither True nor False."""
+        """Raise ValueError for a boolean setting that is neither True nor False."""
         for name, value in self.get_params(deep=False).items():
-            if name in _TWO_VALUED and not isinstance(value, (bool, np.bool_)):
+            if name in _BOOLEAN_SETTINGS and not isinstance(value, (bool, np.bool_)):
                 raise ValueError(f"{name} must be True or False; got {value!r}.")
 
     def unfit(self, objective: Objective) -> str | None:
-        """Return what this solver takes or needs where that is not this objective, else None.
+        """Return what this solver supports or needs if it cannot minimise this objective, else
+        None.
 
-        The answer goes on from "the solver …": "takes l1_ratio=0 only". Most ask `lacking`; one
-        that does not answer takes everything.
+        The answer continues "the solver …": "takes l1_ratio=0 only". Most solvers call `lacking`;
+        the default supports everything.
 
         Parameters
         ----------
         objective : Objective
-            As the estimator's settings make it; its problem may be `ANY_ROWS`.
+            According to the estimator's settings; its problem may be `ANY_ROWS`.
         """
         return None
 
     def own_objective(self, objective: Objective) -> Objective:
-        """Return what this solver minimises when the estimator asks for ``objective``.
+        """Return the objective that this solver minimises instead of the estimator's.
 
-        Most return it as it is; some keep to a set, or have a loss of their own.
+        Most return it unchanged; some restrict it to a set, or have their own loss.
 
         Parameters
         ----------
@@ -231,7 +232,7 @@ class Solver(BaseEstimator):
         Returns
         -------
         Objective
-            By which ``objective_`` and ``optimality_`` are judged.
+            The objective to which ``objective_`` and ``optimality_`` refer.
         """
         return objective
 
@@ -242,24 +243,24 @@ class Solver(BaseEstimator):
         ----------
         objective : Objective
         start : ndarray of shape (d,), or None
-            Where to start, in the problem's coordinates; None is the solver's own start.
+            The starting point in the problem's coordinates; None is the solver's own start.
         run : Run
         """
         raise NotImplementedError
 
     def shortfall(self, objective: Objective, value: float, optimality: float) -> str | None:
-        """Return why a solution that `solve` did not complain of is far from the optimum, or None.
+        """Return why a solution without a message is far from the optimum, or None.
 
         Parameters
         ----------
         objective : Objective
         value, optimality : float
-            Of the solution.
+            Objective and optimality of the solution.
         """
         return None
 
     def settled(self, run: Run) -> Run:
-        """Return the run with this solver's own ``tol`` and ``max_iter`` where they are set."""
+        """Return the run with this solver's own ``tol`` and ``max_iter`` if they are set."""
         own = {}
         for name, limits in _LIMITS.items():
             value = getattr(self, name, None)
@@ -269,7 +270,7 @@ class Solver(BaseEstimator):
 
 
 def unfinished(objective: Objective, run: Run, quality: float, spent: int, what: str) -> str | None:
-    """Return why a batch solver's solution is not good enough and what may help, None if it is.
+    """Return a message on an insufficient solution of a batch solver and its remedies, or None.
 
     Parameters
     ----------
@@ -278,7 +279,7 @@ def unfinished(objective: Objective, run: Run, quality: float, spent: int, what:
     quality : float
         The optimality reached.
     spent : int
-        What counts towards ``max_iter``.
+        The number of iterations that count towards ``max_iter``.
     what : str
         What stopped, and when: "conjugate gradient stopped after 12 steps".
     """
@@ -288,7 +289,7 @@ def unfinished(objective: Objective, run: Run, quality: float, spent: int, what:
     if objective.problem.factor is None:
         ways.append("scale the features (standardize=0.5)")
     ways.append("raise alpha")
-    advice = ", ".join(ways[:-1]) + " or " * (len(ways) > 1) + ways[-1]
+    advice = ways[-1] if len(ways) == 1 else f"{', '.join(ways[:-1])} or {ways[-1]}"
     return f"{what} at optimality {quality:.1e} > tol={run.tol:g}; {advice}."
 
 
@@ -300,19 +301,19 @@ def lacking(
     penalty: str = "convex",
     data: Collection[str] | None = ("moments", "products"),
 ) -> str | None:
-    """Return which of a solver's needs an objective does not meet, else None.
+    """Return the first requirement of a solver that an objective does not meet, else None.
 
     Parameters
     ----------
     objective : Objective
     loss : kinds of losses
-        The loss must be of one of them.
+        The supported kinds of losses.
     single : bool
-        It must be a loss of single rows, not of pairs.
+        Whether the loss must be one of single rows, not of pairs.
     penalty : {"prox", "convex", "elastic net", "l2"}
         What the penalty must offer.
     data : of {"moments", "products", "rows"}, optional
-        The problem must offer one of them.
+        What the problem must offer, one of these.
     """
     losses: Mapping[str, RankingLoss | UnivariateLoss] = UNIVARIATE_LOSSES if single else LOSSES
     if isinstance(objective.loss, UnivariateLoss) != single:

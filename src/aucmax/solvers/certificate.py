@@ -1,7 +1,7 @@
-"""How far any w is from the optimum of an objective, measured beside a batch solver's solution.
+"""The distance of any w from the optimum, by comparison with a batch solver's solution.
 
-The bounds that an `Objective` gives at a single w are wide where w is far from the optimum, as that
-of a stochastic solver may be. J at the optimum, once known, serves every w.
+The bounds that an `Objective` gives at a single w are loose if w is far from the optimum, as the
+result of a stochastic solver may be. J at the optimum, once computed, serves every w.
 """
 
 import numpy as np
@@ -15,16 +15,16 @@ from aucmax.solvers.batch.newton import Newton
 
 __all__ = ["Certificate"]
 
-# how sharply the minimum is found, and by how many products at most: as sharply as a w needs it;
+# tolerances of the minimum and maximum numbers of products, tried until one is sufficient for w;
 # for a hinge, the widths of the rounded kink
 _TOLS = ((1e-2, 50), (1e-4, 500), (1e-6, 2000), (1e-8, 4000))
 _WIDTHS = tuple((width, 300) for width in (4.0, 1.0, 0.3, 0.1, 0.03, 0.01))
-_SURE = 1.25  # times what is not known of the minimum: then the gap is known within a factor of 5
-_SHARE = 0.1  # of the width, to which a rounded hinge is solved
-_HIDDEN = 1e-12  # times d and mean ‖x‖² over mean ‖x − μ‖²: above 1 rounding hides differences
-_RADII = 12  # multipliers tried for a ball
-_FIRST = 1e-4  # the first of them, as a share of the curvature, where there is no α
-_CLOSE = 1e-3  # relative distance from its sphere that is near enough
+_SLACK_FACTOR = 1.25  # a gap above so many slacks is known within a factor of 5
+_TOL_PER_WIDTH = 0.1  # tolerance for a rounded hinge, relative to the width
+_ROUNDING = 1e-12  # times d · mean ‖x‖² / mean ‖x − μ‖²: above 1 rounding hides differences
+_MAX_MULTIPLIERS = 12  # tried for a ball
+_FIRST_MULTIPLIER = 1e-4  # as a share of the curvature, without α
+_SPHERE_TOL = 1e-3  # relative distance from the sphere
 
 
 class Certificate:
@@ -33,26 +33,26 @@ class Certificate:
     Parameters
     ----------
     objective : Objective
-        A batch solver is run on it when first asked, and again, more sharply, for a w that is
-        nearer to the optimum.
+        A batch solver is run on it at the first evaluation, and again with a smaller tolerance for
+        a w that is closer to the optimum.
     """
 
     def __init__(self, objective: Objective) -> None:
-        self.objective = objective.apart()  # what a fit knows must not depend on who watches it
+        self.objective = objective.apart()  # a fit's caches must not depend on its monitor
         self._efforts = list(_WIDTHS if objective.loss.kind == "kinked" else _TOLS)
         self._near: np.ndarray | None = None  # the minimiser for the last width
-        self._lowest, self._slack = 0.0, np.inf  # below J*, and how far at most
+        self._lowest, self._slack = 0.0, np.inf  # a lower bound on J*, and its largest error
 
     def evaluate(self, w: np.ndarray) -> tuple[float, float]:
         """Return (J(w), optimality of w), the latter bounded or estimated from above."""
         objective = self.objective
-        with np.errstate(over="ignore", invalid="ignore"):  # of a diverging solver
+        with np.errstate(over="ignore", invalid="ignore"):  # the solver may diverge
             value, gradient = objective.data_term(w)
             total = value + objective.penalty.value(w)
             if not np.isfinite(total):
                 return total, np.inf
             gap = objective.gap(value, gradient, w)
-        while total - self._lowest < _SURE * self._slack and self._efforts:
+        while total - self._lowest < _SLACK_FACTOR * self._slack and self._efforts:
             self._sharpen(*self._efforts.pop(0))
         gap = max(min(gap, total - self._lowest), objective.rounding(w))
         return total, objective.relative(gap, total)
@@ -71,20 +71,20 @@ class Certificate:
     def _minimum(
         self, penalty: Penalty, tol: float, products: int
     ) -> tuple[float, float, np.ndarray]:
-        """Return a number below the minimum of J with a penalty, how far at most, and where."""
+        """Return a lower bound on the minimum of J with a penalty, its slack, and the minimiser."""
         goal = self.objective.with_penalty(penalty)
         w, gap = _solved(_batch_solver(goal), goal, tol, products)
         return goal.value(w) - gap, gap, w
 
     def _minimum_of_hinge(self, width: float, products: int) -> tuple[float, float]:
-        """Return a number below J*, and how far at most, from the minimum with a rounded kink.
+        """Return a lower bound on J*, and its slack, from the minimum with a rounded kink.
 
-        Rounding adds at most width/8 of J(0). The slopes there are, too, weights β of a dual
-        point of the hinge itself.
+        Rounding adds at most width/8 of J(0). The slopes at the minimum are also weights β of a
+        dual point of the hinge itself.
         """
         objective = self.objective
         goal = objective.rounded(width)
-        self._near, gap = _solved(Newton(), goal, _SHARE * width, products, self._near)
+        self._near, gap = _solved(Newton(), goal, _TOL_PER_WIDTH * width, products, self._near)
         z = objective.problem.scores(self._near)
         below = goal.value(self._near) - gap - width / 8.0 * objective.at_zero
         lowest = max(below, objective.bound(goal.at(z)), 0.0)
@@ -93,24 +93,23 @@ class Certificate:
     def _minimum_on_ball(self, ball: L2Ball, tol: float, products: int) -> tuple[float, float]:
         """Return the best of the bounds min J + (λ/2)(‖w‖² − R²) over some λ ≥ 0, and its slack.
 
-        Every λ gives one; the best is where ‖w‖ = R, and 1/‖w‖ is nearly linear in λ (Moré &
-        Sorensen 1983).
+        The best λ is the one with ‖w‖ = R, and 1/‖w‖ is nearly linear in λ (Moré & Sorensen 1983).
         """
         best, slack = 0.0, np.inf
         points: list[tuple[float, float]] = []
         multiplier = 0.0
-        for _ in range(_RADII):
+        for _ in range(_MAX_MULTIPLIERS):
             lowest, gap, w = self._minimum(L2(ball.l2 + multiplier), tol, products)
             lowest -= 0.5 * multiplier * ball.radius**2
             if lowest > best or not np.isfinite(slack):
                 best, slack = max(lowest, 0.0), gap
             norm = float(np.linalg.norm(w))
             inside = multiplier == 0.0 and norm <= ball.radius
-            if inside or norm == 0.0 or abs(norm / ball.radius - 1.0) <= _CLOSE:
+            if inside or norm == 0.0 or abs(norm / ball.radius - 1.0) <= _SPHERE_TOL:
                 break
             points = [*points, (multiplier, 1.0 / norm - 1.0 / ball.radius)][-2:]
             if len(points) == 1:
-                multiplier = ball.l2 if ball.l2 > 0.0 else _FIRST * self._curvature()
+                multiplier = ball.l2 if ball.l2 > 0.0 else _FIRST_MULTIPLIER * self._curvature()
                 continue
             (a, at_a), (b, at_b) = points
             multiplier = max(b - at_b * (b - a) / (at_b - at_a), 0.0) if at_a != at_b else 2.0 * b
@@ -123,16 +122,16 @@ class Certificate:
 def _solved(
     solver: Solver, goal: Objective, tol: float, products: int, start: np.ndarray | None = None
 ) -> tuple[np.ndarray, float]:
-    """Return the minimiser that a solver finds, and its J(w) − J*.
+    """Return a solver's minimiser, and its J(w) − J*.
 
-    Far from the origin a solver's own claim, from second derivatives, is worth nothing to a loss
-    without an intercept; the bound by duality holds.
+    For rows far from the origin and a loss without an intercept, the solver's own gap, from second
+    derivatives, is unreliable; the bound by duality holds.
     """
     result = solver.solve(goal, start, Run(Monitor(goal), tol, products))
     w = result.coef
     value, gradient = goal.data_term(w)
     gap, problem = goal.gap(value, gradient, w), goal.problem
-    blurred = _HIDDEN * problem.n_features * problem.remoteness
+    blurred = _ROUNDING * problem.n_features * problem.remoteness
     return w, gap if blurred > 1.0 and not goal.translates else min(result.gap, gap)
 
 
@@ -143,5 +142,5 @@ def _batch_solver(objective: Objective) -> Solver:
     problem = objective.problem
     square = objective.by_moments and "l2" in objective.penalty.offers
     if square and not problem.knows_moments:
-        return ConjugateGradient()  # a rough answer costs it a few passes
+        return ConjugateGradient()  # a low accuracy costs it only a few passes
     return choose(objective)

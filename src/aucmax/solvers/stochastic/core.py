@@ -43,7 +43,7 @@ class Epoch(NamedTuple):
 class StochasticSolver(Solver):
     """Base of the solvers that take one step per row.
 
-    If the step is automatic, epochs of a fit that end above J(0) are undone and repeated with a
+    With an automatic step, an epoch that ends above J(0) is undone and repeated with a
     quarter of the step. Sample weights multiply the gradient of their row. ``partial_fit`` takes
     takes the steps of ``fit``: with a given step, a stream in any pieces is one pass in file order.
 
@@ -158,8 +158,8 @@ class StochasticSolver(Solver):
         if np.isfinite(share):
             outcome = f"{share:.0%} of what the objective can gain over equal scores may be left"
         return (
-            f"{type(self).__name__} made little headway on rows far from the origin: {outcome}. "
-            f"The rows lie {np.sqrt(remoteness):.2g} times as far from the origin as from their "
+            f"{type(self).__name__} made little progress on rows far from the origin: {outcome}. "
+            f"The rows are {np.sqrt(remoteness):.2g} times as far from the origin as from their "
             f"mean; {self.origin_remedy}."
         )
 
