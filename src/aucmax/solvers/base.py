@@ -207,8 +207,7 @@ class Solver(BaseEstimator):
                 raise ValueError(f"{name} must be True or False; got {value!r}.")
 
     def unfit(self, objective: Objective) -> str | None:
-        """Return what this solver supports or needs if it cannot minimise this objective, else
-        None.
+        """Return why this solver cannot minimise an objective, or None if it can.
 
         The answer continues "the solver …": "takes l1_ratio=0 only". Most solvers call `lacking`;
         the default supports everything.
