@@ -572,6 +572,7 @@ def _as_numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
 
 class _Binning(Step, of=[Binning]):
     file_types = (Binning, Bins)
+    results = ("bins_", "n_features_in_")
     encodes = True
     renames = True
 

@@ -162,6 +162,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 class _TableEncoder(Step, of=[TableEncoder]):
     file_types = (TableEncoder,)
+    results = ("columns_",)
     encodes = True
 
     def columns(self, columns: Places) -> Places:

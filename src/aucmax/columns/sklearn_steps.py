@@ -34,6 +34,8 @@ from aucmax.columns.steps import Column, Kind, Places, Step, flat, step_of
 
 __all__ = ["spline_with_ends"]
 
+Floats = NDArray[np.float64]
+
 
 # ---- steps made of steps
 
@@ -76,6 +78,8 @@ class _SideBySide(Step):
 
 
 class _ColumnTransformer(_SideBySide, of=[ColumnTransformer]):
+    results = ("transformers_", "n_features_in_")
+
     def branches(self, taken: Sequence[Any]) -> list[tuple[Step, Sequence[Any]]]:
         places = self.fitted._transformer_to_input_indices
         return [
@@ -122,26 +126,44 @@ class _FunctionTransformer(Step, of=[FunctionTransformer]):
         return features
 
 
-class _Scaler(_OneToOne, of=[StandardScaler, RobustScaler, MaxAbsScaler]):
+class _Scaler(_OneToOne):
     def features(self, features: list[Feature]) -> list[Feature]:
         if getattr(self.fitted, "clip", False):
             raise ValueError(f"{self.name}(clip=True) cannot be exported.")
-        slopes, origins = self.lines(len(features))
-        lines = (Pieces.line(*line) for line in zip(slopes, origins, strict=True))
-        return [feature.then(line) for feature, line in zip(features, lines, strict=True)]
+        lines = zip(*self.lines(np.zeros(len(features))), features, strict=True)
+        return [feature.then(Pieces.line(slope, at)) for slope, at, feature in lines]
 
-    def lines(self, d: int) -> tuple[Any, Any]:
-        """The slopes and the origins of (x − centre) / scale."""
-        scaler = self.fitted
-        centre = getattr(scaler, "mean_", getattr(scaler, "center_", None))
-        centred = getattr(scaler, "with_mean", getattr(scaler, "with_centering", False))
-        slopes = 1.0 / (np.ones(d) if scaler.scale_ is None else scaler.scale_)
-        return slopes, centre if centred and centre is not None else np.zeros(d)
+    def lines(self, zero: Floats) -> tuple[Floats, Floats]:
+        """The slope of each column's line, and where it is 0; ``zero`` has a 0 for each column."""
+        scale = self.fitted.scale_
+        return zero + 1.0 if scale is None else 1.0 / scale, self.centre(zero)
+
+    def centre(self, zero: Floats) -> Floats:
+        return zero
+
+
+class _MaxAbsScaler(_Scaler, of=[MaxAbsScaler]):
+    results = ("scale_", "n_features_in_")
+
+
+class _StandardScaler(_Scaler, of=[StandardScaler]):
+    results = ("mean_", "scale_", "n_features_in_")
+
+    def centre(self, zero: Floats) -> Floats:
+        return self.fitted.mean_ if self.fitted.with_mean else zero
+
+
+class _RobustScaler(_Scaler, of=[RobustScaler]):
+    results = ("center_", "scale_", "n_features_in_")
+
+    def centre(self, zero: Floats) -> Floats:
+        return self.fitted.center_ if self.fitted.with_centering else zero
 
 
 class _MinMaxScaler(_Scaler, of=[MinMaxScaler]):
-    def lines(self, d: int) -> tuple[Any, Any]:
-        """The slopes and the origins of x · scale + min."""
+    results = ("min_", "scale_", "n_features_in_")
+
+    def lines(self, zero: Floats) -> tuple[Floats, Floats]:
         return self.fitted.scale_, -self.fitted.min_ / self.fitted.scale_
 
 
@@ -171,6 +193,8 @@ class _Selector(Step, of=[SelectorMixin]):
 
 
 class _Imputer(Step, of=[SimpleImputer]):
+    results = ("statistics_", "n_features_in_")
+
     def columns(self, columns: Places) -> Places:
         kept, indicator = columns[self.filled], self.fitted.indicator_
         return kept if indicator is None else np.append(kept, step_of(indicator).columns(columns))
@@ -236,6 +260,8 @@ class _Encoder(Step):
 
 
 class _OneHotEncoder(_Encoder, of=[OneHotEncoder]):
+    results = ("categories_", "n_features_in_")
+
     def columns(self, columns: Places) -> Places:
         return np.repeat(columns, self.fitted._n_features_outs)
 
@@ -255,6 +281,8 @@ class _OneHotEncoder(_Encoder, of=[OneHotEncoder]):
 
 
 class _OrdinalEncoder(_OneToOne, _Encoder, of=[OrdinalEncoder]):
+    results = ("categories_", "n_features_in_")
+
     def features(self, features: list[Feature]) -> list[Feature]:
         gap = self.fitted.encoded_missing_value
         if self.fitted.handle_unknown != "error" or gap == gap:

@@ -178,6 +178,7 @@ def _column(X: Any, j: int) -> NDArray[Any]:
 
 class _SplineFeatures(Step, of=[SplineFeatures]):
     file_types = (SplineFeatures,)
+    results = ("knots_", "n_features_in_")
     encodes = True
 
     def columns(self, columns: Places) -> Places:

@@ -85,6 +85,8 @@ class Step:
     ----------
     file_types : tuple of type
         Those of this package that a model file has for it.
+    results : tuple of str
+        What every fit leaves in it; a model file in which a part of it is missing is refused.
     encodes : bool
         Whether a model to be compared with needs these features in place of the columns.
     of_whole_rows : bool
@@ -94,6 +96,7 @@ class Step:
     """
 
     file_types: ClassVar[tuple[type, ...]] = ()
+    results: ClassVar[tuple[str, ...]] = ()
     encodes: ClassVar[bool] = False
     of_whole_rows: ClassVar[bool] = False
     renames: ClassVar[bool] = False

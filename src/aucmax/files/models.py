@@ -38,7 +38,7 @@ from aucmax.basics.checks import is_whole
 from aucmax.basics.container import pack, readable, unpack
 from aucmax.basics.errors import ModelFileError
 from aucmax.basics.needs import needs
-from aucmax.columns.steps import types_in_files
+from aucmax.columns.steps import step_of, types_in_files
 from aucmax.estimators import (
     AUCClassifier,
     AUCClassifierCV,
@@ -84,25 +84,13 @@ _OURS = (
     *_SOLVERS,
     *PENALTIES.values(),
 )
-# what every fit leaves, without which a model or step that counts as fitted cannot be used
-_LINEAR = ("coef_", "intercept_", "classes_", "n_features_in_", "solver_")
-_LEFT_BY_FITS = {  # by the name of the type: importing scikit-learn's takes time
-    "AUCClassifier": _LINEAR,
-    "AUCClassifierCV": ("coef_", "intercept_", "classes_", "n_features_in_", "best_estimator_"),
-    "HingeClassifier": _LINEAR,
-    "MulticlassAUCClassifier": ("coef_", "intercept_", "classes_", "n_features_in_"),
-    "TableEncoder": ("columns_",),
-    "Binning": ("bins_", "n_features_in_"),
-    "Scorecard": ("binning_", "points_", "other_points_", "classes_"),
-    "SplineFeatures": ("knots_", "n_features_in_"),
-    "StandardScaler": ("mean_", "scale_", "n_features_in_"),
-    "MinMaxScaler": ("min_", "scale_", "n_features_in_"),
-    "MaxAbsScaler": ("scale_", "n_features_in_"),
-    "RobustScaler": ("center_", "scale_", "n_features_in_"),
-    "SimpleImputer": ("statistics_", "n_features_in_"),
-    "OneHotEncoder": ("categories_", "n_features_in_"),
-    "OrdinalEncoder": ("categories_", "n_features_in_"),
-    "ColumnTransformer": ("transformers_", "n_features_in_"),
+# what every fit of a model leaves, without which it cannot be used; steps have it in their entries
+_RESULTS: dict[type, tuple[str, ...]] = {
+    AUCClassifier: ("coef_", "intercept_", "classes_", "n_features_in_", "solver_"),
+    AUCClassifierCV: ("coef_", "intercept_", "classes_", "n_features_in_", "best_estimator_"),
+    HingeClassifier: ("coef_", "intercept_", "classes_", "n_features_in_", "solver_"),
+    MulticlassAUCClassifier: ("coef_", "intercept_", "classes_", "n_features_in_"),
+    Scorecard: ("binning_", "points_", "other_points_", "classes_"),
 }
 # scikit-learn's own splitters, which hold numbers: a tuned model keeps its ``cv``.
 _SPLITTERS = (
@@ -218,10 +206,8 @@ def _check(part: Any, seen: set[int] | None = None) -> None:
 def _check_complete(fitted: BaseEstimator) -> None:
     """Raise ValueError where scikit-learn takes an estimator for fitted that lacks a part."""
     results = {name for name in vars(fitted) if name.endswith("_") and not name.startswith("__")}
-    if not results:
-        return
-    for name in _LEFT_BY_FITS.get(type(fitted).__name__, ()):
-        if name not in results:
+    for name in _RESULTS.get(type(fitted), step_of(fitted).results):
+        if results and name not in results:
             raise ValueError(f"its {type(fitted).__name__} has no {name}")
 
 
