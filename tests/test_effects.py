@@ -9,7 +9,7 @@ from tests.oracles.sandwich import by_pairs, by_weights, jackknife
 
 from aucmax import AUCClassifier, AUCClassifierCV, HingeClassifier, effects, reasons
 from aucmax.explain import feature_effects, row_reasons
-from aucmax.explain.feature_effects import known_of, labelled
+from aucmax.explain.feature_effects import labelled, sampling_of
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import MCP, ElasticNet, Weighted
@@ -99,12 +99,12 @@ def test_covariances_are_those_of_rows_a_little_heavier(loss, standardize, penal
     model = AUCClassifier(**settings, **PENALTIES[penalty])
     literal = by_weights(lambda weight: model.fit(X, y, weight).coef_[0].copy(), y, weight)
     model.fit(X, y, weight)
-    known = known_of(*labelled(model, X, y, weight, None))
-    errors = np.sqrt(np.diag(literal)[known.features])
-    apart = known.covariance - literal[np.ix_(known.features, known.features)]
+    sampling = sampling_of(*labelled(model, X, y, weight, None))
+    errors = np.sqrt(np.diag(literal)[sampling.features])
+    apart = sampling.covariance - literal[np.ix_(sampling.features, sampling.features)]
     assert np.max(np.abs(apart) / np.outer(errors, errors)) < 1e-5
-    of_sparse = known_of(*labelled(model, sp.csr_array(X), y, weight, None)).covariance
-    assert of_sparse == pytest.approx(known.covariance, rel=1e-9)
+    of_sparse = sampling_of(*labelled(model, sp.csr_array(X), y, weight, None)).covariance
+    assert of_sparse == pytest.approx(sampling.covariance, rel=1e-9)
 
 
 def test_intervals_cover_about_as_often_as_they_say():

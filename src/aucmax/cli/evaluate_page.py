@@ -14,7 +14,7 @@ from aucmax.cli.front import rows_described
 from aucmax.cli.large import words_of_read
 from aucmax.explain.by_column import by_column
 from aucmax.explain.column_shapes import Shape, shapes_of
-from aucmax.explain.feature_effects import effects_of, known_of
+from aucmax.explain.feature_effects import effects_of, sampling_of
 from aucmax.explain.row_reasons import each_reasons
 from aucmax.report.curves import gains_figure, lift_figure, ranking_figures, roc_figure, wilson
 from aucmax.report.distributions import calibration_figure, score_figure
@@ -203,8 +203,8 @@ def model_sections(
     else:
         weight = _restored(test, rows)
     by, sign = by_column(model, X), np.where(positive[rows], 1.0, -1.0)
-    known = known_of(by, sign, weight)
-    found = effects_of(by, sign, weight, known, confidence)
+    sampling = sampling_of(by, sign, weight)
+    found = effects_of(by, sign, weight, sampling, confidence)
     top = np.argsort(-score[rows], kind="stable")[:_HIGHEST]
     why = list(each_reasons(by, _REASONS, by.mean_added(weight), top))
     measured = f"Measured on {len(rows):,} of the rows." * (len(rows) < len(score))
@@ -217,7 +217,7 @@ def model_sections(
             figures=[effects_figure(found, confidence)],
             on_terminal=False,
         ),
-        *_bends([*shapes_of(by, found, known, confidence, weight)], confidence),
+        *_bends([*shapes_of(by, found, sampling, confidence, weight)], confidence),
         Section("Why the highest scores are high", tables=[highest], on_terminal=False),
     ]
 

@@ -33,7 +33,7 @@ from aucmax.basics.gaps import is_gap, is_no_word
 from aucmax.basics.quantiles import quantiles
 from aucmax.columns.divisions import blocks, divide, likelihood
 from aucmax.columns.functions import Feature, Pieces, Words
-from aucmax.columns.steps import Column, Kind, Places, Step
+from aucmax.columns.steps import Column, Kind, OneToOne
 from aucmax.metrics import population_stability
 
 __all__ = ["Binning", "Bins"]
@@ -81,8 +81,8 @@ class Bins:
         """
         some = np.asarray(self.counts.any(axis=1))
         half = some & (self.counts == 0).any(axis=1)
-        given = self.counts + 0.5 * half[:, None]
-        shares = given / self.counts.sum(axis=0)
+        filled = self.counts + 0.5 * half[:, None]
+        shares = filled / self.counts.sum(axis=0)
         out = np.zeros(len(self.counts))
         out[some] = np.log(shares[some, 1] / shares[some, 0])
         return out
@@ -449,11 +449,11 @@ class Binning(TransformerMixin, BaseEstimator):
         weight: NDArray[Any],
     ) -> Bins:
         """The bins of a column of words: neighbours once they are sorted by their rates."""
-        known = sorted({word for word in words if word is not None})
-        place = {word: j for j, word in enumerate(known)} | {None: len(known)}
+        names = sorted({word for word in words if word is not None})
+        place = {word: j for j, word in enumerate(names)} | {None: len(names)}
         codes = np.array([place[word] for word in words], dtype=np.intp)
-        counts = _counts(codes, len(known) + 1, is_positive, weight)
-        if not known:
+        counts = _counts(codes, len(names) + 1, is_positive, weight)
+        if not names:
             return Bins(name, None, {}, 0, np.vstack([np.zeros(2), counts]))
         n = counts.sum()
         rare = counts[:-1].sum(axis=1) < self.min_share * n * (1 - _ROUNDING)
@@ -473,7 +473,7 @@ class Binning(TransformerMixin, BaseEstimator):
         np.add.at(coarse, bin_of, sums)
         coarse[-1] = counts[-1]
         named = {
-            known[j]: int(bin_of[c]) for c, cell in enumerate(cells) for j in cell if not rare[j]
+            names[j]: int(bin_of[c]) for c, cell in enumerate(cells) for j in cell if not rare[j]
         }
         return Bins(name, None, named, int(bin_of[-1]) if rare.any() else -1, coarse)
 
@@ -522,11 +522,11 @@ def _used(weight: NDArray[Any]) -> Any:
 
 def _edges(numbers: NDArray[np.float64], weight: NDArray[Any], cells: int) -> NDArray[np.float64]:
     """Values that part a column into so many cells of about equal weight, or fewer."""
-    known = ~np.isnan(numbers)
-    different = np.unique(numbers[known])
+    filled = ~np.isnan(numbers)
+    different = np.unique(numbers[filled])
     if len(different) <= cells:
         return different[1:]
-    edges = np.unique(quantiles(numbers[known], weight[known], np.arange(1, cells) / cells))
+    edges = np.unique(quantiles(numbers[filled], weight[filled], np.arange(1, cells) / cells))
     return edges[edges > different[0]]
 
 
@@ -570,14 +570,11 @@ def _as_numbers(values: NDArray[Any], name: str) -> NDArray[np.float64]:
     return out
 
 
-class _Binning(Step, of=[Binning]):
+class _Binning(OneToOne, of=[Binning]):
     file_types = (Binning, Bins)
     results = ("bins_", "n_features_in_")
     encodes = True
     renames = True
-
-    def columns(self, columns: Places) -> Places:
-        return columns
 
     def features(self, features: list[Feature]) -> list[Feature]:
         functions = [bins.function for bins in self.fitted.bins_]
@@ -593,10 +590,6 @@ class _Binning(Step, of=[Binning]):
 
     def told(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(self.fitted.bins_[j].names_of(values))
-
-    @property
-    def dates(self) -> Mapping[str, str]:
-        return self.fitted.dates or {}
 
     @property
     def reading(self) -> dict[str, Any]:

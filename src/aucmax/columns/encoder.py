@@ -180,17 +180,9 @@ class _TableEncoder(Step, of=[TableEncoder]):
     def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
         encoder = self.fitted
         for column, name in zip(columns, encoder.feature_names_in_.tolist(), strict=True):
-            text = name in encoder.text
-            yield Column(
-                column.name,
-                Kind.text if text else Kind.number,
-                gaps=text or encoder.missing,
-                date=self.dates.get(name),
-            )
-
-    @property
-    def dates(self) -> Mapping[str, str]:
-        return self.fitted.dates or {}
+            kind = Kind.text if name in encoder.text else Kind.number
+            gaps = encoder.missing or kind is Kind.text
+            yield Column(column.name, kind, gaps, date=self.dates.get(name))
 
     @property
     def reading(self) -> dict[str, Any]:

@@ -225,8 +225,9 @@ class Words(Function):
         cls, word: Any, values: Mapping[Any, float], other: float, gap_words: bool = False
     ) -> Words:
         """Return the same with the value of a word, or of a number, for a gap."""
-        known = values if word is None or word not in values else {**values, None: values[word]}
-        return cls(known, other, gap_words)
+        if word is not None and word in values:
+            values = {**values, None: values[word]}
+        return cls(values, other, gap_words)
 
     @property
     def gap(self) -> float:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import BSpline, PPoly
-from sklearn.base import OneToOneFeatureMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.feature_selection import SelectorMixin
@@ -30,7 +29,7 @@ from sklearn.preprocessing import (
 )
 
 from aucmax.columns.functions import Feature, Pieces
-from aucmax.columns.steps import Column, Kind, Places, Step, flat, step_of
+from aucmax.columns.steps import Column, Kind, OneToOne, Places, Step, flat, step_of
 
 __all__ = ["spline_with_ends"]
 
@@ -73,7 +72,7 @@ class _SideBySide(Step):
             yield from step.taken(some)
 
     def parts(self) -> Iterator[Step]:
-        for step, _ in self.branches(range(self.fitted.n_features_in_)):
+        for step, _ in self.branches(range(getattr(self.fitted, "n_features_in_", 0))):
             yield from step.parts()
 
 
@@ -94,20 +93,11 @@ class _FeatureUnion(_SideBySide, of=[FeatureUnion]):
         steps = (step for _, step in self.fitted.transformer_list if step != "drop")
         return [(step_of(step), taken) for step in steps]
 
-    def parts(self) -> Iterator[Step]:
-        for step, _ in self.branches(()):
-            yield from step.parts()
-
 
 # ---- a feature for each column
 
 
-class _OneToOne(Step, of=[OneToOneFeatureMixin]):
-    def columns(self, columns: Places) -> Places:
-        return columns
-
-
-class _Passthrough(_OneToOne, of=[str]):
+class _Passthrough(OneToOne, of=[str]):
     learns_from_labels = False
 
     def features(self, features: list[Feature]) -> list[Feature]:
@@ -126,7 +116,7 @@ class _FunctionTransformer(Step, of=[FunctionTransformer]):
         return features
 
 
-class _Scaler(_OneToOne):
+class _Scaler(OneToOne):
     def features(self, features: list[Feature]) -> list[Feature]:
         if getattr(self.fitted, "clip", False):
             raise ValueError(f"{self.name}(clip=True) cannot be exported.")
@@ -167,12 +157,13 @@ class _MinMaxScaler(_Scaler, of=[MinMaxScaler]):
         return self.fitted.scale_, -self.fitted.min_ / self.fitted.scale_
 
 
-class _OfWholeRows(_OneToOne, of=[TfidfTransformer]):
+class _TfidfTransformer(OneToOne, of=[TfidfTransformer]):
     of_whole_rows = True
 
 
-class _Normalizer(_OfWholeRows, of=[Normalizer]):
+class _Normalizer(OneToOne, of=[Normalizer]):
     encodes = True
+    of_whole_rows = True
 
     @property
     def row_norm(self) -> str:
@@ -280,7 +271,7 @@ class _OneHotEncoder(_Encoder, of=[OneHotEncoder]):
         return made
 
 
-class _OrdinalEncoder(_OneToOne, _Encoder, of=[OrdinalEncoder]):
+class _OrdinalEncoder(OneToOne, _Encoder, of=[OrdinalEncoder]):
     results = ("categories_", "n_features_in_")
 
     def features(self, features: list[Feature]) -> list[Feature]:
@@ -296,7 +287,7 @@ class _OrdinalEncoder(_OneToOne, _Encoder, of=[OrdinalEncoder]):
         return made
 
 
-class _TargetEncoder(_OneToOne, _Encoder, of=[TargetEncoder]):
+class _TargetEncoder(OneToOne, _Encoder, of=[TargetEncoder]):
     """Its features are not written down."""
 
 

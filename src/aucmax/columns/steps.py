@@ -15,13 +15,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from aucmax.columns.functions import Feature
 
 __all__ = [
-    "Column", "Kind", "Step", "columns_taken", "flat", "parts_of", "step_of",
+    "Column", "Kind", "OneToOne", "Step", "columns_taken", "flat", "parts_of", "step_of",
     "that_learn_from_labels", "transformed", "types_in_files",
 ]  # fmt: skip
 
@@ -150,7 +151,7 @@ class Step:
     @property
     def dates(self) -> Mapping[str, str]:
         """The form of the columns that files hold as dates."""
-        return {}
+        return getattr(self.fitted, "dates", None) or {}
 
     @property
     def reading(self) -> dict[str, Any] | None:
@@ -166,6 +167,14 @@ class Step:
     def row_norm(self) -> str | None:
         """The norm that it makes 1 in each row, if it does."""
         return None
+
+
+class OneToOne(Step, of=[OneToOneFeatureMixin]):
+    """A step that makes a feature of each column."""
+
+    def columns(self, columns: Places) -> Places:
+        """Return the same columns."""
+        return columns
 
 
 def step_of(fitted: Any) -> Step:

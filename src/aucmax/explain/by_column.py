@@ -45,7 +45,7 @@ class ByColumn:
         What the steps make of them.
     column : ndarray of int, shape (D,)
         The column that each feature looks at.
-    given : callable
+    as_input : callable
         Makes of such a table what the steps take.
     """
 
@@ -55,7 +55,7 @@ class ByColumn:
     table: Table
     features: Any
     column: NDArray[np.intp]
-    given: Callable[[Table], Any]
+    as_input: Callable[[Table], Any]
 
     @cached_property
     def weights(self) -> Any:
@@ -115,7 +115,7 @@ class ByColumn:
             table = np.repeat(self.table[:1].astype(kind), m, axis=0)
             for j, numbers in values.items():
                 table[:, j] = numbers
-        return _numbers(transformed(self.steps, self.given(table)))
+        return _numbers(transformed(self.steps, self.as_input(table)))
 
     @property
     def dates(self) -> set[str]:
@@ -171,9 +171,9 @@ def by_column(model: Any, X: Any, feature_names: Sequence[str] | None = None) ->
         feature_names = [str(j + 1) for j in range(d)] if names is None else names
     if len(feature_names) != d:
         raise ValueError(f"feature_names must be {d} names; got {len(feature_names)}.")
-    given = _given(rows, names) if isinstance(table, list) else lambda made: made
+    as_input = _as_input(rows, names) if isinstance(table, list) else lambda made: made
     called = list(map(str, feature_names))
-    return ByColumn(linear, steps, called, table, features, column, given)
+    return ByColumn(linear, steps, called, table, features, column, as_input)
 
 
 def picked(table: Table, i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[Any]:
@@ -185,13 +185,13 @@ def picked(table: Table, i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[An
     i, j : ndarray of int, shape (m, 1) and (m, k)
     """
     if not isinstance(table, list):
-        found = table[np.broadcast_to(i, j.shape), j]
-        return found.toarray() if sp.issparse(found) else found
+        values = table[np.broadcast_to(i, j.shape), j]
+        return values.toarray() if sp.issparse(values) else values
     out = np.empty(j.shape, dtype=object)
     i = np.broadcast_to(i, j.shape)
     for column in np.unique(j):
-        here = j == column
-        out[here] = table[column][i[here]]
+        cells = j == column
+        out[cells] = table[column][i[cells]]
     return out
 
 
@@ -236,7 +236,7 @@ def _table(rows: Any, names: Any) -> Table:
     return [in_days(np.asarray(rows[name])) if name in present else absent for name in names]
 
 
-def _given(frame: Any, names: Any) -> Callable[[Table], Any]:
+def _as_input(frame: Any, names: Any) -> Callable[[Table], Any]:
     """What makes data frames, or Arrow tables, like this one of columns with these names."""
     make = getattr(type(frame), "from_pydict", type(frame))
     return lambda columns: make(dict(zip(names, columns, strict=True)))

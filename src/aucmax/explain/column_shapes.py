@@ -13,7 +13,13 @@ from aucmax.basics.gaps import is_gap
 from aucmax.basics.quantiles import quantiles
 from aucmax.explain.by_column import ByColumn
 from aucmax.explain.curve_points import curve_points
-from aucmax.explain.feature_effects import Effects, Known, effects_of, known_of, labelled
+from aucmax.explain.feature_effects import (
+    Effects,
+    Sampling,
+    effects_of,
+    labelled,
+    sampling_of,
+)
 
 __all__ = ["Shape", "shape_of", "shapes", "shapes_of"]
 
@@ -74,15 +80,15 @@ def shapes(
         As for `aucmax.effects`, whose errors it raises.
     """
     by, sign, weight = labelled(model, X, y, sample_weight, feature_names)
-    known = known_of(by, sign, weight)
-    found = effects_of(by, sign, weight, known, confidence)
-    return [*shapes_of(by, found, known, confidence, weight)]
+    sampling = sampling_of(by, sign, weight)
+    effects = effects_of(by, sign, weight, sampling, confidence)
+    return [*shapes_of(by, effects, sampling, confidence, weight)]
 
 
 def shapes_of(
     by: ByColumn,
     effects: Effects,
-    known: Known,
+    sampling: Sampling,
     confidence: float = 0.95,
     weight: Floats | None = None,
 ) -> Iterator[Shape]:
@@ -94,8 +100,8 @@ def shapes_of(
         Rows, of whose values shapes are.
     effects : Effects
         Theirs.
-    known : Known
-        How far the coefficients are known.
+    sampling : Sampling
+        How far the coefficients vary.
     confidence : float
         Coverage of the interval at each value.
     weight : ndarray, shape (n,), optional
@@ -103,7 +109,7 @@ def shapes_of(
     """
     place = {name: j for j, name in enumerate(by.names)}
     columns = [place[name] for name in effects.feature[:_LOOKED_AT].tolist()]
-    yield from _bent(by, columns, known, confidence, weight)
+    yield from _bent(by, columns, sampling, confidence, weight)
 
 
 def shape_of(
@@ -133,8 +139,8 @@ def shape_of(
     if column not in by.names:
         some = ", ".join(by.names[:_NAMED]) + ", …" * (len(by.names) > _NAMED)
         raise ValueError(f"column={column!r} is none of the model's columns: {some}.")
-    known = known_of(by, sign, weight)
-    for shape in _bent(by, [by.names.index(column)], known, confidence, weight):
+    sampling = sampling_of(by, sign, weight)
+    for shape in _bent(by, [by.names.index(column)], sampling, confidence, weight):
         return shape
     why = "the model takes it as a straight line"
     if _of_whole_rows(by):
@@ -143,18 +149,22 @@ def shape_of(
 
 
 def _bent(
-    by: ByColumn, columns: list[int], known: Known, confidence: float, weight: Floats | None
+    by: ByColumn,
+    columns: list[int],
+    sampling: Sampling,
+    confidence: float,
+    weight: Floats | None,
 ) -> Iterator[Shape]:
     """Yield the shapes of those of the columns that are no lines."""
     if not by.steps or _of_whole_rows(by):
         return
     coef, mean = np.ravel(by.linear.coef_).astype(np.float64), by.mean(weight)
-    seen = {j: _different(by.values(j)) for j in columns}
-    bent = [j for j in columns if not _straight(by, j, *seen[j])]
-    numeric = [j for j in bent if seen[j][0].dtype != object]
+    examples = {j: _different(by.values(j)) for j in columns}
+    bent = [j for j in columns if not _straight(by, j, *examples[j])]
+    numeric = [j for j in bent if examples[j][0].dtype != object]
     curves = curve_points(by, {j: _filled(by.values(j)) for j in numeric})
     for j in bent:
-        values, rows = seen[j]
+        values, rows = examples[j]
         features = by.features_of(j)
         Z = _dense(by.features[rows][:, features])
         gap = len(rows) > len(values)
@@ -163,10 +173,10 @@ def _bent(
             Z = np.vstack([at_values, Z[-1:]]) if gap else at_values
         Z = Z - mean[features]
         added, reach = Z @ coef[features], np.full(len(Z), np.nan)
-        there, covariance = known.within(features)
-        if there.any():
-            variance = np.einsum("ij,jk,ik->i", Z[:, there], covariance, Z[:, there])
-            reach = stdtrit(known.freedom, 0.5 + 0.5 * confidence) * np.sqrt(variance)
+        has_error, covariance = sampling.of(features)
+        if has_error.any():
+            variance = np.einsum("ij,jk,ik->i", Z[:, has_error], covariance, Z[:, has_error])
+            reach = stdtrit(sampling.freedom, 0.5 + 0.5 * confidence) * np.sqrt(variance)
         missing = float(added[-1]) if gap else np.nan
         order = slice(len(values)) if j in curves else np.argsort(-added, kind="stable")
         ends = (added - reach)[order], (added + reach)[order]
@@ -220,11 +230,11 @@ def _different(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
         words = np.array(["missing" if is_gap(v) else str(v) for v in values], dtype=object)
         return np.unique(words, return_index=True)
     filled, gaps = np.flatnonzero(~np.isnan(numbers)), np.flatnonzero(np.isnan(numbers))
-    found, rows = np.unique(numbers[filled], return_index=True)
-    if len(found) > _POINTS:
-        some = np.unique(np.searchsorted(found, np.linspace(found[0], found[-1], _POINTS)))
-        found, rows = found[some], rows[some]
-    return found, np.append(filled[rows], gaps[:1])
+    points, rows = np.unique(numbers[filled], return_index=True)
+    if len(points) > _POINTS:
+        some = np.unique(np.searchsorted(points, np.linspace(points[0], points[-1], _POINTS)))
+        points, rows = points[some], rows[some]
+    return points, np.append(filled[rows], gaps[:1])
 
 
 def _is_line(values: NDArray[Any], added: Floats) -> bool:

@@ -1,4 +1,4 @@
-"""What each column does to the scores of a model, and how far that is known."""
+"""What each column does to the scores of a model, with intervals."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from aucmax.objective.sandwich import sandwich
 from aucmax.objective.scaling import feature_factors, slope_influences
 from aucmax.rows import as_rows
 
-__all__ = ["Effects", "Known", "effects", "effects_of", "known_of", "labelled"]
+__all__ = ["Effects", "Sampling", "effects", "effects_of", "labelled", "sampling_of"]
 
 MOST_FEATURES = 1000  # with more there are no intervals: the sandwich is a dense matrix
 MOST_CELLS = 10**7  # of the rows that intervals are computed from: more are sampled
@@ -60,8 +60,8 @@ class Effects(NamedTuple):
     note: str = ""
 
 
-class Known(NamedTuple):
-    """How far the coefficients of some features are known.
+class Sampling(NamedTuple):
+    """How far the coefficients of some features vary from sample to sample.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Known(NamedTuple):
     freedom : float
         Its degrees of freedom.
     note : str
-        Why none is known, or empty.
+        Why no feature has one, or empty.
     """
 
     features: np.ndarray
@@ -80,8 +80,8 @@ class Known(NamedTuple):
     freedom: float
     note: str = ""
 
-    def within(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return which of some features (m,) are known, and the covariance of their coefficients.
+    def of(self, features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return which of some features (m,) have one, and the covariance of their coefficients.
 
         Parameters
         ----------
@@ -89,8 +89,9 @@ class Known(NamedTuple):
             Ascending.
         """
         place = np.searchsorted(self.features, features)
-        there = np.isin(features, self.features)
-        return there, self.covariance[np.ix_(place[there], place[there])]
+        has_error = np.isin(features, self.features)
+        place = place[has_error]
+        return has_error, self.covariance[np.ix_(place, place)]
 
 
 def effects(
@@ -156,7 +157,7 @@ def effects(
     """
     number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
     by, sign, weight = labelled(model, X, y, sample_weight, feature_names)
-    return effects_of(by, sign, weight, known_of(by, sign, weight), confidence)
+    return effects_of(by, sign, weight, sampling_of(by, sign, weight), confidence)
 
 
 def labelled(
@@ -189,7 +190,11 @@ def labelled(
 
 
 def effects_of(
-    by: ByColumn, sign: np.ndarray, weight: np.ndarray | None, known: Known, confidence: float
+    by: ByColumn,
+    sign: np.ndarray,
+    weight: np.ndarray | None,
+    sampling: Sampling,
+    confidence: float,
 ) -> Effects:
     """Return the effects of the columns of rows.
 
@@ -201,8 +206,8 @@ def effects_of(
         1 for positive rows, −1 for others.
     weight : ndarray, shape (n,), or None
         Of the rows.
-    known : Known
-        How far the coefficients are known.
+    sampling : Sampling
+        How far the coefficients vary.
     confidence : float
         Coverage of each interval.
     """
@@ -217,28 +222,28 @@ def effects_of(
     spread = RowsProblem.of(as_rows(by.features), sign, weight).spread()
     coef[column] = of_feature[alone]
     effect[column] = of_feature[alone] * np.sqrt(spread[alone])
-    there, covariance = known.within(alone)
-    variance = np.diag(covariance) * spread[alone[there]]
-    reach[column[there]] = np.sqrt(variance * fdtri(1.0, known.freedom, confidence))
+    has_error, covariance = sampling.of(alone)
+    variance = np.diag(covariance) * spread[alone[has_error]]
+    reach[column[has_error]] = np.sqrt(variance * fdtri(1.0, sampling.freedom, confidence))
     for j in np.flatnonzero(count > 1).tolist():
         features, least[j] = by.features_of(j), 0.0
         effect[j] = np.sqrt(
             2.0 * _variance(by.columnwise[:, features] @ of_feature[features], weight)
         )
-        there, covariance = known.within(features)
-        if there.any():
-            differences = _mean_squared_differences(by.columnwise[:, features[there]], weight)
-            reach[j] = _reach(covariance, differences, known.freedom, confidence)
+        has_error, covariance = sampling.of(features)
+        if has_error.any():
+            differences = _mean_squared_differences(by.columnwise[:, features[has_error]], weight)
+            reach[j] = _reach(covariance, differences, sampling.freedom, confidence)
     if that_learn_from_labels(by.steps):  # of a feature made of labels no sign is the column's
         coef[:], effect = np.nan, np.abs(effect)
     order = np.argsort(-np.abs(effect), kind="stable")
     low, high = np.maximum(effect - reach, least), effect + reach
     names = np.asarray(by.names)[order]
-    return Effects(names, coef[order], effect[order], low[order], high[order], known.note)
+    return Effects(names, coef[order], effect[order], low[order], high[order], sampling.note)
 
 
-def known_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> Known:
-    """Return how far the coefficients are known.
+def sampling_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> Sampling:
+    """Return how far the coefficients vary from sample to sample.
 
     Parameters
     ----------
@@ -255,7 +260,7 @@ def known_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> Known
         return _sandwich_of(by, sign, weight)
     except ValueError as why:
         none = np.empty(0, dtype=np.intp)
-        return Known(none, np.empty((0, 0)), 1.0, f"No intervals: {why}")
+        return Sampling(none, np.empty((0, 0)), 1.0, f"No intervals: {why}")
 
 
 def _variance(values: np.ndarray, weight: np.ndarray | None) -> float:
@@ -287,8 +292,8 @@ def _reach(
     return float(np.sqrt(mean * fdtri(mean**2 / half_variance, freedom, confidence)))
 
 
-def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> Known:
-    """Return how far the coefficients are known; ValueError where none is."""
+def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> Sampling:
+    """Return the same by the sandwich; ValueError where no coefficient varies."""
     linear, X, coef = by.linear, by.features, np.ravel(by.linear.coef_).astype(np.float64)
     if not isinstance(linear, SolvedScorer):
         raise ValueError(f"a {type(linear).__name__} does not say what it minimises.")
@@ -301,43 +306,43 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> K
     scale = np.ones(len(coef)) if factor is None else np.where(varies, factor, 1.0)
     penalty = linear._by_name(penalty, len(coef)).scaled(factor)
     pieces = penalty.pieces(coef / scale)
-    known = np.flatnonzero(varies & pieces.smooth)
-    if not len(known):
+    free = np.flatnonzero(varies & pieces.smooth)
+    if not len(free):
         raise ValueError("every coefficient is held at 0 or at a bound.")
-    if len(known) > MOST_FEATURES:
+    if len(free) > MOST_FEATURES:
         raise ValueError(f"they take up to {MOST_FEATURES:,} features with a coefficient.")
     weight = np.ones(len(sign)) if weight is None else weight
     counts = effective_rows(weight[sign > 0]), effective_rows(weight[sign < 0])
-    taken = _sample(sign, MOST_CELLS // len(known))
+    taken = _sample(sign, MOST_CELLS // len(free))
     each = weight[taken]
     for kind in (1.0, -1.0):  # the classes weigh what they do in all rows
         each[sign[taken] == kind] *= weight[sign == kind].sum() / each[sign[taken] == kind].sum()
-    columns = X[taken][:, known].toarray() if sp.issparse(X) else X[np.ix_(taken, known)]
-    size = np.sqrt(spread[known])
+    columns = X[taken][:, free].toarray() if sp.issparse(X) else X[np.ix_(taken, free)]
+    size = np.sqrt(spread[free])
     columns = columns / size
     problem = RowsProblem.of(as_rows(columns), sign[taken], each)
     objective = linear._objective(problem, penalty)
     if not isinstance(objective.loss, RankingLoss):
         raise ValueError(f"a {type(linear).__name__} minimises a loss of single rows.")
-    bend = pieces.bend[known] / (scale[known] * size) ** 2
+    bend = pieces.bend[free] / (scale[free] * size) ** 2
     penalty_influences: np.ndarray | float = 0.0
     if factor is not None:
         mean = by.mean(weight)
-        slope = (pieces.left + pieces.bend * coef / scale)[known]  # the derivative of u Ω_j′(u)
+        slope = (pieces.left + pieces.bend * coef / scale)[free]  # the derivative of u Ω_j′(u)
         penalty_influences = slope_influences(
-            columns - mean[known] / size,
+            columns - mean[free] / size,
             _distances(X, mean, factor)[taken],
             np.where(problem.positive, problem.p, 1.0 - problem.p),
             linear._scaling,
-            slope / (scale[known] * size),
+            slope / (scale[free] * size),
         )
     at_bounds = coef.copy()
-    at_bounds[known] = 0.0
+    at_bounds[free] = 0.0
     fixed_scores = (X @ at_bounds)[taken] if at_bounds.any() else 0.0
     covariance = sandwich(
-        objective, coef[known] * size, bend, counts, penalty_influences, fixed_scores
+        objective, coef[free] * size, bend, counts, penalty_influences, fixed_scores
     )
-    return Known(known, covariance / np.outer(size, size), min(counts) - 1.0)
+    return Sampling(free, covariance / np.outer(size, size), min(counts) - 1.0)
 
 
 def _distances(X: Any, mean: np.ndarray, factor: np.ndarray) -> np.ndarray:

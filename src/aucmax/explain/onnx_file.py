@@ -19,6 +19,7 @@ from aucmax.explain.additive import Additive, additive
 
 __all__ = ["order_lost", "to_onnx"]
 
+_BOOL, _INT64, _STRING = 9, 7, 8  # of tensors, as ONNX numbers types
 _OPSET, _IR = 18, 8  # what runtimes since 2022 read
 _OPSET_OF_WORDS, _IR_OF_WORDS = 20, 9  # since 2024: with regular expressions
 _OPSET_OF_TABLES = 3
@@ -64,23 +65,25 @@ def to_onnx(
     onnx = needs("onnx", "an ONNX file")
     if dtype not in ("float64", "float32"):
         raise ValueError(f"dtype={dtype!r} must be 'float64' or 'float32'.")
-    found = additive(model, columns)
-    taken = {column.name for column in found.columns} & {*_OUTPUTS}
-    if taken and any(column.text for column in found.columns):
-        raise ValueError(f"a column is called {min(taken)!r}, as what the graph gives; rename it.")
+    formula = additive(model, columns)
+    clashes = {column.name for column in formula.columns} & {*_OUTPUTS}
+    if clashes and any(column.text for column in formula.columns):
+        raise ValueError(
+            f"a column is called {min(clashes)!r}, as what the graph gives; rename it."
+        )
     if dtype == "float32":
-        _warn(found, rows)
-    graph = _Graph(np.dtype(dtype), [column.name for column in found.columns])
-    score = _score(found, graph)
-    label = graph.node("Gather", _classes(graph, found.classes), graph.above(score, 0.0))
-    given = [(score, graph.kind), (label, graph.kind_of(found.classes))]
-    if found.calibration is not None:
-        given.append((_probability(found.calibration, score, graph), graph.kind))
+        _warn(formula, rows)
+    graph = _Graph(np.dtype(dtype), [column.name for column in formula.columns])
+    score = _score(formula, graph)
+    label = graph.node("Gather", _classes(graph, formula.classes), graph.above(score, 0.0))
+    results = [(score, graph.kind), (label, graph.kind_of(formula.classes))]
+    if formula.calibration is not None:
+        results.append((_probability(formula.calibration, score, graph), graph.kind))
     outputs = [
         onnx.helper.make_tensor_value_info(name, kind, ["n"])
-        for name, (_, kind) in zip(_OUTPUTS, given, strict=False)
+        for name, (_, kind) in zip(_OUTPUTS, results, strict=False)
     ]
-    for name, (value, _) in zip(_OUTPUTS, given, strict=False):
+    for name, (value, _) in zip(_OUTPUTS, results, strict=False):
         graph.nodes.append(onnx.helper.make_node("Identity", [value], [name]))
     words = any(node.op_type == "RegexFullMatch" for node in graph.nodes)
     opset = _OPSET_OF_WORDS if words else _OPSET
@@ -93,7 +96,7 @@ def to_onnx(
         ir_version=_IR_OF_WORDS if words else _IR,
         producer_name="aucmax",
     )
-    names = [column.name or str(j + 1) for j, column in enumerate(found.columns)]
+    names = [column.name or str(j + 1) for j, column in enumerate(formula.columns)]
     onnx.helper.set_model_props(made, {"columns": ",".join(names)})
     onnx.checker.check_model(made)
     return made
@@ -151,9 +154,10 @@ class _Graph:
     """Nodes, constants and inputs; every value has a name."""
 
     def __init__(self, dtype: np.dtype[Any], columns: Sequence[str]) -> None:
-        from onnx import helper
+        from onnx import helper, numpy_helper
 
-        self.dtype, self.kind = dtype, helper.np_dtype_to_tensor_dtype(dtype)
+        self.helper, self.to_tensor = helper, numpy_helper.from_array
+        self.dtype, self.kind = dtype, self.helper.np_dtype_to_tensor_dtype(dtype)
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.inputs: list[Any] = []
@@ -167,26 +171,20 @@ class _Graph:
 
     def input(self, name: str, kind: int, width: int) -> str:
         """Add an input (n, width)."""
-        from onnx import helper
-
-        self.inputs.append(helper.make_tensor_value_info(name, kind, ["n", width]))
+        self.inputs.append(self.helper.make_tensor_value_info(name, kind, ["n", width]))
         return name
 
     def constant(self, value: Any, dtype: Any = None) -> str:
         """Add an array, of the precision of the graph unless told otherwise."""
-        from onnx import numpy_helper
-
         array = np.asarray(value, dtype=self.dtype if dtype is None else dtype)
-        self.constants.append(numpy_helper.from_array(array, self._new()))
+        self.constants.append(self.to_tensor(array, self._new()))
         return str(self.constants[-1].name)
 
     def node(self, kind: str, *values: str, **settings: Any) -> str:
         """Add a node; return what it gives."""
-        from onnx import helper
-
         domain = "ai.onnx.ml" if kind == "LabelEncoder" else ""
         out = self._new()
-        self.nodes.append(helper.make_node(kind, [*values], [out], domain=domain, **settings))
+        self.nodes.append(self.helper.make_node(kind, [*values], [out], domain=domain, **settings))
         return out
 
     def as_number(self, truth: str) -> str:
@@ -195,7 +193,7 @@ class _Graph:
 
     def above(self, value: str, limit: float) -> str:
         """Make 1 of what is larger than a limit and 0 of the rest, as row numbers."""
-        return self.node("Cast", self.node("Greater", value, self.constant(limit)), to=7)
+        return self.node("Cast", self.node("Greater", value, self.constant(limit)), to=_INT64)
 
     def column(self, X: str, place: int) -> str:
         """Take a column, shape (n, 1)."""
@@ -207,10 +205,8 @@ class _Graph:
 
     def kind_of(self, values: NDArray[Any]) -> int:
         """The type of labels."""
-        from onnx import TensorProto, helper
-
         text = values.dtype.kind in "OUS"
-        return TensorProto.STRING if text else helper.np_dtype_to_tensor_dtype(values.dtype)
+        return _STRING if text else self.helper.np_dtype_to_tensor_dtype(values.dtype)
 
 
 def _classes(graph: _Graph, classes: NDArray[Any]) -> str:
@@ -226,7 +222,9 @@ def _score(model: Additive, graph: _Graph) -> str:
         words: dict[int, str] = {}
     else:
         named = {
-            j: graph.input(column.name or f"column_{j + 1}", 8 if column.text else graph.kind, 1)
+            j: graph.input(
+                column.name or f"column_{j + 1}", _STRING if column.text else graph.kind, 1
+            )
             for j, column in enumerate(model.columns)
         }
         words = {j: named[j] for j in named if j not in places}
@@ -313,7 +311,7 @@ def _pieces(pieces: Pieces, graph: _Graph, x: str) -> str:
     """Polynomials between knots: which piece, its coefficients, then Horner's scheme."""
     flat = graph.node("Squeeze", x, graph.constant([1], np.int64))
     left = graph.node("GreaterOrEqual", x, graph.constant(pieces.knots[None, :]))
-    piece = graph.over_columns(graph.node("Cast", left, to=7))
+    piece = graph.over_columns(graph.node("Cast", left, to=_INT64))
     away = graph.node("Sub", flat, graph.node("Gather", graph.constant(pieces.origins), piece))
     columns = [graph.node("Gather", graph.constant(c), piece) for c in pieces.coefs.T]
     out = columns.pop()
@@ -348,4 +346,4 @@ def _codes(words: Words, graph: _Graph, x: str) -> str:
     any_equal = graph.above(graph.over_columns(graph.as_number(equal)), 0.0)
     flat = graph.node("IsNaN", graph.node("Squeeze", x, graph.constant([1], np.int64)))
     otherwise = graph.node("Where", flat, graph.constant(words.gap), graph.constant(words.other))
-    return graph.node("Where", graph.node("Cast", any_equal, to=9), value, otherwise)
+    return graph.node("Where", graph.node("Cast", any_equal, to=_BOOL), value, otherwise)

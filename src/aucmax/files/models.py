@@ -17,20 +17,6 @@ import sklearn
 from numpy.random import Generator, RandomState
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import (
-    GroupKFold,
-    GroupShuffleSplit,
-    KFold,
-    LeaveOneGroupOut,
-    LeavePGroupsOut,
-    RepeatedKFold,
-    RepeatedStratifiedKFold,
-    ShuffleSplit,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    StratifiedShuffleSplit,
-    TimeSeriesSplit,
-)
 from sklearn.pipeline import Pipeline
 
 from aucmax.basics.archive import check_archive
@@ -93,22 +79,16 @@ _RESULTS: dict[type, tuple[str, ...]] = {
     Scorecard: ("binning_", "points_", "other_points_", "classes_"),
 }
 # scikit-learn's own splitters, which hold numbers: a tuned model keeps its ``cv``.
-_SPLITTERS = (
-    GroupKFold,
-    GroupShuffleSplit,
-    KFold,
-    LeaveOneGroupOut,
-    LeavePGroupsOut,
-    RepeatedKFold,
-    RepeatedStratifiedKFold,
-    ShuffleSplit,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    StratifiedShuffleSplit,
-    TimeSeriesSplit,
-)
+_SPLITTERS = [
+    f"sklearn.model_selection._split.{name}"
+    for name in (
+        *("GroupKFold", "GroupShuffleSplit", "KFold", "LeaveOneGroupOut", "LeavePGroupsOut"),
+        *("RepeatedKFold", "RepeatedStratifiedKFold", "ShuffleSplit", "StratifiedGroupKFold"),
+        *("StratifiedKFold", "StratifiedShuffleSplit", "TimeSeriesSplit"),
+    )
+]
 # A dtype, which SimpleImputer holds, is read off an empty array: no code either.
-_TRUSTED = sorted([*map(_name, (*_OURS, *_SPLITTERS)), "numpy.dtype"])
+_TRUSTED = sorted([*map(_name, _OURS), *_SPLITTERS, "numpy.dtype"])
 
 
 def save(model: Any, path: str | PathLike[str]) -> None:
@@ -168,16 +148,16 @@ def _loads(body: bytes) -> Any:
 
 def _unknown_types(body: bytes) -> list[str]:
     """Return the types in an archive that a model may not have."""
-    found = _skops().get_untrusted_types(data=body)
-    return sorted(set(found) - set(_TRUSTED))
+    untrusted = _skops().get_untrusted_types(data=body)
+    return sorted(set(untrusted) - set(_TRUSTED))
 
 
-def _check(part: Any, seen: set[int] | None = None) -> None:
+def _check(part: Any, checked: set[int] | None = None) -> None:
     """Raise ValueError unless every part of a model holds what a fit could have left."""
-    seen = set() if seen is None else seen
-    if id(part) in seen:
+    checked = set() if checked is None else checked
+    if id(part) in checked:
         return
-    seen.add(id(part))
+    checked.add(id(part))
     if isinstance(part, BaseEstimator):
         gone = next((name for name in part._get_param_names() if name not in vars(part)), None)
         if gone is not None:
@@ -200,7 +180,7 @@ def _check(part: Any, seen: set[int] | None = None) -> None:
     else:
         inner = vars(part).values() if hasattr(part, "__dict__") and not callable(part) else ()
     for one in inner:
-        _check(one, seen)
+        _check(one, checked)
 
 
 def _check_complete(fitted: BaseEstimator) -> None:

@@ -1,0 +1,199 @@
+"""The score of an additive model as an expression, which sqlglot writes in each dialect of SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sqlglot import TokenType, exp, tokenize
+
+from aucmax.columns.functions import Feature, Function, Pieces, Words, gap_pattern
+from aucmax.columns.steps import Column
+from aucmax.estimators.probabilities import Calibration, Sigmoid
+from aucmax.explain.additive import Additive
+
+__all__ = ["expression"]
+
+_GAP = gap_pattern()
+_GAPS = {
+    "duckdb": _GAP,
+    "bigquery": _GAP,
+    "postgres": gap_pattern(
+        r"[\t-\r\x1c-\x20\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*"
+    ),
+}
+_TERMS = 50  # of a sum that stand side by side: databases limit how deep an expression is
+
+
+def expression(model: Additive, dialect: str, probability: bool = False) -> str:
+    """Return the score of a model in SQL, or its probability, a term a line."""
+    written = _score(model, dialect)
+    if probability:
+        written = _sigmoid(model.calibration, written)
+    return _a_term_per_line(written.sql(dialect=dialect, pretty=True), dialect)
+
+
+def _sigmoid(calibration: Calibration | None, score: exp.Expression) -> exp.Expression:
+    """1/(1 + exp(−z)) as ½ + ½ tanh(z/2), which no z overflows."""
+    if not isinstance(calibration, Sigmoid):
+        have = "no probabilities" if calibration is None else "probabilities by isotonic regression"
+        raise ValueError(
+            f"the model has {have}; SQL takes those of AUCClassifierCV(probability='sigmoid')."
+        )
+    product = exp.Mul(this=_number(calibration.slope / 2), expression=exp.Paren(this=score))
+    half = _sum([_number(calibration.intercept / 2), product])
+    curve = exp.Anonymous(this="TANH", expressions=[half])
+    return _sum([_number(0.5), exp.Mul(this=_number(0.5), expression=curve)])
+
+
+def _score(model: Additive, dialect: str) -> exp.Expression:
+    parts = [term for part in model.parts for term in _terms(part, model.columns, dialect)]
+    start = _number(model.intercept)
+    if dialect == "postgres":  # to which all numbers that are written are decimals
+        start = exp.cast(start, "double")
+    if not model.squares:
+        return _sum([start, *parts])
+    squares = [term for part in model.squares for term in _terms(part, model.columns, dialect)]
+    some = exp.Nullif(this=_sum(squares), expression=_number(0.0))
+    length = exp.Sqrt(this=exp.Coalesce(this=some, expressions=[_number(1.0)]))
+    share = _ratio(exp.Paren(this=_sum(parts)), length)
+    return _sum([start, share])
+
+
+def _terms(part: Feature, columns: Sequence[Column], dialect: str) -> list[exp.Expression]:
+    """What a column adds; nothing where that is always 0."""
+    column, function = columns[part.column], part.function
+    x = _column(column, function, dialect)
+    if isinstance(function, Pieces):
+        return [_pieces(function, column, x, dialect)]
+    assert isinstance(function, Words)
+    if all(value == function.other == 0.0 for value in function.values.values()):
+        return []
+    return [_words(function, column, x, dialect)]
+
+
+def _words(words: Words, column: Column, x: exp.Expression, dialect: str) -> exp.Expression:
+    """A value for each word, and one for all others."""
+    cases = [_when(_is_gap(x, column, words, dialect), _number(words.gap))]
+    for word, value in words.values.items():
+        if word is not None and value != words.other:
+            literal = exp.Literal.string(word) if isinstance(word, str) else _number(float(word))
+            cases.append(_when(exp.EQ(this=x.copy(), expression=literal), _number(value)))
+    return exp.Case(ifs=cases, default=_number(words.other))
+
+
+def _pieces(pieces: Pieces, column: Column, x: exp.Expression, dialect: str) -> exp.Expression:
+    """A polynomial between any two knots."""
+    if pieces.is_line and np.isnan(pieces.gap):
+        return _polynomial(pieces, 0, _without_nan(x, column, dialect))
+    values = [_polynomial(pieces, i, x) for i in range(len(pieces.coefs))]
+    # a comparison with NULL is not true, so it would be taken for the last piece
+    cases = [_when(_is_gap(x, column, pieces, dialect), _number(pieces.gap))]
+    for knot, value in zip(pieces.knots.tolist(), values, strict=False):
+        cases.append(_when(exp.LT(this=x.copy(), expression=_number(knot)), value))
+    return exp.Case(ifs=cases, default=values[-1])
+
+
+def _is_gap(x: exp.Expression, column: Column, function: Function, dialect: str) -> exp.Expression:
+    """Whether a value is missing, as an expression that fails for text of another type."""
+    if not _is_text(column, function):
+        return exp.Is(this=_without_nan(x, column, dialect), expression=exp.null())
+    # a number would be equal to a word such as '01', but has no lower case
+    missing = exp.Is(this=exp.Lower(this=x.copy()), expression=exp.null())
+    if not (isinstance(function, Words) and function.gap_words):
+        return missing
+    said = exp.RegexpLike(this=x.copy(), expression=exp.Literal.string(_GAPS[dialect]))
+    return exp.Or(this=missing, expression=said)
+
+
+def _without_nan(x: exp.Expression, column: Column, dialect: str) -> exp.Expression:
+    """A number; NULL for NaN, too, which databases have for the largest number."""
+    if column.date is not None:
+        return x.copy()
+    if dialect == "bigquery":  # in which NaN is not equal to itself
+        return exp.Case(ifs=[_when(exp.IsNan(this=x.copy()), exp.null())], default=x.copy())
+    return exp.Nullif(this=x.copy(), expression=exp.Literal.string("NaN"))
+
+
+def _is_text(column: Column, function: Function) -> bool:
+    return column.text or (isinstance(function, Words) and function.has_words)
+
+
+def _when(test: exp.Expression, value: exp.Expression) -> Any:
+    return exp.If(this=test, true=value)
+
+
+def _column(column: Column, function: Function, dialect: str) -> exp.Expression:
+    """A column as a number, or as words."""
+    name = exp.column(column.name, quoted=True)
+    if _is_text(column, function):
+        return name
+    if column.date is None:
+        return exp.cast(name, "double")
+    # without a cast, which would guess what text means, and turn the clock to the session's zone
+    since: exp.Expression = exp.Extract(this=exp.var("EPOCH"), expression=name)
+    day = 86_400.0
+    if dialect == "bigquery":  # which reads text of the form 2024-01-31 only
+        moment = exp.cast(name, "timestamptz")
+        since, day = exp.Anonymous(this="UNIX_MICROS", expressions=[moment]), 86_400e6
+    return exp.Paren(this=_ratio(exp.cast(since, "double"), _number(day)))
+
+
+def _ratio(top: exp.Expression, bottom: exp.Expression) -> exp.Expression:
+    return exp.Div(this=top, expression=bottom, typed=True)  # both are of double precision
+
+
+def _polynomial(pieces: Pieces, i: int, x: exp.Expression) -> exp.Expression:
+    """A piece, by Horner's scheme; a line as one product."""
+    coefs, at = np.trim_zeros(pieces.coefs[i], "b").tolist() or [0.0], float(pieces.origins[i])
+    away = x.copy() if at == 0.0 else exp.Paren(this=_sum([x.copy(), _number(-at)]))
+    out = _number(coefs.pop())
+    while coefs:
+        inner = out if isinstance(out, (exp.Literal, exp.Neg)) else exp.Paren(this=out)
+        one = inner == _number(1.0)
+        product = away.copy() if one else exp.Mul(this=inner, expression=away.copy())
+        start = coefs.pop()
+        out = product if start == 0.0 else _sum([_number(start), product])
+    return out
+
+
+def _number(value: float) -> exp.Expression:
+    """A number of double precision; NULL for NaN."""
+    if np.isnan(value):
+        return exp.null()
+    digits, _, power = repr(float(abs(value))).partition("e")
+    # without an exponent DuckDB would take it for a decimal
+    literal = exp.Literal.number(f"{digits.removesuffix('.0')}E{int(power or 0)}")
+    return exp.Neg(this=literal) if value < 0 else literal
+
+
+def _sum(terms: list[exp.Expression]) -> exp.Expression:
+    """A sum; a long one in parts, none of which is deep."""
+    while len(terms) > _TERMS:
+        parts = [terms[i : i + _TERMS] for i in range(0, len(terms), _TERMS)]
+        terms = [exp.Paren(this=_sum(part)) for part in parts]
+    out = terms[0]
+    for term in terms[1:]:
+        first = term.this if isinstance(term, exp.Mul) else term
+        if isinstance(first, exp.Neg):
+            positive = first.this.copy()
+            rest = positive if term is first else exp.Mul(this=positive, expression=term.expression)
+            out = exp.Sub(this=out, expression=rest)
+        else:
+            out = exp.Add(this=out, expression=term)
+    return out
+
+
+def _a_term_per_line(text: str, dialect: str) -> str:
+    """Break the line before each + and − outside of CASE; what is quoted stays as it is."""
+    out, at, margin, cases = "", 0, "\n", 0
+    for token in tokenize(text, read=dialect):
+        space, at = text[at : token.start], token.end + 1
+        if "\n" in space:
+            margin = space[space.rindex("\n") :]
+        cases += (token.token_type == TokenType.CASE) - (token.token_type == TokenType.END)
+        sign = token.token_type in (TokenType.PLUS, TokenType.DASH)
+        binary = sign and text[at] == " "  # the sign of a number stands beside it
+        out += (margin if binary and not cases else space) + text[token.start : at]
+    return out
