@@ -543,7 +543,7 @@ def test_ks_and_stability_are_what_they_say():
     shares = np.array([10, 0.5, 30]) / 40, np.array([20, 5, 0.5]) / 25
     wanted = sum((b - a) * np.log(b / a) for a, b in zip(*shares, strict=True))
     assert metrics.population_stability(before, now) == pytest.approx(wanted)
-    with pytest.raises(ValueError, match="of one length"):
+    with pytest.raises(ValueError, match="the same length"):
         metrics.population_stability([1], [1, 2])
     with pytest.raises(ValueError, match="must hold rows"):
         metrics.population_stability([0, 0], [1, 2])
