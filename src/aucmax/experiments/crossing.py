@@ -86,22 +86,22 @@ def _run(piece: Piece) -> list[Row]:
     n, d = piece["rows"], piece["features"]
     X, y = _made(n + n // 2, d, piece["density"], piece.seed)
     train, test = slice(0, n), slice(n, None)
-    some = few_of_each(y[train])
+    warm_up_rows = few_of_each(y[train])
     tried: dict[str, list[tuple[float, float]]] = {}
     for name, models in _models(n, d, piece["density"] == 1.0).items():
         spent, tried[name] = 0.0, []
-        models[0].fit(X[some], y[some])  # compile
+        models[0].fit(X[warm_up_rows], y[warm_up_rows])  # compile
         for model in models:
             spent += timed_fit(model, X[train], y[train])
             tried[name].append((spent, roc_auc(y[test], model.decision_function(X[test]))))
-    best = max(auc for found in tried.values() for _, auc in found)
+    best = max(auc for attempts in tried.values() for _, auc in attempts)
     rows = []
-    for name, found in tried.items():
-        near = [spent for spent, auc in found if auc >= best - WITHIN]
+    for name, attempts in tried.items():
+        near = [spent for spent, auc in attempts if auc >= best - WITHIN]
         rows.append({
             "axis": piece["axis"], "size": piece[piece["axis"]], "rows": n, "features": d,
             "density": piece["density"], "run": piece["run"], "method": name,
-            "seconds": near[0] if near else None, "auc": max(auc for _, auc in found),
+            "seconds": near[0] if near else None, "auc": max(auc for _, auc in attempts),
             "best": best,
         })  # fmt: skip
     return rows
@@ -111,21 +111,21 @@ def _panels(rows: list[Row]) -> list[Figure]:
     return [
         Figure(
             f"crossing-{axis}", f"Time to a good AUC against {axis}", axis, "seconds",
-            mean_lines([row for row in mine if row["seconds"] is not None], "size", "seconds",
+            mean_lines([row for row in axis_rows if row["seconds"] is not None], "size", "seconds",
                        "method", spread=False),
             "Seconds until the test AUC is within .001 of the best that any method reaches, trying "
             "five penalties in turn, from strong to weak; mean of the runs that get there. A "
             "method without a point did not.", xlog=True, ylog=True,
         )
-        for axis, mine in grouped(rows, "axis").items()
+        for axis, axis_rows in grouped(rows, "axis").items()
     ]  # fmt: skip
 
 
 def _findings(rows: list[Row]) -> list[str]:
     out = []
-    for (axis, size), mine in grouped(rows, "axis", "size").items():
-        there = grouped((row for row in mine if row["seconds"] is not None), "method")
-        took = {name: np.median([r["seconds"] for r in of]) for name, of in there.items()}
+    for (axis, size), size_rows in grouped(rows, "axis", "size").items():
+        finished = grouped((row for row in size_rows if row["seconds"] is not None), "method")
+        took = {name: np.median([r["seconds"] for r in of]) for name, of in finished.items()}
         fastest = sorted(took, key=lambda name: took[name])[:3]
         first = ", ".join(f"{name} {took[name]:.3g} s" for name in fastest)
         out.append(f"{axis} {size:g}: first there {first}")

@@ -1,4 +1,4 @@
-"""What ``aucmax demo`` shows, computed as you watch: rare events, with every number of this run.
+"""The computations and the page of ``aucmax demo``: rare events, all numbers from this run.
 
 It imports nothing that only the command line needs: ``print(plain(demo_page(computed(0))))`` does
 without.
@@ -58,7 +58,7 @@ class Data(NamedTuple):
 
 
 class Demo(NamedTuple):
-    """What was found: numbers by name, and the test scores of the payments by scorer."""
+    """The results: numbers by name, and the test scores of the payments by scorer."""
 
     found: dict[str, Any]
     is_positive: np.ndarray
@@ -81,7 +81,7 @@ def computed(seed: int, tell: Callable[[str], object] = lambda what: None) -> De
         For `demo_page`.
     """
     started = time.perf_counter()
-    # matrices as small as these gain nothing from BLAS threads, and lose much on a busy machine
+    # BLAS threads do not help with such small matrices, and slow a busy machine
     with threadpool_limits(1):
         tell("generating payments, loading digits")
         data, customer = payments(seed)
@@ -96,7 +96,7 @@ def computed(seed: int, tell: Callable[[str], object] = lambda what: None) -> De
             scores.append(scored)
             compared.append(result)
         tell("deleting a customer, merging sites")
-        found = {
+        results = {
             "seed": seed,
             "comparison": compared,
             "alerts": _alerts(data.y_test, scores[0]["aucmax"]),
@@ -105,7 +105,7 @@ def computed(seed: int, tell: Callable[[str], object] = lambda what: None) -> De
             "next": list(NEXT),
             "seconds": time.perf_counter() - started,
         }
-    return Demo(found, data.y_test == 1, scores[0])
+    return Demo(results, data.y_test == 1, scores[0])
 
 
 # ---- the data
@@ -136,11 +136,11 @@ def rare_digits(seed: int) -> Data:
     """Return the handwritten digits of scikit-learn, with few of the eights: a real rare class."""
     digits = load_digits()
     is_eight = digits.target == 8
-    kept = ~is_eight
-    kept[np.random.default_rng(seed).permutation(np.flatnonzero(is_eight))[:EIGHTS]] = True
-    share = round(np.count_nonzero(kept) / EIGHTS)
-    y = is_eight[kept].astype(int)
-    return _split(f"digits, 1 in {share} an 8", digits.data[kept], y, seed)[0]
+    sampled = ~is_eight
+    sampled[np.random.default_rng(seed).permutation(np.flatnonzero(is_eight))[:EIGHTS]] = True
+    share = round(np.count_nonzero(sampled) / EIGHTS)
+    y = is_eight[sampled].astype(int)
+    return _split(f"digits, 1 in {share} an 8", digits.data[sampled], y, seed)[0]
 
 
 def _split(name: str, X: np.ndarray, y: np.ndarray, seed: int) -> tuple[Data, np.ndarray]:
@@ -151,7 +151,7 @@ def _split(name: str, X: np.ndarray, y: np.ndarray, seed: int) -> tuple[Data, np
     return Data(name, X[train], y[train], X[test], y[test]), train
 
 
-# ---- what is found
+# ---- the results
 
 
 def _warm_up(data: Data) -> None:
@@ -162,7 +162,7 @@ def _warm_up(data: Data) -> None:
 
 
 def _compared(data: Data, seed: int) -> tuple[AUCClassifier, dict[str, np.ndarray], dict[str, Any]]:
-    """Both sides tuned by the same folds of the training rows, tested on the rows held out."""
+    """Tune both sides on the same folds of the training rows, and test on the held-out rows."""
     ours = AUCClassifierCV(
         losses=LOSSES, cv=StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
     )
@@ -199,7 +199,7 @@ def _compared(data: Data, seed: int) -> tuple[AUCClassifier, dict[str, np.ndarra
 
 
 def _alerts(y: np.ndarray, score: np.ndarray) -> list[dict[str, Any]]:
-    """What the first rows by score hold."""
+    """Count the positives among the rows with the highest scores."""
     hits = np.cumsum(y[np.argsort(-score, kind="stable")])
     return [
         {
@@ -214,20 +214,20 @@ def _alerts(y: np.ndarray, score: np.ndarray) -> list[dict[str, Any]]:
 
 
 def _deletion(data: Data, customer: np.ndarray, tuned: AUCClassifier) -> dict[str, Any]:
-    """The customer with most frauds taken out of the model, against a fit without them."""
+    """Delete the customer with most frauds from the model, and compare with a fit without them."""
     frauds = np.bincount(customer, data.y, CUSTOMERS)
     chosen = int(np.argmax(frauds + 1e-3 * np.bincount(customer, minlength=CUSTOMERS)))
-    gone = customer == chosen
+    deleted = customer == chosen
     model = clone(tuned).fit(data.X, data.y)
     before = clone(tuned).fit(data.X, data.y)
     started = time.perf_counter()
-    model.forget(data.X[gone], data.y[gone])
+    model.forget(data.X[deleted], data.y[deleted])
     seconds = time.perf_counter() - started
-    refit = clone(tuned).fit(data.X[~gone], data.y[~gone])
+    refit = clone(tuned).fit(data.X[~deleted], data.y[~deleted])
     return {
         "customer": chosen,
-        "rows": int(gone.sum()),
-        "frauds": int(data.y[gone].sum()),
+        "rows": int(deleted.sum()),
+        "frauds": int(data.y[deleted].sum()),
         "seconds": seconds,
         "difference": _difference(model, refit),
         "had_moved": _difference(before, refit),
@@ -235,7 +235,7 @@ def _deletion(data: Data, customer: np.ndarray, tuned: AUCClassifier) -> dict[st
 
 
 def _merging(data: Data, tuned: AUCClassifier) -> dict[str, Any]:
-    """The model of what three sites sent, against that of all their rows."""
+    """Compare the model merged from three sites with that of all their rows."""
     at_sites = [ClassMoments.from_data(data.X[i::SITES], data.y[i::SITES]) for i in range(SITES)]
     merged = clone(tuned).fit_moments(sum(at_sites, ClassMoments()))
     pooled = clone(tuned).fit(data.X, data.y)
@@ -251,7 +251,7 @@ def _merging(data: Data, tuned: AUCClassifier) -> dict[str, Any]:
 
 
 def _difference(a: AUCClassifier, b: AUCClassifier) -> float:
-    """The largest difference of two models' coefficients, relative to the largest coefficient."""
+    """Return the largest difference of two models' coefficients, relative to the largest one."""
     return float(np.max(np.abs(a.coef_ - b.coef_)) / np.max(np.abs(b.coef_)))
 
 
@@ -259,7 +259,7 @@ def _difference(a: AUCClassifier, b: AUCClassifier) -> float:
 
 
 def demo_page(demo: Demo, command: str = "aucmax demo") -> Page:
-    """Lay out what was found, 80 columns wide as text, with one picture for a browser.
+    """Build the page of the results, 80 columns wide as text, with one figure for a browser.
 
     Parameters
     ----------
@@ -273,31 +273,31 @@ def demo_page(demo: Demo, command: str = "aucmax demo") -> Page:
     Page
         For `report.page.plain`, a terminal, JSON or HTML.
     """
-    found = demo.found
-    payments, digits = found["comparison"]
+    results = demo.found
+    payments, digits = results["comparison"]
     points = [operating_points(name, demo.is_positive, s) for name, s in demo.scores.items()]
     commands = "\n".join(f"  {command}" for command in NEXT)
-    took = f"seed {found['seed']}, {found['seconds']:.1f} seconds in all"
+    took = f"seed {results['seed']}, {results['seconds']:.1f} seconds in all"
     data = [
         ("data", f"{result['data']} ({source}): {result['training_rows']:,} training rows, "
          f"{result['test_rows']:,} test rows, {result['features']} features")
         for result, source in ((payments, "generated"), (digits, "scikit-learn"))
     ]  # fmt: skip
-    best = found["alerts"][2]
+    best = results["alerts"][2]
     return Page(
         "Rare events with aucmax",
         f"Rare events: {FRAUDS} frauds among {PAYMENTS:,} card payments, generated. Every number "
         "here\nwas computed by this run.",
         [
-            _tuned(found["comparison"]),
-            _alerted(found["alerts"], payments, demo),
-            _deleted(found["deletion"]),
-            _merged(found["merging"]),
+            _tuned(results["comparison"]),
+            _alerted(results["alerts"], payments, demo),
+            _deleted(results["deletion"]),
+            _merged(results["merging"]),
             Section("5  Next, on a file of your own", f"{commands}\n\n{took}"),
             Section("Choosing how many payments to check", points=points, on_terminal=False),
         ],
-        provenance=provenance(command, data, found["seed"]),
-        data=found,
+        provenance=provenance(command, data, results["seed"]),
+        data=results,
         verdict=f"The first {best['alerts']} of {payments['test_rows']:,} payments hold "
         f"{best['hits']} of {payments['test_positives']} frauds. Tuned "
         f"{_times(payments['times_as_fast'])} as fast as logistic regression, and ranks "
@@ -317,8 +317,8 @@ def _tuned(compared: list[dict[str, Any]]) -> Section:
             interval = interval_text(side["low"], side["high"])
             rows.append((f"  {name}", f"{side['seconds']:.2f}", auc_text(side["auc"]), interval))
         p_value, ends = p_words(result["p_value"]), ("difference", "low", "high")
-        said = f"  {_times(result['times_as_fast'])} as fast; {result['verdict']}, {p_value}"
-        rows.append((said, "", *difference_text(*(result[end] for end in ends))))
+        summary = f"  {_times(result['times_as_fast'])} as fast; {result['verdict']}, {p_value}"
+        rows.append((summary, "", *difference_text(*(result[end] for end in ends))))
     ours, theirs = (compared[0][s]["settings_tried"] for s in ("aucmax", "logistic_regression"))
     caption = (
         f"Seconds to choose among {ours} settings (square loss; logistic: {theirs}) by {FOLDS} "
@@ -355,27 +355,27 @@ def _alerted(alerts: list[dict[str, Any]], result: dict[str, Any], demo: Demo) -
     )
 
 
-def _deleted(found: dict[str, Any]) -> Section:
+def _deleted(result: dict[str, Any]) -> Section:
     words = (
-        f"Customer {found['customer']} wants to be forgotten: {found['rows']} payments, "
-        f"{found['frauds']} of them fraud.\nOut of the model in {1e3 * found['seconds']:.1f} ms, "
+        f"Customer {result['customer']} wants to be forgotten: {result['rows']} payments, "
+        f"{result['frauds']} of them fraud.\nOut of the model in {1e3 * result['seconds']:.1f} ms, "
         "without a look at any other row. A fit without\n"
-        f"them gives the same model, to {_digits(found['difference'])} digits; with them it was "
-        f"{found['had_moved']:.1%} away."
+        f"them gives the same model, to {_digits(result['difference'])} digits; with them it was "
+        f"{result['had_moved']:.1%} away."
     )
     return Section("3  A customer's rows deleted, exactly", words)
 
 
-def _merged(found: dict[str, Any]) -> Section:
+def _merged(result: dict[str, Any]) -> Section:
     words = (
-        f"Each of {found['sites']} sites sends {found['bytes_sent'] / 1e3:.0f} kB of sums, and "
-        f"none of its {found['bytes_of_rows'] / 1e6:.1f} MB of rows. Added up\n"
-        f"they give the model of all rows, to {_digits(found['difference'])} digits: test AUC "
-        f"{auc_text(found['auc'])}; one\nsite alone has {auc_text(found['auc_of_one_site'])}."
+        f"Each of {result['sites']} sites sends {result['bytes_sent'] / 1e3:.0f} kB of sums, and "
+        f"none of its {result['bytes_of_rows'] / 1e6:.1f} MB of rows. Added up\n"
+        f"they give the model of all rows, to {_digits(result['difference'])} digits: test AUC "
+        f"{auc_text(result['auc'])}; one\nsite alone has {auc_text(result['auc_of_one_site'])}."
     )
     return Section("4  Three sites, one model, no row shared", words)
 
 
 def _digits(difference: float) -> int:
-    """How many digits agree, of the sixteen or so that numbers have."""
+    """Return the number of digits that agree, out of about sixteen."""
     return min(15, math.floor(-math.log10(max(difference, 1e-16))))

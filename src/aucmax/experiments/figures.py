@@ -1,4 +1,4 @@
-"""A published figure again: run its pieces, keep them, draw the panels."""
+"""Reproduction of a published figure: run and store its pieces, draw the panels."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Effort:
-    """How much of a figure is run."""
+    """The extent of the runs for a figure."""
 
     runs: int  # repetitions
     seed: int  # of splits and methods
@@ -40,7 +40,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of a figure that is run and kept by itself."""
+    """A part of a figure that is run and stored separately."""
 
     source: Source
     what: tuple[tuple[str, Any], ...]  # names and values of all that determines it but the data
@@ -61,9 +61,9 @@ class Piece:
 def repeated(source: Source, effort: Effort, settings: Sequence[Mapping[str, Any]]) -> list[Piece]:
     """Return a piece for each repetition and each of the settings."""
     return [
-        Piece(source, tuple({**some, "run": run, "seed": effort.seed}.items()))
+        Piece(source, tuple({**setting, "run": run, "seed": effort.seed}.items()))
         for run in range(effort.runs)
-        for some in settings
+        for setting in settings
     ]
 
 
@@ -85,7 +85,7 @@ class FigureSpec:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a figure gave."""
+    """The results for a figure."""
 
     spec: FigureSpec
     rows: list[Row]
@@ -141,9 +141,9 @@ def run_figure(
     The findings end with the data sets that are ``absent``, and why.
     """
     jobs = {piece: _FigureJob(spec, piece) for piece in pieces_of(spec, sources, effort)}
-    found = finish(jobs, store, n_jobs, done)
+    results = finish(jobs, store, n_jobs, done)
     rows, failures = [], []
-    for piece, row in found.items():
+    for piece, row in results.items():
         rows += row.get("rows", [])
         if "error" in row:
             words = ", ".join(f"{name} {value}" for name, value in piece.what)
@@ -155,7 +155,7 @@ def run_figure(
     except Exception as error:  # pieces may be missing; the rows are still written
         failures.append(f"drawing: {type(error).__name__}: {error}")
     findings += [f"{name}: {why}" for name, why in absent.items()]
-    return Drawn(spec, rows, panels, findings, failures, core_seconds(jobs, found))
+    return Drawn(spec, rows, panels, findings, failures, core_seconds(jobs, results))
 
 
 def grouped(rows: Iterable[Row], *names: str) -> dict[Any, list[Row]]:
@@ -175,9 +175,9 @@ def mean_lines(
     With ``spread``, a line has their standard deviation if there are several.
     """
     lines = {}
-    for name, mine in grouped(rows, by).items():
-        at = grouped((row for row in mine if row[y] is not None), x)
-        values = [[row[y] for row in at[here]] for here in sorted(at)]
+    for name, line_rows in grouped(rows, by).items():
+        at = grouped((row for row in line_rows if row[y] is not None), x)
+        values = [[row[y] for row in at[value]] for value in sorted(at)]
         mean = np.array([np.mean(v) for v in values])
         several = spread and max(map(len, values), default=0) > 1
         band = around(mean, np.array([np.std(v) for v in values])) if several else None

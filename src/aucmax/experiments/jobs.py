@@ -26,7 +26,7 @@ Place = TypeVar("Place", bound=Hashable)
 
 
 class Job(Protocol):
-    """What is run, and kept, by itself."""
+    """A unit of work that is run and stored separately."""
 
     @property
     def source(self) -> Source: ...
@@ -90,8 +90,8 @@ class Store:
     def __init__(self, path: Path, beside: Sequence[Path] = ()) -> None:
         self.path = path
         raw = path.read_bytes() if path.exists() else b""
-        mine = _rows(raw)
-        whole = "".join(json.dumps(row) + "\n" for row in mine.values()).encode()
+        own_rows = _rows(raw)
+        whole = "".join(json.dumps(row) + "\n" for row in own_rows.values()).encode()
         if whole != raw:
             with replacing(path) as file:
                 file.write(whole)
@@ -99,7 +99,7 @@ class Store:
         for other in beside:
             if other.exists():
                 self.rows |= _rows(other.read_bytes())
-        self.rows |= mine
+        self.rows |= own_rows
 
     def __contains__(self, key: str) -> bool:
         return key in self.rows
@@ -136,7 +136,7 @@ def locked_store(path: Path, beside: Sequence[Path] = ()) -> Iterator[Store]:
 def finish(
     jobs: Mapping[Place, Job], store: Store, n_jobs: int, done: Callable[[str, float], None]
 ) -> dict[Place, Row]:
-    """Run the jobs that the store does not hold; return the row of each.
+    """Run the jobs whose results are not stored yet; return the row of each.
 
     Parameters
     ----------

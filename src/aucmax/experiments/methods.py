@@ -47,7 +47,7 @@ REFERENCE = "square-loss optimum"
 
 
 class Facts(NamedTuple):
-    """What a method may know about its training rows."""
+    """Facts about the training rows that a method may use."""
 
     n: int  # rows
     d: int  # features
@@ -102,7 +102,7 @@ def _elastic_net(at: Settings, facts: Facts) -> tuple[float, float]:
 
 
 def _learner(parts: Callable[[Settings, Facts], tuple[Any, ...]]) -> Build:
-    """Return what builds an estimator, from a function that gives a solver and its penalty.
+    """Return a builder of estimators, from a function that returns a solver and its penalty.
 
     The penalty is alpha, alpha and l1_ratio, or nothing if the solver has its own.
     """
@@ -124,11 +124,11 @@ _solam = _learner(
 
 
 def _opauc(covariance: str = "full", rank: int | None = None, up_to: float = np.inf) -> Build:
-    """Return what builds OPAUC: with a Gaussian sketch of rank 50 above ``up_to`` features."""
+    """Return a builder of OPAUC, with a Gaussian sketch of rank 50 above ``up_to`` features."""
 
     def parts(at: Settings, facts: Facts) -> tuple[Any, float]:
-        kept = (covariance, rank) if facts.d <= up_to else ("gaussian", 50)
-        return OPAUC(at["eta"], covariance=kept[0], rank=kept[1]), at["lambda"]
+        sketch = (covariance, rank) if facts.d <= up_to else ("gaussian", 50)
+        return OPAUC(at["eta"], covariance=sketch[0], rank=sketch[1]), at["lambda"]
 
     return _learner(parts)
 
@@ -314,7 +314,7 @@ class Task:
     seed: int
 
     def on_objective(self, name: str) -> bool:
-        """Tell whether this one minimises the objective of the task rather than its own."""
+        """Return whether this contestant minimises the objective of the task, not its own."""
         return name in SOLVERS and not SOLVERS[name].own
 
     def model(self, name: str, folds: Any = 5, **other: Any) -> Any:
@@ -324,11 +324,11 @@ class Task:
         """
         if name in RIVALS:
             return RIVALS[name].build(folds, self.seed)
-        given = {"alpha", "l1_ratio", "tol", "max_iter", "callback"}
+        shared = {"alpha", "l1_ratio", "tol", "max_iter", "callback"}
         if name not in ACCURACY_SOLVERS:
             own = SOLVERS[name].own if name in SOLVERS else {}
-            given = (given | {"loss", "standardize"}) - own.keys()
-        settings = {key: at for key, at in {**asdict(self), **other}.items() if key in given}
+            shared = (shared | {"loss", "standardize"}) - own.keys()
+        settings = {key: at for key, at in {**asdict(self), **other}.items() if key in shared}
         kind = HingeClassifier if name in ACCURACY_SOLVERS else AUCClassifier
         return kind(**settings, solver=name, random_state=self.seed)
 
@@ -344,7 +344,7 @@ class Task:
             self.model("auto").fit(np.eye(2), [0, 1])
 
     def unfit(self, name: str) -> str | None:
-        """Return what a solver takes if it does not take this objective, else None."""
+        """Return why a solver does not support this objective, or None if it does."""
         if name in RIVALS:
             return None
         penalty = ElasticNet(self.alpha, self.l1_ratio)

@@ -18,8 +18,8 @@ from aucmax.solvers import OAM, OPAUC, UnivariateSGD
 FEW = 1000  # features up to which the full covariance is kept
 RANK = 50
 ALPHA = 1e-4
-_LONG = ("mnist", "connect-4", "epsilon", "covtype")
-_SMALL = [s for s in ONLINE.sources if s.name not in _LONG]
+_SLOW_SETS = ("mnist", "connect-4", "epsilon", "covtype")
+_FAST_SETS = [s for s in ONLINE.sources if s.name not in _SLOW_SETS]
 
 
 def _opauc(d: int, step_size: Any = "auto", rank: int = RANK) -> OPAUC:
@@ -55,8 +55,8 @@ def _method_pieces(source: Source, effort: Effort, first: int | None = None) -> 
 
 def _time_run(piece: Piece) -> list[Row]:
     X, y, X_test, y_test = piece.train_test()
-    solver, some = _methods(X.shape[1])[piece["method"]], few_of_each(y)
-    _model(solver, random_state=0).fit(X[some], y[some])  # compile
+    solver, warm_up_rows = _methods(X.shape[1])[piece["method"]], few_of_each(y)
+    _model(solver, random_state=0).fit(X[warm_up_rows], y[warm_up_rows])  # compile
     model = _model(solver, max_iter=1, random_state=piece["run"])
     seconds = timed_fit(model, X, y)
     auc = roc_auc(y_test, model.decision_function(X_test))
@@ -73,8 +73,8 @@ def _median_seconds(rows: list[Row]) -> float:
 def _time_panels(rows: list[Row]) -> list[Figure]:
     place = {data: i for i, data in enumerate(grouped(rows, "data"), 1)}
     lines = {}
-    for method, mine in grouped(rows, "method").items():
-        at = {place[data]: _median_seconds(of) for data, of in grouped(mine, "data").items()}
+    for method, method_rows in grouped(rows, "method").items():
+        at = {place[data]: _median_seconds(of) for data, of in grouped(method_rows, "data").items()}
         lines[method] = Line(np.array(list(at), float), np.array(list(at.values())), points=True)
     order = ", ".join(f"{i} {name}" for name, i in place.items())
     return [Figure(
@@ -86,9 +86,11 @@ def _time_panels(rows: list[Row]) -> list[Figure]:
 
 def _time_findings(rows: list[Row]) -> list[str]:
     out = []
-    for data, mine in grouped(rows, "data").items():
-        words = [f"{m} {_median_seconds(of):.3g} s" for m, of in grouped(mine, "method").items()]
-        out.append(f"{data}: one pass over {mine[0]['rows']:,} rows: {', '.join(words)}")
+    for data, data_rows in grouped(rows, "data").items():
+        words = [
+            f"{m} {_median_seconds(of):.3g} s" for m, of in grouped(data_rows, "method").items()
+        ]
+        out.append(f"{data}: one pass over {data_rows[0]['rows']:,} rows: {', '.join(words)}")
     return out
 
 
@@ -98,8 +100,8 @@ def _time_findings(rows: list[Row]) -> list[str]:
 def _sweep_pieces(
     source: Source, effort: Effort, name: str, values: tuple[float, ...]
 ) -> list[Piece]:
-    some = values[::3] if effort.quick else values
-    return repeated(source, effort, [{name: value} for value in some])
+    tried_values = values[::3] if effort.quick else values
+    return repeated(source, effort, [{name: value} for value in tried_values])
 
 
 def _sweep_run(piece: Piece) -> list[Row]:
@@ -144,12 +146,12 @@ def _sweep_findings(rows: list[Row], name: str) -> list[str]:
 def _rows_run(piece: Piece) -> list[Row]:
     X, y, X_test, y_test = piece.train_test()
     model = _model(_methods(X.shape[1])[piece["method"]], random_state=piece["run"])
-    out, seen = [], 0
+    out, n_rows = [], 0
     for part in portions(len(y), piece["run"]):
         model.partial_fit(X[part], y[part], classes=[False, True])
-        seen += len(part)
+        n_rows += len(part)
         auc = roc_auc(y_test, model.decision_function(X_test))
-        out.append({"method": piece["method"], "run": piece["run"], "rows": seen, "auc": auc})
+        out.append({"method": piece["method"], "run": piece["run"], "rows": n_rows, "auc": auc})
     return out
 
 
@@ -157,17 +159,17 @@ def _rows_panels(rows: list[Row]) -> list[Figure]:
     return [
         Figure(
             f"{data}-rows", f"{data}: test AUC against rows seen", "rows", "test AUC",
-            mean_lines(mine, "rows", "auc", "method"),
+            mean_lines(data_rows, "rows", "auc", "method"),
             "One pass, automatic settings; mean of the runs and one standard deviation.", xlog=True,
         )
-        for data, mine in grouped(rows, "data").items()
+        for data, data_rows in grouped(rows, "data").items()
     ]  # fmt: skip
 
 
 def _rows_findings(rows: list[Row]) -> list[str]:
     out = []
-    for data, mine in grouped(rows, "data").items():
-        lines = mean_lines(mine, "rows", "auc", "method")
+    for data, data_rows in grouped(rows, "data").items():
+        lines = mean_lines(data_rows, "rows", "auc", "method")
         words = [f"{name} {line.y[len(line.y) // 2]:.4f} at {line.x[len(line.x) // 2]:g} rows and "
                  f"{line.y[-1]:.4f} at {line.x[-1]:g}" for name, line in lines.items()]  # fmt: skip
         out.append(f"{data}: {'; '.join(words)}")
@@ -207,7 +209,7 @@ TIME = _figure(
 STEPSIZE = _sweep(
     "opauc-stepsize",
     "OPAUC against its step size: Gao, Jin, Zhu & Zhou 2013, Figure 3",
-    sources=_SMALL,
+    sources=_FAST_SETS,
     runs=5,
     name="stepsize",
     values=tuple(float(2.0**k) for k in range(-12, 11, 2)),
@@ -217,7 +219,7 @@ STEPSIZE = _sweep(
 LAMBDA = _sweep(
     "opauc-lambda",
     "OPAUC against its penalty: Gao, Jin, Zhu & Zhou 2013, Figure 4",
-    sources=_SMALL,
+    sources=_FAST_SETS,
     runs=5,
     name="lambda",
     values=tuple(float(2.0**k) for k in range(-10, 11, 2)),
@@ -237,7 +239,7 @@ RANK_FIGURE = _sweep(
 ITERATIONS = _figure(
     name="opauc-iterations",
     title="OPAUC and OAM against the rows seen: Gao, Jin, Zhu & Zhou 2013, Figure 6",
-    sources=_SMALL,
+    sources=_FAST_SETS,
     pieces=partial(_method_pieces, first=3),
     run=_rows_run,
     panels=_rows_panels,

@@ -1,4 +1,4 @@
-"""Paired tests of algorithms on the same splits, and which of many cannot be told apart."""
+"""Paired tests of algorithms on the same splits, and groups without significant differences."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -72,13 +72,13 @@ def confidence_of_each(k: int, confidence: float = 0.95) -> float:
 
 
 def groups_alike(differ: np.ndarray) -> list[tuple[int, int]]:
-    """List the longest runs of algorithms, best to worst, of which no two can be told apart.
+    """List the longest runs of algorithms, best to worst, without significant differences.
 
     Parameters
     ----------
     differ : ndarray of bool, shape (k, k)
-        Which pairs can be told apart, in the order of their means; only what is above the diagonal
-        is read.
+        Which pairs differ significantly, in the order of their means; only what is above the
+        diagonal is read.
 
     Returns
     -------

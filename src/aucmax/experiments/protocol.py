@@ -130,8 +130,10 @@ class TableJob:
         if len(rows) == self.protocol.tune_rows + 1:  # stratified splits need two test rows
             rows = np.delete(rows, np.argmax(positive == (np.mean(positive) > 0.5)))
         elif len(rows) > self.protocol.tune_rows:
-            some = StratifiedShuffleSplit(1, train_size=self.protocol.tune_rows, random_state=seed)
-            rows, _ = next(some.split(rows, positive))
+            sampler = StratifiedShuffleSplit(
+                1, train_size=self.protocol.tune_rows, random_state=seed
+            )
+            rows, _ = next(sampler.split(rows, positive))
             rows = np.sort(rows)
         X, positive = X[rows], positive[rows]
         folds = StratifiedKFold(_TUNE_FOLDS, shuffle=True, random_state=seed)
@@ -153,12 +155,12 @@ class TableJob:
                     break
             return total / len(parts)
 
-        found = method.search(value, method.axes, self.protocol.coarse)
+        best = method.search(value, method.axes, self.protocol.coarse)
         return {
             "kind": "tuning",
-            "settings": found.at,
-            "tuning_auc": found.value,
-            "tried": found.tried,
+            "settings": best.at,
+            "tuning_auc": best.value,
+            "tried": best.tried,
             "rows": len(rows),
         }
 

@@ -19,7 +19,9 @@ from aucmax.metrics import roc_auc
 
 __all__ = ["BalancedLeastSquares", "BalancedLogisticRegression"]
 
-_FEW = 500  # features up to which both scalings are tried, and a d×d system is fastest
+_MAX_FEATURES_BOTH_SCALINGS = (
+    500  # features up to which both scalings are tried, and a d×d system is fastest
+)
 _MAX_ITER = 1000
 _Weighted = tuple[Any, np.ndarray, np.ndarray]  # X, labels, weights
 
@@ -94,12 +96,14 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
         X = X.tocsr() if sp.issparse(X) else np.asarray(X)
         values = np.sort(np.logspace(-4, 4, 9) if self.grid is None else np.asarray(self.grid))
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
-        scalings = [False, True] if X.shape[1] <= _FEW else [not sp.issparse(X)]
+        scalings = (
+            [False, True] if X.shape[1] <= _MAX_FEATURES_BOTH_SCALINGS else [not sp.issparse(X)]
+        )
         aucs = np.zeros((len(scalings), len(values)))
         folds = self._folds(y, int(counts.min()))
         for train, test in folds:
-            seen, held = ((X[part], y[part], weight[part]) for part in (train, test))
-            aucs += [self._path(seen, held, values, scaled) for scaled in scalings]
+            training, held = ((X[part], y[part], weight[part]) for part in (train, test))
+            aucs += [self._path(training, held, values, scaled) for scaled in scalings]
         aucs /= len(folds)
         # ties go to the first, without scaling
         scaled, place = divmod(int(np.argmax(aucs)), len(values))
@@ -125,18 +129,18 @@ class _BalancedRival(ClassifierMixin, BaseEstimator):
         splits = self.cv
         if isinstance(splits, int):
             n_folds = min(splits, rarest)
-            folds = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
-            splits = folds.split(np.zeros(len(y)), y)
-        found = [fold for fold in splits if all(len(np.unique(y[part])) == 2 for part in fold)]
-        if not found:
+            splitter = StratifiedKFold(n_folds, shuffle=True, random_state=self.random_state)
+            splits = splitter.split(np.zeros(len(y)), y)
+        folds = [fold for fold in splits if all(len(np.unique(y[part])) == 2 for part in fold)]
+        if not folds:
             raise ValueError(f"tuning {self._called}: in no fold do both parts hold both classes.")
-        return found
+        return folds
 
     def _path(
-        self, seen: _Weighted, held: _Weighted, values: np.ndarray, standardized: bool
+        self, training: _Weighted, held: _Weighted, values: np.ndarray, standardized: bool
     ) -> list[float]:
         """Return the held-out AUC of each value on one fold."""
-        (X, y, weight), (X_held, y_held, weight_held) = seen, held
+        (X, y, weight), (X_held, y_held, weight_held) = training, held
         model = self._model(X)
         if standardized:
             scaler = _scaler(X).fit(X)
@@ -163,7 +167,7 @@ class BalancedLogisticRegression(_BalancedRival):
     _called = "logistic regression"
 
     def _model(self, X: Any) -> LogisticRegression:
-        solver = "newton-cholesky" if X.shape[1] <= _FEW else "lbfgs"
+        solver = "newton-cholesky" if X.shape[1] <= _MAX_FEATURES_BOTH_SCALINGS else "lbfgs"
         return LogisticRegression(
             class_weight="balanced", solver=solver, max_iter=_MAX_ITER, warm_start=True
         )

@@ -36,7 +36,7 @@ TUNING_FOLDS = 5
 
 
 class Labelled(Protocol):
-    """Rows ``X`` of two classes, and which of them are positive.
+    """Rows ``X`` of two classes, with a mask of the positive ones.
 
     ``weight`` holds the weights of the rows, or is None; ``folding`` makes the splits.
     """
@@ -110,7 +110,7 @@ class Contestant:
     on_objective: bool = True  # whether it minimises the objective of the task
 
     def keep(self, splits: int) -> None:
-        """Forget all but the first splits; it is unfinished if it has not done them."""
+        """Drop all but the first splits; the result is unfinished if they are not complete."""
         lists: list[list[Any]] = [self.aucs, self.scores, self.seconds]
         if self.on_objective:
             lists += [self.optimality, self.objectives, self.gaps]
@@ -142,17 +142,17 @@ def repeated_splits(rows: Labelled, splits: int, test_size: float, seed: int) ->
                     f"{rows.name}: with {how}splits={splits} a part of a split has rows of one "
                     "class only; there are too few of the other."
                 )
-    found = []
+    out = []
     for i, (train, test) in enumerate(parts, 1):
         y = rows.is_positive[train]
         inner = rows.folding.at(train)
         folds = inner.folds(y, max(inner.most(y, TUNING_FOLDS), 2), seed)
-        found.append(Split(i, train, test, folds))
-    return found
+        out.append(Split(i, train, test, folds))
+    return out
 
 
 def _taken(rows: Labelled, part: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """Return X, which are positive, and the weights of some of the rows."""
+    """Return X, the mask of positives and the weights for some of the rows."""
     weight = None if rows.weight is None else rows.weight[part]
     return rows.X[part], rows.is_positive[part], weight
 

@@ -101,17 +101,17 @@ def _rate_lines(rows: list[Row]) -> dict[str, dict[float, Line]]:
     return {
         data: {
             value: Line(course.x, np.abs(course.y - course.y[-1]))
-            for value, mine in sorted(grouped(here, "lambda").items())
-            for course in mean_lines(mine, "samples", "error", "method").values()
+            for value, penalty_rows in sorted(grouped(data_rows, "lambda").items())
+            for course in mean_lines(penalty_rows, "samples", "error", "method").values()
         }
-        for data, here in grouped(rows, "data").items()
+        for data, data_rows in grouped(rows, "data").items()
     }
 
 
 def _rate_panels(rows: list[Row]) -> list[Figure]:
     out = []
     for data, off in _rate_lines(rows).items():
-        lines = {f"λ = {value:g}": Line(one.x[:-1], one.y[:-1]) for value, one in off.items()}
+        lines = {f"λ = {value:g}": Line(curve.x[:-1], curve.y[:-1]) for value, curve in off.items()}
         last = list(off.values())[-1]
         scale = last.y[0] * last.x[0] if last.y[0] > 0 else 1.0
         lines["O(1/t), drawn through the first point"] = Line(last.x, scale / last.x)
@@ -127,17 +127,17 @@ def _rate_panels(rows: list[Row]) -> list[Figure]:
 
 def _error_panels(rows: list[Row], sparsity: bool) -> list[Figure]:
     out = []
-    for data, mine in grouped(rows, "data").items():
+    for data, data_rows in grouped(rows, "data").items():
         out.append(Figure(
             f"{data}-error", f"{data}: test error against samples", "samples", "test error",
-            mean_lines(mine, "samples", "error", "method"),
+            mean_lines(data_rows, "samples", "error", "method"),
             "Averaged iterates, one pass, each step tuned on at most 8,000 training rows; mean of "
             "the runs and one standard deviation.", xlog=True,
         ))  # fmt: skip
         if sparsity:
             out.append(Figure(
                 f"{data}-nonzero", f"{data}: share of coefficients that are not 0", "samples",
-                "share not 0", mean_lines(mine, "samples", "nonzero_last", "method"),
+                "share not 0", mean_lines(data_rows, "samples", "nonzero_last", "method"),
                 "Of the last iterate: a mean of iterates has few zeros.", xlog=True,
             ))  # fmt: skip
     return out
@@ -159,15 +159,15 @@ def _rate_findings(rows: list[Row]) -> list[str]:
 
 def _error_findings(rows: list[Row]) -> list[str]:
     out = []
-    for data, mine in grouped(rows, "data").items():
-        end = max(row["samples"] for row in mine)
+    for data, data_rows in grouped(rows, "data").items():
+        end = max(row["samples"] for row in data_rows)
         words = []
-        for method, at in grouped((r for r in mine if r["samples"] == end), "method").items():
-            told = f"{method} {np.mean([row['error'] for row in at]):.4f}"
+        for method, at in grouped((r for r in data_rows if r["samples"] == end), "method").items():
+            summary = f"{method} {np.mean([row['error'] for row in at]):.4f}"
             if "nonzero_last" in at[0]:
                 last, share = (np.mean([r[k] for r in at]) for k in ("error_last", "nonzero_last"))
-                told += f" (its last iterate {last:.4f}, {100 * share:.0f} % not 0)"
-            words.append(told)
+                summary += f" (its last iterate {last:.4f}, {100 * share:.0f} % not 0)"
+            words.append(summary)
         out.append(f"{data}: test error after one pass: {', '.join(words)}")
     return out
 

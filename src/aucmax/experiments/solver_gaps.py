@@ -33,7 +33,7 @@ Courses = dict[str, tuple[list[float], list[float]]]  # by solver, passes and ga
 
 
 class Gaps(NamedTuple):
-    """What was found: numbers by name, and each data set's gaps over passes by solver."""
+    """The results: numbers by name, and each data set's gaps over passes by solver."""
 
     found: dict[str, Any]
     courses: list[Courses]
@@ -131,7 +131,7 @@ def _gaps(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[dict[str, Any], Cour
         return pairs.gap(model.fit(X, y).coef_[0])
 
     def after(name: str) -> dict[int, float]:
-        """The gap after at most so many passes."""
+        """Return the gap after at most a number of passes."""
         steps = list(zip(*courses[name], strict=True))
         return {n: [gap for passes, gap in steps if passes <= n][-1] for n in PASSES}
 
@@ -150,7 +150,7 @@ def _gaps(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[dict[str, Any], Cour
 
 
 def gaps_page(gaps: Gaps, command: str = "aucmax demo --research") -> Page:
-    """Lay out what was found, 80 columns wide as text.
+    """Build the page of the results, 80 columns wide as text.
 
     Parameters
     ----------
@@ -164,8 +164,8 @@ def gaps_page(gaps: Gaps, command: str = "aucmax demo --research") -> Page:
     Page
         For `report.page.plain`, a terminal, JSON or HTML.
     """
-    found = gaps.found
-    results = found["gaps"]
+    numbers = gaps.found
+    results = numbers["gaps"]
     rows = [("pairs of rows", *(f"{result['pairs']:,}" for result in results))]
     rows += [(name, *(gap_text(result["batch"][name]) for result in results)) for name in BATCH]
     rows += [
@@ -176,7 +176,7 @@ def gaps_page(gaps: Gaps, command: str = "aucmax demo --research") -> Page:
     head = ("", *(result["data"] for result in results))
     caption = (
         f"J* from all pairs one by one and a linear solve; alpha {ALPHA}, standardize {GAMMA}.\n"
-        f"Seed {found['seed']}, {found['seconds']:.1f} seconds in all."
+        f"Seed {numbers['seed']}, {numbers['seconds']:.1f} seconds in all."
     )
     section = Section(
         "Distance to the true optimum",
@@ -200,6 +200,6 @@ def gaps_page(gaps: Gaps, command: str = "aucmax demo --research") -> Page:
         "Distance to the true optimum J* of the objective over all pairs: (J − J*) / J*.\n"
         "Real data that come with scikit-learn; every number was computed by this run.",
         [section],
-        provenance=provenance(command, data, found["seed"]),
-        data=found,
+        provenance=provenance(command, data, numbers["seed"]),
+        data=numbers,
     )

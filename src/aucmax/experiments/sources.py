@@ -1,4 +1,4 @@
-"""Data sets as the papers prepared them, and which of them are here."""
+"""Data sets as the papers prepared them, and which of them are available."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Source:
 
     @property
     def facts(self) -> list[Any]:
-        """What determines its rows, for the keys of stored results."""
+        """Everything that determines its rows, for the keys of stored results."""
         digest = digest_of(self.name, self.split)
         return [self.name, self.split, self.binarize, self.scale, digest]
 
@@ -45,14 +45,14 @@ def rows_of_source(source: Source) -> tuple[Any, np.ndarray]:
 
 @lru_cache(maxsize=64)
 def digest_of(name: str, split: str = "all") -> str:
-    """Return the digests of a data set's files here, for the keys of stored results."""
+    """Return the digests of a data set's local files, for the keys of stored results."""
     if name not in datasets.names():
         return ""
     return ",".join(digest[:12] for digest in datasets.load(name, split).sha256)
 
 
 class Presence(NamedTuple):
-    """Which data sets are here."""
+    """The available and the missing data sets."""
 
     there: list[Source]  # they can be read
     missing: list[str]  # names of those without files
@@ -61,29 +61,29 @@ class Presence(NamedTuple):
 
     @property
     def absent(self) -> dict[str, str]:
-        """Why the others cannot be run, by name."""
+        """The reasons why the others cannot be run, by name."""
         words = {name: f"data not found: aucmax datasets fetch {name}" for name in self.missing}
         return words | dict.fromkeys(self.broken, "its files cannot be read")
 
 
 def present(sources: Sequence[Source]) -> Presence:
-    """Return which data sets are here."""
-    found = Presence([], [], {}, [])
+    """Return which data sets are available."""
+    presence = Presence([], [], {}, [])
     for source in sources:
         if source.made:
-            found.there.append(source)
+            presence.there.append(source)
             continue
         try:
             datasets.locate(source.name, source.split)
         except ValueError:
-            found.missing.append(source.name)
+            presence.missing.append(source.name)
             continue
         try:
             verified = datasets.load(source.name, source.split).verified
         except Exception as error:
-            found.broken[source.name] = str(error)
+            presence.broken[source.name] = str(error)
             continue
-        found.there.append(source)
+        presence.there.append(source)
         if verified is False:
-            found.altered.append(source.name)
-    return found
+            presence.altered.append(source.name)
+    return presence

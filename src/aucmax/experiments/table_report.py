@@ -57,8 +57,10 @@ def tally(results: Results) -> tuple[list[str], list[list[str]]]:
     first, *others = results.spec.methods
     words, rows = ("win", "tie", "loss"), []
     for name in others:
-        found = [results.cells[d, first].against(results.cells[d, name]) for d in results.datasets]
-        rows.append([name, *(str(found.count(word)) for word in words)])
+        outcomes = [
+            results.cells[d, first].against(results.cells[d, name]) for d in results.datasets
+        ]
+        rows.append([name, *(str(outcomes.count(word)) for word in words)])
     return ["against", *words], rows
 
 
@@ -73,7 +75,7 @@ def far_cells(results: Results) -> list[str]:
 
 
 def _reason(results: Results, cell: Cell, theirs: Published) -> str:
-    """Return why a cell is far from the published figure: what is certain goes first."""
+    """Return why a cell is far from the published figure, certain causes first."""
     return "; ".join(
         _lost_runs(cell)
         or [*_unreachable(results, cell, theirs), *_remark(results, cell)]

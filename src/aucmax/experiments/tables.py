@@ -90,8 +90,8 @@ class Cell:
             p = float(difference[0] == 0.0)
         else:
             p = stats.ttest_rel(self.aucs, other.aucs).pvalue
-        said = verdict(float(difference.mean()), p)
-        return {"better": "win", "tie": "tie", "worse": "loss"}[said]
+        decision = verdict(float(difference.mean()), p)
+        return {"better": "win", "tie": "tie", "worse": "loss"}[decision]
 
 
 @dataclass(frozen=True)
@@ -115,11 +115,11 @@ def published(spec: TableSpec) -> dict[tuple[str, str], Published]:
     """Return the published figures by (data set, our name of the method)."""
     ours = {theirs: name for name, theirs in spec.columns.items()}
     text = resources.files("aucmax.experiments") / "published" / f"{spec.published}.csv"
-    found = {}
+    figures = {}
     for row in csv.DictReader(text.read_text(encoding="utf-8").splitlines()):
         name = ours.get(row["method"], row["method"])
-        found[row["dataset"], name] = Published(float(row["auc_mean"]), float(row["auc_std"]))
-    return found
+        figures[row["dataset"], name] = Published(float(row["auc_mean"]), float(row["auc_std"]))
+    return figures
 
 
 def run_table(
@@ -160,21 +160,21 @@ def run_table(
     fitted = _rows(fits, store, n_jobs, done)
     theirs, cells, rows = published(spec), {}, []
     for source, name in pairs:
-        here = (source.name, name)
-        found = [row for at, row in fitted.items() if at[:2] == here]
-        bad = [row for at, row in tuned.items() if at[:2] == here and "error" in row]
-        bad += [row for row in found if "error" in row]
-        good = [row for row in found if "error" not in row]
-        cells[here] = Cell(
-            *here,
-            theirs.get(here),
+        cell = (source.name, name)
+        rows_of_cell = [row for at, row in fitted.items() if at[:2] == cell]
+        bad = [row for at, row in tuned.items() if at[:2] == cell and "error" in row]
+        bad += [row for row in rows_of_cell if "error" in row]
+        good = [row for row in rows_of_cell if "error" not in row]
+        cells[cell] = Cell(
+            *cell,
+            theirs.get(cell),
             tuple(row["auc"] for row in good) if len(good) == protocol.parts else (),
             float(np.mean([row["seconds"] for row in good])) if good else np.nan,
             tuple(dict.fromkeys(row["error"] for row in bad)),
         )
         rows += bad + good
-    for here in product(absent, spec.methods):
-        cells[here] = Cell(*here, theirs.get(here))
+    for cell in product(absent, spec.methods):
+        cells[cell] = Cell(*cell, theirs.get(cell))
     order = [source.name for source in (*spec.sources, *sources)]
     cells = dict(sorted(cells.items(), key=lambda item: order.index(item[0][0])))
     unasked = [d for d in dict.fromkeys(d for d, _ in theirs) if d not in {d for d, _ in cells}]

@@ -1,4 +1,4 @@
-"""The parts of a single run: a split, a stream of rows, warm-up rows, a timed fit, its AUC."""
+"""The steps of a single run: a split, a stream of rows, warm-up rows, a timed fit, its AUC."""
 
 import contextlib
 import time

@@ -1,4 +1,4 @@
-"""Search of a grid: from coarse to fine, or all of it."""
+"""Grid search: from coarse to fine, or exhaustive."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
@@ -11,7 +11,7 @@ Axes = Mapping[str, tuple[float, ...]]
 
 
 class Found(NamedTuple):
-    """What a search found."""
+    """The result of a search."""
 
     at: dict[str, float]  # the best settings
     value: float  # at them
@@ -38,27 +38,27 @@ def _search(value: Value, axes: Axes, spacing: Sequence[int], coarse_only: bool)
     """Search lattices whose spacing is halved down to 1."""
     names = list(axes)
     sizes = [len(axes[name]) for name in names]
-    known: dict[tuple[int, ...], float] = {}
+    values: dict[tuple[int, ...], float] = {}
 
     def evaluate(places: Iterator[tuple[int, ...]]) -> None:
         for place in places:
-            if place not in known:
+            if place not in values:
                 at = {name: axes[name][i] for name, i in zip(names, place, strict=True)}
-                found = value(at)
-                known[place] = found if found == found else float("-inf")
+                score = value(at)
+                values[place] = score if score == score else float("-inf")
 
     evaluate(product(*(_lattice(size, s) for size, s in zip(sizes, spacing, strict=True))))
     while not coarse_only and any(s > 1 for s in spacing):
         spacing = [max(s // 2, 1) for s in spacing]
-        best = max(known, key=lambda place: known[place])
+        best = max(values, key=lambda place: values[place])
         around = [
             [i for i in (b - s, b, b + s) if 0 <= i < size]
             for b, s, size in zip(best, spacing, sizes, strict=True)
         ]
         evaluate(product(*around))
-    best = max(known, key=lambda place: known[place])
+    best = max(values, key=lambda place: values[place])
     at = {name: axes[name][i] for name, i in zip(names, best, strict=True)}
-    return Found(at, known[best], len(known))
+    return Found(at, values[best], len(values))
 
 
 def _spacing(size: int) -> int:

@@ -45,9 +45,9 @@ def _run(piece: Piece) -> list[Row]:
         model = AUCClassifier(ALPHA, standardize=0.0, tol=1e-8, max_iter=5000).fit(X, y)
         auc = roc_auc(y_test, model.decision_function(X_test))
         return [{**common, "passes": None, "seconds": None, "auc": auc, "variance": None}]
-    solver, some = _solvers(X.shape[1])[piece["method"]], few_of_each(y)
+    solver, warm_up_rows = _solvers(X.shape[1])[piece["method"]], few_of_each(y)
     warm = AUCClassifier(ALPHA, solver=solver, max_iter=1, random_state=piece.seed)
-    warm.fit(X[some], y[some])  # compile
+    warm.fit(X[warm_up_rows], y[warm_up_rows])  # compile
     states: list[Any] = []
     model = AUCClassifier(ALPHA, solver=solver, tol=1e-15, random_state=piece.seed)
     model.set_params(callback=states.append).fit(X, y)
@@ -68,7 +68,7 @@ def _run(piece: Piece) -> list[Row]:
 
 
 class Update:
-    """The exact variance of both methods' updates: mean squared distance to the full gradient."""
+    """Exact variance of both methods' updates: the mean squared distance to the full gradient."""
 
     def __init__(self, X: Any, positive: np.ndarray) -> None:
         self.X, self.positive = X, positive
@@ -82,11 +82,11 @@ class Update:
         """Return that of G(w), or of G(w) − G(snapshot); each row's is a multiple of its x."""
         move = w if snapshot is None else w - snapshot
         z = np.asarray(self.X @ move)
-        one = 0.0 if snapshot is not None else 1.0
+        offset = 0.0 if snapshot is not None else 1.0
         scale = np.where(
             self.positive,
-            2 * (1 - self.p) * (z - move @ self.means[1] - one),
-            2 * self.p * (z - move @ self.means[0] + one),
+            2 * (1 - self.p) * (z - move @ self.means[1] - offset),
+            2 * self.p * (z - move @ self.means[0] + offset),
         )
         mean = np.asarray(self.X.T @ scale) / len(scale)
         return float(np.mean(scale**2 * self.norm2) - mean @ mean)
@@ -94,10 +94,10 @@ class Update:
 
 def _panels(rows: list[Row]) -> list[Figure]:
     out = []
-    for data, here in grouped(rows, "data").items():
-        mine = [row for row in here if row["method"] != REFERENCE]
-        best = np.mean([row["auc"] for row in here if row["method"] == REFERENCE])
-        both = [row for row in mine if row["variance"] is not None]
+    for data, data_rows in grouped(rows, "data").items():
+        learner_rows = [row for row in data_rows if row["method"] != REFERENCE]
+        best = np.mean([row["auc"] for row in data_rows if row["method"] == REFERENCE])
+        both = [row for row in learner_rows if row["variance"] is not None]
         out.append(Figure(
             f"{data}-variance", f"{data}: variance of the update", "passes over the data",
             "mean squared distance to the gradient",
@@ -111,10 +111,10 @@ def _panels(rows: list[Row]) -> list[Figure]:
         )
         out.append(Figure(
             f"{data}-passes", f"{data}: test AUC against passes", "passes over the data",
-            "test AUC", mean_lines(mine, "passes", "auc", "method"), caption,
+            "test AUC", mean_lines(learner_rows, "passes", "auc", "method"), caption,
         ))  # fmt: skip
         timed = []
-        for same in grouped(mine, "method", "passes").values():
+        for same in grouped(learner_rows, "method", "passes").values():
             at = float(np.median([row["seconds"] for row in same]))
             timed += [{**row, "at": at} for row in same]
         out.append(Figure(
@@ -127,19 +127,22 @@ def _panels(rows: list[Row]) -> list[Figure]:
 def _findings(rows: list[Row]) -> list[str]:
     """Give the passes and seconds to within .001 of the optimum's test AUC, medians over runs."""
     out = []
-    for data, here in grouped(rows, "data").items():
-        best = {row["run"]: row["auc"] for row in here if row["method"] == REFERENCE}
-        courses = [row for row in here if row["method"] != REFERENCE and row["run"] in best]
+    for data, data_rows in grouped(rows, "data").items():
+        best = {row["run"]: row["auc"] for row in data_rows if row["method"] == REFERENCE}
+        courses = [row for row in data_rows if row["method"] != REFERENCE and row["run"] in best]
         words = []
-        for method, mine in grouped(courses, "method").items():
-            runs = grouped(mine, "run")
-            near = [row for row in mine if row["auc"] >= best[row["run"]] - CLOSE]
-            first = [min(some, key=lambda r: r["passes"]) for some in grouped(near, "run").values()]
-            found = f"{method} in {len(first)} of {len(runs)} runs"
+        for method, method_rows in grouped(courses, "method").items():
+            runs = grouped(method_rows, "run")
+            near = [row for row in method_rows if row["auc"] >= best[row["run"]] - CLOSE]
+            first = [
+                min(run_rows, key=lambda r: r["passes"])
+                for run_rows in grouped(near, "run").values()
+            ]
+            summary = f"{method} in {len(first)} of {len(runs)} runs"
             if first:
                 passes, seconds = (np.median([r[k] for r in first]) for k in ("passes", "seconds"))
-                found += f" ({passes:.3g} passes, {seconds:.3g} s)"
-            words.append(found)
+                summary += f" ({passes:.3g} passes, {seconds:.3g} s)"
+            words.append(summary)
         out.append(f"{data}: within .001 of the square-loss optimum's test AUC {'; '.join(words)}")
     return out
 

@@ -92,8 +92,8 @@ class InParts(Store):
 
     def taken(self, rows: np.ndarray) -> "InParts":
         kept = [
-            mine if self.kept is None else self.kept[k][mine]
-            for k, mine in enumerate(self._by_part(rows))
+            in_part if self.kept is None else self.kept[k][in_part]
+            for k, in_part in enumerate(self._by_part(rows))
         ]
         return InParts(self.source, self.sizes, self.n_features, self.samples, kept, self.passes)
 

@@ -338,9 +338,9 @@ class ClassStatistics:
             return NotImplemented
         if not self._alike(other):
             raise ValueError(f"cannot add {other!r} to {self!r}: they are of different kinds.")
-        for one, another in ((self, other), (other, self)):
-            if not another._d and not len(another._classes):
-                return one.copy()  # type: ignore[return-value]  # they have the same type
+        for a, b in ((self, other), (other, self)):
+            if not b._d and not len(b._classes):
+                return a.copy()  # type: ignore[return-value]  # they have the same type
         if other._d:
             self._match(other._d, other.feature_names)
         out = self.copy()
