@@ -41,13 +41,12 @@ from aucmax.solvers.certificate import Certificate
 class Partitioned(Problem):
     """Rows in several parts, of which no whole is ever made: plain NumPy behind the verbs."""
 
-    parts: list
     offers = frozenset({"moments", "products", "rows"})
     knows_moments = False
 
     @cached_property
     def signs(self):
-        return np.concatenate([sign for _, sign in self.parts])
+        return np.concatenate([sign for _, sign in self.data])
 
     @property
     def n_samples(self):
@@ -55,7 +54,7 @@ class Partitioned(Problem):
 
     @property
     def n_features(self):
-        return self.parts[0][0].shape[1]
+        return self.data[0][0].shape[1]
 
     @cached_property
     def n_pos(self):
@@ -71,18 +70,18 @@ class Partitioned(Problem):
 
     @cached_property
     def cuts(self):
-        return np.cumsum([len(sign) for _, sign in self.parts])[:-1]
+        return np.cumsum([len(sign) for _, sign in self.data])[:-1]
 
     def raw_means(self):
         return tuple(
-            sum(X[sign == k].sum(axis=0) for X, sign in self.parts) / count
+            sum(X[sign == k].sum(axis=0) for X, sign in self.data) / count
             for k, count in ((1, self.n_pos), (-1, self.n_neg))
         )
 
     def raw_variances(self):
         pos, neg = self.raw_means()
         return tuple(
-            sum(((X[sign == k] - mean) ** 2).sum(axis=0) for X, sign in self.parts) / count
+            sum(((X[sign == k] - mean) ** 2).sum(axis=0) for X, sign in self.data) / count
             for k, count, mean in ((1, self.n_pos, pos), (-1, self.n_neg, neg))
         )
 
@@ -90,15 +89,15 @@ class Partitioned(Problem):
         return self.statistics(ClassMoments([-1.0, 1.0]))
 
     def statistics(self, empty):
-        for X, sign in self.parts:
+        for X, sign in self.data:
             empty.add_rows(as_rows(X), sign, None)
         return empty
 
     def scores(self, W):
-        return np.concatenate([X @ W for X, _ in self.parts])
+        return np.concatenate([X @ W for X, _ in self.data])
 
     def adjoint(self, g):
-        return sum(X.T @ h for (X, _), h in zip(self.parts, np.split(g, self.cuts), strict=True))
+        return sum(X.T @ h for (X, _), h in zip(self.data, np.split(g, self.cuts), strict=True))
 
     def within_product(self, v):
         u = self.scores(v)
@@ -119,10 +118,10 @@ class Partitioned(Problem):
         return loss.at(z, self.signs, 0.5 * self.weights if balanced else even)
 
     def columns(self, S):
-        return Columns(np.vstack([X[:, S] for X, _ in self.parts]), self.signs, self.weights)
+        return Columns(np.vstack([X[:, S] for X, _ in self.data]), self.signs, self.weights)
 
     def batches(self):
-        for X, sign in self.parts:
+        for X, sign in self.data:
             yield SignedRows(as_rows(X), sign, np.ones(len(sign)))
 
 

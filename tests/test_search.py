@@ -43,6 +43,7 @@ from aucmax.objective.problem import MomentsProblem
 from aucmax.rows.store import InMemory
 from aucmax.solvers import Exact
 from aucmax.statistics import moments
+from aucmax.statistics.labelled import Labelled
 
 
 def problem(seed=0, n=240, d=6):
@@ -149,12 +150,16 @@ def test_the_hinge_has_cells_where_a_solver_takes_it():
         AUCClassifierCV((0.0,), losses=("hinge",), cv=cv).fit(X, y)
 
 
+def labelled(X, sign):
+    return Labelled(InMemory(X), sign > 0, None, np.array([-1.0, 1.0]))
+
+
 def test_merged_moments_are_those_of_the_training_rows():
     X, y = problem()
     sign = np.where(y == 1, 1.0, -1.0)
     X[y == 1, 2] = 0  # vanishes from one class
     folds = [tuning.Fold(a, b) for a, b in KFold(4, shuffle=True, random_state=0).split(X)]
-    training, total = tuning.fold_moments(InMemory(X), sign > 0, None, folds)
+    training, total = tuning.fold_moments(labelled(X, sign), folds)
     everything = np.arange(len(y))
     for rows, merged in zip(
         [*(f.train for f in folds), everything], [*training, total], strict=True
@@ -562,7 +567,7 @@ def test_repeated_folds_are_merged_round_by_round(monkeypatch):
     cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
     folds = [tuning.Fold(a, b) for a, b in cv.split(X, y)]
     monkeypatch.setattr(moments, "block_moments", counted)
-    training, total = tuning.fold_moments(InMemory(X), sign > 0, None, folds)
+    training, total = tuning.fold_moments(labelled(X, sign), folds)
     assert sum(read) == 2 * len(y)
     for rows, merged in zip(
         [*(f.train for f in folds), slice(None)], [*training, total], strict=True

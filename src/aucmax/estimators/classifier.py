@@ -7,11 +7,19 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from aucmax.basics.checks import number
+from aucmax.basics.checks import number, sample_weights
+from aucmax.estimators.fitting import Fit, Settings, solve
+from aucmax.estimators.labelling import (
+    check_some_weight,
+    checked,
+    input_names,
+    ordered_classes,
+    restore_names,
+    two_classes,
+)
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.solved import SolvedScorer
-from aucmax.objective import Objective
-from aucmax.objective.losses import LOSSES, AtThreshold
+from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import Bounded, ElasticNet, Penalty
 from aucmax.objective.problem import (
     ANY_MOMENTS,
@@ -21,11 +29,9 @@ from aucmax.objective.problem import (
     Problem,
     RowsProblem,
 )
-from aucmax.objective.scaling import midpoint_intercept
 from aucmax.rows import as_rows
 from aucmax.solvers import SOLVERS, Exact, Solver, get_solver
-from aucmax.solvers.auto import FEW_FEATURES, pick
-from aucmax.solvers.batch.coordinate_descent import CoordinateDescent
+from aucmax.solvers.auto import pick
 from aucmax.solvers.batch.leave_pair_out import leave_pair_out
 from aucmax.solvers.stochastic.core import StochasticSolver
 from aucmax.statistics.base import ClassStatistics
@@ -199,10 +205,6 @@ class AUCClassifier(SolvedScorer):
     @property
     def standardize_(self) -> float:
         """The γ that ``standardize`` stands for."""
-        return self._scaling
-
-    @property
-    def _scaling(self) -> float:
         if not _is_auto(self.standardize):
             return float(self.standardize)
         batch = _is_auto(self.solver) or not isinstance(get_solver(self.solver), StochasticSolver)
@@ -224,25 +226,26 @@ class AUCClassifier(SolvedScorer):
                 f"moments must be a ClassMoments; got {type(moments).__name__}. "
                 "Make them with ClassMoments.from_data(X, y)."
             )
+        data = ANY_MOMENTS if moments.has_covariances else ANY_SKETCH
+        name = type(moments).__name__
         if moments.has_covariances:
-            penalty, solver = self._settings(
-                ANY_MOMENTS, "class moments alone, which hold no rows,"
-            )
-        else:
-            penalty, solver = self._settings(ANY_SKETCH, type(moments).__name__)
+            name = "class moments alone, which hold no rows,"
+        settings = self.settings(data, name)
         if len(moments.classes) != 2 or moments.counts.min() <= 0:
             counts = dict(zip(moments.classes.tolist(), moments.counts.tolist(), strict=True))
             raise ValueError(
                 f"fit_moments needs moments of exactly two classes, each with weight; "
                 f"these hold {counts}."
             )
-        moments, classes = moments.copy(), self._ordered(moments.classes.copy())
-        penalty = penalty.named(moments.n_features, moments.feature_names)
-        start = self._start(moments.n_features)
-        fitted = self._solved(_problem(moments, classes), penalty, solver, start)
-        for old in ("_stream", "calibration_", "feature_names_in_", "target_name_"):
+        moments = moments.copy()
+        classes, d = ordered_classes(moments.classes.copy(), self.positive), moments.n_features
+        settings = settings.named(d, moments.feature_names)
+        fitted = solve(_problem(moments, classes), settings, self._start(d))
+        fitted.warn(stacklevel=2)
+        self.take_over(fitted, classes)
+        self.moments_ = moments
+        for old in ("feature_names_in_", "target_name_"):
             self.__dict__.pop(old, None)
-        self.__dict__.update(fitted, classes_=classes, moments_=moments)
         self.n_features_in_ = moments.n_features
         if moments.feature_names is not None:
             self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
@@ -306,12 +309,13 @@ class AUCClassifier(SolvedScorer):
                 f"forget needs class moments, and the solver {self.solver_!r} keeps none; fit "
                 "loss='square' with solver='exact' (few features), or use fit_moments."
             )
-        X, y = self._validated(X, y, reset=False)
-        weight = self._weights(sample_weight, X)
+        X, y = checked(self, X, y, reset=False)
+        weight = sample_weights(sample_weight, X.shape[0])
+        check_some_weight(weight)
         gone = self.moments_.empty(self.classes_).add_rows(as_rows(X), y, weight)
-        seen = self._names_seen()
-        self.fit_moments(self._named(self.moments_ - gone))
-        self._restore(seen)
+        names = input_names(self)
+        self.fit_moments(self._with_names(self.moments_ - gone))
+        restore_names(self, names)
         return self
 
     def leave_pair_out_auc(self, X: Any, y: Any, alphas: Any = None) -> Any:
@@ -360,9 +364,10 @@ class AUCClassifier(SolvedScorer):
         >>> bool(0.9 < auc < 1.0)
         True
         """
-        penalty, solver = self._settings()
+        settings = self.settings()
+        penalty, solver = settings.penalty, settings.solver
         sketch = isinstance(solver, Exact) and solver.covariance != "full"
-        if reason := Exact().unfit(self._objective(ANY_ROWS, penalty)):
+        if reason := Exact().unfit(settings.goal.objective(ANY_ROWS, penalty)):
             raise ValueError(f"leave-pair-out has no closed form here: it {reason}.")
         if isinstance(solver, StochasticSolver) or sketch:
             raise ValueError(
@@ -374,14 +379,14 @@ class AUCClassifier(SolvedScorer):
             raise ValueError(f"alphas must be a non-empty sequence of numbers; got {alphas!r}.")
         for alpha in tried.tolist():
             number(alpha, "each of alphas")
-        kept = self._names_seen()
+        names = input_names(self)
         try:
-            X, y = self._validated(X, y, reset=True, whole=True)
-            classes = self._two_classes(np.unique(y))
+            X, y = checked(self, X, y, reset=True, whole=True)
+            classes = two_classes(np.unique(y), self.positive)
         finally:
-            self._restore(kept)
+            restore_names(self, names)
         sign = np.where(y == classes[1], 1.0, -1.0)
-        problem = RowsProblem.of(as_rows(X), sign).scaled(self._scaling)
+        problem = RowsProblem.of(as_rows(X), sign).scaled(settings.standardize)
         tau: Any = self.within
         if tau == "pooled":  # of the rows that are left
             tau = (problem.n_pos - 1) / (problem.n_samples - 2)
@@ -390,50 +395,48 @@ class AUCClassifier(SolvedScorer):
 
     # ---- inside --------------------------------------------------------------------------
 
-    def _objective(self, problem: Problem, penalty: Penalty) -> Objective:
-        return Objective(problem, NamedLoss(self.loss, self.within).on(problem), penalty)
+    def take_over(self, fitted: Fit, classes: np.ndarray) -> None:
+        super().take_over(fitted, classes)
+        if fitted.statistics is not None:
+            self.moments_ = self._with_names(fitted.statistics.relabelled(classes))
 
-    def _intercept(self, coef: np.ndarray, means: tuple[np.ndarray, np.ndarray]) -> float:
-        return midpoint_intercept(coef, *means)
+    def settings(self, data: Problem = ANY_ROWS, data_name: str = "") -> Settings:
+        """Return what is asked of a fit.
 
-    def _threshold(self, objective: Objective, w: np.ndarray, coef: np.ndarray) -> float:
-        own = LOSSES[self.loss].has_threshold
-        there = objective.at(objective.problem.scores(w)) if own else None
-        if isinstance(there, AtThreshold):
-            return there.intercept
-        return super()._threshold(objective, w, coef)
+        Parameters
+        ----------
+        data : Problem
+            What the data will offer.
+        data_name : str
+            What messages call data without rows.
 
-    def _one_pass(self, solver: Solver | None) -> tuple[ClassStatistics | None, float]:
-        if not self._by_moments:
-            return None, 0.0
-        if isinstance(solver, Exact) and solver.covariance != "full":
-            return solver.empty(None), np.inf
-        if solver is None or isinstance(solver, Exact | CoordinateDescent):
-            return ClassMoments(), FEW_FEATURES
-        return None, 0.0
+        Returns
+        -------
+        Settings
+            The loss, the penalty, the solver and where it stops.
 
-    def _learnt(self, problem: Problem) -> dict[str, Any]:
-        known = problem.known
-        return {} if known is None else {"moments_": self._named(known.relabelled(self.classes_))}
-
-    def _settings(
-        self, problem: Problem = ANY_ROWS, given: str = ""
-    ) -> tuple[Penalty, Solver | None]:
-        """Check the settings, and that loss, penalty, solver and data go together.
-
-        Returns the penalty and the solver, None for "auto". ``given`` names data without rows.
+        Raises
+        ------
+        ValueError
+            If loss, penalty, solver and data do not go together.
         """
         penalty = self._penalty()
         if not _is_auto(self.standardize):
             number(self.standardize, "standardize", high=1.0)
-        number(self.tol, "tol", open_low=True)
+        tol = number(self.tol, "tol", open_low=True)
         number(self.max_iter, "max_iter", low=1, whole=True)
-        NamedLoss(self.loss, self.within).check()
+        goal = NamedLoss(self.loss, self.within)
+        goal.check()
         solver = None if _is_auto(self.solver) else get_solver(self.solver)
         if solver is not None and "alpha" in solver.own:
             self._no_penalty(solver)
-        self._check_fit(solver, penalty, problem, given)
-        return penalty, solver
+        self._check_fit(solver, penalty, data, data_name)
+        if solver is not None:
+            solver.check()
+        return Settings(
+            goal, penalty, solver, self.standardize_, tol, self.max_iter, self.random_state,
+            self.verbose, self.callback,
+        )  # fmt: skip
 
     def _penalty(self) -> Penalty:
         """Return the penalty that the settings ask for, checked."""
@@ -469,7 +472,8 @@ class AUCClassifier(SolvedScorer):
         self, solver: Solver | None, penalty: Penalty, problem: Problem, given: str
     ) -> None:
         """Raise ValueError, naming solvers that fit, unless the solver takes what is asked."""
-        goal = self._objective(problem, penalty)
+        loss = NamedLoss(self.loss, self.within)
+        goal = loss.objective(problem, penalty)
         if solver is None:
             if pick(goal) is not None:
                 return
@@ -481,7 +485,7 @@ class AUCClassifier(SolvedScorer):
             who, why = f"the solver {solver.name!r} does not take", f": it {reason}"
         what = ", ".join([f"loss={self.loss!r}", *self._set("within")])
         what += f" with {penalty.setting}"
-        if given and (solver is None or solver.unfit(self._objective(ANY_ROWS, penalty)) is None):
+        if given and (solver is None or solver.unfit(loss.objective(ANY_ROWS, penalty)) is None):
             what = f"{given} for {what}"
         fits = [
             name for name, kind in SOLVERS.items() if not kind.own and kind().unfit(goal) is None
@@ -496,29 +500,23 @@ class AUCClassifier(SolvedScorer):
         raise ValueError(f"{who} {what}{why}; {instead}.")
 
     def _accumulated(
-        self,
-        rows: Any,
-        labels: np.ndarray,
-        weight: np.ndarray | None,
-        classes: np.ndarray,
-        penalty: Penalty,
-        solver: Solver | None,
-    ) -> dict[str, Any]:
-        """Return what a batch `partial_fit` changes: the moments, and the fit to them."""
-        goal = self._objective(ANY_MOMENTS, penalty)
+        self, rows: Any, labels: np.ndarray, weight: np.ndarray | None, classes: np.ndarray
+    ) -> tuple[Fit, dict[str, Any]]:
+        """Return the fit of a batch `partial_fit`, and the moments it is made from."""
+        settings, d = self.settings(), self.n_features_in_
+        solver, goal = settings.solver, settings.goal.objective(ANY_MOMENTS, settings.penalty)
         if solver is not None and (reason := solver.unfit(goal)):
             raise ValueError(f"the solver {solver.name!r} has no partial_fit: it {reason}.")
-        d = self.n_features_in_
         empty = solver.empty(classes) if isinstance(solver, Exact) else ClassMoments(classes)
         self._check_size(empty, d)
         old = getattr(self, "moments_", None)
         moments = empty if old is None else empty.taken_from(old)
-        self._named(moments.add_rows(rows, labels, weight))
+        self._with_names(moments.add_rows(rows, labels, weight))
         if moments.counts.min() > 0:
-            fitted = self._solved(_problem(moments, classes), penalty, solver, self._start(d))
+            fitted = solve(_problem(moments, classes), self._named(settings), self._start(d))
         else:
-            fitted = self._blank(d, "exact" if solver is None else solver.name)
-        return {**fitted, "moments_": moments}
+            fitted = Fit.of_no_rows(d, "exact" if solver is None else solver.name)
+        return fitted, {"moments_": moments}
 
     @property
     def _by_moments(self) -> bool:
@@ -534,7 +532,8 @@ class AUCClassifier(SolvedScorer):
             return False
         if not isinstance(solver, StochasticSolver) or self.loss not in LOSSES:
             return False
-        return solver.unfit(self._objective(ANY_ROWS, ElasticNet(0.0))) is None
+        goal = NamedLoss(self.loss, self.within).objective(ANY_ROWS, ElasticNet(0.0))
+        return solver.unfit(goal) is None
 
     def _no_penalty(self, solver: Solver) -> None:
         """Raise if a penalty is set beside a solver that brings its own."""
@@ -560,7 +559,7 @@ class AUCClassifier(SolvedScorer):
                 "AUCClassifier.max_moment_bytes."
             )
 
-    def _named(self, moments: ClassStatistics) -> ClassStatistics:
+    def _with_names(self, moments: ClassStatistics) -> ClassStatistics:
         """Give moments this model's names of the features and of the labels."""
         names = getattr(self, "feature_names_in_", None)
         moments.target_name = getattr(self, "target_name_", None)

@@ -3,18 +3,19 @@
 from collections.abc import Callable
 from typing import Any, Self
 
-import numpy as np
 from sklearn.base import clone
 
 from aucmax.basics.checks import number
+from aucmax.estimators.fitting import Settings
+from aucmax.estimators.named_loss import HingeLoss
 from aucmax.estimators.solved import SolvedScorer
-from aucmax.objective import Objective, UnivariateObjective
-from aucmax.objective.losses import UNIVARIATE_LOSSES
 from aucmax.objective.penalties import ElasticNet
-from aucmax.objective.problem import ANY_ROWS, Problem
+from aucmax.objective.problem import ANY_ROWS
 from aucmax.solvers import ACCURACY_SOLVERS, Solver, get_solver
 
 __all__ = ["HingeClassifier"]
+
+_TOL = 1e-4  # of what measures itself, where none is asked for
 
 
 class HingeClassifier(SolvedScorer):
@@ -129,8 +130,7 @@ class HingeClassifier(SolvedScorer):
 
     # ---- inside --------------------------------------------------------------------------
 
-    def _settings(self) -> tuple[ElasticNet, Solver]:
-        """Check the settings, and that penalty and solver go together."""
+    def settings(self) -> Settings:
         number(self.alpha, "alpha")
         number(self.l1_ratio, "l1_ratio", high=1.0)
         number(self.max_iter, "max_iter", low=1, whole=True)
@@ -139,11 +139,12 @@ class HingeClassifier(SolvedScorer):
             number(self.tol, "tol", open_low=True)
             if solver.get_params().get("tol", self.tol) is None:
                 solver = clone(solver).set_params(tol=self.tol)
+        goal = HingeLoss()
         l1, penalty = ElasticNet(self.alpha, 1.0), ElasticNet(self.alpha, self.l1_ratio)
         fits = [
             name
             for name, kind in ACCURACY_SOLVERS.items()
-            if kind().unfit(self._objective(ANY_ROWS, l1)) is None
+            if kind().unfit(goal.objective(ANY_ROWS, l1)) is None
         ]
         these = f"l1_ratio=1 goes with {', '.join(map(repr, fits))}, l1_ratio=0 with every solver"
         if self.l1_ratio not in (0, 1):
@@ -151,15 +152,14 @@ class HingeClassifier(SolvedScorer):
                 f"l1_ratio must be 0 (l2) or 1 (l1) in HingeClassifier; got {self.l1_ratio!r}: "
                 f"{these}."
             )
-        reason = solver.unfit(self._objective(ANY_ROWS, penalty))
+        reason = solver.unfit(goal.objective(ANY_ROWS, penalty))
         if reason is not None:
             raise ValueError(
                 f"the solver {solver.name!r} {reason}; got l1_ratio={self.l1_ratio!r}: {these}."
             )
-        return penalty, solver
-
-    def _objective(self, problem: Problem, penalty: ElasticNet) -> Objective:
-        return UnivariateObjective(problem, UNIVARIATE_LOSSES["hinge"], penalty)
-
-    def _intercept(self, coef: np.ndarray, means: tuple[np.ndarray, np.ndarray]) -> float:
-        return 0.0
+        solver.check()
+        return Settings(
+            goal, penalty, solver, tol=_TOL if self.tol is None else self.tol,
+            max_iter=self.max_iter, random_state=self.random_state, verbose=self.verbose,
+            callback=self.callback,
+        )  # fmt: skip

@@ -1,14 +1,13 @@
-"""What the linear classifiers share: scoring, and the checks of rows, labels and weights."""
+"""What the linear classifiers share: scoring."""
 
 import copy
 from itertools import repeat, zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_n_features,
     check_array,
@@ -20,38 +19,16 @@ from aucmax.basics.checks import (
     check_array_of,
     check_labels,
     naming_columns,
-    refuse_collections,
-    refuse_odd_labels,
-    refuse_sizes,
-    sample_weights,
 )
 from aucmax.estimators.card import card_of
+from aucmax.estimators.labelling import input_names, restore_names
 from aucmax.estimators.probabilities import Calibration, Sigmoid
-from aucmax.estimators.survey import survey, too_many_labels
 from aucmax.rows import as_rows
 from aucmax.rows.products import scores
 from aucmax.rows.source import Part, Source, opened
-from aucmax.rows.store import InMemory, Store
-from aucmax.statistics.base import ClassStatistics
-from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.score_sketch import ScoreSketch
 
-__all__ = ["Given", "LinearScorer"]
-
-_SEEN = ("n_features_in_", "feature_names_in_", "target_name_")  # what a fit notes of its input
-
-
-class Given(NamedTuple):
-    """Rows that were checked: a store of n, which are positive, their weights (n,), the classes.
-
-    ``known`` are statistics of the classes −1 and +1, where the rows came with some.
-    """
-
-    store: Store
-    positive: np.ndarray
-    weight: np.ndarray | None
-    classes: np.ndarray
-    known: ClassStatistics | None = None
+__all__ = ["LinearScorer"]
 
 
 def _gives_probabilities(self: "LinearScorer") -> bool:
@@ -105,9 +82,8 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
             odd = next((a, b) for a, b in zip_longest(mine.tolist(), names) if a != b)
             raise ValueError(f"the model was fitted to the feature {odd[0]!r}, not {odd[1]!r}.")
         bare = type(self)()  # goes with each part
-        for name in ("coef_", "intercept_", *_SEEN):
-            if name in self.__dict__:
-                setattr(bare, name, self.__dict__[name])
+        bare.coef_, bare.intercept_ = self.coef_, self.intercept_
+        restore_names(bare, input_names(self))
         return bare, names is not None
 
     def predict(self, X: Any) -> np.ndarray:
@@ -190,112 +166,6 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
             raise ValueError(f"it has {np.size(classes)} classes, not 2")
         if not isinstance(getattr(self, "target_name_", ""), str):
             raise ValueError("the name of its labels is not text")
-
-    def _taken_in(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        empty: ClassStatistics | None = None,
-        most: float = np.inf,
-    ) -> Given:
-        """Check all rows there are, or those of a source, in a pass; note what they are called.
-
-        Of a source's classes that pass keeps ``empty`` with the rows added, as `survey`.
-        """
-        X, y, sample_weight = opened(X, y, sample_weight)
-        if not isinstance(X, Source):
-            X, y = self._validated(X, y, reset=True, whole=True)
-            classes = self._two_classes(np.unique(y))
-            positive, weight = y == classes[1], self._weights(sample_weight, X)
-            self._both_classes_weigh(weight, positive, classes)
-            return Given(InMemory(as_rows(X)), positive, weight, classes)
-        if y is not None or sample_weight is not None:
-            name = getattr(y, "name", None)
-            X = X.with_labels(y, sample_weight)
-            X.target_name = name if isinstance(name, str) else X.target_name
-        seen = survey(X, DiagonalMoments() if empty is None else empty, most)
-        self._restore({"n_features_in_": seen.store.n_features, **seen.called})
-        self._weigh_anything(seen.weight)
-        classes = self._two_classes(seen.labels)
-        positive = seen.last if classes[1] == seen.labels[1] else ~seen.last
-        self._both_classes_weigh(seen.weight, positive, classes)
-        signs = np.where(seen.known.classes == classes[1], 1.0, -1.0)
-        return Given(seen.store, positive, seen.weight, classes, seen.known.relabelled(signs))
-
-    def _validated(
-        self, X: Any, y: Any, reset: bool, whole: bool = False
-    ) -> tuple[Any, np.ndarray]:
-        """Return checked rows and labels; ``whole`` says that these are all rows there are."""
-        refuse_collections(X)
-        refuse_odd_labels(y)
-        if reset:
-            self.__dict__.pop("target_name_", None)
-            if isinstance(name := getattr(y, "name", None), str):
-                self.target_name_ = name
-        kinds = [np.float64, np.float32]
-        X, y = validate_data(
-            self, X, y, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite=False
-        )
-        refuse_sizes(X, whole, type(self).__name__)
-        if y.dtype.kind not in "biuUS":  # such are never continuous
-            check_classification_targets(y)
-        return X, y
-
-    def _two_classes(self, labels: np.ndarray) -> np.ndarray:
-        """Return the negative and the positive label, given all labels there are, ascending."""
-        if len(labels) > 2:
-            raise ValueError(too_many_labels(labels))
-        if len(labels) < 2:
-            raise ValueError(
-                f"y holds one class only ({labels.tolist()[0]!r}); "
-                "ranking needs rows of two classes."
-            )
-        return self._ordered(labels)
-
-    def _ordered(self, classes: np.ndarray) -> np.ndarray:
-        """Return two sorted labels as (negative, positive)."""
-        if self.positive is None:
-            return classes
-        labels = classes.tolist()
-        if self.positive not in labels:
-            raise ValueError(f"positive={self.positive!r} is none of the labels {labels}.")
-        return classes if self.positive == labels[1] else classes[::-1].copy()
-
-    @staticmethod
-    def _weights(sample_weight: Any, X: Any, all_zero: bool = False) -> np.ndarray | None:
-        weight = sample_weights(sample_weight, X.shape[0])
-        if weight is None:
-            return None
-        if not all_zero:
-            LinearScorer._weigh_anything(weight)
-        return weight
-
-    @staticmethod
-    def _weigh_anything(weight: np.ndarray | None) -> None:
-        if weight is not None and not weight.any():
-            raise ValueError("sample_weight is zero for every row; give some rows a weight.")
-
-    @staticmethod
-    def _both_classes_weigh(
-        weight: np.ndarray | None, positive: np.ndarray, classes: np.ndarray
-    ) -> None:
-        if weight is None:
-            return
-        for label, rows in zip(classes.tolist(), (~positive, positive), strict=True):
-            if not weight[rows].any():
-                raise ValueError(
-                    f"sample_weight is zero for every row of class {label!r}; ranking needs rows "
-                    "of two classes with weight."
-                )
-
-    def _names_seen(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in _SEEN if name in self.__dict__}
-
-    def _restore(self, kept: dict[str, Any]) -> None:
-        for name in _SEEN:
-            self.__dict__.pop(name, None)
-        self.__dict__.update(kept)
 
 
 def _scores(part: Part, model: LinearScorer, named: bool) -> np.ndarray:

@@ -7,19 +7,17 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from aucmax.basics.checks import (
-    check_array_of,
-    check_labels,
-    refuse_collections,
-    refuse_odd_labels,
-    refuse_sizes,
-    sample_weights,
-)
+from aucmax.basics.checks import check_array_of, check_labels, sample_weights
 from aucmax.estimators.card import card_of_classes
 from aucmax.estimators.classifier import AUCClassifier
+from aucmax.estimators.labelling import (
+    checked,
+    input_names,
+    restore_names,
+    unchanged_on_error,
+)
 from aucmax.objective.problem import ANY_MOMENTS
 from aucmax.rows import as_rows
 from aucmax.rows.products import scores
@@ -74,6 +72,8 @@ class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
         where a declared class has no rows.
     moments_ : ClassMoments
         Of the K classes, where the models come from them.
+    target_name_ : str
+        The name of y, where it had one.
 
     See Also
     --------
@@ -150,20 +150,18 @@ class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
             if not self._by_moments():
                 raise ValueError("a Source needs the square loss and a solver that takes moments.")
             return self.fit_moments(ClassMoments.from_data(X))
-        seen = self._seen()
-        try:
-            X, y, weight = self._rows(X, y, sample_weight, reset=True)
+        with unchanged_on_error(self):
+            X, y = checked(self, X, y, reset=True, whole=True)
+            weight = sample_weights(sample_weight, X.shape[0])
             if self._by_moments() and X.shape[1] <= FEW_FEATURES:
                 moments = ClassMoments().add_rows(as_rows(X), y, weight)
                 names = getattr(self, "feature_names_in_", None)
                 moments.feature_names = None if names is None else [str(name) for name in names]
-                found = self._from_moments(moments)
+                moments.target_name = getattr(self, "target_name_", None)
+                models = self._from_moments(moments)
             else:
-                found = self._from_rows(X, y, weight)
-        except BaseException:
-            self._restore(seen)
-            raise
-        return self._keep(*found)
+                models = self._from_rows(X, y, weight)
+        return self._keep(*models)
 
     def fit_moments(self, moments: ClassMoments) -> Self:
         """Fit the models of all classes to their moments alone.
@@ -179,11 +177,13 @@ class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
                 f"{self._model()!r} is not fitted to moments; take AUCClassifier with the square "
                 "loss and solver='auto'."
             )
-        found = self._from_moments(moments.copy())
-        self._restore({"n_features_in_": moments.n_features})
+        models = self._from_moments(moments.copy())
+        restore_names(self, {"n_features_in_": moments.n_features})
         if moments.feature_names is not None:
             self.feature_names_in_ = np.array(moments.feature_names, dtype=object)
-        return self._keep(*found)
+        if moments.target_name is not None:
+            self.target_name_ = moments.target_name
+        return self._keep(*models)
 
     @available_if(_goes_on)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -233,7 +233,7 @@ class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
         X, _, _ = opened(X)
         if isinstance(X, Source):
             bare = MulticlassAUCClassifier()  # goes with each part
-            bare._restore(self._seen())
+            restore_names(bare, input_names(self))
             bare.classes_, bare.coef_, bare.intercept_ = self.classes_, self.coef_, self.intercept_
             return np.concatenate(list(X.each(_scores_of_part, repeat((bare,)))))
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -298,21 +298,10 @@ class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(model, AUCClassifier):
             return False
         try:
-            model._settings(ANY_MOMENTS)
+            model.settings(ANY_MOMENTS)
         except ValueError:
             return False
         return True
-
-    def _rows(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> tuple[Any, Any, Any]:
-        refuse_collections(X)
-        refuse_odd_labels(y)
-        kinds = [np.float64, np.float32]
-        X, y = validate_data(
-            self, X, y, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite=False
-        )
-        refuse_sizes(X, reset, type(self).__name__)
-        check_classification_targets(y)
-        return X, y, sample_weights(sample_weight, X.shape[0])
 
     def _sides(self, K: int) -> Iterator[np.ndarray]:
         """Yield for each model on which side each of K classes is: −1, 0 or 1."""
@@ -381,30 +370,19 @@ class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
     def _moved(self, X: Any, y: Any, sample_weight: Any, way: int, declared: Any = None) -> Self:
         """Add rows to the moments, or take them out, and fit again."""
         self._check()
-        first, seen = not hasattr(self, "classes_"), self._seen()
+        first = not hasattr(self, "classes_")
         if not first and not hasattr(self, "moments_"):
             raise ValueError("this model keeps no moments, so it cannot go on with other rows.")
-        try:
-            X, y, weight = self._rows(X, y, sample_weight, reset=first)
+        with unchanged_on_error(self):
+            X, y = checked(self, X, y, reset=first, whole=first)
+            weight = sample_weights(sample_weight, X.shape[0])
             if declared is None and not first and self.moments_.declared:
                 declared = self.moments_.classes
             rows: ClassStatistics = ClassMoments(declared).add_rows(as_rows(X), y, weight)
             if not first:
                 rows = self.moments_ + rows if way > 0 else self.moments_ - rows
-            found = self._from_moments(rows)  # type: ignore[arg-type]
-        except BaseException:
-            self._restore(seen)
-            raise
-        return self._keep(*found)
-
-    def _seen(self) -> dict[str, Any]:
-        names = ("n_features_in_", "feature_names_in_")
-        return {name: self.__dict__[name] for name in names if name in self.__dict__}
-
-    def _restore(self, seen: dict[str, Any]) -> None:
-        for name in ("n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-        self.__dict__.update(seen)
+            models = self._from_moments(rows)  # type: ignore[arg-type]
+        return self._keep(*models)
 
 
 def _scores_of_part(part: Part, model: MulticlassAUCClassifier) -> np.ndarray:

@@ -1,14 +1,17 @@
-"""A loss as the settings name it: ``loss``, and with two of them ``within``."""
+"""A loss as the settings of an estimator name it, what it minimises, and its intercept."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from aucmax.basics.checks import number
-from aucmax.objective.losses import LOSSES, RankingLoss
+from aucmax.objective import Objective, UnivariateObjective
+from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES, AtThreshold, RankingLoss
+from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import Problem
+from aucmax.objective.scaling import midpoint_intercept
 
-__all__ = ["NamedLoss", "check_within"]
+__all__ = ["Goal", "HingeLoss", "NamedLoss", "check_within"]
 
 
 class NamedLoss(NamedTuple):
@@ -46,6 +49,46 @@ class NamedLoss(NamedTuple):
                 "without; name a number between 0 and 1."
             )
         return loss if within == 0.5 else loss.weighing(within)
+
+    @property
+    def by_moments(self) -> bool:
+        """Whether class moments are all that the loss needs."""
+        return LOSSES[self.loss].by_moments
+
+    def objective(self, problem: Problem, penalty: Penalty) -> Objective:
+        """Return what is minimised on a problem."""
+        return Objective(problem, self.on(problem), penalty)
+
+    def intercept(self, objective: Objective, w: np.ndarray, coef: np.ndarray) -> float:
+        """Return the loss's own intercept beside a solution w, or else `midpoint`."""
+        if LOSSES[self.loss].has_threshold:
+            at_w = objective.at(objective.problem.scores(w))
+            if isinstance(at_w, AtThreshold):
+                return at_w.intercept
+        return self.midpoint(coef, objective.problem.raw_means())
+
+    def midpoint(self, coef: np.ndarray, means: tuple[np.ndarray, np.ndarray]) -> float:
+        """Return the intercept that puts 0 midway between the projected class means (μ₊, μ₋)."""
+        return midpoint_intercept(coef, *means)
+
+
+class HingeLoss:
+    """The hinge loss of single rows, without an intercept."""
+
+    by_moments = False
+
+    def objective(self, problem: Problem, penalty: Penalty) -> Objective:
+        """Return what is minimised on a problem."""
+        return UnivariateObjective(problem, UNIVARIATE_LOSSES["hinge"], penalty)
+
+    def intercept(self, *_: object) -> float:
+        """Return 0."""
+        return 0.0
+
+    midpoint = intercept
+
+
+Goal = NamedLoss | HingeLoss
 
 
 def check_within(value: Any, name: str) -> None:

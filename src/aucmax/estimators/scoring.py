@@ -18,6 +18,7 @@ from aucmax.metrics.levels import area_of, area_up_to, levels_of, mean_precision
 from aucmax.metrics.reading import read
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import Problem
+from aucmax.statistics.labelled import Labelled
 
 __all__ = ["METRICS", "Cell", "HeldOut", "Judge", "Metric", "Scorer", "Scoring", "scoring_of"]
 
@@ -52,26 +53,20 @@ class HeldOut:
 
     Parameters
     ----------
-    X, y : array-like
-        All rows and labels, as given to the search.
-    positive : ndarray of bool, shape (n,)
-    weight : ndarray, shape (n,), optional
+    X : array-like
+        All rows, as given to the search.
+    labelled : Labelled
+        The same, checked.
     rows : ndarray
         Row numbers.
     """
 
-    def __init__(
-        self,
-        X: Any,
-        y: np.ndarray,
-        positive: np.ndarray,
-        weight: np.ndarray | None,
-        rows: np.ndarray,
-    ) -> None:
-        counted = np.ones(len(rows), dtype=bool) if weight is None else weight[rows] > 0
-        self._all, self._labels, self._rows, self.counted = X, y, rows[counted], counted
-        self.positive = positive[self._rows]
-        self.weight = None if weight is None else weight[self._rows]
+    def __init__(self, X: Any, labelled: Labelled, rows: np.ndarray) -> None:
+        weight = labelled.weight_of(rows)
+        self.counted = np.ones(len(rows), dtype=bool) if weight is None else weight > 0
+        self._all, self._labelled, self._rows = X, labelled, rows[self.counted]
+        self.positive = labelled.positive[self._rows]
+        self.weight = labelled.weight_of(self._rows)
 
     @cached_property
     def X(self) -> Any:
@@ -81,7 +76,7 @@ class HeldOut:
     @cached_property
     def y(self) -> np.ndarray:
         """The labels of the rows."""
-        return self._labels[self._rows]
+        return self._labelled.classes[self.positive.astype(np.intp)]
 
     @property
     def both_classes(self) -> bool:
@@ -167,24 +162,22 @@ class Judge:
     Parameters
     ----------
     scoring : Metric or Scorer
-    X, y : array-like
-        All rows and labels, as given.
-    positive : ndarray of bool, shape (n,)
-    weight : ndarray, shape (n,), optional
+    X : array-like
+        All rows, as given.
+    labelled : Labelled
+        The same, checked.
     like : AUCClassifier
         A model of the search without coefficients: its classes, its features' names.
     """
 
     scoring: Scoring
     X: Any
-    y: np.ndarray
-    positive: np.ndarray
-    weight: np.ndarray | None
+    labelled: Labelled
     like: AUCClassifier
 
     def held_out(self, rows: np.ndarray) -> HeldOut:
         """Return some rows to score models on."""
-        return HeldOut(self.X, self.y, self.positive, self.weight, rows)
+        return HeldOut(self.X, self.labelled, rows)
 
     def model(
         self,
@@ -200,7 +193,7 @@ class Judge:
         out.alpha, out.l1_ratio, out.standardize = alpha, l1_ratio, standardize
         out.loss, out.within = named
         coef = problem.to_features(w)
-        threshold = out._threshold(out._objective(problem, L2(0.0)), w, coef)
+        threshold = named.intercept(named.objective(problem, L2(0.0)), w, coef)
         out.coef_, out.intercept_ = coef[None, :], np.array([threshold])
         return out
 

@@ -3,6 +3,8 @@
 import reprlib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,7 +21,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from aucmax.basics.checks import number
 from aucmax.basics.progress import working
 from aucmax.estimators.classifier import AUCClassifier
+from aucmax.estimators.fitting import solve
 from aucmax.estimators.folds import FOLDS, Folding, Pairs
+from aucmax.estimators.labelling import (
+    input_names,
+    labelled_rows,
+    restore_names,
+    unchanged_on_error,
+)
 from aucmax.estimators.linear import LinearScorer
 from aucmax.estimators.named_loss import NamedLoss, check_within
 from aucmax.estimators.probabilities import CALIBRATIONS, calibrate_folds
@@ -38,8 +47,10 @@ from aucmax.metrics import AUCInterval, cv_auc_interval
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, Bounded
 from aucmax.objective.problem import RowsProblem
+from aucmax.rows.parts import InParts
 from aucmax.rows.source import Source, opened
 from aucmax.solvers.auto import FEW_FEATURES
+from aucmax.statistics.labelled import Labelled
 
 __all__ = ["AUCClassifierCV"]
 
@@ -229,65 +240,37 @@ class AUCClassifierCV(LinearScorer):
                 f"scoring={self.scoring!r} sees the rows, and those of a Source are not in memory; "
                 f"name one of {', '.join(map(repr, METRICS))}."
             )
-        kept = self._names_seen()
-        try:
-            with working("tuning", quiet=not self.verbose) as now:
-                store, positive, weight, classes, known = self._taken_in(X, y, sample_weight)
-                labels = classes[positive.astype(np.intp)]
-                folds = self._folds(X, labels, weight, groups)
-                self._check_folds(folds, positive, weight)
-                training, total = None, known
-                if (
-                    any(LOSSES[loss].by_moments for loss in self.losses)
-                    and store.n_features <= FEW_FEATURES
-                ):
-                    training, total = fold_moments(store, positive, weight, folds)
-                whole = RowsProblem.of(store, positive, weight, total)
-                grid = self._grid(whole, scoring)
-                like = AUCClassifier(coef_bounds=self.coef_bounds, positive=self.positive)
-                like._restore(self._names_seen())
-                like.classes_ = classes
-                judge = Judge(scoring, X, labels, positive, weight, like)
-
-                def tell(at: SearchProgress) -> None:
-                    if self.verbose:
-                        best = "" if np.isnan(at.best) else f"{at.best:.4f}"
-                        now.at(at.done, at.total, at.what, best)
-                    if self.callback is not None:
-                        self.callback(at)
-
-                found = tune(
-                    store, positive, weight, folds, grid, judge=judge, training=training,
-                    whole=whole, tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs,
-                    callback=tell,
-                )  # fmt: skip
-                place, chosen = self._choose(grid, found.scores)
-                held_out = found.held_out(place)
-                interval = _interval(folds, held_out, positive, weight, groups)
-                best = AUCClassifier(
-                    chosen["alpha_"], chosen["l1_ratio_"], loss=chosen["loss_"],
-                    within=chosen["within_"], standardize=chosen["standardize_"],
-                    coef_bounds=self.coef_bounds, tol=self.tol, max_iter=self.max_iter,
-                    positive=self.positive,
-                )  # fmt: skip
-                best._restore(self._names_seen())
-                penalty, _ = best._settings()
-                solved = best._solved(whole, penalty, start=found.start())
-                if not LOSSES[best.loss].by_moments:  # its solver keeps no moments
-                    whole = RowsProblem.of(store, positive, weight, known)
-                best._keep(solved, whole, store, classes, penalty)
-                if self.probability:
-                    now("calibrating")
-                    final = [own + best.intercept_[0] for own in found.scores_of(best.coef_[0])]
-                    tests = [fold.test for fold in folds]
-                    best.calibration_ = calibrate_folds(
-                        tests, held_out, final, positive, weight, self.probability
-                    )
-        except BaseException:
-            self._restore(kept)
-            raise
-        warn_of(found.messages)
-        self.__dict__.update(chosen, auc_path_=found.scores, best_estimator_=best, classes_=classes)
+        with unchanged_on_error(self), working("tuning", quiet=not self.verbose) as stage:
+            rows = labelled_rows(self, X, y, sample_weight)
+            folds = self._folds(X, rows, groups)
+            self._check_folds(folds, rows)
+            training, total = None, rows.statistics
+            few = rows.store.n_features <= FEW_FEATURES
+            if few and any(LOSSES[loss].by_moments for loss in self.losses):
+                training, total = fold_moments(rows, folds)
+            whole = RowsProblem.of(rows.store, rows.positive, rows.weight, total)
+            grid = self._grid(whole, scoring)
+            tuning = tune(
+                rows, folds, grid, judge=self._judge(scoring, X, rows), training=training,
+                whole=whole, tol=self.tol, max_iter=self.max_iter, n_jobs=self.n_jobs,
+                callback=partial(self._tell, stage),
+            )  # fmt: skip
+            place, chosen = self._choose(grid, tuning.scores)
+            held_out = tuning.held_out(place)
+            interval = _interval(folds, held_out, rows, groups)
+            best = self._refitted(chosen, whole, rows, tuning.start())
+            if self.probability:
+                stage("calibrating")
+                scores = tuning.scores_of(best.coef_[0])
+                final = [of_part + best.intercept_[0] for of_part in scores]
+                tests = [fold.test for fold in folds]
+                best.calibration_ = calibrate_folds(
+                    tests, held_out, final, rows.positive, rows.weight, self.probability
+                )
+        warn_of(tuning.messages)
+        self.__dict__.update(
+            chosen, auc_path_=tuning.scores, best_estimator_=best, classes_=rows.classes
+        )
         self.held_out_, self.best_interval_ = held_out, interval
         self.__dict__.pop("calibration_", None)
         if self.probability:
@@ -339,6 +322,46 @@ class AUCClassifierCV(LinearScorer):
         return router
 
     # ---- inside --------------------------------------------------------------------------
+
+    def _judge(self, scoring: Scoring, X: Any, rows: Labelled) -> Judge:
+        """Return what scores the cells on rows of X, as they were given."""
+        like = AUCClassifier(coef_bounds=self.coef_bounds, positive=self.positive)
+        restore_names(like, input_names(self))
+        like.classes_ = rows.classes
+        return Judge(scoring, X, rows, like)
+
+    def _tell(self, stage: Any, at: SearchProgress) -> None:
+        """Tell the progress bar and the callback where the search is."""
+        if self.verbose:
+            best = "" if np.isnan(at.best) else f"{at.best:.4f}"
+            stage.at(at.done, at.total, at.what, best)
+        if self.callback is not None:
+            self.callback(at)
+
+    def _refitted(
+        self,
+        chosen: dict[str, Any],
+        whole: RowsProblem,
+        rows: Labelled,
+        start: np.ndarray | None,
+    ) -> AUCClassifier:
+        """Return the chosen model, fitted to all rows."""
+        best = AUCClassifier(
+            chosen["alpha_"], chosen["l1_ratio_"], loss=chosen["loss_"],
+            within=chosen["within_"], standardize=chosen["standardize_"],
+            coef_bounds=self.coef_bounds, tol=self.tol, max_iter=self.max_iter,
+            positive=self.positive,
+        )  # fmt: skip
+        restore_names(best, input_names(self))
+        settings = best.settings().named(whole.n_features, rows.feature_names)
+        fitted = solve(whole, settings, start)
+        fitted.warn(stacklevel=3)
+        if not settings.goal.by_moments:  # its solver keeps no moments
+            fitted = replace(fitted, statistics=None)
+        best.take_over(fitted, rows.classes)
+        if isinstance(rows.store, InParts):
+            best.passes_ = rows.store.passes.count
+        return best
 
     def _check_settings(self) -> None:
         for name, high in (("l1_ratios", 1.0), ("standardize", 1.0), ("alphas", np.inf)):
@@ -427,12 +450,13 @@ class AUCClassifierCV(LinearScorer):
     def _chooses_folds(self) -> bool:
         return isinstance(self.cv, str) and self.cv == "auto"
 
-    def _folds(self, X: Any, y: np.ndarray, weight: np.ndarray | None, groups: Any) -> list[Fold]:
+    def _folds(self, X: Any, rows: Labelled, groups: Any) -> list[Fold]:
         """Return the splits, as row numbers."""
+        y, in_parts = rows.labels, isinstance(X, Source)
         if self._chooses_folds():
-            return _folds_of(_automatic_folds(y, weight, groups), y, isinstance(X, Source))
+            return _folds_of(_automatic_folds(y, rows.weight, groups), y, in_parts)
         if isinstance(self.cv, Iterable) and not hasattr(self.cv, "split"):
-            return _folds_of(list(self.cv), y, isinstance(X, Source))
+            return _folds_of(list(self.cv), y, in_parts)
         splitter = check_cv(self.cv, y, classifier=True)
         if isinstance(splitter, StratifiedKFold):
             _check_enough(y, splitter.get_n_splits())
@@ -440,25 +464,25 @@ class AUCClassifierCV(LinearScorer):
         if given and get_config()["enable_metadata_routing"]:
             given = process_routing(self, "fit", **given).splitter.split
         try:
-            rows = np.zeros((len(y), 1)) if isinstance(X, Source) else X
-            pairs = list(splitter.split(rows, y, **given))
+            to_split = np.zeros((len(y), 1)) if in_parts else X
+            pairs = list(splitter.split(to_split, y, **given))
         except ValueError as error:
             if given or "groups" not in str(error):
                 raise
             raise ValueError(
                 f"cv={self.cv!r} needs groups, one for each row: fit(X, y, groups=…)."
             ) from None
-        return _folds_of(pairs, y, isinstance(X, Source))
+        return _folds_of(pairs, y, in_parts)
 
     @staticmethod
-    def _check_folds(folds: list[Fold], positive: np.ndarray, weight: np.ndarray | None) -> None:
+    def _check_folds(folds: list[Fold], rows: Labelled) -> None:
         for k, fold in enumerate(folds):
-            if not _both_classes(fold.train, positive, weight):
+            if not rows.both_classes(fold.train):
                 raise ValueError(
                     f"the training part of fold {k} holds one class only; use fewer folds or a "
                     "stratified splitter."
                 )
-        blind = sum(not _both_classes(fold.test, positive, weight) for fold in folds)
+        blind = sum(not rows.both_classes(fold.test) for fold in folds)
         advice = "use fewer folds or a stratified splitter."
         if blind == len(folds):
             raise ValueError(
@@ -489,20 +513,16 @@ class AUCClassifierCV(LinearScorer):
 
 
 def _interval(
-    folds: list[Fold],
-    scores: list[np.ndarray],
-    positive: np.ndarray,
-    weight: np.ndarray | None,
-    groups: Any,
+    folds: list[Fold], scores: list[np.ndarray], labelled: Labelled, groups: Any
 ) -> AUCInterval:
     """Return the interval of the mean AUC of the folds whose held-out parts hold both classes."""
-    usable = [k for k, fold in enumerate(folds) if _both_classes(fold.test, positive, weight)]
+    usable = [k for k, fold in enumerate(folds) if labelled.both_classes(fold.test)]
     rows = np.concatenate([folds[k].test for k in usable])
     return cv_auc_interval(
-        positive[rows],
+        labelled.positive[rows],
         np.concatenate([scores[k] for k in usable]),
         np.repeat(usable, [len(folds[k].test) for k in usable]),
-        sample_weight=None if weight is None else weight[rows],
+        sample_weight=labelled.weight_of(rows),
         groups=rows if groups is None else np.asarray(groups)[rows],  # held out again, or together
     )
 
@@ -565,9 +585,3 @@ def _check_enough(y: np.ndarray, n_folds: int) -> None:
             f"rows of label {label!r}: {few}, fewer than the {n_folds} folds, each of which holds "
             f"out one at least; {instead}."
         )
-
-
-def _both_classes(rows: np.ndarray, positive: np.ndarray, weight: np.ndarray | None) -> bool:
-    """Tell whether rows of both classes weigh anything among these."""
-    counted = positive[rows] if weight is None else positive[rows][weight[rows] > 0]
-    return bool(counted.any() and not counted.all())

@@ -1,5 +1,6 @@
 """The first pass over a source: rows are checked, labels kept, and the classes summed up."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -19,24 +20,9 @@ from aucmax.rows.parts import InParts, Passes, rows_of, sample_of
 from aucmax.rows.source import Part, Source
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
+from aucmax.statistics.labelled import Labelled
 
-__all__ = ["Survey", "survey", "too_many_labels"]
-
-
-class Survey(NamedTuple):
-    """What a pass over a source tells: its rows as a store, their labels and weights (n,).
-
-    ``labels`` are all there are, ascending, and ``last`` says which rows have the last of them.
-    ``known`` are the statistics of the rows by label; ``called`` has the names of the features and
-    of the labels, where there are any, as an estimator keeps them.
-    """
-
-    store: InParts
-    labels: np.ndarray
-    last: np.ndarray
-    weight: np.ndarray | None
-    known: ClassStatistics
-    called: dict[str, Any]
+__all__ = ["survey", "too_many_labels"]
 
 
 class _Seen(NamedTuple):
@@ -67,8 +53,13 @@ class _Looks:
         return _Looks(self.parts + other.parts, a + b)
 
 
-def survey(source: Source, empty: ClassStatistics, most: float) -> Survey:
-    """Read a source once.
+def survey(
+    source: Source,
+    empty: ClassStatistics,
+    most: float,
+    ordered: Callable[[np.ndarray], np.ndarray],
+) -> tuple[Labelled, dict[str, Any]]:
+    """Read a source once; return its rows, and what an estimator notes of them, by attribute.
 
     Parameters
     ----------
@@ -76,6 +67,8 @@ def survey(source: Source, empty: ClassStatistics, most: float) -> Survey:
     empty : ClassStatistics
         What is kept of the classes of rows with up to ``most`` features; beyond, their variances.
     most : float
+    ordered : callable
+        Takes all labels there are, ascending, and returns the negative and the positive one.
 
     Raises
     ------
@@ -84,34 +77,37 @@ def survey(source: Source, empty: ClassStatistics, most: float) -> Survey:
         message names the part.
     """
     looks = source.total(_look, repeat((empty, most)))
-    seen, known = looks.parts, looks.known
-    for k, part in enumerate(seen):
-        if differs := _difference(seen[0], part):
+    parts, statistics = looks.parts, looks.known
+    for k, part in enumerate(parts):
+        if differs := _difference(parts[0], part):
             raise ValueError(f"{source.name(k)} {differs} {source.name(0)}.")
-    d, names = known.n_features, seen[0].names
+    d, names = statistics.n_features, parts[0].names
     if source.feature_names is not None:
         names = np.array(source.feature_names, dtype=object)
         if len(names) != d:
             raise ValueError(f"there are {len(names)} feature names of {d} features.")
     weight = None
-    if any(part.weight is not None for part in seen):
-        given = (np.ones(part.rows) if part.weight is None else part.weight for part in seen)
-        weight = np.concatenate(list(given))
-    found = [part.labels for part in seen if part.rows]
-    if not found:
+    if any(part.weight is not None for part in parts):
+        weights = (np.ones(part.rows) if part.weight is None else part.weight for part in parts)
+        weight = np.concatenate(list(weights))
+    labels_by_part = [part.labels for part in parts if part.rows]
+    if not labels_by_part:
         raise ValueError("the source has no rows.")
-    labels = np.unique(np.concatenate(found))
-    if len(labels) > 2:
-        raise ValueError(too_many_labels(labels))
-    alone = [len(part.labels) == 1 and part.labels[0] != labels[-1] for part in seen]
-    last = [~part.last if low else part.last for part, low in zip(seen, alone, strict=True)]
+    labels = np.unique(np.concatenate(labels_by_part))
+    classes = ordered(labels)
+    alone = [len(part.labels) == 1 and part.labels[0] != labels[-1] for part in parts]
+    last = [~part.last if low else part.last for part, low in zip(parts, alone, strict=True)]
     rows = source.rows_alone
-    rows.sizes = [part.rows for part in seen]
-    samples = [part.sample for part in seen]
+    rows.sizes = [part.rows for part in parts]
+    samples = [part.sample for part in parts]
     store = InParts(rows, np.array(rows.sizes), d, samples, passes=Passes(1))
-    called = {"feature_names_in_": names, "target_name_": source.target_name}
-    called = {name: value for name, value in called.items() if value is not None}
-    return Survey(store, labels, np.concatenate(last), weight, known, called)
+    positive = np.concatenate(last)
+    if classes[1] != labels[-1]:
+        positive = ~positive
+    signs = np.where(statistics.classes == classes[1], 1.0, -1.0)
+    labelled = Labelled(store, positive, weight, classes, statistics.relabelled(signs), names)
+    noted = {"n_features_in_": d, "feature_names_in_": names, "target_name_": source.target_name}
+    return labelled, {name: value for name, value in noted.items() if value is not None}
 
 
 def too_many_labels(labels: np.ndarray) -> str:

@@ -33,6 +33,7 @@ from aucmax.solvers import ConjugateGradient, Exact, Monitor, Run
 from aucmax.solvers.auto import choose
 from aucmax.solvers.batch.newton import Expansion
 from aucmax.statistics.base import members
+from aucmax.statistics.labelled import Labelled
 from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["Fold", "SearchProgress", "Tuning", "fold_moments", "tune", "warn_of"]
@@ -115,9 +116,7 @@ class SearchProgress(NamedTuple):
 
 
 def tune(
-    store: Store,
-    positive: np.ndarray,
-    weight: np.ndarray | None,
+    labelled: Labelled,
     folds: Sequence[Fold],
     grid: Grid,
     *,
@@ -133,10 +132,8 @@ def tune(
 
     Parameters
     ----------
-    store : Store
+    labelled : Labelled
         n rows.
-    positive : ndarray of bool, shape (n,)
-    weight : ndarray, shape (n,), optional
     folds : sequence of Fold
     grid : Grid
     judge : Judge
@@ -154,78 +151,112 @@ def tune(
         the end.
     """
     moments = [None] * len(folds) if training is None else training
-    shared = whole if whole.n_samples == len(positive) else None
-    data = store, positive, weight
-    kept = [_Fold(*data, *one, judge, shared) for one in zip(folds, moments, strict=True)]
-    centres = Centres(whole, grid, tol, max_iter)
-    table = np.full((len(folds), *grid.shape), np.nan)
-    finished = np.zeros(len(folds), dtype=bool)
-    shown = table.view(), finished.view()
-    for view in shown:
-        view.flags.writeable = False  # a callback must not change what is chosen
-    tried, done, total = np.zeros(grid.shape, dtype=bool), 0, 0
-    lock = threading.Lock()
+    shared = whole if whole.n_samples == len(labelled.positive) else None
+    parts = [_Fold(labelled, *one, judge, shared) for one in zip(folds, moments, strict=True)]
+    board = _Board(len(folds), grid, callback)
+    walk = _Walk(parts, labelled.store, Centres(whole, grid, tol, max_iter), board)
+    tried = np.zeros(grid.shape, dtype=bool)
     messages: list[str] = []
-
-    def answers_of(k: int, cells: np.ndarray) -> list[_Answer]:
-        nonlocal done
-        answers = []
-        for line in zip(*np.nonzero(cells.any(axis=-1)), strict=True):
-            what = f"fold {k + 1}: {grid.name(line)}"
-            callback(SearchProgress(what, done, total, *shown, grid))
-            new = np.flatnonzero(cells[line])
-            answers.append(kept[k].solve(grid, line, new, centres, tol, max_iter))
-            with lock:
-                done += 1
-        kept[k].forget_rows()
-        return answers
-
-    def tables_of(those: list[int], cells: np.ndarray) -> list[tuple[np.ndarray, list[str]]]:
-        answers = [answers_of(k, cells) for k in those]
-        coefs = [np.hstack([answer.coefs for answer in mine]) for mine in answers]
-        asked = [(folds[k].test, W) for k, W in zip(those, coefs, strict=True)]
-        found = []
-        for k, mine, Z in zip(those, answers, store.scores_of(asked), strict=True):
-            scores = np.full(grid.shape, np.nan)
-            for answer in mine:
-                z, Z = np.split(Z, [len(answer.new)], axis=1)
-                scores[answer.line][answer.new] = kept[k].judged(answer, z)
-            if not finished[k]:
-                table[k], finished[k] = scores, True
-            said = [
-                f"fold {k}: {grid.name(answer.line)}: {message}"
-                for answer in mine
-                for message in answer.messages
-            ]
-            found.append((scores, said))  # and no coefficients, of which wide data have many
-        return found
-
     # the folds of rows in parts are scored in one pass; others one by one, so that each is seen
     every = list(range(len(folds)))
-    groups = [every] if isinstance(store, InParts) else [[k] for k in every]
+    groups = [every] if isinstance(labelled.store, InParts) else [[k] for k in every]
     pool = Parallel(n_jobs=n_jobs, prefer="threads")
     cells = grid.first()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)  # of cells that predict one class
         while cells.any():
-            total += len(folds) * int(cells.any(axis=-1).sum())
-            if any(fold.steps for fold in kept):
-                centres.find(cells, _mean_start(kept), _LOOSER * tol)
-            found = pool(delayed(tables_of)(those, cells) for those in groups)
-            for k, (scores, said) in enumerate(itertools.chain.from_iterable(found)):
-                table[k][cells] = scores[cells]
-                messages += said
+            walk.begin(cells)
+            tables = pool(delayed(walk.tables)(group, cells) for group in groups)
+            for k, (scores, fold_messages) in enumerate(itertools.chain.from_iterable(tables)):
+                board.scores[k][cells] = scores[cells]
+                messages += fold_messages
             tried |= cells
-            best = best_cell(table, grid.decades)
-            for fold in kept:
-                fold.begin_at(best)
+            best = best_cell(board.scores, grid.decades)
+            for part in parts:
+                part.begin_at(best)
             cells = grid.following(best, tried)
-    callback(SearchProgress("refit", total, total, *shown, grid))
-    return Tuning(table, messages, kept, store)
+    board.done = board.total
+    board.tell("refit")
+    return Tuning(board.scores, messages, parts, labelled.store)
+
+
+class _Board:
+    """The scores (folds, *grid.shape) so far, and how many paths are done."""
+
+    def __init__(
+        self, n_folds: int, grid: Grid, callback: Callable[[SearchProgress], object]
+    ) -> None:
+        self.grid, self.callback = grid, callback
+        self.scores = np.full((n_folds, *grid.shape), np.nan)
+        self.finished = np.zeros(n_folds, dtype=bool)
+        self.done, self.total, self._lock = 0, 0, threading.Lock()
+        self._shown = self.scores.view(), self.finished.view()
+        for view in self._shown:
+            view.flags.writeable = False  # a callback must not change what is chosen
+
+    def tell(self, what: str) -> None:
+        """Tell the callback what begins."""
+        self.callback(SearchProgress(what, self.done, self.total, *self._shown, self.grid))
+
+    def count(self) -> None:
+        """Count a path as done."""
+        with self._lock:
+            self.done += 1
+
+    def finish(self, k: int, scores: np.ndarray) -> None:
+        """Show the scores of a fold that is done with its first cells."""
+        if not self.finished[k]:
+            self.scores[k], self.finished[k] = scores, True
+
+
+class _Walk(NamedTuple):
+    """The folds of a search, and where their solvers begin."""
+
+    parts: list["_Fold"]
+    store: Store
+    centres: Centres
+    board: _Board
+
+    def begin(self, cells: np.ndarray) -> None:
+        """Prepare for some cells, a mask."""
+        self.board.total += len(self.parts) * int(cells.any(axis=-1).sum())
+        if any(part.steps for part in self.parts):
+            self.centres.find(cells, _mean_start(self.parts), _LOOSER * self.centres.tol)
+
+    def tables(self, group: list[int], cells: np.ndarray) -> list[tuple[np.ndarray, list[str]]]:
+        """Return the scores of some cells in a group of folds, NaN elsewhere, and messages."""
+        grid = self.board.grid
+        answers = [self._answers(k, cells) for k in group]
+        coefs = [np.hstack([answer.coefs for answer in of_fold]) for of_fold in answers]
+        asked = [(self.parts[k].fold.test, W) for k, W in zip(group, coefs, strict=True)]
+        tables = []
+        for k, of_fold, Z in zip(group, answers, self.store.scores_of(asked), strict=True):
+            scores = np.full(grid.shape, np.nan)
+            for answer in of_fold:
+                z, Z = np.split(Z, [len(answer.new)], axis=1)
+                scores[answer.line][answer.new] = self.parts[k].judged(answer, z)
+            self.board.finish(k, scores)
+            messages = [
+                f"fold {k}: {grid.name(answer.line)}: {message}"
+                for answer in of_fold
+                for message in answer.messages
+            ]
+            tables.append((scores, messages))  # and no coefficients, of which wide data have many
+        return tables
+
+    def _answers(self, k: int, cells: np.ndarray) -> list["_Answer"]:
+        """Solve some cells in a fold, line by line."""
+        answers = []
+        for line in zip(*np.nonzero(cells.any(axis=-1)), strict=True):
+            self.board.tell(f"fold {k + 1}: {self.board.grid.name(line)}")
+            answers.append(self.parts[k].solve(line, np.flatnonzero(cells[line]), self.centres))
+            self.board.count()
+        self.parts[k].forget_rows()
+        return answers
 
 
 def fold_moments(
-    store: Store, positive: np.ndarray, weight: np.ndarray | None, folds: Sequence[Fold]
+    labelled: Labelled, folds: Sequence[Fold]
 ) -> tuple[list[ClassMoments], ClassMoments]:
     """Return the moments of each training part, and those of all rows.
 
@@ -234,28 +265,27 @@ def fold_moments(
     parts' moments. Subtracting from the total would leave noise where a feature vanishes from a
     part.
     """
-    n, empty = len(positive), ClassMoments(classes=[-1.0, 1.0])
+    n, empty = len(labelled.positive), ClassMoments(classes=[-1.0, 1.0])
     rounds = _rounds(folds, n)
     if not rounds:
         every = Fold(np.arange(n), np.arange(n))
-        parts = _moments_of([fold.train for fold in (*folds, every)], store, positive, weight)
+        parts = _moments_of([fold.train for fold in (*folds, every)], labelled)
         return parts[:-1], parts[-1]
     training: list[ClassMoments] = []
     for held_out in rounds:
-        parts = _moments_of([fold.test for fold in held_out], store, positive, weight)
+        parts = _moments_of([fold.test for fold in held_out], labelled)
         suffixes = [empty, *itertools.accumulate(reversed(parts))][::-1]
         prefixes = [empty, *itertools.accumulate(parts)]
         training += [a + b for a, b in zip(prefixes[:-1], suffixes[1:], strict=True)]
     return training, prefixes[-1]
 
 
-def _moments_of(
-    parts: Sequence[np.ndarray], store: Store, positive: np.ndarray, weight: np.ndarray | None
-) -> list[ClassMoments]:
+def _moments_of(parts: Sequence[np.ndarray], labelled: Labelled) -> list[ClassMoments]:
     """Return the moments of some rows, and of some others, in one pass over all."""
+    positive, weight = labelled.positive, labelled.weight
     counts = (np.bincount(rows, minlength=len(positive)) for rows in parts)
     times = [count.astype(np.min_scalar_type(count.max())) for count in counts]
-    return list(store.total(_moments_by_part, (positive, weight, *times)))
+    return list(labelled.store.total(_moments_by_part, (positive, weight, *times)))
 
 
 def _moments_by_part(
@@ -313,21 +343,19 @@ class _Fold:
 
     def __init__(
         self,
-        store: Store,
-        positive: np.ndarray,
-        weight: np.ndarray | None,
+        labelled: Labelled,
         fold: Fold,
         moments: ClassMoments | None,
         judge: Judge,
         whole: RowsProblem | None,
     ) -> None:
-        self.store, self.positive, self.weight = store, positive, weight
-        self.fold, self.moments = fold, moments
+        self.labelled, self.fold, self.moments = labelled, fold, moments
         self.judge, self.held = judge, judge.held_out(fold.test)
         self._rows: RowsProblem | None = None
         # most of the rows, their moments known, are a view of all
-        self.whole = whole if moments is not None and 2 * len(fold.train) > len(positive) else None
-        many = len(fold.train) >= _MANY * store.n_features
+        most = 2 * len(fold.train) > len(labelled.positive)
+        self.whole = whole if moments is not None and most else None
+        many = len(fold.train) >= _MANY * labelled.store.n_features
         enough = moments is not None and bool(moments.effective_rows.min() >= _ENOUGH)
         self.steps = self.whole is not None and many and enough
         self._step: tuple[Expansion, Expansion] | None = None  # the last one, and its centre
@@ -341,9 +369,9 @@ class _Fold:
         if self._rows is None and self.whole is not None and self.moments is not None:
             self._rows = self.whole.part(train, self.moments)
         elif self._rows is None:
-            weight = None if self.weight is None else self.weight[train]
-            rows = self.store.taken(train)
-            self._rows = RowsProblem.of(rows, self.positive[train], weight, self.moments)
+            labelled = self.labelled
+            rows, weight = labelled.store.taken(train), labelled.weight_of(train)
+            self._rows = RowsProblem.of(rows, labelled.positive[train], weight, self.moments)
         return self._rows
 
     def forget_rows(self) -> None:
@@ -359,25 +387,15 @@ class _Fold:
         if near is not None and np.isfinite(near).all():
             self.start = near
 
-    def solve(
-        self,
-        grid: Grid,
-        line: Place,
-        new: np.ndarray,
-        centres: Centres,
-        tol: float,
-        max_iter: int,
-    ) -> _Answer:
-        """Solve cells of a line of the grid, its α ``new``.
-
-        ``tol`` is that of the model that is chosen.
-        """
+    def solve(self, line: Place, new: np.ndarray, centres: Centres) -> _Answer:
+        """Solve cells of a line of the grid, its α ``new``."""
+        grid, tol, max_iter = centres.grid, centres.tol, centres.max_iter
         a, b, c = line
         named, gamma, l1_ratio = grid.losses[a], grid.standardize[b], grid.l1_ratios[c]
         alphas = grid.alphas[b, new]
         penalties = [penalty_of(float(alpha), l1_ratio, grid.coef_bounds) for alpha in alphas]
         if not takes(named.loss, penalties[0]):
-            return _Answer(line, new[:0], np.empty((self.store.n_features, 0)), [], [])
+            return _Answer(line, new[:0], np.empty((self.labelled.store.n_features, 0)), [], [])
         if LOSSES[named.loss].by_moments and self.moments is not None:
             problem: Problem = MomentsProblem(self.moments).scaled(gamma)
         else:

@@ -297,14 +297,15 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> S
     linear, X, coef = by.linear, by.features, np.ravel(by.linear.coef_).astype(np.float64)
     if not isinstance(linear, SolvedScorer):
         raise ValueError(f"a {type(linear).__name__} does not say what it minimises.")
-    penalty, _ = linear._settings()
+    settings = linear.settings()
     spread = getattr(linear, "spread_", None)  # that of the fit, which scaled the features
     if spread is None:
         spread = RowsProblem.of(as_rows(X), sign, weight).spread()
-    factor = feature_factors(spread, linear._scaling)
+    factor = feature_factors(spread, settings.standardize)
     varies = spread > 0
     scale = np.ones(len(coef)) if factor is None else np.where(varies, factor, 1.0)
-    penalty = linear._by_name(penalty, len(coef)).scaled(factor)
+    names = getattr(linear, "feature_names_in_", None)
+    penalty = settings.named(len(coef), names).penalty.scaled(factor)
     pieces = penalty.pieces(coef / scale)
     free = np.flatnonzero(varies & pieces.smooth)
     if not len(free):
@@ -321,7 +322,7 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> S
     size = np.sqrt(spread[free])
     columns = columns / size
     problem = RowsProblem.of(as_rows(columns), sign[taken], each)
-    objective = linear._objective(problem, penalty)
+    objective = settings.goal.objective(problem, penalty)
     if not isinstance(objective.loss, RankingLoss):
         raise ValueError(f"a {type(linear).__name__} minimises a loss of single rows.")
     bend = pieces.bend[free] / (scale[free] * size) ** 2
@@ -333,7 +334,7 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> S
             columns - mean[free] / size,
             _distances(X, mean, factor)[taken],
             np.where(problem.positive, problem.p, 1.0 - problem.p),
-            linear._scaling,
+            settings.standardize,
             slope / (scale[free] * size),
         )
     at_bounds = coef.copy()

@@ -32,8 +32,6 @@ __all__ = [
     "Problem",
     "RowsProblem",
     "SignedRows",
-    "Summaries",
-    "WeightedRows",
 ]
 
 
@@ -59,7 +57,7 @@ class Columns(NamedTuple):
     share: np.ndarray
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class Problem:
     """Two classes of d-dimensional rows, seen through what solvers ask.
 
@@ -71,6 +69,8 @@ class Problem:
 
     Attributes
     ----------
+    data : ClassStatistics or WeightedRows
+        The two classes, in the features' own coordinates.
     n_features : int
     n_samples : int
         Rows; 0 where only statistics of them are known.
@@ -89,13 +89,14 @@ class Problem:
         `product`, `loss_at`, `margins` and `columns`; `batches`.
     """
 
-    gamma: float = 0.0
-    factor: np.ndarray | None = None
-    tau: float = 0.5
+    data: "ClassStatistics | WeightedRows"
+    gamma: float = field(default=0.0, kw_only=True)
+    factor: np.ndarray | None = field(default=None, kw_only=True)
+    tau: float = field(default=0.5, kw_only=True)
 
     @property
     def n_features(self) -> int:
-        raise NotImplementedError
+        return self.data.n_features
 
     @property
     def n_samples(self) -> int:
@@ -103,11 +104,11 @@ class Problem:
 
     @property
     def n_pos(self) -> float:
-        raise NotImplementedError
+        return self.data.n_pos
 
     @property
     def n_neg(self) -> float:
-        raise NotImplementedError
+        return self.data.n_neg
 
     @property
     def unit(self) -> float:
@@ -339,7 +340,7 @@ class _Any(Problem):
     """Data that are not there yet: to ask a solver whether it takes what they will offer."""
 
     offered: tuple[Offer, ...] = ()
-    n_features, knows_moments = 0, False
+    knows_moments = False
     n_pos = n_neg = np.nan
 
     @property
@@ -347,8 +348,9 @@ class _Any(Problem):
         return frozenset(self.offered)
 
 
-ANY_ROWS = _Any(offered=("moments", "products", "rows"))
-ANY_MOMENTS, ANY_SKETCH = _Any(offered=("moments",)), _Any()
+_NO_ROWS = ClassMoments([-1.0, 1.0])
+ANY_ROWS = _Any(_NO_ROWS, ("moments", "products", "rows"))
+ANY_MOMENTS, ANY_SKETCH = _Any(_NO_ROWS, ("moments",)), _Any(_NO_ROWS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,23 +359,11 @@ class MomentsProblem(Problem):
 
     Parameters
     ----------
-    of_classes : ClassStatistics
+    data : ClassStatistics
         Of exactly two classes, both with weight; the larger label is positive.
     """
 
-    of_classes: ClassStatistics
-
-    @property
-    def n_features(self) -> int:
-        return self.of_classes.n_features
-
-    @property
-    def n_pos(self) -> float:
-        return self.of_classes.n_pos
-
-    @property
-    def n_neg(self) -> float:
-        return self.of_classes.n_neg
+    data: ClassStatistics
 
     @property
     def offers(self) -> frozenset[Offer]:
@@ -381,32 +371,32 @@ class MomentsProblem(Problem):
 
     @property
     def known(self) -> ClassStatistics:
-        return self.of_classes
+        return self.data
 
     @property
     def knows_moments(self) -> bool:
-        return self.of_classes.has_covariances
+        return self.data.has_covariances
 
     def raw_means(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.of_classes.mean_pos, self.of_classes.mean_neg
+        return self.data.mean_pos, self.data.mean_neg
 
     def raw_variances(self) -> tuple[np.ndarray, np.ndarray]:
-        negative, positive = self.of_classes.variances
+        negative, positive = self.data.variances
         return positive, negative
 
     def moments(self) -> ClassMoments:
-        if not isinstance(self.of_classes, ClassMoments):
+        if not isinstance(self.data, ClassMoments):
             raise ValueError("a sketch does not hold the covariances; use solver='exact'.")
-        return self.of_classes
+        return self.data
 
     def statistics(self, empty: ClassStatistics) -> ClassStatistics:
         if empty.has_covariances or not self.knows_moments:
-            return self.of_classes
-        return empty.taken_from(self.of_classes)
+            return self.data
+        return empty.taken_from(self.data)
 
     @cached_property
     def _low_rank(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.low_rank(self.of_classes)
+        return self.low_rank(self.data)
 
     def within_product(self, v: np.ndarray) -> np.ndarray:
         if self.knows_moments:
@@ -435,11 +425,6 @@ class Summaries:
     means: tuple[np.ndarray, np.ndarray] | None = None
     variances: tuple[np.ndarray, np.ndarray] | None = None
 
-    @property
-    def of_features(self) -> ClassStatistics | None:
-        """What tells means and variances, if anything does."""
-        return self.spreads if self.moments is None else self.moments
-
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows:
@@ -463,6 +448,11 @@ class WeightedRows:
     relative_weight: np.ndarray | None = None
     unit: float = 1.0
     summaries: Summaries = field(default_factory=Summaries)
+
+    @property
+    def n_features(self) -> int:
+        """How many features there are."""
+        return self.store.n_features
 
     @cached_property
     def n_pos(self) -> float:
@@ -521,61 +511,6 @@ class WeightedRows:
             raise ValueError("this needs all rows in memory, and they are read in parts.")
         return self.store.X
 
-    def part(self, rows: np.ndarray, moments: ClassMoments) -> "WeightedRows":
-        """Return a view of some rows, with these moments: all others weigh nothing."""
-        weight = self.weight[:] * np.bincount(rows, minlength=len(self.positive))
-        return replace(self, relative_weight=weight, summaries=Summaries(moments))
-
-    def sample(self, per_class: int) -> "WeightedRows":
-        """Return about so many evenly spaced rows of each class; summaries are its own."""
-        n_pos = int(np.count_nonzero(self.positive))
-        counts = {True: n_pos, False: len(self.positive) - n_pos}
-        rows = np.sort(np.concatenate([
-            _every(max(n // per_class, 1), self.positive, which) for which, n in counts.items()
-        ]))  # fmt: skip
-        if len(rows) == len(self.positive):
-            return self.apart()
-        return weighted_rows(self.store.take(rows), self.sign[rows], self.weight[rows])
-
-    def apart(self) -> "WeightedRows":
-        """Return the same rows with a copy of what is known of them."""
-        return replace(self, summaries=replace(self.summaries))
-
-
-def weighted_rows(
-    X: Rows | Store,
-    sign: np.ndarray,
-    weight: np.ndarray | None = None,
-    known: ClassStatistics | None = None,
-) -> WeightedRows:
-    """Return the rows that weigh anything.
-
-    Parameters
-    ----------
-    X : ndarray or CSR, shape (n, d), or Store
-        As `aucmax.rows.as_rows` returns it, or rows kept elsewhere.
-    sign : ndarray, shape (n,)
-        Above 0, or True, for the positive class; both must occur.
-    weight : ndarray, shape (n,), optional
-        Sample weights; rows of weight zero are left out.
-    known : ClassMoments or DiagonalMoments, optional
-        Those of the rows, with these weights, where they are known.
-    """
-    store = X if isinstance(X, Store) else InMemory(X)
-    if weight is not None and not np.all(weight > 0):
-        kept = np.flatnonzero(weight > 0)
-        store, sign, weight = store.taken(kept), sign[kept], weight[kept]
-    positive, unit = sign if sign.dtype == bool else sign > 0, 1.0
-    if weight is not None:
-        weight, unit = weight * (len(weight) / weight.sum()), float(weight.mean())
-    rows = WeightedRows(store, positive, weight, unit)
-    if known is None and not isinstance(store, InMemory):
-        known = rows.measured(DiagonalMoments([-1.0, 1.0]))
-    if known is not None and known.has_covariances:
-        rows.summaries.moments = known
-    rows.summaries.spreads = known
-    return rows
-
 
 @dataclass(frozen=True, eq=False)
 class RowsProblem(Problem):
@@ -583,12 +518,12 @@ class RowsProblem(Problem):
 
     Parameters
     ----------
-    rows : WeightedRows
+    data : WeightedRows
         All rows that weigh anything. Where they are in parts, numbers that follow from the class
         are made for a part at a time.
     """
 
-    rows: WeightedRows
+    data: WeightedRows
     offers = frozenset({"moments", "products", "rows"})
     _samples: dict[int, "RowsProblem"] = field(default_factory=dict, init=False, repr=False)
 
@@ -600,47 +535,62 @@ class RowsProblem(Problem):
         weight: np.ndarray | None = None,
         known: ClassStatistics | None = None,
     ) -> "RowsProblem":
-        """Return the problem of rows, as `weighted_rows` takes them, in their own coordinates."""
-        return cls(weighted_rows(X, sign, weight, known))
+        """Return the problem of rows in their own coordinates.
 
-    @property
-    def n_features(self) -> int:
-        return self.store.n_features
+        Parameters
+        ----------
+        X : ndarray or CSR, shape (n, d), or Store
+            As `aucmax.rows.as_rows` returns it, or rows kept elsewhere.
+        sign : ndarray, shape (n,)
+            Above 0, or True, for the positive class; both must occur.
+        weight : ndarray, shape (n,), optional
+            Sample weights; rows of weight zero are left out.
+        known : ClassMoments or DiagonalMoments, optional
+            Those of the rows, with these weights, where they are known.
+        """
+        store = X if isinstance(X, Store) else InMemory(X)
+        if weight is not None and not np.all(weight > 0):
+            weighed = np.flatnonzero(weight > 0)
+            store, sign, weight = store.taken(weighed), sign[weighed], weight[weighed]
+        positive, unit = sign if sign.dtype == bool else sign > 0, 1.0
+        if weight is not None:
+            weight, unit = weight * (len(weight) / weight.sum()), float(weight.mean())
+        rows = WeightedRows(store, positive, weight, unit)
+        if known is None and not isinstance(store, InMemory):
+            known = rows.measured(DiagonalMoments([-1.0, 1.0]))
+        if known is not None and known.has_covariances:
+            rows.summaries.moments = known
+        rows.summaries.spreads = known
+        return cls(rows)
 
     @property
     def n_samples(self) -> int:
         return len(self.positive)
 
     @property
-    def n_pos(self) -> float:
-        return self.rows.n_pos
-
-    @property
-    def n_neg(self) -> float:
-        return self.rows.n_neg
-
-    @property
     def unit(self) -> float:
-        return self.rows.unit
+        return self.data.unit
 
     @property
     def store(self) -> Store:
         """Where the rows are."""
-        return self.rows.store
+        return self.data.store
 
     @property
     def positive(self) -> np.ndarray:
         """Which rows are positive, of bool and shape (n,)."""
-        return self.rows.positive
+        return self.data.positive
 
     def part(self, rows: np.ndarray, moments: ClassMoments) -> "RowsProblem":
         """Return the problem of some rows with these moments, a view: all others weigh nothing."""
-        return replace(self, rows=self.rows.part(rows, moments))
+        weight = self.data.weight[:] * np.bincount(rows, minlength=self.n_samples)
+        summaries = Summaries(moments)
+        return replace(self, data=replace(self.data, relative_weight=weight, summaries=summaries))
 
     def raw_means(self) -> tuple[np.ndarray, np.ndarray]:
-        rows, summaries = self.rows, self.rows.summaries
+        rows, summaries = self.data, self.data.summaries
         if summaries.means is None:
-            statistics = summaries.of_features
+            statistics = summaries.moments or summaries.spreads
             if statistics is not None:
                 summaries.means = statistics.mean_pos, statistics.mean_neg
             else:
@@ -649,9 +599,9 @@ class RowsProblem(Problem):
         return summaries.means
 
     def raw_variances(self) -> tuple[np.ndarray, np.ndarray]:
-        rows, summaries = self.rows, self.rows.summaries
+        rows, summaries = self.data, self.data.summaries
         if summaries.variances is None:
-            statistics = summaries.of_features
+            statistics = summaries.moments or summaries.spreads
             if statistics is not None:
                 summaries.variances = MomentsProblem(statistics).raw_variances()
             else:
@@ -662,23 +612,23 @@ class RowsProblem(Problem):
 
     @property
     def knows_moments(self) -> bool:
-        return self.rows.summaries.moments is not None
+        return self.data.summaries.moments is not None
 
     @property
     def known(self) -> ClassStatistics | None:
-        summaries = self.rows.summaries
+        summaries = self.data.summaries
         return summaries.sketch if summaries.moments is None else summaries.moments
 
     def moments(self) -> ClassMoments:
         return self.statistics(ClassMoments([-1.0, 1.0]))  # type: ignore[return-value]
 
     def statistics(self, empty: ClassStatistics) -> ClassStatistics:
-        summaries = self.rows.summaries
+        summaries = self.data.summaries
         if not empty.has_covariances:
-            summaries.sketch = self.rows.measured(empty)
+            summaries.sketch = self.data.measured(empty)
             return summaries.sketch
         if summaries.moments is None:
-            summaries.moments = self.rows.measured(empty)
+            summaries.moments = self.data.measured(empty)
         return summaries.moments
 
     def scores(self, W: np.ndarray) -> np.ndarray:
@@ -705,7 +655,7 @@ class RowsProblem(Problem):
         factor = self.factor if self.factor is None or V.ndim == 1 else self.factor[:, None]
         moved = V if factor is None else factor * V
         if isinstance(offset, float):
-            offset = self.rows.by_class(offset, offset)
+            offset = self.data.by_class(offset, offset)
         total, left = self.store.total(_normal_product, (s, offset), (moved,))
         if origin is not None:
             total -= np.multiply.outer(origin, left)
@@ -732,36 +682,36 @@ class RowsProblem(Problem):
     def pair_gram(
         self, s: Numbers, rows: np.ndarray, others: np.ndarray, first: np.ndarray
     ) -> np.ndarray:
-        X, origin = self.rows.in_memory(), self.raw_means()[1]
+        X, origin = self.data.in_memory(), self.raw_means()[1]
         matrix = products.pair_gram(X, s[:], rows, others, first, origin)
         return matrix if self.factor is None else matrix * self.factor * self.factor[:, None]
 
     def loss_at(self, loss: RankingLoss, z: np.ndarray, like: LossAt | None = None) -> LossAt:
         if like is None:
-            return loss.at(z, self.rows.sign, self.rows.share)
-        return loss.reweighed(like, z, self.rows.sign, self.rows.share)
+            return loss.at(z, self.data.sign, self.data.share)
+        return loss.reweighed(like, z, self.data.sign, self.data.share)
 
     def margins(self, loss: UnivariateLoss, z: np.ndarray, balanced: bool) -> RowSum:
-        return loss.at(z, self.rows.sign[:], (self._even if balanced else self._plain)[:])
+        return loss.at(z, self.data.sign[:], (self._even if balanced else self._plain)[:])
 
     @cached_property
     def _even(self) -> Numbers:
-        return self.rows.shares_times(0.5, 0.5)
+        return self.data.shares_times(0.5, 0.5)
 
     @cached_property
     def _plain(self) -> Numbers:
-        return self.rows.by_class(
-            1.0 / self.n_samples, 1.0 / self.n_samples, self.rows.relative_weight
+        return self.data.by_class(
+            1.0 / self.n_samples, 1.0 / self.n_samples, self.data.relative_weight
         )
 
     def columns(self, S: np.ndarray) -> Columns:
-        return Columns(self.store.columns(S, self.factor), self.rows.sign[:], self.rows.share[:])
+        return Columns(self.store.columns(S, self.factor), self.data.sign[:], self.data.share[:])
 
     def batches(self) -> Iterator[SignedRows]:
         if self._batch is not None:
             yield self._batch
             return
-        for rows in self.store.each(_signed, (self.rows.sign, self.rows.weight), (self.factor,)):
+        for rows in self.store.each(_signed, (self.data.sign, self.data.weight), (self.factor,)):
             if len(rows.sign):  # a part may have no row that counts
                 yield rows
 
@@ -770,34 +720,43 @@ class RowsProblem(Problem):
         """The rows in the solver's coordinates where they are in memory; a copy if scaled."""
         if not isinstance(self.store, InMemory):
             return None
-        return _signed(self.store.X, self.rows.sign[:], self.rows.weight[:], self.factor)
+        return _signed(self.store.X, self.data.sign[:], self.data.weight[:], self.factor)
 
     def sample(self, per_class: int) -> Problem:
         if self.knows_moments:
             return self
         if per_class not in self._samples:
-            self._samples[per_class] = replace(self, rows=self.rows.sample(per_class))
+            n_pos = int(np.count_nonzero(self.positive))
+            counts = {True: n_pos, False: self.n_samples - n_pos}
+            chosen = [_every(max(n // per_class, 1), self.positive, k) for k, n in counts.items()]
+            taken, rows = np.sort(np.concatenate(chosen)), self.data
+            part = self.apart()
+            if len(taken) < self.n_samples:
+                few = RowsProblem.of(rows.store.take(taken), rows.sign[taken], rows.weight[taken])
+                part = replace(self, data=few.data)
+            self._samples[per_class] = part
         return self._samples[per_class]
 
     def standing_out(self) -> np.ndarray:
         # in whatever units: they cancel
-        by_row = self.rows.sign, self._row_weights
+        by_row = self.data.sign, self._row_weights
         q, squares = self.store.total(products.sums_of_squares, by_row, self.raw_means())
         return np.divide(q**2, squares, out=np.zeros(len(squares)), where=squares > 0)
 
     def apart(self) -> "RowsProblem":
-        return replace(self, rows=self.rows.apart())
+        summaries = replace(self.data.summaries)
+        return replace(self, data=replace(self.data, summaries=summaries))
 
     def within_product(self, v: np.ndarray) -> np.ndarray:
         if self.knows_moments:
             return self.within @ v
-        offset = self.rows.by_class(products.dot(self.mean_pos, v), products.dot(self.mean_neg, v))
+        offset = self.data.by_class(products.dot(self.mean_pos, v), products.dot(self.mean_neg, v))
         return self.product(self._row_weights, v, offset, self.raw_means()[1])
 
     @cached_property
     def _row_weights(self) -> Numbers:
         """The weights (n,) of the rows in S."""
-        return self.rows.shares_times(*self.covariance_weights)
+        return self.data.shares_times(*self.covariance_weights)
 
 
 def _every(step: int, positive: np.ndarray, which: bool) -> np.ndarray:

@@ -61,7 +61,7 @@ def sandwich(
     """
     problem = objective.problem
     assert isinstance(problem, RowsProblem)
-    X = np.asarray(problem.rows.in_memory(), dtype=np.float64)
+    X = np.asarray(problem.data.in_memory(), dtype=np.float64)
     # a shift of all rows changes nothing but rounding
     X = X - problem.mean_neg
     z = X @ w + fixed_scores
@@ -74,7 +74,7 @@ def sandwich(
         bent = objective.bend_matrix(there)
     else:
         bent = X.T @ np.column_stack([there.product(column) for column in X.T])
-    sign, s = problem.rows.sign[:], problem.rows.share[:]
+    sign, s = problem.data.sign[:], problem.data.share[:]
     h = objective.loss.influences(z, sign, s, X) + penalty_influences
     spread = np.zeros((len(w), len(w)))
     for i, rows in enumerate((sign > 0, sign < 0)):

@@ -62,7 +62,7 @@ class MomentsRule:
 
     def __init__(self, **settings: Any) -> None:
         self.settings = settings
-        AUCClassifier(**settings)._settings()
+        AUCClassifier(**settings).settings()
         self.moments = ClassMoments(classes=[0, 1])
 
     def check_features(self, d: int) -> None:

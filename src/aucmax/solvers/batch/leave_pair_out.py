@@ -89,7 +89,7 @@ def leave_pair_out(problem: RowsProblem, alphas: np.ndarray) -> np.ndarray:
             f"leave-pair-out needs two rows of each class; there are {m} positive and {n} negative."
         )
     X, magnitude = _coordinates(problem)
-    number = _equal_rows(problem.rows.in_memory())[order]
+    number = _equal_rows(problem.data.in_memory())[order]
     rows = _Rows(X[order], magnitude[order], number, m, problem.tau)
     aucs = np.empty(len(alphas))
     for k, alpha in enumerate(alphas):

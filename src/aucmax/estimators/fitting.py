@@ -1,0 +1,279 @@
+"""One road from labelled rows to a fit: what is asked, what comes out, and going on with rows."""
+
+import copy
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from aucmax.estimators.named_loss import Goal
+from aucmax.objective.penalties import Penalty
+from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
+from aucmax.rows import Rows, n_features
+from aucmax.solvers import Exact, Monitor, Run, Solver
+from aucmax.solvers.auto import FEW_FEATURES, choose
+from aucmax.solvers.base import HISTORY_DTYPE
+from aucmax.solvers.batch.coordinate_descent import CoordinateDescent
+from aucmax.solvers.certificate import Certificate
+from aucmax.solvers.stochastic.core import StochasticSolver
+from aucmax.statistics.base import ClassStatistics
+from aucmax.statistics.labelled import Labelled
+from aucmax.statistics.moments import ClassMoments
+
+__all__ = ["Fit", "Settings", "fit", "one_pass", "solve", "step"]
+
+_MAX_HIDDEN_OPTIMALITY = 1e-10  # that rounding may hide without a warning, whatever tol
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """What is asked of a fit, checked.
+
+    Parameters
+    ----------
+    goal : Goal
+        The loss.
+    penalty : Penalty
+    solver : Solver, optional
+        None: one is chosen for the problem.
+    standardize : float
+        γ.
+    tol, max_iter : float, int
+        Where a solver stops.
+    random_state : int, RandomState or None
+        Orders the rows for stochastic solvers.
+    verbose, callback
+        As for `AUCClassifier`.
+    """
+
+    goal: Goal
+    penalty: Penalty
+    solver: Solver | None = None
+    standardize: float = 0.0
+    tol: float = 1e-4
+    max_iter: int = 1000
+    random_state: Any = None
+    verbose: int = 0
+    callback: Callable[..., Any] | None = None
+
+    def named(self, d: int, feature_names: Any) -> Self:
+        """Return these with the penalty's settings by feature as arrays (d, …)."""
+        return replace(self, penalty=self.penalty.named(d, feature_names))
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What came out of a fit.
+
+    Parameters
+    ----------
+    coef : ndarray, shape (d,)
+        For the features as given.
+    intercept : float
+    solver : str
+        The name of the solver that ran.
+    n_iter : int
+        In the solver's own unit.
+    objective, optimality : float
+        J at the solution, and (J − J*)/(J(0) − J*).
+    history : ndarray
+        Structured: passes, seconds, objective, optimality.
+    spread : ndarray, shape (d,), optional
+        Mean squared difference of each feature over any two rows.
+    statistics : ClassStatistics, optional
+        Those of the classes −1 and +1, where the fit needed them: a batch solver goes on from them.
+    stream : dict, optional
+        What a stochastic solver goes on from.
+    message : str, optional
+        Why the solution may not be good enough.
+    """
+
+    coef: np.ndarray
+    intercept: float
+    solver: str
+    n_iter: int = 1
+    objective: float = np.nan
+    optimality: float = np.nan
+    history: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=HISTORY_DTYPE))
+    spread: np.ndarray | None = None
+    statistics: ClassStatistics | None = None
+    stream: dict[str, Any] | None = None
+    message: str | None = None
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What an estimator shows of it."""
+        attributes = {"coef_": self.coef[None, :], "intercept_": np.array([self.intercept])}
+        names = ("n_iter", "solver", "objective", "optimality", "history")
+        attributes |= {f"{name}_": getattr(self, name) for name in names}
+        return attributes if self.spread is None else {**attributes, "spread_": self.spread}
+
+    @classmethod
+    def of_no_rows(cls, d: int, solver: str) -> Self:
+        """Return a fit that has no solution yet: it scores every row 0."""
+        return cls(np.zeros(d), 0.0, solver)
+
+    def warn(self, stacklevel: int) -> None:
+        """Give a ConvergenceWarning where the solution may not be good enough."""
+        if self.message is not None:
+            warnings.warn(self.message, ConvergenceWarning, stacklevel=stacklevel + 1)
+
+
+def fit(labelled: Labelled, settings: Settings, start: np.ndarray | None = None) -> Fit:
+    """Fit to labelled rows.
+
+    Parameters
+    ----------
+    labelled : Labelled
+    settings : Settings
+    start : ndarray, shape (d,), optional
+        Coefficients to start from, for the features as given.
+    """
+    empty, most = one_pass(settings)
+    settings = settings.named(labelled.store.n_features, labelled.feature_names)
+    statistics = labelled.statistics
+    if statistics is not None and empty is not None and labelled.store.n_features <= most:
+        return solve(MomentsProblem(statistics), settings, start)
+    rows = RowsProblem.of(labelled.store, labelled.positive, labelled.weight, statistics)
+    return solve(rows, settings, start)
+
+
+def one_pass(settings: Settings) -> tuple[ClassStatistics | None, float]:
+    """Return what a fit needs to know of the rows, and up to how many features that will do.
+
+    Nothing where it needs the rows themselves; a source is then read again and again.
+    """
+    solver = settings.solver
+    if not settings.goal.by_moments:
+        return None, 0.0
+    if isinstance(solver, Exact) and solver.covariance != "full":
+        return solver.empty(None), np.inf
+    if solver is None or isinstance(solver, Exact | CoordinateDescent):
+        return ClassMoments(), FEW_FEATURES
+    return None, 0.0
+
+
+def solve(problem: Problem, settings: Settings, start: np.ndarray | None = None) -> Fit:
+    """Fit to a problem in the features' own coordinates.
+
+    Parameters
+    ----------
+    problem : Problem
+        It goes on knowing what the fit needed to know of the classes.
+    settings : Settings
+        With the penalty's settings by feature as arrays.
+    start : ndarray, shape (d,), optional
+        Coefficients to start from.
+    """
+    unscaled, problem = problem, problem.scaled(settings.standardize)
+    penalty = settings.penalty.scaled(problem.factor)
+    objective = settings.goal.objective(problem, penalty)
+    problem = objective.problem
+    solver = choose(objective) if settings.solver is None else settings.solver
+    objective = solver.own_objective(objective)
+    certificate = Certificate(objective)
+    monitor = Monitor(objective, settings.verbose, settings.callback, certificate.evaluate)
+    rng = check_random_state(settings.random_state)
+    run = Run(monitor, settings.tol, settings.max_iter, rng)
+    if start is not None:
+        start = penalty.prox(problem.from_features(start), 0.0)  # within bounds
+    result = solver.solve(objective, start, run)
+    message = result.message
+    if np.isfinite(result.gap):
+        value = objective.value(result.coef) if result.value is None else result.value
+        rounding = objective.rounding(result.coef)
+        optimality = objective.relative(max(result.gap, rounding), value)
+        hidden = rounding > result.gap and optimality > max(settings.tol, _MAX_HIDDEN_OPTIMALITY)
+        if message is None and hidden:
+            message = (
+                f"rounding hides how near the optimum is: optimality {optimality:.1e} > "
+                f"tol={settings.tol:g}; scale the features (standardize=0.5), or raise alpha."
+            )
+    else:
+        value, optimality = certificate.evaluate(result.coef)
+        if message is None and not monitor.stopped:
+            message = solver.shortfall(objective, value, optimality)
+    coef = settings.penalty.prox(problem.to_features(result.coef), 0.0)  # rounding leaves no bounds
+    stream = None
+    if isinstance(solver, StochasticSolver) and settings.standardize == 0:
+        stream = _stream(solver, result.n_iter, rng, result.state)
+    intercept = settings.goal.intercept(objective, result.coef, coef)
+    return Fit(
+        coef, intercept, solver.name, result.n_iter, value, optimality, history=monitor.history,
+        spread=problem.spread(), statistics=unscaled.known, stream=stream, message=message,
+    )  # fmt: skip
+
+
+def step(
+    stream: dict[str, Any] | None,
+    rows: Rows,
+    sign: np.ndarray,
+    weight: np.ndarray | None,
+    settings: Settings,
+) -> Fit | None:
+    """Take a pass of steps over more rows; None, with a warning, where the steps diverge.
+
+    Parameters
+    ----------
+    stream : dict, optional
+        Of the fit that goes on; another solver begins again.
+    rows : ndarray or CSR, shape (m, d)
+    sign, weight : ndarray, shape (m,)
+        ±1, and weights above 0, or None.
+    settings : Settings
+        With a stochastic solver, and the penalty's settings by feature as arrays.
+    """
+    solver, penalty = settings.solver, settings.penalty
+    assert isinstance(solver, StochasticSolver)
+    if settings.standardize > 0:
+        raise ValueError(
+            "standardize > 0 needs all rows at once, and a stochastic partial_fit sees them "
+            "one by one; use standardize=0, or a batch solver."
+        )
+    if stream is None or stream["solver"] != solver.name:
+        rng = check_random_state(settings.random_state)
+        stream = _stream(solver, 0, rng, solver.blank(n_features(rows), penalty))
+    else:
+        _check_average(solver, stream)
+        stream = copy.deepcopy(stream)
+    weight = np.ones(len(sign)) if weight is None else weight
+    solver.take(stream["steps"], rows, sign, weight, penalty, stream["rng"])
+    coef = solver.current(stream["steps"])
+    if not np.all(np.isfinite(coef)):
+        warnings.warn(
+            f"{type(solver).__name__} diverged: its weights are not finite after this "
+            f"partial_fit, which was undone; {solver.step_remedy} {solver.step_setting} or use "
+            f"{solver.step_setting}='auto'.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+        return None
+    stream["passes"] += 1
+    mass, total = stream["steps"]["mass"], stream["steps"]["total"]
+    intercept = 0.0
+    if mass.min() > 0 and total.shape[1]:
+        means = total / mass[:, None]
+        intercept = settings.goal.midpoint(coef, (means[0], means[1]))
+    return Fit(coef.copy(), intercept, solver.name, stream["passes"], stream=stream)
+
+
+def _stream(
+    solver: StochasticSolver, passes: int, rng: np.random.RandomState, steps: Any
+) -> dict[str, Any]:
+    """Return what a stochastic solver goes on from."""
+    average, own = getattr(solver, "average", None), copy.deepcopy(rng)
+    facts: dict[str, Any] = {"solver": solver.name, "average": average, "passes": passes}
+    return facts | {"rng": own, "steps": steps}
+
+
+def _check_average(solver: StochasticSolver, stream: dict[str, Any]) -> None:
+    """Raise where a stream was begun with iterates averaged and goes on without, or the reverse."""
+    if bool(getattr(solver, "average", None)) != bool(stream["average"]):
+        raise ValueError(
+            f"average cannot change between calls of partial_fit (it was {stream['average']!r}); "
+            "set it back, or begin with a new estimator."
+        )

@@ -1,0 +1,161 @@
+"""The checks of rows, labels and weights that every fit makes, and what it notes of them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from aucmax.basics.checks import (
+    refuse_collections,
+    refuse_odd_labels,
+    refuse_sizes,
+    sample_weights,
+)
+from aucmax.estimators.survey import survey, too_many_labels
+from aucmax.rows import as_rows
+from aucmax.rows.source import Source, opened
+from aucmax.rows.store import InMemory
+from aucmax.statistics.base import ClassStatistics
+from aucmax.statistics.diagonal import DiagonalMoments
+from aucmax.statistics.labelled import Labelled
+
+__all__ = [
+    "check_some_weight",
+    "checked",
+    "input_names",
+    "labelled_rows",
+    "ordered_classes",
+    "restore_names",
+    "two_classes",
+    "unchanged_on_error",
+]
+
+_NAMES = ("n_features_in_", "feature_names_in_", "target_name_")  # what a fit notes of its input
+
+
+def input_names(model: Any) -> dict[str, Any]:
+    """Return what a fit noted of its input, by attribute."""
+    return {name: model.__dict__[name] for name in _NAMES if name in model.__dict__}
+
+
+def restore_names(model: Any, names: dict[str, Any]) -> None:
+    """Give a model the attributes that `input_names` returned, and no others of them."""
+    for name in _NAMES:
+        model.__dict__.pop(name, None)
+    model.__dict__.update(names)
+
+
+@contextmanager
+def unchanged_on_error(model: Any) -> Iterator[None]:
+    """Restore what a model noted of its input where a block fails."""
+    names = input_names(model)
+    try:
+        yield
+    except BaseException:
+        restore_names(model, names)
+        raise
+
+
+def labelled_rows(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    empty: ClassStatistics | None = None,
+    most: float = np.inf,
+) -> Labelled:
+    """Check all rows there are, or those of a source, in a pass; the model notes their names.
+
+    Parameters
+    ----------
+    model : estimator
+        Its ``positive`` says which label ranks first.
+    X, y, sample_weight
+        As given to a fit.
+    empty : ClassStatistics, optional
+        What the pass keeps of a source's classes, as for `survey`; by default variances.
+    most : float
+        Up to how many features.
+    """
+    X, y, sample_weight = opened(X, y, sample_weight)
+    if isinstance(X, Source):
+        if y is not None or sample_weight is not None:
+            name = getattr(y, "name", None)
+            X = X.with_labels(y, sample_weight)
+            X.target_name = name if isinstance(name, str) else X.target_name
+        empty = DiagonalMoments() if empty is None else empty
+        rows, noted = survey(X, empty, most, lambda labels: two_classes(labels, model.positive))
+        restore_names(model, noted)
+    else:
+        X, y = checked(model, X, y, reset=True, whole=True)
+        classes = two_classes(np.unique(y), model.positive)
+        weight = sample_weights(sample_weight, X.shape[0])
+        names = getattr(model, "feature_names_in_", None)
+        rows = Labelled(InMemory(as_rows(X)), y == classes[1], weight, classes, None, names)
+    check_some_weight(rows.weight)
+    _check_both_weigh(rows)
+    return rows
+
+
+def checked(model: Any, X: Any, y: Any, reset: bool, whole: bool = False) -> tuple[Any, np.ndarray]:
+    """Return checked rows and labels in memory; ``whole`` says that these are all rows there are.
+
+    With ``reset`` the model notes their names, else they must have the names it noted.
+    """
+    refuse_collections(X)
+    refuse_odd_labels(y)
+    if reset:
+        model.__dict__.pop("target_name_", None)
+        if isinstance(name := getattr(y, "name", None), str):
+            model.target_name_ = name
+    kinds = [np.float64, np.float32]
+    X, y = validate_data(
+        model, X, y, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite=False
+    )
+    refuse_sizes(X, whole, type(model).__name__)
+    if y.dtype.kind not in "biuUS":  # such are never continuous
+        check_classification_targets(y)
+    return X, y
+
+
+def two_classes(labels: np.ndarray, positive: Any) -> np.ndarray:
+    """Return the negative and the positive label, given all labels there are, ascending."""
+    if len(labels) > 2:
+        raise ValueError(too_many_labels(labels))
+    if len(labels) < 2:
+        raise ValueError(
+            f"y holds one class only ({labels.tolist()[0]!r}); ranking needs rows of two classes."
+        )
+    return ordered_classes(labels, positive)
+
+
+def ordered_classes(classes: np.ndarray, positive: Any) -> np.ndarray:
+    """Return two sorted labels as (negative, positive); None stands for the larger."""
+    if positive is None:
+        return classes
+    labels = classes.tolist()
+    if positive not in labels:
+        raise ValueError(f"positive={positive!r} is none of the labels {labels}.")
+    return classes if positive == labels[1] else classes[::-1].copy()
+
+
+def check_some_weight(weight: np.ndarray | None) -> None:
+    """Raise ValueError where every row weighs nothing."""
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is zero for every row; give some rows a weight.")
+
+
+def _check_both_weigh(rows: Labelled) -> None:
+    """Raise ValueError where every row of a class weighs nothing."""
+    if rows.weight is None:
+        return
+    sides = (~rows.positive, rows.positive)
+    for label, members in zip(rows.classes.tolist(), sides, strict=True):
+        if not rows.weight[members].any():
+            raise ValueError(
+                f"sample_weight is zero for every row of class {label!r}; ranking needs rows "
+                "of two classes with weight."
+            )
