@@ -186,5 +186,4 @@ class _TableEncoder(Step, of=[TableEncoder]):
 
     @property
     def reading(self) -> dict[str, Any]:
-        encoder = self.fitted
-        return {"text": encoder.text, "missing": encoder.missing, "dates": self.dates}
+        return {"text": self.fitted.text, "missing": self.fitted.missing, "dates": self.dates}

@@ -139,12 +139,10 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
     )
 
 
-def _columns(
-    model: Any, steps: Sequence[Step], given_names: Sequence[str] | None
-) -> tuple[Column, ...]:
+def _columns(model: Any, steps: list[Step], labels: Sequence[str] | None) -> tuple[Column, ...]:
     """The columns, with what the first step knows of them."""
     d = int(model.n_features_in_)
-    names = getattr(model, "feature_names_in_", given_names)
+    names = getattr(model, "feature_names_in_", labels)
     names = [""] * d if names is None else [str(name) for name in names]
     if len(names) != d:
         raise ValueError(f"the model has {d} columns, and {len(names)} names were given.")

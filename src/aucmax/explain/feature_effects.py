@@ -88,9 +88,8 @@ class Sampling(NamedTuple):
         features : ndarray of int, shape (m,)
             Ascending.
         """
-        place = np.searchsorted(self.features, features)
         has_error = np.isin(features, self.features)
-        place = place[has_error]
+        place = np.searchsorted(self.features, features[has_error])
         return has_error, self.covariance[np.ix_(place, place)]
 
 

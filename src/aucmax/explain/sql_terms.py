@@ -15,10 +15,9 @@ from aucmax.explain.additive import Additive
 
 __all__ = ["expression"]
 
-_GAP = gap_pattern()
 _GAPS = {
-    "duckdb": _GAP,
-    "bigquery": _GAP,
+    "duckdb": gap_pattern(),
+    "bigquery": gap_pattern(),
     "postgres": gap_pattern(
         r"[\t-\r\x1c-\x20\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*"
     ),
