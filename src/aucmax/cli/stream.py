@@ -186,14 +186,14 @@ class Telling:
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Keep all that was learnt here. If the file is there, go on where it ended.",
+            help="Save everything learnt here. If the file exists, resume from it.",
         ),
     ] = None
     monitor: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write what is told as JSON lines: AUCs, test, features that moved.",
+            help="Write the reports as JSON lines: AUCs, test, features that moved.",
         ),
     ] = None
     predictions: Annotated[
@@ -275,13 +275,13 @@ def stream(
     telling: Telling,
     as_json: Json = False,
 ) -> None:
-    """Learn from rows as they come; tell the AUC of what was scored before.
+    """Learn from rows as they arrive, and report the prequential AUC.
 
-    The AUC is prequential: of scores given before the row was learnt, in fixed memory, with an
-    interval. With --state the command can be killed at any moment: started again on the same
-    input, it goes on and ends with the same state, bit for bit. From standard input it then skips
-    the lines that it has seen. An alarm tells when rows have changed since the model was frozen;
-    if they never do, it is raised in at most 5 % of streams, however often one looks.
+    Prequential means that each row is scored before it is learnt. The AUC has an interval and
+    needs fixed memory. With --state the command can be killed at any moment: restarted on the same
+    input, it resumes and ends with the same state, bit for bit. From standard input it then skips
+    the lines that it has seen. An alarm is raised when rows have changed since the model was
+    frozen; if they never do, it is raised in at most 5 % of streams, however often one looks.
 
     Examples:
 

@@ -52,8 +52,8 @@ __all__ = ["train"]
 OnePass = Annotated[
     bool,
     typer.Option(
-        help="Look at every row of a file once: the square loss, not tuned; exact up to "
-        f"{FEW_FEATURES} features, beyond from a sketch that tells how far it may be off."
+        help="Read every row of a file once: the square loss, not tuned; exact up to "
+        f"{FEW_FEATURES} features, with more from a sketch with an error bound."
     ),
 ]
 

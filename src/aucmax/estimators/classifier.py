@@ -62,37 +62,37 @@ class AUCClassifier(SolvedScorer):
         ``alpha`` and ``l1_ratio`` then stay at their defaults.
     coef_bounds : pair, array-like of shape (d, 2), or mapping of feature name to pair, optional
         (lower, upper) for the coefficients of all features, of each, or of those named:
-        ``(0, None)`` for a feature whose larger values must never lower the score. 0 lies between
-        them, None is no bound. For solvers that take every convex penalty.
+        ``(0, None)`` for a feature whose larger values must never lower the score. Bounds must
+        include 0; None is no bound. For solvers that support every convex penalty.
     loss : {"square", "squared_hinge", "hinge", "logistic"}
         ℓ(t) = (1 − t)², max(0, 1 − t)² or max(0, 1 − t). The square loss needs only class
-        moments; the hinges do not punish a pair for being ranked too well. The hinge takes an l2
-        penalty only. "logistic" is logistic regression with both classes weighing the same
-        (``within`` weighs them otherwise) and an intercept that is not penalised, whose excess loss
+        moments; the hinges do not penalise pairs ranked correctly by a wide margin. The hinge
+        supports an l2 penalty only. "logistic" is logistic regression with equal weight for both
+        classes (unless ``within`` changes it) and an unpenalised intercept; its excess loss
         bounds that of the AUC (Kotłowski, Dembczyński & Hüllermeier 2011).
     within : float or "pooled"
-        τ in [0, 1], for the square and the logistic loss: how much the positives count beside the
-        negatives, with the square loss their spread and with the logistic loss, which needs both,
-        the class. ½ aims at the AUC, however few the positives; less aims at low false-positive
-        rates. "pooled" is the positives' share of the weight, with the covariance of Fisher's
-        linear discriminant, or plain logistic regression.
-        Stochastic solvers take ½ only. See Notes.
+        τ in [0, 1], for the square and the logistic loss: the weight of the positives relative to
+        the negatives, of their covariance in the square loss and of the class in the logistic loss,
+        which needs 0 < τ < 1. ½ suits the AUC, however few the positives; smaller values suit low
+        false-positive rates. "pooled" is the positives' share of the weight: the covariance of
+        Fisher's linear discriminant, or plain logistic regression.
+        Stochastic solvers support ½ only. See Notes.
     standardize : float or "auto"
         γ in [0, 1]: feature j is divided by v_j^{γ/2}, v_j its mean squared difference over
         any two rows, weights included, then all by one constant so that the mean squared distance
-        of two rows is 2. 0 leaves the features alone, 1 is ``StandardScaler(with_mean=False)`` in
-        front, but for that constant. "auto" is ½ with a batch solver, and 0 with a stochastic one,
-        which may have to go on from rows seen one by one.
+        of two rows is 2. 0 leaves the features unscaled, 1 is ``StandardScaler(with_mean=False)``
+        in front, up to that constant. "auto" is ½ with a batch solver, and 0 with a stochastic one,
+        which may have to continue with rows seen one by one.
     solver : str or Solver
         "auto", a name in `aucmax.solvers.SOLVERS`, or a solver object with its settings.
     tol : float
-        Optimality at which batch solvers stop. A stochastic one stops only at a ``tol`` of its own
-        (``SPAM(tol=1e-3)``), and says nothing where its passes do not reach it.
+        Optimality at which batch solvers stop. A stochastic one stops only at its own ``tol``
+        (``SPAM(tol=1e-3)``), and does not warn if its passes do not reach it.
     max_iter : int
-        Most iterations of a batch solver, most epochs of a stochastic one.
+        Maximum number of iterations of a batch solver, of epochs of a stochastic one.
     positive : label, optional
-        The label to rank first; by default the larger of the two. Scorers that scikit-learn knows
-        by a word, such as "roc_auc", always take the larger one for positive.
+        The label to rank first; by default the larger of the two. scikit-learn's named
+        scorers, such as "roc_auc", always treat the larger one as positive.
     warm_start : bool
         Start from ``coef_`` of the last fit.
     random_state : int, RandomState or None
@@ -106,15 +106,15 @@ class AUCClassifier(SolvedScorer):
     Attributes
     ----------
     coef_ : ndarray, shape (1, d)
-        For the features as given.
+        Coefficients for the unscaled features.
     intercept_ : ndarray, shape (1,)
-        Puts the threshold of `predict` midway between the projected class means. With
+        Puts the threshold of `predict` midway between the classes' mean scores. With
         ``loss="logistic"`` it is b: 1/(1 + exp(−score)) is then the probability of the positive
-        class, were both equally frequent.
+        class as if both were equally frequent.
     classes_ : ndarray, shape (2,)
-        The negative and the positive label, as y had them: scores above 0 mean ``classes_[1]``.
+        The negative and the positive label, as in y: scores above 0 mean ``classes_[1]``.
     target_name_ : str
-        The name of y, where it had one.
+        The name of y, if it had one.
     n_iter_ : int
         Iterations, sweeps, epochs or stages of the solver.
     solver_ : str
@@ -122,37 +122,37 @@ class AUCClassifier(SolvedScorer):
     objective_ : float
         J at the solution, in the scaled coordinates.
     optimality_ : float
-        (J − J*)/(J(0) − J*), J* the minimum: the share of what there is to gain that is left,
-        bounded or estimated from above. It is the same in whatever units the features come.
+        (J − J*)/(J(0) − J*), J* the minimum: the share of the possible improvement that remains,
+        bounded or estimated from above. It does not depend on the units of the features.
     standardize_ : float
-        γ, where ``standardize`` is "auto".
+        The γ that was used.
     history_ : ndarray
         Structured: passes, seconds, objective, optimality. Empty unless ``verbose`` or
         ``callback`` is set.
     moments_ : ClassMoments, DiagonalMoments or FrequentDirections
-        Where the fit used them: what `partial_fit` and `forget` continue from. The last two
+        If the fit used them; `partial_fit` and `forget` continue from them. The last two
         are those of ``Exact(covariance=…)``.
     spread_ : ndarray, shape (d,)
-        Mean squared difference of each feature over any two rows, twice its variance, by which
-        weights of features in different units compare. After a stochastic `partial_fit` there is
-        none.
+        Mean squared difference of each feature over any two rows, twice its variance, which makes
+        coefficients of features in different units comparable. Not available after a stochastic
+        `partial_fit`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
     In moments the square loss is ½(1 − w·δ)² + w·(τΣ₊ + (1−τ)Σ₋)w, δ = μ₊ − μ₋, with the means μ
-    and covariances Σ of the classes, and τ = ½. With any other τ it is no mean over pairs, but is
-    minimised, merged, streamed and forgotten in the same way: along w, τΣ₊ + (1−τ)Σ₋ is the spread
-    that the distance of the means is held against (Anderson & Bahadur 1962, for two normal classes;
+    and covariances Σ of the classes, and τ = ½. With any other τ it is not a mean over pairs, but
+    is minimised, merged, streamed and forgotten in the same way: the difference of the means along
+    w is compared with the variance τΣ₊ + (1−τ)Σ₋ (Anderson & Bahadur 1962, for two normal classes;
     Su & Liu 1993 for τ = ½). The logistic loss is (τL₊ + (1−τ)L₋)/4τ(1−τ), with L the classes'
-    means of log(1 + e^(−margin)): for every τ its slope at w = 0 is the same, and ``alpha`` means
-    the same.
+    means of log(1 + e^(−margin)): its slope at w = 0 is the same for every τ, so ``alpha`` has the
+    same meaning.
 
     J does not change when all rows are shifted by one vector, nor with the class weights, unless
-    ``within`` is "pooled". Where ``standardize`` > 0 the solution does depend on the class weights,
-    through the scale of the features: what is rare among all rows is stretched, and where positives
-    are rare that may be what tells them.
+    ``within`` is "pooled". With ``standardize`` > 0 the solution does depend on the class weights,
+    through the scale of the features: features that are rarely non-zero are scaled up, and if
+    positives are rare, these may be the ones that identify them.
 
     Examples
     --------

@@ -19,9 +19,9 @@ _TOL = 1e-4  # of what measures itself, where none is asked for
 
 
 class HingeClassifier(SolvedScorer):
-    """Linear classifier that minimises the hinge loss, the support vector machine's.
+    """Linear classifier that minimises the hinge loss, as a support vector machine does.
 
-    Minimises, over w and without a bias,
+    Minimises, over w and without an intercept,
 
         F(w) = mean over rows of max(0, 1 − y w·x) + α [ (1−ρ)/2 ‖w‖₂² + ρ ‖w‖₁ ],    ρ = 0 or 1.
 
@@ -34,11 +34,12 @@ class HingeClassifier(SolvedScorer):
         ρ: 1 for l1, 0 for l2.
     solver : str or Solver
         A name in `aucmax.solvers.ACCURACY_SOLVERS`, or a solver object with its settings.
-        "pegasos" takes l2 alone.
+        "pegasos" supports l2 only.
     tol : float, optional
-        Optimality to stop at, measured after each epoch; None never does. The solver's own wins.
+        Optimality at which to stop, measured after each epoch; None never stops. The solver's own
+        ``tol`` takes precedence.
     max_iter : int
-        Most epochs; the solvers' ``n_epochs`` is the other limit.
+        Maximum number of epochs, besides the solver's ``n_epochs``.
     positive : label, optional
         The label to rank first; by default the larger of the two.
     warm_start : bool
@@ -55,11 +56,11 @@ class HingeClassifier(SolvedScorer):
     ----------
     coef_ : ndarray, shape (1, d)
     intercept_ : ndarray, shape (1,)
-        0: there is no bias. Append a constant feature to the rows to have one.
+        0: there is no intercept. Append a constant feature to the rows to have one.
     classes_ : ndarray, shape (2,)
-        The negative and the positive label, as y had them: scores above 0 mean ``classes_[1]``.
+        The negative and the positive label, as in y: scores above 0 mean ``classes_[1]``.
     target_name_ : str
-        The name of y, where it had one.
+        The name of y, if it had one.
     n_iter_ : int
         Epochs.
     solver_ : str
@@ -72,9 +73,9 @@ class HingeClassifier(SolvedScorer):
         Structured: passes, seconds, objective, optimality. Empty unless ``verbose`` or
         ``callback`` is set.
     spread_ : ndarray, shape (d,)
-        Mean squared difference of each feature over any two rows, twice its variance, by which
-        weights of features in different units compare. After a stochastic `partial_fit` there is
-        none.
+        Mean squared difference of each feature over any two rows, twice its variance, which makes
+        coefficients of features in different units comparable. Not available after a stochastic
+        `partial_fit`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

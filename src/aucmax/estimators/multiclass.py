@@ -46,16 +46,16 @@ def _gives_probabilities(self: "MulticlassAUCClassifier") -> bool:
 
 
 class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
-    """Scores for each of K classes, the higher the more likely that class.
+    """Scores for each of K classes; a higher score means "more likely that class".
 
     Each class is ranked against all others, or against each other one in turn. With the square
-    loss and up to 1500 features all these models come from one set of K class moments: one look at
-    the data, whatever K is; rows can be added and forgotten, and shards merged.
+    loss and up to 1500 features all these models come from one set of K class moments, in one pass
+    over the data for any K; rows can be added and forgotten, and shards merged.
 
     Parameters
     ----------
     estimator : AUCClassifier, AUCClassifierCV or another linear scorer, optional
-        What is fitted for two classes at a time; by default `AUCClassifier`.
+        The binary model to fit; by default `AUCClassifier`.
     scheme : {"ovr", "ovo"}
         "ovr" fits a model of each class against the rest. "ovo" fits one for each pair of classes;
         the score of a class is the mean of its scores against the others.
@@ -65,25 +65,25 @@ class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
     classes_ : ndarray, shape (K,)
         The labels, ascending.
     coef_, intercept_ : ndarray, shape (K, d) and (K,)
-        Of the score of each class; for two classes (1, d) and (1,), as for `AUCClassifier`.
+        For the score of each class; for two classes (1, d) and (1,), as for `AUCClassifier`.
     estimators_ : list
-        The fitted models, of labels −1 and 1: one for each class (of two, the last one's); with
+        The fitted models with labels −1 and 1: one for each class (of two, that of the last); with
         "ovo" one for each pair, (1, 0), (2, 0), …, (2, 1), …, the first of which is positive. None
-        where a declared class has no rows.
+        if a declared class has no rows.
     moments_ : ClassMoments
-        Of the K classes, where the models come from them.
+        The moments of the K classes, if the models were fitted from them.
     target_name_ : str
-        The name of y, where it had one.
+        The name of y, if it had one.
 
     See Also
     --------
-    aucmax.metrics.multiclass_auc : Measures such scores.
+    aucmax.metrics.multiclass_auc : The AUC of such scores.
 
     Notes
     -----
-    With "ovr" the label predicted is that of the highest score. Scores of different models are
-    compared for that: each is 0 midway between the mean scores of its two sides, and the square
-    loss puts these about as far apart as its margin, 1, allows.
+    With "ovr" the predicted label is that with the highest score. Scores of different models are
+    comparable: each is 0 midway between the mean scores of its two classes, and the square
+    loss sets the distance of these to about its margin, 1.
 
     References
     ----------

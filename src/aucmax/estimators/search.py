@@ -58,58 +58,58 @@ __all__ = ["AUCClassifierCV"]
 class AUCClassifierCV(LinearScorer):
     """`AUCClassifier` with its settings chosen by cross-validation, for the AUC or another score.
 
-    Settings are fitted on every training part and scored on the held-out part; the best mean score
-    wins, and is refitted on all rows. A combination that no solver takes is named in one warning.
+    Settings are fitted on every training part and scored on the held-out part; those with the best
+    mean score are refitted on all rows. One warning lists the combinations that no solver supports.
 
-    With ``alphas`` of your own every combination of loss, `standardize`, l1_ratio and α is tried.
-    Without, the search begins with the first of ``losses``, every `standardize` and l1_ratio, and
-    the α that are usual for so many rows, a decade to each side. It goes on to the α beside the
-    best until both were tried, then to the other losses with the best one's settings, and to the α
-    beside the best again. So some fifteen combinations are tried of up to seventy-two, and the
-    choice is as good as far as can be told (docs/choosing.md).
+    With ``alphas`` every combination of loss, `standardize`, l1_ratio and α is tried. Without, the
+    search begins with the first of ``losses``, every `standardize` and l1_ratio, and
+    the α that are usual for that many rows, a decade to each side. It tries the neighbours of the
+    best α until both have been tried, then the other losses with the best settings, and again the
+    neighbours of the best α. So it tries some fifteen of up to seventy-two combinations, without a
+    measurable loss (docs/choosing.md).
 
     Parameters
     ----------
     alphas : array-like of float, optional
-        α to try, all of them. None is a grid of half-decades for the data and each `standardize`,
-        the shorter the fewer rows the rarer class has. On it the choice leans towards the α that is
-        usual for so many rows, as far as the folds cannot tell: an α that is x decades away has to
-        be better by 0.1·x² standard deviations of a fold. Among equals the strongest penalty wins.
+        All α to try. None is a grid of half-decades that depends on the data and `standardize`,
+        and is shorter with fewer rows in the rarer class. On it the choice leans towards the α that
+        is usual for that many rows if the folds do not distinguish them: an α that is x decades
+        away must be better by 0.1·x² standard deviations of a fold. The largest of equal α wins.
     l1_ratios : sequence of float
         ρ to try, each in [0, 1].
     losses : sequence of str
-        Losses to try, the first one first: the square loss costs least.
+        Losses to try, in this order: the square loss costs least.
     within : "auto" or sequence of float
         τ to try with the square and the logistic loss, each in [0, 1] or "pooled"; the logistic
-        loss leaves out 0 and 1. "auto" is ½, which aims at the AUC, and with the other three named
-        below "pooled", .05 and .2, too, which aim at low false-positive rates.
+        loss leaves out 0 and 1. "auto" is ½, which suits the AUC; with the other three criteria
+        below also "pooled", .05 and .2, which suit low false-positive rates.
     scoring : str or callable
-        What the best is chosen by: "auc"; "partial_auc" or "recall_at_fpr", for false-positive
+        The criterion: "auc"; "partial_auc" or "recall_at_fpr", for false-positive
         rates up to ``max_fpr``; "average_precision"; all four as in `aucmax.metrics`. Or a scorer
-        of scikit-learn: a name of ``sklearn.metrics.get_scorer_names()``, which sees 1 for the
-        positive label and 0 for the other, or ``scorer(estimator, X, y)``, which sees rows and
-        labels as given. A larger score is better.
+        of scikit-learn: a name of ``sklearn.metrics.get_scorer_names()``, which gets 1 for the
+        positive label and 0 for the other, or ``scorer(estimator, X, y)``, which gets the original
+        labels. A larger score is better.
     max_fpr : float, optional
-        In (0, 1], for the two that need it.
+        In (0, 1], for "partial_auc" and "recall_at_fpr".
     standardize : sequence of float
         γ to try, each in [0, 1].
     cv : "auto", int, splitter or iterable
         As in scikit-learn: a number of stratified folds, in the order of the rows, a splitter, or
-        (train, test) pairs of row numbers. A splitter that keeps groups together gets them from
+        (train, test) pairs of row indices. A splitter for groups gets them from
         ``fit(X, y, groups=…)``.
-        "auto" is five folds of shuffled rows, fewer where a class has fewer rows than that; four
-        times over where it has fewer than 100. Groups are kept together, rows of weight 0 left out.
-        For rows in the order of time give a splitter such as ``TimeSeriesSplit``.
+        "auto" is five folds of shuffled rows, fewer if a class has fewer rows; repeated four
+        times if a class has fewer than 100. Groups stay together, rows of weight 0 are left out.
+        For rows ordered by time use a splitter such as ``TimeSeriesSplit``.
     n_jobs : int, optional
-        Folds solved at a time, on threads; -1 is one for each core.
+        Number of folds solved in parallel, on threads; -1 is one per core.
     coef_bounds, tol, max_iter
-        As for `AUCClassifier`, for every cell and the refit; in the folds ten times ``tol`` does.
+        As for `AUCClassifier`, for every cell and the refit; folds use ten times ``tol``.
     positive : label, optional
         The label to rank first; by default the larger of the two.
     probability : bool or {"sigmoid", "isotonic"}
-        Whether there is a `predict_proba`: the chosen model's scores turned into probabilities by
-        a map fitted to the held-out scores of the folds. True is isotonic regression where a
-        thousand rows of each class were held out, else a sigmoid (Platt's). Nothing else changes.
+        Whether to provide `predict_proba`, by calibrating the chosen model's scores on the
+        held-out scores of the folds. True is isotonic regression if a
+        thousand rows of each class were held out, else Platt's sigmoid. Nothing else changes.
     verbose : int
         Show a progress bar, on a terminal.
     callback : callable, optional
@@ -122,20 +122,20 @@ class AUCClassifierCV(LinearScorer):
     alpha_, l1_ratio_, loss_, within_, standardize_
         The chosen settings.
     best_score_ : float
-        Their mean held-out score, the AUC unless ``scoring`` says otherwise; optimistically
-        biased: a maximum over the grid. For an unbiased figure score rows that were not used here.
+        Their mean held-out score, the AUC unless ``scoring`` is set. It is optimistically
+        biased, as a maximum over the grid. For an unbiased figure score rows that were not used.
     auc_path_ : ndarray, shape (folds, losses, standardize, l1_ratios, alphas)
         Held-out scores by ``scoring``, weighted by ``sample_weight`` where the scorer takes
-        weights; NaN where a combination was not tried. The square and the logistic loss are there
+        weights; NaN if a combination was not tried. The square and the logistic loss occur
         once for each τ.
     losses_ : list of (loss, τ)
-        Along that axis.
+        The entries of that axis.
     alphas_ : ndarray, shape (losses, standardize, alphas)
-        The α of the grid, ascending. Handed over as ``alphas`` they are all tried.
+        The α of the grid, ascending. Passed as ``alphas`` they are all tried.
     best_interval_ : AUCInterval
         ``(auc, low, high, std_error)``, see `metrics.cv_auc_interval`: the mean held-out AUC of the
         chosen settings and its 95 % interval, over the folds that hold out both classes. It covers
-        the AUC of settings fixed beforehand; like ``best_score_`` it is biased upwards where
+        the AUC of settings fixed in advance; like ``best_score_`` it is biased upwards if
         the settings are the best of several.
     held_out_ : list of ndarray
         For each fold, the scores w·x of its held-out rows with the chosen settings, w fitted to its
@@ -143,18 +143,18 @@ class AUCClassifierCV(LinearScorer):
     best_estimator_ : AUCClassifier
         Fitted to all rows.
     calibration_ : callable
-        With ``probability``: what turns scores into probabilities of ``classes_[1]``, a `Sigmoid`
+        With ``probability``: the map from scores to probabilities of ``classes_[1]``, a `Sigmoid`
         (``slope``, ``intercept``) or `Isotonic` (``scores``, ``probabilities``).
     coef_, intercept_, classes_, n_iter_, solver_, objective_, optimality_
         Those of ``best_estimator_``.
 
     Notes
     -----
-    A training part with fifty rows or more for each feature, and a hundred of each class, is fitted
-    by one Newton step from the optimum of all rows, where that leaves no more than ``tol``; what a
-    step leaves is about the square of what the held-out rows moved (Wilson, Kasy & Mackey 2020,
+    A training part with at least fifty rows per feature and a hundred of each class is fitted
+    by one Newton step from the optimum of all rows, if the result is within ``tol``; its error
+    is about the square of the change by the held-out rows (Wilson, Kasy & Mackey 2020,
     "Approximate cross-validation: guarantees for model assessment and selection"). All others are
-    fitted from the start.
+    fitted from scratch.
 
     Examples
     --------
