@@ -125,7 +125,7 @@ class AUCClassifier(SolvedScorer):
         (J − J*)/(J(0) − J*), J* the minimum: the share of the possible improvement that remains,
         bounded or estimated from above. It does not depend on the units of the features.
     standardize_ : float
-        The γ that was used.
+        γ, if ``standardize`` is "auto".
     history_ : ndarray
         Structured: passes, seconds, objective, optimality. Empty unless ``verbose`` or
         ``callback`` is set.
