@@ -20,8 +20,7 @@ from aucmax.cli.common import (
     working,
 )
 from aucmax.cli.evaluate_page import Test, curves, model_sections, operating, page_of, some_rows
-from aucmax.cli.front import encoding_of, rows_for
-from aucmax.cli.labels import positives_for
+from aucmax.cli.front import encoding_of, positives_for, rows_for
 from aucmax.cli.large import Large, take, what_was_read
 from aucmax.cli.options import Html, Json, Judging, Model, given_file
 from aucmax.cli.paths import check_paths

@@ -39,7 +39,6 @@ __all__ = [
     "Weighing",
     "given_file",
     "number_or_word",
-    "only",
     "option",
     "spread",
 ]
@@ -121,17 +120,12 @@ def option(*flags: str, help: str, metavar: str | None = None) -> Any:
     return typer.Option(*flags, help=help, metavar=metavar, rich_help_panel=_PANEL)
 
 
-# ---- how data are read: which fields of `Reading` are options of a command
+# ---- how data are read: ``Annotated[Reading, names]``, the fields that are options of a command
 
 _OPTIONS = [name for name, field in FIELDS.items() if field["help"] is not None]
 _WEIGHT = {"weight"}
 _CLASSES = {"positive", "binarize"}
 OF_MODELS = {"dates", "missing", "text", "categories", "groups", "time"}  # which know them
-
-
-def only(*names: str) -> tuple[str, ...]:
-    """The options of these names."""
-    return names
 
 
 def without(*groups: Set[str]) -> tuple[str, ...]:

@@ -19,8 +19,7 @@ from aucmax.basics.quantiles import quantiles
 from aucmax.basics.visible import in_line
 from aucmax.cli.common import few_positives, show_page, working
 from aucmax.cli.errors import command_line
-from aucmax.cli.front import LabelledRows, labelled_columns, rows_described, rows_for
-from aucmax.cli.labels import positives_for
+from aucmax.cli.front import LabelledRows, labelled_columns, positives_for, rows_described, rows_for
 from aucmax.cli.options import OF_MODELS, DataArgument, Html, Json, given_file, without
 from aucmax.cli.paths import check_paths
 from aucmax.datasets.reading import Reading

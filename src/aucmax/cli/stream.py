@@ -16,7 +16,7 @@ import typer
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.locks import locked
 from aucmax.cli.errors import interrupted
-from aucmax.cli.options import Json, only, option
+from aucmax.cli.options import Json, option
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import say, tell
 from aucmax.cli.stream_files import Beside, Teller
@@ -166,12 +166,7 @@ class Learning:
 
     def settings(self) -> dict[str, Any]:
         """The settings of a stream that say the same."""
-        return {
-            "learner": self.learner.value,
-            "alpha": self.alpha,
-            "half_life": self.half_life,
-            "freeze": self.freeze,
-        }
+        return vars(self) | {"learner": self.learner.value}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,7 +264,7 @@ def stream(
         ),
     ],
     lines: Lines,
-    reading: Annotated[Reading, only("target", "drop", "sep", "weight")],
+    reading: Annotated[Reading, ("target", "drop", "sep", "weight")],
     going: Going,
     learning: Learning,
     telling: Telling,

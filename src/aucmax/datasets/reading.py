@@ -231,14 +231,9 @@ class Reading:
         return [name for name in FIELDS if getattr(self, name) not in (_DEFAULTS[name], (), {})]
 
     @property
-    def by_place(self) -> bool:
-        """Whether a model determines the columns by their number."""
-        return self.columns is None and self.n_features is not None
-
-    @property
     def for_model(self) -> bool:
         """Whether a model determines the columns, by their names or their number."""
-        return self.columns is not None or self.by_place
+        return self.columns is not None or self.n_features is not None
 
     @property
     def aside(self) -> dict[str, str]:
