@@ -38,7 +38,7 @@ from aucmax.cli.app import COMMANDS
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import PENALTIES, ElasticNet
-from aucmax.objective.problem import Problem
+from aucmax.objective.problem import ANY_ROWS, Problem
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS, Monitor, Result
 from specification import cases_of
 from test_every_solver import EVERY_CASE, EVERY_LEARNER
@@ -264,7 +264,7 @@ def test_files_that_are_named_exist(page):
         assert any((place / name).is_file() for place in places), f"{page.name}: {name}"
 
 
-_OBJECTIVE = Objective(Problem(), LOSSES["square"], ElasticNet(1.0))
+_OBJECTIVE = Objective(ANY_ROWS, LOSSES["square"], ElasticNet(1.0))
 NAMED = {
     **{module.__name__.rpartition(".")[2]: module for module in (datasets, metrics, theory)},
     **{kind.__name__: kind for kind in (AUCClassifier, ClassMoments, Problem, Objective, Result)},
