@@ -84,13 +84,13 @@ class COMID(HingeSolver):
         self.check_penalty(penalty)
         v, u, k = state["v"], state["u"], state["k"][0]
         eta = self._step_sizes(state, batch, penalty.l2)
-        rows, average = (batch.X, batch.order, batch.sign, batch.weight, eta), bool(self.average)
+        average = bool(self.average)
         if "l2" in penalty.offers:
-            _l2_steps(*rows, penalty.l2, average, v, u, k)
+            _l2_steps(batch.visits, eta, penalty.l2, average, v, u, k)
         else:
             unscaled(state)
             missed = Missed.of(eta * penalty.l1, len(v))
-            _l1_steps(*rows, average, v, u, *missed)
+            _l1_steps(batch.visits, eta, missed, average, v, u)
             missed.catch_up(v, u, average)
         k["steps"] += len(eta)
 
@@ -108,8 +108,9 @@ class COMID(HingeSolver):
 
 
 @compiled
-def _l2_steps(X, order, sign, weight, eta, alpha, average, v, u, k):
+def _l2_steps(visits, eta, alpha, average, v, u, k):
     # w = c v,  Σ w = S v − u
+    X, order, sign, weight = visits
     c, S = k["scale"], k["sum"]
     for t in range(len(order)):
         fetch_ahead(order, t, X)
@@ -128,8 +129,10 @@ def _l2_steps(X, order, sign, weight, eta, alpha, average, v, u, k):
 
 
 @compiled
-def _l1_steps(X, order, sign, weight, eta, average, w, u, A, B, met, gone):
+def _l1_steps(visits, eta, missed, average, w, u):
     # w_j misses thresholds until a step along a row that has it
+    X, order, sign, weight = visits
+    A, B, met, gone = missed
     for t in range(len(order)):
         fetch_ahead(order, t, X)
         fetch_ahead(order, t, sign)

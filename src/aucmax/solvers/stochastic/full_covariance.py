@@ -4,17 +4,40 @@ For each class the state holds the weight T, the mean c and the lower triangle o
 row of weight q adds (q(T−q)/T)(x − c)(x − c)ᵀ; with many features, several rows in one pass.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from aucmax.rows import Rows, compiled, inlined, row_add
+from aucmax.rows import compiled, inlined, row_add
 from aucmax.rows.kernels import vectorised
 from aucmax.solvers.stochastic.core import State
+from aucmax.solvers.stochastic.samples import Visits
 from aucmax.solvers.stochastic.scaled import numbers
 
 __all__ = ["Settings", "automatic_step", "begin", "run", "solution"]
 
-# a weight's unit in T; η, or 0 if automatic; what divides the automatic η; α; whether to average
-Settings = tuple[float, float, float, float, bool]
+
+class Settings(NamedTuple):
+    """A weight's unit in T; η, or 0 if automatic; what divides the automatic η; and α.
+
+    ``average`` sums the iterates, and ``centered`` is for a Gaussian sketch.
+    """
+
+    unit: float
+    eta: float
+    slower: float
+    lam: float
+    average: bool
+    centered: bool
+
+
+class _Moments(NamedTuple):
+    """T, c, the lower triangle of T S, and its trace, of both classes."""
+
+    T: np.ndarray
+    mean: np.ndarray
+    scatter: np.ndarray
+    trace: np.ndarray
 
 
 def begin(d: int) -> State:
@@ -30,12 +53,10 @@ def begin(d: int) -> State:
     }
 
 
-def run(
-    state: State, rows: tuple[Rows, np.ndarray, np.ndarray, np.ndarray], settings: Settings
-) -> None:
-    """Take the steps of (X, order, sign, weight)."""
-    arrays = (state[name] for name in ("scatter", "trace", "T", "mean", "w", "sum"))
-    _steps(*rows, *settings, *arrays, state["k"][0])
+def run(state: State, visits: Visits, settings: Settings) -> None:
+    """Take the steps of these visits."""
+    moments = _Moments(*(state[name] for name in _Moments._fields))
+    _steps(visits, settings, moments, state["w"], state["sum"], state["k"][0])
 
 
 def solution(state: State, average: bool) -> np.ndarray:
@@ -89,9 +110,10 @@ def _dot(x, y, n):
 
 
 @compiled
-def _steps(
-    X, order, sign, weight, unit, eta, slower, lam, average, scatter, trace, mass, mean, w, sums, k
-):
+def _steps(visits, settings, moments, w, sums, k):
+    X, order, sign, weight = visits
+    unit, eta, slower, lam, average, _ = settings
+    mass, mean, scatter, trace = moments
     d = len(w)
     x, z, g = np.empty(d), np.empty(d), np.empty(d)
     kappa, steps = k["kappa"], k["steps"]

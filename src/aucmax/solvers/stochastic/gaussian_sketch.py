@@ -32,6 +32,7 @@ from aucmax.rows import (
 )
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.full_covariance import Settings, automatic_step
+from aucmax.solvers.stochastic.samples import Visits
 from aucmax.solvers.stochastic.scaled import numbers
 
 __all__ = ["begin", "run", "solution"]
@@ -78,27 +79,21 @@ def solution(state: State, average: bool) -> np.ndarray:
     return scale * out
 
 
-def run(
-    state: State,
-    rows: tuple[Any, np.ndarray, np.ndarray, np.ndarray],
-    draws: np.ndarray,
-    settings: Settings,
-    centered: bool,
-) -> None:
-    """Take the steps of (X, order, sign, weight); ``draws[t]`` times √weight is r."""
-    X, order, sign, weight = rows
-    if centered and not state["T"].any() and not isinstance(X, CSR):
+def run(state: State, visits: Visits, draws: np.ndarray, settings: Settings) -> None:
+    """Take the steps of these visits; ``draws[t]`` times √weight is r."""
+    X, order, sign, weight = visits
+    if settings.centered and not state["T"].any() and not isinstance(X, CSR):
         state["origin"] = X[order[0]].astype(np.float64)
     far = bool(state["origin"].any())
     if far:
         few: Any = to_scipy(take_rows(X, order))
         few = few.toarray() if isinstance(X, CSR) else few
         few = shifted_rows(few.astype(np.float64), state["origin"])
-        rows = (few, np.arange(len(order)), sign[order], weight[order])
+        visits = Visits(few, np.arange(len(order)), sign[order], weight[order])
     names = ("T", "t", "Z", "s", "w", "sum", "v", "g", "sum_v", "sum_g", "Zw", "tw")
     products = (state["ZZ"], state["Zt"], state["tt"])
     arrays = (state[name] for name in names)
-    _steps(*rows, draws, *settings, centered, state["k"][0], *arrays, *products)
+    _steps(*visits, draws, *settings, state["k"][0], *arrays, *products)
 
 
 @compiled

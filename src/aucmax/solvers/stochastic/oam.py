@@ -15,7 +15,7 @@ in the gradient update all pairs are taken at the same w,
     w ← w + ½ C_t Σ_i 1[y w·(x_t − x_i) ≤ 1] y (x_t − x_i).
 """
 
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import RandomState
@@ -27,7 +27,7 @@ from aucmax.objective.penalties import ElasticNet, Penalty
 from aucmax.rows import compiled, n_rows, products, row_add, row_dot
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State, StochasticSolver
-from aucmax.solvers.stochastic.samples import Batch
+from aucmax.solvers.stochastic.samples import Batch, Visits
 from aucmax.solvers.stochastic.scaled import numbers
 from aucmax.statistics.reservoir import in_front, kept_rows, slots, whole
 
@@ -35,6 +35,22 @@ __all__ = ["OAM"]
 
 # the two updates, and c of their automatic C
 _UPDATES = {"sequential": 32.0, "gradient": 16.0}
+
+
+class _Reservoirs(NamedTuple):
+    """The slot that the row of each step enters, −1 for none, and the rows in the slots (2, m)."""
+
+    slot: np.ndarray
+    rows: np.ndarray
+
+
+class _Met(NamedTuple):
+    """Of the rows met, by class: their number, Σ weight, Σ weight ‖x‖², Σ weight x."""
+
+    met: np.ndarray
+    met_mass: np.ndarray
+    met_square: np.ndarray
+    met_total: np.ndarray
 
 
 class OAM(StochasticSolver):
@@ -136,9 +152,9 @@ class OAM(StochasticSolver):
         c = _UPDATES[self.update] / float(state["slower"][0])
         settings = (C, c, unit, self.update == "gradient", bool(self.average))
         slot = slots(sign[order], state["met"], self.buffer_size, rng)
-        met = (state["met"], state["met_mass"], state["met_square"], state["met_total"])
-        rows = (X, order, sign, weight, norm2, slot, buffer)
-        _steps(*rows, *settings, *met, state["w"], state["u"], state["k"][0])
+        met = _Met(*(state[name] for name in _Met._fields))
+        visits, reservoirs = Visits(X, order, sign, weight), _Reservoirs(slot, buffer)
+        _steps(visits, norm2, reservoirs, settings, met, state["w"], state["u"], state["k"][0])
 
         filled = self._filled(state)
         where = np.concatenate([buffer[0, : filled[0]], buffer[1, : filled[1]]])
@@ -160,17 +176,66 @@ class OAM(StochasticSolver):
 
 
 @compiled
-def _steps(
-    X, order, sign, weight, norm2, slot, B, C, c, unit, gradient, average, met, mass, square,
-    total, w, u, k,
-):  # fmt: skip
-    # h_i is what a step adds to w along x_t − x_i; z is zero between steps.
+def _add_pairs(X, t, pairs, h, H, factor, out):
+    """Add ``factor`` times Σ h_i (x_t − x_i) to ``out``, with H = Σ h_i."""
+    for j in range(len(pairs)):
+        if h[j] != 0.0:
+            row_add(X, pairs[j], -h[j] * factor, out)
+    row_add(X, t, H * factor, out)
+
+
+@compiled
+def _gradient_update(visits, t, pairs, cap, h, w):
+    """Take the step along the sum of the pairs' gradients; set h, and return H = Σ h_i."""
+    X, _, sign, weight = visits
+    y, a, H = sign[t], row_dot(X, t, w), 0.0
+    for j in range(len(pairs)):
+        i = pairs[j]
+        h[j] = 0.0
+        if y * (a - row_dot(X, i, w)) <= 1.0:
+            h[j] = cap * weight[i] * y
+            H += h[j]
+    _add_pairs(X, t, pairs, h, H, 1.0, w)
+    return H
+
+
+@compiled
+def _sequential_update(visits, norm2, t, pairs, cap, h, z, w):
+    """Take a passive-aggressive step on each pair; set h, and return H. z is 0 before and after."""
+    X, _, sign, weight = visits
+    y, a, H = sign[t], row_dot(X, t, w), 0.0  # a = w·x_t
+    row_add(X, t, 1.0, z)
+    for j in range(len(pairs)):
+        i = pairs[j]
+        h[j] = 0.0
+        loss = 1.0 - y * (a - row_dot(X, i, w))
+        if loss <= 0.0:
+            continue
+        xx = row_dot(X, i, z)
+        away2 = norm2[t] + norm2[i] - 2.0 * xx
+        if away2 <= 0.0:
+            continue
+        h[j] = min(cap * weight[i], loss / away2) * y
+        H += h[j]
+        row_add(X, t, h[j], w)
+        row_add(X, i, -h[j], w)
+        a += h[j] * (norm2[t] - xx)
+    row_add(X, t, -1.0, z)
+    return H
+
+
+@compiled
+def _steps(visits, norm2, reservoirs, settings, classes, w, u, k):
+    # h_i is what a step adds to w along x_t − x_i
     # sum of iterates = T w − u, since Σ_t w_t = T w_T − Σ_t (t−1)(w_t − w_{t−1})
+    X, order, sign, weight = visits
+    slot, B = reservoirs
+    C, c, unit, gradient, average = settings
+    met, mass, square, total = classes
     size, steps, h, z = B.shape[1], k["steps"], np.empty(B.shape[1]), np.zeros(len(w))
     for s in range(len(order)):
         t = order[s]
-        y = sign[t]
-        q = 0 if y > 0 else 1
+        q = 0 if sign[t] > 0 else 1
         o = 1 - q
         met[q] += 1.0
         q_t = unit * weight[t]
@@ -190,41 +255,11 @@ def _steps(
             k["kappa"] += q_t * mass[o] / met[o] * max(away2, 0.0)
             kappa = k["kappa"] / (steps * unit * unit)
             C_t = c / (kappa * np.sqrt(steps) * m) if kappa > 0.0 else 0.0
-        # a = w·x_t, H = Σ h_i
-        a, H = row_dot(X, t, w), 0.0
+        pairs, cap = B[o, :m], 0.5 * C_t * weight[t]
         if gradient:
-            for j in range(m):
-                i = B[o, j]
-                h[j] = 0.0
-                if y * (a - row_dot(X, i, w)) <= 1.0:
-                    h[j] = 0.5 * C_t * weight[t] * weight[i] * y
-                    H += h[j]
-            for j in range(m):
-                if h[j] != 0.0:
-                    row_add(X, B[o, j], -h[j], w)
-            row_add(X, t, H, w)
+            H = _gradient_update(visits, t, pairs, cap, h, w)
         else:
-            row_add(X, t, 1.0, z)
-            for j in range(m):
-                i = B[o, j]
-                h[j] = 0.0
-                loss = 1.0 - y * (a - row_dot(X, i, w))
-                if loss <= 0.0:
-                    continue
-                xx = row_dot(X, i, z)
-                away2 = norm2[t] + norm2[i] - 2.0 * xx
-                if away2 <= 0.0:
-                    continue
-                tau = min(0.5 * C_t * weight[t] * weight[i], loss / away2)
-                h[j] = tau * y
-                H += h[j]
-                row_add(X, t, h[j], w)
-                row_add(X, i, -h[j], w)
-                a += h[j] * (norm2[t] - xx)
-            row_add(X, t, -1.0, z)
+            H = _sequential_update(visits, norm2, t, pairs, cap, h, z, w)
         if average:
-            for j in range(m):
-                if h[j] != 0.0:
-                    row_add(X, B[o, j], -h[j] * (steps - 1.0), u)
-            row_add(X, t, H * (steps - 1.0), u)
+            _add_pairs(X, t, pairs, h, H, steps - 1.0, u)
     k["steps"] = steps

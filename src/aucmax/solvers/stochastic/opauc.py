@@ -21,7 +21,7 @@ from aucmax.rows import take_rows
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic import full_covariance, gaussian_sketch
 from aucmax.solvers.stochastic.core import State, StochasticSolver
-from aucmax.solvers.stochastic.samples import Batch, Classes
+from aucmax.solvers.stochastic.samples import Batch, Classes, Visits
 from aucmax.statistics.projections import (
     gaussian_projection,
     lifted,
@@ -128,19 +128,21 @@ class OPAUC(StochasticSolver):
         self._draw_basis(state, batch, rng)
         eta = self.given_step() or 0.0  # 0: automatic
         slower = float(state["slower"][0])
-        settings = (float(batch.unit), eta, slower, penalty.l2, bool(self.average))
+        settings = full_covariance.Settings(
+            float(batch.unit), eta, slower, penalty.l2, bool(self.average), bool(self.centered)
+        )
         for lo in range(0, len(batch.order), _BLOCK):
             part = batch.order[lo : lo + _BLOCK]
-            rows = (batch.X, part, batch.sign, batch.weight)
+            visits = batch.visits._replace(order=part)
             if self.covariance == "gaussian":
                 tau = state["s"].shape[1]
                 draws = rng.standard_normal((len(part), tau)) / np.sqrt(tau)
-                gaussian_sketch.run(state, rows, draws, settings, self.centered)
+                gaussian_sketch.run(state, visits, draws, settings)
                 continue
             if "basis" in state:
                 few = reduced(take_rows(batch.X, part), state["basis"])
-                rows = (few, np.arange(len(part)), batch.sign[part], batch.weight[part])
-            full_covariance.run(state, rows, settings)
+                visits = Visits(few, np.arange(len(part)), batch.sign[part], batch.weight[part])
+            full_covariance.run(state, visits, settings)
 
     def current(self, state: State) -> np.ndarray:
         if self.covariance == "gaussian":

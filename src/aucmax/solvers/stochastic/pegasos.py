@@ -84,13 +84,15 @@ class Pegasos(HingeSolver):
         elif state["slower"][0] > 1.0:
             t = t + 0.25 * state["slower"] * batch.mean_norm2() / alpha
         radius = alpha**-0.5 if self.project else np.inf
-        rows = (batch.X, batch.order, batch.sign, batch.weight, batch.norm2)
-        _steps(*rows, t, alpha, radius, bool(self.average), state["v"], state["u"], k)
+        settings = (alpha, radius, bool(self.average))
+        _steps(batch.visits, batch.norm2, t, settings, state["v"], state["u"], k)
 
 
 @compiled
-def _steps(X, order, sign, weight, norm2, times, alpha, R, average, v, u, k):
+def _steps(visits, norm2, times, settings, v, u, k):
     # w = c v,  Σ w = S v − u,  vv = ‖v‖²
+    X, order, sign, weight = visits
+    alpha, R, average = settings
     c, S, vv = k["scale"], k["sum"], squared(v)
     for t in range(len(order)):
         fetch_ahead(order, t, X)

@@ -7,7 +7,7 @@ With ḡ the mean of the t gradients so far, each g = −y x where y w·x < 1, e
 which is −(√t/γ) soft(ḡ, α) for l1 and −ḡ/(α + γ/√t) for l2.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import RandomState
@@ -22,6 +22,15 @@ from aucmax.solvers.stochastic.scaled import times
 __all__ = ["RDA"]
 
 _FIRST = 0.1  # the automatic γ, over the mean of ‖x‖²
+
+
+class _Betas(NamedTuple):
+    """β_t + tα of steps ``first``, ``first`` + 1, …, and the sums P of 1/β and Q of t/β."""
+
+    beta: np.ndarray
+    P: np.ndarray
+    Q: np.ndarray
+    first: float
 
 
 class RDA(HingeSolver):
@@ -85,19 +94,18 @@ class RDA(HingeSolver):
         beta = np.maximum.accumulate(np.concatenate([before, beta]))
         P = np.concatenate([[0.0], np.cumsum(1.0 / beta[1:])])
         Q = np.concatenate([[0.0], np.cumsum(t / beta[1:])])
+        betas = _Betas(beta, P, Q, first)
         met, average = np.zeros(len(G), dtype=np.int64), bool(self.average)
-        rows = (batch.X, batch.order, batch.sign, batch.weight)
-        _steps(*rows, beta, P, Q, first, penalty.l1, average, G, u, met)
+        _steps(batch.visits, betas, penalty.l1, average, G, u, met)
         if average:
-            u -= _sums(G, met, P, Q, first, penalty.l1)
+            u -= _sums(G, met, betas, penalty.l1)
         state["v"][:], state["beta"][0] = -soft(G, penalty.l1 * t[-1]) / beta[-1], beta[-1]
         state["k"][0]["steps"] += len(t)
 
 
-def _sums(
-    G: np.ndarray, met: np.ndarray, P: np.ndarray, Q: np.ndarray, first: float, alpha: float
-) -> np.ndarray:
+def _sums(G: np.ndarray, met: np.ndarray, betas: _Betas, alpha: float) -> np.ndarray:
     """Return Σ −soft(G, (first + s)α)/β_s over s = met+1, … to the end of P."""
+    _, P, Q, first = betas
     size, end = np.abs(G), np.full(len(G), len(P) - 1)
     gone = size < alpha * (first + end)  # 0 from some step on
     if gone.any():
@@ -106,9 +114,11 @@ def _sums(
 
 
 @compiled
-def _steps(X, order, sign, weight, beta, P, Q, first, alpha, average, G, u, met):
+def _steps(visits, betas, alpha, average, G, u, met):
     # w_j = −soft(G_j, tα)/β_t; the sum of iterates holds those of coordinate j up to step met_j,
     # and P and Q are the sums of 1/β and t/β. At first G is 0, or what stands for the start.
+    X, order, sign, weight = visits
+    beta, P, Q, first = betas
     for t in range(len(order)):
         fetch_ahead(order, t, X)
         fetch_ahead(order, t, sign)

@@ -10,7 +10,7 @@ from numpy.random import RandomState
 from aucmax.objective.problem import Problem
 from aucmax.rows import Rows, n_features, products, take_rows
 
-__all__ = ["Batch", "Classes", "Sampler", "Whole"]
+__all__ = ["Batch", "Classes", "Sampler", "Visits", "Whole"]
 
 ORDERS = ("shuffle", "cyclic", "random")
 
@@ -37,6 +37,18 @@ class Classes(NamedTuple):
             total,
             self.square + [part @ norm2 for part in parts],
         )
+
+
+class Visits(NamedTuple):
+    """The rows of the steps, as kernels see them; they unpack it before their loop.
+
+    Step t visits row ``order[t]`` of X; ``sign`` and ``weight`` (n,) are those of each row.
+    """
+
+    X: Rows
+    order: np.ndarray
+    sign: np.ndarray
+    weight: np.ndarray
 
 
 class Batch:
@@ -83,6 +95,11 @@ class Batch:
         out = copy.copy(self)
         out.order = order
         return out
+
+    @property
+    def visits(self) -> Visits:
+        """The rows in the order of the steps."""
+        return Visits(self.X, self.order, self.sign, self.weight)
 
     def _once(self, name: str, make: Callable[[], Any]) -> Any:
         """Return what is the same for all orders of these rows, made only once."""

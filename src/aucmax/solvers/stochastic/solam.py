@@ -9,6 +9,8 @@ samples z = (x, y) of
 and a step goes down in w, a, b and up in α, p being estimated as the rows come.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.random import RandomState
 
@@ -22,6 +24,16 @@ from aucmax.solvers.stochastic.samples import Batch, Classes
 from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled, scaled_add, squared, times
 
 __all__ = ["SOLAM"]
+
+
+class _Schedule(NamedTuple):
+    """By step: γ_t, the step η_t of w, 1/(1 + η_t β), p̂, and the bound of ∣a∣ and ∣b∣."""
+
+    gamma: np.ndarray
+    eta: np.ndarray
+    shrink: np.ndarray
+    p: np.ndarray
+    bound: np.ndarray
 
 
 class SOLAM(StochasticSolver):
@@ -129,8 +141,8 @@ class SOLAM(StochasticSolver):
         # on rows divided by κ the step of κw is γ, and so that of w is γ/κ²
         eta = gamma / np.where(kappa2 > 0.0, kappa2, 1.0) if own else gamma
         shrink = 1.0 / (1.0 + eta * 2.0 * share * (1.0 - share) * penalty.l2)
-        rows = (batch.X, batch.order, batch.sign, batch.weight, batch.norm2)
-        _steps(*rows, gamma, eta, shrink, p, R * np.sqrt(kappa2), R, v, u, k)
+        schedule = _Schedule(gamma, eta, shrink, p, R * np.sqrt(kappa2))
+        _steps(*batch.visits, batch.norm2, schedule, R, v, u, k)
         state["met"], k["kappa2"] = met[-1], kappa2[-1]
         k["gammas"] += gamma.sum()
 
@@ -160,8 +172,9 @@ class SOLAM(StochasticSolver):
 
 
 @compiled
-def _steps(X, order, sign, weight, norm2, gamma, eta, shrink, p, bound, R, v, u, k):
+def _steps(X, order, sign, weight, norm2, schedule, R, v, u, k):
     # w = c v,  Σ γ_t w_t = S v − u with S = Σ γ_t c_t,  N = ‖v‖²
+    gamma, eta, shrink, p, bound = schedule
     c, S, N = k["scale"], k["sum"], squared(v)
     a, b, alpha = k["a"], k["b"], k["alpha"]
     for t in range(len(order)):

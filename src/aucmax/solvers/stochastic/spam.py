@@ -93,20 +93,22 @@ class SPAM(StochasticSolver):
         total = batch.before.total.copy() if batch.before is not None else batch.after.total
         eta = self._step_sizes(state, batch, penalty)
         dots = np.zeros((0, 2)) if running else batch.dots
-        rows = (batch.X, batch.order, batch.sign, batch.weight)
-        classes = (batch.by_step("mass"), total, dots, running)
+        mass = batch.by_step("mass")
         inner, average = total @ v, bool(self.average)  # of w, carried along from here
         if "l2" in penalty.offers:
-            _shrinking_steps(*rows, eta, *classes, penalty.l2, average, *inner, v, u, k)
+            settings = (penalty.l2, average, *inner)
+            _shrinking_steps(batch.visits, eta, total, (mass, dots, running), settings, v, u, k)
             return
         inner = k["scale"] * inner
         unscaled(state)
         X = batch.X
         if "elastic net" in penalty.offers and _FEW * n_stored(X) < n_rows(X) * n_features(X):
-            heap = heap_of(len(v))
-            lazy_steps(*rows, eta, *classes, penalty.l2, penalty.l1, average, v, u, k, *heap)
+            heap, net = heap_of(len(v)), (penalty.l2, penalty.l1)
+            classes = (mass, total, dots, running)
+            lazy_steps(*batch.visits, eta, *classes, *net, average, v, u, k, *heap)
         else:
-            _steps(*rows, eta, *classes, penalty.compiled(), average, *inner, v, u, k)
+            settings = (penalty.compiled(), average, *inner)
+            _steps(batch.visits, eta, total, (mass, running), settings, v, u, k)
 
     def _step_sizes(self, state: State, batch: Batch, penalty: Penalty) -> np.ndarray:
         """Return η_t for the steps of a batch."""
@@ -140,10 +142,11 @@ class SPAM(StochasticSolver):
 
 
 @compiled
-def _shrinking_steps(
-    X, order, sign, weight, eta, mass, total, dots, running, l2, average, a, b, v, u, k
-):  # fmt: skip
+def _shrinking_steps(visits, eta, total, classes, settings, v, u, k):
     # w = c v,  Σ w = S v − u;  a, b = v·total
+    X, order, sign, weight = visits
+    mass, dots, running = classes
+    l2, average, a, b = settings
     c, S = k["scale"], k["sum"]
     for t in range(len(order)):
         fetch_ahead(order, t, X)
@@ -175,10 +178,11 @@ def _shrinking_steps(
 
 
 @compiled
-def _steps(
-    X, order, sign, weight, eta, mass, total, dots, running, penalty, average, a, b, w, u, k
-):  # fmt: skip
+def _steps(visits, eta, total, classes, settings, w, u, k):
     # u is minus the sum of the iterates, a = w·total₊, b = w·total₋
+    X, order, sign, weight = visits
+    mass, running = classes
+    penalty, average, a, b = settings
     for t in range(len(order)):
         fetch_ahead(order, t, X)
         fetch_ahead(order, t, sign)
