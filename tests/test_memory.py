@@ -1,12 +1,20 @@
 """What fits hold in memory beside the data."""
 
+import contextlib
+import os
+import subprocess
+import sys
+import time
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from aucmax import AUCClassifier, ClassMoments, Source
 from aucmax.basics import memory
+from aucmax.cli import main
 from aucmax.rows import scaled_rows, shifted_rows
 from aucmax.rows.products import take_columns
 
@@ -171,3 +179,150 @@ def test_free_memory_where_the_system_says_nothing(tmp_path, free):
     machine(tmp_path, "0::/\n", V2_MOUNT)
     put(tmp_path / "sys/fs/cgroup/memory.max", "much")
     assert free() == 8000
+
+
+# ---- what there is room for
+
+
+@pytest.fixture
+def room(tmp_path, monkeypatch):
+    """What `headroom` says of the made-up files, in MB: what is free, and the limit."""
+    monkeypatch.setattr(memory, "ROOT", tmp_path)
+
+    def of_files():
+        free, limit = memory.headroom()
+        return round(free / 10**6), limit and round(limit / 10**6)
+
+    return of_files
+
+
+def swap(top, free):
+    with (top / "proc/meminfo").open("a") as file:
+        file.write(f"SwapFree: {free * 10**6 // 1024} kB\n")
+
+
+def test_headroom_is_of_the_tightest_group(tmp_path, room):
+    top = tmp_path / "sys/fs/cgroup"
+    machine(tmp_path, "0::/job/step\n", V2_MOUNT)
+    assert room() == (8000, None)
+    group(top / "job", used=150, cached=50, limits=v2(400, high=120))
+    group(top / "job/step", used=50, limits=v2(900))
+    assert room() == (300, 400)  # beyond `memory.high` a process is slow, not killed
+    machine(tmp_path, "0::/job/step\n", V2_MOUNT, available=200)
+    assert room() == (200, None)
+
+
+def test_headroom_has_the_swap_that_a_group_may_use(tmp_path, room):
+    job = tmp_path / "sys/fs/cgroup/job"
+    machine(tmp_path, "0::/job\n", V2_MOUNT)
+    group(job, used=100, limits=v2(400))
+    swap(tmp_path, 1000)
+    assert room() == (1300, 400)
+    for limit, free in {250: 500, 60: 300, "max": 1300}.items():  # 60: more is in use than may be
+        put(job / "memory.swap.max", limit if limit == "max" else limit * 10**6)
+        put(job / "memory.swap.current", 50 * 10**6 if limit == 250 else 70 * 10**6)
+        assert room() == (free, 400)
+
+
+def test_headroom_has_the_swap_of_version_1(tmp_path, room):
+    job = tmp_path / "sys/fs/cgroup/memory/job"
+    machine(tmp_path, "4:memory:/job\n", V1_MOUNT, at="/sys/fs/cgroup/memory")
+    group(job, used=120, cached=20, limits=v1(400))
+    assert room() == (300, 400)
+    swap(tmp_path, 1000)
+    assert room() == (1300, 400)
+    put(job / "memory.memsw.usage_in_bytes", 170 * 10**6)
+    put(job / "memory.memsw.limit_in_bytes", 700 * 10**6)
+    assert room() == (550, 400)  # memory and swap together
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """A Parquet file of 8 MB in four row groups."""
+    path = tmp_path_factory.mktemp("rows") / "rows.parquet"
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100_000, 9))
+    y = (X[:, 0] + rng.normal(size=len(X)) > 1.0).astype(int)
+    columns = {f"x{j}": X[:, j] for j in range(9)}
+    pd.DataFrame(columns | {"y": y}).to_parquet(path, row_group_size=25_000)
+    return path
+
+
+def limited(top, limit, used):
+    machine(top, "0::/job\n", V2_MOUNT)
+    group(top / "sys/fs/cgroup/job", used=used, limits=v2(limit))
+
+
+@pytest.mark.parametrize(
+    ("limit", "used", "words"),
+    [
+        (140, 20, "120 MB are left of the limit of 140 MB, and the program needs 250 MB for"),
+        (267, 140, "127 MB are left of the limit of 267 MB, and the program needs 128 MB for"),
+        (
+            275,
+            140,
+            "about 15 MB for {rows}, read in parts of 2 MB; raise the limit to 290 MB",
+        ),
+    ],
+)
+def test_what_would_be_killed_is_refused(limit, used, words, rows, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(memory, "ROOT", tmp_path)
+    limited(tmp_path, limit, used)
+    model = tmp_path / "model"
+    with pytest.raises(SystemExit) as ended:
+        main(["train", str(rows), "--target", "y", "-o", str(model)])
+    err = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert words.format(rows=rows) in " ".join(err.splitlines()[-1].split())
+    assert not model.exists()
+
+
+def test_more_memory_than_there_is_cannot_be_allowed(rows, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(memory, "ROOT", tmp_path)
+    limited(tmp_path, 300, 140)
+    with pytest.raises(SystemExit) as ended:
+        main(["cv", str(rows), "--target", "y", "--memory", "4GB"])
+    assert ended.value.code == 2
+    assert f"MB for {rows} in memory; raise the limit to" in capsys.readouterr().err
+
+
+@pytest.fixture
+def real_group():
+    """Return a maker of this system's control groups, with a limit in MB."""
+    mounts = [(kind, where) for kind, _, where in memory._mounts()]
+    made = []
+
+    def make(limit):
+        for kind, where in mounts:
+            folder = Path(where) / f"aucmax-test-{os.getpid()}-{limit}"
+            name = "memory.limit_in_bytes" if kind == "memory" else "memory.max"
+            try:
+                folder.mkdir()
+                made.append(folder)
+                (folder / name).write_text(str(limit * 10**6))
+            except OSError:
+                continue
+            return folder
+        pytest.skip("no control group of memory can be made here")
+
+    yield make
+    for folder in made:
+        for _ in range(100):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+                break
+            time.sleep(0.05)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="control groups are Linux's")
+@pytest.mark.parametrize(("limit", "code"), [(60, 2), (130, 2), (200, 2), (500, 0)])
+def test_a_command_in_a_real_group_is_never_killed(limit, code, real_group, rows, tmp_path):
+    group = real_group(limit)
+    start = f"import os; open({str(group / 'cgroup.procs')!r}, 'w').write(str(os.getpid()))"
+    command = ["train", str(rows), "--target", "y", "-o", str(tmp_path / "model")]
+    run = f"{start}; from aucmax.cli import main; main({command!r})"
+    done = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True)
+    if "PermissionError" in done.stderr:
+        pytest.skip("no process may enter a control group here")
+    assert done.returncode == code, done.stderr
+    assert (f"of the limit of {limit} MB" in done.stderr) == (code == 2)

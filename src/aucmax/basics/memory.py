@@ -3,55 +3,145 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-__all__ = ["ROOT", "free_memory"]
+__all__ = ["ROOT", "Headroom", "free_memory", "headroom", "require"]
 
 ROOT = Path("/")  # above /proc and /sys
+
+
+class Headroom(NamedTuple):
+    """What a process may still take before the system kills it."""
+
+    free: int
+    limit: int | None  # of the control group that leaves least; None where it is the machine
 
 
 class _Files(NamedTuple):
     """Names of a group's limits, use, and cached file pages in a version of control groups."""
 
-    limits: tuple[str, ...]
+    limit: str
+    soft_limits: tuple[str, ...]  # beyond which a group is slowed down
     used: str
     cached: tuple[str, ...]
+    swap_limit: str
+    swap_used: str
+    swap_has_memory: bool  # whether these two count memory, too
 
 
 _V1 = _Files(
-    ("memory.limit_in_bytes",),
+    "memory.limit_in_bytes",
+    (),
     "memory.usage_in_bytes",
     ("total_inactive_file", "total_active_file"),
+    "memory.memsw.limit_in_bytes",
+    "memory.memsw.usage_in_bytes",
+    True,
 )
-_V2 = _Files(("memory.max", "memory.high"), "memory.current", ("inactive_file", "active_file"))
+_V2 = _Files(
+    "memory.max",
+    ("memory.high",),
+    "memory.current",
+    ("inactive_file", "active_file"),
+    "memory.swap.max",
+    "memory.swap.current",
+    False,
+)
 
 
 def free_memory() -> int | None:
     """Return the bytes of memory that this process can still use; None if unknown."""
     free = list(_of_groups())
     with contextlib.suppress(OSError, ValueError, IndexError):  # Linux
-        words = (ROOT / "proc/meminfo").read_text().partition("MemAvailable:")[2].split()
-        free.append(1024 * int(words[0]))
+        free.append(_of_machine("MemAvailable"))
     if not free:
         with contextlib.suppress(AttributeError, OSError, ValueError):  # the whole memory
             free.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     return max(min(free), 0) if free else None
 
 
+def headroom() -> Headroom | None:
+    """Return what this process may take before the system kills it; None if unknown.
+
+    Unlike `free_memory`, it counts swap, and no limits that only slow a process down.
+    """
+    swap, found = 0, []
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        swap = _of_machine("SwapFree")
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        found.append(Headroom(_of_machine("MemAvailable") + swap, None))
+    for folder, files in _groups():
+        with contextlib.suppress(OSError, ValueError):
+            limit, cached = _number(folder / files.limit), _cached(folder, files)
+            free = limit - (_number(folder / files.used) - cached)
+            swappable = swap
+            with contextlib.suppress(OSError, ValueError):  # not where swap is not counted
+                allowed = _number(folder / files.swap_limit) - _number(folder / files.swap_used)
+                more = allowed + cached - free if files.swap_has_memory else max(allowed, 0)
+                swappable = min(swap, more)
+            found.append(Headroom(max(free + swappable, 0), limit))
+    return min(found, key=lambda one: one.free, default=None)
+
+
+def require(program: int, data: int = 0, what: str = "") -> None:
+    """Raise MemoryError where the system would kill the process before its work is done.
+
+    Parameters
+    ----------
+    program, data : int
+        Bytes that the program will take for itself, and for its data.
+    what : str
+        The data, for the message.
+    """
+    room = headroom()
+    if room is None or program + data <= room.free:
+        return
+    short = program + data - room.free
+    if room.limit is None:
+        left = f"{_mb(room.free)} are free on this machine"
+        remedy = f"free another {_mb(short)}"
+    else:
+        left = f"{_mb(room.free)} are left of the limit of {_mb(room.limit)}"
+        remedy = f"raise the limit to {_mb(1e7 * math.ceil((room.limit + short) / 1e7))}"
+    for_data = f" and about {_mb(data)} for {what}" if data else ""
+    raise MemoryError(
+        f"{left}, and the program needs {_mb(program)} for itself{for_data}; {remedy}"
+    )
+
+
+def _mb(size: float) -> str:
+    return f"{math.ceil(size / 1e6):,} MB"
+
+
+def _of_machine(name: str) -> int:
+    """Return the bytes that `/proc/meminfo` has under a name."""
+    words = (ROOT / "proc/meminfo").read_text().partition(f"{name}:")[2].split()
+    return 1024 * int(words[0])
+
+
 def _of_groups() -> Iterator[int]:
     """Yield the free bytes in each control group of this process and in their parents."""
     for folder, files in _groups():
         with contextlib.suppress(OSError, ValueError):
-            limits = [(folder / name).read_text().strip() for name in files.limits]
+            names = (files.limit, *files.soft_limits)
+            limits = [(folder / name).read_text().strip() for name in names]
             least = min(int(limit) for limit in limits if limit != "max")
-            lines = (folder / "memory.stat").read_text().splitlines()
-            counts = {name: int(count) for name, count in map(str.split, lines)}
-            # the system drops cached file pages when memory is short
-            cached = sum(counts.get(name, 0) for name in files.cached)
-            yield least - (int((folder / files.used).read_text()) - cached)
+            yield least - (_number(folder / files.used) - _cached(folder, files))
+
+
+def _number(path: Path) -> int:
+    return int(path.read_text())
+
+
+def _cached(folder: Path, files: _Files) -> int:
+    """Return the bytes of a group's file pages, which the system drops when memory is short."""
+    lines = (folder / "memory.stat").read_text().splitlines()
+    counts = {name: int(count) for name, count in map(str.split, lines)}
+    return sum(counts.get(name, 0) for name in files.cached)
 
 
 def _groups() -> Iterator[tuple[Path, _Files]]:

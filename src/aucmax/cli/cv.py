@@ -24,7 +24,7 @@ from aucmax.cli.common import (
 )
 from aucmax.cli.errors import command_line, interrupted
 from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
-from aucmax.cli.large import Large, what_was_read, words_of_read
+from aucmax.cli.large import Footprint, Large, what_was_read, words_of_read
 from aucmax.cli.options import (
     DataArgument,
     Html,
@@ -161,11 +161,15 @@ class Folds:
         return rows.folds(folds, self.seed, rounds), folds
 
 
+class _Large(Large):
+    footprint = Footprint(330, 700, 5)
+
+
 def cv(
     data: DataArgument,
     reading: Learning,
     transforms: Transforms,
-    large: Large,
+    large: _Large,
     *,
     output: Annotated[
         Path | None,

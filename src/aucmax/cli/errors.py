@@ -223,6 +223,9 @@ def _again(number: signal.Signals, seconds: float = 0.01) -> None:
 
 def _tell_error(error: Exception, message: str) -> None:
     """Print an error in one line; of a table every problem, and a command that reads it."""
+    if isinstance(error, MemoryError):  # no time for imports
+        tell("error", message)
+        return
     from aucmax.datasets.obstacles import TableError
 
     if not isinstance(error, TableError):

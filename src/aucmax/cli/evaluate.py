@@ -21,7 +21,7 @@ from aucmax.cli.common import (
 )
 from aucmax.cli.evaluate_page import Test, curves, model_sections, operating, page_of, some_rows
 from aucmax.cli.front import encoding_of, positives_for, rows_for
-from aucmax.cli.large import Large, take, what_was_read
+from aucmax.cli.large import Footprint, Large, take, what_was_read
 from aucmax.cli.options import Html, Json, Judging, Model, given_file
 from aucmax.cli.paths import check_paths
 from aucmax.datasets.reading import Reading
@@ -88,11 +88,15 @@ class Measures:
     confidence: Annotated[float, typer.Option(help="Coverage of the interval.")] = 0.95
 
 
+class _Large(Large):
+    footprint = Footprint(130, 230, 3)
+
+
 def evaluate(
     model: Model,
     file: NewRows,
     reading: Judging,
-    large: Large,
+    large: _Large,
     *,
     other: Other = None,
     rival: Rival,

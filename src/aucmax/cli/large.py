@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from aucmax import datasets
-from aucmax.basics.memory import free_memory
+from aucmax.basics.memory import free_memory, require
 from aucmax.basics.needs import needs
 from aucmax.cli.options import Scale, Transforms, option
 from aucmax.cli.screen import tell
-from aucmax.datasets.files import COMPRESSIONS
+from aucmax.datasets.files import COMPRESSIONS, opened
 from aucmax.datasets.readers import reader_of
 from aucmax.datasets.reading import FIELDS, Reading
 from aucmax.objective.losses import LOSSES
@@ -30,7 +30,7 @@ from aucmax.rows.parts import InParts
 from aucmax.rows.source import Part, Source
 from aucmax.rows.watched import Watched
 
-__all__ = ["Large", "take", "what_was_read", "words_of_read"]
+__all__ = ["Footprint", "Large", "take", "what_was_read", "words_of_read"]
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _COPIES = 3  # of the numbers, while a file is read whole: the reader's, ours, and a fit's
@@ -39,6 +39,8 @@ _FOR_THEM = 0.55  # of the memory; the rest is for parts
 _PARTS = 80  # of the memory is a part: two are there, and several times that for reading one
 _WORKERS_PARTS = 16  # what a worker takes, in parts
 _SMALLEST, _LARGEST = 1 << 20, 1 << 26
+_PROGRAM = 128 * 10**6  # what the packages and the compiled kernels take once a file is opened
+_LINES = 1 << 16  # bytes of text that tell how long a row is
 
 
 class Room(NamedTuple):
@@ -53,16 +55,26 @@ class Room(NamedTuple):
         return of_each + of_rarer * rarer <= self.of_each
 
 
+class Footprint(NamedTuple):
+    """About how many bytes a command takes beside the program's own, as measured."""
+
+    of_row: int  # where the rows stay in the file
+    of_row_in_memory: int  # beside its numbers
+    parts: int  # that are in memory at once, or as much as these
+
+
 @dataclass(frozen=True, kw_only=True)
 class Large(contextlib.AbstractContextManager[Any]):
     """Options of the commands that read files in parts, and what they mean."""
 
+    footprint: ClassVar[Footprint] = Footprint(50, 650, 5)
     memory: Annotated[
         str | None,
         option(
             metavar="SIZE",
             help="What the data may take beside the program, such as 4GB; a file that needs more "
-            "is read in parts, again for each pass over it. By default half of what is free.",
+            "is read in parts, again for each pass over it. By default half of what the program "
+            "leaves free.",
         ),
     ] = None
     dask: Annotated[
@@ -81,11 +93,19 @@ class Large(contextlib.AbstractContextManager[Any]):
         ------
         ValueError
             For what is no file where a cluster is to read it.
+        MemoryError
+            Where the program, or the file, would take more memory than the system allows.
         """
+        require(_PROGRAM)
         is_file = isinstance(path, Path) and path.is_file()
         if self.dask is not None and not is_file:
             raise ValueError(f"--dask is for files, and there is no file {path}.")
-        return is_file and (self.dask is not None or self._is_large(path, reading))
+        if not is_file or self.dask is not None:
+            return is_file
+        if self._is_large(path, reading):
+            return True
+        require(_PROGRAM, self._whole(path, reading), f"{path} in memory")
+        return False
 
     def read(self, path: Path, reading: Reading, transforms: Transforms | None = None) -> Bunch:
         """Return what `datasets.read` does, but that ``data`` is a source.
@@ -129,6 +149,8 @@ class Large(contextlib.AbstractContextManager[Any]):
         ------
         ValueError
             For an option that needs all rows in memory, and where there is no cluster.
+        MemoryError
+            Where even parts of the file would take more memory than the system allows.
         """
         refused = [name for name in reading.given() if not FIELDS[name]["in_parts"]]
         if transforms is not None:
@@ -141,6 +163,8 @@ class Large(contextlib.AbstractContextManager[Any]):
                 f"{path}: is read in parts{why}, and {refused[0]}= needs all rows at once; "
                 f"{'leave out one of them' if chosen else 'give it more --memory'}."
             )
+        if self.dask is None:
+            self._check_parts(path, reading, one_pass)
         return self._source(path, reading.in_parts() | {"spool": False if one_pass else None})
 
     def __exit__(self, *_: Any) -> None:
@@ -155,7 +179,7 @@ class Large(contextlib.AbstractContextManager[Any]):
         """The bytes that ``--memory`` allows; None where nothing is known."""
         if self.memory is None:
             free = free_memory()
-            return None if free is None else free // 2
+            return None if free is None else max(free - _PROGRAM, 0) // 2
         pattern = r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)I?B?"
         written = re.fullmatch(pattern, self.memory.strip().upper())
         size = int(float(written[1]) * _UNITS[written[2]]) if written else 0
@@ -173,13 +197,26 @@ class Large(contextlib.AbstractContextManager[Any]):
 
     def _is_large(self, path: Path, reading: Reading) -> bool:
         """Tell whether a file would take more memory than is allowed."""
-        return self._allowed is not None and _whole(path, reading) > self._allowed
+        return self._allowed is not None and self._whole(path, reading) > self._allowed
+
+    def _whole(self, path: Path, reading: Reading) -> int:
+        """Return about how many bytes it takes to read a file whole, and what is made of it."""
+        shape = _shape(path, reading)
+        return _COPIES * shape.numbers + self.footprint.of_row_in_memory * shape.rows
+
+    def _check_parts(self, path: Path, reading: Reading, one_pass: bool) -> None:
+        """Raise MemoryError where a file would not be read in parts for lack of memory."""
+        shape = _shape(path, reading)
+        part = max(shape.group, min(self._part_bytes, shape.numbers))
+        parts = self.footprint.parts if part < shape.numbers else min(self.footprint.parts, 2)
+        needed = parts * part + (0 if one_pass else self.footprint.of_row * shape.rows)
+        require(_PROGRAM, needed, f"{path}, read in parts of {part / 1e6:.0f} MB")
 
     def _room(self, n: int, path: Path, reading: Reading) -> Room:
         """Return what there is room for of the n rows of a file."""
         if self._allowed is None:
             return Room(n, np.inf)
-        share = min(0.5 * self._allowed / _whole(path, reading), 1.0)
+        share = min(0.5 * self._allowed / self._whole(path, reading), 1.0)
         return Room(int(n * share), _FOR_THEM * self._allowed / n if n else np.inf)
 
     def _source(self, path: Path, known: dict[str, Any]) -> Source:
@@ -213,17 +250,30 @@ class Large(contextlib.AbstractContextManager[Any]):
         return self._held.enter_context(connected(str(self.dask), most))
 
 
-def _whole(path: Path, reading: Reading) -> int:
-    """Return about how many bytes it takes to read a file whole and to fit a model to it."""
+class _Shape(NamedTuple):
+    """About how many rows a file has, bytes of numbers, and bytes of the largest row group."""
+
+    rows: int
+    numbers: int
+    group: int
+
+
+def _shape(path: Path, reading: Reading) -> _Shape:
     if reader_of(path, reading.format).name == "parquet":
         parquet = needs("pyarrow.parquet", "a Parquet file")
 
         about = parquet.read_metadata(path)
-        numbers = 8 * about.num_rows * about.num_columns
-    else:
-        packed = path.suffix.lower() in COMPRESSIONS
-        numbers = path.stat().st_size * (_UNPACKED if packed else 1)
-    return _COPIES * numbers
+        columns = about.num_columns
+        if reading.columns is not None:  # and labels and weights
+            columns = min(len(reading.columns) + 2, columns)
+        width = 8 * columns
+        groups = (about.row_group(k).num_rows for k in range(about.num_row_groups))
+        return _Shape(about.num_rows, width * about.num_rows, width * max(groups, default=0))
+    packed = path.suffix.lower() in COMPRESSIONS
+    size = path.stat().st_size * (_UNPACKED if packed else 1)
+    with opened(path) as stream:
+        start = stream.read(_LINES)
+    return _Shape(size * start.count(b"\n") // max(len(start), 1), size, 0)
 
 
 def _rows_of(source: Source) -> dict[str, Any]:

@@ -10,9 +10,13 @@ import typer
 import typer.main
 from typer.core import TyperCommand
 
+from aucmax.basics.memory import headroom, require
 from aucmax.cli.errors import warnings_in_one_line
 
 __all__ = ["Later", "command_of"]
+
+_PACKAGES = 125 * 10**6  # bytes that the imports of a command take
+_COMMAND = 250 * 10**6  # bytes that a command takes with almost no data
 
 
 class Later(TyperCommand):
@@ -22,6 +26,9 @@ class Later(TyperCommand):
         self, info_name: Any, args: list[str], parent: Any = None, **extra: Any
     ) -> Any:
         """Read the arguments as the command itself does."""
+        room = headroom()
+        if room is not None and room.free < _PACKAGES:
+            require(_COMMAND)
         parent.with_resource(warnings_in_one_line())
         return command_of(str(self.name)).make_context(info_name, args, parent, **extra)
 

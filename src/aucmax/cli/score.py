@@ -27,7 +27,7 @@ from aucmax.cli.common import (
     working,
 )
 from aucmax.cli.front import rows_for
-from aucmax.cli.large import Large, what_was_read, words_of_read
+from aucmax.cli.large import Footprint, Large, what_was_read, words_of_read
 from aucmax.cli.options import Model, Scoring, given_file
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import data_out, say, tell
@@ -64,6 +64,10 @@ class Beside:
     ] = False
 
 
+class _Large(Large):
+    footprint = Footprint(20, 60, 3)
+
+
 def score(
     model: Model,
     file: Annotated[
@@ -76,7 +80,7 @@ def score(
         ),
     ],
     reading: Scoring,
-    large: Large,
+    large: _Large,
     *,
     beside: Beside,
     output: Annotated[
@@ -108,8 +112,8 @@ def score(
         names = fitted.classes_.tolist()
         columns: dict[str, Iterable[Any]] = {
             "row": range(1, len(scores) + 1),
-            "score": scores.tolist(),
-            "label": (names[value > 0] for value in scores.tolist()),
+            "score": map(float, scores),
+            "label": (names[int(value > 0)] for value in scores),
         }
         if beside.probability:
             chance = chance_of(fitted, X, scores)
@@ -117,7 +121,7 @@ def score(
                 raise ValueError(
                     f"{model}: gives scores, no probabilities; train it with --probability."
                 )
-            columns["probability"] = chance.tolist()
+            columns["probability"] = map(float, chance)
         if isinstance(fitted, Scorecard):
             columns["points"] = map(int, fitted.points(X))
         if beside.reasons_of is not None:
