@@ -125,9 +125,9 @@ def test_workers_see_that_a_file_has_changed(client, tmp_path):
     path = tmp_path / "rows.csv"
     rows = np.column_stack([X, y])
     np.savetxt(path, rows, delimiter=",", header="a,b,c,d,e,f,y", comments="")
-    scanned = datasets.scan(path, target="y", part_bytes=5_000, spool=False)
+    scanned = datasets.scan(path, target="y", part_bytes=30_000, spool=False)
     there = distributed.source(scanned, client=client)
-    clf = AUCClassifier(loss="squared_hinge").fit(there)
+    clf = AUCClassifier(loss="squared_hinge", tol=1e-2).fit(there)
     before, written = clf.coef_.copy(), path.stat().st_mtime_ns
     path.write_bytes(path.read_bytes())
     os.utime(path, ns=(0, written + 5_000_000))
@@ -232,7 +232,7 @@ def test_a_worker_killed_while_it_scores_changes_no_bit(client, tmp_path):
 
 
 def test_workers_that_die_at_random_change_no_bit():
-    clf = AUCClassifier(loss="squared_hinge", alpha=0.1, tol=1e-2)
+    clf = AUCClassifier(loss="squared_hinge", alpha=0.1, tol=0.1)
     here = clf.fit(source()).coef_.copy()
     with two_workers() as client:  # for one of them is not started again
         there = distributed.source(Source(SLOW), client=client)
@@ -352,10 +352,10 @@ def test_a_scheduler_lost_in_a_fit_is_one_clear_error(tmp_path):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     where = tmp_path_factory.mktemp("files")
-    X, y = data(n=60_000)
+    X, y = data(n=30_000)
     rows = pd.DataFrame(X.round(3), columns=NAMES).assign(y=np.where(y == 1, "yes", "no"))
     rows = rows.assign(w=1.0 + y)
-    rows.to_parquet(where / "rows.parquet", row_group_size=9_000)
+    rows.to_parquet(where / "rows.parquet", row_group_size=5_000)
     rows.to_csv(where / "rows.csv", index=False)
     (where / "rows.csv.gz").write_bytes(gzip.compress((where / "rows.csv").read_bytes()))
     return where
@@ -380,7 +380,7 @@ def test_commands_on_a_cluster_have_the_bits_of_parts(name, folder, tmp_path, ru
         judged.pop("read", None)  # told of one process only
         found.append((model.coef_.tolist(), model.intercept_.tolist(), scores, judged))
     assert found[1] == found[0]
-    assert found[0][2].count("\n") == 60_001
+    assert found[0][2].count("\n") == 30_001
 
 
 def test_a_search_on_this_machine_has_the_bits_of_parts(folder, run):
@@ -393,7 +393,7 @@ def test_a_search_on_this_machine_has_the_bits_of_parts(folder, run):
         report |= {"seconds": 0, "passes": read["passes"]}
         size = (folder / "rows.parquet").stat().st_size
         assert read["from"] == "file"
-        assert read["bytes"] >= read["passes"] * size * 0.99
+        assert read["bytes"] >= read["passes"] * size * 0.95
     assert there == here
 
 
@@ -574,8 +574,8 @@ def test_files_are_read_by_the_workers(client, tmp_path):
     frame.to_parquet(tmp_path / "rows.parquet", row_group_size=110)
     frame.to_csv(tmp_path / "rows.csv", index=False)
     for name in ("rows.parquet", "rows.csv"):
-        scanned = datasets.scan(tmp_path / name, target="y", part_bytes=9_000)
-        model = AUCClassifier(loss="logistic").fit(scanned)
+        scanned = datasets.scan(tmp_path / name, target="y", part_bytes=20_000)
+        model = AUCClassifier(loss="logistic", tol=1e-2).fit(scanned)
         here = model.coef_.copy()
         np.testing.assert_array_equal(
             model.fit(distributed.source(scanned, client=client)).coef_, here

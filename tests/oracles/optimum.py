@@ -21,23 +21,25 @@ def optimum(X, y, loss="square", alpha=1e-4, l1_ratio=0.0, weight=None, tau=0.5,
     P, N = P / scale, N / scale
     l2, l1 = alpha * (1 - l1_ratio) / scale**2, alpha * l1_ratio / scale
 
+    y, X = np.r_[np.ones(len(P)), -np.ones(len(N))], np.vstack([P, N])
+    s = np.r_[tau * p, (1 - tau) * n] / (4 * tau * (1 - tau))
+
     def logistic(w, hessian=False):
         nonlocal b
-        y, X = np.r_[np.ones(len(P)), -np.ones(len(N))], np.vstack([P, N])
-        s = np.r_[tau * p, (1 - tau) * n] / (4 * tau * (1 - tau))
         z = X @ w
         for _ in range(200):
             e = np.exp(np.clip(y * (z + b), -700, 700))
             q = s / (1 + e)
             D = q * e / (1 + e)
-            b += np.clip(y @ q / max(D.sum(), 1e-300), -1.0, 1.0)
-            if abs(y @ q) <= 1e-16 * q.sum():
+            step = np.clip(y @ q / max(D.sum(), 1e-300), -1.0, 1.0)
+            b += step
+            if abs(step) <= 1e-15 * (1.0 + abs(b)):
                 break
         value, gradient = s @ np.logaddexp(0, -y * (z + b)), -X.T @ (y * q)
         if not hessian:
             return value, gradient
-        X = X - D @ X / max(D.sum(), 1e-300)
-        return value, gradient, (X.T * D) @ X
+        centred = X - D @ X / max(D.sum(), 1e-300)
+        return value, gradient, (centred.T * D) @ centred
 
     def at(w, hessian=False):
         """The data term at w, its gradient and second derivative."""
@@ -122,10 +124,10 @@ def _lasso(A, b, l1):
     def value(u):
         return 0.5 * u @ A @ u + b @ u + l1 @ np.abs(u)
 
-    best = value(v), v
+    best, S = (value(v), v), []
     for limit in 10.0 ** np.arange(-9.0, -2.0):
-        S = np.flatnonzero(np.abs(A @ v + b) > (1 - limit) * l1)
-        if len(S):
+        last, S = S, np.flatnonzero(np.abs(A @ v + b) > (1 - limit) * l1)
+        if not np.array_equal(S, last):
             u = np.zeros(d)
             u[S] = _solve(A[np.ix_(S, S)], -(b[S] + l1[S] * np.sign(v[S])))
             best = min(best, (value(u), u), key=lambda pair: pair[0])
