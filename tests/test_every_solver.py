@@ -104,7 +104,7 @@ def test_swapped_labels_flip_the_coefficients(case):
 
 @each_case
 def test_the_names_of_the_labels_do_not_matter(case):
-    X, y = problem(6)
+    X, y = problem(6, n=30)
     a = case.fitted(X, y)
     for labels in ((0, 1), ("a", "b"), (False, True), (-3.0, 7.0)):
         b = case.fitted(X, np.where(y == 1, labels[1], labels[0]))

@@ -750,7 +750,8 @@ def test_a_process_that_ends_at_once_after_a_bad_file_ends_cleanly(write):
     """A thread of Arrow's that lets go of a Python stream while Python ends would abort it."""
     code = """
 import os, sys
-from aucmax.datasets import read
+import pyarrow.csv  # once, and not in each child; its threads start when it reads
+from aucmax.datasets import read, readers
 codes = []
 for _ in range(5):
     pid = os.fork()
