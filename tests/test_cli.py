@@ -142,7 +142,9 @@ def test_train_weighs_the_spreads(files, good, bad, within):
     np.testing.assert_allclose(load(path).coef_, expected.coef_, rtol=1e-12)
     assert f"loss square, within {within}, standardize" in good("show", path)
     message = bad(*train, "all")
-    assert "within, unless it is 'pooled', must be a number in [0, 1]; got 'all'." in message
+    assert message.endswith(
+        "error: --within, unless it is 'pooled', must be a number in [0, 1]; got 'all'.\n"
+    )
     message = bad(*train, within, "--loss", "hinge")
     assert "is for --loss square" in message
 
@@ -546,11 +548,13 @@ def test_files_that_cannot_be_read(files, bad):
 
 def test_settings_that_cannot_be(files, bad):
     train = ("train", files / "train.svm", "-o", files / "m")
-    assert "alpha" in bad(*train, "--alpha", -1)
+    assert "error: --alpha must be a number" in bad(*train, "--alpha", -1)
     assert "'--alpha'" in bad(*train, "--alpha", "much")
-    assert "'exact'" in bad(*train, "--solver", "exactly")
+    message = bad(*train, "--solver", "exactly")
+    assert "error: --solver must be one of 'auto', 'exact'" in message
+    assert message.endswith("'univariate'; got 'exactly'.\n")
     assert "coordinate_descent" in bad(*train, "--solver", "exact", "--l1-ratio", 1)
-    assert "loss must be one of" in bad(*train, "--loss", "huge")
+    assert "--loss must be one of" in bad(*train, "--loss", "huge")
     assert "--output" in bad("train", files / "train.svm")
     assert "No such option" in bad(*train, "--alfa", 1)
     assert "No such command 'trian'" in bad("trian")
@@ -598,9 +602,9 @@ def test_models_that_cannot_be_read(files, model, bad):
 
 def test_measures_that_cannot_be(files, model, bad):
     evaluate = ("evaluate", model, files / "test.csv")
-    assert "k must be from 1" in bad(*evaluate, "--k", 0)
-    assert "max_fpr" in bad(*evaluate, "--fpr", 2)
-    assert "confidence" in bad(*evaluate, "--confidence", 1)
+    assert "--k must be from 1" in bad(*evaluate, "--k", 0)
+    assert "error: --fpr must be" in bad(*evaluate, "--fpr", 2)
+    assert "error: --confidence must be" in bad(*evaluate, "--confidence", 1)
     assert ".png, .svg or .pdf" in bad(*evaluate, "--plot", files / "roc.jpg")
     assert "there is no folder" in bad(*evaluate, "--plot", files / "no" / "roc.png")
 
@@ -852,6 +856,10 @@ def test_the_lock_of_a_state_takes_no_results(inputs, bad):
         ),
         ("column 'drop=3' of time=3/x.csv, read(drop=1)", "column 'drop=3' of "),
         ("Spam(text=1), alphas=1", "Spam(text=1), alphas=1"),
+        ("alpha must be a number; got -1.", "--alpha must be a number; got -1."),
+        ("a.csv: each of within, unless it is 'pooled', must be", "a.csv: each of --within, unl"),
+        ("the weight must be positive", "the weight must be positive"),
+        ("parameter: text must be whole", "parameter: --one-hot must be whole"),
     ],
 )
 def test_arguments_become_options(said, told):

@@ -231,7 +231,7 @@ def test_bad_input(data, bad, monkeypatch, tmp_path):
     assert "--against: no algorithm" in bad(data, "--against", "x")
     assert "--test-size must lie between" in bad(data, "--test-size", 1)
     assert "alpha" in bad(data, "--alpha", -1)
-    assert "loss must be one of" in bad(data, "--loss", "huge")
+    assert "--loss must be one of" in bad(data, "--loss", "huge")
     assert "there is no such file, and no data set named 'diabets'" in bad("diabets")
     assert "no such file" in bad(tmp_path / "none.csv")
     assert "no file diabetes" in bad("diabetes")

@@ -530,6 +530,13 @@ def test_arrow_datasets_are_read_by_row_groups(there, client, tmp_path):
     np.testing.assert_allclose(found.decision_function(rows), whole.decision_function(X), rtol=1e-9)
 
 
+def test_a_filtered_arrow_dataset_is_told(tmp_path):
+    pq.write_table(pa.table({"a": [1.0, 2.0, 3.0], "y": [0, 1, 1]}), tmp_path / "0.parquet")
+    some = pa_dataset.dataset(tmp_path).filter(pa_dataset.field("a") > 1.0)
+    with pytest.raises(ValueError, match=r"^a filtered Arrow dataset .* write its rows to files"):
+        distributed.source(some, target="y")
+
+
 def test_what_needs_rows_in_memory_gathers_no_collection():
     X, y = data()
     rows, labels = da.from_array(X, (150, 6)), da.from_array(y, 150)

@@ -1,6 +1,7 @@
 """Moments as files: what travels with them, what is refused, and `aucmax moments`."""
 
 import json
+import os
 
 import numpy as np
 import pandas as pd
@@ -540,7 +541,7 @@ def test_what_a_private_file_needs(shards, bad):
     assert "label 'yes', which is not" in bad(
         *build, "--epsilon", 1, "--labels", "no,maybe", "--bounds", 0, 1
     )
-    assert "epsilon must be a number" in bad(
+    assert "--epsilon must be a number" in bad(
         *build, "--epsilon", -1, "--labels", "no,yes", "--bounds", -1, 1
     )
     (shards / "x.csv").write_text("feature,low,high\nage,0,1\n")
@@ -551,6 +552,17 @@ def test_what_a_private_file_needs(shards, bad):
     (shards / "x.csv").write_text("name,low,high\n")
     message = bad(*build, *some, "--bounds-file", shards / "x.csv")
     assert "the first line must be: feature,low,high" in message
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="there is no /dev/zero")
+def test_bounds_without_an_end_are_refused(shards, bad):
+    some = ("--target", "ill", "-o", shards / "p", "--epsilon", 1, "--labels", "no,yes")
+    build = ("moments", "build", shards / "a.csv", *some, "--bounds-file")
+    assert "/dev/zero: not a regular file" in bad(*build, "/dev/zero")
+    (shards / "x.csv").write_bytes(b"feature,low,high\n" + bytes(1_000_000))
+    assert "x.csv, line 2: must be" in bad(*build, shards / "x.csv")
+    (shards / "x.csv").write_bytes(b"\xff" * 10)
+    assert "the first line must be" in bad(*build, shards / "x.csv")
 
 
 def test_what_is_no_file_of_moments(built, bad):

@@ -345,6 +345,23 @@ def test_numbers_of_any_digits_in_postgres(on_postgres, rows, route):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("rows", [False, True], ids=["queries", "batches"])
+@pytest.mark.parametrize("labels", [(0, 1), (0.25, 3.0)], ids=str)
+def test_labels_that_are_decimals_in_postgres(on_postgres, rows, labels, route):
+    route(rows)
+    X, y = np.arange(12.0), np.array(labels)[np.arange(12) % 3 % 2]
+    given = on_postgres(pd.DataFrame({"x": X, "y": y}), y="decimal(20, 9)")
+    found = ClassMoments.from_query(given, target="y")
+    assert found.classes.tolist() == list(labels)
+    assert found.classes.dtype.kind == np.array(labels).dtype.kind
+    assert "0E" not in repr(found)
+    same(found, ClassMoments.from_data(pd.DataFrame({"x": X}), y))
+    three = on_postgres(pd.DataFrame({"x": X, "y": np.arange(12) % 3}), y="decimal(20, 9)")
+    with pytest.raises(ValueError, match=r"it has 3: 0, 1, 2\.$"):
+        ClassMoments.from_query(three, target="y")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("rows", [False, True], ids=["queries", "batches"])
 def test_what_postgres_has_and_cannot_be_summed(on_postgres, rows, route):
     route(rows)
     frame, y = table(n=100, d=3)

@@ -726,6 +726,19 @@ def test_the_header_of_the_next_file_may_have_another_order(tmp_path, run):
     assert end.learner.scorer == whole.learner.scorer
 
 
+@pytest.mark.parametrize("what", ["state", "input"])
+def test_a_refusal_leaves_no_lock(what, clicks, tmp_path, run):
+    state = tmp_path / "state"
+    if what == "state":
+        state.write_text("hello\n")
+    else:
+        clicks = tmp_path / "gone.csv"
+    before = sorted(tmp_path.iterdir())
+    code, _, err = run("stream", str(clicks), "--target", "clicked", "--state", str(state))
+    assert code == 2, err
+    assert sorted(tmp_path.iterdir()) == before
+
+
 def test_one_process_at_a_time_writes_to_a_state(clicks, tmp_path, run):
     (tmp_path / "link").symlink_to(tmp_path / "state")
     with locked(tmp_path / "state.lock", "this test", "busy"):
@@ -963,7 +976,7 @@ def test_the_page_has_the_curves_the_test_and_what_moved(clicks, tmp_path, run, 
         (["--idle", "3"], "--idle goes with --follow"),
         (["--learner", "spam", "-o", "model"], "--output needs the class moments"),
         (["--sep", "ab"], "--sep ab must be one character"),
-        (["--half-life", "0.1"], "half_life must be a number in"),
+        (["--half-life", "0.1"], "--half-life must be a number in"),
         (["--weight", "a"], "was started with no --weight, not 'a'"),
         (["--encoding", "utf-16"], "convert them to UTF-8 first"),
         (

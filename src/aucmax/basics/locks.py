@@ -13,6 +13,8 @@ __all__ = ["locked"]
 def locked(lock: Path, use: str, busy: str) -> Iterator[None]:
     """Context for one process at a time; the system releases the lock when the process dies.
 
+    A context that ends in an error leaves no lock behind that was not there before.
+
     Parameters
     ----------
     lock : Path
@@ -22,10 +24,16 @@ def locked(lock: Path, use: str, busy: str) -> Iterator[None]:
     busy : str
         The message of the ValueError if another process holds the lock.
     """
-    filelock = needs("filelock", use)
+    filelock, new = needs("filelock", use), not lock.exists()
     try:
         held = filelock.FileLock(lock).acquire(blocking=False)
     except filelock.Timeout:
         raise ValueError(busy) from None
     with held:
-        yield
+        try:
+            yield
+        except BaseException:
+            if new:
+                with contextlib.suppress(OSError):  # Windows removes no file that is open
+                    lock.unlink()
+            raise

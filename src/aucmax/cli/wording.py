@@ -26,6 +26,8 @@ _SWITCHES = [name for name, field in FIELDS.items() if field["kind"] is bool]  #
 _STRING = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _VALUE = rf"""{_STRING}|[\[(](?:{_STRING}|[^\])'"])*[\])]|…|-?[\w.+-]*\w"""
 _SETTING = re.compile(rf"""(?<![\w./'"-])(?<!\w\()([a-z]\w*)=({_VALUE})?""")
+# the setting that is what a message is about
+_SUBJECT = re.compile(r"((?:^|: )(?:each of )?)([a-z]\w*)(?=(?:, unless [^,]+,)? must )")
 
 
 def in_options(message: str, words: Sequence[str]) -> str:
@@ -35,7 +37,7 @@ def in_options(message: str, words: Sequence[str]) -> str:
     ----------
     message : str
         With arguments as they are written in Python: ``missing=True``, ``loss='hinge'``; without a
-        value, ``target=``, where it does not matter.
+        value, ``target=``, where it does not matter. Or about one of them: ``alpha must be ...``.
     words : sequence of str
         The command line, from the name of the command on.
     """
@@ -45,7 +47,11 @@ def in_options(message: str, words: Sequence[str]) -> str:
         name, value = found.groups()
         return found[0] if name not in flags else _option(flags[name], value, name in _SWITCHES)
 
-    return _SETTING.sub(translated, message)
+    def named(found: re.Match[str]) -> str:
+        before, name = found.groups()
+        return before + flags.get(name, name)
+
+    return _SUBJECT.sub(named, _SETTING.sub(translated, message))
 
 
 def _option(flag: str, value: str | None, switch: bool) -> str:
@@ -74,6 +80,8 @@ def options_of(words: Sequence[str]) -> dict[str, str]:
     for word in called[1:2]:
         command = getattr(command, "commands", {}).get(word, command)
     options = {one.name: one.opts for one in getattr(command, "params", ())}
+    if "fpr" in options:
+        options["max_fpr"] = options["fpr"]
     return {
         name: max(flags, key=len) for name, flags in options.items() if flags[0].startswith("-")
     }

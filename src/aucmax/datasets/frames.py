@@ -63,8 +63,15 @@ def scan_fragments(data: Any, reading: Reading) -> Source:
         As for `scan`.
     """
     roles = _roles(data.schema.names, reading)
+    try:
+        fragments = list(data.get_fragments())
+    except ValueError as error:
+        raise ValueError(
+            "a filtered Arrow dataset has no row groups that workers could read: write its rows to "
+            "files, with pyarrow.dataset.write_dataset, and give the dataset of these."
+        ) from error
     loads, names = [], []
-    for fragment in data.get_fragments():
+    for fragment in fragments:
         pieces = fragment.split_by_row_group() if hasattr(fragment, "row_groups") else [fragment]
         for k, piece in enumerate(pieces, 1):
             loads.append(partial(_of_fragment, piece, data.schema, roles))

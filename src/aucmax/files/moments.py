@@ -1,7 +1,10 @@
 """Files of moments, of any kind, and of the bounds that private ones need."""
 
 import csv
+import os
+import stat
 from collections.abc import Sequence
+from functools import partial
 from os import PathLike
 
 import numpy as np
@@ -18,6 +21,7 @@ __all__ = ["load_moments", "read_bounds"]
 _KINDS: dict[str | None, type[ClassStatistics]] = {
     kind.kind: kind for kind in (ClassMoments, DiagonalMoments, FrequentDirections)
 }
+_LINE = 2**17  # characters; longer ones are cut, as csv takes no longer fields
 
 
 def load_moments(path: str | PathLike[str]) -> ClassStatistics:
@@ -49,23 +53,31 @@ def read_bounds(path: str | PathLike[str], feature_names: Sequence[str]) -> np.n
     Raises
     ------
     DataFileError
-        If the file does not have bounds, two numbers, for each feature; others may be in it.
+        If it is not a regular file, or does not have bounds, two numbers, for each feature; others
+        may be in it.
     """
-    bounds: dict[str, tuple[float, float]] = {}
+    mode = os.stat(path).st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # to open a folder has its own error
+        raise DataFileError(f"{path}: not a regular file; give a CSV file of bounds.")
+    wanted, bounds = set(feature_names), dict[str, tuple[float, float]]()
     with open(path, encoding="utf-8-sig", newline="") as stream:
-        lines = csv.reader(stream)
-        if [name.strip() for name in next(lines, [])] != ["feature", "low", "high"]:
+        # a line without an end would fill the memory
+        lines = csv.reader(iter(partial(stream.readline, _LINE), ""))
+        try:
+            head = next(lines, [])
+        except (ValueError, csv.Error):  # no text, or an endless word
+            head = []
+        if [name.strip() for name in head] != ["feature", "low", "high"]:
             raise DataFileError(f"{path}: the first line must be: feature,low,high")
-        for words in lines:
-            if not words:
-                continue
-            try:
-                name, low, high = words
-                bounds[name] = float(low), float(high)
-            except ValueError:
-                raise DataFileError(
-                    f"{path}, line {lines.line_num}: must be a feature's name and two numbers."
-                ) from None
+        try:
+            for name, low, high in filter(None, lines):
+                ends = float(low), float(high)
+                if name in wanted:
+                    bounds[name] = ends
+        except (ValueError, csv.Error):
+            raise DataFileError(
+                f"{path}, line {lines.line_num}: must be a feature's name and two numbers."
+            ) from None
     gone = next((name for name in feature_names if name not in bounds), None)
     if gone is not None:
         raise DataFileError(f"{path}: has no bounds of feature {gone!r}; add a line for it.")

@@ -99,7 +99,8 @@ def get_solver(solver: str | Solver, registry: dict[str, type[Solver]] | None = 
     belongs = ""
     if name is not None:
         belongs = f" {name!r} belongs to {'AUCClassifier' if accuracy else 'HingeClassifier'}."
-    raise ValueError(f"solver must be one of {names} or a solver object; got {solver!r}.{belongs}")
+    names += "" if isinstance(solver, str) else " or a solver object"
+    raise ValueError(f"solver must be one of {names}; got {solver!r}.{belongs}")
 
 
 def _key(name: str, registry: dict[str, type[Solver]]) -> str | None:

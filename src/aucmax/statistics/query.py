@@ -21,6 +21,7 @@ more than `MOST_HERE` if the engine runs in this process, so that rows need not 
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations_with_replacement, islice, product
 from typing import Any, NamedTuple
@@ -78,7 +79,7 @@ def query(
                 "means": around.centres[k] + scale * off,
                 "covariances": np.outer(scale, scale) * S,
             }
-            classes.append((labels[k], part))
+            classes.append((_plain(labels[k]), part))
     return Queried(source.features, classes)
 
 
@@ -304,7 +305,8 @@ class _Source:
             bad_weights = int(np.sum(~((w >= 0.0) & (w <= LARGEST))))
             _refuse(dict(zip(self.features, bad, strict=True)), self.weight, bad_weights)
             if len(X):
-                yield X, np.array(frame["y"].to_list()), None if self.weight is None else w
+                y = np.array([_plain(label) for label in frame["y"].to_list()])
+                yield X, y, None if self.weight is None else w
         _two_labels(self.target, labels)
 
     def _slices(self) -> Iterator[Any]:
@@ -361,14 +363,21 @@ def _two_labels(target: str, labels: Collection[Any], so_far: bool = False) -> l
     if any(label is None or label != label for label in labels):
         raise ValueError(f"the target {target!r} is missing in some rows; leave these out.")
     if len(labels) > 2 or (len(labels) < 2 and not so_far):
-        shown_labels = f": {', '.join(map(repr, sorted(labels)))}" if labels else ""
+        shown = ", ".join(repr(_plain(label)) for label in sorted(labels))
         number = (
-            f"{len(labels)}{shown_labels}"
+            f"{len(labels)}{': ' * bool(labels)}{shown}"
             if len(labels) <= _MAX_LABELS
             else f"more than {_MAX_LABELS}"
         )
         raise ValueError(f"the target {target!r} must have two values; it has {number}.")
     return sorted(labels)
+
+
+def _plain(label: Any) -> Any:
+    """Return a label that is a decimal as a whole number or a float, and others as they are."""
+    if not isinstance(label, Decimal):
+        return label
+    return int(label) if label == label.to_integral_value() else float(label)
 
 
 def _refuse(bad: dict[str, int], weight: str | None, bad_weights: int) -> None:
