@@ -364,11 +364,10 @@ def _two_labels(target: str, labels: Collection[Any], so_far: bool = False) -> l
         raise ValueError(f"the target {target!r} is missing in some rows; leave these out.")
     if len(labels) > 2 or (len(labels) < 2 and not so_far):
         shown = ", ".join(repr(_plain(label)) for label in sorted(labels))
-        number = (
-            f"{len(labels)}{': ' * bool(labels)}{shown}"
-            if len(labels) <= _MAX_LABELS
-            else f"more than {_MAX_LABELS}"
-        )
+        if len(labels) > _MAX_LABELS:
+            number = f"more than {_MAX_LABELS}"
+        else:
+            number = f"{len(labels)}: {shown}" if labels else "0"
         raise ValueError(f"the target {target!r} must have two values; it has {number}.")
     return sorted(labels)
 
