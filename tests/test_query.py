@@ -1,6 +1,7 @@
 """Moments by queries: equal to those of the rows, in whatever engine these are."""
 
 import datetime
+import functools
 import operator
 import shutil
 import sys
@@ -134,27 +135,36 @@ def exact_covariance(x, z, w):
     )
 
 
-@each_engine
-@routes
-@pytest.mark.parametrize("far", [1e-9, 1.0, -1e17, 1e60])
-def test_a_spread_of_few_last_digits_is_seen(engine, rows, far, route):
-    """Columns that vary in the last digits of their mean, and of one outlier, with weights."""
-    route(rows)
+@functools.cache
+def spread(far):
+    """Columns that vary in the last digits of their mean, and of one outlier, with weights.
+
+    And the labels, and the exact covariances of each class.
+    """
     rng = np.random.default_rng(3)
     n, y = 600, np.arange(600) % 3 == 0
     steps = np.spacing(far) * rng.integers(0, 40, (2, n))
     frame = pd.DataFrame({"a": far + steps[0], "b": far * (1 + 4e-14 * rng.random(n))})
     frame["c"] = np.where(np.arange(n) == 7, far, 1e-30 * far * rng.random(n))
     frame["w"] = rng.random(n) ** 4
-    found = ClassMoments.from_query(engine(frame.assign(ill=y)), "ill", ["a", "b", "c"], "w")
-    for k, label in enumerate((False, True)):
-        part = frame[y == label]
+    covs = np.zeros((2, 3, 3))
+    for k, part in enumerate((frame[~y], frame[y])):
         for i, j in combinations_with_replacement(range(3), 2):
             exact = exact_covariance(part.iloc[:, i], part.iloc[:, j], part["w"])
-            scale = np.sqrt(
-                np.prod([exact_covariance(*[part.iloc[:, m]] * 2, part["w"]) for m in (i, j)])
-            )
-            assert abs(found.covs[k, i, j] - exact) <= 1e-12 * scale
+            covs[k, i, j] = covs[k, j, i] = exact
+    return frame, y, covs
+
+
+@each_engine
+@routes
+@pytest.mark.parametrize("far", [1e-9, 1.0, -1e17, 1e60])
+def test_a_spread_of_few_last_digits_is_seen(engine, rows, far, route):
+    route(rows)
+    frame, y, covs = spread(far)
+    found = ClassMoments.from_query(engine(frame.assign(ill=y)), "ill", ["a", "b", "c"], "w")
+    spreads = np.sqrt(np.einsum("kjj->kj", covs))
+    scale = spreads[:, :, None] * spreads[:, None, :]
+    assert np.all(np.abs(found.covs - covs) <= 1e-12 * scale)
 
 
 LONG = {

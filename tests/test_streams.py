@@ -833,13 +833,13 @@ def test_a_file_that_grows_is_followed(clicks, tmp_path, run):
 
     def grow():
         for lo, hi in ((9990, 9995), (9995, 20000), (20000, len(whole))):
-            time.sleep(0.2)
+            time.sleep(0.1)
             with clicks.open("ab") as stream:
                 stream.write(whole[lo:hi])
 
     writer = threading.Thread(target=grow)
     writer.start()
-    code, _, err = run("stream", str(clicks), *options(tmp_path, "--follow", "--idle", "1.5"))
+    code, _, err = run("stream", str(clicks), *options(tmp_path, "--follow", "--idle", "1.0"))
     writer.join()
     assert (code, but_for_alarms(err)) == (0, "")
     assert (tmp_path / "state").read_bytes() == expected
