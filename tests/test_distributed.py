@@ -601,7 +601,7 @@ def test_compressed_files_are_a_part_each(kind, client, tmp_path):
         (tmp_path / f"{k}.{kind}.gz").write_bytes(gzip.compress(text))
     files = tmp_path / f"*.{kind}.gz"
     how = dict(target="y") if kind == "csv" else {}
-    with pytest.raises(ValueError, match="make a part of each compressed file"):
+    with pytest.raises(ValueError, match="make each compressed file one part"):
         distributed.source(datasets.scan(files, **how), client=client)
     scanned = datasets.scan(files, part_bytes=None, **how)
     there = distributed.source(scanned, client=client)
