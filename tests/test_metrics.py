@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.stats import beta, norm
+from scipy.stats import beta, norm, t
 from sklearn import metrics as sk
 
 from aucmax import metrics
@@ -350,16 +350,18 @@ def test_delong_on_a_worked_example():
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_interval_is_wilsons_with_one_more_row_of_each_class(sign):
+def test_interval_is_wilsons_with_unseen_rows_of_each_class(sign):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], [400, 30])
     score = sign * (rng.normal(size=y.size) + 2 * y)
     auc, low, high, _ = metrics.auc_interval(y, score, 0.9)
-    share, miss = 0.0, min(auc, 1 - auc)
+    share = 0.0
     for placed in delong.components(y == 1, score):
         n, variance = placed.size, placed.var(ddof=1)
-        seen = n * miss**2 / (miss**2 + variance)
-        share += (seen * variance / (auc * (1 - auc)) + 1) / (seen + 1) / n
+        loss = 1 - placed if auc > 0.5 else placed
+        seen = np.sum(loss**2) ** 2 / np.sum(loss**4)
+        unseen = np.log(2)
+        share += (seen * variance / (auc * (1 - auc)) + unseen) / (seen + unseen) / n
     for theta in (low, high):  # 1.6448536 is the normal quantile of 0.95, from tables
         reach = 1.6448536269514722**2 * share * theta * (1 - theta)
         assert (auc - theta) ** 2 == pytest.approx(reach)
@@ -686,6 +688,20 @@ def test_pair_counts_beyond_32_bits(dtype):
     assert abs(z) < 0.1
 
 
+def test_interval_covers_under_heavy_tails():
+    """Of Student's t with three degrees of freedom: rare positives are ranked among the worst."""
+    rng = np.random.default_rng(7)
+    y, shift = np.repeat([0, 1], [300, 50]), 4.9723
+    quantiles = t.ppf((np.arange(2000) + 0.5) / 2000, 3)
+    theta = float(t.cdf(quantiles + shift, 3).mean())
+    assert theta == pytest.approx(0.98, abs=5e-4)
+    covered = 0
+    for _ in range(600):
+        interval = metrics.auc_interval(y, rng.standard_t(3, size=350) + shift * y)
+        covered += interval.low <= theta <= interval.high
+    assert covered / 600 >= 0.925
+
+
 def test_an_area_is_never_above_one_nor_the_interval_closed():
     n = 50_000
     y = np.repeat([0, 1], n)
@@ -694,8 +710,9 @@ def test_an_area_is_never_above_one_nor_the_interval_closed():
     auc, low, high, std_error = metrics.auc_interval(y, score)
     assert 1 - auc == pytest.approx(1 / n**2, rel=1e-6)
     assert std_error == pytest.approx(np.sqrt(2) / n**2, rel=1e-4)
-    # one wrong pair says nothing of how often rows are far off: as n coins of which none fell
-    assert 1 - low == pytest.approx(norm.isf(0.025) ** 2 / n, rel=0.01)
+    # one wrong pair says little of how often rows are far off: about as n coins of which none fell
+    unseen = 2 * np.log(2) / (1 + np.log(2))
+    assert 1 - low == pytest.approx(unseen * norm.isf(0.025) ** 2 / n, rel=0.01)
     assert auc < high < 1
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aucmax.metrics.delong import ROUNDING, Spread
+from aucmax.metrics.delong import ROUNDING, Spread, carrying_rows
 from aucmax.metrics.intervals import interval_around
 
 __all__ = ["BinnedAUC", "binned_auc"]
@@ -63,14 +63,15 @@ def binned_auc(
     won, lost = float(pos @ below), float(neg @ (pos.sum() - above))
     auc, miss = won / (won + lost), lost / (won + lost)  # 1 - auc without cancellation
     rows = totals**2 / of_squares  # Kish's effective numbers
-    variances = [0.0, 0.0]
+    variances, carriers = [0.0, 0.0], [0.0, 0.0]
     if rows.min() >= 2.0 - ROUNDING:
         placed = (above - neg @ above, below - pos @ below)
         for c, gap in enumerate(placed):
             gap[np.abs(gap) <= ROUNDING] = 0.0
             variances[c] = float(square[c] @ gap**2) / (of_squares[c] * (rows[c] - 1.0))
+            carriers[c] = carrying_rows((above, below)[c], weight[c], square[c])
     spreads = Spread(variances[1], float(rows[1])), Spread(variances[0], float(rows[0]))
-    interval = interval_around(auc, miss, spreads, confidence)
+    interval = interval_around(auc, miss, spreads, (carriers[1], carriers[0]), confidence)
     error = 0.5 * float(np.sum(neg * pos * mixed))
     low, high = max(interval.low - error, 0.0), min(interval.high + error, 1.0)
     return BinnedAUC(auc, low, high, interval.std_error, error)

@@ -17,6 +17,7 @@ __all__ = [
     "ROUNDING",
     "Pair",
     "Spread",
+    "carrying_rows",
     "delong_spreads",
     "effective_rows",
     "hoeffding_interval",
@@ -61,12 +62,15 @@ def paired(
         total = np.where(positive, weight[~positive].sum(), weight[positive].sum())
         rise[np.abs(rise) <= ROUNDING * total] = 0.0
     spreads = delong_spreads(positive, rise, weight)
-    shrunk = sum(
-        shrunk_variance(spread, _mean(np.abs(rise), own, weight, rivals), difference, added=2)
-        for spread, own, rivals in zip(
-            spreads, (positive, ~positive), (~positive, positive), strict=True
-        )
-    )
+    shrunk = 0.0
+    for spread, own, rivals in zip(
+        spreads, (positive, ~positive), (~positive, positive), strict=True
+    ):
+        size, square = _mean(np.abs(rise), own, weight, rivals), spread.variance * spread.rows
+        # the rows that the change is spread over, (Σ |v|)² / Σ v²
+        squares = square + difference**2
+        seen = spread.rows * size**2 / squares if squares > 0.0 else 0.0
+        shrunk += shrunk_variance(spread, seen, size - difference**2, added=2)
     variance, smaller = sum(one.variance for one in spreads), min(one.rows for one in spreads)
     return Pair(difference, variance, shrunk, smaller, not rise.any())
 
@@ -78,20 +82,35 @@ def _mean(rivals: Floats, own: Bools, weight: Floats | None, others: Bools) -> f
     return float(np.average(rivals[own], weights=weight[own]) / weight[others].sum())
 
 
-def shrunk_variance(spread: Spread, size: float, mean: float, added: int) -> float:
+def shrunk_variance(spread: Spread, seen: float, largest: float, added: float) -> float:
     """Return a class's part of the variance with rows `added` that spread as far as they can.
 
-    Of values in [−1, 1], or [0, 1], whose mean is `mean` and whose mean size is `size`: no such
-    values have a variance above size − mean². The rows that were seen count as those that the size
-    is spread over, (Σ |v|)² / Σ v²: if it is in a few of them, they tell little of the variance.
+    The rows that were seen count as `seen`; `largest` is the largest variance of a row.
     docs/auc_intervals.md has the formulas.
     """
-    square = spread.variance * spread.rows
-    if square + mean**2 <= 0.0:
+    if seen <= 0.0:
         return spread.variance
-    seen = spread.rows * size**2 / (square + mean**2)
-    shrunk = (seen * square + added * (size - mean**2)) / (seen + added) / spread.rows
-    return max(shrunk, spread.variance)
+    square = spread.variance * spread.rows
+    return max((seen * square + added * largest) / (seen + added) / spread.rows, spread.variance)
+
+
+def carrying_rows(
+    loss: Floats, weight: Floats | None = None, square: Floats | None = None, power: int = 2
+) -> float:
+    """Return the effective number of rows that carry a class's variance, (Σ l²)² / Σ l⁴.
+
+    Of the losses l, or of 1 − l where that is less: the variance of a high AUC comes from the few
+    rows that lose much. With a `power` of 1 it is the number of rows that carry the loss,
+    (Σ l)² / Σ l². `weight` is what each row counts for, or all rows of a loss; then `square` is the
+    sum of their squared weights.
+    """
+    weight = np.ones(len(loss)) if weight is None else weight
+    square = weight**2 if square is None else square
+    numbers = []
+    for part in (loss, 1 - loss):
+        total = float(weight @ part**power)
+        numbers.append(total**2 / float(square @ part ** (2 * power)) if total > 0.0 else 0.0)
+    return min(numbers)
 
 
 def effective_rows(weight: Floats) -> float:

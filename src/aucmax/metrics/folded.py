@@ -12,9 +12,9 @@ from scipy.sparse import coo_array, csr_array
 from scipy.special import ndtri
 
 from aucmax.basics.checks import number
-from aucmax.metrics.delong import ROUNDING, Spread
+from aucmax.metrics.delong import ROUNDING, Spread, carrying_rows, effective_rows
 from aucmax.metrics.intervals import AUCInterval, interval_around
-from aucmax.metrics.levels import levels_of, pairs_won_and_lost, rivals_above
+from aucmax.metrics.levels import levels_of, pairs_won_and_lost, rivals_above, rivals_tied
 from aucmax.metrics.reading import Bools, Floats, Labels, codes_of, read
 
 __all__ = ["cv_auc_interval"]
@@ -83,8 +83,11 @@ def cv_auc_interval(
     its fold; the variance is the sum of squares over rows, or over the groups' sums, set against
     what such a sum is expected to be for independent placements. So one fold gives `auc_interval`,
     folds of equal size their mean DeLong variance divided by their number, and rounds of folds the
-    variance of their mean. From there on all is as in `auc_interval`, but with Student's quantile:
-    models that share training rows err together.
+    variance of their mean. Models that share training rows err together: what they have in common
+    is told by how a row's placement changes from round to round, and added. One round cannot show
+    it, and takes Student's quantile for the normal one. In simulations with learnt linear scorers
+    and 20 or 50 positives the 95 % interval covers 95 to 97 % with four rounds of five folds (98 to
+    99 % with 20 positives at an AUC of .98), and 93 to 99 % with one round.
 
     References
     ----------
@@ -99,7 +102,7 @@ def cv_auc_interval(
     >>> fold = np.arange(550) % 5
     >>> found = cv_auc_interval(y, rng.normal(size=550) + 2 * y + fold, fold)
     >>> print("{:.3f} ({:.3f} to {:.3f})".format(*found[:3]))
-    0.943 (0.894 to 0.970)
+    0.943 (0.891 to 0.971)
     """
     number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
     if not small_sample and (sample_weight is not None or groups is not None):
@@ -129,16 +132,29 @@ def cv_auc_interval(
         reach = float(ndtri((1.0 + confidence) / 2)) * std_error
         return AUCInterval(auc, max(auc - reach, 0.0), min(auc + reach, 1.0), std_error)
     miss = float(np.mean([one.miss for one in folds]))
-    classes = [_class([one.parts[side] for one in folds], int(group.max()) + 1) for side in (0, 1)]
+    n_groups = int(group.max()) + 1
+    sides = [[one.parts[side] for one in folds] for side in (0, 1)]
+    shares = [_values(parts, [part.share for part in parts], n_groups) for parts in sides]
+    common = [share @ share.T for share in shares]
+    classes = [_class(sides[i], shares[i], common[i], common[1 - i]) for i in (0, 1)]
     if any(one.singles for one in classes):
         classes = [one._replace(moved=0 * one.moved) for one in classes]
     spreads = classes[0].spread(), classes[1].spread()
     shared = 2 * float(classes[0].moved @ classes[1].moved)
     pairs = min(one.pairs for one in classes)
-    # Models that share training rows err together, so that areas vary more than the rows tell.
-    freedom = min(one.rows for one in spreads) - 1 if len(folds) > 1 else np.inf
+    how: dict[str, float] = {}
+    power = 2
+    # Models that share training rows err together, so that areas vary more than the rows tell:
+    # rounds of different folds show by how much, one round does not.
+    if all(one.exchange is not None for one in classes):
+        shared += max(sum(one.exchange or 0.0 for one in classes), 0.0)
+        # At a high AUC this bound is well above what they have in common: less is added elsewhere.
+        power, how = 1, {"added": 0.5}
+    elif len(folds) > 1:
+        how = {"freedom": min(one.rows for one in spreads) - 1}
+    carriers = tuple(carrying_rows(one.loss, one.weight, power=power) for one in classes)
     return interval_around(
-        auc, miss, spreads, confidence, shared=shared, pairs=pairs, freedom=freedom
+        auc, miss, spreads, carriers, confidence, shared=shared, pairs=pairs, **how
     )
 
 
@@ -148,6 +164,8 @@ class _Part(NamedTuple):
     group: NDArray[np.intp]
     share: Floats  # of the class's weight
     moved: Floats  # how far each row moves the fold's area, beside the others of its class
+    above: Floats  # the share of the other class above each row, ties half
+    noise: Floats  # the variance of what one rival adds to it; not finite for a single rival
 
 
 class _Fold(NamedTuple):
@@ -162,7 +180,10 @@ class _Class(NamedTuple):
     rows: float  # independent ones, by Kish's number
     pairs: float  # independent ones that its rows allow
     moved: Floats  # how far each group moves the mean area, for samples as small as these
+    loss: Floats  # the mean of each group's placements, or 1 less it
+    weight: Floats  # of each group in the mean area
     singles: bool  # whether no fold has two rows of it
+    exchange: float | None  # variance that models have in common; None if no rounds show it
 
     def spread(self) -> Spread:
         return Spread(float(self.moved @ self.moved), self.rows)
@@ -173,25 +194,34 @@ def _fold(
 ) -> _Fold:
     levels = levels_of(positive, weight, score)
     won, lost = pairs_won_and_lost(levels)
-    above = rivals_above(levels, positive)
+    above, tied = rivals_above(levels, positive), rivals_tied(levels, positive)
     weight = np.ones(len(above)) if weight is None else weight
-    pos, neg = weight[positive].sum(), weight[~positive].sum()
     parts = (  # negatives above a positive cost area, positives above a negative bring it
-        _part(group[positive], weight[positive] / pos, -above[positive] / neg),
-        _part(group[~positive], weight[~positive] / neg, above[~positive] / pos),
+        _part(positive, weight, -1, above, tied, group),
+        _part(~positive, weight, 1, above, tied, group),
     )
     return _Fold(won / (won + lost), lost / (won + lost), parts)
 
 
-def _part(group: NDArray[np.intp], share: Floats, placed: Floats) -> _Part:
-    placed = placed - placed[0]
-    placed[np.abs(placed) <= ROUNDING] = 0.0  # equal placements have no spread at all
-    return _Part(group, share, share * (placed - share @ placed))
+def _part(
+    own: Bools, weight: Floats, sign: int, above: Floats, tied: Floats, group: NDArray[np.intp]
+) -> _Part:
+    share, rivals = weight[own] / weight[own].sum(), weight[~own]
+    total, k = rivals.sum(), effective_rows(rivals)
+    placed = above[own] / total
+    moved = sign * (placed - placed[0])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # of values 0, 1/2 for a tie, and 1
+        noise = (placed * (1 - placed) - tied[own] / total / 4) * k / (k - 1)
+    moved[np.abs(moved) <= ROUNDING] = 0.0  # equal placements have no spread at all
+    return _Part(group[own], share, share * (moved - share @ moved), placed, noise)
 
 
-def _class(parts: Sequence[_Part], n_groups: int) -> _Class:
-    share = _shares(parts, n_groups)
-    common = share @ share.T  # P, shape (V, V)
+def _class(
+    parts: Sequence[_Part], share: csr_array, common: csr_array, of_rivals: csr_array
+) -> _Class:
+    """Return what the rows of a class tell; `common` is P, shape (V, V), `of_rivals` of others."""
+    n_groups = share.shape[1]
     one_fold = common.diagonal()  # 1/k of each fold
     held_out = np.bincount(share.indices, minlength=n_groups)
     # Pairs of rows of all folds part into as many independent sets as a group was held out at most.
@@ -203,14 +233,53 @@ def _class(parts: Sequence[_Part], n_groups: int) -> _Class:
         for part, factor in zip(parts, scale / len(parts), strict=True):
             moved += np.bincount(part.group, factor * part.moved, n_groups)
         moved *= np.sqrt(float(common.sum()) / _expected(common.tocoo(), one_fold, scale))
-    return _Class(rows, pairs, moved, not spread.any())
+    exchange = _exchange(parts, share, common, of_rivals)
+    weight = np.asarray(share.sum(axis=0))
+    lost = sum(np.bincount(part.group, part.share * part.above, n_groups) for part in parts)
+    loss = np.divide(lost, weight, out=np.zeros(n_groups), where=weight > 0)
+    return _Class(rows, pairs, moved, loss, weight, not spread.any(), exchange)
 
 
-def _shares(parts: Sequence[_Part], n_groups: int) -> csr_array:
-    """Return each group's share of the class in each fold, shape (V, n_groups)."""
+def _exchange(
+    parts: Sequence[_Part], share: csr_array, common: csr_array, of_rivals: csr_array
+) -> float | None:
+    """Return the variance that models have in common, from how placements change with the folds.
+
+    D² (1 − p)², where D² is the mean square by which the placement of a row changes when one of the
+    rows beside it in the fold is exchanged, and p the chance to be held out. None if rows were held
+    out less than twice on average, beside the same rows, several of a group at once, or against a
+    single rival.
+    """
+    n_groups = share.shape[1]
+    held_out = np.bincount(share.indices, minlength=n_groups)
+    entries, present = sum(len(part.group) for part in parts), np.count_nonzero(held_out)
+    if share.nnz < entries or entries < 2 * present:
+        return None
+    if not all(np.isfinite(part.noise).all() for part in parts):
+        return None
+    size, pairs = 1 / common.diagonal(), common.tocoo()
+    u, v = pairs.coords
+    both = pairs.data * size[u] * size[v]  # rows that are in both folds
+    exchanged = float(both @ (size[u] + size[v] - 2 * both))
+    if exchanged < float(both[u != v].sum()):  # less than a row between two folds
+        return None
+    placed = _values(parts, [part.above for part in parts], n_groups)
+    sums, squares = placed.sum(axis=0), placed.power(2).sum(axis=0)
+    changes = 2 * float(held_out @ squares - sums @ sums)
+    # The rivals of two folds differ, too: Σ noise (P_uu + P_vv − 2 P_uv), with P of the rivals.
+    noise = _values(parts, [part.noise for part in parts], n_groups)
+    pairs, one_fold = (noise @ share.sign().T).tocoo(), of_rivals.diagonal()
+    u, v = pairs.coords
+    by_rivals = float(pairs.data @ (one_fold[u] + one_fold[v] - 2 * of_rivals[u, v]))
+    p = entries / len(parts) / present
+    return (changes - by_rivals) / exchanged * (1 - p) ** 2
+
+
+def _values(parts: Sequence[_Part], values: Sequence[Floats], n_groups: int) -> csr_array:
+    """Return the sum of the values of each group's rows in each fold, shape (V, n_groups)."""
     fold = np.repeat(np.arange(len(parts)), [len(part.group) for part in parts])
-    group, share = (np.concatenate(each) for each in zip(*(p[:2] for p in parts), strict=True))
-    return csr_array(coo_array((share, (fold, group)), shape=(len(parts), n_groups)))
+    group = np.concatenate([part.group for part in parts])
+    return csr_array(coo_array((np.concatenate(values), (fold, group)), (len(parts), n_groups)))
 
 
 def _expected(common: coo_array, one_fold: Floats, scale: Floats) -> float:

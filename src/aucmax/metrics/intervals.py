@@ -1,5 +1,6 @@
 """The interval of an area under the ROC curve; the difference of two, its interval and test."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy.special import ndtr, ndtri, ndtri_exp, stdtrit
 from aucmax.basics.checks import number
 from aucmax.metrics.delong import (
     Spread,
+    carrying_rows,
     delong_spreads,
     hoeffding_interval,
     hoeffding_log_p,
@@ -16,7 +18,7 @@ from aucmax.metrics.delong import (
     shrunk_variance,
 )
 from aucmax.metrics.levels import levels_of, pairs_won_and_lost, rivals_above
-from aucmax.metrics.reading import Labels, read
+from aucmax.metrics.reading import Bools, Floats, Labels, read
 
 __all__ = [
     "AUCDifference",
@@ -27,6 +29,10 @@ __all__ = [
     "auc_test",
     "interval_around",
 ]
+
+# Rows that spread as far as they can, of which a sample shows none: half of all samples have none
+# if there are log 2 of them on average.
+_UNSEEN = float(np.log(2))
 
 
 class AUCDifference(NamedTuple):
@@ -131,14 +137,14 @@ def auc_interval(
     Notes
     -----
     The standard error is DeLong's [1]_, from one sort [2]_. The interval is Wilson's, for as many
-    pairs as DeLong's variance says, shrunk towards its largest possible value by one row of each
+    pairs as DeLong's variance says, shrunk towards its largest possible value by log 2 rows of each
     class: at a high AUC the rare rows that are ranked low may be missing from a small sample. With
     many rows it is the area plus or minus DeLong's error. In simulations with normal, exponential
-    and logistic scores the 95 % interval covers 93 % or more from 15 rows of a class on, up to an
-    AUC of .98; with heavy tails (Student's t, 3 degrees of freedom) as little as 88 %. Hoeffding's
-    interval, which holds for every distribution [3]_, takes over where a class shows no spread: one
-    row, an AUC of 0 or 1, all scores tied. Weights must not stand for repeated rows.
-    docs/auc_intervals.md gives the formulas, and how well the interval covers.
+    and logistic scores, and with heavy tails (Student's t, 3 degrees of freedom), the 95 % interval
+    covers 93 % or more from 15 rows of a class on, up to an AUC of .98. Hoeffding's interval, which
+    holds for every distribution [3]_, takes over where a class shows no spread: one row, an AUC of
+    0 or 1, all scores tied. Weights must not stand for repeated rows. docs/auc_intervals.md gives
+    the formulas, and how well the interval covers.
 
     References
     ----------
@@ -156,26 +162,36 @@ def auc_interval(
     >>> y = np.repeat([0, 1], [500, 50])
     >>> interval = auc_interval(y, rng.normal(size=550) + 2 * y)
     >>> print("{:.3f} ({:.3f} to {:.3f})".format(*interval[:3]))
-    0.940 (0.895 to 0.966)
+    0.940 (0.893 to 0.967)
     """
     number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
     positive, weight, scores = read(y, sample_weight, pos_label, score=score)
     levels = levels_of(positive, weight, scores)
     won, lost = pairs_won_and_lost(levels)
-    spreads = delong_spreads(positive, rivals_above(levels, positive), weight)
+    above = rivals_above(levels, positive)
+    spreads = delong_spreads(positive, above, weight)
+    carriers = _carriers(positive, above, weight), _carriers(~positive, above, weight)
     # lost / (won + lost) is 1 - auc without cancellation.
-    return interval_around(won / (won + lost), lost / (won + lost), spreads, confidence)
+    return interval_around(won / (won + lost), lost / (won + lost), spreads, carriers, confidence)
+
+
+def _carriers(own: Bools, above: Floats, weight: Floats | None) -> float:
+    if weight is None:
+        return carrying_rows(above[own] / np.count_nonzero(~own))
+    return carrying_rows(above[own] / weight[~own].sum(), weight[own])
 
 
 def interval_around(
     auc: float,
     miss: float,
     spreads: tuple[Spread, Spread],
+    carriers: Sequence[float],
     confidence: float,
     *,
     shared: float = 0.0,
     pairs: float | None = None,
     freedom: float = np.inf,
+    added: float = _UNSEEN,
 ) -> AUCInterval:
     """Return Wilson's interval, the variance of each class shrunk towards the largest possible.
 
@@ -187,21 +203,28 @@ def interval_around(
         The area, and 1 less it.
     spreads : tuple of two Spread
         What each class adds to the variance of the area, and its rows.
+    carriers : sequence of two float
+        The effective number of rows of each class that carry its variance.
     confidence : float
         Coverage.
     shared : float
-        The rest of the variance: the covariance of the classes, of groups that have rows of both.
+        The rest of the variance: the covariance of the classes, of groups that have rows of both,
+        and what models that share training rows have in common.
     pairs : float, optional
         Independent pairs of a positive and a negative: the rows of the smaller class by default.
     freedom : float
         Degrees of freedom of Student's quantile; the normal one by default.
+    added : float
+        Rows of the largest variance that each class gets.
     """
     pairs = min(one.rows for one in spreads) if pairs is None else pairs
     variance = sum(one.variance for one in spreads) + shared
     std_error = float(np.sqrt(variance)) if variance > 0.0 else _largest_error(auc, pairs)
     if variance > 0.0 and min(one.variance for one in spreads) > 0.0:
-        least = min(auc, miss)
-        shrunk = sum(shrunk_variance(one, least, least, added=1) for one in spreads) + shared
+        shrunk = shared + sum(
+            shrunk_variance(one, seen, auc * miss, added)
+            for one, seen in zip(spreads, carriers, strict=True)
+        )
         miss_rate = (1.0 - confidence) / 2
         z = float(ndtri(miss_rate) if np.isinf(freedom) else stdtrit(freedom, miss_rate))
         low, high = _wilson(auc, miss, z * z * min(shrunk / (auc * miss), 1.0 / pairs))

@@ -22,6 +22,7 @@ __all__ = [
     "pairs_won_and_lost",
     "recall_up_to",
     "rivals_above",
+    "rivals_tied",
 ]
 
 # relative tolerance: ten weights of 0.1 must count like ten of 1, though their sums are rounded
@@ -114,10 +115,20 @@ def _rates(levels: Levels) -> tuple[Floats, Floats]:
 def rivals_above(levels: Levels, positive: Bools) -> Floats:
     """Return the weight of the other class above each row, ties half, shape (n,)."""
     pos_above, neg_above = _above(levels)
-    ranked = np.repeat([neg_above, pos_above], levels.rows, axis=1)
-    above = np.empty(positive.size)
-    above[levels.order] = np.where(positive[levels.order], *ranked)
-    return above
+    return _of_rivals(levels, positive, pos_above, neg_above)
+
+
+def rivals_tied(levels: Levels, positive: Bools) -> Floats:
+    """Return the number of rows of the other class that tie with each row, shape (n,)."""
+    return _of_rivals(levels, positive, levels.pos, levels.neg)
+
+
+def _of_rivals(levels: Levels, positive: Bools, of_pos: Floats, of_neg: Floats) -> Floats:
+    """Return for each row the value that the other class has at its score, shape (n,)."""
+    ranked = np.repeat([of_neg, of_pos], levels.rows, axis=1)
+    values = np.empty(positive.size)
+    values[levels.order] = np.where(positive[levels.order], *ranked)
+    return values
 
 
 def _above(levels: Levels) -> tuple[Floats, Floats]:
