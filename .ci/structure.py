@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "aucmax"
 LIMITS = {
-    "packages": 20,
-    "code lines": 30_600,
+    "packages": 19,
+    "code lines": 30_900,
     "functions above 60 lines": 4,
     "functions above 10 parameters": 5,
-    "vague locals": 183,
+    "vague locals": 108,
 }
 LINES_OF_A_FUNCTION = 60
 PARAMETERS = 10
