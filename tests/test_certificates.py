@@ -12,13 +12,16 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import linprog
 from scipy.optimize import minimize as smooth_minimum
+from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
+from sklearn.preprocessing import StandardScaler
 
 from aucmax import AUCClassifier, HingeClassifier, datasets
-from aucmax.objective import Objective
-from aucmax.objective.losses import LOSSES
+from aucmax.objective import Objective, UnivariateObjective
+from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
 from aucmax.objective.penalties import L2, ElasticNet, L2Ball
 from aucmax.objective.problem import RowsProblem
 from aucmax.rows import as_rows
@@ -694,6 +697,30 @@ def test_the_quadratic_program_is_a_minimum_of_the_hinge():
         for _ in range(200):
             near = w + 10.0 ** rng.uniform(-4, 0) * rng.randn(4) / [1e-3, 1.0, 10.0, 1e3]
             assert pairs.objective(near, 1e-2, l1_ratio, "hinge") >= least - 1e-9
+
+
+def least_hinge(X, y, alpha):
+    """The least mean of max(0, 1 − y w·x) + α‖w‖₁, and where, by linear programming."""
+    n, d = X.shape
+    unit = np.abs(X).max(axis=0)
+    M = y[:, None] * X / unit
+    cost = np.concatenate([alpha / unit, alpha / unit, np.full(n, 1 / n)])
+    found = linprog(cost, -np.hstack([M, -M, np.eye(n)]), -np.ones(n), method="highs")
+    return found.fun, (found.x[:d] - found.x[d : 2 * d]) / unit
+
+
+@pytest.mark.parametrize("scaled", [False, True], ids=["raw", "scaled"])
+@pytest.mark.parametrize("alpha", [0.0, 1e-4, 1e-2])
+def test_a_hinge_in_any_units_is_never_told_to_be_nearer_than_it_is(alpha, scaled):
+    """In the rounded kink there may be few rows, and second derivatives then say nothing."""
+    X, target = load_breast_cancer(return_X_y=True)
+    X, y = StandardScaler().fit_transform(X) if scaled else X, 2.0 * target - 1.0
+    least, best = least_hinge(X, y, alpha)
+    problem = RowsProblem.of(as_rows(X), y)
+    goal = UnivariateObjective(problem, UNIVARIATE_LOSSES["hinge"], ElasticNet(alpha, 1.0))
+    for factor in (1.1, 1.001):
+        value, told = Certificate(goal).evaluate(factor * best)
+        assert share_left(value, least, 1.0) <= FACTOR * told + 1e-7
 
 
 @pytest.mark.parametrize("shift", [1e6, 1e8])
