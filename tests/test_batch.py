@@ -18,6 +18,7 @@ from aucmax.rows import as_rows
 from aucmax.rows.products import row_blocks
 from aucmax.solvers import SOLVERS, ConjugateGradient
 from aucmax.solvers.batch import coordinate_descent, krylov, proximal_newton
+from aucmax.solvers.batch.working_set import solved
 from oracles import rows
 from oracles.pairs import LOSSES as OF_PAIRS
 from oracles.pairs import (
@@ -758,3 +759,19 @@ def test_a_solvers_own_limits_are_checked(kind, settings, message):
         problem = RowsProblem.of(as_rows(X), y.astype(float))
         with pytest.raises(ValueError, match=message.format(kind.__name__)):
             kind(**settings).solve_path(problem, [1.0])
+
+
+@pytest.mark.parametrize("rank", [1, 3, 5])
+def test_a_system_without_full_rank_is_solved_without_eigenvalues(rank, monkeypatch):
+    def refuse(matrix):
+        raise AssertionError("eigenvalues cost a hundred times as much")
+
+    rng = np.random.default_rng(rank)
+    monkeypatch.setattr(np.linalg, "eigh", refuse)
+    units = 10.0 ** np.linspace(-6, 6, 6)
+    A = rng.normal(size=(rank, 6)) * units
+    x = A.T @ rng.normal(size=rank)
+    system = A.T @ A
+    found = solved(system.copy(), np.zeros(6), system @ x)
+    np.testing.assert_allclose(A @ found, A @ x, rtol=1e-6)
+    assert solved(system.copy(), -0.5 * np.diag(system), system @ x) is None

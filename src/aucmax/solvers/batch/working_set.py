@@ -1,5 +1,6 @@
 """What solvers with working sets share: which features count, how far is left, moves on pieces."""
 
+import contextlib
 from collections.abc import Callable
 
 import numpy as np
@@ -127,15 +128,13 @@ def solved(system: np.ndarray, bend: np.ndarray, right: np.ndarray) -> np.ndarra
     unit = 1.0 / np.sqrt(diagonal)  # Cholesky's verdict must not depend on units
     system *= unit
     system *= unit[:, None]
-    try:
-        factor = cho_factor(system, check_finite=False)
-    except LinAlgError:
-        values, vectors = np.linalg.eigh(system)
-        least = _LOST * len(right) * float(np.finfo(float).eps)
-        if values[0] < -least:
-            return None
-        return unit * (vectors @ ((vectors.T @ (unit * right)) / np.maximum(values, least)))
-    return unit * cho_solve(factor, unit * right, check_finite=False)
+    rounding = _LOST * len(right) * float(np.finfo(float).eps)
+    for ridge in (0.0, rounding):  # eigenvalues themselves would cost a hundred times as much
+        diagonal += ridge
+        with contextlib.suppress(LinAlgError):
+            factor = cho_factor(system, check_finite=False)
+            return unit * cho_solve(factor, unit * right, check_finite=False)
+    return None
 
 
 def candidates(
