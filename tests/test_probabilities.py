@@ -418,7 +418,7 @@ def test_a_file_in_parts_is_calibrated_on_the_rows_it_was_tuned_on(tmp_path, cap
     rows = pd.DataFrame(X, columns=list("abcd"))
     rows.assign(w=w, y=y.astype(int)).to_csv(tmp_path / "rows.csv", index=False)
     ignored = () if weight else ("--drop", "w")
-    made = ("--probability", "--memory", "4MB", "--json", "-o", tmp_path / "m.aucmax")
+    made = ("--probability", "--memory", "12MB", "--json", "-o", tmp_path / "m.aucmax")
     run("train", tmp_path / "rows.csv", *made, *weight, *ignored)
     assert json.loads(capsys.readouterr().out)["tuned_on"] < len(X) / 2
     found = load(tmp_path / "m.aucmax").predict_proba(rows)[:, 1]

@@ -545,7 +545,7 @@ def test_ks_and_stability_are_what_they_say():
     assert metrics.population_stability(before, now) == pytest.approx(wanted)
     with pytest.raises(ValueError, match="the same length"):
         metrics.population_stability([1], [1, 2])
-    with pytest.raises(ValueError, match="must hold rows"):
+    with pytest.raises(ValueError, match="must be counts of rows: 0 or more, not all 0"):
         metrics.population_stability([0, 0], [1, 2])
 
 

@@ -31,7 +31,7 @@ COMMANDS = {
     "moments": "Sum rows up in small files that add and subtract, and fit models to these.",
     "cv": "Tune by cross-validated AUC, or another score, and save the best model.",
     "scorecard": "Make a scorecard: points for bins of each column, which add up.",
-    "stream": "Learn from rows as they come; tell the AUC of what was scored before.",
+    "stream": "Learn from rows as they arrive, and report the prequential AUC.",
     "reproduce": "Regenerate a published table or figure from raw data.",
     "datasets": "List the data sets known by name, show one in detail, or fetch some.",
 }
