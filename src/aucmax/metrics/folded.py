@@ -83,11 +83,12 @@ def cv_auc_interval(
     its fold; the variance is the sum of squares over rows, or over the groups' sums, set against
     what such a sum is expected to be for independent placements. So one fold gives `auc_interval`,
     folds of equal size their mean DeLong variance divided by their number, and rounds of folds the
-    variance of their mean. Models that share training rows err together: what they have in common
-    is told by how a row's placement changes from round to round, and added. One round cannot show
-    it, and takes Student's quantile for the normal one. In simulations with learnt linear scorers
-    and 20 or 50 positives the 95 % interval covers 95 to 97 % with four rounds of five folds (98 to
-    99 % with 20 positives at an AUC of .98), and 93 to 99 % with one round.
+    variance of their mean. Models that share training rows have errors in common. With several
+    rounds of folds their size is estimated from how a row's placement changes between rounds, and
+    added to the variance. With one round it cannot be estimated, and Student's quantile replaces
+    the normal one. In simulations with learnt linear scorers and 20 or 50 positives, the 95 %
+    interval covers 95 to 97 % with four rounds of five folds (98 to 99 % with 20 positives at an
+    AUC of .98), and 93 to 99 % with one round.
 
     References
     ----------
