@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "aucmax"
 LIMITS = {
-    "packages": 19,
-    "code lines": 30_900,
+    "packages": 18,
+    "code lines": 30_889,
     "functions above 60 lines": 4,
     "functions above 10 parameters": 5,
     "vague locals": 108,

@@ -232,7 +232,7 @@ def test_figures_of_rare_events_are_zoomed_to_the_data():
     few, many = scored(5000, share=0.004), scored(5000, share=0.3)
     for test, rare in ((few, True), (many, False)):
         _, precision = curves.ranking_figures({"a": [test]})
-        gains, lift = curves.gains_figure({"a": test}), curves.lift_figure({"a": test})
+        gains, lift = curves.gains_figure({"a": [test]}), curves.lift_figure({"a": [test]})
         roc = curves.roc_figure({"a": [test]}, few=True)
         assert precision.ylog == gains.xlog == lift.xlog == lift.ylog == rare
         assert roc.xlog
@@ -247,7 +247,7 @@ def test_figures_of_rare_events_are_zoomed_to_the_data():
 
 def test_scores_by_class_and_calibration():
     positive, score = scored(20_000, share=0.01)
-    figure = distributions.score_figure("m", (positive, score))
+    figure = distributions.score_figure({"m": [(positive, score)]})
     assert list(figure.lines) == ["m: positive", "m: negative"]
     for line in figure.lines.values():
         assert line.y[::2].sum() == pytest.approx(1)
@@ -265,7 +265,7 @@ def test_scores_by_class_and_calibration():
     assert len(ones.x) == 1
     with pytest.raises(ValueError, match="between 0 and 1"):
         distributions.calibration((positive, score))
-    assert distributions.calibration_figure("m", (positive, chance)).xlog
+    assert distributions.calibration_figure({"m": [(positive, chance)]}).xlog
 
 
 def test_reasons_in_words():

@@ -249,26 +249,19 @@ def curves(
     report: dict[str, Any], tests: dict[str, Test], chance: np.ndarray | None = None
 ) -> Section:
     """Return the curves; ``chance`` are the first scorer's probabilities, where it gives any."""
-    areas = {
-        s["name"]: f"AUC {auc_text(s['auc'])} ({interval_text(s['low'], s['high'])})"
-        for s in report["scorers"]
-    }
-    precisions = {
-        s["name"]: f"average precision {auc_text(s['average_precision'])}"
-        for s in report["scorers"]
-    }
     alone = {name: [test] for name, test in tests.items()}
     asked: dict[str, Any] = {"confidence": report["confidence"]}
     asked["bands"] = list(tests)[:2]  # a third would hide them
     name, first = next(iter(tests.items()))
     drawn = [
-        *ranking_figures(alone, **asked, details=(areas, precisions)),
-        gains_figure(tests, **asked),
-        lift_figure(tests, **asked),
+        *ranking_figures(alone, **asked),
+        gains_figure(alone, **asked),
+        lift_figure(alone, **asked),
         roc_figure(alone, **asked, few=True),
-        score_figure(name, first),
+        score_figure(alone),
     ]
     if chance is not None:
         positive, _, weight = first
-        drawn.append(calibration_figure(name, (positive, chance, weight), report["confidence"]))
+        scored = {name: [(positive, chance, weight)]}
+        drawn.append(calibration_figure(scored, report["confidence"]))
     return Section("Curves", figures=drawn, on_terminal=False)

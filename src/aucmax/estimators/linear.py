@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_n_features,
@@ -20,7 +20,7 @@ from aucmax.basics.checks import (
     check_labels,
     naming_columns,
 )
-from aucmax.estimators.card import card_of
+from aucmax.estimators.card import ShownEstimator
 from aucmax.estimators.labelling import input_names, restore_names
 from aucmax.estimators.probabilities import Calibration, Sigmoid
 from aucmax.rows import as_rows
@@ -40,7 +40,7 @@ def _gives_probabilities(self: "LinearScorer") -> bool:
     )
 
 
-class LinearScorer(ClassifierMixin, BaseEstimator):
+class LinearScorer(ClassifierMixin, ShownEstimator):
     """A fitted ``coef_`` (1, d), ``intercept_`` (1,) and ``classes_`` (2,), and how to use them."""
 
     coef_: np.ndarray
@@ -54,11 +54,6 @@ class LinearScorer(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = False
         return tags
-
-    def _html_repr(self) -> str:
-        """Return what a notebook shows: the report card of a fit, and scikit-learn's diagram."""
-        diagram = super()._html_repr()
-        return card_of(self) + diagram if hasattr(self, "coef_") else diagram
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the scores w·x + intercept, shape (n,); positive means ``classes_[1]``.

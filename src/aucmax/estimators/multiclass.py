@@ -5,12 +5,12 @@ from itertools import combinations, repeat
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.basics.checks import check_array_of, check_labels, sample_weights
-from aucmax.estimators.card import card_of_classes
+from aucmax.estimators.card import ShownEstimator
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.labelling import (
     checked,
@@ -45,7 +45,7 @@ def _gives_probabilities(self: "MulticlassAUCClassifier") -> bool:
     )
 
 
-class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
+class MulticlassAUCClassifier(ClassifierMixin, ShownEstimator):
     """Scores for each of K classes; a higher score means "more likely that class".
 
     Each class is ranked against all others, or against each other one in turn. With the square
@@ -115,11 +115,6 @@ class MulticlassAUCClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    def _html_repr(self) -> str:
-        """Return what a notebook shows: the report card of a fit, and scikit-learn's diagram."""
-        diagram = super()._html_repr()
-        return card_of_classes(self) + diagram if hasattr(self, "coef_") else diagram
 
     # ---- fitting -------------------------------------------------------------------------
 

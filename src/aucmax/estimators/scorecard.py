@@ -8,24 +8,22 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from aucmax.basics.checks import number, weights_in_rows
 from aucmax.columns.binning import Binning, Bins
+from aucmax.estimators.card import ShownEstimator
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.probabilities import Sigmoid
-from aucmax.report.card import card_html
-from aucmax.report.text import plain_number
 
 __all__ = ["Scorecard"]
 
 _MOST_POINTS = 1e12  # all whole numbers up to it, and sums of them, are exact
-_BARS = 8  # columns on the report card
 
 
-class Scorecard(ClassifierMixin, BaseEstimator):
+class Scorecard(ClassifierMixin, ShownEstimator):
     """A table of points for the bins of each column, which add up to a score.
 
     `Binning` replaces each value by the weight of evidence of its bin; logistic regression weighs
@@ -217,33 +215,6 @@ class Scorecard(ClassifierMixin, BaseEstimator):
                 }
 
     # ---- inside --------------------------------------------------------------------------
-
-    def _html_repr(self) -> str:
-        """Return what a notebook shows: the report card of a fit, and scikit-learn's diagram."""
-        diagram = super()._html_repr()
-        return self._card() + diagram if hasattr(self, "points_") else diagram
-
-    def _card(self) -> str:
-        tables: list[Bins] = self.binning_.bins_
-        reach = {b.name: float(np.ptp(p)) for b, p in zip(tables, self.points_, strict=True)}
-        used = {name: points for name, points in reach.items() if points > 0}
-        ends = [sum(end(points) for points in self.points_) for end in (np.min, np.max)]
-        negatives, positives = tables[0].counts.sum(axis=0).round(1)
-        negative, positive = self.classes_.tolist()
-        facts = [
-            ("fewest points", f"most likely {positive}"),
-            ("rows", f"{plain_number(positives, 12)} {positive}, "
-                     f"{plain_number(negatives, 12)} {negative}"),
-            ("columns", f"{len(reach):,}, {len(used):,} of them with points"),
-            ("points", f"{ends[0]:,.0f} to {ends[1]:,.0f}; {self.base_points:g} at odds of "
-                       f"{self.base_odds:g} to 1, {self.pdo:g} more double them"),
-        ]  # fmt: skip
-        most = sorted(used.items(), key=lambda item: -item[1])[:_BARS]
-        hidden = len(used) - len(most)
-        more = f"; {hidden:,} columns with fewer" * (hidden > 0)
-        return card_html(
-            type(self).__name__, facts, most, f"Points from a column's worst bin to its best{more}."
-        )
 
     def _give_points(self) -> None:
         """Share the points of the intercept among the columns, and round."""

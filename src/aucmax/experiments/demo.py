@@ -347,7 +347,7 @@ def _alerted(alerts: list[dict[str, Any]], result: dict[str, Any], demo: Demo) -
     ]
     head = ("alerts a day", "frauds found", "as many as at random", "false alarms per hit")
     caption = f"The {result['test_rows']:,} payments held out, taken as those of one day."
-    scored = {name: (demo.is_positive, score) for name, score in demo.scores.items()}
+    scored = {name: [(demo.is_positive, score)] for name, score in demo.scores.items()}
     return Section(
         "2  What a day's alerts are worth",
         tables=[ResultTable(head, rows, caption)],

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from aucmax import metrics
 from aucmax.metrics.delong import effective_rows
 from aucmax.report.figures import Figure, Line
+from aucmax.report.text import auc_text, interval_text
 
 __all__ = [
     "RARE",
@@ -64,7 +65,8 @@ def ranking_figures(
     bands : collection of str
         The scorers that get a band; all if empty.
     details : two mappings of str to str
-        Further text for the legend of each figure, by scorer.
+        Further text for the legend of each figure, by scorer; by default the area under the curve
+        of a scorer with one test set.
     """
     return [
         make(scored, confidence, of=of, bands=bands, details=words)
@@ -86,7 +88,7 @@ def roc_figure(
     Parameters are those of `ranking_figures`; ``few`` makes the axis of the false-positive rate
     logarithmic, which magnifies the part with few false alarms.
     """
-    lines = _lines(scored, roc, mean_roc, confidence, bands, details)
+    lines = _lines(scored, roc, mean_roc, _auc, confidence, bands, details)
     least = min(1.0 / np.count_nonzero(~test[0]) for tests in scored.values() for test in tests)
     end = 1.0 if few else _corner(lines)
     caption = _caption(
@@ -127,7 +129,10 @@ def precision_figure(
     )  # fmt: skip
     return Figure(
         f"precision {of}", _title(of, "precision and recall"), RECALL, "precision",
-        _lines(scored, precision_recall, mean_precision_recall, confidence, bands, details),
+        _lines(
+            scored, precision_recall, mean_precision_recall, _average_precision, confidence, bands,
+            details,
+        ),
         f"{caption} Dotted: the share of positives.",
         xpercent=True, ypercent=True, xlim=_AXIS, ylog=rare,
         ylim=(share / 2, 1.2) if rare else _AXIS,
@@ -136,11 +141,10 @@ def precision_figure(
 
 
 def gains_figure(
-    scored: Mapping[str, Scored],
+    scored: Mapping[str, Sequence[Scored]],
     confidence: float = 0.95,
     *,
     bands: Collection[str] = (),
-    details: Mapping[str, str] = MappingProxyType({}),
 ) -> Figure:
     """Make the gains curve of several scorers of one test set: recall over the share flagged.
 
@@ -151,7 +155,7 @@ def gains_figure(
     best = np.minimum(grid / share, 1.0)
     return Figure(
         "gains", "Gains", "share flagged", RECALL,
-        _lines(_alone(scored), gains, gains, confidence, bands, details),
+        _lines(scored, gains, None, None, confidence, bands),
         "Share of the positives found by flagging the highest scores. Band: Wilson's "
         f"{100 * confidence:g} % interval of the recall, pointwise. Dotted: random and perfect "
         "scores.",
@@ -161,11 +165,10 @@ def gains_figure(
 
 
 def lift_figure(
-    scored: Mapping[str, Scored],
+    scored: Mapping[str, Sequence[Scored]],
     confidence: float = 0.95,
     *,
     bands: Collection[str] = (),
-    details: Mapping[str, str] = MappingProxyType({}),
 ) -> Figure:
     """Make the lift curve of several scorers of one test set.
 
@@ -174,7 +177,7 @@ def lift_figure(
     _, rare, lim = _flagging(scored)
     return Figure(
         "lift", "Lift", "share flagged", "lift over random",
-        _lines(_alone(scored), lift, lift, confidence, bands, details),
+        _lines(scored, lift, None, None, confidence, bands),
         "Positives found, as a multiple of those among as many random rows. Band: "
         f"Wilson's {100 * confidence:g} % interval, pointwise. Dotted: random scores.",
         xlog=rare, ylog=rare, xpercent=True, xlim=lim, follows="lift",
@@ -182,33 +185,48 @@ def lift_figure(
     )  # fmt: skip
 
 
-def _flagging(scored: Mapping[str, Scored]) -> tuple[float, bool, tuple[float, float]]:
+def _flagging(scored: Mapping[str, Sequence[Scored]]) -> tuple[float, bool, tuple[float, float]]:
     """Return the share of positives, whether they are rare, and the limits of the flagged share."""
-    test = next(iter(scored.values()))
+    test = next(iter(scored.values()))[0]
     share = _share(*test)
     return share, share < RARE, (1.0 / len(test[0]) if share < RARE else 0.0, 1.0)
-
-
-def _alone(scored: Mapping[str, Scored]) -> dict[str, list[Scored]]:
-    return {name: [test] for name, test in scored.items()}
 
 
 def _lines(
     scored: Mapping[str, Sequence[Scored]],
     curve: Callable[..., Line],
-    mean: Callable[..., Line],
+    mean: Callable[..., Line] | None,
+    area: Callable[..., str] | None,
     confidence: float,
     bands: Collection[str],
-    details: Mapping[str, str],
+    details: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Line]:
     """Return the curve of each scorer's test set, or the mean curve of several."""
     lines = {}
-    for name, (first, *rest) in scored.items():
-        line = mean([first, *rest]) if rest else curve(*first[:2], confidence, *first[2:])
+    for name, (test, *others) in scored.items():
+        if others and mean is not None:
+            line = mean([test, *others])
+        else:
+            line = curve(*test[:2], confidence, *test[2:])
         if bands and name not in bands:
             line = replace(line, edge=None, interval=None)
-        lines[name] = replace(line, detail=details.get(name, ""))
+        detail = "" if others or area is None else area(*test[:2], confidence, *test[2:])
+        lines[name] = replace(line, detail=details.get(name, detail))
     return lines
+
+
+def _auc(
+    positive: NDArray[np.bool_], score: ArrayLike, confidence: float, weight: Floats | None = None
+) -> str:
+    auc, low, high, _ = metrics.auc_interval(positive, score, confidence, sample_weight=weight)
+    return f"AUC {auc_text(auc)} ({interval_text(low, high)})"
+
+
+def _average_precision(
+    positive: NDArray[np.bool_], score: ArrayLike, _: float, weight: Floats | None = None
+) -> str:
+    average = metrics.average_precision(positive, score, sample_weight=weight)
+    return f"average precision {auc_text(average)}"
 
 
 def _caption(

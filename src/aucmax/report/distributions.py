@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,17 +21,18 @@ _MAX_BINS = 50
 _TAIL_SHARE = 1e-3  # maximum share of each class beyond each end of the axis
 
 
-def score_figure(name: str, scored: Scored) -> Figure:
-    """Make a figure of the distribution of the scores in each class.
+def score_figure(scored: Mapping[str, Sequence[Scored]], confidence: float = 0.95) -> Figure:
+    """Make a figure of the distribution of the first scorer's scores in each class.
 
     Parameters
     ----------
-    name : str
-        Name of the scores.
-    scored : (positive, score) or (positive, score, weight)
-        A test set.
+    scored : mapping of str to sequence of (positive, score) or (positive, score, weight)
+        The test sets of each scorer, of which the first is drawn.
+    confidence : float
+        Not used: there are no intervals.
     """
-    positive, score, weight = _read(scored)
+    (name, (test, *_)), *_ = scored.items()
+    positive, score, weight = _read(test)
     kinds = (positive, ~positive)
     fewer = min(effective_rows(weight[kind]) for kind in kinds)
     bins = int(np.clip(2 * np.sqrt(fewer), 10, _MAX_BINS))
@@ -92,10 +94,11 @@ def calibration(scored: Scored, confidence: float = 0.95, bins: int = 10) -> Lin
     )
 
 
-def calibration_figure(name: str, scored: Scored, confidence: float = 0.95) -> Figure:
-    """Make a figure of `calibration`: share of positives over predicted probability."""
-    positive, chance, weight = _read(scored)
-    line = calibration(scored, confidence)
+def calibration_figure(scored: Mapping[str, Sequence[Scored]], confidence: float = 0.95) -> Figure:
+    """Make a figure of `calibration` for the first scorer, whose scores are probabilities."""
+    (name, (test, *_)), *_ = scored.items()
+    positive, chance, weight = _read(test)
+    line = calibration(test, confidence)
     expected, observed = weight @ chance, weight @ positive
     rare = bool(np.average(positive, weights=weight) < RARE)
     top = float(max(np.nanmax(line.x), np.nanmax(line.interval[1])))  # type: ignore[index]
