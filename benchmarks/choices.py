@@ -29,10 +29,10 @@ from rare_events import Task, given, held
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 
 from aucmax import AUCClassifierCV, datasets
+from aucmax.data.rows import as_rows
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.selection import Grid, alpha_grid, best_cell, usual_alpha
 from aucmax.objective.problem import RowsProblem
-from aucmax.rows import as_rows
 
 LOSSES, GAMMAS = ("square", "squared_hinge", "logistic"), (0.0, 0.5, 1.0)
 TAUS = ("pooled", 0.25, 0.5)

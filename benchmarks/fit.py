@@ -25,11 +25,11 @@ from _bench import BINARY, binary, seconds, splits
 from sklearn.linear_model import LogisticRegression
 
 from aucmax import AUCClassifier, metrics
+from aucmax.data.rows import as_rows
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import RowsProblem
-from aucmax.rows import as_rows
 
 ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3)
 CS = (0.1, 1.0, 10.0, 100.0)

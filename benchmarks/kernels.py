@@ -21,8 +21,8 @@ from scipy.linalg.blas import dsyrk
 from sklearn.linear_model import SGDClassifier
 
 from aucmax import AUCClassifier, ClassMoments, solvers
-from aucmax.rows import CSR, as_rows
-from aucmax.rows.products import _each_block, normal_product, scores
+from aucmax.data.rows import CSR, as_rows
+from aucmax.data.rows.products import _each_block, normal_product, scores
 
 WIDTH, STORED = 100, 50
 

@@ -12,8 +12,8 @@ from _bench import binary, seconds, splits
 from sklearn.linear_model import LogisticRegression
 
 from aucmax import metrics
+from aucmax.data.rows import as_rows
 from aucmax.objective.problem import RowsProblem
-from aucmax.rows import as_rows
 from aucmax.solvers import ConjugateGradient
 
 ALPHAS = np.logspace(-6, -1, 13)

@@ -37,8 +37,8 @@ from sklearn.svm import LinearSVC
 from aucmax import AUCClassifierCV, datasets
 from aucmax.basics.errors import DataFileError
 from aucmax.columns.encoder import TableEncoder
-from aucmax.datasets.bunch import frame
-from aucmax.datasets.obstacles import TableError
+from aucmax.data.bunch import frame
+from aucmax.data.obstacles import TableError
 from aucmax.metrics import average_precision, partial_auc, roc_auc
 
 SETS = {"letter": "all", "usps": "all", "mnist": "all", "connect-4": "all", "sector": "train",

@@ -21,9 +21,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from aucmax import AUCClassifierCV, datasets, metrics
+from aucmax.data.rows import as_rows
 from aucmax.estimators.selection import alpha_grid
 from aucmax.objective.problem import RowsProblem
-from aucmax.rows import as_rows
 
 CS = np.logspace(-2, 3, 11)
 SPLITS = {

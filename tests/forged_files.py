@@ -21,9 +21,9 @@ import pandas as pd
 import released
 from aucmax import AUCClassifier, ClassMoments, ScoreSketch, effects, load, reasons, save, to_sql
 from aucmax.basics.errors import ModelFileError
-from aucmax.files.moments import load_moments
 from aucmax.solvers import Exact
 from aucmax.statistics.diagonal import DiagonalMoments
+from aucmax.statistics.files import load_moments
 from aucmax.statistics.frequent_directions import FrequentDirections
 from aucmax.streams.monitor import stream_report
 from aucmax.streams.state import Settings, State, advance, load_state, save_state

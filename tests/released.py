@@ -32,8 +32,8 @@ from aucmax import (
 from aucmax.additive import Binning, Scorecard, SplineFeatures
 from aucmax.basics.container import kind_of
 from aucmax.cli import main
-from aucmax.files.moments import load_moments
 from aucmax.statistics.diagonal import DiagonalMoments
+from aucmax.statistics.files import load_moments
 from aucmax.statistics.frequent_directions import FrequentDirections
 from aucmax.statistics.moments import ClassMoments
 from aucmax.streams.state import Settings, State, advance, load_state, save_state

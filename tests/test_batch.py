@@ -10,12 +10,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from aucmax import AUCClassifier, ClassMoments
+from aucmax.data.rows import as_rows
+from aucmax.data.rows.products import row_blocks
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, ElasticNet
 from aucmax.objective.problem import MomentsProblem, RowsProblem
-from aucmax.rows import as_rows
-from aucmax.rows.products import row_blocks
 from aucmax.solvers import SOLVERS, ConjugateGradient
 from aucmax.solvers.batch import coordinate_descent, krylov, proximal_newton
 from aucmax.solvers.batch.working_set import solved

@@ -20,11 +20,11 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 from aucmax import AUCClassifier, HingeClassifier, datasets
+from aucmax.data.rows import as_rows
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
 from aucmax.objective.penalties import L2, ElasticNet, L2Ball
 from aucmax.objective.problem import RowsProblem
-from aucmax.rows import as_rows
 from aucmax.solvers import OAM, OPAUC, SOLAM, SPAM, VRSPAM, Result, Solver, UnivariateSGD
 from aucmax.solvers.batch import krylov
 from aucmax.solvers.batch.conjugate_gradient import multi_shift

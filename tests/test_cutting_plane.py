@@ -11,11 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from aucmax import AUCClassifier, ClassMoments, datasets, load, save
+from aucmax.data.rows import as_rows
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import RowsProblem
-from aucmax.rows import as_rows
 from aucmax.solvers import CuttingPlane, Monitor, Run
 from aucmax.solvers.batch import cutting_plane
 from oracles import rows

@@ -8,8 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 from aucmax import AUCClassifier, datasets, metrics, solvers
+from aucmax.data.rows import as_rows
 from aucmax.objective.problem import RowsProblem
-from aucmax.rows import as_rows
 from aucmax.theory import alpha_from_beta
 from real_data import each_set
 

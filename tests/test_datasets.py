@@ -25,9 +25,9 @@ from scipy import sparse
 from aucmax import datasets
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.locks import locked
+from aucmax.data.files import opened
+from aucmax.data.registry import ALIASES, registered
 from aucmax.datasets import binarize, cache, download, scale
-from aucmax.datasets.files import opened
-from aucmax.datasets.registry import ALIASES, registered
 from real_data import each_set
 
 DATA = os.environ.get("AUCMAX_DATA")
@@ -289,7 +289,7 @@ def test_a_parsed_copy_is_used(folders, monkeypatch):
     data, _ = folders
     (data / "diabetes").write_text(diabetes_text())
     first = datasets.load("diabetes")
-    monkeypatch.setattr("aucmax.datasets.loading.parse", None)
+    monkeypatch.setattr("aucmax.data.loading.parse", None)
     np.testing.assert_array_equal(datasets.load("diabetes").data, first.data)
 
 

@@ -44,7 +44,7 @@ from aucmax import (
 from aucmax import load as load_model
 from aucmax.additive import Binning, Scorecard, SplineFeatures
 from aucmax.columns.encoder import TableEncoder
-from aucmax.datasets.blocks import Blocks, of_bag
+from aucmax.data.blocks import Blocks, of_bag
 from aucmax.statistics.diagonal import DiagonalMoments
 from on_workers import (
     data,

@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from tests.oracles.sandwich import by_pairs, by_weights, jackknife
 
 from aucmax import AUCClassifier, AUCClassifierCV, HingeClassifier, effects, reasons
+from aucmax.data.rows import as_rows
 from aucmax.explain import feature_effects, row_reasons
 from aucmax.explain.feature_effects import labelled, sampling_of
 from aucmax.objective import Objective
@@ -15,7 +16,6 @@ from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import MCP, ElasticNet, Weighted
 from aucmax.objective.problem import RowsProblem
 from aucmax.objective.sandwich import sandwich
-from aucmax.rows import as_rows
 
 SMOOTH = ("square", "squared_hinge")
 

@@ -16,12 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from aucmax import AUCClassifier, HingeClassifier, load, save
+from aucmax.data.rows import as_rows
 from aucmax.metrics import roc_auc
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
 from aucmax.objective.penalties import MCP, ElasticNet, Weighted
 from aucmax.objective.problem import ANY_MOMENTS, ANY_ROWS, ANY_SKETCH, RowsProblem
-from aucmax.rows import as_rows
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS, SPAM, get_solver
 from aucmax.solvers.auto import choose, pick
 from aucmax.solvers.certificate import Certificate

@@ -1,6 +1,7 @@
 """Compiled kernels are kept until something that they are made of changes, and no longer."""
 
 import importlib
+import pickle
 import pkgutil
 import subprocess
 import sys
@@ -8,11 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from aucmax import metrics, objective, rows, solvers, streams
+from aucmax import metrics, objective, solvers, streams
+from aucmax.data import rows
+from aucmax.data.rows import row_dot
+from aucmax.data.rows.fingerprint import OVERLOADS, fingerprint
+from aucmax.data.rows.kernels import Kernel
 from aucmax.objective.penalties import L1, prox1
-from aucmax.rows import row_dot
-from aucmax.rows.fingerprint import OVERLOADS, fingerprint
-from aucmax.rows.kernels import Kernel
 from aucmax.solvers.stochastic import scaled, spam
 
 EVERY = "import test_fingerprint as t; print(*map(t.fingerprint, t.kernels()))"
@@ -93,3 +95,22 @@ def test_docstrings_and_line_numbers_are_not_compiled(monkeypatch):
     code = constants(body, "Add a row.", *rest).replace(co_firstlineno=900)
     monkeypatch.setattr(body, "__code__", code)
     assert edit.modules == set()
+
+
+def half(x):
+    return x / 2
+
+
+def test_kernels_whose_types_have_moved_are_compiled_again(tmp_path, monkeypatch):
+    """Another version may have left an index whose types this one does not find."""
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path))
+    assert Kernel(half)(3.0) == 1.5
+    (path,) = tmp_path.rglob("*.nbi")
+    with path.open("rb") as file:
+        version = pickle.load(file)
+    path.write_bytes(pickle.dumps(version) + b"caucmax.gone\nRows\n.")
+    assert Kernel(half)(3.0) == 1.5
+    with path.open("rb") as file:
+        pickle.load(file)
+        _, kept = pickle.loads(file.read())
+    assert len(kept) == 1

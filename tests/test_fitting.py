@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from aucmax import AUCClassifier, ClassMoments, HingeClassifier, MulticlassAUCClassifier
+from aucmax.data.rows import as_rows
+from aucmax.data.rows.store import InMemory
 from aucmax.estimators.fitting import fit
 from aucmax.objective.problem import MomentsProblem, RowsProblem
-from aucmax.rows import as_rows
-from aucmax.rows.store import InMemory
 from aucmax.statistics.labelled import Labelled
 
 

@@ -12,8 +12,8 @@ import pytest
 import scipy.sparse as sp
 
 from aucmax import AUCClassifier, AUCClassifierCV
-from aucmax.rows import as_rows, compiled
-from aucmax.rows.products import row_blocks
+from aucmax.data.rows import as_rows, compiled
+from aucmax.data.rows.products import row_blocks
 from processes import PATIENCE, ended, forked
 
 pytestmark = [

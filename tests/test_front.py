@@ -21,8 +21,8 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from aucmax import AUCClassifier, datasets, load, metrics, save
 from aucmax.basics.progress import working
-from aucmax.datasets.codes import doubts
-from aucmax.datasets.dates import EXAMPLES, day_number
+from aucmax.data.codes import doubts
+from aucmax.data.dates import EXAMPLES, day_number
 
 FIT = ("--alpha", 0.01)  # one quick fit, nothing tuned
 

@@ -12,7 +12,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.svm import LinearSVC
 
 from aucmax import AUCClassifier, HingeClassifier, datasets, theory
-from aucmax.rows import as_rows, row_entry, row_size
+from aucmax.data.rows import as_rows, row_entry, row_size
 from aucmax.solvers import ACCURACY_SOLVERS, COMID, RDA, SADMM, SOLVERS, Pegasos
 from literal import FORMS, each_average, each_form, equal, weighted, without_zeros
 from oracles import hinge, rows

@@ -23,7 +23,7 @@ from aucmax.basics import progress_bar
 from aucmax.basics.progress import Reading
 from aucmax.cli import main
 from aucmax.cli.errors import repeated_interrupt
-from aucmax.files import models as persist
+from aucmax.estimators import files as persist
 from processes import Child
 
 pty = pytest.importorskip("pty", reason="there are no terminals like these here")

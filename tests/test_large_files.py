@@ -14,11 +14,11 @@ from sklearn.datasets import dump_svmlight_file
 from aucmax import AUCClassifier, datasets, load
 from aucmax.cli import large
 from aucmax.cli.evaluate_page import _restored, some_rows
+from aucmax.data.rows import as_rows
 from aucmax.objective import Objective
 from aucmax.objective.losses import Square
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import RowsProblem
-from aucmax.rows import as_rows
 
 SMALL = ("--memory", "1MB")
 

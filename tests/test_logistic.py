@@ -12,11 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from aucmax import AUCClassifier, AUCClassifierCV, ClassMoments
+from aucmax.data.rows import as_rows
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES, Logistic
 from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import RowsProblem
-from aucmax.rows import as_rows
 from aucmax.solvers.batch import proximal_newton
 from literal import FORMS, each_form, weighted
 from oracles import logistic, rows

@@ -15,8 +15,8 @@ import pytest
 from aucmax import AUCClassifier, ClassMoments, Source
 from aucmax.basics import memory
 from aucmax.cli import main
-from aucmax.rows import scaled_rows, shifted_rows
-from aucmax.rows.products import take_columns
+from aucmax.data.rows import scaled_rows, shifted_rows
+from aucmax.data.rows.products import take_columns
 
 
 @pytest.fixture(scope="module", params=[np.float32, np.float64])

@@ -11,9 +11,9 @@ from sklearn.datasets import dump_svmlight_file
 from aucmax import AUCClassifier, ClassMoments, load, metrics
 from aucmax.basics.container import pack, unpack
 from aucmax.cli import front
-from aucmax.files.moments import load_moments
 from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.disclosure import disclosure
+from aucmax.statistics.files import load_moments
 from aucmax.statistics.frequent_directions import FrequentDirections
 from aucmax.statistics.private import BoundedSums
 

@@ -23,7 +23,7 @@ import aucmax
 from aucmax import AUCClassifier, ClassMoments
 from aucmax.basics import container
 from aucmax.basics.errors import ModelFileError
-from aucmax.rows import products
+from aucmax.data.rows import products
 from aucmax.solvers import SOLVERS
 from aucmax.statistics import moments
 from aucmax.statistics.diagonal import DiagonalMoments

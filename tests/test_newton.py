@@ -9,11 +9,11 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 from aucmax import AUCClassifier, AUCClassifierCV, ClassMoments, datasets, metrics
+from aucmax.data.rows import as_rows
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES, ActivePairs
 from aucmax.objective.penalties import L2, ElasticNet
 from aucmax.objective.problem import RowsProblem
-from aucmax.rows import as_rows
 from aucmax.solvers import Monitor, Newton, Run
 from aucmax.solvers.batch import krylov, proximal_newton
 from aucmax.solvers.batch.krylov import minimise

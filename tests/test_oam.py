@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from aucmax import AUCClassifier, datasets, load, metrics, save
-from aucmax.rows import CSR, as_rows, n_rows, to_scipy
+from aucmax.data.rows import CSR, as_rows, n_rows, to_scipy
 from aucmax.solvers import OAM
 from aucmax.statistics.reservoir import in_front, kept_rows, slots
 from literal import FORMS, each_average, each_form, equal, weighted, without_zeros

@@ -8,13 +8,13 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize
 
 from aucmax import ClassMoments
+from aucmax.data.rows import as_rows
+from aucmax.data.rows.store import ByClass
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES, ByRow, PairsInParts
 from aucmax.objective.losses.base import row_blocks
 from aucmax.objective.penalties import ElasticNet, L2Ball
 from aucmax.objective.problem import MomentsProblem, RowsProblem
-from aucmax.rows import as_rows
-from aucmax.rows.store import ByClass
 from aucmax.solvers import CuttingPlane, Monitor, Run
 from oracles import rows
 from oracles.pairs import Pairs

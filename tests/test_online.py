@@ -9,11 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 from aucmax import AUCClassifier, ClassMoments, datasets, load, metrics, save, theory
+from aucmax.data.rows import as_rows
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, L2Ball
 from aucmax.objective.problem import RowsProblem
-from aucmax.rows import as_rows
 from aucmax.solvers import OPAUC, SOLAM
 from literal import each_average, each_form, equal, weighted, without_zeros
 from oracles import opauc, rows, solam

@@ -17,7 +17,7 @@ from aucmax import datasets
 from aucmax.basics.errors import DataFileError
 from aucmax.cli import datasets as command
 from aucmax.cli import main
-from aucmax.datasets import registry
+from aucmax.data import registry
 from aucmax.experiments.catalogue import CATALOGUE
 from aucmax.experiments.sources import Source, digest_of, rows_of_source
 

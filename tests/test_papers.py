@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from aucmax import AUCClassifier, datasets, metrics, theory
+from aucmax.data.rows import as_rows
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, ElasticNet
 from aucmax.objective.problem import RowsProblem
-from aucmax.rows import as_rows
 from aucmax.solvers import SPAM, VRSPAM, Monitor, Run
 from oracles import rows, spam, vrspam
 from oracles.pairs import Pairs, l2_optimum

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from aucmax import ClassMoments
+from aucmax.data.rows import as_rows, to_scipy
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
 from aucmax.objective.penalties import ElasticNet
@@ -18,7 +19,6 @@ from aucmax.objective.problem import (
     RowsProblem,
     SignedRows,
 )
-from aucmax.rows import as_rows, to_scipy
 from aucmax.solvers import (
     OAM,
     OPAUC,

@@ -7,11 +7,11 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from aucmax.data.rows import as_rows, products, row_add, row_dot, row_norm2, take_rows
+from aucmax.data.rows.products import row_blocks
+from aucmax.data.rows.view import LONG
 from aucmax.objective.losses import LOSSES, PairwiseLoss
 from aucmax.objective.penalties import PENALTIES
-from aucmax.rows import as_rows, products, row_add, row_dot, row_norm2, take_rows
-from aucmax.rows.products import row_blocks
-from aucmax.rows.view import LONG
 from aucmax.solvers import SOLVERS
 from oracles import rows
 

@@ -22,8 +22,8 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from aucmax.basics.errors import DataFileError
+from aucmax.data.tables import csv_files
 from aucmax.datasets import find_label, read, readers, svmlight, svmlight_text
-from aucmax.datasets.tables import csv_files
 
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
@@ -438,7 +438,7 @@ def test_csv_never_fails_otherwise(tmp_path, header, rest):
 
 
 def test_csv_blocks_may_end_inside_a_value(write, monkeypatch):
-    monkeypatch.setattr("aucmax.datasets.tables.csv_files.BLOCK_BYTES", 40)
+    monkeypatch.setattr("aucmax.data.tables.csv_files.BLOCK_BYTES", 40)
     rows = '1,"two\nlines",0\n' * 50
     table = read(write("a.csv", "a,note,y\n" + rows), drop=["note"])
     assert table.data.tolist() == [[1]] * 50

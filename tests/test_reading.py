@@ -9,8 +9,8 @@ import pytest
 
 from aucmax import datasets
 from aucmax.cli.later import command_of
-from aucmax.datasets.readers import READERS
-from aucmax.datasets.reading import FIELDS, Format, Reading, flag_of
+from aucmax.data.readers import READERS
+from aucmax.data.reading import FIELDS, Format, Reading, flag_of
 
 NAMES = [one.name for one in fields(Reading)]
 WITH_OPTION = {name for name in NAMES if FIELDS[name]["help"]}

@@ -34,13 +34,13 @@ from aucmax import (
     save,
 )
 from aucmax.cli.large import Room
+from aucmax.data.rows.store import InMemory
 from aucmax.estimators import selection, tuning
 from aucmax.estimators.folds import Folding
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.metrics import roc_auc
 from aucmax.objective.losses import LOSSES, PairwiseLoss
 from aucmax.objective.problem import MomentsProblem
-from aucmax.rows.store import InMemory
 from aucmax.solvers import Exact
 from aucmax.statistics import moments
 from aucmax.statistics.labelled import Labelled

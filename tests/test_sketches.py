@@ -12,11 +12,11 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 from aucmax import AUCClassifier, ClassMoments, datasets, load, metrics, save
 from aucmax.basics.errors import ModelFileError
+from aucmax.data.rows import as_rows
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES, Square
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import RowsProblem
-from aucmax.rows import as_rows
 from aucmax.solvers import OPAUC, Exact
 from aucmax.statistics import frequent_directions
 from aucmax.statistics.diagonal import DiagonalMoments

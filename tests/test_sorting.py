@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aucmax.rows.sorting import ascending
+from aucmax.data.rows.sorting import ascending
 
 rng = np.random.RandomState(0)
 SCORES = {

@@ -33,10 +33,10 @@ from aucmax import (
     solvers,
 )
 from aucmax.basics.errors import DataFileError
-from aucmax.rows import watched
-from aucmax.rows.spool import Spooled
-from aucmax.rows.store import sum_in_order
-from aucmax.rows.watched import Watched
+from aucmax.data.rows import watched
+from aucmax.data.rows.spool import Spooled
+from aucmax.data.rows.store import sum_in_order
+from aucmax.data.rows.watched import Watched
 
 CUTS = (0, 70, 71, 150, 280, 300)
 NAMES = [f"f{j}" for j in range(6)]
@@ -702,7 +702,7 @@ def test_text_is_read_once(pattern, folder, tmp_path, monkeypatch):
     there = clf.fit(plain).coef_.copy()
     np.testing.assert_array_equal(clf.fit(spooled).coef_, there)
     assert clf.passes_ > 2
-    monkeypatch.setattr("aucmax.datasets.scanning.rows_of", None)  # nothing is read any more
+    monkeypatch.setattr("aucmax.data.scanning.rows_of", None)  # nothing is read any more
     np.testing.assert_array_equal(clf.fit(spooled).coef_, there)
     assert len(list(kept.iterdir())) == len(list(spooled))
     del spooled
@@ -807,7 +807,7 @@ def test_a_file_that_changes_while_it_is_read_is_told(name, folder, tmp_path, mo
         written_again(path)
         return made(*rows, **more)
 
-    monkeypatch.setattr("aucmax.datasets.readers.rows_and_labels", late)
+    monkeypatch.setattr("aucmax.data.readers.rows_and_labels", late)
     how = {} if ".svm" in name else dict(target="y")
     with pytest.raises(DataFileError, match=rf"{name}: the file of .* was written again"):
         datasets.read(path, **how)

@@ -12,7 +12,7 @@ from numba.core.registry import cpu_target
 import aucmax
 from aucmax.cli.app import COMMANDS
 from aucmax.cli.later import command_of
-from aucmax.rows.kernels import Kernel, start_numba
+from aucmax.data.rows.kernels import Kernel, start_numba
 
 IMPORTED = """
 import sys

@@ -9,11 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedShuffleSplit
 
 from aucmax import AUCClassifier, datasets, load, metrics, save
+from aucmax.data.rows import as_rows
 from aucmax.objective import UnivariateObjective
 from aucmax.objective.losses import UNIVARIATE_LOSSES
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import RowsProblem
-from aucmax.rows import as_rows
 from aucmax.solvers import UnivariateSGD
 from literal import each_average, each_form, equal, weighted, without_zeros
 from oracles import rows, univariate

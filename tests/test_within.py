@@ -11,11 +11,11 @@ from sklearn.base import clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from aucmax import AUCClassifier, ClassMoments, load, save
+from aucmax.data.rows import as_rows
 from aucmax.objective import Objective
 from aucmax.objective.losses import Square
 from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import MomentsProblem, RowsProblem
-from aucmax.rows import as_rows
 from aucmax.solvers import SOLVERS, ConjugateGradient, Exact
 from aucmax.solvers.batch import coordinate_descent
 from aucmax.statistics.diagonal import DiagonalMoments

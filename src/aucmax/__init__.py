@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aucmax import additive, datasets, metrics, plots, solvers, theory
+    from aucmax.data.rows.source import Source
     from aucmax.estimators import (
         AUCClassifier,
         AUCClassifierCV,
         HingeClassifier,
         MulticlassAUCClassifier,
     )
+    from aucmax.estimators.files import load, save
     from aucmax.explain import effects, reasons
     from aucmax.export import to_onnx, to_sql
-    from aucmax.files import load, save
     from aucmax.objective import penalties
-    from aucmax.rows.source import Source
     from aucmax.statistics.moments import ClassMoments
     from aucmax.statistics.score_sketch import ScoreSketch
 
@@ -58,10 +58,10 @@ _WHERE = {
     "effects": "aucmax.explain",
     "reasons": "aucmax.explain",
     "ScoreSketch": "aucmax.statistics.score_sketch",
-    "Source": "aucmax.rows.source",
-    "load": "aucmax.files",
+    "Source": "aucmax.data.rows.source",
+    "load": "aucmax.estimators.files",
     "penalties": "aucmax.objective",
-    "save": "aucmax.files",
+    "save": "aucmax.estimators.files",
     "to_onnx": "aucmax.export",
     "to_sql": "aucmax.export",
 }
@@ -69,7 +69,7 @@ _WHERE = {
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        value: Any = _version()
+        value: Any = import_module("aucmax.basics.version").package_version()
     elif name in _WHERE:
         value = getattr(import_module(_WHERE[name]), name)
     elif name in __all__ or name in ("distributed", "river"):  # which need an extra
@@ -83,12 +83,3 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     own = {name for name in globals() if name.startswith("__")}
     return sorted({*own, *__all__, "__version__"})
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("aucmax")
-    except PackageNotFoundError:  # running from a source tree that is not installed
-        return "0+unknown"

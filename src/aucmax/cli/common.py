@@ -14,10 +14,10 @@ from aucmax.basics.errors import ModelFileError
 from aucmax.basics.progress import working
 from aucmax.cli.screen import console, tell
 from aucmax.columns.steps import parts_of
-from aucmax.files import models as persist
+from aucmax.data.rows.source import Source
+from aucmax.estimators import files as persist
 from aucmax.report.page import Page, as_json, write_page
 from aucmax.report.terminal import terminal
-from aucmax.rows.source import Source
 
 __all__ = [
     "calibration_facts",

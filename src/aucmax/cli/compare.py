@@ -16,7 +16,7 @@ from aucmax.cli.front import LabelledRows, labelled_rows
 from aucmax.cli.options import DataArgument, Html, Json, Learning, Stopping, Transforms
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import tell
-from aucmax.datasets.reading import Reading
+from aucmax.data.reading import Reading
 from aucmax.experiments.methods import CONTESTANTS, Task, contestants_named
 from aucmax.experiments.runs import (
     Contestant,

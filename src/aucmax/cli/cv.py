@@ -37,12 +37,12 @@ from aucmax.cli.options import (
 )
 from aucmax.cli.paths import check_paths
 from aucmax.estimators import AUCClassifierCV
+from aucmax.estimators.files import save
 from aucmax.estimators.folds import FOLDS, Pairs
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.scoring import METRICS, scoring_of
 from aucmax.estimators.selection import Grid, best_cell
 from aucmax.estimators.tuning import SearchProgress
-from aucmax.files.models import save
 from aucmax.objective.losses import LOSSES
 from aucmax.report.curves import ranking_figures
 from aucmax.report.figures import Figure, Line, around, tuning_figure

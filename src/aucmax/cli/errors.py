@@ -45,7 +45,7 @@ def command_line(more: Mapping[str, Any] | None = None) -> str:
     more : mapping, optional
         Further arguments of `datasets.read`, to be added as options.
     """
-    from aucmax.datasets.reading import flag_of  # only files have them to add
+    from aucmax.data.reading import flag_of  # only files have them to add
 
     words = ["aucmax", *_given.get()]
     for name, value in (more or {}).items():
@@ -226,7 +226,7 @@ def _tell_error(error: Exception, message: str) -> None:
     if isinstance(error, MemoryError):  # no time for imports
         tell("error", message)
         return
-    from aucmax.datasets.obstacles import TableError
+    from aucmax.data.obstacles import TableError
 
     if not isinstance(error, TableError):
         tell("error", message)

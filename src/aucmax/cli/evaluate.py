@@ -24,13 +24,13 @@ from aucmax.cli.front import encoding_of, positives_for, rows_for
 from aucmax.cli.large import Footprint, Large, take, what_was_read
 from aucmax.cli.options import Html, Json, Judging, Model, given_file
 from aucmax.cli.paths import check_paths
-from aucmax.datasets.reading import Reading
+from aucmax.data.reading import Reading
+from aucmax.data.rows.source import Source
 from aucmax.explain.feature_effects import MOST_CELLS
 from aucmax.report.comparison import paired_test
 from aucmax.report.figures import check_image
 from aucmax.report.operating import budgets
 from aucmax.report.page import Section
-from aucmax.rows.source import Source
 
 __all__ = ["evaluate"]
 

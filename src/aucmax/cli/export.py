@@ -15,7 +15,7 @@ from aucmax.cli.front import rows_for
 from aucmax.cli.options import Model, Scoring, given_file
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import data_out, say, tell
-from aucmax.datasets.dates import EXAMPLES
+from aucmax.data.dates import EXAMPLES
 from aucmax.explain.additive import additive
 from aucmax.explain.sql import DIALECTS
 from aucmax.export import to_onnx, to_sql

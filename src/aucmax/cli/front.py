@@ -26,15 +26,15 @@ from aucmax.cli.options import Scale, Transforms, given_file
 from aucmax.cli.screen import tell
 from aucmax.columns import SplineFeatures, TableEncoder
 from aucmax.columns.steps import parts_of, transformed
-from aucmax.datasets.bunch import Labels, frame
-from aucmax.datasets.classes import Classes, classes_of, halves
-from aucmax.datasets.obstacles import TableError
-from aucmax.datasets.readers import find_label, rows_of
-from aucmax.datasets.reading import Reading
-from aucmax.datasets.scanning import read_parts
+from aucmax.data.bunch import Labels, frame
+from aucmax.data.classes import Classes, classes_of, halves
+from aucmax.data.obstacles import TableError
+from aucmax.data.readers import find_label, rows_of
+from aucmax.data.reading import Reading
+from aucmax.data.rows.source import Source, ahead
+from aucmax.data.scanning import read_parts
 from aucmax.estimators.folds import Folding, Pairs
 from aucmax.report.curves import Scored
-from aucmax.rows.source import Source, ahead
 
 __all__ = [
     "PART_BYTES",

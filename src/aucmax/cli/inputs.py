@@ -14,7 +14,7 @@ from sklearn.utils import Bunch
 
 from aucmax.basics.needs import needs
 from aucmax.columns.steps import Column, Kind, columns_taken, parts_of
-from aucmax.datasets.bunch import frame
+from aucmax.data.bunch import frame
 
 __all__ = ["Inputs", "inputs_of", "names_after"]
 

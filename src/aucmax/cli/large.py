@@ -21,14 +21,14 @@ from aucmax.basics.memory import free_memory, require
 from aucmax.basics.needs import needs
 from aucmax.cli.options import Scale, Transforms, option
 from aucmax.cli.screen import tell
-from aucmax.datasets.files import COMPRESSIONS, opened
-from aucmax.datasets.readers import reader_of
-from aucmax.datasets.reading import FIELDS, Reading
+from aucmax.data.files import COMPRESSIONS, opened
+from aucmax.data.readers import reader_of
+from aucmax.data.reading import FIELDS, Reading
+from aucmax.data.rows import to_scipy
+from aucmax.data.rows.parts import InParts
+from aucmax.data.rows.source import Part, Source
+from aucmax.data.rows.watched import Watched
 from aucmax.objective.losses import LOSSES
-from aucmax.rows import to_scipy
-from aucmax.rows.parts import InParts
-from aucmax.rows.source import Part, Source
-from aucmax.rows.watched import Watched
 
 __all__ = ["Footprint", "Large", "take", "what_was_read", "words_of_read"]
 

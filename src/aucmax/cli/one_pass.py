@@ -14,7 +14,7 @@ from aucmax.cli.common import fit_facts, fitted_settings
 from aucmax.cli.large import Large, what_was_read, words_of_read
 from aucmax.cli.moments.classes import auc_facts, auc_of, two_classes
 from aucmax.cli.options import Transforms, given_file
-from aucmax.datasets.reading import Reading
+from aucmax.data.reading import Reading
 from aucmax.estimators import AUCClassifier
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.solvers.auto import FEW_FEATURES

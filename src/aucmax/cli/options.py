@@ -19,8 +19,8 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from aucmax.datasets.files import Piped
-from aucmax.datasets.reading import FIELDS, Reading, flag_of
+from aucmax.data.files import Piped
+from aucmax.data.reading import FIELDS, Reading, flag_of
 
 __all__ = [
     "OF_MODELS",

@@ -31,12 +31,12 @@ from aucmax.cli.large import Footprint, Large, what_was_read, words_of_read
 from aucmax.cli.options import Model, Scoring, given_file
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import data_out, say, tell
+from aucmax.data.rows.parts import rows_of
+from aucmax.data.rows.source import Part, Source
+from aucmax.data.rows.view import to_scipy
 from aucmax.explain.by_column import by_column
 from aucmax.explain.row_reasons import each_reasons, reasons
 from aucmax.report.explained import reasons_text
-from aucmax.rows.parts import rows_of
-from aucmax.rows.source import Part, Source
-from aucmax.rows.view import to_scipy
 
 __all__ = ["score"]
 

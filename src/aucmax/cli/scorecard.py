@@ -22,9 +22,9 @@ from aucmax.cli.errors import command_line
 from aucmax.cli.front import LabelledRows, labelled_columns, positives_for, rows_described, rows_for
 from aucmax.cli.options import OF_MODELS, DataArgument, Html, Json, given_file, without
 from aucmax.cli.paths import check_paths
-from aucmax.datasets.reading import Reading
+from aucmax.data.reading import Reading
+from aucmax.estimators.files import save
 from aucmax.estimators.folds import FOLDS
-from aucmax.files.models import save
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
 

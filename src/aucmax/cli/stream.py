@@ -21,10 +21,10 @@ from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import say, tell
 from aucmax.cli.stream_files import Beside, Teller
 from aucmax.cli.stream_page import page_of
-from aucmax.datasets.files import COMPRESSIONS, fault
-from aucmax.datasets.reading import Reading
+from aucmax.data.files import COMPRESSIONS, fault
+from aucmax.data.reading import Reading
 from aucmax.estimators import AUCClassifier
-from aucmax.files.models import save
+from aucmax.estimators.files import save
 from aucmax.report.page import write_page
 from aucmax.streams.formats import FORMATS, encoding_of, label_of
 from aucmax.streams.reading import Input

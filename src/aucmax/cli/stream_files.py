@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from aucmax.basics.replacing import errors_name, flushed
 from aucmax.cli.common import counted
 from aucmax.cli.screen import say, tell
-from aucmax.datasets.files import fault
+from aucmax.data.files import fault
 from aucmax.report.text import auc_text, interval_text, reach_text
 from aucmax.streams.drift import LEVEL
 from aucmax.streams.monitor import stream_report

@@ -36,10 +36,10 @@ from aucmax.cli.options import (
 )
 from aucmax.cli.paths import check_paths
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
+from aucmax.estimators.files import save
 from aucmax.estimators.folds import FOLDS, Folding
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.probabilities import Calibration, calibrate_folds
-from aucmax.files.models import save
 from aucmax.metrics import auc_interval
 from aucmax.objective.losses import LOSSES
 from aucmax.report.page import Page, ResultTable, Section

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from aucmax.cli.errors import quoted
-from aucmax.datasets.reading import FIELDS, flag_of
+from aucmax.data.reading import FIELDS, flag_of
 
 __all__ = ["in_options", "options_of"]
 

@@ -55,7 +55,7 @@ class Column:
         Whether the model saw Python objects, as of a column of mixed types.
     date : str or None
         Of days since 1970-01-01: the form in which files hold the date, one of
-        `aucmax.datasets.dates.EXAMPLES`.
+        `aucmax.data.dates.EXAMPLES`.
     """
 
     name: str

@@ -8,6 +8,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from aucmax.basics.checks import number, sample_weights
+from aucmax.data.rows import as_rows
 from aucmax.estimators.fitting import Fit, Settings, solve
 from aucmax.estimators.labelling import (
     check_some_weight,
@@ -29,7 +30,6 @@ from aucmax.objective.problem import (
     Problem,
     RowsProblem,
 )
-from aucmax.rows import as_rows
 from aucmax.solvers import SOLVERS, Exact, Solver, get_solver
 from aucmax.solvers.auto import pick
 from aucmax.solvers.batch.leave_pair_out import leave_pair_out

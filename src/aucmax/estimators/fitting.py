@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from aucmax.data.rows import Rows, n_features
 from aucmax.estimators.named_loss import Goal
 from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
-from aucmax.rows import Rows, n_features
 from aucmax.solvers import Exact, Monitor, Run, Solver
 from aucmax.solvers.auto import FEW_FEATURES, choose
 from aucmax.solvers.base import HISTORY_DTYPE

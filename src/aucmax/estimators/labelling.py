@@ -14,10 +14,10 @@ from aucmax.basics.checks import (
     refuse_sizes,
     sample_weights,
 )
+from aucmax.data.rows import as_rows
+from aucmax.data.rows.source import Source, opened
+from aucmax.data.rows.store import InMemory
 from aucmax.estimators.survey import survey, too_many_labels
-from aucmax.rows import as_rows
-from aucmax.rows.source import Source, opened
-from aucmax.rows.store import InMemory
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.labelled import Labelled

@@ -20,12 +20,12 @@ from aucmax.basics.checks import (
     check_labels,
     naming_columns,
 )
+from aucmax.data.rows import as_rows
+from aucmax.data.rows.products import scores
+from aucmax.data.rows.source import Part, Source, opened
 from aucmax.estimators.card import ShownEstimator
 from aucmax.estimators.labelling import input_names, restore_names
 from aucmax.estimators.probabilities import Calibration, Sigmoid
-from aucmax.rows import as_rows
-from aucmax.rows.products import scores
-from aucmax.rows.source import Part, Source, opened
 from aucmax.statistics.score_sketch import ScoreSketch
 
 __all__ = ["LinearScorer"]

@@ -10,6 +10,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucmax.basics.checks import check_array_of, check_labels, sample_weights
+from aucmax.data.rows import as_rows
+from aucmax.data.rows.products import scores
+from aucmax.data.rows.source import Part, Source, opened
 from aucmax.estimators.card import ShownEstimator
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.labelling import (
@@ -19,9 +22,6 @@ from aucmax.estimators.labelling import (
     unchanged_on_error,
 )
 from aucmax.objective.problem import ANY_MOMENTS
-from aucmax.rows import as_rows
-from aucmax.rows.products import scores
-from aucmax.rows.source import Part, Source, opened
 from aucmax.solvers.auto import FEW_FEATURES
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.moments import ClassMoments

@@ -20,6 +20,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from aucmax.basics.checks import number
 from aucmax.basics.progress import working
+from aucmax.data.rows.parts import InParts
+from aucmax.data.rows.source import Source, opened
 from aucmax.estimators.classifier import AUCClassifier
 from aucmax.estimators.fitting import solve
 from aucmax.estimators.folds import FOLDS, Folding, Pairs
@@ -47,8 +49,6 @@ from aucmax.metrics import AUCInterval, cv_auc_interval
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import L2, Bounded
 from aucmax.objective.problem import RowsProblem
-from aucmax.rows.parts import InParts
-from aucmax.rows.source import Source, opened
 from aucmax.solvers.auto import FEW_FEATURES
 from aucmax.statistics.labelled import Labelled
 

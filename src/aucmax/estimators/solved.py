@@ -6,6 +6,8 @@ from typing import Any, Self
 import numpy as np
 
 from aucmax.basics.checks import refuse_nul, sample_weights
+from aucmax.data.rows import as_rows, take_rows
+from aucmax.data.rows.parts import InParts
 from aucmax.estimators.fitting import Fit, Settings, fit, one_pass, step
 from aucmax.estimators.labelling import (
     checked,
@@ -15,8 +17,6 @@ from aucmax.estimators.labelling import (
     unchanged_on_error,
 )
 from aucmax.estimators.linear import LinearScorer
-from aucmax.rows import as_rows, take_rows
-from aucmax.rows.parts import InParts
 from aucmax.solvers import Solver
 from aucmax.solvers.stochastic.core import StochasticSolver
 

@@ -15,9 +15,9 @@ from sklearn.utils.validation import (
 )
 
 from aucmax.basics.checks import naming_columns, refuse_nul, refuse_sizes, sample_weights
-from aucmax.rows import n_features
-from aucmax.rows.parts import InParts, Passes, rows_of, sample_of
-from aucmax.rows.source import Part, Source
+from aucmax.data.rows import n_features
+from aucmax.data.rows.parts import InParts, Passes, rows_of, sample_of
+from aucmax.data.rows.source import Part, Source
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.labelled import Labelled

@@ -19,6 +19,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 
+from aucmax.data.rows import Rows
+from aucmax.data.rows.parts import InParts
+from aucmax.data.rows.store import Store
 from aucmax.estimators.centres import Centres, Place
 from aucmax.estimators.scoring import Cell, Judge
 from aucmax.estimators.selection import Grid, best_cell, penalty_of, takes
@@ -26,9 +29,6 @@ from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES, RankingLoss
 from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import MomentsProblem, Problem, RowsProblem
-from aucmax.rows import Rows
-from aucmax.rows.parts import InParts
-from aucmax.rows.store import Store
 from aucmax.solvers import ConjugateGradient, Exact, Monitor, Run
 from aucmax.solvers.auto import choose
 from aucmax.solvers.batch.newton import Expansion

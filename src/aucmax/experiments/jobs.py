@@ -16,6 +16,7 @@ from joblib import Parallel, delayed
 
 from aucmax.basics.locks import locked
 from aucmax.basics.replacing import replacing
+from aucmax.basics.version import package_version
 from aucmax.experiments.sources import Source
 from aucmax.experiments.trial import quiet
 
@@ -57,9 +58,7 @@ _PARTS = {
 
 def key_of(facts: dict[str, Any]) -> str:
     """Return a digest of everything that determines a result, including aucmax's version."""
-    from aucmax import __version__
-
-    text = json.dumps({**facts, "aucmax": __version__}, sort_keys=True, default=str)
+    text = json.dumps({**facts, "aucmax": package_version()}, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 

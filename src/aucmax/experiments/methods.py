@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from aucmax import theory
+from aucmax.data.rows import as_rows, to_scipy
 from aucmax.estimators import AUCClassifier, AUCClassifierCV, HingeClassifier
 from aucmax.experiments.trial import quiet
 from aucmax.experiments.tuning import Found, coarse_to_fine, whole_grid
@@ -18,7 +18,6 @@ from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import LOSSES, UNIVARIATE_LOSSES
 from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import ANY_ROWS
-from aucmax.rows import as_rows, to_scipy
 from aucmax.solvers import (
     ACCURACY_SOLVERS,
     OAM,
@@ -28,6 +27,7 @@ from aucmax.solvers import (
     SPAM,
     VRSPAM,
     UnivariateSGD,
+    theory,
 )
 from aucmax.statistics import projections
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from aucmax import metrics
+from aucmax.data.rows import as_rows
 from aucmax.estimators.folds import Folding, Pairs
 from aucmax.experiments.methods import Task
 from aucmax.experiments.paired import PairedTest, resampled_test
@@ -16,7 +17,6 @@ from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import ElasticNet
 from aucmax.objective.problem import RowsProblem
-from aucmax.rows import as_rows
 
 __all__ = [
     "Contestant",

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from aucmax.basics.checks import number, sample_weights
 from aucmax.columns.steps import that_learn_from_labels
+from aucmax.data.rows import as_rows
 from aucmax.estimators.solved import SolvedScorer
 from aucmax.explain.by_column import ByColumn, by_column
 from aucmax.metrics.delong import effective_rows
@@ -19,7 +20,6 @@ from aucmax.objective.losses import RankingLoss
 from aucmax.objective.problem import RowsProblem
 from aucmax.objective.sandwich import sandwich
 from aucmax.objective.scaling import feature_factors, slope_influences
-from aucmax.rows import as_rows
 
 __all__ = ["Effects", "Sampling", "effects", "effects_of", "labelled", "sampling_of"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from aucmax.basics.needs import needs
 from aucmax.columns.steps import Column
-from aucmax.datasets.dates import EXAMPLES
+from aucmax.data.dates import EXAMPLES
 from aucmax.explain.additive import additive
 
 __all__ = ["DIALECTS", "to_sql"]

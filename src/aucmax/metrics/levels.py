@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.data.rows import compiled
+from aucmax.data.rows.sorting import ascending
 from aucmax.metrics.reading import Bools, Floats
-from aucmax.rows import compiled
-from aucmax.rows.sorting import ascending
 
 __all__ = [
     "Levels",

@@ -5,9 +5,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from aucmax.data.rows.source import Source
 from aucmax.metrics.ranking import roc_auc
 from aucmax.metrics.reading import Labels, codes_of
-from aucmax.rows.source import Source
 
 __all__ = ["multiclass_auc"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucmax.basics.checks import refuse_nul
-from aucmax.rows.source import Source
+from aucmax.data.rows.source import Source
 
 __all__ = ["Bools", "Floats", "Labels", "codes_of", "read", "row_count", "scores_of"]
 

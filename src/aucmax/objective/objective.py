@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from aucmax.data.rows.products import dot
+from aucmax.data.rows.store import Numbers
 from aucmax.objective.losses import (
     ActivePairs,
     ByRow,
@@ -34,8 +36,6 @@ from aucmax.objective.losses import (
 from aucmax.objective.losses.base import total
 from aucmax.objective.penalties import Penalty
 from aucmax.objective.problem import Problem
-from aucmax.rows.products import dot
-from aucmax.rows.store import Numbers
 
 __all__ = ["Objective", "UnivariateObjective"]
 

@@ -14,11 +14,11 @@ from typing import Literal, NamedTuple, NoReturn, Self
 import numpy as np
 import scipy.sparse as sp
 
+from aucmax.data.rows import Rows, products, scaled_rows
+from aucmax.data.rows.store import ByClass, InMemory, Numbers, Store
 from aucmax.objective.losses import LossAt, RankingLoss, RowSum, UnivariateLoss
 from aucmax.objective.losses.base import row_blocks
 from aucmax.objective.scaling import feature_factors
-from aucmax.rows import Rows, products, scaled_rows
-from aucmax.rows.store import ByClass, InMemory, Numbers, Store
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.moments import ClassMoments
@@ -540,7 +540,7 @@ class RowsProblem(Problem):
         Parameters
         ----------
         X : ndarray or CSR, shape (n, d), or Store
-            As `aucmax.rows.as_rows` returns it, or rows kept elsewhere.
+            As `aucmax.data.rows.as_rows` returns it, or rows kept elsewhere.
         sign : ndarray, shape (n,)
             Above 0, or True, for the positive class; both must occur.
         weight : ndarray, shape (n,), optional

@@ -31,8 +31,8 @@ from aucmax.basics.checks import (
     sample_weights,
 )
 from aucmax.basics.container import readable
-from aucmax.rows import Rows, as_rows, n_features, n_rows, take_rows
-from aucmax.rows import source as sources
+from aucmax.data.rows import Rows, as_rows, n_features, n_rows, take_rows
+from aucmax.data.rows import source as sources
 from aucmax.statistics.subtraction import ClassPart, Remainder, check_weight, remainder
 
 __all__ = ["ClassStatistics", "Part", "members"]

@@ -3,8 +3,8 @@
 import numpy as np
 import scipy.sparse as sp
 
-from aucmax.rows import CSR, Rows, to_scipy
-from aucmax.rows.products import origin_of
+from aucmax.data.rows import CSR, Rows, to_scipy
+from aucmax.data.rows.products import origin_of
 
 __all__ = ["Centred"]
 

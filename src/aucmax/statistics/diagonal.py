@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.rows import Rows, products
+from aucmax.data.rows import Rows, products
 from aucmax.statistics.base import ClassStatistics, Part, members
 from aucmax.statistics.subtraction import Remainder
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from aucmax.basics.checks import number
-from aucmax.rows import CSR, Rows, n_features, take_rows
+from aucmax.data.rows import CSR, Rows, n_features, take_rows
 from aucmax.statistics.base import ClassStatistics, Part
 from aucmax.statistics.centred import Centred
 from aucmax.statistics.diagonal import DiagonalMoments

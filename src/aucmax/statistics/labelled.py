@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aucmax.rows.store import Store
+from aucmax.data.rows.store import Store
 from aucmax.statistics.base import ClassStatistics
 
 __all__ = ["Labelled"]

@@ -15,8 +15,8 @@ from typing import Any, Self
 import numpy as np
 
 from aucmax.basics.archive import ArraySpec
-from aucmax.rows import CSR, Rows, to_scipy
-from aucmax.rows.products import CANCELLED, dense_gram, dense_rows, is_sparse, sparse_gram
+from aucmax.data.rows import CSR, Rows, to_scipy
+from aucmax.data.rows.products import CANCELLED, dense_gram, dense_rows, is_sparse, sparse_gram
 from aucmax.statistics.base import ClassStatistics, Part, members
 from aucmax.statistics.subtraction import Remainder, is_covariance, not_there
 

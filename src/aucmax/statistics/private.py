@@ -51,8 +51,8 @@ from sklearn.utils.validation import (
 )
 
 from aucmax.basics.checks import LARGEST, number
-from aucmax.rows import as_rows, n_rows
-from aucmax.rows.products import dense_rows
+from aucmax.data.rows import as_rows, n_rows
+from aucmax.data.rows.products import dense_rows
 from aucmax.statistics.moments import ClassMoments
 
 __all__ = ["SHARES", "BoundedSums", "noise_scales", "sensitivity", "zcdp_delta"]

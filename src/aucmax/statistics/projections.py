@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from aucmax.rows import Rows, as_rows, n_features, n_rows, products, to_scipy
+from aucmax.data.rows import Rows, as_rows, n_features, n_rows, products, to_scipy
 from aucmax.statistics.centred import Centred
 from aucmax.statistics.moments import block_moments
 

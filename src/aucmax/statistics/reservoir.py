@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from aucmax.rows import CSR, Rows, as_rows, n_rows, take_rows, to_scipy
+from aucmax.data.rows import CSR, Rows, as_rows, n_rows, take_rows, to_scipy
 
 __all__ = ["in_front", "kept_rows", "slots", "whole"]
 

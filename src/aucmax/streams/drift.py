@@ -24,7 +24,7 @@ from typing import ClassVar
 import numpy as np
 
 from aucmax.basics.archive import ArraySpec
-from aucmax.rows import compiled
+from aucmax.data.rows import compiled
 from aucmax.streams.tally import BINS
 
 __all__ = ["BETS", "CELLS", "LEVEL", "DriftAlarm"]

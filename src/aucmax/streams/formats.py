@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
-from aucmax.datasets.tables.wanted import LABEL_NAMES
+from aucmax.data.tables.wanted import LABEL_NAMES
 
 __all__ = ["FORMATS", "Row", "cells_of", "encoding_of", "label_of", "parser"]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from aucmax.basics.archive import ArraySpec, named, part_of
 from aucmax.basics.checks import LARGEST, number
-from aucmax.rows import compiled
+from aucmax.data.rows import compiled
 from aucmax.statistics.moments import ClassMoments
 from aucmax.streams.rules import MomentsRule, Rule
 from aucmax.streams.waiting import Waiting, checked

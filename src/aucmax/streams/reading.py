@@ -13,7 +13,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, BinaryIO
 
-from aucmax.datasets.files import fault, opened
+from aucmax.data.files import fault, opened
 from aucmax.streams.state import State
 
 __all__ = ["Input"]

@@ -12,9 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from aucmax.basics.archive import ArraySpec
 from aucmax.basics.checks import LARGEST
+from aucmax.data.rows import Rows, n_features, take_rows
 from aucmax.estimators import AUCClassifier
 from aucmax.objective.penalties import ElasticNet
-from aucmax.rows import Rows, n_features, take_rows
 from aucmax.solvers import SPAM
 from aucmax.statistics.moments import ClassMoments
 

@@ -15,8 +15,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from aucmax.basics.archive import ArraySpec
+from aucmax.data.rows import compiled
 from aucmax.metrics.binned import BinnedAUC, binned_auc
-from aucmax.rows import compiled
 
 __all__ = ["BINS", "Tally", "TallyTest", "bins_of"]
 

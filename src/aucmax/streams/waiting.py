@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from aucmax.basics.archive import ArraySpec
 from aucmax.basics.checks import LARGEST
-from aucmax.rows import Rows, as_rows
+from aucmax.data.rows import Rows, as_rows
 
 __all__ = ["Columns", "Waiting", "checked"]
 

@@ -19,13 +19,13 @@ from aucmax.cli.moments.options import Align, Like, MinRows, Out
 from aucmax.cli.moments.show import page_of
 from aucmax.cli.options import Json, Weighing, given_file
 from aucmax.cli.paths import check_paths
-from aucmax.datasets.bunch import Labels
-from aucmax.datasets.reading import Reading
-from aucmax.files.moments import read_bounds
+from aucmax.data.bunch import Labels
+from aucmax.data.reading import Reading
 from aucmax.solvers import Exact
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments
 from aucmax.statistics.disclosure import FEWEST
+from aucmax.statistics.files import read_bounds
 from aucmax.statistics.moments import ClassMoments
 from aucmax.statistics.private import BoundedSums
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from aucmax.cli.common import counted
+from aucmax.data.classes import positive_of
 from aucmax.datasets import find_label
-from aucmax.datasets.classes import positive_of
 from aucmax.metrics import MomentAUC, moment_auc
 from aucmax.report.text import auc_text
 from aucmax.statistics.base import ClassStatistics

@@ -15,9 +15,9 @@ from aucmax.cli.moments.show import page_of
 from aucmax.cli.options import Json
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import tell
-from aucmax.files.moments import load_moments
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.disclosure import FEWEST, disclosure
+from aucmax.statistics.files import load_moments
 
 __all__ = ["added", "merge", "subtract", "write"]
 

@@ -19,10 +19,10 @@ from aucmax.cli.moments.options import Like, Moments
 from aucmax.cli.options import Json, Settings, Stopping
 from aucmax.cli.paths import check_paths
 from aucmax.estimators import AUCClassifier
-from aucmax.files.models import save
-from aucmax.files.moments import load_moments
+from aucmax.estimators.files import save
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.statistics.base import ClassStatistics
+from aucmax.statistics.files import load_moments
 
 __all__ = ["fit"]
 

@@ -12,10 +12,10 @@ from aucmax.cli.common import show_page
 from aucmax.cli.moments.classes import auc_known, auc_words, two_classes
 from aucmax.cli.moments.options import Moments
 from aucmax.cli.options import Json
-from aucmax.files.moments import load_moments
 from aucmax.metrics import MomentAUC, moment_auc
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.statistics.base import ClassStatistics
+from aucmax.statistics.files import load_moments
 
 __all__ = ["page_of", "show"]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from aucmax.data.rows.kernels import compiled, inlined
+from aucmax.data.rows.sorting import ascending
+from aucmax.data.rows.store import Made, Numbers
 from aucmax.objective.losses.base import row_blocks
-from aucmax.rows.kernels import compiled, inlined
-from aucmax.rows.sorting import ascending
-from aucmax.rows.store import Made, Numbers
 
 __all__ = ["ActivePairs", "PairsInParts", "active_pairs", "pairs_in_parts"]
 

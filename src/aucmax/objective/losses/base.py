@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from aucmax.rows.store import Numbers
+from aucmax.data.rows.store import Numbers
 
 __all__ = [
     "Bends",

@@ -7,9 +7,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
 
+from aucmax.data.rows.kernels import inlined, vectorised
+from aucmax.data.rows.store import ByClass, Made, Numbers
 from aucmax.objective.losses.base import Bends, ByRow, RankingLoss, row_blocks, total
-from aucmax.rows.kernels import inlined, vectorised
-from aucmax.rows.store import ByClass, Made, Numbers
 
 __all__ = ["AtThreshold", "Logistic"]
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from aucmax.data.rows.store import Numbers
 from aucmax.objective.losses.active_pairs import (
     ActivePairs,
     PairsInParts,
@@ -19,7 +20,6 @@ from aucmax.objective.losses.active_pairs import (
     pairs_in_parts,
 )
 from aucmax.objective.losses.base import Bends, LossAt, PointLoss, RankingLoss, Rounded
-from aucmax.rows.store import Numbers
 
 __all__ = ["Hinge", "PairwiseLoss", "RoundedHinge", "Square", "SquaredHinge"]
 

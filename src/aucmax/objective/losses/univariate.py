@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from aucmax.data.rows.kernels import INLINE, overloaded
 from aucmax.objective.losses.base import ByRow, Kind, PointLoss, Rounded
-from aucmax.rows.kernels import INLINE, overloaded
 
 __all__ = [
     "UNIVARIATE_LOSSES",

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from aucmax.rows.kernels import INLINE, compiled, overloaded
+from aucmax.data.rows.kernels import INLINE, compiled, overloaded
 
 __all__ = ["Penalty", "Pieces", "prox1", "prox1_of"]
 

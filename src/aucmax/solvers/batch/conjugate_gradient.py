@@ -13,12 +13,12 @@ from collections.abc import Callable
 import numpy as np
 
 from aucmax.basics.checks import number
+from aucmax.data.rows.kernels import vectorised
+from aucmax.data.rows.products import dot
 from aucmax.objective import Objective
 from aucmax.objective.losses import Square
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import Problem
-from aucmax.rows.kernels import vectorised
-from aucmax.rows.products import dot
 from aucmax.solvers.base import Monitor, Result, Run, Solver, lacking, unfinished
 from aucmax.solvers.batch.krylov import (
     BELOW,

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from aucmax.data.rows import compiled
+from aucmax.data.rows.products import dot
 from aucmax.objective import Objective
 from aucmax.objective.penalties import Penalty, prox1
 from aucmax.objective.problem import Columns, Problem
-from aucmax.rows import compiled
-from aucmax.rows.products import dot
 from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
 from aucmax.solvers.batch.krylov import minimise
 from aucmax.solvers.batch.working_set import (

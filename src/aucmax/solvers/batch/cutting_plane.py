@@ -19,8 +19,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from aucmax.basics.needs import needs
+from aucmax.data.rows.products import dot
 from aucmax.objective import Objective
-from aucmax.rows.products import dot
 from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
 
 __all__ = ["IDLE", "CuttingPlane", "Planes", "plane_weights"]

@@ -11,11 +11,11 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
+from aucmax.data.rows.products import dot
 from aucmax.objective import Objective
 from aucmax.objective.losses import Square
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import Problem
-from aucmax.rows.products import dot
 from aucmax.solvers.base import Result, Run, Solver, lacking
 from aucmax.solvers.batch.krylov import Product
 from aucmax.statistics.base import ClassStatistics

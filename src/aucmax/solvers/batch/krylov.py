@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh_tridiagonal
 
+from aucmax.data.rows import compiled
+from aucmax.data.rows.products import dot
 from aucmax.objective import Objective
-from aucmax.rows import compiled
-from aucmax.rows.products import dot
 
 __all__ = [
     "BELOW",

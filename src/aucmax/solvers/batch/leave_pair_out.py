@@ -37,8 +37,8 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 from scipy.linalg.lapack import dpocon
 
+from aucmax.data.rows import CSR, Rows, compiled, to_scipy
 from aucmax.objective.problem import RowsProblem
-from aucmax.rows import CSR, Rows, compiled, to_scipy
 
 __all__ = ["leave_pair_out"]
 

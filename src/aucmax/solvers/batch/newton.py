@@ -13,11 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
+from aucmax.data.rows.products import dot
 from aucmax.objective import Objective
 from aucmax.objective.losses import ActivePairs, ByRow, LossAt, PairwiseLoss
 from aucmax.objective.losses.base import row_blocks
 from aucmax.objective.penalties import L2
-from aucmax.rows.products import dot
 from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
 from aucmax.solvers.batch.krylov import (
     Preconditioner,

@@ -12,10 +12,10 @@ the rows where it is large.
 import numpy as np
 import scipy.sparse as sp
 
+from aucmax.data.rows.products import dot
 from aucmax.objective import Objective
 from aucmax.objective.losses import ByRow, LossAt
 from aucmax.objective.penalties import Penalty
-from aucmax.rows.products import dot
 from aucmax.solvers.base import Monitor, Run
 from aucmax.solvers.batch.coordinate_descent import on_matrix, sparse_columns
 from aucmax.solvers.batch.krylov import Product, minimise

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from aucmax.data.rows.products import dot
 from aucmax.objective.penalties import Penalty, Pieces
-from aucmax.rows.products import dot
 from aucmax.solvers.batch.krylov import Product, minimise
 
 __all__ = [

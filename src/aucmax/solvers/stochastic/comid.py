@@ -8,8 +8,8 @@ linearises the loss and keeps the penalty whole: soft(w − ηg, ηα) for l1, (
 import numpy as np
 from numpy.random import RandomState
 
+from aucmax.data.rows import compiled, fetch_ahead, row_dot, row_entry, row_size
 from aucmax.objective.penalties import Penalty
-from aucmax.rows import compiled, fetch_ahead, row_dot, row_entry, row_size
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.hinge import HingeSolver, Missed, left, sum_until
 from aucmax.solvers.stochastic.samples import Batch

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.random import RandomState
 
 from aucmax.basics.checks import number
+from aucmax.data.rows import Rows, n_rows
 from aucmax.objective import Objective
 from aucmax.objective.penalties import Penalty
-from aucmax.rows import Rows, n_rows
 from aucmax.solvers.base import Result, Run, Solver, lacking
 from aucmax.solvers.stochastic.samples import Batch, Classes, Sampler, Whole
 from aucmax.solvers.stochastic.scaled import solution

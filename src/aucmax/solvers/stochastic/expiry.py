@@ -7,7 +7,7 @@ coordinates that become 0 in it. ``heap[:size]`` holds coordinates, smallest |V|
 
 import numpy as np
 
-from aucmax.rows import compiled
+from aucmax.data.rows import compiled
 
 __all__ = ["heap_move", "heap_of", "heap_pop", "heap_push", "heap_remove"]
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aucmax.rows import compiled, inlined, row_add
-from aucmax.rows.kernels import vectorised
+from aucmax.data.rows import compiled, inlined, row_add
+from aucmax.data.rows.kernels import vectorised
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.samples import Visits
 from aucmax.solvers.stochastic.scaled import numbers

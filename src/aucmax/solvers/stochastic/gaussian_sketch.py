@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.rows import (
+from aucmax.data.rows import (
     CSR,
     compiled,
     row_add,

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from aucmax.data.rows import compiled, inlined
 from aucmax.objective import Objective
 from aucmax.objective.penalties import Penalty, soft
-from aucmax.rows import compiled, inlined
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.scaled import scaled

@@ -6,7 +6,7 @@ heap finds the coordinates that a step brings to 0: a(w) and b(w) lose their ent
 
 import numpy as np
 
-from aucmax.rows import compiled, inlined, row_dot, row_entry, row_size
+from aucmax.data.rows import compiled, inlined, row_dot, row_entry, row_size
 from aucmax.solvers.stochastic.expiry import heap_move, heap_pop, heap_push, heap_remove
 from aucmax.solvers.stochastic.scaled import FOLD
 

@@ -21,10 +21,10 @@ import numpy as np
 from numpy.random import RandomState
 
 from aucmax.basics.checks import number
+from aucmax.data.rows import compiled, n_rows, products, row_add, row_dot
 from aucmax.objective import Objective
 from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import ElasticNet, Penalty
-from aucmax.rows import compiled, n_rows, products, row_add, row_dot
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.samples import Batch, Visits

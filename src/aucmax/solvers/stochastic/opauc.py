@@ -15,9 +15,9 @@ import numpy as np
 from numpy.random import RandomState
 
 from aucmax.basics.checks import number
+from aucmax.data.rows import take_rows
 from aucmax.objective import Objective
 from aucmax.objective.penalties import Penalty
-from aucmax.rows import take_rows
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic import full_covariance, gaussian_sketch
 from aucmax.solvers.stochastic.core import State, StochasticSolver

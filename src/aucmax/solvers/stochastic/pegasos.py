@@ -10,9 +10,9 @@ import numpy as np
 from numpy.random import RandomState
 
 from aucmax.basics.checks import number
+from aucmax.data.rows import compiled, fetch_ahead, row_dot
 from aucmax.objective import Objective
 from aucmax.objective.penalties import Penalty
-from aucmax.rows import compiled, fetch_ahead, row_dot
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.hinge import HingeSolver

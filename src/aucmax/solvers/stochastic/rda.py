@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import RandomState
 
+from aucmax.data.rows import compiled, fetch_ahead, row_entry, row_size
 from aucmax.objective.penalties import Penalty, soft
-from aucmax.rows import compiled, fetch_ahead, row_entry, row_size
 from aucmax.solvers.stochastic.core import State
 from aucmax.solvers.stochastic.hinge import HingeSolver, left
 from aucmax.solvers.stochastic.samples import Batch, Classes

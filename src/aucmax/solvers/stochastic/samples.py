@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import RandomState
 
+from aucmax.data.rows import Rows, n_features, products, take_rows
 from aucmax.objective.problem import Problem
-from aucmax.rows import Rows, n_features, products, take_rows
 
 __all__ = ["Batch", "Classes", "Sampler", "Visits", "Whole"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.rows import compiled, inlined, row_add
+from aucmax.data.rows import compiled, inlined, row_add
 from aucmax.solvers.stochastic.samples import Batch
 
 __all__ = [

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.random import RandomState
 
 from aucmax.basics.checks import number
+from aucmax.data.rows import compiled, fetch_ahead, products, row_dot
 from aucmax.objective import Objective
 from aucmax.objective.penalties import L2Ball, Penalty
-from aucmax.rows import compiled, fetch_ahead, products, row_dot
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.samples import Batch, Classes

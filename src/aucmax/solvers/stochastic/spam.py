@@ -13,10 +13,10 @@ is an unbiased gradient of f(w) = p(1−p) · mean over pairs of (1 − w·(x−
 import numpy as np
 from numpy.random import RandomState
 
-from aucmax import theory
 from aucmax.basics.checks import number
+from aucmax.data.rows import compiled, fetch_ahead, n_features, n_rows, n_stored, row_add, row_dot
 from aucmax.objective.penalties import Penalty, prox1
-from aucmax.rows import compiled, fetch_ahead, n_features, n_rows, n_stored, row_add, row_dot
+from aucmax.solvers import theory
 from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.expiry import heap_of
 from aucmax.solvers.stochastic.lazy_spam import lazy_steps, pairs, slope

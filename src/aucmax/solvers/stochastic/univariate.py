@@ -14,10 +14,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.random import RandomState
 
+from aucmax.data.rows import compiled, fetch_ahead, row_dot
 from aucmax.objective import Objective, UnivariateObjective
 from aucmax.objective.losses import UNIVARIATE_LOSSES, UnivariateLoss, bend1, derivative1
 from aucmax.objective.penalties import Penalty
-from aucmax.rows import compiled, fetch_ahead, row_dot
 from aucmax.solvers.base import lacking
 from aucmax.solvers.stochastic.core import State, StochasticSolver
 from aucmax.solvers.stochastic.samples import Batch

@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import RandomState
 
-from aucmax import theory
 from aucmax.basics.checks import number
+from aucmax.data.rows import CSR, compiled, fetch_ahead, products, row_add, row_dot, shifted_rows
 from aucmax.objective import Objective
 from aucmax.objective.penalties import Penalty, prox1
-from aucmax.rows import CSR, compiled, fetch_ahead, products, row_add, row_dot, shifted_rows
+from aucmax.solvers import theory
 from aucmax.solvers.base import Run
 from aucmax.solvers.stochastic.core import Epoch, State, StochasticSolver
 from aucmax.solvers.stochastic.samples import Batch, Sampler, Whole

@@ -1,0 +1,1 @@
+"""Rows and labels: where they come from, how they are read, and how kernels see them."""

@@ -1,0 +1,431 @@
+"""Sources whose passes are tasks of a Dask cluster; workers keep no data between passes."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain, islice, repeat
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from aucmax.basics.needs import needs
+from aucmax.data.blocks import Blocks, of_bag, of_rows
+from aucmax.data.frames import scan_fragments
+from aucmax.data.reading import Reading
+from aucmax.data.rows.source import OnPart, Part, Source, as_part, on_part
+from aucmax.data.rows.store import plus, sum_in_order
+from aucmax.data.rows.watched import Watched
+from aucmax.data.scanning import scan
+
+__all__ = ["connected", "source"]
+
+dask = needs("dask", "aucmax.distributed")
+
+_RETRIES = 2  # of a failed task, since storage may fail for a moment
+# Ctrl-C reaches all processes of a terminal; workers ignore it, because this process ends them
+_WORKER_SETUP = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+_CANCELLED = asyncio.CancelledError, concurrent.futures.CancelledError
+
+
+def source(
+    data: Any,
+    y: Any = None,
+    weight: Any = None,
+    *,
+    target: str | None = None,
+    drop: Sequence[str] = (),
+    client: Any = None,
+    patience: float = 30.0,
+) -> Source:
+    """Return a source whose passes run on a Dask cluster.
+
+    It can be used wherever a `Source` can: in ``fit``, ``decision_function``, ``predict``. The
+    result is identical, bit for bit, to that of the same parts read in one process, for any number
+    of workers.
+
+    Parameters
+    ----------
+    data : Source, dask array, data frame or bag, or Arrow dataset
+        A `Source` whose parts can be loaded in any order by serialisable functions, such as
+        `datasets.scan` of files that all workers see. A dask array of shape (n, d), whose blocks of
+        rows are the parts. A data frame, or a bag of X, (X, y) or (X, y, sample_weight), whose
+        partitions are the parts. An Arrow dataset of files that all workers see, whose row groups
+        are the parts. Rows without labels can be scored.
+    y : dask array or series, or array-like, shape (n,), optional
+        The labels of the rows of an array or of a data frame without ``target``.
+    weight : dask array or series, array-like, shape (n,), or str, optional
+        The weights of the rows, or the column of weights of a data frame or dataset.
+    target : str, optional
+        The column of labels of a data frame or dataset.
+    drop : sequence of str
+        Columns of a data frame or dataset to leave out.
+    client : dask.distributed.Client, optional
+        By default the current one. Without a client a collection is computed in this process, part
+        by part.
+    patience : float
+        Seconds to wait for a worker if there is none.
+
+    Returns
+    -------
+    Source
+
+    Raises
+    ------
+    ValueError
+        For data of any other type, or that cannot be sent to workers.
+
+    Notes
+    -----
+    A task loads a part, processes it and drops it; a thread of a worker holds one part at a time.
+    Further data are sent with the tasks, and the results are summed on the cluster in an
+    order that depends only on the number of parts. Tasks are not bound to workers, and workers keep
+    nothing between passes: the tasks of a lost worker run elsewhere, and nothing else
+    is lost. This process keeps the labels, the weights and a few numbers for each row, so its
+    memory is the limit; `ClassMoments.from_data` of a source keeps none of them.
+
+    A pass raises ConnectionError if the scheduler is lost, if there has been no worker for
+    ``patience`` seconds, or if a part has killed several workers. A model that was being fitted
+    stays as it was.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from aucmax import AUCClassifier, distributed
+    >>> X = da.random.default_rng(0).normal(size=(1000, 3), chunks=(250, 3))
+    >>> AUCClassifier().fit(distributed.source(X, X[:, 0] > 1.0)).passes_
+    1
+    """
+    client = _current() if client is None else client
+    if isinstance(data, Source):
+        if client is None:
+            raise ValueError(
+                "there is no Dask cluster: make a client with dask.distributed.Client(…)."
+            )
+        if data.loads is None:
+            raise ValueError(
+                "this source can only be read from its first part, so workers cannot share "
+                "its parts; make each compressed file one part, datasets.scan(…, "
+                "part_bytes=None), or give functions that load one part each."
+            )
+        parts = data
+    elif y is None or not hasattr(data, "__dask_graph__"):
+        parts = _of_collection(data, weight, target, drop)
+    elif all(values is None or hasattr(values, "__dask_graph__") for values in (y, weight)):
+        parts, y, weight = of_rows(_without(data, drop), y, weight), None, None
+    else:  # labels or weights are in memory, and computed ones will be
+        parts = of_rows(_without(data, drop))
+        y, weight = (None if values is None else np.asarray(values) for values in (y, weight))
+    if client is not None:
+        if client.status != "running":
+            raise ConnectionError(f"the Dask client is {client.status}; connect a new one.")
+        parts = _OnDask(parts, client, patience)
+    return parts if y is None else parts.with_labels(y, weight)
+
+
+@contextmanager
+def connected(address: str, workers: int | None = None, patience: float = 5.0) -> Iterator[Any]:
+    """Context with a client of a Dask cluster.
+
+    Parameters
+    ----------
+    address : str
+        The address of a scheduler, or ``"local"`` for workers of one thread on this machine, which
+        end with the block. A script that starts local workers needs ``if __name__ == "__main__":``.
+    workers : int, optional
+        Maximum number of local workers; there are never more than cores.
+    patience : float
+        Seconds to wait for the scheduler's answer.
+
+    Yields
+    ------
+    dask.distributed.Client
+        It does not become the current client.
+
+    Raises
+    ------
+    ConnectionError
+        If no scheduler answers.
+    """
+    cores = needs("dask.system", "a cluster").CPU_COUNT
+    needs("distributed", "a cluster")
+    from distributed import Client, LocalCluster
+
+    if address == "local":
+        with (
+            LocalCluster(
+                min(workers or cores, cores), threads_per_worker=1, dashboard_address=":0",
+                silence_logs=logging.CRITICAL, preload=[_WORKER_SETUP],
+                env={"NUMBA_NUM_THREADS": "1"},  # kernels would have a thread for each core
+            ) as cluster,
+            Client(cluster, set_as_default=False) as client,
+        ):  # fmt: skip
+            yield client
+        return
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # the error says it
+    try:
+        client = Client(address, timeout=patience, set_as_default=False)
+    except Exception:  # another program at that address may answer anything
+        raise ConnectionError(
+            f"no Dask scheduler answers at {address}; start one with 'dask scheduler', and give "
+            "its address, such as tcp://10.0.0.1:8786."
+        ) from None
+    with client:
+        yield client
+
+
+def _current() -> Any:
+    """Return the current client, or None."""
+    try:
+        from distributed import default_client
+
+        return default_client()
+    except (ImportError, ValueError):
+        return None
+
+
+def _of_collection(data: Any, weight: Any, target: str | None, drop: Sequence[str]) -> Source:
+    """Return a collection with its own labels, or with none, as a source of parts."""
+    kind = type(data).__name__ if dask.is_dask_collection(data) else ""
+    labels = "none" if target is None else "required"
+    reading = Reading(target=target, weight=weight, drop=drop, labels=labels)
+    if kind == "DataFrame":
+        return scan(data, **reading.in_parts())
+    if hasattr(data, "get_fragments"):
+        return scan_fragments(data, reading)
+    if kind == "Array":
+        return of_rows(data)
+    if kind == "Bag":
+        return of_bag(data)
+    raise ValueError(
+        "data must be a Source, a dask array, a dask data frame, a dask bag or an Arrow dataset; "
+        f"got {type(data).__name__}."
+    )
+
+
+def _without(data: Any, drop: Sequence[str]) -> Any:
+    return data.drop(columns=list(drop)) if drop else data
+
+
+# ---- passes on a cluster -------------------------------------------------------------------
+
+
+class _OnDask(Source):
+    """The parts of another source, loaded and processed by the workers of a cluster."""
+
+    def __init__(self, made: Source, client: Any, patience: float) -> None:
+        self.source = made if isinstance(made, Watched) else Watched(made)
+        self._loads = list(made.loads or ())
+        self.loads, self.feature_names = made.loads, made.feature_names
+        self.target_name = made.target_name
+        self.client, self.patience = client, patience
+        self._address = client.scheduler.address
+
+    def name(self, k: int) -> str:
+        return self.source.name(k)
+
+    def each(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        for results in self._groups(task, given, self._threads(), lambda nodes: nodes):
+            yield from results
+
+    def total(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Any:
+        # sums of 2ᵏ parts are computed on the cluster and added here: the same tree of sums
+        size = 1 << (4 * self._threads() - 1).bit_length()
+        groups = self._groups(task, given, size, lambda nodes: [sum_in_order(nodes)])
+        return sum_in_order(group_sum for (group_sum,) in groups)
+
+    def with_labels(self, y: Any = None, weight: Any = None) -> Source:
+        if self.sizes is None:
+            self.sizes = list(self.each(_n_rows, repeat(())))
+        return _Labelled(self, self.sizes, y, weight)
+
+    def _read(self) -> Iterator[Part]:
+        return self.each(_itself, repeat(()))
+
+    def _groups(
+        self,
+        task: OnPart,
+        given: Iterable[tuple[Any, ...]],
+        size: int,
+        asked: Callable[[list[_Node]], list[_Node]],
+    ) -> Iterator[list[Any]]:
+        """Yield the requested results of ``size`` parts at a time, in order.
+
+        Two groups are in progress: tasks carry their arguments, and results wait on the workers.
+        """
+        parts = enumerate(zip(self._loads, given, strict=not isinstance(given, repeat)))
+        waiting: deque[tuple[list[Any], list[Any]]] = deque()
+        try:
+            self.source.check()
+            with self.source.one_pass() as report:
+                while (group := list(islice(parts, size))) or waiting:
+                    if group:
+                        waiting.append((self._started(task, group, asked), group))
+                    if not group or len(waiting) == 2:
+                        results = self._ended(task, *waiting[0])
+                        report(*self._counts(waiting[0][1]))
+                        yield results
+                        waiting.popleft()
+            self.source.check()
+        finally:
+            for future in chain(*(futures for futures, _ in waiting)):
+                future.release()  # after a part failed, the others need not run
+
+    def _counts(self, group: list[Any]) -> tuple[int, int]:
+        """Return the numbers of parts and of rows; 0 rows if the sizes are not known yet."""
+        return len(group), 0 if self.sizes is None else sum(self.sizes[k] for k, _ in group)
+
+    def _started(
+        self, task: OnPart, group: list[Any], asked: Callable[[list[_Node]], list[_Node]]
+    ) -> list[Any]:
+        graph: dict[Any, Any] = {}
+        nodes = []
+        for k, (load, arguments) in group:
+            make, keys = load, []
+            if isinstance(load, Blocks):
+                graph.update(load.graph)
+                make, keys = load.make, load.keys
+            nodes.append(_Node(graph, partial(_loaded, make, self.name(k), task, arguments), *keys))
+        return self._submitted(graph, [node.key for node in asked(nodes)])
+
+    def _ended(self, task: OnPart, futures: list[Any], group: list[Any]) -> list[Any]:
+        from distributed.scheduler import KilledWorker
+
+        try:
+            return self._results(futures)
+        except KilledWorker as error:
+            count = error.allowed_failures + 1
+        name = "some parts"
+        for one in group:  # run alone, because Dask also blames the tasks that waited beside it
+            alone = self._started(task, [one], lambda nodes: nodes)
+            try:
+                self._results(alone)
+            except KilledWorker:
+                name = self.name(one[0])
+                break
+            finally:
+                alone[0].release()
+        raise ConnectionError(
+            f"{count} workers of the Dask cluster at {self._address} ended while they processed "
+            f"{name}: give workers more memory, or make the parts smaller."
+        )
+
+    def _submitted(self, graph: dict[Any, Any], keys: list[str]) -> list[Any]:
+        try:
+            # per-row numbers are sent with the tasks, so Dask's warning about large graphs is off
+            with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+                return self.client.get(graph, keys, sync=False, retries=_RETRIES)
+        except Exception as error:
+            raise error if self.client.status == "running" else self._gone() from None
+
+    def _results(self, futures: list[Any]) -> list[Any]:
+        from distributed import wait
+
+        while True:
+            try:
+                with self.client.as_current():
+                    wait(futures, timeout=self.patience)
+                return self.client.gather(futures)
+            except _CANCELLED:
+                raise self._gone() from None
+            except TimeoutError:
+                if all(future.done() for future in futures):
+                    raise
+                self._threads()
+
+    def _threads(self) -> int:
+        """Return how many threads the workers have; raise ConnectionError where there are none."""
+        try:
+            if not (threads := self.client.nthreads()):
+                self.client.wait_for_workers(1, timeout=self.patience)
+                threads = self.client.nthreads()
+            return sum(threads.values())
+        except TimeoutError:
+            raise ConnectionError(
+                f"the Dask cluster at {self._address} has had no worker for "
+                f"{self.patience:g} seconds; start some, and fit again."
+            ) from None
+        except Exception:
+            raise self._gone() from None
+
+    def _gone(self) -> ConnectionError:
+        return ConnectionError(
+            f"the Dask scheduler at {self._address} is gone; start it, connect a new client and "
+            "fit again."
+        )
+
+
+class _Labelled(Source):
+    """Rows on a cluster with other labels or weights, which go with the tasks that need them."""
+
+    def __init__(self, source: _OnDask, sizes: Sequence[int], y: Any, weight: Any) -> None:
+        self.source, self.loads, self.feature_names = source, None, source.feature_names
+        self.target_name, self.name = source.target_name, source.name  # type: ignore[method-assign]
+        ends = np.cumsum(sizes)
+        weights = _cut(weight, ends, "sample_weight")
+        self._labels = list(zip(_cut(y, ends, "y"), weights, strict=True))
+
+    @property
+    def rows_alone(self) -> Source:
+        return self.source
+
+    def each(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        return self.source.each(_on_labelled, self._with_labels(task, given))
+
+    def total(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Any:
+        return self.source.total(_on_labelled, self._with_labels(task, given))
+
+    def _with_labels(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        for labels, arguments in zip(self._labels, given, strict=not isinstance(given, repeat)):
+            yield *labels, task, arguments
+
+    def _read(self) -> Iterator[Part]:
+        return self.each(_itself, repeat(()))
+
+
+def _cut(values: Any, ends: np.ndarray, name: str) -> Sequence[np.ndarray | None]:
+    """Cut values of all rows where parts end."""
+    if values is None:
+        return [None] * len(ends)
+    values = np.asarray(values)
+    if len(values) != ends[-1]:
+        raise ValueError(f"{name} has {len(values):,} values, and there are {ends[-1]:,} rows.")
+    return np.split(values, ends[:-1])
+
+
+class _Node:
+    """A task of a graph; the sum of two is a third one, so that `sum_in_order` makes a tree."""
+
+    def __init__(self, graph: dict[Any, Any], call: Callable[..., Any], *keys: Any) -> None:
+        self.graph, self.key = graph, f"aucmax-{uuid4().hex}"  # a new name: parts are read again
+        graph[self.key] = (call, *keys)
+
+    def __add__(self, other: _Node) -> _Node:
+        return _Node(self.graph, plus, self.key, other.key)
+
+
+def _loaded(
+    make: Callable[..., Any], name: str, task: OnPart, arguments: tuple[Any, ...], *blocks: Any
+) -> Any:
+    """Load a part and run a task on it: what a worker does."""
+    return on_part(as_part(make(*blocks), name), name, task, arguments)
+
+
+def _itself(part: Part) -> Part:
+    return part
+
+
+def _n_rows(part: Part) -> int:
+    return part.X.shape[0]
+
+
+def _on_labelled(part: Part, y: Any, weight: Any, task: OnPart, arguments: tuple[Any, ...]) -> Any:
+    """Run a task on a part with the labels and weights that came with it."""
+    labelled = Part(part.X, part.y if y is None else y, part.weight if weight is None else weight)
+    return task(labelled, *arguments)

@@ -1,0 +1,166 @@
+"""Data sets by name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import Bunch
+
+from aucmax.basics.errors import DataFileError
+from aucmax.data import cache, registry, transforms
+from aucmax.data.bunch import rows_and_labels
+from aucmax.data.files import unchanged
+from aucmax.data.formats import parse, with_most_rows
+from aucmax.data.registry import DataSet, Part
+
+__all__ = ["load", "locate"]
+
+
+def load(name: str, split: str = "all", binarize: Any = None, scale: str | None = None) -> Bunch:
+    """Load a data set by name.
+
+    Looks for its files in the folder ``$AUCMAX_DATA``, then in the user's cache folder
+    (``$AUCMAX_CACHE``, or the platform's own), where a parsed copy is kept for the next time.
+
+    Parameters
+    ----------
+    name : str
+        One of `names`, or an alias. ``"german"`` and ``"fourclass"`` are the files scaled to
+        [−1, 1]; the unscaled ones are ``"german.numer"`` and ``"fourclass.raw"``.
+    split : {"all", "train", "test"}
+        Which rows; "all" gives the training rows, then the test rows.
+    binarize : optional
+        Two classes instead of the file's labels: see `binarize`.
+    scale : {None, "unit-norm", "minmax", "maxabs"}
+        See `scale`. Ranges of features are those of the whole data set, whatever the split, so
+        splits loaded one by one agree.
+
+    Returns
+    -------
+    Bunch
+        ``data`` (n, d): float64, a C-contiguous array, or a CSR matrix where `about` says
+        ``sparse``; ``target`` (n,): int64; ``feature_names`` (None: the files name none) and all
+        else that `read` gives; and ``split``; ``DESCR``: sources and quirks; ``sha256``: digests
+        of the ``files``; ``verified``: whether they are byte for byte the reference files, plain or
+        as we have packed them, None where there are none.
+
+    Raises
+    ------
+    ValueError
+        No such data set, split, scaling or label.
+    DataFileError
+        A file is not there, not readable, not the data set it should be, or not what was
+        downloaded first.
+    """
+    entry = registry.about(name)
+    parts = entry.select(split)
+    how = transforms.check_scale(scale)
+    # Feature ranges, and the label that most rows have, need every row.
+    needed = entry.parts if how in ("minmax", "maxabs") or entry.largest else parts
+    read = {part: _read_part(entry, part) for part in needed}
+    rows = transforms.scale(_stack(entry, [read[part][0] for part in needed]), how)
+    labels = [read[part][1] for part in needed]
+    y = np.concatenate(with_most_rows(labels) if entry.largest else labels)
+    if needed != parts:
+        place = _positions(needed, parts, [len(read[part][1]) for part in needed])
+        rows, y = rows[place], y[place]
+    paths = [read[part][2] for part in parts]
+    digests = [read[part][3] for part in parts]
+    return rows_and_labels(
+        entry.name,
+        rows,
+        y if binarize is None else transforms.binarize(y, binarize),
+        [str(path) for path in paths],
+        split=split,
+        DESCR=_describe(entry, parts),
+        sha256=digests,
+        verified=_verified(digests, parts),
+    )
+
+
+def locate(name: str, split: str = "all") -> list[Path]:
+    """Where the files of a data set are.
+
+    Parameters
+    ----------
+    name : str
+        One of `names`, or an alias.
+    split : {"all", "train", "test"}
+        Which rows.
+
+    Returns
+    -------
+    list of Path
+        The files `load` would read.
+
+    Raises
+    ------
+    ValueError
+        No such data set or split.
+    DataFileError
+        A file is not there; the message says where it was looked for.
+    """
+    entry = registry.about(name)
+    return [_find(entry, part) for part in entry.select(split)]
+
+
+def _find(entry: DataSet, part: Part) -> Path:
+    given = os.environ.get("AUCMAX_DATA")
+    folders = [Path(given).expanduser()] if given else []
+    folders.append(cache.cache_folder())
+    for folder in folders:
+        for file in part.file_names:
+            if (folder / file).is_file():
+                return folder / file
+    unset = "" if given else " (AUCMAX_DATA is not set)"
+    raise DataFileError(
+        f"data set {entry.name!r}: no file {part.stem} (plain, .xz, .gz or .bz2) in "
+        f"{' or '.join(map(str, folders))}{unset}; set AUCMAX_DATA to the folder that holds it, or "
+        f"get it with 'aucmax datasets fetch {entry.name}' or datasets.fetch({entry.name!r})"
+    )
+
+
+def _read_part(entry: DataSet, part: Part) -> tuple[sparse.csr_matrix, NDArray[Any], Path, str]:
+    path = _find(entry, part)
+    with unchanged(path):
+        checksum = cache.digest(path)
+        if path.parent == cache.cache_folder():
+            cache.verify(path, checksum, entry.name)
+        X, y = cache.parsed(path, checksum, lambda: parse(path, part))
+    return X, y, path, checksum
+
+
+def _stack(entry: DataSet, blocks: list[sparse.csr_matrix]) -> Any:
+    X = blocks[0] if len(blocks) == 1 else sparse.vstack(blocks, format="csr")
+    return X if entry.sparse else X.toarray()
+
+
+def _positions(needed: tuple[Part, ...], parts: tuple[Part, ...], counts: list[int]) -> slice:
+    """Rows of `parts`, which stand one after the other in `needed`."""
+    first = needed.index(parts[0])
+    start = sum(counts[:first])
+    return slice(start, start + sum(counts[first : first + len(parts)]))
+
+
+def _verified(digests: list[str], parts: tuple[Part, ...]) -> bool | None:
+    """Whether the files are the reference files; None where one has no reference."""
+    if not all(part.sha256 for part in parts):
+        return None
+    return all(
+        digest in (part.sha256, part.content_sha256)
+        for digest, part in zip(digests, parts, strict=True)
+    )
+
+
+def _describe(entry: DataSet, parts: tuple[Part, ...]) -> str:
+    files = [f"{part.stem} ({part.n_samples or '?'} rows). {part.notes}" for part in parts]
+    about = [
+        f"{entry.name}: {entry.n_features} features.",
+        entry.labels and f"Labels: {entry.labels}.",
+    ]
+    return "\n\n".join([*filter(None, about), *files]) + "\n"

@@ -1,0 +1,281 @@
+"""Rows and labels from files: one `Reader` for each format."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Bunch
+
+from aucmax.basics.errors import DataWarning
+from aucmax.data.bunch import rows_and_labels
+from aucmax.data.files import COMPRESSIONS, Piped, RowGroups, fault, unchanged
+from aucmax.data.obstacles import Obstacle, TableError, tried
+from aucmax.data.reading import FIELDS, Reading, with_fields
+from aucmax.data.svmlight import read_svmlight
+from aucmax.data.tables import (
+    Columns,
+    csv_columns,
+    parquet_columns,
+    read_csv,
+    read_parquet,
+)
+from aucmax.data.transforms import binarize, listing
+
+__all__ = ["READERS", "Reader", "find_label", "read", "reader_of", "rows_of"]
+
+_WORDS = {"true": 1, "false": 0}
+# Refused at once: read as text they would fail with a puzzling first line.
+_FOREIGN = (
+    *(".arff", ".arrow", ".db", ".feather", ".h5", ".hdf5", ".json", ".jsonl", ".npy", ".npz"),
+    *(".ods", ".orc", ".pickle", ".pkl", ".tar", ".tgz", ".xls", ".xlsx", ".zip", ".zst"),
+)
+
+
+@with_fields(lambda field: True)
+def read(path: str | os.PathLike[str] | BinaryIO | Piped | RowGroups, *, reading: Reading) -> Bunch:
+    """Read rows and labels from a file.
+
+    What looks like an ID or a code among columns of whole numbers gets a warning, unless a model
+    asks for it (`columns`).
+
+    Parameters
+    ----------
+    path : str, path-like or binary file
+        ``.csv``, ``.tsv``, ``.parquet`` (or ``.pq``); any other name is svmlight text. Text may
+        be compressed: ``.gz``, ``.bz2``, ``.xz``. An open file is CSV unless `format` says else.
+    {fields}
+
+    Returns
+    -------
+    Bunch
+        ``data`` (n, d): float64, finite but for what is missing; CSR with int32 indices from
+        svmlight, C-contiguous from CSV and Parquet, an array of objects where columns are text.
+        ``target`` (n,): int64 if all are whole numbers or booleans, else float64 or text; None
+        without labels. ``feature_names``: list of str, None for svmlight. ``target_name``: the
+        label column, or None. ``text``: names of the text columns. ``dates``: the form of each
+        date column. ``weight``, ``groups``, ``time`` (n,): those columns, dates as days; None
+        without them. ``name``, ``n_features``, ``files``.
+
+    Raises
+    ------
+    DataFileError
+        The file cannot be read, is empty, is written to meanwhile, or does not hold what is
+        expected; the message names the file and the line (or column) and says what would be
+        right. Where columns of a table stand in the way, it is a `TableError`, which names them
+        all, and in its ``remedy`` the arguments that were found to solve it.
+    ValueError
+        An argument is not one of those above.
+    """
+    return rows_of(path, reading)
+
+
+def rows_of(path: Any, reading: Reading) -> Bunch:
+    """Return what `read` does."""
+    source = _source(path)
+    reader = reader_of(source, reading.format)
+    if (reading.sep is not None or reading.decimal != ".") and not reader.separated:
+        raise ValueError(f"sep and decimal are for CSV files; this one is read as {reader.name}")
+    with unchanged(source):
+        rows = _bunch(source, _opened(source, reader, reading))
+    if rows.target is not None and reading.positive is not None:
+        rows.target = _one_positive(source, rows.target, reading.positive)
+    if rows.target is not None and reading.binarize is not None:
+        rows.target = binarize(rows.target, reading.binarize)
+    return rows
+
+
+def _source(path: Any) -> Any:
+    if isinstance(path, Piped | RowGroups):
+        return path
+    return (
+        Piped(path, str(getattr(path, "name", "stream"))) if hasattr(path, "read") else Path(path)
+    )
+
+
+def _bunch(source: Any, found: Columns) -> Bunch:
+    return rows_and_labels(
+        source.name,
+        found.X,
+        found.y,
+        [str(source)],
+        feature_names=found.feature_names,
+        target_name=found.target,
+        text=found.text,
+        dates=dict(found.dates),
+        **found.aside,
+    )
+
+
+def find_label(y: Any, label: Any) -> Any:
+    """The label of `y` that is meant, for instance by a word on a command line.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels.
+    label : label or str
+        One of the labels, or its text: ``"1"``, ``"+1"`` and ``"1.0"`` all mean the number 1, and
+        ``"true"`` and ``"false"`` mean 1 and 0 where these are labels.
+
+    Returns
+    -------
+    label
+        The label itself, as a Python object.
+
+    Raises
+    ------
+    ValueError
+        It is none of the labels, which the message lists.
+    """
+    labels = np.unique(np.asarray(y)).tolist()
+    text = str(label).strip()
+    number = _number(_WORDS.get(text.lower(), text))
+    for meaning in (label, text, number):
+        for candidate in labels:
+            if candidate == meaning:
+                return candidate
+    for candidate in labels:  # with space around it, as after the commas of some files
+        if isinstance(candidate, str) and candidate.strip() == text:
+            return candidate
+    raise ValueError(f"no label {label!r}; the labels are {listing(labels)}")
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _one_positive(path: Path, y: NDArray[Any], positive: Any) -> NDArray[np.int64]:
+    try:
+        label = find_label(y, positive)
+    except ValueError as error:
+        raise fault(path, str(error)) from None
+    return np.where(np.asarray(y) == label, 1, -1).astype(np.int64)
+
+
+def reader_of(path: Path | Piped, format: str | None) -> Reader:
+    """The reader that is asked for, else that of the file's suffix."""
+    if format is not None:
+        if format not in READERS:
+            raise ValueError(f"format={format!r} is not one of {', '.join(READERS)}")
+        return READERS[format]
+    if isinstance(path, Piped):
+        return READERS["csv"]
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    suffix = suffixes[-1] if suffixes else ""
+    if suffix in _FOREIGN and not path.is_dir():
+        raise fault(
+            path, f"{suffix} files are not read; convert to .csv, .tsv, .parquet or svmlight text"
+        )
+    named = (reader for reader in READERS.values() if suffix in reader.suffixes)
+    return next(named, READERS["svmlight"])
+
+
+def _opened(path: Path, reader: Reader, reading: Reading) -> Columns:
+    """What a reader finds; an error says all that stands in the way, and what would solve it."""
+
+    def columns(**more: Any) -> Columns:
+        wanted = replace(reading, **{name: _added(reading, name, more[name]) for name in more})
+        table = reader.open(path, wanted)
+        names, expected = table.feature_names, reading.n_features
+        if names is not None and expected is not None and len(names) != expected:
+            raise fault(path, f"{len(names)} feature columns where {expected} are expected")
+        return table
+
+    try:
+        table = columns()
+    except TableError as error:
+
+        def again(remedy: dict[str, Any]) -> tuple[Bunch, Sequence[Obstacle]]:
+            table = columns(**remedy)
+            return _bunch(path, table), table.codes
+
+        raise tried(error, again) from None
+    for code in table.codes:
+        warnings.warn(f"{path}: {code.sentence()}", DataWarning, stacklevel=5)
+    return table
+
+
+def _added(reading: Reading, name: str, value: Any) -> Any:
+    """The value of a remedy; lists of columns come on top of those that were asked for."""
+    return (*getattr(reading, name), *value) if isinstance(value, list) else value
+
+
+# ---- the formats
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A format of files.
+
+    Parameters
+    ----------
+    name : str
+        As the argument ``format`` of `read` has it.
+    suffixes : tuple of str
+        How the names of its files end.
+    open : callable
+        (path, reading) to the columns that are wanted.
+    separated : bool
+        Whether a character separates its values, so that ``sep`` and ``decimal`` apply.
+    columns : callable, optional
+        (path, sep) to the names of all columns; None where they have none.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    open: Callable[[Path, Reading], Columns]
+    separated: bool = False
+    columns: Callable[[Path, str | None], list[str]] | None = None
+
+
+def _svmlight(path: Path, reading: Reading) -> Columns:
+    """svmlight text; it has no column names, so arguments that give some are mistakes."""
+    if reading.columns is not None:
+        names = listing(reading.columns)
+        raise fault(path, f"svmlight text has no column names, but these are needed: {names}")
+    for name in reading.given():
+        if FIELDS[name]["columns"]:
+            raise fault(
+                path,
+                f"svmlight text has no column names, so {name}= does not apply; a line is a label "
+                "and finite numbers",
+            )
+    return Columns(*read_svmlight(path, reading.n_features, reading.labels))
+
+
+def _separated(name: str, mark: str) -> Reader:
+    return Reader(
+        name,
+        (f".{name}",),
+        lambda path, reading: read_csv(path, mark, reading),
+        separated=True,
+        columns=lambda path, sep: csv_columns(path, sep or mark),
+    )
+
+
+READERS = {
+    reader.name: reader
+    for reader in (
+        Reader("svmlight", (".svm", ".svmlight", ".libsvm"), _svmlight),
+        _separated("csv", ","),
+        _separated("tsv", "\t"),
+        Reader(
+            "parquet",
+            (".parquet", ".pq"),
+            read_parquet,
+            columns=lambda path, _: parquet_columns(path),
+        ),
+    )
+}

@@ -1,0 +1,330 @@
+"""How a table is read: the arguments of `read` and `scan`, and the options of the commands.
+
+Each is one field of `Reading`, whose metadata say what a command line has to know of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, TypeVar
+
+from aucmax.data.dates import EXAMPLES
+
+__all__ = ["FIELDS", "NUMBER", "Reading", "flag_of", "with_fields"]
+
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+Format = Literal["svmlight", "csv", "tsv", "parquet"]
+T = TypeVar("T")
+
+_LABELS = ("required", "optional", "none")
+_LISTS = ("drop", "columns", "text", "missing", "categories")
+
+
+def _field(
+    default: Any,
+    help: str | None = None,
+    *,
+    flag: str | None = None,
+    kind: Any = str | None,
+    metavar: str | None = None,
+    in_parts: bool = True,
+    columns: bool = False,
+) -> Any:
+    """Return a field of `Reading`.
+
+    Parameters
+    ----------
+    default : object
+        Of the argument.
+    help : str, optional
+        Of the option; without it commands have none.
+    flag : str, optional
+        The option, without dashes, where it is not named as the argument.
+    kind : type
+        Of the option's value.
+    metavar : str, optional
+        What stands for the option's value.
+    in_parts : bool
+        Whether it can be honoured for a file that is read in parts.
+    columns : bool
+        Whether its value has names of columns.
+    """
+    metavar = "COLUMN" if columns and kind is not bool else metavar
+    how = {"help": help, "flag": flag, "kind": kind, "metavar": metavar, "in_parts": in_parts}
+    return field(default=default, metadata={**how, "columns": columns})
+
+
+_column = functools.partial(_field, columns=True)
+_column_of_all = functools.partial(_column, in_parts=False)  # for which all rows are needed at once
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How rows and labels are read from a file.
+
+    Parameters
+    ----------
+    target : str, optional
+        The label column of a CSV or Parquet file. By default the one column called target,
+        label, y or class, in any case.
+    labels : {"required", "optional", "none"}
+        What to do about labels: fail without them, take them if they are there, or ignore them,
+        and weights, groups and times with them. The label column is no feature in any case.
+    drop : sequence of str
+        Columns to leave out.
+    columns : sequence of str, optional
+        The features wanted, in this order; further columns are ignored.
+    n_features : int, optional
+        Number of features expected; svmlight rows are padded to it.
+    format : {"svmlight", "csv", "tsv", "parquet"}, optional
+        Overrides the file's suffix.
+    sep : str, optional
+        The character that separates the values of a CSV file, or "tab"; by default a comma (a tab
+        in TSV).
+    decimal : {".", ","}
+        What stands before the decimals in a CSV file.
+    weight : str, optional
+        The column of the rows' weights: numbers, 0 or more, in every row. Not a feature.
+    positive : label, optional
+        Give labels as +1 for this label and −1 for all others (int64). Text such as ``"1"``
+        stands for the number, so it can come from a command line.
+    binarize : {"even-odd", "first-half", "random-halves:SEED"}, optional
+        Give many labels as +1 and −1, as `binarize` does.
+    dates : bool or mapping
+        Whether columns of dates are taken, as days since 1970-01-01, the time of day as a
+        fraction; without a zone it is taken for UTC. Times of day become fractions of a day. By
+        default dates are an error. Text is a date in ISO's form (2024-01-31, 2024-01-31T18:00) or
+        in another whose order of day and month is clear from its punctuation, its words or the
+        whole column: 31.01.2024, 31/01/2024, 2024/01/31, 31 Jan 2024, Jan 31, 2024. A mapping
+        gives the form of each date column, such as ``{"day": "%d/%m/%Y"}``.
+    missing : bool or sequence of str
+        Whether missing values are taken, as NaN; a sequence names the columns that may have some.
+        By default they are an error.
+    text : bool or sequence of str
+        Whether text columns are taken as they are; a sequence names those to be read as text,
+        and all others must be numbers. By default text is an error. With True, a text column is
+        an error still if it holds dates, if more than half its values (and more than 20) differ,
+        as ids do, or if it is one of numbers in which some are written otherwise ("1O.5",
+        "0,125"): numbers in 9 of 10 values, or in half of them where more than 20 differ.
+    categories : sequence of str
+        Columns to be read as text whatever they hold, numbers among them; ``"01"`` stays so.
+    groups : str, optional
+        The column that tells which rows belong together: anything, in every row. Not a feature.
+    time : str, optional
+        The column of the rows' times: numbers or dates, in every row. Not a feature.
+    """
+
+    target: str | None = _column(
+        None,
+        "Label column of a table; else the one called target, label, y or class (or, with a model, "
+        "the column it was trained on).",
+    )
+    labels: str = _field("required")
+    drop: Sequence[str] = _column(
+        (), "Column to leave out; may be repeated.", kind=list[str] | None
+    )
+    columns: Sequence[str] | None = _column(None)
+    n_features: int | None = _field(None)
+    format: str | None = _field(
+        None,
+        "File format; by default from the file's name, CSV for standard input.",
+        kind=Format | None,
+    )
+    sep: str | None = _field(
+        None, "Separator of a CSV file: a character, or tab.", metavar="CHARACTER"
+    )
+    decimal: str = _field(".", "Decimal point of a CSV file: . or ,", kind=str, metavar="CHARACTER")
+    weight: str | None = _column(
+        None, "Column of sample weights, 0 or more, for fits and metrics; not used as a feature."
+    )
+    positive: object = _field(
+        None,
+        "The label to rank first, against all others; else the larger of two numbers, the rarer of "
+        "two words (or, with a model, the one it was trained for).",
+        metavar="LABEL",
+        in_parts=False,
+    )
+    binarize: str | None = _field(
+        None,
+        "Two classes out of many: even-odd, first-half, or random-halves:SEED.",
+        metavar="HOW",
+        in_parts=False,
+    )
+    dates: bool | Mapping[str, str] = _column_of_all(
+        False,
+        "Accept dates and times: days since 1970-01-01, the time of day as a fraction (saved with "
+        "the model).",
+        kind=bool,
+    )
+    missing: bool | Sequence[str] = _column_of_all(
+        False,
+        "Accept missing values: numbers become the column's median, with a 0/1 feature that marks "
+        "them, and missing text is a category of its own (scikit-learn's SimpleImputer and "
+        "OneHotEncoder, saved with the model).",
+        flag="impute",
+        kind=bool,
+    )
+    text: bool | Sequence[str] = _column_of_all(
+        False,
+        "Accept text columns: one 0/1 feature per value; values not seen in training are ignored "
+        "(scikit-learn's OneHotEncoder, saved with the model).",
+        flag="one-hot",
+        kind=bool,
+    )
+    categories: Sequence[str] = _column_of_all(
+        (),
+        "Treat this column as text, whatever it holds and however many values it has; may be "
+        "repeated.",
+        flag="category",
+        kind=list[str] | None,
+    )
+    groups: str | None = _column_of_all(
+        None,
+        "Column of groups, such as patients: folds and splits keep the rows of a group together. "
+        "Not used as a feature.",
+    )
+    time: str | None = _column_of_all(
+        None,
+        "Column of times, numbers or dates: folds and splits train on the past and test on what "
+        "comes next. Not used as a feature.",
+    )
+
+    def __post_init__(self) -> None:
+        if self.labels not in _LABELS:
+            raise ValueError(f"labels={self.labels!r} is not one of {', '.join(_LABELS)}")
+        if any(isinstance(getattr(self, name), str) for name in _LISTS):
+            raise ValueError(f"{', '.join(_LISTS)} are lists of column names, not one string")
+        if self.decimal not in (".", ","):
+            raise ValueError(f"decimal={self.decimal!r} must be '.' or ','")
+        sep = "\t" if self.sep in ("tab", "\\t") else self.sep
+        if sep is not None and (
+            len(sep) != 1 or not sep.isascii() or sep in '"\r\n' or sep.isalnum()
+        ):
+            raise ValueError(f"sep={sep!r} must be one character, such as ';' or a tab")
+        if sep == self.decimal:
+            raise ValueError(f"sep and decimal are both {sep!r}; they must differ")
+        for form in self.date_forms.values():
+            if form not in EXAMPLES:
+                raise ValueError(f"dates: {form!r} is not one of {', '.join(EXAMPLES)}")
+        if self.positive is not None and self.binarize is not None:
+            raise ValueError("binarize= makes the two classes itself; leave out positive=.")
+        plain: dict[str, Any] = {"sep": sep, "dates": self.date_forms or bool(self.dates)}
+        for name in _LISTS:
+            value = getattr(self, name)
+            if value is None and name != "columns":
+                value = ()
+            plain[name] = value if isinstance(value, bool | None) else tuple(value)
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
+
+    def in_parts(self) -> dict[str, Any]:
+        """The arguments of `scan` that say the same."""
+        return {name: getattr(self, name) for name, one in FIELDS.items() if one["in_parts"]}
+
+    def given(self) -> list[str]:
+        """The arguments that are not left out."""
+        return [name for name in FIELDS if getattr(self, name) not in (_DEFAULTS[name], (), {})]
+
+    @property
+    def for_model(self) -> bool:
+        """Whether a model determines the columns, by their names or their number."""
+        return self.columns is not None or self.n_features is not None
+
+    @property
+    def aside(self) -> dict[str, str]:
+        """The columns of weights, groups and times, which are not features."""
+        named = {"weight": self.weight, "groups": self.groups, "time": self.time}
+        return {what: name for what, name in named.items() if name is not None}
+
+    @property
+    def date_forms(self) -> Mapping[str, str]:
+        """The formats of the columns known to hold dates."""
+        return self.dates if isinstance(self.dates, Mapping) else {}
+
+    def is_named_text(self, name: str) -> bool:
+        """Whether a column is text because the caller says so, whatever it holds."""
+        return name in self.categories or (isinstance(self.text, tuple) and name in self.text)
+
+    def may_have_gaps(self, name: str) -> bool:
+        """Whether a column may have missing values."""
+        return self.missing if isinstance(self.missing, bool) else name in self.missing
+
+    def without(self, name: str) -> dict[str, Any] | None:
+        """The remedy of dropping a column; None where a model needs it."""
+        return None if self.columns is not None else {"drop": [name]}
+
+    def number(self, word: str) -> float | None:
+        """A word as a number, or None."""
+        if self.decimal != ".":
+            if "." in word:
+                return None
+            word = word.replace(self.decimal, ".")
+        return float(word) if NUMBER.fullmatch(word) else None
+
+    def trimmed(self) -> Reading:
+        """The same with all names of columns stripped of surrounding space."""
+
+        def trim(value: Any) -> Any:
+            if isinstance(value, Mapping):
+                return {name.strip(): form for name, form in value.items()}
+            if isinstance(value, tuple):
+                return tuple(name.strip() for name in value)
+            return value.strip() if isinstance(value, str) else value
+
+        named = [name for name, one in FIELDS.items() if one["columns"]]
+        return replace(self, **{name: trim(getattr(self, name)) for name in named})
+
+
+FIELDS: dict[str, Mapping[str, Any]] = {one.name: one.metadata for one in fields(Reading)}
+_DEFAULTS = {one.name: one.default for one in fields(Reading)}
+
+
+def flag_of(name: str) -> str:
+    """The option that stands for a field."""
+    return f"--{FIELDS[name]['flag'] or name}"
+
+
+def with_fields(chosen: Callable[[Mapping[str, Any]], bool]) -> Callable[..., Callable[..., T]]:
+    """Give a function that takes a `Reading` its fields as keyword arguments in place of it.
+
+    Parameters
+    ----------
+    chosen : callable
+        Tells from a field's metadata whether the function takes it. Its docstring has their
+        descriptions where it says ``{fields}``.
+    """
+    names = [name for name, metadata in FIELDS.items() if chosen(metadata)]
+    arguments = [one for one in inspect.signature(Reading).parameters.values() if one.name in names]
+
+    def decorate(function: Callable[..., T]) -> Callable[..., T]:
+        own = inspect.signature(function)
+        others = [one for name, one in own.parameters.items() if name != "reading"]
+        first = [one for one in others if one.kind is not inspect.Parameter.KEYWORD_ONLY]
+        last = [one for one in others if one.kind is inspect.Parameter.KEYWORD_ONLY]
+        signature = own.replace(parameters=[*first, *arguments, *last])
+
+        @functools.wraps(function)
+        def read(*values: Any, **named: Any) -> T:
+            signature.bind(*values, **named)  # or TypeError
+            reading = Reading(**{name: named.pop(name) for name in names if name in named})
+            return function(*values, reading=reading, **named)
+
+        read.__signature__ = signature  # type: ignore[attr-defined]
+        described = "\n".join(_descriptions().get(name, "") for name in names)
+        doc = inspect.cleandoc(function.__doc__ or "").replace("{fields}", described)
+        read.__doc__ = f"{doc}\n"
+        return read
+
+    return decorate
+
+
+def _descriptions() -> dict[str, str]:
+    """What the docstring of `Reading` says of each field; nothing where there are no docstrings."""
+    listed = inspect.cleandoc(Reading.__doc__ or "").partition("----------\n")[2]
+    entries = re.findall(r"^\w+ :.*(?:\n .*)*", listed, flags=re.MULTILINE)
+    return {entry.partition(" ")[0]: entry for entry in entries}

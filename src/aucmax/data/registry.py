@@ -1,0 +1,294 @@
+"""The data sets known by name: one row of ``registry.csv`` per file."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from aucmax.data.files import COMPRESSIONS
+
+__all__ = ["DataSet", "Part", "about", "names"]
+
+# What LIBSVM and the papers call them; `german` and `fourclass` are the scaled files.
+ALIASES = {
+    "CCAT": "ccat",
+    "acoustic_scale": "acoustic",
+    "astro-ph": "astro-physics",
+    "connect4": "connect-4",
+    "covtype.binary": "covtype",
+    "epsilon_normalized": "epsilon",
+    "fourclass.scale": "fourclass",
+    "fourclass_raw": "fourclass.raw",
+    "fourclass_scale": "fourclass",
+    "german.numer.scale": "german",
+    "german.numer_scale": "german",
+    "german.raw": "german.numer",
+    "german_scale": "german",
+    "gisette_scale": "gisette",
+    "letter.scale": "letter",
+    "sector.scale": "sector",
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file of a data set.
+
+    Parameters
+    ----------
+    split : {"all", "train", "test"}
+        Which rows it holds.
+    file : str
+        Name of the reference file, or the publisher's.
+    n_samples : int or None
+        Rows; None where they are not known.
+    n_features : int
+        Columns after padding to the data set's own width.
+    class_counts : tuple of (int, int)
+        The file's labels, rising, and the rows of each; empty where they are not known.
+    format : str
+        How it is written: one of the names in `aucmax.data.formats`.
+    sha256 : str
+        Digest of the reference file; empty where there is none.
+    content_sha256 : str
+        Digest of what the publisher's file holds, unpacked; empty where it is not known.
+    urls : tuple of str
+        Where `fetch` downloads it, the first that answers; may be another compression of the same
+        rows. Empty where it cannot be downloaded without a form, a log-in or an archive.
+    page : str
+        The publisher's page on it, where known.
+    notes : str
+        Scaling, source and known quirks.
+    """
+
+    split: str
+    file: str
+    n_samples: int | None
+    n_features: int
+    class_counts: tuple[tuple[int, int], ...]
+    format: str
+    sha256: str
+    content_sha256: str
+    urls: tuple[str, ...]
+    page: str
+    notes: str
+
+    @property
+    def stem(self) -> str:
+        """File name without the compression suffix."""
+        name, dot, suffix = self.file.rpartition(".")
+        return name if dot + suffix in COMPRESSIONS else self.file
+
+    @property
+    def downloads(self) -> list[str]:
+        """File names as the publisher has them."""
+        return [url.rpartition("/")[2] for url in self.urls]
+
+    @property
+    def file_names(self) -> list[str]:
+        """Names under which the file is recognised in a folder, the preferred one first."""
+        stored = [self.stem + suffix for suffix in (".xz", "", ".gz", ".bz2")]
+        return [*dict.fromkeys([*stored, *self.downloads])]
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set known by name.
+
+    Parameters
+    ----------
+    name : str
+        Its canonical name.
+    aliases : tuple of str
+        Other names it answers to.
+    n_features : int
+        Number of columns, the same in every split.
+    sparse : bool
+        Whether it loads as a CSR matrix.
+    n_classes : int
+        How many classes `load` gives.
+    labels : str
+        Which labels the file has and which of them are positive, in words; empty if the labels
+        are those of `class_counts`, as they are.
+    largest : bool
+        Whether the label that most rows have is +1 and all others are −1.
+    parts : tuple of Part
+        Its files: training rows before test rows.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    n_features: int
+    sparse: bool
+    n_classes: int
+    labels: str
+    largest: bool
+    parts: tuple[Part, ...]
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """What `load` takes as ``split``; "all" stacks the parts."""
+        return tuple(dict.fromkeys(["all", *(part.split for part in self.parts)]))
+
+    def select(self, split: str) -> tuple[Part, ...]:
+        """Give the files that make up a split.
+
+        Parameters
+        ----------
+        split : str
+            One of `splits`.
+
+        Returns
+        -------
+        tuple of Part
+            The files, in row order.
+
+        Raises
+        ------
+        ValueError
+            The data set has no such split.
+        """
+        if split not in self.splits:
+            raise ValueError(
+                f"split={split!r}: data set {self.name!r} has the splits {', '.join(self.splits)}"
+            )
+        return tuple(part for part in self.parts if split in ("all", part.split))
+
+    def n_samples(self, split: str = "all") -> int | None:
+        """Count the rows of a split; None if they are not known.
+
+        Parameters
+        ----------
+        split : str
+            One of `splits`.
+
+        Returns
+        -------
+        int or None
+            Number of rows.
+        """
+        counts = [part.n_samples for part in self.select(split)]
+        return None if None in counts else sum(n for n in counts if n is not None)
+
+    def class_counts(self, split: str = "all") -> dict[int, int]:
+        """Count the rows of each label that `load` gives; empty if they are not known.
+
+        Parameters
+        ----------
+        split : str
+            One of `splits`.
+
+        Returns
+        -------
+        dict of int to int
+            Rows of each label, the labels rising.
+        """
+        total = _total(self.select(split))
+        if self.largest and total:
+            whole = _total(self.parts)
+            positive = total[max(whole, key=lambda label: whole[label])]
+            total = Counter({-1: total.total() - positive, 1: positive})
+        return dict(sorted(total.items()))
+
+
+def _total(parts: tuple[Part, ...]) -> Counter[int]:
+    total: Counter[int] = Counter()
+    for part in parts:
+        total.update(dict(part.class_counts))
+    return total
+
+
+def names() -> list[str]:
+    """List the known data sets.
+
+    Returns
+    -------
+    list of str
+        Canonical names; `about` lists each one's aliases.
+    """
+    return list(registered())
+
+
+def about(name: str) -> DataSet:
+    """What is known of a data set: files, sizes, sources, quirks.
+
+    Parameters
+    ----------
+    name : str
+        Canonical name or alias. ``"german"`` and ``"fourclass"`` are the files scaled to
+        [−1, 1]; the unscaled ones are ``"german.numer"`` and ``"fourclass.raw"``.
+
+    Returns
+    -------
+    DataSet
+        The registry's entry.
+
+    Raises
+    ------
+    ValueError
+        No data set of this name.
+    """
+    known = registered()
+    if not isinstance(name, str):
+        raise ValueError(f"the name of a data set is a string, one of {', '.join(known)}")
+    canonical = ALIASES.get(name, name)
+    if canonical not in known:
+        close = difflib.get_close_matches(name, [*known, *ALIASES], n=1)
+        guess = f"did you mean {close[0]!r}? " if close else ""
+        raise ValueError(f"no data set named {name!r}; {guess}known: {', '.join(known)}")
+    return known[canonical]
+
+
+@cache
+def registered() -> dict[str, DataSet]:
+    """Return every entry by its canonical name."""
+    text = resources.files(__package__).joinpath("registry.csv").read_text(encoding="utf-8")
+    groups: dict[str, list[dict[str, str]]] = {}
+    for row in csv.DictReader(text.splitlines()):
+        groups.setdefault(row["name"], []).append(row)
+    return {name: _data_set(name, rows) for name, rows in groups.items()}
+
+
+def _data_set(name: str, rows: list[dict[str, str]]) -> DataSet:
+    parts = tuple(_part(row) for row in rows)
+    return DataSet(
+        name=name,
+        aliases=tuple(alias for alias, meant in ALIASES.items() if meant == name),
+        n_features=int(rows[0]["n_features"]),
+        sparse=rows[0]["storage"] == "sparse",
+        n_classes=int(rows[0]["classes"] or len(_total(parts))),
+        labels=rows[0]["labels"],
+        largest=rows[0]["positive"] == "largest",
+        parts=parts,
+    )
+
+
+def _part(row: dict[str, str]) -> Part:
+    return Part(
+        split=row["split"],
+        file=row["file"],
+        n_samples=int(row["n_samples"]) if row["n_samples"] else None,
+        n_features=int(row["n_features"]),
+        class_counts=_counts(row["class_counts"]),
+        format=row["format"] or "svmlight",
+        sha256=row["sha256"],
+        content_sha256=row["content_sha256"],
+        urls=tuple(row["url"].split()),
+        page=row["page"],
+        notes=_sentences(row),
+    )
+
+
+def _sentences(row: dict[str, str]) -> str:
+    said = (("Scaling", row["scaling"]), ("Source", row["source"]))
+    return " ".join([*(f"{name}: {words}." for name, words in said if words), row["notes"]]).strip()
+
+
+def _counts(text: str) -> tuple[tuple[int, int], ...]:
+    """Labels and their rows, written ``-1:268 1:500``."""
+    pairs = (pair.split(":") for pair in text.split())
+    return tuple((int(label), int(count)) for label, count in pairs)

@@ -1,0 +1,197 @@
+"""Functions that Numba compiles at their first call.
+
+Importing Numba takes as long as a small fit, so it is delayed to the first call of a kernel.
+"""
+
+import functools
+import gc
+import hashlib
+import threading
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from aucmax.data.rows.fingerprint import OVERLOADS, fingerprint
+
+__all__ = [
+    "INLINE",
+    "REORDER",
+    "Kernel",
+    "compiled",
+    "fetch",
+    "inlined",
+    "overloaded",
+    "start_numba",
+    "vectorised",
+]
+
+# Dense sums may be reordered to use vector registers; NaN and infinity keep their meaning.
+REORDER = {"reassoc", "contract", "nsz"}
+INLINE: Any = {"forceinline": True}
+
+# registrations of helpers with Numba, postponed until Numba is imported
+_pending_registrations: list[Callable[[], Any]] = []
+_lock = threading.RLock()
+
+
+class Kernel:
+    """A function whose first call imports Numba and creates its dispatcher; kernels may call it.
+
+    Parameters
+    ----------
+    body : callable
+        The function in Python.
+    fastmath : set of str
+        LLVM's fast-math flags for floating-point sums.
+    """
+
+    def __init__(self, body: Callable[..., Any], fastmath: AbstractSet[str] = frozenset()) -> None:
+        functools.update_wrapper(self, body)
+        self.fastmath = fastmath
+        self._body, self._dispatcher = body, None
+
+    def __call__(self, *arguments: Any) -> Any:
+        return (self._dispatcher or self.dispatcher)(*arguments)
+
+    @property
+    def dispatcher(self) -> Any:
+        """Numba's dispatcher (with ``NUMBA_DISABLE_JIT=1`` the body itself)."""
+        with _lock:  # otherwise two threads could each compile the kernel
+            start_numba()
+            while _pending_registrations:
+                _pending_registrations.pop(0)()
+            if self._dispatcher is None:
+                self._dispatcher = _cached(self._body, self)
+        return self._dispatcher
+
+    @property
+    def _numba_type_(self) -> Any:
+        # Numba looks this up for every global of a kernel that it compiles
+        return self.dispatcher._numba_type_
+
+
+def compiled(kernel: Callable[..., Any]) -> Kernel:
+    """Compile a kernel and cache it on disk."""
+    return Kernel(kernel)
+
+
+def vectorised(kernel: Callable[..., Any]) -> Kernel:
+    """Compile a kernel whose sums may be reordered for vector registers; zeros keep their sign."""
+    return Kernel(kernel, REORDER - {"nsz"})
+
+
+def inlined(helper: Callable[..., Any]) -> Callable[..., Any]:
+    """Inline a helper into the kernels that call it: a call costs as much as a short row."""
+
+    def register() -> None:
+        from numba.extending import register_jitable
+
+        register_jitable(error_model="numpy", **INLINE)(helper)
+
+    _pending_registrations.append(register)
+    return helper
+
+
+def overloaded(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """Let the decorated function select the body of ``function`` by Numba's types."""
+
+    def decorate(choose: Callable[..., Any]) -> Callable[..., Any]:
+        def register() -> None:
+            from numba.extending import overload
+
+            overload(function, jit_options=options)(choose)  # type: ignore[arg-type]
+
+        _pending_registrations.append(register)
+        OVERLOADS.setdefault(function, []).extend([choose, options])
+        return choose
+
+    return decorate
+
+
+def fetch(values, k):
+    """Prefetch the k-th number of a C-contiguous array, which a later step reads."""
+
+
+def _register_fetch() -> None:
+    from llvmlite import ir
+    from numba.core import types
+    from numba.extending import intrinsic, overload
+
+    def prefetch(typing, values, k):
+        def generate(context, builder, signature, arguments):
+            array = context.make_array(signature.args[0])(context, builder, arguments[0])
+            place = builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.PointerType(byte))
+            call = builder.module.declare_intrinsic("llvm.prefetch", [ir.PointerType(byte)], kind)
+            builder.call(call, [place, number(0), number(2), number(1)])  # read it; to level two
+
+        byte, number = ir.IntType(8), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [ir.PointerType(byte), *[number] * 3])
+        return types.void(values, k), generate
+
+    instruction: Any = intrinsic(prefetch)
+    overload(fetch, jit_options=INLINE)(lambda values, k: lambda values, k: instruction(values, k))
+
+
+_pending_registrations.append(_register_fetch)
+OVERLOADS[fetch] = [_register_fetch]
+
+
+@functools.cache
+def start_numba() -> None:
+    """Import Numba and load its registries, without garbage collection, which would take as long.
+
+    There is no garbage yet, but Python would scan all new objects with each generation.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        from numba.core.registry import cpu_target
+
+        cpu_target.target_context.refresh()
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _cached(body: Callable[..., Any], kernel: Kernel) -> Any:
+    """Return Numba's dispatcher, with a disk cache that has only up-to-date kernels.
+
+    Numba's cache compares the time and size of the kernel's own file, although a kernel contains
+    the bodies of all functions it calls. Here the cache compares their `fingerprint`, and kernels
+    for types from elsewhere are not cached. Numba also numbers the files of a kernel's signatures,
+    so that processes that compile at the same time may load each other's files. Here the file's
+    name contains a digest of the signature.
+    """
+    from numba import njit
+
+    dispatcher = njit(
+        cache=True, nogil=True, error_model="numpy", fastmath=set(kernel.fastmath) or False
+    )(body)
+    index: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if hasattr(index, "_source_stamp"):
+        index._source_stamp = fingerprint(kernel)
+        index._version = (index._version, index._source_stamp)  # read before any of our types
+        read_index = index._load_index
+
+        def load_index() -> Any:
+            try:
+                return read_index()
+            except (ImportError, AttributeError):  # it names types that have moved since
+                return {}
+
+        def save(key: Any, data: Any) -> None:
+            if any(map(_from_elsewhere, key[0])):
+                return
+            of = hashlib.sha256(repr((key, index._source_stamp)).encode()).hexdigest()
+            name = f"{index._index_name}.{of[:16]}.nbc"
+            index._save_data(name, data)  # before the index that refers to it
+            index._save_index(index._load_index() | {key: name})
+
+        index._load_index, index.save = load_index, save
+    return dispatcher
+
+
+def _from_elsewhere(kind: Any) -> bool:
+    """Return whether a type is or contains a NamedTuple of another package."""
+    own = getattr(kind, "instance_class", Kernel).__module__.startswith("aucmax.")
+    return not own or any(map(_from_elsewhere, getattr(kind, "types", ())))

@@ -1,0 +1,217 @@
+"""A store of rows in parts: every pass reads the source once."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from aucmax.data.rows import products
+from aucmax.data.rows.source import Part, Source
+from aucmax.data.rows.store import Arrays, Store, Task
+from aucmax.data.rows.view import CSR, Rows, as_rows, n_features, n_rows, take_rows, to_scipy
+
+__all__ = ["InParts", "Passes", "rows_of", "sample_of"]
+
+
+@dataclass
+class Passes:
+    """Number of passes over the parts, counted together for a store and its subsets."""
+
+    count: int = 0
+
+
+class InParts(Store):
+    """The rows of a source, read for every pass.
+
+    Parameters
+    ----------
+    source : Source
+    sizes : ndarray of int, shape (parts,)
+        Number of rows of each part.
+    d : int
+        Features; sparse parts may have fewer columns.
+    samples : list of ndarray, optional
+        `sample_of` each part, to detect parts that have changed.
+    kept : list of ndarray of int, optional
+        The rows to use of each part; by default all.
+    passes : Passes, optional
+        The counter of passes to continue.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        sizes: np.ndarray,
+        d: int,
+        samples: Sequence[np.ndarray] | None = None,
+        kept: list[np.ndarray] | None = None,
+        passes: Passes | None = None,
+    ) -> None:
+        self.source, self.sizes, self.kept, self.samples = source, sizes, kept, samples
+        self.passes = Passes() if passes is None else passes
+        counts = sizes if kept is None else np.array([len(rows) for rows in kept])
+        self.ends = np.cumsum(counts)
+        self.n_rows, self.n_features = int(self.ends[-1]), d
+
+    def each(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Iterator[Any]:
+        self.passes.count += 1
+        return self.source.each(_on_rows, self._given(task, by_row, common))
+
+    def stacked(self, task: Task, *common: Any) -> np.ndarray:
+        out, first = np.empty(0), 0
+        for part in self.each(task, (), common):
+            if not first:
+                out = np.empty((self.n_rows, *part.shape[1:]))
+            out[first : first + len(part)] = part
+            first += len(part)
+        return out
+
+    def total(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Any:
+        self.passes.count += 1
+        return self.source.total(_on_rows, self._given(task, by_row, common))
+
+    def _given(
+        self, task: Task, by_row: Arrays, common: Sequence[Any]
+    ) -> Iterator[tuple[Any, ...]]:
+        first = 0
+        for k, end in enumerate(self.ends.tolist()):
+            mine = [None if values is None else values[first:end] for values in by_row]
+            kept = None if self.kept is None else self.kept[k]
+            sample = None if self.samples is None else self.samples[k]
+            yield _Expected(int(self.sizes[k]), self.n_features, sample), kept, task, mine, common
+            first = end
+
+    @cached_property
+    def gram_cost(self) -> float:
+        costs = self.source.each(_gram_cost, repeat(()))
+        return next(cost for cost in costs if cost is not None)  # parts are much alike
+
+    def taken(self, rows: np.ndarray) -> "InParts":
+        kept = [
+            in_part if self.kept is None else self.kept[k][in_part]
+            for k, in_part in enumerate(self._by_part(rows))
+        ]
+        return InParts(self.source, self.sizes, self.n_features, self.samples, kept, self.passes)
+
+    def take(self, rows: np.ndarray) -> Rows:
+        self.passes.count += 1
+        tasks = self._given(take_rows, (), ())
+        selected = (
+            (*call[:3], [positions], ())
+            for call, positions in zip(tasks, self._by_part(rows), strict=True)
+        )
+        return _stacked(list(self.source.each(_on_rows, selected)))
+
+    def scores_of(self, asked: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[np.ndarray]:
+        tables = [np.empty((len(rows), W.shape[1])) for rows, W in asked]
+        filled = [0] * len(asked)
+        tasks = self._given(_scores_of, (), ())
+        rows = zip(*(self._by_part(rows) for rows, _ in asked), strict=True)
+        calls = (
+            (*call[:3], (), [(at, W) for at, (_, W) in zip(positions, asked, strict=True)])
+            for call, positions in zip(tasks, rows, strict=True)
+        )
+        self.passes.count += 1
+        for scores in self.source.each(_on_rows, calls):
+            for k, Z in enumerate(scores):
+                tables[k][filled[k] : filled[k] + len(Z)] = Z
+                filled[k] += len(Z)
+        yield from tables
+
+    def _by_part(self, rows: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield the positions within each part of the rows at these ascending positions."""
+        first = 0
+        for end in self.ends.tolist():
+            in_part = rows[np.searchsorted(rows, first) : np.searchsorted(rows, end)]
+            yield in_part.astype(np.int64) - first
+            first = end
+
+    def columns(self, S: np.ndarray, factor: np.ndarray | None) -> np.ndarray | sp.csc_array:
+        scale = np.ones(len(S)) if factor is None else factor[S]
+        parts = list(self.each(_columns, (), (S, scale)))
+        if any(sp.issparse(part) for part in parts):
+            return sp.csc_array(sp.vstack([sp.csc_array(part) for part in parts]))
+        return np.asfortranarray(np.concatenate(parts))
+
+
+def rows_of(X: Any, d: int | None = None) -> Rows:
+    """Return the rows of a part as kernels see them, with d features if it is sparse."""
+    rows = as_rows(X)
+    return rows._replace(n_features=d) if d is not None and isinstance(rows, CSR) else rows
+
+
+class _Expected(NamedTuple):
+    """Properties of a part at its first reading."""
+
+    rows: int
+    features: int
+    sample: np.ndarray | None
+
+    def check(self, rows: Rows) -> None:
+        """Raise ValueError if the part has changed."""
+        if (n_rows(rows), n_features(rows)) != (self.rows, self.features):
+            raise ValueError(
+                f"it had {self.rows:,} rows of {self.features:,} features when it was read first, "
+                f"and now has {n_rows(rows):,} of {n_features(rows):,}: parts must not change."
+            )
+        if self.sample is None:
+            return
+        size = float(np.abs(self.sample).max(initial=0.0))
+        if not np.allclose(sample_of(rows), self.sample, _ROUNDING, _ROUNDING * size):
+            raise ValueError(
+                "it has other rows than when it was read first: parts must not change, nor their "
+                "order. A function that draws rows at random needs a fixed seed."
+            )
+
+
+_SAMPLED_ROWS = 5  # per part
+_ROUNDING = 1e-5  # relative, because recomputed values need not have the same bits
+
+
+def sample_of(rows: Rows) -> np.ndarray:
+    """Return a checksum for each of a few rows."""
+    n = n_rows(rows)
+    places = np.unique(np.linspace(0, n - 1, min(n, _SAMPLED_ROWS)).astype(np.int64))
+    if not isinstance(rows, CSR):
+        return rows[places] @ np.cos(np.arange(rows.shape[1]))
+    entries = [slice(rows.indptr[i], rows.indptr[i + 1]) for i in places]
+    return np.array([rows.data[at] @ np.cos(rows.indices[at]) for at in entries])
+
+
+def _on_rows(
+    part: Part,
+    expected: _Expected,
+    kept: np.ndarray | None,
+    task: Task,
+    by_row: Sequence[Any],
+    common: Sequence[Any],
+) -> Any:
+    """Run a task on the rows of a part; raise ValueError if they have changed."""
+    rows = rows_of(part.X, expected.features)
+    expected.check(rows)
+    return task(rows if kept is None else take_rows(rows, kept), *by_row, *common)
+
+
+def _scores_of(X: Rows, *asked: tuple[np.ndarray, np.ndarray]) -> list[np.ndarray]:
+    return [products.scores_at(X, rows, W) for rows, W in asked]
+
+
+def _gram_cost(part: Part) -> float | None:
+    rows = rows_of(part.X)
+    return products.gram_cost(rows) if n_rows(rows) else None
+
+
+def _columns(X: Rows, S: np.ndarray, scale: np.ndarray) -> np.ndarray | sp.csc_array:
+    if isinstance(X, CSR):
+        return sp.csc_array(to_scipy(X))[:, S].multiply(scale).tocsc()
+    return products.take_columns(X, S, scale)
+
+
+def _stacked(parts: list[Rows]) -> Rows:
+    if any(isinstance(part, CSR) for part in parts):
+        return as_rows(sp.vstack([sp.csr_array(to_scipy(part)) for part in parts], format="csr"))
+    return as_rows(np.concatenate([to_scipy(part) for part in parts]))

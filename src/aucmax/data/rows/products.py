@@ -1,0 +1,611 @@
+"""Whole-data products, each in one pass over the rows.
+
+Rows are divided into blocks whose number depends only on the size of the data. Blocks run on
+threads and are summed in order, so a result has the same bits for any number of threads.
+"""
+
+import itertools
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+
+import numpy as np
+
+from aucmax.data.rows import (
+    CSR,
+    Rows,
+    compiled,
+    fetch_ahead,
+    fetch_entries,
+    inlined,
+    n_features,
+    n_rows,
+    n_stored,
+    row_add,
+    row_dot,
+    row_entry,
+    row_norm2,
+    row_size,
+    take_rows,
+    to_scipy,
+)
+from aucmax.data.rows.kernels import vectorised
+from aucmax.data.rows.view import LONG
+
+__all__ = [
+    "CANCELLED",
+    "adjoint",
+    "class_means",
+    "class_variances",
+    "dense_gram",
+    "dense_rows",
+    "dot",
+    "gram",
+    "gram_cost",
+    "is_sparse",
+    "normal_product",
+    "origin_of",
+    "pair_gram",
+    "row_blocks",
+    "row_norms2",
+    "scores",
+    "scores_at",
+    "sparse_gram",
+    "sums_of_squares",
+    "take_columns",
+]
+
+_BLOCK_ENTRIES = 400_000  # stored entries of a block; a thread for fewer costs more than it saves
+_MAX_BLOCKS = 8
+CANCELLED = 1e6  # mean² / variance above which uncentred sums lose too many digits
+_MAX_SPARSE_DENSITY = 0.25
+_MAX_FEATURES_BY_FOURS = 256  # up to which four float32 rows are added to a product at once
+_GRAM_ENTRIES = 120_000  # entries of a piece, which fits the cache
+_GRAM_ROWS = 1_000  # rows of a piece of wide rows, since each piece reads and writes d² numbers
+
+
+@lru_cache(maxsize=4)
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="aucmax")
+
+
+# A fork copies the pool without its threads, so work submitted to it would wait forever.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def _threads() -> int:
+    """Return the maximum number of threads: the available cores, or NUMBA_NUM_THREADS.
+
+    Numba's ``get_num_threads`` would start its own threads and acquire a lock that forked
+    processes share: a process killed while it holds the lock would block all others.
+    """
+    from numba import config
+
+    return int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+
+
+def row_blocks(X: Rows) -> list[tuple[int, int]]:
+    """Return row ranges with about equal numbers of stored entries, one for each task.
+
+    Their number depends only on the size of the data.
+    """
+    n = n_rows(X)
+    count = int(min(max(n_stored(X) // _BLOCK_ENTRIES, 1), _MAX_BLOCKS, max(n, 1)))
+    if count == 1:
+        return [(0, n)]
+    if isinstance(X, CSR):
+        cuts = np.searchsorted(X.indptr, np.linspace(0, X.indptr[-1], count + 1))
+        cuts[0], cuts[-1] = 0, n
+    else:
+        cuts = np.linspace(0, n, count + 1).astype(int)
+    return [(int(a), int(b)) for a, b in itertools.pairwise(cuts)]
+
+
+def _each_block(X: Rows, work: Callable[[int, int, int], None]) -> None:
+    """Call work(block, first row, end row) for every block, on threads if there are several."""
+    blocks = row_blocks(X)
+    threads = min(_threads(), len(blocks)) if len(blocks) > 1 else 1
+    if threads == 1:
+        for k, (lo, hi) in enumerate(blocks):
+            work(k, lo, hi)
+        return
+    tasks = [_pool(threads).submit(work, k, lo, hi) for k, (lo, hi) in enumerate(blocks)]
+    for task in tasks:
+        task.result()
+
+
+def _sum_of_blocks(X: Rows, work: Callable[..., None]) -> np.ndarray:
+    parts = np.zeros((len(row_blocks(X)), n_features(X)))
+    _each_block(X, lambda k, lo, hi: work(parts[k], lo, hi))
+    return parts[0] if len(parts) == 1 else parts.sum(axis=0)
+
+
+def dot(a: np.ndarray, b: np.ndarray) -> float:
+    """Return a · b for float64 vectors.
+
+    For the inner loops of solvers, where a threaded BLAS dot may wait for a busy core.
+    """
+    return _dot(a, b)
+
+
+def scores(X: Rows, W: np.ndarray) -> np.ndarray:
+    """Return X W.
+
+    Parameters
+    ----------
+    X : ndarray or CSR, shape (n, d)
+    W : ndarray, shape (d,) or (d, k)
+
+    Returns
+    -------
+    ndarray of float64, shape (n,) or (n, k)
+    """
+    if W.ndim == 2:
+        if isinstance(X, CSR):
+            return np.asarray(to_scipy(X) @ W, dtype=np.float64)
+        table = np.empty((n_rows(X), W.shape[1]))
+
+        def work(k: int, lo: int, hi: int) -> None:
+            np.matmul(X[lo:hi].astype(np.float64, copy=False), W, out=table[lo:hi])
+
+        _each_block(X, work)
+        return table
+    w = np.ascontiguousarray(W, dtype=np.float64)
+    out = np.empty(n_rows(X))
+    _each_block(X, lambda k, lo, hi: _scores(X, lo, hi, w, out))
+    return out
+
+
+def scores_at(X: Rows, rows: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """Return the scores (m, k) of the rows at positions ``rows`` (m,), for W (d, k)."""
+    if not isinstance(X, CSR):
+        return scores(take_rows(X, rows), W)
+    out = np.zeros((len(rows), W.shape[1]))
+    _scores_at(X, rows, np.ascontiguousarray(W), out)
+    return out
+
+
+def adjoint(X: Rows, g: np.ndarray) -> np.ndarray:
+    """Return Xᵀ g for g of shape (n,): shape (d,), float64."""
+    g = np.ascontiguousarray(g, dtype=np.float64)
+    return _sum_of_blocks(X, lambda out, lo, hi: _adjoint(X, lo, hi, g, out))
+
+
+def normal_product(
+    X: Rows, s: np.ndarray, V: np.ndarray, offset: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return Xᵀ r, r = s ∘ (X V − offset), and the sum of r, in one pass over the rows.
+
+    For sparse rows with very many columns two passes are faster.
+
+    Parameters
+    ----------
+    X : ndarray or CSR, shape (n, d)
+    s : ndarray, shape (n,)
+    V : ndarray, shape (d,) or (d, k)
+        Each column takes a pass.
+    offset : ndarray, shape (n,) or (n, k), optional
+        Subtracted from the scores before the multiplication: the class means' scores, to avoid
+        cancellation for data far from the origin.
+
+    Returns
+    -------
+    product : ndarray of float64, shape (d,) or (d, k)
+    total : ndarray of float64, shape () or (k,)
+    """
+    if V.ndim == 2:
+        columns = [
+            normal_product(X, s, V[:, k], None if offset is None else offset[:, k])
+            for k in range(V.shape[1])
+        ]
+        return np.column_stack([c[0] for c in columns]), np.array([c[1] for c in columns])
+    v = np.ascontiguousarray(V, dtype=np.float64)
+    m = np.zeros(n_rows(X)) if offset is None else np.ascontiguousarray(offset, dtype=np.float64)
+    d = n_features(X)
+    if isinstance(X, CSR) and d > LONG:  # v and the product would evict each other from the cache
+        r = s * (scores(X, v) - m)
+        return adjoint(X, r), r.sum()
+    by_fours = not isinstance(X, CSR) and X.dtype == np.float32 and d <= _MAX_FEATURES_BY_FOURS
+    kernel = _product_by_fours if by_fours else _normal_product
+    parts = np.zeros((len(row_blocks(X)), d + 1))  # the last entry: the sum of r
+    _each_block(X, lambda k, lo, hi: kernel(X, lo, hi, s, v, m, parts[k]))
+    total = parts[0] if len(parts) == 1 else parts.sum(axis=0)
+    return total[:d], total[d]
+
+
+def row_norms2(X: Rows) -> np.ndarray:
+    """Return the squared L2 norms of the rows, shape (n,)."""
+    out = np.empty(n_rows(X))
+    _each_block(X, lambda k, lo, hi: _row_norms2(X, lo, hi, out))
+    return out
+
+
+def origin_of(X: Rows) -> np.ndarray:
+    """Return a point near the data; about it, the mean of a constant feature is exact.
+
+    It is the first row; for CSR, zero in every column with entries that are not stored.
+    """
+    if not isinstance(X, CSR):
+        return X[0].astype(np.float64)
+    origin = np.zeros(X.n_features)
+    first = slice(X.indptr[0], X.indptr[1])
+    origin[X.indices[first]] = X.data[first]
+    return np.where(_full_columns(X), origin, 0.0)
+
+
+def class_means(X: Rows, sign: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (μ₊, μ₋), the weighted class means.
+
+    Parameters
+    ----------
+    X : ndarray or CSR, shape (n, d)
+    sign : ndarray, shape (n,)
+        +1 or −1.
+    s : ndarray, shape (n,)
+        Weights that sum to 1 in each class.
+    """
+    origin = origin_of(X)
+    kernel = _csr_class_sums if isinstance(X, CSR) else _dense_class_sums
+    parts = np.zeros((len(row_blocks(X)), 2, n_features(X)))
+    _each_block(X, lambda k, lo, hi: kernel(X, lo, hi, sign, s, origin, parts[k]))
+    pos, neg = origin + parts.sum(axis=0)
+    return pos, neg
+
+
+def class_variances(
+    X: Rows, sign: np.ndarray, s: np.ndarray, mean_pos: np.ndarray, mean_neg: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the (biased, weighted) variances of every feature in each class, about the means.
+
+    Arguments as for `class_means`. A feature that is constant in a class gets exactly 0 when its
+    mean is exact.
+    """
+    variances = []
+    for label, mean in ((1.0, mean_pos), (-1.0, mean_neg)):
+        share = np.where(sign == label, s, 0.0)
+        if isinstance(X, CSR):
+            squares = _sum_of_blocks(X, lambda o, lo, hi, q=share: _csr_squares(X, lo, hi, q, o))
+            var = squares - mean**2
+            if not np.all(mean**2 <= CANCELLED * var):
+                var = _csr_variances(X, share, mean)
+        else:
+            var = _sum_of_blocks(
+                X, lambda o, lo, hi, q=share, m=mean: _dense_variances(X, lo, hi, q, m, o)
+            )
+        variances.append(np.maximum(var, 0.0))
+    return variances[0], variances[1]
+
+
+def dense_rows(X: Rows, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return a dense array and the positions of the rows in it: X itself, or a copy for CSR."""
+    if isinstance(X, CSR):
+        return to_scipy(take_rows(X, rows)).toarray(), np.arange(len(rows))
+    return X, rows
+
+
+def take_columns(X: np.ndarray, S: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """Return the columns S of dense rows times ``factor`` (k,): a new array in Fortran order."""
+    out = np.empty((len(X), len(S)), order="F")
+    step = max(_GRAM_ENTRIES // max(len(S), 1), 1)
+    for lo in range(0, len(X), step):  # avoids a second copy of all rows
+        out[lo : lo + step] = X[lo : lo + step, S] * factor
+    return out
+
+
+def gram(X: Rows, s: np.ndarray, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return Zᵀ diag(s) Z, shape (d, d), and Zᵀ s for the rows Z = X − 1 originᵀ and s ≥ 0."""
+    if isinstance(X, CSR) and is_sparse(X):
+        about_zero, sums, mass = sparse_gram(X, s), adjoint(X, s), float(s.sum())
+        cross = np.outer(origin, sums - 0.5 * mass * origin)
+        matrix = about_zero - cross - cross.T
+        if np.all(np.diag(about_zero) <= CANCELLED * np.diag(matrix)):
+            return matrix, sums - mass * origin
+    return dense_gram(X, np.arange(n_rows(X)), s, origin)
+
+
+def dense_gram(
+    X: Rows, rows: np.ndarray, s: np.ndarray, origin: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return Zᵀ diag(s) Z and Zᵀ s for some rows of X minus the origin, with s (k,) ≥ 0.
+
+    Shifted and weighted pieces stay in the cache while they are multiplied.
+    """
+    d = n_features(X)
+    step = max(_GRAM_ENTRIES // max(d, 1), min(d, _GRAM_ROWS), 1)
+    matrix, sums = np.zeros((d, d)), np.zeros(d)
+    piece, product = np.empty((min(step, len(rows)), d)), np.empty((d, d))
+    for lo in range(0, len(rows), step):
+        dense, some = dense_rows(X, rows[lo : lo + step])
+        part = piece[: len(some)]
+        _centred_rows(dense, some, s[lo : lo + step], origin, part, sums)
+        matrix += np.matmul(part.T, part, out=product)  # SYRK, which releases the GIL
+    return matrix, sums
+
+
+def pair_gram(
+    X: Rows,
+    s: np.ndarray,
+    pos: np.ndarray,
+    neg: np.ndarray,
+    first: np.ndarray,
+    origin: np.ndarray,
+) -> np.ndarray:
+    """Return Σ s_i s_j (x_i − x_j)(x_i − x_j)ᵀ, shape (d, d), over some pairs of rows.
+
+    Row pos[k] is paired with neg[first[k]] and all later ones; ``first`` is non-decreasing. The
+    origin is a point near the data.
+    """
+    weight, cross = np.zeros(n_rows(X)), np.zeros((n_features(X), n_features(X)))
+    _pair_cross(X, s, pos, neg, first, origin, weight, cross)
+    return gram(X, weight, origin)[0] - cross - cross.T
+
+
+def gram_cost(X: Rows) -> float:
+    """Return the measured cost of `gram` and of solving with it, in products with the rows."""
+    d, stored = n_features(X), max(n_stored(X), 1)
+    system = (12.0 + 0.02 * d) * d**2 / stored  # writing the matrix, and factoring it
+    if isinstance(X, CSR) and is_sparse(X):
+        sizes = np.diff(X.indptr).astype(np.float64)
+        return 0.4 * float(sizes @ sizes) / stored + system
+    return n_rows(X) * d**2 / (6.0 * stored) + system
+
+
+def is_sparse(X: CSR) -> bool:
+    """Return whether pairs of stored entries are faster than a dense product."""
+    return n_stored(X) < _MAX_SPARSE_DENSITY * n_rows(X) * X.n_features
+
+
+def sums_of_squares(
+    X: Rows, sign: np.ndarray, s: np.ndarray, mean_pos: np.ndarray, mean_neg: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return Σ q and Σ q² over the rows, (d,) each: q = s (x − μ)², μ the mean of the class."""
+    means = np.stack([mean_pos, mean_neg])
+    q, squares = np.zeros((2, n_features(X)))
+    _sums_of_squares(X, sign, s, means, q, squares)
+    return q, squares
+
+
+def sparse_gram(X: CSR, s: np.ndarray) -> np.ndarray:
+    """Return Xᵀ diag(s) X, shape (d, d), from the stored entries alone."""
+    parts = np.zeros((min(len(row_blocks(X)), 2), X.n_features, X.n_features))
+    cuts = np.linspace(0, n_rows(X), len(parts) + 1).astype(int)
+
+    def work(k: int) -> None:
+        _sparse_gram(X, cuts[k], cuts[k + 1], s, parts[k])
+
+    if len(parts) == 1:
+        work(0)
+    else:
+        list(_pool(2).map(work, range(len(parts))))
+    lower = parts.sum(axis=0)
+    return lower + np.tril(lower, -1).T
+
+
+@vectorised
+def _dot(a, b):
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
+
+
+@compiled
+def _scores(X, lo, hi, w, out):
+    for i in range(lo, hi):
+        fetch_entries(X, i, w)
+        out[i] = row_dot(X, i, w)
+
+
+@compiled
+def _scores_at(X, rows, W, out):
+    for r in range(len(rows)):
+        for e in range(np.uint64(X.indptr[rows[r]]), np.uint64(X.indptr[rows[r] + 1])):
+            j, x = np.uint64(X.indices[e]), X.data[e]
+            for k in range(W.shape[1]):
+                out[r, k] += x * W[j, k]
+
+
+@compiled
+def _adjoint(X, lo, hi, g, out):
+    for i in range(lo, hi):
+        fetch_entries(X, i, out)
+        if g[i] != 0.0:
+            row_add(X, i, g[i], out)
+
+
+@inlined
+def _slope(X, i, s, v, m):
+    return s[i] * (row_dot(X, i, v) - m[i])
+
+
+@compiled
+def _normal_product(X, lo, hi, s, v, m, out):
+    total = 0.0
+    for i in range(lo, hi):
+        r = _slope(X, i, s, v, m)
+        row_add(X, i, r, out)
+        total += r
+    out[len(v)] += total
+
+
+@vectorised
+def _add_four(X, i, a, b, c, d, out):
+    for j in range(X.shape[1]):
+        out[j] += (a * X[i, j] + b * X[i + 1, j]) + (c * X[i + 2, j] + d * X[i + 3, j])
+
+
+@compiled
+def _product_by_fours(X, lo, hi, s, v, m, out):
+    # reads and writes the result once for every four rows, which are still in the cache
+    total = 0.0
+    for i in range(lo, hi - 3, 4):
+        a, b = _slope(X, i, s, v, m), _slope(X, i + 1, s, v, m)
+        c, d = _slope(X, i + 2, s, v, m), _slope(X, i + 3, s, v, m)
+        _add_four(X, i, a, b, c, d, out)
+        total += (a + b) + (c + d)
+    out[len(v)] += total
+    _normal_product(X, hi - (hi - lo) % 4, hi, s, v, m, out)
+
+
+@compiled
+def _row_norms2(X, lo, hi, out):
+    for i in range(lo, hi):
+        out[i] = row_norm2(X, i)
+
+
+# CSR kernels use unsigned indices, which avoids the check for negative ones.
+# Both kernels add s (x − origin) over the stored entries of a row to its class; for CSR the origin
+# is zero wherever a row may have no entry.
+@compiled
+def _dense_class_sums(X, lo, hi, sign, s, origin, out):
+    for i in range(lo, hi):
+        k = 0 if sign[i] > 0 else 1
+        for j in range(X.shape[1]):
+            out[k, j] += s[i] * (X[i, j] - origin[j])
+
+
+@compiled
+def _csr_class_sums(X, lo, hi, sign, s, origin, out):
+    for i in range(lo, hi):
+        k = 0 if sign[i] > 0 else 1
+        for e in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+            j = np.uint64(X.indices[e])
+            out[k, j] += s[i] * (X.data[e] - origin[j])
+
+
+@compiled
+def _centred_rows(X, rows, s, origin, out, total):
+    for k in range(len(rows)):
+        fetch_ahead(rows, k, X)
+        i, root = rows[k], np.sqrt(s[k])
+        for j in range(X.shape[1]):
+            x = X[i, j] - origin[j]
+            out[k, j] = root * x
+            total[j] += s[k] * x
+
+
+@compiled
+def _dense_variances(X, lo, hi, s, mean, out):
+    for i in range(lo, hi):
+        if s[i] != 0.0:
+            for j in range(X.shape[1]):
+                out[j] += s[i] * (X[i, j] - mean[j]) ** 2
+
+
+@compiled
+def _csr_squares(X, lo, hi, s, out):
+    for i in range(lo, hi):
+        if s[i] != 0.0:
+            for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+                out[np.uint64(X.indices[k])] += s[i] * np.float64(X.data[k]) ** 2
+
+
+@compiled
+def _csr_variances(X, s, mean):
+    n, d = len(X.indptr) - 1, len(mean)
+    out, share, count, members = np.zeros(d), np.zeros(d), np.zeros(d, np.int64), 0
+    for i in range(n):
+        if s[i] != 0.0:
+            members += 1
+            for k in range(np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])):
+                j = np.uint64(X.indices[k])
+                out[j] += s[i] * (X.data[k] - mean[j]) ** 2
+                share[j] += s[i]
+                count[j] += 1
+    for k in range(d):
+        if count[k] < members:  # the zeros that are not stored
+            out[k] += max(1.0 - share[k], 0.0) * mean[k] ** 2
+    return out
+
+
+@compiled
+def _full_columns(X):
+    # stored[j]: number of leading rows that all have an entry in column j
+    n = len(X.indptr) - 1
+    stored = np.zeros(X.n_features, np.int64)
+    for i in range(n):
+        any_full = False
+        for e in range(X.indptr[i], X.indptr[i + 1]):
+            j = X.indices[e]
+            if stored[j] == i:
+                stored[j] = i + 1
+                any_full = True
+        if not any_full:
+            break
+    return stored == n
+
+
+@compiled
+def _sums_of_squares(X, sign, s, means, q, squares):
+    # entries that are not stored count as 0
+    weight, weight2 = np.zeros(means.shape), np.zeros(means.shape)
+    for i in range(len(s)):
+        k = 0 if sign[i] > 0 else 1
+        for e in range(row_size(X, i)):
+            j, x = row_entry(X, i, e)
+            r = s[i] * (x - means[k, j]) ** 2
+            q[j] += r
+            squares[j] += r * r
+            weight[k, j] += s[i]
+            weight2[k, j] += s[i] * s[i]
+    for k in range(2):
+        total, total2 = 0.0, 0.0
+        for i in range(len(s)):
+            if (sign[i] > 0) == (k == 0):
+                total += s[i]
+                total2 += s[i] * s[i]
+        for j in range(means.shape[1]):
+            q[j] += max(total - weight[k, j], 0.0) * means[k, j] ** 2
+            squares[j] += max(total2 - weight2[k, j], 0.0) * means[k, j] ** 4
+
+
+@compiled
+def _pair_cross(X, s, pos, neg, first, origin, weight, out):
+    # weight_i: s_i times the sum of s over the partners of row i; out: Σ s_i x_i (Σ s_j x_j)ᵀ over
+    # the positives i and their partners j
+    x, total, sum_s = np.empty(len(origin)), np.zeros(len(origin)), 0.0
+    j = len(neg)
+    for k in range(len(pos) - 1, -1, -1):
+        while j > first[k]:
+            j -= 1
+            if s[neg[j]] != 0.0:
+                sum_s += s[neg[j]]
+                _centred(X, neg[j], origin, x)
+                for a in range(len(x)):
+                    total[a] += s[neg[j]] * x[a]
+        i = pos[k]
+        if s[i] != 0.0:
+            weight[i] = s[i] * sum_s
+            _centred(X, i, origin, x)
+            for a in range(len(x)):
+                c = s[i] * x[a]
+                for b in range(len(x)):
+                    out[a, b] += c * total[b]
+    sum_s, k = 0.0, 0
+    for j in range(len(neg)):
+        while k < len(pos) and first[k] <= j:
+            sum_s += s[pos[k]]
+            k += 1
+        weight[neg[j]] = s[neg[j]] * sum_s
+
+
+@inlined
+def _centred(X, i, origin, x):
+    for k in range(len(x)):
+        x[k] = -origin[k]
+    row_add(X, i, 1.0, x)
+
+
+@compiled
+def _sparse_gram(X, lo, hi, s, out):
+    # indices are ascending within a row, so this fills the lower triangle
+    one = np.uint64(1)
+    for i in range(lo, hi):
+        if s[i] != 0.0:
+            first, last = np.uint64(X.indptr[i]), np.uint64(X.indptr[i + 1])
+            for a in range(first, last):
+                c, row = s[i] * X.data[a], out[np.uint64(X.indices[a])]
+                for b in range(first, a + one):
+                    row[np.uint64(X.indices[b])] += c * X.data[b]

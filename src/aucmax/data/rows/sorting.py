@@ -1,0 +1,62 @@
+"""Rows in the order of their scores, by a radix sort."""
+
+import numpy as np
+
+from aucmax.data.rows import compiled
+
+__all__ = ["ascending"]
+
+_DIGIT_BITS, _DIGITS = 11, 3  # 33 of the 64 bits of a key; the other 31 are the row's number
+_MAX_MEAN_SHIFT = 8  # mean number of positions by which the final insertion sort may move a row
+
+
+def ascending(z: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the rows in ascending order of z.
+
+    Parameters
+    ----------
+    z : ndarray, shape (n,)
+    rows : ndarray of int, shape (k,)
+    """
+    out = np.empty_like(rows)
+    if _sorted_by_digits(z, rows, out):
+        return out
+    return rows[np.argsort(z[rows])]
+
+
+@compiled
+def _sorted_by_digits(z, rows, out):
+    # False if most scores are so close, relative to their range, that their digits are often equal
+    n, low, high = len(rows), np.inf, -np.inf
+    for i in rows:
+        low, high = min(low, z[i]), max(high, z[i])
+    scale = (2.0 ** (_DIGIT_BITS * _DIGITS) - 1.0) / (high - low) if high > low else 0.0
+    row_bits, last = np.uint64(64 - _DIGIT_BITS * _DIGITS), np.uint64((1 << _DIGIT_BITS) - 1)
+    keys, other = np.empty(n, np.uint64), np.empty(n, np.uint64)
+    place = np.zeros((_DIGITS, 1 << _DIGIT_BITS), np.int64)
+    for k in range(n):
+        key = np.uint64((z[rows[k]] - low) * scale)
+        keys[k] = key << row_bits | np.uint64(rows[k])
+        for p in range(_DIGITS):
+            place[p, key >> np.uint64(_DIGIT_BITS * p) & last] += 1
+    for p in range(_DIGITS):
+        begin, shift = 0, row_bits + np.uint64(_DIGIT_BITS * p)
+        for digit in range(1 << _DIGIT_BITS):
+            place[p, digit], begin = begin, begin + place[p, digit]
+        for k in range(n):
+            digit = keys[k] >> shift & last
+            other[place[p, digit]] = keys[k]
+            place[p, digit] += 1
+        keys, other = other, keys
+    left = _MAX_MEAN_SHIFT * n
+    for k in range(n):
+        i = np.int64(keys[k] & np.uint64((1 << row_bits) - 1))
+        j = k
+        while j > 0 and z[out[j - 1]] > z[i]:
+            out[j] = out[j - 1]
+            j -= 1
+        out[j] = i
+        left -= k - j
+        if left < 0:
+            return False
+    return True

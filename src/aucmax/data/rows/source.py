@@ -1,0 +1,280 @@
+"""Rows that are not in memory: a source yields them in parts, as often as they are needed."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib import import_module
+from itertools import repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from aucmax.data.rows.store import sum_in_order
+
+__all__ = ["OnPart", "Part", "Source", "Stored", "ahead", "as_part", "on_part", "opened"]
+
+Load = Callable[[], Any]
+OnPart = Callable[..., Any]  # (part, *arguments)
+
+
+class Part(NamedTuple):
+    """Some rows X (m, d), with their labels and weights (m,), if any."""
+
+    X: Any
+    y: Any = None
+    weight: Any = None
+
+
+class Stored(NamedTuple):
+    """The place from which a pass reads the parts, and its bytes; None if unknown."""
+
+    place: str
+    size: int | None = None
+
+
+def _no_check() -> None:
+    """Check nothing, for data whose changes cannot be detected."""
+
+
+class Source:
+    """Rows in parts that are read repeatedly; two parts are in memory at a time.
+
+    Each pass over the data reads all parts in order, and reads the next part while one is
+    processed. `datasets.scan` returns a source for files, lazy frames and Dask data frames.
+
+    Parameters
+    ----------
+    parts : sequence of callables
+        Each takes no arguments and returns X, (X, y) or (X, y, sample_weight), the same each time;
+        X as for a fit. Parts may differ in dtype and sparsity, and may be empty.
+    feature_names : sequence of str, optional
+        By default those of the first part if it is a data frame.
+    names : sequence of str, optional
+        Names of the parts in messages; "part 1" and so on by default.
+    target_name : str, optional
+        The name of the labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucmax import AUCClassifier, Source
+    >>> def part(seed):
+    ...     rng = np.random.default_rng(seed)
+    ...     X = rng.normal(size=(500, 3))
+    ...     return X, (X[:, 0] + rng.normal(size=500) > 1.0).astype(int)
+    >>> source = Source([lambda seed=seed: part(seed) for seed in range(4)])
+    >>> AUCClassifier().fit(source).passes_
+    1
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Load],
+        *,
+        feature_names: Sequence[str] | None = None,
+        names: Sequence[str] | None = None,
+        target_name: str | None = None,
+    ) -> None:
+        self.loads: Sequence[Load] | None = list(parts)
+        self.feature_names = None if feature_names is None else [str(f) for f in feature_names]
+        self.target_name = target_name
+        self.stored = Stored("source")
+        self._names = None if names is None else list(names)
+        if not self.loads:
+            raise ValueError("a Source needs at least one part.")
+        if odd := [load for load in self.loads if not callable(load)]:
+            raise ValueError(
+                "a Source takes functions that return X, (X, y) or (X, y, sample_weight), one for "
+                f"each part; got {type(odd[0]).__name__}."
+            )
+        if self._names is not None and len(self._names) != len(self.loads):
+            raise ValueError(f"there are {len(self._names)} names for {len(self.loads)} parts.")
+
+    @classmethod
+    def from_iterable(cls, factory: Callable[[], Iterable[Any]], **settings: Any) -> "Source":
+        """Return a source that reads a new iterable from the factory in each pass.
+
+        Parameters
+        ----------
+        factory : callable
+            Takes no arguments and returns an iterable of X, (X, y) or (X, y, sample_weight), the
+            same each time.
+        **settings
+            ``feature_names`` and ``target_name``.
+        """
+        out = cls([list], **settings)
+        out.loads, out._factory = None, factory
+        return out
+
+    _factory: Callable[[], Iterable[Any]]
+    sizes: Sequence[int] | None = None  # rows of each part, if known from an earlier pass
+    # raises if the data have changed; called at the beginning and at the end of a pass
+    check: Callable[[], None] = staticmethod(_no_check)
+
+    def name(self, k: int) -> str:
+        """Return the name of part k in messages."""
+        return f"part {k + 1}" if self._names is None else self._names[k]
+
+    def load(self, k: int) -> Part:
+        """Return part k."""
+        if self.loads is None:
+            raise ValueError("this source can only be read from its first part.")
+        return as_part(self.loads[k](), self.name(k))
+
+    def __iter__(self) -> Iterator[Part]:
+        return ahead(self._read())
+
+    def _read(self) -> Iterator[Part]:
+        self.check()
+        loaded = self._factory() if self.loads is None else (load() for load in self.loads)
+        for k, values in enumerate(loaded):
+            yield as_part(values, self.name(k))
+        self.check()
+
+    def each(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+        """Yield ``task(part, *arguments)`` for each part, in order.
+
+        Parameters
+        ----------
+        task : callable
+            A function at module level, so that it can be sent to other processes.
+        given : iterable of tuple
+            The arguments for each part; an `itertools.repeat` if the number of parts is unknown.
+
+        Yields
+        ------
+        result
+            The result of the task.
+
+        Raises
+        ------
+        ValueError
+            If a task raises it; the message then begins with the name of the part.
+        """
+        arguments = iter(given)
+        k = -1
+        for k, part in enumerate(self):
+            part_arguments = next(arguments, None)
+            if part_arguments is None:
+                raise ValueError("the source has more parts than when it was read first.")
+            with _a_core_for_the_reader():
+                result = on_part(part, self.name(k), task, part_arguments)
+            yield result
+        if k < 0:
+            raise ValueError("the source has no parts.")
+        if not isinstance(given, repeat) and next(arguments, None) is not None:
+            raise ValueError("the source has fewer parts than when it was read first.")
+
+    def total(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Any:
+        """Return the sum of the results of `each`, computed by `sum_in_order`."""
+        return sum_in_order(self.each(task, given))
+
+    def with_labels(self, y: Any = None, weight: Any = None) -> "Source":
+        """Return the same rows with other labels or weights (n,), if given."""
+        y, weight = (None if values is None else np.asarray(values) for values in (y, weight))
+        counts = {
+            name: len(values)
+            for name, values in (("y", y), ("sample_weight", weight))
+            if values is not None
+        }
+
+        def parts() -> Iterator[Part]:
+            first = 0
+            for part in self._read():
+                rows = slice(first, first + part.X.shape[0])
+                first = rows.stop
+                for name, count in counts.items():
+                    if count < first:
+                        raise ValueError(f"{name} has {count:,} values, fewer than there are rows.")
+                yield Part(
+                    part.X,
+                    part.y if y is None else y[rows],
+                    part.weight if weight is None else weight[rows],
+                )
+            for name, count in counts.items():
+                if count > first:
+                    raise ValueError(f"{name} has {count:,} values, and there are {first:,} rows.")
+
+        out = Source.from_iterable(
+            parts, feature_names=self.feature_names, target_name=self.target_name
+        )
+        out.name = self.name  # type: ignore[method-assign]
+        return out
+
+    @property
+    def rows_alone(self) -> "Source":
+        """The same rows for passes that need no labels."""
+        return self
+
+    def labels(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the labels and the weights of all rows, shape (n,) each, in one pass.
+
+        The weights are None if no part has weights.
+        """
+        labelled = [labels for labels in self.each(_labels, repeat(())) if len(labels[0])]
+        if not labelled:
+            raise ValueError("the source has no rows.")
+        y, weight = zip(*labelled, strict=True)
+        if all(part is None for part in weight):
+            return np.concatenate(y), None
+        weights = (
+            np.ones(len(labels)) if part is None else part
+            for labels, part in zip(y, weight, strict=True)
+        )
+        return np.concatenate(y), np.concatenate(list(weights))
+
+
+def _labels(part: Part) -> tuple[np.ndarray, np.ndarray | None]:
+    if part.y is None:
+        raise ValueError("it has no labels; give (X, y).")
+    return np.asarray(part.y), None if part.weight is None else np.asarray(part.weight)
+
+
+def opened(X: Any, y: Any = None, weight: Any = None) -> tuple[Any, Any, Any]:
+    """Return rows, labels and weights; Dask collections become a source with all three."""
+    if not hasattr(X, "__dask_graph__"):
+        return X, y, weight
+    # imported by name, because it imports this module
+    return import_module("aucmax.distributed").source(X, y, weight), None, None
+
+
+def as_part(values: Any, name: str) -> Part:
+    """Convert the return value of a source's callable to a part; ``name`` is for messages."""
+    if not isinstance(values, tuple):
+        return Part(values)
+    if not 1 <= len(values) <= 3:
+        raise ValueError(
+            f"{name} is a tuple of {len(values)}; it should be (X, y) or (X, y, sample_weight)."
+        )
+    return Part(*values)
+
+
+def on_part(part: Part, name: str, task: OnPart, arguments: Iterable[Any]) -> Any:
+    """Run a task on a part; its errors begin with the part's name."""
+    try:
+        return task(part, *arguments)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _a_core_for_the_reader() -> Any:
+    """Leave one core free of BLAS, whose threads would wait for each other if it is busy."""
+    blas = _blas()
+    threads = max((library.num_threads for library in blas.lib_controllers), default=1)
+    return blas.limit(limits=max(threads - 1, 1))
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController().select(user_api="blas")
+
+
+def ahead(parts: Iterator[Any]) -> Iterator[Any]:
+    """Yield the parts, each read while the previous one is processed."""
+    with ThreadPoolExecutor(1, thread_name_prefix="aucmax-read") as reader:
+        next_part = reader.submit(next, parts, None)
+        while (part := next_part.result()) is not None:
+            next_part = reader.submit(next, parts, None)
+            yield part
+            del part  # otherwise it would stay in memory while the next but one is read

@@ -1,0 +1,198 @@
+"""Stores of rows: in memory, or in parts that are read in every pass.
+
+A pass is a task, a function of rows and their per-row data, and a reduction: results are stacked,
+or summed in an order that depends only on the number of parts. So the same parts give
+the same bits wherever the tasks run.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from aucmax.data.rows import products
+from aucmax.data.rows.view import CSR, Rows, n_features, n_rows, take_rows, to_scipy
+
+__all__ = ["ByClass", "InMemory", "Made", "Numbers", "Store", "plus", "sum_in_order"]
+
+Task = Callable[..., Any]
+
+
+class Made:
+    """Numbers (n,) that are computed on request and not stored.
+
+    Parameters
+    ----------
+    n : int
+    make : callable
+        Returns the numbers for a slice of rows.
+    """
+
+    def __init__(self, n: int, make: Callable[[slice], np.ndarray]) -> None:
+        self._n, self._make = n, make
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        return self._make(rows)
+
+
+class ByClass(Made):
+    """One number for each class, times weights.
+
+    Parameters
+    ----------
+    positive : ndarray of bool, shape (n,)
+    values : (float, float)
+        The values for positives and negatives.
+    weight : ndarray, shape (n,), optional
+    """
+
+    def __init__(
+        self, positive: np.ndarray, values: tuple[float, float], weight: np.ndarray | None = None
+    ) -> None:
+        self.positive, self.values, self.weight = positive, values, weight
+
+    def __len__(self) -> int:
+        return len(self.positive)
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        numbers = np.where(self.positive[rows], *self.values)
+        return numbers if self.weight is None else numbers * self.weight[rows]
+
+    def times(self, pos: float, neg: float) -> "ByClass":
+        """Return the product with a number for each class."""
+        values = self.values
+        return ByClass(self.positive, (pos * values[0], neg * values[1]), self.weight)
+
+
+Numbers = np.ndarray | Made  # (n,); [:] gives the array
+Arrays = Sequence[Numbers | None]
+
+
+class Store:
+    """n rows of d features.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+    """
+
+    n_rows: int
+    n_features: int
+
+    def each(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Iterator[Any]:
+        """Yield the results of a task for blocks of rows, in order.
+
+        Parameters
+        ----------
+        task : callable
+            ``task(X, *by_row, *common)``; a function at module level, so that it can be sent to
+            other processes.
+        by_row : sequence of ndarray or Made, shape (n, …), or None
+            Per-row arguments; the task gets those of its rows.
+        common : sequence
+            Arguments that are the same for every call.
+        """
+        raise NotImplementedError
+
+    def stacked(self, task: Task, *common: Any) -> np.ndarray:
+        """Return the stacked per-row results of a task."""
+        return np.concatenate(list(self.each(task, (), common)))
+
+    def total(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Any:
+        """Return the sum of a task's results: arrays, tuples, or objects that can be added."""
+        return sum_in_order(self.each(task, by_row, common))
+
+    @property
+    def gram_cost(self) -> float:
+        """Cost of `products.gram` and of solving with its matrix, in products with the rows."""
+        raise NotImplementedError
+
+    def taken(self, rows: np.ndarray) -> "Store":
+        """Return a store of the rows at these ascending positions."""
+        raise NotImplementedError
+
+    def take(self, rows: np.ndarray) -> Rows:
+        """Return the rows at these ascending positions, in memory."""
+        raise NotImplementedError
+
+    def scores_of(self, asked: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[np.ndarray]:
+        """Yield, for each (positions, W), the scores (m, k) of those rows (m,) for W (d, k)."""
+        raise NotImplementedError
+
+    def columns(self, S: np.ndarray, factor: np.ndarray | None) -> np.ndarray | sp.csc_array:
+        """Return the columns S of all rows times ``factor`` (d,), in Fortran order or as CSC."""
+        raise NotImplementedError
+
+
+class InMemory(Store):
+    """Rows in memory.
+
+    Parameters
+    ----------
+    X : ndarray or CSR, shape (n, d)
+        As `aucmax.data.rows.as_rows` returns it.
+    """
+
+    def __init__(self, X: Rows) -> None:
+        self.X, self.n_rows, self.n_features = X, n_rows(X), n_features(X)
+
+    def each(self, task: Task, by_row: Arrays = (), common: Sequence[Any] = ()) -> Iterator[Any]:
+        arrays = [None if values is None else values[:] for values in by_row]
+        yield task(self.X, *arrays, *common)
+
+    def stacked(self, task: Task, *common: Any) -> np.ndarray:
+        return task(self.X, *common)
+
+    @cached_property
+    def gram_cost(self) -> float:
+        return products.gram_cost(self.X)
+
+    def taken(self, rows: np.ndarray) -> "InMemory":
+        return InMemory(take_rows(self.X, rows))
+
+    def take(self, rows: np.ndarray) -> Rows:
+        return take_rows(self.X, rows)
+
+    def scores_of(self, asked: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[np.ndarray]:
+        for rows, W in asked:
+            yield products.scores_at(self.X, rows, W)
+
+    def columns(self, S: np.ndarray, factor: np.ndarray | None) -> np.ndarray | sp.csc_array:
+        if isinstance(self.X, CSR):
+            part = self._by_column[:, S]
+            return part if factor is None else part.multiply(factor[S]).tocsc()
+        return products.take_columns(self.X, S, np.ones(len(S)) if factor is None else factor[S])
+
+    @cached_property
+    def _by_column(self) -> sp.csc_array:
+        return sp.csc_array(to_scipy(self.X))
+
+
+def sum_in_order(parts: Iterable[Any]) -> Any:
+    """Return the sum of the parts by a balanced tree, with few of them in memory at a time.
+
+    Parameters
+    ----------
+    parts : iterable of arrays, tuples of arrays, or objects that add; not empty
+    """
+    waiting: list[tuple[int, Any]] = []  # (k, sum of 2ᵏ parts), like the digits of a binary counter
+    for part in parts:
+        height = 0
+        while waiting and waiting[-1][0] == height:
+            part = plus(waiting.pop()[1], part)
+            height += 1
+        waiting.append((height, part))
+    total = waiting.pop()[1]
+    while waiting:
+        total = plus(waiting.pop()[1], total)
+    return total
+
+
+def plus(a: Any, b: Any) -> Any:
+    """Return the sum of two results of a task."""
+    return tuple(map(plus, a, b)) if isinstance(a, tuple) else a + b

@@ -1,0 +1,266 @@
+"""svmlight text: ``label index:value index:value … # comment``, indices from 1, ascending.
+
+`svmlight_text` reads regular text, scikit-learn's parser all other. That neither says where it
+failed nor minds nan, inf or query groups, so a failed or suspect file is read again, line by line,
+for the message.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from aucmax.basics.errors import DataFileError
+from aucmax.basics.memory import free_memory
+from aucmax.data.files import fault, opened
+from aucmax.data.svmlight_text import regular_rows
+
+__all__ = ["label_too_large", "read_svmlight", "whole_labels"]
+
+_INDEX = re.compile(rb"[+-]?[0-9]+")
+_LARGEST = np.iinfo(np.int32).max
+_SHOWN = 40
+_VECTORS = 16  # of one number per feature, that a fit holds at a time
+
+
+def read_svmlight(
+    path: Path, n_features: int | None, labels: str
+) -> tuple[sparse.csr_matrix, NDArray[Any] | None]:
+    """Rows and labels of an svmlight file.
+
+    `labels` is as in `readers.read`, or "several": none, one or more whole numbers in a row, which
+    come as bytes such as ``b"33,59"``.
+    """
+    try:
+        X, y = _parse(path, labels)
+    except DataFileError:
+        raise
+    except (ValueError, OverflowError) as error:
+        raise _first_fault(path, labels, n_features, str(error)) from None
+    if not X.shape[0]:
+        raise fault(path, "the file is empty: it has no rows")
+    if not np.isfinite(X.data).all() or (n_features or X.shape[1]) < X.shape[1]:
+        raise _first_fault(path, labels, n_features)
+    if n_features is None:
+        if not X.nnz:
+            raise fault(path, "no line has a feature; rows look like '1 3:0.5 7:2'")
+        _check_memory(path, X.shape[1])
+    return _canonical(X, n_features or X.shape[1]), _labels(path, y, labels)
+
+
+def _parse(path: Path, labels: str) -> tuple[Any, Any]:
+    from sklearn.datasets import load_svmlight_file
+
+    if labels != "several":
+        with opened(path) as stream:
+            regular = regular_rows(stream)
+        if regular is not None:
+            X, y = regular
+            return X, y if labels == "required" else [(label,) for label in y.tolist()]
+    with opened(path) as stream:
+        return load_svmlight_file(
+            _Lines(stream, labels), zero_based=False, multilabel=labels != "required"
+        )
+
+
+class _Lines:
+    """What scikit-learn's parser iterates over; it also keeps out what that parser overlooks."""
+
+    def __init__(self, stream: io.BufferedReader, labels: str):
+        self.stream = stream
+        self.labels = labels
+
+    def read(self) -> bytes:
+        """Never called: scikit-learn knows files by this name."""
+        raise io.UnsupportedOperation("read")
+
+    def __iter__(self) -> Iterator[bytes]:
+        for _, line in _numbered(self.stream, self.labels):
+            # Query groups would be ignored, and float("1_0") is 10.
+            if (b"qid" in line or b"_" in line) and re.search(b"qid|_", line.partition(b"#")[0]):
+                raise ValueError("query group or underscore")
+            yield line
+
+
+def _numbered(stream: io.BufferedReader, labels: str = "") -> Iterator[tuple[int, bytes]]:
+    """Lines with their numbers from 1, without a byte-order mark; several labels as one word."""
+    for number, line in enumerate(stream, 1):
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        yield number, line.replace(b", ", b",") if labels == "several" else line
+
+
+def _check_memory(path: Path, d: int) -> None:
+    """Refuse an index so large that no model of so many features fits into memory."""
+    needed, free = _VECTORS * 8 * d, free_memory()
+    if free is None or needed <= free:
+        return
+    with opened(path) as stream:
+        pairs = (
+            (number, line.partition(b"#")[0].split()[-1:]) for number, line in _numbered(stream)
+        )
+        line = next(n for n, last in pairs if last and int(last[0].partition(b":")[0]) == d)
+    raise fault(
+        path,
+        f"the feature index {d} asks for a model of as many features, which needs about "
+        f"{needed / 1e9:.0f} GB of memory where {free / 1e9:.1f} GB are free; number the features "
+        "without gaps",
+        line,
+    )
+
+
+def _canonical(X: Any, n_features: int) -> sparse.csr_matrix:
+    """CSR without stored zeros, with int32 indices unless there are 2³¹ entries."""
+    dtype = np.int32 if X.nnz <= _LARGEST else np.int64
+    indices, indptr = (part.astype(dtype, copy=False) for part in (X.indices, X.indptr))
+    X = sparse.csr_matrix((X.data, indices, indptr), shape=(X.shape[0], n_features))
+    X.eliminate_zeros()
+    return X
+
+
+# --- labels
+
+
+def _labels(path: Path, y: Any, labels: str) -> NDArray[Any] | None:
+    row_of, given = np.arange(len(y)), y
+    if labels != "required":  # then each row has a tuple of labels
+        counts = np.fromiter(map(len, y), dtype=np.intp, count=len(y))
+        row_of = np.repeat(row_of, counts)
+        y = np.fromiter(chain.from_iterable(y), dtype=np.float64, count=len(row_of))
+    finite = np.isfinite(y)
+    if not finite.all():
+        at = int(np.argmin(finite))
+        raise fault(
+            path, f"the label is {y[at]}, not a finite number", _line_of(path, int(row_of[at]))
+        )
+    if labels == "none" or not len(y):
+        return None
+    if labels == "optional" and (counts.min() != 1 or counts.max() != 1):
+        row = int(np.argmax(counts != 1))
+        few = "no label, though other lines have one" if not counts[row] else "several labels"
+        raise fault(path, few, _line_of(path, row))
+    what = label_too_large(y)
+    if what:
+        raise fault(path, what, _line_of(path, int(np.abs(y).argmax())))
+    if labels == "several":
+        return _several_labels(path, given)
+    return whole_labels(np.asarray(y))
+
+
+def _several_labels(path: Path, y: Any) -> NDArray[Any]:
+    for row, given in enumerate(y):
+        if not all(float(label).is_integer() for label in given):
+            raise fault(path, "several labels are whole numbers, as in 33,59", _line_of(path, row))
+    return np.array([b",".join(b"%d" % int(label) for label in given) for given in y])
+
+
+def whole_labels(y: NDArray[Any]) -> NDArray[Any]:
+    """Labels as int64 where all are whole numbers, unchanged otherwise."""
+    return y.astype(np.int64) if np.all(y == np.floor(y)) else y.astype(np.float64)
+
+
+def label_too_large(y: NDArray[Any]) -> str:
+    """What is wrong with the largest of the labels; empty if nothing is.
+
+    From 2⁵³ on, whole numbers next to each other are read as the same.
+    """
+    largest = y[np.abs(y).argmax()]
+    if abs(largest) < 2.0**53:
+        return ""
+    return f"the label {largest:.17g} is too large to tell labels apart; use numbers below 2**53"
+
+
+def _line_of(path: Path, row: int) -> int:
+    """Line number of a row, blank lines and comments counted."""
+    with opened(path) as stream:
+        filled = (number for number, line in _numbered(stream) if line.partition(b"#")[0].split())
+        return next(number for i, number in enumerate(filled) if i == row)
+
+
+# --- the second reading
+
+
+def _first_fault(
+    path: Path, labels: str, n_features: int | None, otherwise: str = ""
+) -> DataFileError:
+    with opened(path) as stream:
+        for number, line in _numbered(stream, labels):
+            what = _line_fault(line, labels, n_features)
+            if what:
+                return fault(path, what, number)
+    return fault(path, f"not svmlight text ({otherwise})")
+
+
+def _line_fault(line: bytes, labels: str, n_features: int | None) -> str:
+    """What is wrong with a line; empty if nothing is."""
+    tokens = line.partition(b"#")[0].split()
+    if not tokens:
+        return ""
+    if labels == "required" or b":" not in tokens[0]:
+        what = _label_fault(tokens.pop(0), labels)
+        if what:
+            return what
+    previous = 0
+    for token in tokens:
+        what = _pair_fault(token, previous, n_features)
+        if what:
+            return what
+        previous = int(token.partition(b":")[0])
+    return ""
+
+
+def _label_fault(label: bytes, labels: str) -> str:
+    if labels == "required" and b":" in label:
+        return f"the label is missing before {_show(label)}"
+    parts = [label] if labels == "required" else label.split(b",")
+    what = next(filter(None, map(_number_fault, parts)), "")
+    return what and (
+        f"the label {_show(label)} {what} (the file is read as svmlight text; "
+        "tables end in .csv, .tsv or .parquet)"
+    )
+
+
+def _pair_fault(token: bytes, previous: int, n_features: int | None) -> str:
+    name, colon, value = token.partition(b":")
+    if name == b"qid":
+        return f"{_show(token)}: query groups are not supported; remove the qid fields"
+    if not colon or not _INDEX.fullmatch(name):
+        return f"{_show(token)} is not of the form index:value"
+    if len(name) > 1000:  # Python does not convert all of these
+        return f"the feature index {_show(name)} is not from 1 to {_LARGEST}"
+    index = int(name)
+    if index < 1:
+        return f"the feature index is {index}; indices start at 1"
+    if index > _LARGEST:
+        return f"the feature index {index} is larger than {_LARGEST}"
+    if index == previous:
+        return f"the feature index {index} occurs twice"
+    if index < previous:
+        return f"the feature index {index} comes after {previous}; indices must ascend"
+    if n_features is not None and index > n_features:
+        return f"the feature index is {index}; at most {n_features} is expected"
+    what = _number_fault(value)
+    return what and f"the value {_show(value)} of feature {index} {what}"
+
+
+def _number_fault(text: bytes) -> str:
+    try:
+        number = float(text)
+    except ValueError:
+        return "is not a number"
+    if b"_" in text:
+        return "is not a number"
+    return "" if np.isfinite(number) else "is not finite"
+
+
+def _show(token: bytes) -> str:
+    text = token.decode("utf-8", "replace")
+    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")

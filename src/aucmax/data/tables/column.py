@@ -1,0 +1,109 @@
+"""A column of a table: its Arrow values, and how to report what is wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.data.obstacles import Obstacle
+from aucmax.data.reading import Reading
+from aucmax.data.tables.arrow import ArrowFile, is_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["MOSTLY", "NEARLY_ALL", "Column", "Feature"]
+
+NEARLY_ALL = 0.9  # share of numbers from which other values are errors, not categories
+MOSTLY = 0.5  # the same for a column of many different values
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column of numbers (float64), perhaps from dates of one format, or of text (object)."""
+
+    values: NDArray[Any]
+    form: str | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column to be read."""
+
+    source: ArrowFile
+    name: str
+    reading: Reading
+
+    @cached_property
+    def values(self) -> pa.ChunkedArray:
+        """The Arrow values, decoded if they are dictionary-encoded."""
+        from pyarrow import types
+
+        column = self.source.table.column(self.name)
+        return column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The text, stripped; empty where it is missing."""
+        return ["" if value is None else value.strip() for value in self.values.to_pylist()]
+
+    @property
+    def kind(self) -> pa.DataType:
+        """Arrow's type."""
+        return self.values.type
+
+    def numbers(self) -> NDArray[np.float64]:
+        """Numbers as float64, perhaps Arrow's own; NaN where they are missing."""
+        import pyarrow as pa
+
+        return self.values.cast(pa.float64(), safe=False).to_numpy()
+
+    def missing(self) -> NDArray[np.bool_]:
+        """Which rows have no value: none, NaN, or nothing but space."""
+        import pyarrow.compute as pc
+
+        column = self.values
+        if is_text(column.type):
+            column = pc.if_else(pc.equal(pc.utf8_trim_whitespace(column), ""), None, column)
+        return column.is_null(nan_is_null=True).to_numpy()
+
+    @property
+    def out(self) -> str:
+        """How to drop it, to follow "leave the column"."""
+        return f"out (drop={[self.name]!r})"
+
+    def wrong(
+        self,
+        what: str,
+        hint: str,
+        row: int | None = None,
+        *,
+        remedy: dict[str, Any] | None = None,
+        of_model: str | None = None,
+    ) -> Obstacle:
+        """Return the obstacle to raise.
+
+        Parameters
+        ----------
+        what, hint : str
+            What is wrong, to follow "column NAME", and how to fix it.
+        row : int, optional
+            The first row that is wrong.
+        remedy : dict, optional
+            Arguments of `read` that remove the obstacle.
+        of_model : str, optional
+            The hint where a model needs the column.
+        """
+        if of_model is not None and self.reading.for_model:
+            hint, remedy = of_model, self.reading.without(self.name)
+        where = "" if row is None else self.source.place(row)
+        return Obstacle(self.name, f"column {self.name!r} {what}", hint, where, remedy)
+
+    @property
+    def drop(self) -> dict[str, Any]:
+        """The remedy of dropping it."""
+        return {"drop": [self.name]}

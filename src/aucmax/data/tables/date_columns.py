@@ -1,0 +1,89 @@
+"""Columns of dates, as days since 1970-01-01."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aucmax.basics.gaps import NO_NUMBER
+from aucmax.data.dates import EXAMPLES, ISO, day_number, days_of_arrow, forms_of
+from aucmax.data.obstacles import Obstacle
+from aucmax.data.tables.column import MOSTLY, NEARLY_ALL, Column, Feature
+
+__all__ = ["dates_in_text", "dates_of_form", "typed_dates"]
+
+_SAMPLE = 50  # values that decide which formats are tried
+_NAMES = {
+    "%d/%m/%Y": "day/month/year",
+    "%m/%d/%Y": "month/day/year",
+    "%d-%m-%Y": "day-month-year",
+    "%m-%d-%Y": "month-day-year",
+}
+
+
+def typed_dates(column: Column) -> Feature:
+    """Dates of a column whose type is a date or time."""
+    if column.reading.dates is True or column.name in column.reading.date_forms:
+        return Feature(days_of_arrow(column.values), ISO)
+    raise _dates(column, column.values.drop_null()[0].as_py())
+
+
+def dates_in_text(column: Column, known: list[bool]) -> Feature | None:
+    """Dates as numbers, if all known values of a text column are dates of one format."""
+    words = column.words
+    rows = [i for i, is_known in enumerate(known) if is_known]
+    first = forms_of(words[i] for i in rows[:_SAMPLE])
+    forms = [form for form, count in first.items() if count > MOSTLY * min(len(rows), _SAMPLE)]
+    if not forms:
+        return None
+    different = {words[i] for i in rows}
+    days = {form: {word: day_number(word, form) for word in different} for form in forms}
+    fits = [form for form in forms if None not in days[form].values()]
+    if not fits:
+        best = max(forms, key=lambda form: sum(day is not None for day in days[form].values()))
+        strange = [i for i in rows if days[best][words[i]] is None]
+        if 1 - len(strange) / len(rows) < NEARLY_ALL:
+            return None
+        raise column.wrong(
+            f"holds {words[strange[0]]!r}, which is not a date such as {EXAMPLES[best]}, as "
+            f"{len(rows) - len(strange):,} of its {len(rows):,} values are",
+            f"correct it, or leave the column {column.out}",
+            strange[0],
+            remedy=column.drop,
+        )
+    form = fits[0]
+    if any(days[other] != days[form] for other in fits[1:]):
+        raise column.wrong(
+            f"holds dates such as {words[rows[0]]!r}, which may be "
+            f"{' or '.join(_NAMES[other] for other in fits)}",
+            f"write them as 2024-01-31, or leave the column {column.out}",
+            remedy=column.drop,
+        )
+    if column.reading.dates is not True:
+        raise _dates(column, repr(words[rows[0]]))
+    values = [days[form][word] if known[i] else None for i, word in enumerate(words)]
+    return Feature(np.array(values, dtype=np.float64), form)
+
+
+def dates_of_form(column: Column, form: str) -> Feature:
+    """Dates of a given format, as numbers."""
+    days: dict[str, float | None] = {word: day_number(word, form) for word in set(column.words)}
+    for row, word in enumerate(column.words):
+        if days[word] is None and word.lower() not in NO_NUMBER:
+            raise column.wrong(
+                f"holds {word!r}, which is not a date such as {EXAMPLES[form]}",
+                f"correct it, or leave the column {column.out}",
+                row,
+                remedy=column.drop,
+                of_model="the model was trained on dates of this format, so give one",
+            )
+    return Feature(np.array([days[word] for word in column.words], dtype=np.float64), form)
+
+
+def _dates(column: Column, example: object) -> Obstacle:
+    return column.wrong(
+        f"holds dates, such as {example}, not numbers",
+        "take dates as numbers, days since 1970-01-01 (dates=True), or leave the column "
+        f"{column.out}",
+        remedy={"dates": True},
+        of_model="the model was trained on numbers here, so give a number",
+    )

@@ -1,0 +1,134 @@
+"""Columns that are not features: labels, weights, groups and times."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.data.dates import days_of_arrow
+from aucmax.data.obstacles import Obstacle
+from aucmax.data.svmlight import label_too_large, whole_labels
+from aucmax.data.tables.arrow import is_numeric, is_text
+from aucmax.data.tables.column import Column
+from aucmax.data.tables.date_columns import dates_in_text
+
+__all__ = ["groups_of", "labels_of", "times_of", "weights_of"]
+
+
+def labels_of(column: Column) -> NDArray[Any] | None:
+    """The labels; None if the column is empty and labels are optional."""
+    if column.reading.labels == "optional" and column.missing().all():
+        return None
+    name = column.name
+    _refuse_gaps(
+        column, f"the label is missing in column {name!r}", "leave such rows out of the file"
+    )
+    if is_text(column.kind):
+        return _text_labels(column)
+    if not is_numeric(column.kind):
+        what = f"the label column {name!r} has the type {column.kind}"
+        raise Obstacle(name, what, "labels are numbers or text")
+    return _number_labels(column)
+
+
+def _text_labels(column: Column) -> NDArray[Any]:
+    encoded = column.values.combine_chunks().dictionary_encode()
+    words = encoded.dictionary.to_pylist()
+    codes = encoded.indices.to_numpy()
+    for code, word in enumerate(words):
+        what = hint = ""
+        if "\0" in word:  # NumPy drops it at the end of a string
+            what, hint = (
+                f"the label {word!r} in column {column.name!r} holds a NUL character",
+                "remove it",
+            )
+        if "\n" in word:  # a stray quotation mark swallows whole rows into one value
+            what = f"the label in column {column.name!r} runs over several lines"
+            hint = "look for a stray quotation mark"
+        if what:
+            place = column.source.place(int(np.argmax(codes == code)))
+            raise Obstacle(column.name, what, hint, place)
+    return np.asarray(words)[codes]
+
+
+def _number_labels(column: Column) -> NDArray[Any]:
+    from pyarrow import types
+
+    if types.is_boolean(column.kind) or types.is_integer(column.kind):
+        values = column.values.to_numpy()
+        if values.dtype != np.uint64 or values.max() <= np.iinfo(np.int64).max:
+            return values.astype(np.int64)
+    values, name = column.numbers(), column.name
+    if not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values)))
+        what = f"the label in column {name!r} is {values[row]}, not a finite number"
+        raise Obstacle(name, what, "", column.source.place(row))
+    what = label_too_large(values)
+    if what:
+        place = column.source.place(int(np.abs(values).argmax()))
+        raise Obstacle(name, f"column {name!r}: {what}", "", place)
+    return whole_labels(values)
+
+
+def weights_of(column: Column) -> NDArray[np.float64]:
+    """The weights of the rows."""
+    _refuse_gaps(column, f"column {column.name!r} has a missing value", "every row needs a weight")
+    if is_text(column.kind):
+        plain = [column.reading.number(word) for word in column.words]
+        if None in plain:
+            row = plain.index(None)
+            what = f"holds {column.words[row]!r}, which is not a number"
+            raise column.wrong(what, "weights are numbers", row)
+        values = np.array(plain, dtype=np.float64)
+    elif is_numeric(column.kind):
+        values = column.numbers().copy()
+    else:
+        raise column.wrong(f"has the type {column.kind}", "weights are numbers")
+    wrong = ~(np.isfinite(values) & (values >= 0))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        hint = "weights are finite numbers, 0 or more"
+        raise column.wrong(f"holds the weight {values[row]:g}", hint, row)
+    return values
+
+
+def groups_of(column: Column) -> NDArray[Any]:
+    """The groups of the rows, as they are."""
+    _refuse_gaps(column, f"column {column.name!r} has a missing value", "every row needs a group")
+    return np.asarray(column.values.to_numpy())
+
+
+def times_of(column: Column) -> NDArray[np.float64]:
+    """The times of the rows: numbers as they are, dates as days."""
+    from pyarrow import types
+
+    _refuse_gaps(column, f"column {column.name!r} has a missing value", "every row needs a time")
+    if types.is_temporal(column.kind):
+        return days_of_arrow(column.values)
+    if is_numeric(column.kind):
+        return column.numbers().copy()
+    dates = None
+    if is_text(column.kind):
+        taken = replace(column, reading=replace(column.reading, dates=True))
+        try:
+            dates = dates_in_text(taken, [True] * len(column.words))
+        except Obstacle as obstacle:  # whose hint is for features
+            hint = "write dates as 2024-01-31"
+            raise Obstacle(column.name, obstacle.what, hint, obstacle.where) from None
+    if dates is None:
+        hint = "the rows are ordered by it, so write dates as 2024-01-31"
+        raise column.wrong("holds neither numbers nor dates", hint, 0)
+    return dates.values
+
+
+def _refuse_gaps(column: Column, what: str, hint: str) -> None:
+    """Raise where a row has no value."""
+    missing = column.missing()
+    if missing.any():
+        count = int(np.count_nonzero(missing))
+        more = f", the first of {count:,}" * (count > 1)
+        place = column.source.place(int(np.argmax(missing)))
+        raise Obstacle(column.name, f"{what}{more}", hint, place)

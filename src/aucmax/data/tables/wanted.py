@@ -1,0 +1,108 @@
+"""Which columns of a table are labels, features, weights, groups and times."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from pathlib import Path
+
+from aucmax.data.files import fault
+from aucmax.data.obstacles import Obstacle, TableError
+from aucmax.data.reading import NUMBER, Reading
+from aucmax.data.transforms import listing
+
+__all__ = ["LABEL_NAMES", "choose", "columns_used", "header_hint", "suggest"]
+
+LABEL_NAMES = ("target", "label", "y", "class")
+
+
+def columns_used(target: str | None, features: list[str], reading: Reading) -> list[str]:
+    """All columns to read, each once."""
+    return list(dict.fromkeys([*features, *([target] if target else []), *reading.aside.values()]))
+
+
+def choose(path: Path, names: list[str], reading: Reading) -> tuple[str | None, list[str]]:
+    """The label column's name, if there is one, and the features' names in order."""
+    counts = Counter(names)
+    twice = [name for name, count in counts.items() if count > 1]
+    if twice:
+        raise fault(path, f"the column name {twice[0]!r} occurs twice; column names must be unique")
+    unknown = [name for name in reading.drop if name not in counts]
+    if unknown:
+        raise fault(path, f"no column {unknown[0]!r} to drop{suggest(unknown[0], names)}")
+    target = _target(path, names, reading)
+    for name in reading.categories:
+        if name not in counts:
+            what = f"no column {name!r} to take as categories{suggest(name, names)}"
+            raise fault(path, what)
+        if name == target or name in reading.drop:
+            other = "the label column" if name == target else "dropped"
+            raise fault(path, f"column {name!r} is both {other} and taken as categories")
+    _check_aside(path, names, target, reading)
+    if reading.columns is not None:
+        missing = [name for name in reading.columns if name not in counts]
+        if missing:
+            have = suggest(missing[0], names)
+            raise fault(path, f"columns the model needs are missing: {listing(missing)}{have}")
+        return target, list(reading.columns)
+    left_out = {target, reading.target, *reading.drop, *reading.aside.values()}
+    features = [name for name in names if name not in left_out]
+    if not features:
+        raise fault(path, "no feature column is left")
+    if "" in features:
+        what = f"column {names.index('') + 1} has no name (a saved row index?)"
+        hint = "name it in the header, or leave it out (drop=[''])"
+        raise TableError(path, [Obstacle("no name", what, hint, remedy={"drop": [""]})])
+    return target, features
+
+
+def _check_aside(path: Path, names: list[str], target: str | None, reading: Reading) -> None:
+    """Refuse a weight, group or time column that is missing or has another role."""
+    taken = {name: "taken as categories" for name in reading.categories}
+    taken |= {name: "dropped" for name in reading.drop}
+    if target is not None:
+        taken[target] = "the label column"
+    for what, name in reading.aside.items():
+        part = {"weight": "the weight of the rows", "groups": "their groups", "time": "their time"}
+        if name not in names:
+            raise fault(path, f"no column {name!r} for {part[what]}{suggest(name, names)}")
+        if name in taken:
+            raise fault(path, f"column {name!r} is both {taken[name]} and {part[what]}")
+        taken[name] = part[what]
+
+
+def _target(path: Path, names: list[str], reading: Reading) -> str | None:
+    wanted = reading.target
+    if wanted is None and not (reading.labels == "none" and reading.columns is not None):
+        taken = {*reading.drop, *(reading.columns or ()), *reading.aside.values()}
+        candidates = [name for name in names if name.lower() in LABEL_NAMES and name not in taken]
+        if len(candidates) > 1:
+            raise fault(
+                path,
+                f"{' and '.join(map(repr, candidates))} could each be the label column; "
+                "name one (target=…)",
+            )
+        wanted = candidates[0] if candidates else None
+    if wanted in reading.drop:
+        raise fault(path, f"column {wanted!r} is both the label column and dropped")
+    if wanted in names:
+        return wanted
+    if reading.labels != "required":
+        return None
+    if wanted is None:
+        raise fault(
+            path,
+            f"no column is called {', '.join(LABEL_NAMES[:-1])} or {LABEL_NAMES[-1]}; name the "
+            f"label column (target=…){suggest('', names)}{header_hint(names)}",
+        )
+    raise fault(path, f"no label column {wanted!r}{suggest(wanted, names)}{header_hint(names)}")
+
+
+def suggest(name: str, names: list[str]) -> str:
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.7)
+    return f"; did you mean {close[0]!r}?" if close else f"; the columns are {listing(names)}"
+
+
+def header_hint(names: list[str]) -> str:
+    data = any(NUMBER.fullmatch(name.strip()) for name in names)
+    return "; the first line looks like data: is the header missing?" if data else ""

@@ -1,7 +1,0 @@
-"""Tables with named columns, CSV and Parquet, as dense rows and labels."""
-
-from aucmax.datasets.tables.csv_files import csv_columns, read_csv
-from aucmax.datasets.tables.extract import Columns
-from aucmax.datasets.tables.parquet_files import parquet_columns, read_parquet
-
-__all__ = ["Columns", "csv_columns", "parquet_columns", "read_csv", "read_parquet"]

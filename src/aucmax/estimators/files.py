@@ -1,0 +1,281 @@
+"""Save and load models without running code.
+
+The file is a header with a digest (`aucmax.basics.container`) around a skops archive. Loading
+accepts what skops trusts of NumPy, SciPy and scikit-learn, and a fixed list of this package's
+classes: never a type because the file names it.
+"""
+
+import copy
+import io
+import json
+import zipfile
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import sklearn
+from numpy.random import Generator, RandomState
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+
+from aucmax.basics.archive import check_archive
+from aucmax.basics.checks import is_whole
+from aucmax.basics.container import pack, readable, unpack
+from aucmax.basics.errors import ModelFileError
+from aucmax.basics.needs import needs
+from aucmax.basics.version import package_version
+from aucmax.columns.steps import step_of, types_in_files
+from aucmax.estimators import (
+    AUCClassifier,
+    AUCClassifierCV,
+    HingeClassifier,
+    MulticlassAUCClassifier,
+)
+from aucmax.estimators.probabilities import Isotonic, Sigmoid
+from aucmax.estimators.scorecard import Scorecard
+from aucmax.metrics import AUCInterval
+from aucmax.objective.penalties import PENALTIES
+from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
+from aucmax.statistics.diagonal import DiagonalMoments
+from aucmax.statistics.frequent_directions import FrequentDirections
+from aucmax.statistics.moments import ClassMoments
+
+__all__ = ["load", "save"]
+
+_KIND = "model"
+
+
+# what steps of scikit-learn hold by feature, or along whose last axis the features are
+_BY_FEATURE = (
+    *("mean_", "var_", "scale_", "center_", "min_", "data_min_", "data_max_", "data_range_"),
+    *("max_abs_", "statistics_", "categories_", "lambdas_", "quantiles_", "n_bins_"),
+    *("bin_edges_", "variances_", "components_", "idf_"),
+)
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+_MOMENTS = (ClassMoments, DiagonalMoments, FrequentDirections)
+_MODELS = (AUCClassifier, AUCClassifierCV, HingeClassifier, MulticlassAUCClassifier, Scorecard)
+_SOLVERS = (*SOLVERS.values(), *ACCURACY_SOLVERS.values())
+_OURS = (
+    *_MODELS,
+    *types_in_files(),
+    AUCInterval,
+    Isotonic,
+    Sigmoid,
+    *_MOMENTS,
+    *_SOLVERS,
+    *PENALTIES.values(),
+)
+# what every fit of a model leaves, without which it cannot be used; steps have it in their entries
+_RESULTS: dict[type, tuple[str, ...]] = {
+    AUCClassifier: ("coef_", "intercept_", "classes_", "n_features_in_", "solver_"),
+    AUCClassifierCV: ("coef_", "intercept_", "classes_", "n_features_in_", "best_estimator_"),
+    HingeClassifier: ("coef_", "intercept_", "classes_", "n_features_in_", "solver_"),
+    MulticlassAUCClassifier: ("coef_", "intercept_", "classes_", "n_features_in_"),
+    Scorecard: ("binning_", "points_", "other_points_", "classes_"),
+}
+# scikit-learn's own splitters, which hold numbers: a tuned model keeps its ``cv``.
+_SPLITTERS = [
+    f"sklearn.model_selection._split.{name}"
+    for name in (
+        *("GroupKFold", "GroupShuffleSplit", "KFold", "LeaveOneGroupOut", "LeavePGroupsOut"),
+        *("RepeatedKFold", "RepeatedStratifiedKFold", "ShuffleSplit", "StratifiedGroupKFold"),
+        *("StratifiedKFold", "StratifiedShuffleSplit", "TimeSeriesSplit"),
+    )
+]
+# A dtype, which SimpleImputer holds, is read off an empty array: no code either.
+_TRUSTED = sorted([*map(_name, _OURS), *_SPLITTERS, "numpy.dtype"])
+
+
+def save(model: Any, path: str | PathLike[str]) -> None:
+    """Write a fitted model to a file.
+
+    Parameters
+    ----------
+    model : estimator
+        One of this package's, or a scikit-learn pipeline around one. Callbacks are dropped.
+    path : path
+        Replaced only once the new file is complete.
+
+    Raises
+    ------
+    ValueError
+        If it is not a fitted estimator, or holds a type or numbers that `load` would not accept.
+    FileNotFoundError
+        If the folder does not exist.
+    """
+    if not isinstance(model, BaseEstimator):
+        raise ValueError(f"save takes a fitted estimator; got {type(model).__name__}.")
+    try:
+        _check(model)
+    except ValueError as error:
+        raise ValueError(f"the model cannot be saved: {error}") from None
+    try:
+        body = _dumps(model)
+    except TypeError as error:
+        raise ValueError(
+            f"the model holds an object that a model file cannot carry ({error}); give its "
+            "settings as numbers, text, lists, mappings or arrays."
+        ) from None
+    unknown = _unknown_types(body)
+    if unknown:
+        raise ValueError(
+            f"the model holds {unknown[0]}, which a model file cannot carry; save models made of "
+            "aucmax's and scikit-learn's estimators only, or of a search its best_estimator_."
+        )
+    head = {"aucmax": package_version(), "sklearn": sklearn.__version__, "type": _name(type(model))}
+    pack(path, _KIND, json.dumps(head).encode() + b"\n" + body)
+
+
+def _skops() -> Any:
+    """Import it only here: that takes a third of a second."""
+    return needs("skops.io", "a model file")
+
+
+def _dumps(model: Any) -> bytes:
+    return _skops().dumps(copy.deepcopy(model))
+
+
+def _loads(body: bytes) -> Any:
+    return _skops().loads(body, trusted=_TRUSTED)
+
+
+def _unknown_types(body: bytes) -> list[str]:
+    """Return the types in an archive that a model may not have."""
+    untrusted = _skops().get_untrusted_types(data=body)
+    return sorted(set(untrusted) - set(_TRUSTED))
+
+
+def _check(part: Any, checked: set[int] | None = None) -> None:
+    """Raise ValueError unless every part of a model holds what a fit could have left."""
+    checked = set() if checked is None else checked
+    if id(part) in checked:
+        return
+    checked.add(id(part))
+    if isinstance(part, BaseEstimator):
+        gone = next((name for name in part._get_param_names() if name not in vars(part)), None)
+        if gone is not None:
+            raise ValueError(f"its {type(part).__name__} has no {gone}")
+        _check_complete(part)
+    if hasattr(part, "_check_state"):
+        part._check_state()
+    if isinstance(part, BaseEstimator):
+        _check_step(part)
+    if isinstance(part, (RandomState, Generator)):
+        _check_random(part)
+    if sparse.issparse(part) and hasattr(part, "check_format"):
+        part.check_format(full_check=True)
+    if isinstance(part, dict):
+        inner: Any = part.values()
+    elif isinstance(part, (list, tuple)):
+        inner = part
+    elif isinstance(part, np.ndarray):
+        inner = part.tolist() if part.dtype == object else ()
+    else:
+        inner = vars(part).values() if hasattr(part, "__dict__") and not callable(part) else ()
+    for one in inner:
+        _check(one, checked)
+
+
+def _check_complete(fitted: BaseEstimator) -> None:
+    """Raise ValueError where scikit-learn takes an estimator for fitted that lacks a part."""
+    results = {name for name in vars(fitted) if name.endswith("_") and not name.startswith("__")}
+    for name in _RESULTS.get(type(fitted), step_of(fitted).results):
+        if results and name not in results:
+            raise ValueError(f"its {type(fitted).__name__} has no {name}")
+
+
+def _check_step(step: BaseEstimator) -> None:
+    """Raise ValueError where what a step of scikit-learn holds does not fit its features."""
+    if hasattr(step, "_parameter_constraints"):
+        step._validate_params()
+    if isinstance(step, Pipeline):
+        step._validate_steps()
+    if not hasattr(step, "n_features_in_") or isinstance(step, Pipeline):
+        return
+    d, names = step.n_features_in_, getattr(step, "feature_names_in_", None)
+    if not is_whole(d):
+        raise ValueError(f"its {type(step).__name__} has {d!r} features")
+    if names is not None and (not isinstance(names, np.ndarray) or names.shape != (d,)):
+        raise ValueError(f"its {type(step).__name__} has other names than for {d} features")
+    if not type(step).__module__.startswith("sklearn.") or not hasattr(step, "transform"):
+        return
+    for name in _BY_FEATURE:
+        values = vars(step).get(name)
+        if values is None:
+            continue
+        numbers = getattr(values, "dtype", np.dtype(object)).kind in "biufO"
+        length = np.shape(values)[-1] if isinstance(values, np.ndarray) else len(values)
+        if length != d or not numbers:
+            raise ValueError(f"its {type(step).__name__} has no {name} of {d} features")
+
+
+def _check_random(random: RandomState | Generator) -> None:
+    """Raise ValueError where numbers would be drawn from outside of the generator's memory."""
+    generator = random._bit_generator if isinstance(random, RandomState) else random.bit_generator
+    state = generator.state["state"]
+    if "pos" in state and not 0 <= state["pos"] <= len(state["key"]):
+        raise ValueError(f"its random numbers go on from the place {state['pos']}")
+
+
+def load(path: str | PathLike[str]) -> Any:
+    """Read a model that `save` wrote; no code in the file is run.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    estimator
+        As it was saved, without its callback.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model file, is cut short or damaged, comes from a newer version, or
+        holds a type that is not on the list or numbers that no fit leaves.
+    """
+    _skops()
+    with readable(path, "model file"):
+        head, _, body = unpack(path, _KIND).partition(b"\n")
+        if not isinstance(json.loads(head), dict):
+            raise ValueError("its first line has no names")
+        check_archive(body)
+        _check_references(body)
+        unknown = _unknown_types(body)
+        if unknown:
+            raise ModelFileError(
+                f"{path}: holds {unknown[0]}, which is not among the types a model may have; "
+                "nothing was loaded."
+            )
+        model = _loads(body)
+        if not isinstance(model, BaseEstimator):
+            raise ValueError(f"it holds a {type(model).__name__}, not an estimator")
+        _check(model)
+    return model
+
+
+def _check_references(body: bytes) -> None:
+    """Raise ValueError where parts refer to other parts, so that few would stand for very many.
+
+    skops writes each part in full wherever it is used, but reads short references as well.
+    """
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        _size(json.loads(archive.read("schema.json")), {})
+
+
+def _size(part: Any, sizes: dict[Any, int]) -> int:
+    """Return of how many values a part is made; ``sizes`` are those of the parts met, by id."""
+    inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    size = 1 + sum(_size(one, sizes) for one in inner)
+    named = isinstance(part, dict) and "__id__" in part
+    if named and sizes.setdefault(part["__id__"], size) != size:
+        raise ValueError("a part of it is not written in full wherever it is used")
+    return size
