@@ -25,9 +25,10 @@ from scipy import sparse
 from aucmax import datasets
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.locks import locked
+from aucmax.data import cache, download
 from aucmax.data.files import opened
 from aucmax.data.registry import ALIASES, registered
-from aucmax.datasets import binarize, cache, download, scale
+from aucmax.datasets import binarize, scale
 from real_data import each_set
 
 DATA = os.environ.get("AUCMAX_DATA")

@@ -22,8 +22,9 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from aucmax.basics.errors import DataFileError
+from aucmax.data import readers, svmlight, svmlight_text
 from aucmax.data.tables import csv_files
-from aucmax.datasets import find_label, read, readers, svmlight, svmlight_text
+from aucmax.datasets import find_label, read
 
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
@@ -751,7 +752,7 @@ def test_a_process_that_ends_at_once_after_a_bad_file_ends_cleanly(write):
     code = """
 import os, sys
 import pyarrow.csv  # once, and not in each child; its threads start when it reads
-from aucmax.datasets import read, readers
+from aucmax.datasets import read
 codes = []
 for _ in range(5):
     pid = os.fork()
