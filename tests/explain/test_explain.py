@@ -23,7 +23,6 @@ from sklearn.preprocessing import (
     SplineTransformer,
     StandardScaler,
 )
-from tests.oracles.sandwich import jackknife
 
 from aucmax import AUCClassifier, AUCClassifierCV, effects, reasons, save
 from aucmax.additive import Binning, Scorecard, SplineFeatures
@@ -33,6 +32,7 @@ from aucmax.columns.steps import Step
 from aucmax.explain.additive import additive
 from aucmax.explain.by_column import by_column
 from aucmax.explain.column_shapes import shape_of, shapes
+from oracles.sandwich import jackknife
 
 WORDS, NUMBERS = ["colour", "size"], ["x", "z", "day"]
 

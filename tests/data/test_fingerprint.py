@@ -54,7 +54,7 @@ def body_of(function, kind):
 
 def test_a_fingerprint_is_the_same_in_every_process(pytestconfig):
     another = subprocess.run(
-        [sys.executable, "-c", EVERY], cwd=pytestconfig.rootpath / "tests",
+        [sys.executable, "-c", EVERY], cwd=pytestconfig.rootpath / "tests" / "data",
         env={"PYTHONHASHSEED": "1"}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     mine = set(map(fingerprint, kernels()))

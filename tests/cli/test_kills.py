@@ -2,8 +2,8 @@
 
 Afterwards each file is whole, the old one or the new one. Ctrl-C, SIGTERM and a full disk leave
 nothing beside it; after SIGKILL the next run is not disturbed by what is left. The commands run in
-children forked from this process, which has run each before, so that a kill costs little. A long
-run: ``AUCMAX_ATTACKS=1000 pytest -s -m exhaustive tests/test_kills.py`` gives each command so many.
+children forked from this process, which has run each before, so that a kill costs little. So many
+for each command: ``AUCMAX_ATTACKS=1000 pytest -s -m exhaustive tests/cli/test_kills.py``.
 """
 
 import http.server

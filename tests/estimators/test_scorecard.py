@@ -22,8 +22,8 @@ from aucmax import AUCClassifier, datasets, load, metrics, save, to_sql
 from aucmax.additive import Binning, Scorecard
 from aucmax.basics.errors import ModelFileError
 from aucmax.columns.divisions import divide, likelihood
+from exported import run_onnx, run_sql
 from oracles.divisions import best_division
-from test_export import run_onnx, run_sql
 
 
 def loans(n=1500, seed=0):

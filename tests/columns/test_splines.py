@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from aucmax import AUCClassifier, load, metrics, save, to_onnx, to_sql
 from aucmax.additive import SplineFeatures
-from test_export import run_onnx, run_sql
+from exported import run_onnx, run_sql
 
 
 def rows(n=400, seed=0):

@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import stdtrit
 from sklearn.linear_model import LogisticRegression
-from tests.oracles.sandwich import by_pairs, by_weights, jackknife
 
 from aucmax import AUCClassifier, AUCClassifierCV, HingeClassifier, effects, reasons
 from aucmax.data.rows import as_rows
@@ -16,6 +15,7 @@ from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import MCP, ElasticNet, Weighted
 from aucmax.objective.problem import RowsProblem
 from aucmax.objective.sandwich import sandwich
+from oracles.sandwich import by_pairs, by_weights, jackknife
 
 SMOOTH = ("square", "squared_hinge")
 

@@ -10,7 +10,7 @@ import pytest
 
 from aucmax.basics.needs import EXTRAS, MissingPackage, needs
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 BASE = {"numpy", "scipy", "scikit-learn", "numba", "threadpoolctl"}
 # Packages of the extras cannot be imported after this, as where they are not installed; but for

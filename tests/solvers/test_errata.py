@@ -215,9 +215,9 @@ def test_erratum_11_letter(data_dir, published):
 
 def test_the_page_names_tests_that_exist():
     """Every `test_…` in backticks is the name, or the beginning of the name, of a test."""
-    folder = Path(__file__).parent
+    folder = Path(__file__).parents[1]
     page = (folder.parent / "docs" / "notes_on_the_papers.md").read_text(encoding="utf-8")
-    sources = "".join(path.read_text(encoding="utf-8") for path in folder.glob("test_*.py"))
+    sources = "".join(path.read_text(encoding="utf-8") for path in folder.rglob("test_*.py"))
     named = re.findall(r"`(test_\w+)(…?)`", page)
     assert len(named) >= 10
     for name, more in named:

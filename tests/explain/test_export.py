@@ -9,7 +9,6 @@ import warnings
 import duckdb
 import numpy as np
 import onnx
-import onnxruntime
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -40,6 +39,7 @@ from aucmax.columns.functions import gap_pattern
 from aucmax.explain.additive import additive
 from aucmax.explain.onnx_file import order_lost
 from aucmax.explain.sql import DIALECTS
+from exported import run_arrow, run_onnx, run_postgres, run_sql
 
 ATTACKS = int(os.environ.get("AUCMAX_ATTACKS", 100))  # files of the long run
 WORDS = ["red", "o'brien\\", '{x} "?"; --', "Ärger", np.nan]
@@ -121,46 +121,6 @@ TABLES = {
 
 def fitted(front, frame=FRAME):
     return make_pipeline(front, AUCClassifier(alpha=0.01)).fit(frame, Y)
-
-
-def run_onnx(made, frame, dtype="float64"):
-    session = onnxruntime.InferenceSession(made.SerializeToString())
-    inputs = {one.name: one.type for one in session.get_inputs()}
-    if "X" in inputs:
-        return session.run(["score", "label"], {"X": frame.to_numpy(dtype)})
-    given = {}
-    for name, kind in inputs.items():
-        gap = "string" in kind
-        values = frame[name].where(frame[name].notna(), "") if gap else frame[name]
-        given[name] = values.to_numpy(object if gap else dtype)[:, None]
-    return session.run(["score", "label"], given)
-
-
-def run_sql(expression, frame):
-    rows = frame.assign(day=pd.to_datetime(frame["day"], unit="D")) if "day" in frame else frame
-    with duckdb.connect() as database:
-        database.register("given", rows)
-        found = database.sql(f"SELECT {expression} AS score FROM given").fetchnumpy()["score"]
-    return np.ma.filled(found.astype(float), np.nan)
-
-
-def run_postgres(folder, expression, frame):
-    """Run SQL on PostgreSQL; a column of numbers keeps its NaN, one of days has a time zone."""
-    psycopg = pytest.importorskip("psycopg")
-    rows = frame.assign(day=pd.to_datetime(frame["day"], unit="D")) if "day" in frame else frame
-    kinds = {"O": "text", "M": "timestamptz", "f": "double precision", "i": "bigint"}
-    kinds = [kinds[dtype.kind] for dtype in rows.dtypes]
-    names = [sqlglot.exp.to_identifier(name, quoted=True).sql("postgres") for name in rows]
-    columns = ", ".join(map(" ".join, zip(names, kinds, strict=True)))
-    with psycopg.connect(host=folder, user="postgres", dbname="postgres") as base:
-        base.execute(f"SET timezone = 'UTC'; CREATE TEMP TABLE given (place serial, {columns})")
-        with base.cursor().copy(f"COPY given ({', '.join(names)}) FROM STDIN") as copy:
-            for row in rows.astype(object).itertuples(index=False):
-                values = zip(row, kinds, strict=True)
-                copy.write_row([None if k == "text" and v != v else v for v, k in values])
-        base.execute("SET timezone = 'Asia/Tokyo'")
-        found = base.execute(f"SELECT {expression} AS score FROM given ORDER BY place").fetchall()
-    return np.array([np.nan if score is None else score for (score,) in found])
 
 
 def same(model, frame, dates=True):
@@ -368,13 +328,6 @@ def test_nan_is_a_gap_to_sql():
     np.testing.assert_allclose(run_arrow(to_sql(imputed), rows), wanted, rtol=1e-9)
     plain = AUCClassifier().fit(frame.fillna(0), Y)
     assert run_arrow(to_sql(plain), rows) == [None] * 3  # which is not the largest number
-
-
-def run_arrow(expression, rows, settings=""):
-    with duckdb.connect() as database:
-        database.register("given", rows)
-        database.execute(settings)
-        return [score for (score,) in database.sql(f"SELECT {expression} FROM given").fetchall()]
 
 
 def test_dates_are_taken_by_their_type_only(postgres):

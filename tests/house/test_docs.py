@@ -40,12 +40,12 @@ from aucmax.objective.losses import LOSSES
 from aucmax.objective.penalties import PENALTIES, ElasticNet
 from aucmax.objective.problem import ANY_ROWS, Problem
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS, Monitor, Result
+from objective.test_penalties import EVERY_PENALTY
+from objective.test_properties import EVERY_LOSS
+from solvers.test_every_solver import EVERY_CASE, EVERY_LEARNER
 from specification import cases_of
-from test_every_solver import EVERY_CASE, EVERY_LEARNER
-from test_penalties import EVERY_PENALTY
-from test_properties import EVERY_LOSS
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).parents[1] / "examples"
+FOLDER = Path(__file__).parents[2] / "examples"
 SCRIPTS = sorted(FOLDER.glob("plot_*.py"))
 
 scripts = pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)

@@ -30,7 +30,7 @@ from oracles import rows
 from oracles.pairs import Pairs, l2_optimum
 from specification import BATCH, CASES, LEARNERS, STOCHASTIC, loss_of, takes
 
-HERE = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 
 
 def each(cases):
@@ -443,9 +443,9 @@ DENSE = {"vrspam, elastic net", "vrspam, zero, elastic net"}  # the mean gradien
 
 def test_a_step_costs_the_rows_stored_entries():
     """Features that no further row holds are not looped over, whatever the learner."""
-    paths = os.pathsep.join([str(HERE), *filter(None, sys.path)])
+    paths = os.pathsep.join([str(TESTS), *filter(None, sys.path)])
     child = subprocess.run(
-        [sys.executable, HERE / "cost.py"],
+        [sys.executable, TESTS / "cost.py"],
         env=os.environ | {"PYTHONPATH": paths},
         capture_output=True, text=True, timeout=300,
     )  # fmt: skip
