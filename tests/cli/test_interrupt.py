@@ -167,8 +167,8 @@ def test_the_bar_says_how_far_a_file_is_read(rows, tmp_path):
 )
 def test_the_line_of_a_pass(at, count, what):
     task = SimpleNamespace(fields={"reading": at})
-    assert progress_bar._Count(0.0).render(task).plain == count
-    assert progress_bar._What().render(task).plain == what
+    assert progress_bar.CountColumn(0.0).render(task).plain == count
+    assert progress_bar.TaskColumn().render(task).plain == what
 
 
 def test_no_bar_but_on_a_terminal(rows):

@@ -106,7 +106,7 @@ def test_regular_svmlight_text_is_what_it_is_line_by_line(data):
 def test_regular_svmlight_text_is_read_in_pieces(monkeypatch):
     text = b"".join(b"%d %d:2 %d:.25\n" % (k % 2, k + 1, k + 3) for k in range(500))
     whole, y = svmlight_text.regular_rows(io.BytesIO(text))
-    monkeypatch.setattr(svmlight_text, "_PIECE", 50)
+    monkeypatch.setattr(svmlight_text, "PIECE_BYTES", 50)
     pieces, again = svmlight_text.regular_rows(io.BytesIO(text[:-1]))
     assert (whole != pieces).nnz == 0
     assert (whole.shape, len(y)) == ((500, 502), 500)

@@ -144,7 +144,7 @@ def test_several_alphas_and_blocks_of_pairs(monkeypatch):
     alphas = [1e-3, 10.0, 0.1]
     single = [model(alpha).leave_pair_out_auc(X, y) for alpha in alphas]
     np.testing.assert_array_equal(model(7.0).leave_pair_out_auc(X, y, alphas), single)
-    monkeypatch.setattr(leave_pair_out, "_BLOCK", 30)
+    monkeypatch.setattr(leave_pair_out, "PAIRS_PER_BLOCK", 30)
     np.testing.assert_array_equal(model(7.0).leave_pair_out_auc(X, y, np.array(alphas)), single)
 
 
@@ -238,6 +238,6 @@ def test_bad_input_is_named(monkeypatch):
     for extra in (X, np.c_[X, np.ones(20)], np.random.default_rng(0).normal(size=(20, 30))):
         with pytest.raises(ValueError, match=r"alpha=0 is too small for leave-pair-out.*raise al"):
             model(0.0).leave_pair_out_auc(extra, y)
-    monkeypatch.setattr(leave_pair_out, "_LARGEST", 3000)
+    monkeypatch.setattr(leave_pair_out, "MAX_MATRIX_BYTES", 3000)
     with pytest.raises(ValueError, match=r"20 rows with more features.*use cross-validation"):
         model(0.1).leave_pair_out_auc(np.zeros((20, 30)), y)

@@ -526,7 +526,7 @@ def test_what_an_archive_unpacks_to_is_bounded_before_it_is_unpacked(tmp_path):
 def test_moments_of_many_features_that_are_0_are_written_so_that_they_can_be_read(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(archive_module, "_FREE_BYTES", 10**5)
+    monkeypatch.setattr(archive_module, "FREE_BYTES", 10**5)
     path, (facts, arrays) = tmp_path / "file.moments", zeros(300)
     moments_of(path, facts, arrays, ZIP_DEFLATED)
     with pytest.raises(ModelFileError, match=r"it would unpack to [0-9,]+ bytes, far more than"):

@@ -289,7 +289,7 @@ def test_more_memory_than_there_is_cannot_be_allowed(rows, tmp_path, monkeypatch
 @pytest.fixture
 def real_group():
     """Return a maker of this system's control groups, with a limit in MB."""
-    mounts = [(kind, where) for kind, _, where in memory._mounts()]
+    mounts = [(kind, where) for kind, _, where in memory.mounts()]
     made = []
 
     def make(limit):

@@ -284,7 +284,7 @@ def test_a_file_with_a_map_that_no_fit_leaves_is_refused(fitted, tmp_path, monke
     with pytest.raises(ValueError, match=r"cannot be saved: .*probabilities"):
         save(model, tmp_path / "m.aucmax")
     with monkeypatch.context() as patch:
-        patch.setattr("aucmax.estimators.files._check", lambda model: None)
+        patch.setattr("aucmax.estimators.files.check_model", lambda model: None)
         save(model, tmp_path / "m.aucmax")
     with pytest.raises(ModelFileError, match="probabilities"):
         load(tmp_path / "m.aucmax")

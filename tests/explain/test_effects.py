@@ -130,7 +130,7 @@ def test_a_sample_of_the_rows_stands_for_all(monkeypatch):
     assert some.high - some.low == pytest.approx(whole.high - whole.low, rel=0.1)
     assert not np.array_equal(some.high, whole.high)
     sign = np.where(y == 1, 1, -1)
-    taken = feature_effects._sample(sign, 500)
+    taken = feature_effects.sample(sign, 500)
     assert len(np.unique(taken)) == len(taken) == 500
     assert np.count_nonzero(y[taken]) == 250
 
@@ -188,7 +188,7 @@ def test_rows_models_and_labels_of_other_kinds():
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_reasons_add_up_to_the_score(kind, monkeypatch):
-    monkeypatch.setattr(row_reasons, "_CELLS", 100)  # several parts
+    monkeypatch.setattr(row_reasons, "CELLS_PER_BLOCK", 100)  # several parts
     X, y = rows(80)
     model = AUCClassifier(0.01).fit(X, y)
     found, opposite = reasons(model, kind(X), 3), reasons(model, kind(-X), 3)

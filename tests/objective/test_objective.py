@@ -110,7 +110,7 @@ def test_what_is_made_block_by_block_is_what_arrays_give(loss, share, weighted, 
     totals = [1.0 / weight[of].sum() for of in (positive, ~positive)]
     sign, s = ByClass(positive, (1.0, -1.0)), ByClass(positive, tuple(totals), weight)
     expected = LOSSES[loss].at(z, sign[:], s[:])
-    monkeypatch.setattr("aucmax.objective.losses.base._BLOCK", 7)
+    monkeypatch.setattr("aucmax.objective.losses.base.ROWS_PER_BLOCK", 7)
     there = LOSSES[loss].at(z, sign, s)
     assert there.value == pytest.approx(expected.value, rel=1e-12)
     np.testing.assert_allclose(there.gradient[:], expected.gradient[:], rtol=0, atol=1e-15)

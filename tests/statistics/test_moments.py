@@ -164,7 +164,7 @@ def test_blocks_of_rows_are_merged(monkeypatch):
     """Rows are centred a block at a time: the block size does not matter."""
     X, y = rows(7, n=200, d=5, shift=3.0)
     weight = np.random.RandomState(0).rand(200)
-    monkeypatch.setattr(products, "_GRAM_ENTRIES", 5 * 17)
+    monkeypatch.setattr(products, "GRAM_ENTRIES", 5 * 17)
     for form in (np.asarray, sp.csr_array):
         same(ClassMoments.from_data(form(X), y, weight), literal(X, y, weight))
 

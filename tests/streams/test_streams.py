@@ -949,7 +949,7 @@ def test_the_model_is_that_of_one_fit(tmp_path, run):
 
 def test_the_page_has_the_curves_the_test_and_what_moved(clicks, tmp_path, run, monkeypatch):
     page = tmp_path / "page.html"
-    monkeypatch.setattr(stream_page, "_MOST", 3)  # lines are left out, but not the last
+    monkeypatch.setattr(stream_page, "MAX_DRAWN_LINES", 3)  # lines are left out, but not the last
     code, _, err = run("stream", str(clicks), *options(tmp_path, "--html", page))
     assert (code, but_for_alarms(err)) == (0, f"report written to {page}\n")
     text = page.read_text(encoding="utf-8")

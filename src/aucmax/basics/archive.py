@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 _MAX_COMPRESSION_RATIO = 100  # unpacked bytes per byte of an archive,
-_FREE_BYTES = 2**26  # beyond this allowance for any archive
+FREE_BYTES = 2**26  # beyond this allowance for any archive
 _MAX_HEADER_BYTES = 2**14  # of an array
 _ARRAY_MAGIC, _ZIP_MAGIC = b"\x93NUMPY", b"PK"
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -169,7 +169,7 @@ def check_archive(body: bytes) -> None:
 
 
 def _max_unpacked_bytes(packed: int) -> int:
-    return _FREE_BYTES + _MAX_COMPRESSION_RATIO * packed
+    return FREE_BYTES + _MAX_COMPRESSION_RATIO * packed
 
 
 def _unpacked_bytes(body: bytes, most: int) -> int:

@@ -152,7 +152,7 @@ def _groups() -> Iterator[tuple[Path, _Files]]:
     """
     with contextlib.suppress(OSError, ValueError):
         paths = dict(_paths())
-        for kind, root, mounted in _mounts():
+        for kind, root, mounted in mounts():
             if kind not in paths:
                 continue
             path, files = PurePosixPath(paths[kind]), _V1 if kind == "memory" else _V2
@@ -169,7 +169,7 @@ def _paths() -> Iterator[tuple[str, str]]:
             yield "memory" if controllers else "", path
 
 
-def _mounts() -> Iterator[tuple[str, str, str]]:
+def mounts() -> Iterator[tuple[str, str, str]]:
     """Yield "memory" or "", the mounted part and the mount point of each memory hierarchy."""
     for line in (ROOT / "proc/self/mountinfo").read_text().splitlines():
         before, _, after = line.partition(" - ")

@@ -18,11 +18,12 @@ def progress_bar() -> Progress | None:
     console = Console(stderr=True, markup=False, emoji=False)
     if not (console.file.isatty() or console.is_jupyter):
         return None
-    columns = (SpinnerColumn(), BarColumn(bar_width=12), _Count(time.monotonic()), _What())
+    count = CountColumn(time.monotonic())
+    columns = (SpinnerColumn(), BarColumn(bar_width=12), count, TaskColumn())
     return Progress(*columns, console=console, transient=True, expand=True)
 
 
-class _Count(ProgressColumn):
+class CountColumn(ProgressColumn):
     """``12 of 30, 0:14, best 0.9312``, or ``pass 3, 0:05 left``."""
 
     def __init__(self, started: float) -> None:
@@ -38,7 +39,7 @@ class _Count(ProgressColumn):
         return Text(f"{count}{_clock(time.monotonic() - self.started)}{best}")
 
 
-class _What(ProgressColumn):
+class TaskColumn(ProgressColumn):
     """The current task, or ``1.2 M rows, 830,000/s, 340 MB/s``; cut off at the line's end."""
 
     def __init__(self) -> None:

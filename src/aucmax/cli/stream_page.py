@@ -17,7 +17,7 @@ from aucmax.report.text import auc_text, difference_text, interval_text, p_text
 
 __all__ = ["page_of"]
 
-_MOST = 2000  # lines that are drawn
+MAX_DRAWN_LINES = 2000
 _CURVES = {
     "prequential": "all rows, scored before they were learnt",
     "learning": "the model that learns on",
@@ -68,7 +68,7 @@ def _thinned(monitor: Path) -> list[dict[str, Any]]:
             last = line
             if i % step == 0:
                 kept.append(line)
-            if len(kept) > _MOST:
+            if len(kept) > MAX_DRAWN_LINES:
                 kept, step = kept[::2], 2 * step
     if last is not None and kept[-1] is not last:
         kept.append(last)

@@ -17,7 +17,7 @@ from aucmax.basics.needs import needs
 
 __all__ = ["regular_rows"]
 
-_PIECE = 1 << 21  # bytes, so that what is made of them stays near the processor
+PIECE_BYTES = 1 << 21  # so that what is made of them fits the cache
 _SPACE, _COLON, _END = b" :\n"
 _DIGIT, _BETWEEN, _OTHER = 0, 1, 2
 _KINDS = bytes(_DIGIT if c in b"0123456789" else _BETWEEN if c in b" :\n" else _OTHER
@@ -36,7 +36,7 @@ def regular_rows(
         Of whole lines.
     """
     pieces = []
-    while text := stream.read(_PIECE):
+    while text := stream.read(PIECE_BYTES):
         text += stream.readline()
         text += b"" if text.endswith(b"\n") else b"\n"
         found = _rows(text) or _rows(_plain(text))
@@ -90,7 +90,7 @@ def _numbers(text: bytes) -> NDArray[np.float64] | None:
     try:
         table = csv.read_csv(
             pa.py_buffer(text.translate(_LINES)),
-            csv.ReadOptions(column_names=["number"], use_threads=False, block_size=2 * _PIECE),
+            csv.ReadOptions(column_names=["number"], use_threads=False, block_size=2 * PIECE_BYTES),
             csv.ParseOptions(quote_char=False),
             csv.ConvertOptions(column_types={"number": pa.float64()}, null_values=[]),
         )

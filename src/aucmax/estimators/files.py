@@ -112,7 +112,7 @@ def save(model: Any, path: str | PathLike[str]) -> None:
     if not isinstance(model, BaseEstimator):
         raise ValueError(f"save takes a fitted estimator; got {type(model).__name__}.")
     try:
-        _check(model)
+        check_model(model)
     except ValueError as error:
         raise ValueError(f"the model cannot be saved: {error}") from None
     try:
@@ -151,7 +151,7 @@ def _unknown_types(body: bytes) -> list[str]:
     return sorted(set(untrusted) - set(_TRUSTED))
 
 
-def _check(part: Any, checked: set[int] | None = None) -> None:
+def check_model(part: Any, checked: set[int] | None = None) -> None:
     """Raise ValueError unless every part of a model holds what a fit could have left."""
     checked = set() if checked is None else checked
     if id(part) in checked:
@@ -179,7 +179,7 @@ def _check(part: Any, checked: set[int] | None = None) -> None:
     else:
         inner = vars(part).values() if hasattr(part, "__dict__") and not callable(part) else ()
     for one in inner:
-        _check(one, checked)
+        check_model(one, checked)
 
 
 def _check_complete(fitted: BaseEstimator) -> None:
@@ -258,7 +258,7 @@ def load(path: str | PathLike[str]) -> Any:
         model = _loads(body)
         if not isinstance(model, BaseEstimator):
             raise ValueError(f"it holds a {type(model).__name__}, not an estimator")
-        _check(model)
+        check_model(model)
     return model
 
 

@@ -313,7 +313,7 @@ def _sandwich_of(by: ByColumn, sign: np.ndarray, weight: np.ndarray | None) -> S
         raise ValueError(f"they take up to {MOST_FEATURES:,} features with a coefficient.")
     weight = np.ones(len(sign)) if weight is None else weight
     counts = effective_rows(weight[sign > 0]), effective_rows(weight[sign < 0])
-    taken = _sample(sign, MOST_CELLS // len(free))
+    taken = sample(sign, MOST_CELLS // len(free))
     each = weight[taken]
     for kind in (1.0, -1.0):  # the classes weigh what they do in all rows
         each[sign[taken] == kind] *= weight[sign == kind].sum() / each[sign[taken] == kind].sum()
@@ -358,7 +358,7 @@ def _distances(X: Any, mean: np.ndarray, factor: np.ndarray) -> np.ndarray:
     return out
 
 
-def _sample(sign: np.ndarray, most: int) -> np.ndarray:
+def sample(sign: np.ndarray, most: int) -> np.ndarray:
     """Return the numbers of so many rows, of the rarer class all or half of these, if there are."""
     if len(sign) <= most:
         return np.arange(len(sign))

@@ -12,7 +12,7 @@ from aucmax.explain.by_column import ByColumn, by_column, picked
 
 __all__ = ["Reason", "each_reasons", "reasons"]
 
-_CELLS = 10**7  # held at a time
+CELLS_PER_BLOCK = 10**7  # of the table of reasons
 _ROUNDING = 1e-13  # of what a column adds on average: what raises by less does not
 
 
@@ -120,7 +120,7 @@ def each_reasons(
     rounding = (_ROUNDING * np.abs(average)).tolist()
     rows = np.arange(by.features.shape[0]) if rows is None else rows
     widest = max(len(names), by.features.shape[1])
-    for some in np.array_split(rows, len(rows) * widest // _CELLS + 1):
+    for some in np.array_split(rows, len(rows) * widest // CELLS_PER_BLOCK + 1):
         raised = by.added(some) - average
         order = _highest(raised, most)
         values = picked(told, some[:, None], order)

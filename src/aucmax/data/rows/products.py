@@ -61,7 +61,7 @@ _MAX_BLOCKS = 8
 CANCELLED = 1e6  # mean² / variance above which uncentred sums lose too many digits
 _MAX_SPARSE_DENSITY = 0.25
 _MAX_FEATURES_BY_FOURS = 256  # up to which four float32 rows are added to a product at once
-_GRAM_ENTRIES = 120_000  # entries of a piece, which fits the cache
+GRAM_ENTRIES = 120_000  # entries of a piece, which fits the cache
 _GRAM_ROWS = 1_000  # rows of a piece of wide rows, since each piece reads and writes d² numbers
 
 
@@ -288,7 +288,7 @@ def dense_rows(X: Rows, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def take_columns(X: np.ndarray, S: np.ndarray, factor: np.ndarray) -> np.ndarray:
     """Return the columns S of dense rows times ``factor`` (k,): a new array in Fortran order."""
     out = np.empty((len(X), len(S)), order="F")
-    step = max(_GRAM_ENTRIES // max(len(S), 1), 1)
+    step = max(GRAM_ENTRIES // max(len(S), 1), 1)
     for lo in range(0, len(X), step):  # avoids a second copy of all rows
         out[lo : lo + step] = X[lo : lo + step, S] * factor
     return out
@@ -313,7 +313,7 @@ def dense_gram(
     Shifted and weighted pieces stay in the cache while they are multiplied.
     """
     d = n_features(X)
-    step = max(_GRAM_ENTRIES // max(d, 1), min(d, _GRAM_ROWS), 1)
+    step = max(GRAM_ENTRIES // max(d, 1), min(d, _GRAM_ROWS), 1)
     matrix, sums = np.zeros((d, d)), np.zeros(d)
     piece, product = np.empty((min(step, len(rows)), d)), np.empty((d, d))
     for lo in range(0, len(rows), step):

@@ -19,14 +19,14 @@ __all__ = [
     "total",
 ]
 
-_BLOCK = 1 << 16
+ROWS_PER_BLOCK = 1 << 16
 # the α that is usual for a loss that bends by 1 at w = 0, times the rows of the rarer class
 _USUAL_ALPHA = 0.6
 
 
 def row_blocks(n: int) -> Iterator[slice]:
     """Yield n rows, some at a time: what is `Made` is made for these only."""
-    return (slice(first, min(first + _BLOCK, n)) for first in range(0, n, _BLOCK))
+    return (slice(first, min(first + ROWS_PER_BLOCK, n)) for first in range(0, n, ROWS_PER_BLOCK))
 
 
 def total(numbers: Numbers) -> float:

@@ -42,8 +42,8 @@ from aucmax.objective.problem import RowsProblem
 
 __all__ = ["leave_pair_out"]
 
-_BLOCK = 2**21  # pairs at a time, 16 MB
-_LARGEST = 10**9  # bytes of an array (n, n)
+PAIRS_PER_BLOCK = 2**21  # 16 MB
+MAX_MATRIX_BYTES = 10**9  # of an array of shape (n, n)
 _SINGULAR = 1e-9  # share of a direction's curvature that must be left without a row
 _SOLVES = 4  # with the approximate inverse: the first, and three that refine it
 _EPS = np.finfo(float).eps
@@ -111,7 +111,7 @@ def _coordinates(problem: RowsProblem) -> tuple[np.ndarray, np.ndarray]:
     (batch,), n = problem.batches(), problem.n_samples
     rows = batch.X
     wide = problem.n_features > n
-    if wide and 8 * n**2 > _LARGEST:
+    if wide and 8 * n**2 > MAX_MATRIX_BYTES:
         raise ValueError(
             f"leave-pair-out of {n:,} rows with more features than rows needs {8 * n**2 / 1e9:.1f} "
             "GB; it is for small data, so use cross-validation."
@@ -219,7 +219,7 @@ class _Pairs:
         rows, m, ee = self.rows, self.rows.m, float(self.e @ self.e)
         pp, qq, pe, qe = *self.squares, self.P @ self.e, self.Q @ self.e
         neg = _Side(qq, qe, rows.number[m:], rows.b, 1.0 / (rows.n - 1))
-        wins, step = 0.0, max(_BLOCK // rows.n, 1)
+        wins, step = 0.0, max(PAIRS_PER_BLOCK // rows.n, 1)
         for k in range(0, m, step):
             part = slice(k, min(k + step, m))
             pos = _Side(pp[part], pe[part], rows.number[part], rows.a, 1.0 / (m - 1))
@@ -235,7 +235,7 @@ class _Pairs:
 
     def _near_wins(self, i: np.ndarray, j: np.ndarray) -> float:
         """Return how many of some pairs are ranked rightly, ties half."""
-        step = max(_BLOCK // (8 * sum(self.rows.X.shape)), 1)
+        step = max(PAIRS_PER_BLOCK // (8 * sum(self.rows.X.shape)), 1)
         parts = [slice(k, k + step) for k in range(0, len(i), step)]
         return sum(float((1.0 + self._signs(i[part], j[part])).sum()) / 2 for part in parts)
 
