@@ -312,3 +312,9 @@ def test_a_file_that_fits_is_read_whole(size, folder, tmp_path, run):
     code, _, err = run(*command, "-o", tmp_path / "m.aucmax")
     assert code == 0
     assert "in parts" not in err
+
+
+def test_a_cut_file_is_named(folder, tmp_path, bad):
+    cut = tmp_path / "cut.parquet"
+    cut.write_bytes((folder / "rows.parquet").read_bytes()[:-100])
+    assert "cut.parquet: not a readable Parquet file" in bad("train", cut, "-o", tmp_path / "m")

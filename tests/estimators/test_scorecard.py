@@ -701,3 +701,11 @@ def test_bad_options_end_in_one_line(run, files, options, said):
     assert (code, out) == (2, "")
     assert said in err
     assert "Traceback" not in err
+
+
+def test_svmlight_text_has_points_too(good, tmp_path):
+    frame, y = loans(400)
+    lines = zip(y, frame["age"], frame["noise"], strict=True)
+    (tmp_path / "rows.svm").write_text("".join(f"{c} 1:{a} 2:{b}\n" for c, a, b in lines))
+    good("scorecard", tmp_path / "rows.svm", "-o", tmp_path / "card")
+    good("evaluate", tmp_path / "card", tmp_path / "rows.svm")

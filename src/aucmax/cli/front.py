@@ -29,7 +29,7 @@ from aucmax.columns.steps import parts_of, transformed
 from aucmax.data.bunch import Labels, frame
 from aucmax.data.classes import Classes, classes_of, halves
 from aucmax.data.obstacles import TableError
-from aucmax.data.readers import find_label, rows_of
+from aucmax.data.readers import find_label, reader_of, rows_of
 from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Source, ahead
 from aucmax.data.scanning import read_parts
@@ -260,8 +260,11 @@ def labelled_columns(data: str, reading: Reading, quiet: bool = False) -> Labell
     data, reading, quiet
         As for `labelled_rows`, whose errors it raises.
     """
-    with working(f"reading {given_file(data).name}", quiet):
-        source = _of_two_classes(data, reading, text=True, missing=True, dates=True)
+    path = given_file(data)
+    with working(f"reading {path.name}", quiet):
+        tabular = reader_of(path, reading.format).columns is not None
+        anything = dict.fromkeys(("text", "missing", "dates"), True) if tabular else {}
+        source = _of_two_classes(data, reading, **anything)
         return _labelled(data, source, reading)
 
 

@@ -18,7 +18,6 @@ from sklearn.utils import Bunch
 
 from aucmax import datasets
 from aucmax.basics.memory import free_memory, require
-from aucmax.basics.needs import needs
 from aucmax.cli.options import Scale, Transforms, option
 from aucmax.cli.screen import tell
 from aucmax.data.files import COMPRESSIONS, opened
@@ -28,6 +27,7 @@ from aucmax.data.rows import to_scipy
 from aucmax.data.rows.parts import InParts
 from aucmax.data.rows.source import Part, Source
 from aucmax.data.rows.watched import Watched
+from aucmax.data.tables.parquet_files import parquet_metadata
 from aucmax.objective.losses import LOSSES
 
 __all__ = ["Footprint", "Large", "take", "what_was_read", "words_of_read"]
@@ -260,9 +260,7 @@ class _Shape(NamedTuple):
 
 def _shape(path: Path, reading: Reading) -> _Shape:
     if reader_of(path, reading.format).name == "parquet":
-        parquet = needs("pyarrow.parquet", "a Parquet file")
-
-        about = parquet.read_metadata(path)
+        about = parquet_metadata(path)
         columns = about.num_columns
         if reading.columns is not None:  # and labels and weights
             columns = min(len(reading.columns) + 2, columns)

@@ -246,7 +246,8 @@ def _svmlight(path: Path, reading: Reading) -> Columns:
         names = listing(reading.columns)
         raise fault(path, f"svmlight text has no column names, but these are needed: {names}")
     for name in reading.given():
-        if FIELDS[name]["columns"]:
+        allowed = reading.for_model and getattr(reading, name) is True  # such as gaps, by a model
+        if FIELDS[name]["columns"] and not allowed:
             raise fault(
                 path,
                 f"svmlight text has no column names, so {name}= does not apply; a line is a label "

@@ -19,7 +19,7 @@ from aucmax.data.tables.wanted import choose, columns_used
 if TYPE_CHECKING:
     from pyarrow import parquet
 
-__all__ = ["parquet_columns", "read_parquet", "row_groups", "stored_bytes"]
+__all__ = ["parquet_columns", "parquet_metadata", "read_parquet", "row_groups", "stored_bytes"]
 
 # pandas stores a row index in Parquet under this name.
 _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
@@ -40,6 +40,12 @@ def read_parquet(path: Path, reading: Reading) -> Columns:
         return extract(rows, target, features, reading)
 
 
+def parquet_metadata(path: Path) -> parquet.FileMetaData:
+    """What a Parquet file says of its row groups and columns."""
+    with _readable(path) as file:
+        return file.metadata
+
+
 def parquet_columns(path: Path) -> list[str]:
     """The names of a Parquet file's columns."""
     with _readable(path) as file:
@@ -48,14 +54,13 @@ def parquet_columns(path: Path) -> list[str]:
 
 def stored_bytes(path: Path, columns: Collection[str]) -> int:
     """How many bytes of a Parquet file these columns take."""
-    with _readable(path) as file:
-        about, names = file.metadata, set(columns)
-        chunks = (
-            about.row_group(k).column(j)
-            for k in range(about.num_row_groups)
-            for j in range(about.num_columns)
-        )
-        return sum(c.total_compressed_size for c in chunks if c.path_in_schema in names)
+    about, names = parquet_metadata(path), set(columns)
+    chunks = (
+        about.row_group(k).column(j)
+        for k in range(about.num_row_groups)
+        for j in range(about.num_columns)
+    )
+    return sum(c.total_compressed_size for c in chunks if c.path_in_schema in names)
 
 
 def row_groups(path: Path, part_bytes: int) -> Iterator[RowGroups]:
