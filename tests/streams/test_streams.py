@@ -562,6 +562,12 @@ def options(tmp_path, *more):
     ]
 
 
+def anew(tmp_path):
+    """Remove a state and the files beside it."""
+    for name in ("state", "monitor", "predictions"):
+        (tmp_path / name).unlink(missing_ok=True)
+
+
 def test_the_command_tells_saves_and_goes_on(clicks, tmp_path, run):
     code, out, err = run("stream", str(clicks), *options(tmp_path, "--json"))
     assert (code, len(err.splitlines())) == (0, 1)
@@ -622,6 +628,40 @@ def test_a_file_beside_the_state_must_be_its_own(name, clicks, tmp_path, run):
     assert file.read_bytes() == b""
 
 
+@pytest.mark.parametrize("name", ["predictions", "monitor"])
+def test_a_file_that_another_wrote_is_not_cut(name, clicks, tmp_path, run):
+    """By a new state, by one that wrote elsewhere, and by one that has written nothing yet."""
+    other, words = tmp_path / "other", [str(clicks), f"--{name}"]
+    for old in (b"precious\n", json.dumps({"row": 1, "line": 1}).encode() + b"\n" * 999_999):
+        other.write_bytes(old)
+        new = ["stream", *words, str(other), "--state", str(tmp_path / "new")]
+        code, out, err = run(*new)
+        assert (code, out) == (2, "")
+        assert f"{other}: is not empty, and this state has written nothing to it: name the" in err
+        assert "name the --state that has, or another file, or remove this one first" in err
+        assert not (tmp_path / "new").exists()
+        for every in (str(10 * ROWS), "50"):  # no line of a report, then several
+            anew(tmp_path)
+            assert run("stream", str(clicks), *options(tmp_path, "--every", every))[0] == 0
+            code, _, err = run("stream", *words, str(other), *options(tmp_path)[:-4])
+            if len(old) > (tmp_path / name).stat().st_size:
+                assert "is not the file to which the state has written: another file? Give" in err
+            assert code == 2
+            assert other.read_bytes() == old
+    # without a state it is a result like others, which begins with the first line of the input
+    assert run("stream", str(tmp_path / "gone.ndjson"), *new[2:4])[0] == 2
+    assert other.read_bytes() == old
+    assert run(*new[:4], "--drop", "id", "--every", "100")[0] == 0
+    assert other.read_bytes().count(b"\n") == {"predictions": ROWS, "monitor": ROWS // 100}[name]
+
+
+def test_a_state_that_has_read_nothing_takes_any_settings(clicks, tmp_path, run):
+    words = "stream", str(clicks), *options(tmp_path)
+    code, _, err = run(*words, "--target", "missing")
+    assert (code, "line 1" in err) == (2, True)
+    assert run(*words)[0] == 0
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_predictions_may_go_to_a_pipe(clicks, tmp_path, run):
     pipe, heard = tmp_path / "pipe", []
@@ -654,7 +694,7 @@ def test_standard_input_skips_what_was_seen(clicks, tmp_path, run, monkeypatch):
 
     piped(ndjson()[:130])
     parts = piped(ndjson())
-    (tmp_path / "state").unlink()
+    anew(tmp_path)
     assert piped(ndjson()) == parts
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(ndjson()[0])))
     code, _, err = run("stream", "-", *options(tmp_path))
@@ -696,7 +736,7 @@ def test_the_next_file_of_csv_may_have_the_header_again(tmp_path, run):
     for path, part in zip(paths, parts, strict=True):
         path.write_bytes(b"".join(part))
     for second in paths[1:]:
-        (tmp_path / "state").unlink(missing_ok=True)
+        anew(tmp_path)
         assert run("stream", str(paths[0]), *options(tmp_path))[0] == 0
         assert run("stream", str(second), *options(tmp_path, "--from-here"))[0] == 0
         end = load_state(tmp_path / "state", load_settings(tmp_path / "state"))
@@ -715,7 +755,7 @@ def test_the_header_of_the_next_file_may_have_another_order(tmp_path, run):
     (tmp_path / "all.csv").write_bytes(b"".join([header, *lines]))
     assert run("stream", str(tmp_path / "all.csv"), *options(tmp_path))[0] == 0
     whole = load_state(tmp_path / "state", load_settings(tmp_path / "state"))
-    (tmp_path / "state").unlink()
+    anew(tmp_path)
     assert run("stream", str(tmp_path / "a.csv"), *options(tmp_path))[0] == 0
     code, _, err = run("stream", str(tmp_path / "c.csv"), *options(tmp_path, "--from-here"))
     assert code == 2
@@ -752,6 +792,14 @@ def test_one_process_at_a_time_writes_to_a_state(clicks, tmp_path, run):
     assert run("stream", str(clicks), *options(tmp_path))[0] == 0
 
 
+def test_a_lock_empties_no_file(clicks, tmp_path, run):
+    (tmp_path / "poetry.lock").write_text("[[package]]\n")
+    code, _, err = run("stream", str(clicks), "--state", str(tmp_path / "poetry"))
+    assert code == 2
+    assert f"{tmp_path / 'poetry.lock'}: is not empty, so it is no lock of aucmax" in err
+    assert (tmp_path / "poetry.lock").read_text() == "[[package]]\n"
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 @pytest.mark.parametrize("name", ["monitor", "predictions", "state"])
 def test_a_full_disk_names_the_file(name, clicks, tmp_path, run, monkeypatch):
@@ -761,7 +809,7 @@ def test_a_full_disk_names_the_file(name, clicks, tmp_path, run, monkeypatch):
         (tmp_path / name).symlink_to("/dev/full")
     code, _, err = run("stream", str(clicks), *options(tmp_path))
     assert (code, err) == (2, f"error: {tmp_path / name}: No space left on device\n")
-    assert not (tmp_path / "state").exists()
+    assert not (tmp_path / "state").exists() or load_lines(tmp_path / "state") == 0
 
 
 def full(*paths):
@@ -790,8 +838,8 @@ def test_what_a_state_says_is_on_the_disk_before_it(clicks, tmp_path, run, monke
     assert run("stream", str(clicks), *options(tmp_path, "--every", "200"))[0] == 0
     beside = [(tmp_path / name).stat().st_ino for name in ("monitor", "predictions")]
     folder = tmp_path.stat().st_ino
-    assert len(done) == 10
-    for i in (0, 5):
+    assert len(done) == 15
+    for i in (0, 5, 10):  # the first has no lines
         assert done[i : i + 2] == beside
         assert done[i + 3] == "replaced"
         if os.name == "posix":
@@ -808,8 +856,7 @@ def test_a_bad_row_stops_and_the_stream_goes_on_once_it_is_corrected(clicks, tmp
     assert run("stream", str(clicks), *options(tmp_path))[0] == 0
     files = [tmp_path / name for name in ("state", "monitor", "predictions")]
     again = [path.read_bytes() for path in files]
-    for path in files:
-        path.unlink()
+    anew(tmp_path)
     assert run("stream", str(clicks), *options(tmp_path))[0] == 0
     assert [path.read_bytes() for path in files] == again
 
@@ -828,7 +875,7 @@ def test_a_file_that_grows_is_followed(clicks, tmp_path, run):
     whole = clicks.read_bytes()
     assert run("stream", str(clicks), *options(tmp_path))[0] == 0
     expected = (tmp_path / "state").read_bytes()
-    (tmp_path / "state").unlink()
+    anew(tmp_path)
     clicks.write_bytes(whole[:9990])  # in the middle of a line
 
     def grow():
@@ -895,8 +942,7 @@ def test_a_file_that_is_followed_goes_on_in_the_next(rotate, header, tmp_path, r
     path.write_bytes(b"".join([*header, *lines]))
     assert run("stream", str(path), *options(tmp_path))[0] == 0
     predicted = (tmp_path / "predictions").read_bytes()
-    for name in ("state", "predictions", "monitor"):
-        (tmp_path / name).unlink()
+    anew(tmp_path)
     path.write_bytes(b"".join([*header, *lines[:100]]))
     steps = rotate(path, lines)
     monkeypatch.setattr(reading, "sleep", lambda seconds: next(steps, None))
@@ -921,7 +967,7 @@ def load_settings(path):
 def test_ctrl_c_while_it_waits_leaves_a_state_of_all_lines(sent, clicks, tmp_path, run):
     assert run("stream", str(clicks), *options(tmp_path))[0] == 0
     expected = (tmp_path / "state").read_bytes()
-    (tmp_path / "state").unlink()
+    anew(tmp_path)
     with open(tmp_path / "err", "w") as err, open(os.devnull, "w") as out:
         words = ["stream", str(clicks), *options(tmp_path, "--follow")]
         child = Child(words, os.dup(out.fileno()), os.dup(err.fileno()))
@@ -1054,8 +1100,7 @@ def attack(clicks, tmp_path, run, total):
     expected = [path.read_bytes() for path in files]
     rng, lengths = random.Random(total), []
     while len(lengths) < total:
-        for path in files:
-            path.unlink()
+        anew(tmp_path)
         lengths += killed_until_done(clicks, tmp_path, rng, min(4, total - len(lengths)))
         assert [path.read_bytes() for path in files] == expected
     return lengths

@@ -20,11 +20,17 @@ def locked(lock: Path, use: str, busy: str) -> Iterator[None]:
     lock : Path
         An empty file, which is created if necessary and stays.
     use : str
-        What needs the lock, for the error if filelock is not installed.
+        What needs the lock, for errors.
     busy : str
-        The message of the ValueError if another process holds the lock.
+        The message of the ValueError if another process holds the lock. A file that is not empty is
+        a ValueError too.
     """
     filelock, new = needs("filelock", use), not lock.exists()
+    if not new and lock.stat().st_size:  # a lock empties its file
+        raise ValueError(
+            f"{lock}: is not empty, so it is no lock of aucmax; {use} needs this name: move the "
+            "file, or choose another name."
+        )
     try:
         held = filelock.FileLock(lock).acquire(blocking=False)
     except filelock.Timeout:

@@ -293,8 +293,9 @@ def stream(
         begun = state.lines
         if going.from_here:
             state.next_input()
-        monitor = stack.enter_context(Beside("monitor", telling.monitor, state))
-        predictions = stack.enter_context(Beside("predictions", telling.predictions, state))
+        saved = None if telling.state is None else state
+        monitor = stack.enter_context(Beside("monitor", telling.monitor, saved))
+        predictions = stack.enter_context(Beside("predictions", telling.predictions, saved))
         teller = Teller(state, monitor, predictions, telling.state, telling.every, as_json)
         source = Input(file, state, telling.every)
         batches = stack.enter_context(closing(going.batches(source)))  # type: ignore[type-var]
@@ -302,6 +303,7 @@ def stream(
         on_row = None if telling.predictions is None else predictions.predicted
         try:
             for batch in batches:
+                teller.begin(state)
                 teller.after(advance(state.offset, batch, state, on_bad, on_row))
         except DataFileError:
             if state.lines > begun:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any, BinaryIO
+from zlib import crc32
 
 from aucmax.basics.replacing import errors_name, flushed
 from aucmax.cli.common import counted
@@ -17,12 +18,15 @@ from aucmax.streams.state import Prediction, State, save_state
 
 __all__ = ["Beside", "Teller"]
 
+_TAIL_BYTES = 256  # of a file beside the state, by which it is recognized
+
 
 class Beside:
-    """A file that is written beside the state, which knows how much of it belongs to its rows.
+    """A file of lines beside a state, which records how many of its bytes belong to it.
 
-    What was written after the state was last saved is cut off, to be written again. A context, in
-    which it is open.
+    Lines written after the state was last saved are cut off, to be written again. A file to which
+    the state has written nothing must be empty. A context: it checks the file at its beginning, and
+    closes it at its end.
 
     Parameters
     ----------
@@ -30,40 +34,79 @@ class Beside:
         What the state calls it.
     path : Path, optional
         None writes nothing.
-    state : State
+    state : State, optional
+        None if no state is saved: the file is begun anew.
     """
 
-    def __init__(self, name: str, path: Path | None, state: State) -> None:
-        self.name, self.path = name, path
-        self._known_bytes = state.extra.get(name, 0)
+    def __init__(self, name: str, path: Path | None, state: State | None) -> None:
+        self.name, self.path, self._state = name, path, state
         self._out: BinaryIO | None = None
+        self._size, self._tail = 0, b""
 
     def __enter__(self) -> Beside:
-        if self.path is None:
+        path = self.path
+        size = path.stat().st_size if path is not None and path.is_file() else 0
+        if path is None or not size or self._state is None:
             return self
-        size = self.path.stat().st_size if self.path.exists() else 0
-        self.size = self._known_bytes if size else 0
-        if self.size > size:
+        self._size = self._state.extra.get(self.name, 0)
+        if self.name not in self._state.extra:
             raise fault(
-                self.path,
-                f"has fewer bytes than the state knows of ({self.size:,}): another file? Give the "
-                "one that belongs to the state, or remove it to begin a new one here",
+                path,
+                "is not empty, and this state has written nothing to it: name the state= that has, "
+                "or another file, or remove this one first",
             )
-        self._out = self.path.open("ab")
-        if size > self.size:
-            self._out.truncate(self.size)
-        return self
+        if self._size > size:
+            what = f"has fewer bytes than the state knows of ({self._size:,})"
+        elif self._digest() != self._state.extra.get(self._digest_name):
+            what = "is not the file to which the state has written"
+        else:
+            return self
+        raise fault(
+            path,
+            f"{what}: another file? Give the one that belongs to the state, or remove it to begin "
+            "a new one here",
+        )
 
     def __exit__(self, *error: Any) -> None:
-        if self.path is not None and self._out is not None:
+        if self._out is not None and self.path is not None:
             with errors_name(self.path):
                 self._out.close()
+
+    @property
+    def _digest_name(self) -> str:
+        return f"{self.name} digest"
+
+    def _digest(self) -> int:
+        """Return the CRC-32 of the last bytes that belong to the state; of the path before any."""
+        if self.path is None:
+            return 0
+        if not self._size:
+            return crc32(str(self.path.resolve()).encode())
+        if not self._tail:
+            with self.path.open("rb") as file:
+                file.seek(max(self._size - _TAIL_BYTES, 0))
+                self._tail = file.read(min(self._size, _TAIL_BYTES))
+        return crc32(self._tail)
+
+    def open(self) -> bool:
+        """Open it, if it is not open yet; return whether a state is to be saved before it grows."""
+        if self.path is None or self._out is not None:
+            return False
+        self._out = self.path.open("ab")
+        if self.path.is_file() and self.path.stat().st_size > self._size:
+            self._out.truncate(self._size)
+        return self._state is not None and self._state.extra != self._known(self._state)
+
+    def _known(self, state: State) -> dict[str, int]:
+        return state.extra | {self.name: self._size, self._digest_name: self._digest()}
 
     def write(self, line: dict[str, Any]) -> None:
         """Write a line, if there is a file."""
         if self.path is not None and self._out is not None:
+            content = json.dumps(line).encode() + b"\n"
             with errors_name(self.path):
-                self.size += self._out.write(json.dumps(line).encode() + b"\n")
+                self._size += self._out.write(content)
+            self._tail = (self._tail + content)[-_TAIL_BYTES:]
 
     def predicted(self, prediction: Prediction) -> None:
         """Write what was predicted of a row."""
@@ -74,7 +117,7 @@ class Beside:
         if self.path is not None and self._out is not None:
             with errors_name(self.path):
                 flushed(self._out)
-            state.extra[self.name] = self.size
+            state.extra = self._known(state)
 
 
 class Teller:
@@ -107,6 +150,14 @@ class Teller:
         self._place = _place(state)
         self._begun = False
 
+    def begin(self, state: State) -> None:
+        """Open the files beside the state, which is saved first if it does not know them yet.
+
+        Otherwise a run that is killed before it saves would find lines that may be another's.
+        """
+        if any([file.open() for file in self.beside]):
+            self._save(state)
+
     def after(self, state: State) -> None:
         """Tell where a multiple of ``every`` is reached; save there, and wherever reading waits."""
         if state.lines > self._lines and state.lines % self.every == 0:
@@ -126,6 +177,7 @@ class Teller:
 
     def last(self, state: State) -> None:
         """Tell and save at the end."""
+        self.begin(state)  # for an input without further lines
         if state.lines % self.every or not state.lines:
             self._print(stream_report(state))
         if _place(state) != self._place or not state.lines:

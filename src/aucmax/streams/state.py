@@ -354,7 +354,8 @@ def load_state(path: str | PathLike[str], settings: Settings) -> State:
     ----------
     path : path
     settings : Settings
-        The settings with which it was started; ValueError names one that differs.
+        The settings with which it was started; ValueError names one that differs. A state that has
+        read no line takes any.
 
     Raises
     ------
@@ -364,6 +365,8 @@ def load_state(path: str | PathLike[str], settings: Settings) -> State:
     with readable(path, "state of a stream"):
         facts, arrays = unpack_arrays(path, _KIND, lambda facts: _specs(facts, _blank(facts)))
         state = _restored(facts, arrays)
+    if not state.lines:
+        return State(settings, extra=state.extra)
     for name, value in settings.__dict__.items():
         if value != getattr(state.settings, name):
             raise ValueError(
