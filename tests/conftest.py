@@ -77,6 +77,10 @@ os.environ.setdefault("AUCMAX_CACHE", str(_FOLDER / "data"))  # parsed data sets
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--renew", action="store_true", help="write the texts of commands anew")
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """One process for a single file: starting more takes longer than most files."""

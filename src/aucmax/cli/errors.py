@@ -167,7 +167,7 @@ def _message(error: Exception) -> str | None:
     if hasattr(error, "format_message"):  # the command line itself was wrong
         context = getattr(error, "ctx", None)
         see = f" (see: {context.command_path} --help)" if context is not None else ""
-        return f"{error.format_message()}{see}"
+        return " ".join(error.format_message().replace("Value error, ", "").split()) + see
     if isinstance(error, OSError):
         if error.errno == errno.EPIPE:
             return None
