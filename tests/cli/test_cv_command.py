@@ -14,8 +14,8 @@ from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 from sklearn.preprocessing import OneHotEncoder, normalize
 
 from aucmax import AUCClassifier, AUCClassifierCV, datasets, load, metrics
-from aucmax.cli import cv as cv_command
 from aucmax.estimators.selection import best_cell
+from aucmax.report import search
 
 
 def made(n=240, seed=0):
@@ -122,13 +122,13 @@ def test_another_score_to_choose_by(data, good, scoring):
 
 def test_no_two_lines_of_the_figure_look_alike(data, good, monkeypatch):
     drawn = []
-    whole = cv_command.tuning_figure
+    whole = search.tuning_figure
 
     def seen(lines, *rest):
         drawn.extend(line.stroke for line in lines.values())
         return whole(lines, *rest)
 
-    monkeypatch.setattr(cv_command, "tuning_figure", seen)
+    monkeypatch.setattr(search, "tuning_figure", seen)
     good("cv", data, "--scoring", "partial_auc", "--max-fpr", 0.2, "--alphas", "0.1,1")
     # the square and the logistic loss with four τ and the squared hinge, each with two standardize
     assert len(drawn) == len(set(drawn)) == 18

@@ -13,12 +13,12 @@ from sklearn.datasets import dump_svmlight_file
 
 from aucmax import AUCClassifier, datasets, load
 from aucmax.cli import large
-from aucmax.cli.evaluate_page import _restored, some_rows
 from aucmax.data.rows import as_rows
 from aucmax.objective import Objective
 from aucmax.objective.losses import Square
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import RowsProblem
+from aucmax.report.evaluation import rows_to_explain, weight_of_all
 
 SMALL = ("--memory", "1MB")
 
@@ -269,12 +269,12 @@ def test_some_rows_stand_for_all():
     score, weight = rng.normal(size=5000), rng.exponential(size=5000)
     weight[::7] = 0.0
     for test in ((positive, score, None), (positive, score, weight)):
-        rows = some_rows(test, 600)
+        rows = rows_to_explain(test, 600)
         assert 300 < len(rows) < 620
         assert set(np.argsort(-score)[:10]) <= set(rows)
         counted = positive if weight is not test[2] else positive & (weight > 0)
         assert set(np.flatnonzero(counted)) <= set(rows)
-        each, of_all = _restored(test, rows), np.ones(5000) if test[2] is None else weight
+        each, of_all = weight_of_all(test, rows), np.ones(5000) if test[2] is None else weight
         for kind in (True, False):
             total = each[positive[rows] == kind].sum()
             assert total == pytest.approx(of_all[positive == kind].sum())

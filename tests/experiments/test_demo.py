@@ -36,32 +36,32 @@ def printed(*words):
 
 
 def test_the_verdict_is_that_of_the_test(seen):
-    kinds = [result["data"].split(",")[0] for result in seen.found["comparison"]]
+    kinds = [result.data.split(",")[0] for result in seen.comparison]
     assert kinds == ["payments", "digits"]
-    for result in seen.found["comparison"]:
-        ours, theirs = result["aucmax"], result["logistic_regression"]
-        assert result["difference"] == pytest.approx(ours["auc"] - theirs["auc"], abs=1e-12)
-        if result["p_value"] >= 0.05:
-            assert result["verdict"] == "tie"
+    for result in seen.comparison:
+        ours, theirs = result.aucmax, result.logistic_regression
+        assert result.test.difference == pytest.approx(ours.auc.auc - theirs.auc.auc, abs=1e-12)
+        if result.test.p_value >= 0.05:
+            assert result.test.verdict == "tie"
         else:
-            assert result["verdict"] == ("better" if result["difference"] > 0 else "worse")
+            assert result.test.verdict == ("better" if result.test.difference > 0 else "worse")
         for side in (ours, theirs):
-            assert 0.9 < side["low"] < side["auc"] < side["high"] < 1.0
-        times = theirs["seconds"] / ours["seconds"]
-        assert result["times_as_fast"] == pytest.approx(times)
+            assert 0.9 < side.auc.low < side.auc.auc < side.auc.high < 1.0
+        times = theirs.seconds / ours.seconds
+        assert result.times_as_fast == pytest.approx(times)
 
 
 def test_ours_is_the_tuned_classifier(seen):
     sets = (demo.payments(0)[0], demo.rare_digits(0))
-    for data, result in zip(sets, seen.found["comparison"], strict=True):
+    for data, result in zip(sets, seen.comparison, strict=True):
         folds = StratifiedKFold(demo.FOLDS, shuffle=True, random_state=0)
         tuned = AUCClassifierCV(losses=demo.LOSSES, cv=folds).fit(data.X, data.y)
-        ours = result["aucmax"]
-        assert ours["alpha"] == pytest.approx(tuned.alpha_)
-        assert ours["standardize"] == tuned.standardize_
-        assert ours["settings_tried"] == np.isfinite(tuned.auc_path_[0]).sum()
+        ours = result.aucmax
+        assert ours.alpha == pytest.approx(tuned.alpha_)
+        assert ours.standardize == tuned.standardize_
+        assert ours.settings_tried == np.isfinite(tuned.auc_path_[0]).sum()
         auc = metrics.roc_auc(data.y_test, tuned.decision_function(data.X_test))
-        assert ours["auc"] == pytest.approx(auc, abs=1e-9)
+        assert ours.auc.auc == pytest.approx(auc, abs=1e-9)
 
 
 def test_positives_are_rare_and_no_row_is_on_both_sides():
@@ -75,30 +75,30 @@ def test_positives_are_rare_and_no_row_is_on_both_sides():
 def test_alerts_are_counted(seen):
     order = np.argsort(-seen.scores["aucmax"], kind="stable")
     share = seen.is_positive.mean()
-    for at in seen.found["alerts"]:
-        hits = np.count_nonzero(seen.is_positive[order[: at["alerts"]]])
-        assert at["hits"] == hits
-        assert at["recall"] == pytest.approx(hits / seen.is_positive.sum())
-        assert at["lift"] == pytest.approx(hits / at["alerts"] / share)
-        assert at["false_alarms_per_hit"] == pytest.approx((at["alerts"] - hits) / hits)
+    for at in seen.alerts:
+        hits = np.count_nonzero(seen.is_positive[order[: at.alerts]])
+        assert at.hits == hits
+        assert at.recall == pytest.approx(hits / seen.is_positive.sum())
+        assert at.lift == pytest.approx(hits / at.alerts / share)
+        assert at.false_alarms_per_hit == pytest.approx((at.alerts - hits) / hits)
 
 
 def test_no_hit_is_no_division():
     (first, *_) = demo._alerts(np.r_[np.zeros(300), 1], -np.arange(301.0))
-    assert (first["hits"], first["false_alarms_per_hit"]) == (0, None)
+    assert (first.hits, first.false_alarms_per_hit) == (0, None)
 
 
 def test_deleting_and_merging_are_exact(seen):
-    deletion, merging = seen.found["deletion"], seen.found["merging"]
-    assert deletion["difference"] < 1e-9
-    assert deletion["had_moved"] > 1e-3  # it did something
-    assert merging["difference"] < 1e-9
-    assert merging["bytes_sent"] < merging["bytes_of_rows"] / 50
+    deletion, merging = seen.deletion, seen.merging
+    assert deletion.difference < 1e-9
+    assert deletion.had_moved > 1e-3  # it did something
+    assert merging.difference < 1e-9
+    assert merging.bytes_sent < merging.bytes_of_rows / 50
     data, customer = demo.payments(0)
-    gone = customer == deletion["customer"]
-    assert (gone.sum(), data.y[gone].sum()) == (deletion["rows"], deletion["frauds"])
-    assert deletion["frauds"] == np.bincount(customer, data.y).max()
-    assert merging["auc"] == pytest.approx(seen.found["comparison"][0]["aucmax"]["auc"], abs=1e-9)
+    gone = customer == deletion.customer
+    assert (gone.sum(), data.y[gone].sum()) == (deletion.rows, deletion.frauds)
+    assert deletion.frauds == np.bincount(customer, data.y).max()
+    assert merging.auc == pytest.approx(seen.comparison[0].aucmax.auc.auc, abs=1e-9)
 
 
 def test_digits_that_agree():
@@ -106,7 +106,7 @@ def test_digits_that_agree():
 
 
 def test_the_screen_is_one_screen(seen):
-    text = plain(demo.demo_page(seen))
+    text = plain(seen.page())
     lines = text.splitlines()
     assert len(lines) <= 45
     assert max(map(len, lines)) <= 80
@@ -114,10 +114,10 @@ def test_the_screen_is_one_screen(seen):
         assert f"  {command}" in lines
     assert [line[0] for line in lines if re.match(r"\d  ", line)] == list("12345")
     assert "generated" in lines[0]
-    for result in seen.found["comparison"]:
-        assert f"; {result['verdict']}, p " in text
-        for side in ("aucmax", "logistic_regression"):
-            assert f"{result[side]['auc']:.4f}" in text
+    for result in seen.comparison:
+        assert f"; {result.test.verdict}, p " in text
+        for side in (result.aucmax, result.logistic_regression):
+            assert f"{side.auc.auc:.4f}" in text
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def few(monkeypatch):
 
 def test_the_command_prints_that_text(few, tmp_path):
     screen = printed("demo", "--html", str(tmp_path / "d.html")).splitlines()
-    text = plain(demo.demo_page(demo.computed(0))).splitlines()
+    text = plain(demo.computed(0).page()).splitlines()
     changing = re.compile(r" +(\d+\.\d\d|-?\d*\.?\d+ (times|ms|seconds))")
     shown = zip(text, screen[: len(text)], strict=True)
     for expected, line in [[changing.sub("", line).split() for line in pair] for pair in shown]:
@@ -177,9 +177,12 @@ def test_the_gaps_are_what_is_claimed(gaps):
 
 
 def test_the_gaps_fit_on_a_screen(gaps):
-    found = {**gaps, "gaps": [{**of, **_whole(of)} for of in gaps["gaps"]]}
-    courses = [{"exact": ([1.0], [1e-3])}] * 2
-    lines = plain(solver_gaps.gaps_page(solver_gaps.Gaps(found, courses))).splitlines()
+    on = [
+        solver_gaps.GapsOn(**{**result, **_whole(result)}, courses={"exact": ([1.0], [1e-3])})
+        for result in gaps["gaps"]
+    ]
+    report = solver_gaps.Gaps(seed=gaps["seed"], gaps=on, seconds=gaps["seconds"])
+    lines = plain(report.page()).splitlines()
     assert max(map(len, lines)) <= 80
     for result in gaps["gaps"]:
         assert any(f"{result['SPAM']['20']:.1e}" in line for line in lines)

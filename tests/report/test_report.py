@@ -3,7 +3,7 @@
 import io
 import json
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -25,8 +25,9 @@ from aucmax.explain.feature_effects import Effects
 from aucmax.explain.row_reasons import Reason
 from aucmax.report import comparison, curves, distributions, explained, figures, operating
 from aucmax.report.operating import MOST_POINTS, operating_points
-from aucmax.report.page import Page, ResultTable, Section, as_json, plain, write_page
+from aucmax.report.page import Page, ResultTable, Section, plain, write_page
 from aucmax.report.provenance import provenance
+from aucmax.report.reports import Report, as_json, inline, optional, unlisted
 from aucmax.report.style import stroke
 from aucmax.report.terminal import terminal
 from aucmax.report.text import gap_text, percent_text, plain_number
@@ -174,13 +175,13 @@ def test_the_cheapest_threshold_is_never_left_out():
 def test_budgets_are_kept_and_used_up(seed, n, ties):
     positive, score = scored(n, seed, share=0.01, ties=ties)
     listed = operating.budgets(positive, score)
-    assert sum(one["first"] for one in listed) <= 1
+    assert sum(one.first for one in listed) <= 1
     for one in listed:
-        called = score >= one["threshold"]
-        assert one["flagged"] == np.count_nonzero(called) <= one["share"] * n + 1e-9
-        assert one["found"] == np.count_nonzero(called & positive)
+        called = score >= one.threshold
+        assert one.flagged == np.count_nonzero(called) <= one.share * n + 1e-9
+        assert one.found == np.count_nonzero(called & positive)
         more = score >= np.max(score[~called])
-        assert np.count_nonzero(more) > one["share"] * n
+        assert np.count_nonzero(more) > one.share * n
 
 
 def test_weights_are_repetitions_where_rows_are_flagged():
@@ -199,10 +200,10 @@ def test_weights_are_repetitions_where_rows_are_flagged():
     assert weighed["positives"] == pytest.approx(scale * repeated["positives"])
     of_each = (operating.budgets(positive, score, times * 7.0), operating.budgets(*again))
     for one, other in zip(*of_each, strict=True):
-        assert one["threshold"] == other["threshold"]
+        assert one.threshold == other.threshold
         for name in ("flagged", "found", "positives"):
-            assert one[name] == pytest.approx(scale * other[name])
-        assert isinstance(other["found"], int)
+            assert getattr(one, name) == pytest.approx(scale * getattr(other, name))
+        assert isinstance(other.found, int)
     # equal weights are none
     ones = operating_points("a", positive, score, np.full(400, 2.5))
     assert ones["effective"] == pytest.approx([1.0, 1.0])
@@ -582,16 +583,43 @@ def test_whatever_a_name_holds_it_is_a_word(tmp_path):
         a, b, c, d = ("".join(BITS[k] for k in rng.integers(len(BITS), size=4)) for _ in range(4))
         tables = [ResultTable((a, b), [(c, d)], a)]
         sections = [Section(b, c, tables, [], [operating_points(d, positive, score)])]
-        page = Page(a, b, sections, [("command", c)], {"names": [a, b, c, d]}, d)
+        page, data = Page(a, b, sections, [("command", c)], d), {"names": [a, b, c, d]}
         write_page(page, tmp_path / "a.html")
         text = (tmp_path / "a.html").read_text(encoding="utf-8")
         outline = Outline(text)
         outlines.add((tuple(outline.tags), len(outline.loads)))
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800]", text)
-        for shown in (plain(page), as_json(page.data)):
+        for shown in (plain(page), as_json(data)):
             assert all(sign.isprintable() or sign == "\n" for sign in shown)
-        assert json.loads(as_json(page.data)) == page.data
+        assert json.loads(as_json(data)) == data
     assert len(outlines) == 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inner:
+    b: np.ndarray
+    left_out: float | None = optional()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outer(Report):
+    a: float
+    inner: Inner = inline()
+    none: Inner | None = inline()
+    interval: metrics.AUCInterval
+    drawn: object = unlisted()
+
+
+def test_the_fields_of_a_report_are_the_keys_of_its_json(tmp_path):
+    interval = metrics.auc_interval([0, 1, 1, 0], [0.1, 0.2, 0.3, 0.25])
+    report = Outer(
+        a=np.float64("nan"), inner=Inner(b=np.arange(2)), none=None, interval=interval, drawn=object
+    )
+    keys = {"a": None, "b": [0, 1], "interval": pytest.approx(interval._asdict())}
+    assert json.loads(as_json(report.contents())) == keys
+    written = replace(report, html=tmp_path, inner=Inner(b=np.arange(2), left_out=0.5))
+    extra = {"html": str(tmp_path), "left_out": 0.5}
+    assert json.loads(as_json(written.contents())) == {**keys, **extra}
 
 
 def test_a_page_that_fails_leaves_the_old_one(tmp_path):
@@ -716,7 +744,6 @@ def test_one_page_is_shown_four_ways(tmp_path):
                     on_terminal=False),
             Section("Words", "seen"),
         ],
-        data={"auc": np.float64(0.9), "none": np.nan, "y": np.arange(2), "path": tmp_path},
     )  # fmt: skip
     screen = Console(width=80, file=io.StringIO())
     terminal(page, screen)
@@ -727,9 +754,6 @@ def test_one_page_is_shown_four_ways(tmp_path):
         "       AUC  verdict", "exact  0.9  tie", "Read so.", "",
         "alpha  0.001", "", "Words", "seen",
     ]  # fmt: skip
-    assert json.loads(as_json(page.data)) == {
-        "auc": 0.9, "none": None, "y": [0, 1], "path": str(tmp_path)
-    }  # fmt: skip
     write_page(page, tmp_path / "a.html")
     text = (tmp_path / "a.html").read_text(encoding="utf-8")
     for word in (

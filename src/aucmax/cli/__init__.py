@@ -70,13 +70,13 @@ def _without_packages(arguments: list[str], missing: MissingPackage) -> int:
                 file=sys.stderr,
             )
             return 2
-    from aucmax.experiments.demo import computed, demo_page
+    from aucmax.experiments.demo import computed
     from aucmax.report.page import plain
 
     try:
-        found = computed(seed, lambda what: print(f"{what} ...", file=sys.stderr))
+        report = computed(seed, lambda what: print(f"{what} ...", file=sys.stderr))
     except KeyboardInterrupt:
         return 130
-    print(plain(demo_page(found)))
+    print(plain(report.page("aucmax demo")))
     print("\nFor these commands: pip install 'aucmax[all]'")
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +13,22 @@ import numpy as np
 
 from aucmax.basics.errors import ModelFileError
 from aucmax.basics.progress import working
+from aucmax.cli.errors import command_line
 from aucmax.cli.screen import console, tell
 from aucmax.columns.steps import parts_of
 from aucmax.data.rows.source import Source
 from aucmax.estimators import files as persist
-from aucmax.report.page import Page, as_json, write_page
+from aucmax.report.page import write_page
+from aucmax.report.reports import Report
+from aucmax.report.reports import as_json as json_of
 from aucmax.report.terminal import terminal
+from aucmax.report.text import counted
 
 __all__ = [
-    "calibration_facts",
-    "calibration_words",
     "chance_of",
     "counted",
     "feature_names",
     "few_positives",
-    "fit_facts",
-    "fitted_settings",
-    "folds_described",
     "help_of",
     "linear_of",
     "listed",
@@ -36,7 +36,7 @@ __all__ = [
     "load_model",
     "print_json",
     "scores_of",
-    "show_page",
+    "show",
     "working",
 ]
 
@@ -54,25 +54,6 @@ def listed_numbers(text: str | None, flag: str) -> list[float] | None:
         raise ValueError(f"{flag} takes numbers separated by commas; got {text!r}.") from None
 
 
-def folds_described(report: dict[str, Any]) -> str:
-    """How many folds there were, and how often they were drawn."""
-    if report["rounds"] == 1:
-        return f"{report['folds']} folds"
-    return f"{report['rounds']} rounds of {report['folds'] // report['rounds']} folds"
-
-
-def fitted_settings(model: Any) -> dict[str, Any]:
-    """What a report says of a model's settings, and how it was fitted."""
-    return {
-        **{name: getattr(model, name) for name in ("loss", "within", "l1_ratio", "alpha")},
-        "standardize": model.standardize_,
-        "solver": model.solver_,
-        "iterations": int(model.n_iter_),
-        "objective": model.objective_,
-        "optimality": model.optimality_,
-    }
-
-
 def help_of(command: Callable[..., None]) -> str:
     """A command's docstring with each paragraph on one line: typer would keep the line breaks."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
@@ -85,30 +66,26 @@ def help_of(command: Callable[..., None]) -> str:
 _FEW = 10  # rows of a class
 
 
-def counted(number: int, unit: str) -> str:
-    """``1 row`` or ``2,000 rows``."""
-    return f"{number:,} {unit}{'' if number == 1 else 's'}"
+def show(report: Report, as_json: bool, html: Path | None = None) -> None:
+    """Print a report, on the screen or as JSON, and write it as HTML if there is a path for it."""
+    page = report.page(command_line())
+    if html is not None:
+        with working("drawing the report", as_json):
+            write_page(page, html)
+        report = replace(report, html=str(html))
+    if as_json:
+        print_json(report.contents())
+        return
+    screen = console()
+    terminal(page, screen)
+    for what, path in (("ROC curve drawn", report.plot), ("report written", report.html)):
+        if path is not None:
+            screen.print(f"\n{what} to {path}", soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
     """Print JSON."""
-    print(as_json(value))
-
-
-def show_page(page: Page, as_json: bool, html: Path | None = None) -> None:
-    """Print a page, on the screen or as JSON, and write it as HTML if there is a path for it."""
-    if html is not None:
-        with working("drawing the report", as_json):
-            write_page(page, html)
-        page.data["html"] = str(html)
-    if as_json:
-        print_json(page.data)
-        return
-    screen = console()
-    terminal(page, screen)
-    for name, what in (("plot", "ROC curve drawn"), ("html", "report written")):
-        if name in page.data:
-            screen.print(f"\n{what} to {page.data[name]}", soft_wrap=True)
+    print(json_of(value))
 
 
 def few_positives(is_positive: np.ndarray, what: str) -> None:
@@ -121,33 +98,6 @@ def few_positives(is_positive: np.ndarray, what: str) -> None:
             f"only {rarer} of {counted(total, what)} {'is' if rarer == 1 else 'are'} {kind}: with "
             f"fewer than {_FEW}, AUCs are unreliable, and so are settings chosen by them",
         )
-
-
-def fit_facts(report: dict[str, Any]) -> list[tuple[str, str]]:
-    """The solver, objective and optimality of a fit, as far as the report has them."""
-    facts = []
-    if report["solver"] is not None:
-        facts.append(
-            ("solver", f"{report['solver']}, {counted(report['iterations'], 'iteration')}")
-        )
-    if report["objective"] is not None:
-        facts.append(("objective", f"{report['objective']:.6g}"))
-        facts.append(("optimality", f"{report['optimality']:.1e}  (0 at the optimum, 1 at w = 0)"))
-    return facts
-
-
-def calibration_facts(model: Any) -> dict[str, Any]:
-    """What a report says of a model's probabilities, if it has some."""
-    if not hasattr(model, "calibration_"):
-        return {}
-    return {"probability": type(model.calibration_).__name__.lower()}
-
-
-def calibration_words(report: dict[str, Any]) -> list[tuple[str, str]]:
-    """The same as a line of a table."""
-    if "probability" not in report:
-        return []
-    return [("probabilities", f"{report['probability']}, on the held-out rows")]
 
 
 # ---- models and their scores

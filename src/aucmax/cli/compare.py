@@ -2,40 +2,37 @@
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import typer
 
 from aucmax.basics.progress import Working
-from aucmax.cli import compare_page
-from aucmax.cli.common import counted, few_positives, listed, show_page, working
+from aucmax.cli.common import counted, few_positives, listed, show, working
 from aucmax.cli.errors import interrupted
 from aucmax.cli.front import LabelledRows, labelled_rows
 from aucmax.cli.options import DataArgument, Html, Json, Learning, Stopping, Transforms
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import tell
 from aucmax.data.reading import Reading
+from aucmax.experiments.comparison import Comparison
 from aucmax.experiments.methods import CONTESTANTS, Task, contestants_named
 from aucmax.experiments.runs import (
     Contestant,
     Measure,
     Split,
-    compared,
-    interval,
+    convergence,
     repeated_splits,
     run_split,
     warm_up,
 )
 from aucmax.objective.losses import LOSSES
-from aucmax.report.comparison import few_rows_note
-from aucmax.report.text import auc_text, verdict
+from aucmax.report.text import auc_text
 
 __all__ = ["compare"]
 
 TEST_SIZE = 0.2
-_TESTS = ("DeLong's paired test", "Nadeau and Bengio's corrected resampled t-test")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,15 +156,15 @@ def compare(
         if stopped:
             raise interrupted("no algorithm is done with a split") from None
         raise ValueError(f"none of the algorithms ran; {runs[0].name}: {runs[0].error}")
-    report = _report(rows, runs, reference, parts, task, transforms.scale.value)
-    report["interrupted"] = stopped
-    page = compare_page.page_of(report)
+    courses = None
     if html is not None and not stopped:
         with working("drawing the report", as_json) as now:
-            page.sections.extend(compare_page.figures(report, rows, runs, parts, task, now))
-    show_page(page, as_json, None if stopped else html)
+            courses = convergence(runs, rows, parts[0], task, now.at)
+    scale = transforms.scale.value
+    report = Comparison.of(rows, runs, reference, parts, task, scale, stopped, courses)
+    show(report, as_json, None if stopped else html)
     if not as_json:
-        for name, note in compare_page.notes(report):
+        for name, note in report.notes:
             tell("warning", f"{name}: {note}")
     if stopped:
         unwritten = "" if html is None else f"; {html} was not written"
@@ -239,53 +236,3 @@ def _reference(against: str | None, names: list[str]) -> str | None:
     if references[0] not in names:
         raise ValueError(f"--against {against}: is not among those compared, {', '.join(names)}.")
     return references[0]
-
-
-# ---- the report
-
-
-def _report(
-    rows: LabelledRows,
-    runs: list[Contestant],
-    reference: str | None,
-    parts: list[Split],
-    task: Task,
-    scale: str,
-) -> dict[str, Any]:
-    done = [run for run in runs if run.error is None]
-    first = next((run for run in done if reference in (None, run.name)), None)
-    entries = []
-    for run in runs:
-        entry: dict[str, Any] = {"name": run.name, "status": run.status, "error": run.error}
-        if run.error is None:
-            entry |= {
-                "auc": float(np.mean(run.aucs)),
-                "auc_std": float(np.std(run.aucs, ddof=1)) if len(parts) > 1 else None,
-                "auc_interval": interval(run, rows, parts)._asdict(),
-                "aucs": run.aucs,
-                "seconds": float(np.mean(run.seconds)),
-                "optimality": max(run.optimality) if run.on_objective else None,
-                "gap": max(run.gaps) if run.on_objective else None,
-                "warning": run.warning,
-            }
-            if first is not None and run is not first:
-                test = compared(run, first, rows, parts)
-                entry |= test._asdict()
-                entry["verdict"] = verdict(test.difference, test.p_value)
-        entries.append(entry)
-    tested = parts[0].test
-    weight = None if rows.weight is None else rows.weight[tested]
-    return {
-        **rows.facts(),
-        "splits": len(parts),
-        "splitting": rows.folding.words,
-        "training_rows": len(parts[0].train),
-        "test_rows": len(parts[0].test),
-        "split_sizes": [(len(part.train), len(part.test)) for part in parts],
-        **asdict(task),
-        "scale": scale,
-        "against": None if first is None else first.name,
-        "test": _TESTS[len(parts) > 1],
-        "test_note": few_rows_note(rows.is_positive[tested], weight) if len(parts) == 1 else None,
-        "solvers": entries,
-    }

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,19 +10,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from aucmax.cli.common import (
-    calibration_facts,
-    calibration_words,
-    counted,
-    few_positives,
-    folds_described,
-    listed,
-    listed_numbers,
-    show_page,
-)
-from aucmax.cli.errors import command_line, interrupted
-from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
-from aucmax.cli.large import Footprint, Large, what_was_read, words_of_read
+from aucmax.cli.common import counted, few_positives, listed, listed_numbers, show
+from aucmax.cli.errors import interrupted
+from aucmax.cli.front import LabelledRows, labelled_rows
+from aucmax.cli.large import Footprint, Large, passes_over
 from aucmax.cli.options import (
     DataArgument,
     Html,
@@ -39,17 +28,12 @@ from aucmax.cli.paths import check_paths
 from aucmax.estimators import AUCClassifierCV
 from aucmax.estimators.files import save
 from aucmax.estimators.folds import FOLDS, Pairs
-from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.scoring import METRICS, scoring_of
-from aucmax.estimators.selection import Grid, best_cell
 from aucmax.estimators.tuning import SearchProgress
 from aucmax.objective.losses import LOSSES
-from aucmax.report.curves import ranking_figures
-from aucmax.report.figures import Figure, Line, around, tuning_figure
-from aucmax.report.page import Page, ResultTable, Section
-from aucmax.report.provenance import provenance
-from aucmax.report.style import stroke
-from aucmax.report.text import auc_text, interval_text
+from aucmax.report.curves import Scored
+from aucmax.report.facts import Folds, TrainingRows
+from aucmax.report.search import InterruptedSearch, Search
 
 __all__ = ["cv"]
 
@@ -131,7 +115,7 @@ class Scores:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Folds:
+class Division:
     """How rows are divided into folds."""
 
     folds: Annotated[
@@ -177,7 +161,7 @@ def cv(
     ] = None,
     settings: Settings,
     chosen_by: Scores,
-    division: Folds,
+    division: Division,
     stopping: Stopping,
     written: Written,
 ) -> None:
@@ -219,18 +203,31 @@ def cv(
     try:
         tuned = model.fit(*rows.given(), groups=rows.folding.groups)
     except KeyboardInterrupt:
-        raise _interrupted(reached, {**rows.facts(), **asked}, as_json) from None
+        raise _interrupted(reached, rows.facts(), asked, as_json) from None
     seconds = time.perf_counter() - started
-    report = {**rows.facts(), **asked}
-    report |= _report(rows, tuned, parts, transforms.scale.value, division.seed)
-    report |= {"rounds": len(parts) // folds, "seconds": seconds, **what_was_read(rows.X)}
     if output is not None:
         save(rows.whole(tuned.best_estimator_), output)
-        report["model"] = str(output)
-    page = _page(report)
-    if html is not None:
-        page.sections.append(_curves(rows, parts, tuned.held_out_))
-    show_page(page, as_json, html)
+    report = Search.of(
+        tuned,
+        rows=rows.facts(),
+        folds=Folds(folds=len(parts), rounds=len(parts) // folds, folding=rows.folding.words),
+        seed=division.seed,
+        scale=transforms.scale.value,
+        seconds=seconds,
+        read=passes_over(rows.X),
+        model=None if output is None else str(output),
+        held_out=[] if html is None else _tests(rows, parts, tuned.held_out_),
+    )
+    show(report, as_json, html)
+
+
+def _tests(rows: LabelledRows, parts: Pairs, held_out: list[np.ndarray]) -> list[Scored]:
+    """Return the held-out rows, scored by the chosen settings, of folds that have both classes."""
+    return [
+        rows.scored(test, scores)
+        for (_, test), scores in zip(parts, held_out, strict=True)
+        if len(np.unique(rows.is_positive[test])) == 2
+    ]
 
 
 def _number_of_folds(rows: LabelledRows, asked: int | None) -> int:
@@ -248,243 +245,13 @@ def _number_of_folds(rows: LabelledRows, asked: int | None) -> int:
     return wanted
 
 
-def _interrupted(reached: list[SearchProgress], facts: dict[str, Any], as_json: bool) -> typer.Exit:
+def _interrupted(
+    reached: list[SearchProgress], rows: TrainingRows, asked: dict[str, Any], as_json: bool
+) -> typer.Exit:
     """Print the results of the finished folds; return an exit with code 130."""
     done = int(reached[-1].finished.sum()) if reached else 0
     if not done:
         return interrupted("no fold is done, and nothing was saved")
     at = reached[-1]
-    lines = _lines(at.grid, at.scores[at.finished])
-    best = max(lines, key=_top)
-    chosen = {name: best[name] for name in _AXES}
-    report = {**facts, "interrupted": True, "folds": done, **chosen, "grid": lines}
-    show_page(Page("", "", [Section("", tables=[_best_of_each(report)])], data=report), as_json)
+    show(InterruptedSearch.of(rows, at.grid, at.scores[at.finished], **asked), as_json)
     return interrupted(f"{done} of {counted(len(at.finished), 'fold')} done; nothing was saved")
-
-
-# ---- the grid: a line of scores over alpha for each of its other settings
-
-_AXES = ("loss", "within", "standardize", "l1_ratio")
-
-
-def _lines(grid: Grid, paths: np.ndarray) -> list[dict[str, Any]]:
-    lines = []
-    for a, b, c in np.ndindex(grid.shape[:3]):
-        named = grid.losses[a]
-        scores = paths[:, a, b, c]
-        mean = _over_folds(np.nanmean, scores)
-        best = best_cell(scores)
-        lines.append({
-            "loss": named.loss,
-            "within": named.within,
-            "standardize": grid.standardize[b],
-            "l1_ratio": grid.l1_ratios[c],
-            "alphas": grid.alphas[b],
-            "mean": mean,
-            "std": _over_folds(np.nanstd, scores, ddof=1),
-            "scores": scores,
-            "best": None if best is None else best[0],
-        })  # fmt: skip
-    return lines
-
-
-def _over_folds(statistic: Callable[..., Any], scores: np.ndarray, **options: Any) -> np.ndarray:
-    """A statistic over the folds, for each alpha; NaN where it was not tried."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return np.asarray(statistic(scores, axis=0, **options))
-
-
-def _is(line: dict[str, Any], chosen: dict[str, Any]) -> bool:
-    return all(line[name] == chosen[name] for name in _AXES)
-
-
-def _top(line: dict[str, Any]) -> float:
-    return -np.inf if line["best"] is None else float(line["mean"][line["best"]])
-
-
-def _loss(line: dict[str, Any]) -> NamedLoss:
-    return NamedLoss(line["loss"], line["within"])
-
-
-def _shown(report: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """By name, one line for each loss and standardize: the chosen one, or that of the best l1."""
-    several = len({line["l1_ratio"] for line in report["grid"]}) > 1
-    alike: dict[tuple[NamedLoss, float], list[dict[str, Any]]] = {}
-    for line in report["grid"]:
-        alike.setdefault((_loss(line), line["standardize"]), []).append(line)
-    best = [
-        max(lines, key=lambda line: (_is(line, report), _top(line))) for lines in alike.values()
-    ]
-    return {
-        f"{_loss(line)}, standardize {line['standardize']:g}"
-        + f", l1 {line['l1_ratio']:g}" * several: line
-        for line in best
-    }
-
-
-def _report(
-    rows: LabelledRows,
-    tuned: Any,
-    parts: Pairs,
-    scale: str,
-    seed: int,
-) -> dict[str, Any]:
-    paths = np.asarray(tuned.auc_path_)
-    losses = tuple(NamedLoss(*named) for named in tuned.losses_)
-    tried = Grid(losses, tuned.standardize, tuned.l1_ratios, tuned.alphas_[0])
-    grid = _lines(tried, paths)
-    best = tuned.best_estimator_
-    chosen = {
-        "loss": tuned.loss_,
-        "within": tuned.within_,
-        "standardize": tuned.standardize_,
-        "l1_ratio": tuned.l1_ratio_,
-        "alpha": tuned.alpha_,
-    }
-    line = next(line for line in grid if _is(line, chosen))
-    at = line["best"] = int(np.argmin(np.abs(line["alphas"] - tuned.alpha_)))
-    return {
-        "folds": len(parts),
-        "folding": rows.folding.words,
-        "seed": seed,
-        "scale": scale,
-        "leaning": tuned.alphas is None,
-        "settings_tried": int(np.isfinite(paths).any(axis=0).sum()),
-        **chosen,
-        "score": float(tuned.best_score_),
-        "score_std": float(line["std"][at]),
-        "auc": tuned.best_interval_.auc,
-        "auc_interval": tuned.best_interval_._asdict(),
-        "at_edge": at in (0, len(line["alphas"]) - 1) and len(line["alphas"]) > 1,
-        "solver": best.solver_,
-        "objective": best.objective_,
-        "optimality": best.optimality_,
-        "nonzero": int(np.count_nonzero(best.coef_)),
-        **calibration_facts(best),
-        "grid": grid,
-    }
-
-
-# ---- the page
-
-
-def _best_of_each(report: dict[str, Any]) -> ResultTable:
-    """The best alpha of each line."""
-    shown, rows = _shown(report), []
-    for name, line in shown.items():
-        k, cells = line["best"], ("–", "not tried", "–")
-        if k is not None:
-            spread = line["std"][k]
-            deviation = f"{spread:.4f}" if np.isfinite(spread) else "–"
-            cells = (f"{line['alphas'][k]:.1e}", auc_text(line["mean"][k]), deviation)
-        rows.append((name, *cells))
-    return ResultTable(
-        ("best of each", "alpha", _words(report), "std"),
-        rows,
-        "std: the standard deviation over the folds.",
-        strong=[i for i, line in enumerate(shown.values()) if _is(line, report)],
-    )
-
-
-def _page(report: dict[str, Any]) -> Page:
-    described = rows_described(report)
-    tried, edge = report["settings_tried"], "; at the edge of the grid (--alphas)"
-    chosen = [
-        ("loss", str(_loss(report))),
-        ("standardize", f"{report['standardize']:g}"),
-        ("l1 ratio", f"{report['l1_ratio']:g}"),
-        ("alpha", f"{report['alpha']:.3g}{edge * report['at_edge']}"),
-        ("held-out AUC", f"{auc_text(report['auc'])}  (95 % interval {_interval(report)})"),
-        ("refit", f"{report['solver']}, optimality {report['optimality']:.1e}"),
-        ("weights", f"{report['nonzero']:,} of {report['features']:,} nonzero"),
-        *calibration_words(report),
-    ]
-    if report["scoring"] != "auc":
-        score = f"{auc_text(report['score'])} ± {report['score_std']:.4f} over the folds"
-        chosen.insert(4, (f"held-out {_words(report)}", score))
-    if "read" in report:
-        chosen.append(("read", words_of_read(report)))
-    if "model" in report:
-        chosen.append(("saved", report["model"]))
-    folds = f"{folds_described(report)}, {report['folding']}"
-    return Page(
-        f"Tuned on {report['data']}",
-        f"{described}\n{folds}; {counted(tried, 'setting')}, {report['seconds']:.2f} seconds",
-        [
-            Section("Chosen", tables=[ResultTable.facts(chosen, _how_chosen(report))]),
-            Section(
-                f"{_words(report)} over alpha",
-                tables=[_best_of_each(report)],
-                figures=[_figure(report)],
-            ),
-        ],
-        provenance=provenance(
-            command_line(), [("data", described), ("folds", folds)], report["seed"]
-        ),
-        data=report,
-    )
-
-
-def _words(report: dict[str, Any]) -> str:
-    """What the best is chosen by."""
-    return scoring_of(report["scoring"], report["max_fpr"]).words
-
-
-def _interval(report: dict[str, Any]) -> str:
-    return interval_text(report["auc_interval"]["low"], report["auc_interval"]["high"])
-
-
-def _how_chosen(report: dict[str, Any]) -> str:
-    tried = report["settings_tried"]
-    if tried == 1:
-        return "The one setting that was tried: nothing was chosen by the held-out rows."
-    leaning = ", leaning to the alphas usual for so many rows" if report["leaning"] else ""
-    return (
-        f"Chosen among {tried:,} settings by the mean held-out {_words(report)}{leaning}; the "
-        "figure and its interval are optimistically biased: a maximum over the grid. For unbiased "
-        "ones evaluate the model on rows that were not used here."
-    )
-
-
-def _figure(report: dict[str, Any]) -> Figure:
-    shown, words = _shown(report), _words(report)
-    losses = list(dict.fromkeys(_loss(line) for line in shown.values()))
-    gammas = list(dict.fromkeys(line["standardize"] for line in shown.values()))
-    line = next(line for line in shown.values() if _is(line, report))
-    at_choice = line["scores"][:, [line["best"]]]
-    lines = {
-        name: Line(
-            line["alphas"],
-            line["mean"],
-            around(line["mean"], _over_folds(np.nanstd, line["scores"] - at_choice, ddof=1)),
-            points=True,
-            detail=f"best {_top(line):.4f}",
-            stroke=stroke(losses.index(_loss(line)), gammas.index(line["standardize"])),
-        )
-        for name, line in shown.items()
-        if line["best"] is not None
-    }
-    return tuning_figure(
-        lines,
-        (report["alpha"], report["score"]),
-        f"Mean of {report['folds']} folds. Ring: the choice. Band: one standard deviation over the "
-        "folds, to either side, of the difference from the choice in the same fold; the table has "
-        f"the standard deviation of the {words} itself. Its axis does not start at 0.",
-        words,
-    )
-
-
-def _curves(rows: LabelledRows, parts: Pairs, held_out: list[np.ndarray]) -> Section:
-    """Curves of the held-out rows, from the chosen settings fitted to each training part."""
-    tests = [
-        rows.scored(test, scores)
-        for (_, test), scores in zip(parts, held_out, strict=True)
-        if len(np.unique(rows.is_positive[test])) == 2
-    ]
-    return Section(
-        "Curves on held-out rows",
-        "The chosen settings, fitted to the training part of each fold.",
-        figures=ranking_figures({"chosen": tests}),
-        on_terminal=False,
-    )

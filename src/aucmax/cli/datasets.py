@@ -10,16 +10,14 @@ import typer
 from typer.core import TyperGroup
 
 from aucmax.basics.errors import DataFileError
-from aucmax.cli.common import counted, help_of, print_json, show_page, working
+from aucmax.cli.common import counted, help_of, print_json, show, working
 from aucmax.cli.errors import interrupted
 from aucmax.cli.options import Json
 from aucmax.cli.screen import say, tell
 from aucmax.datasets import DataSet, about, fetch, load, locate, names
-from aucmax.report.page import Page, ResultTable, Section
+from aucmax.report.data_sets import DataSetInDetail, DataSets, KnownData, Loaded
 
 __all__ = ["datasets"]
-
-_VERIFIED = {True: "yes", False: "not the reference files", None: "no reference to compare with"}
 
 
 class ByName(TyperGroup):
@@ -44,7 +42,7 @@ def _datasets(context: typer.Context, as_json: Json = False) -> None:
     """List the data sets known by name, show one in detail, or fetch some.
 
     The folder AUCMAX_DATA is searched first, then the user's cache folder, where 'fetch' puts
-    them. From Python, aucmax.datasets.load(name) reads one.
+    them. From Python, aucmax.data.load(name) reads one.
 
     Examples:
 
@@ -57,7 +55,7 @@ def _datasets(context: typer.Context, as_json: Json = False) -> None:
     context.obj = as_json
     if context.invoked_subcommand is not None:
         return
-    show_page(_list_page([_entry(about(known)) for known in names()]), as_json)
+    show(DataSets(sets=[_known(about(name)) for name in names()]), as_json)
 
 
 def _show(
@@ -69,7 +67,7 @@ def _show(
     as_json = as_json or context.obj
     with working(f"reading {name}", as_json):
         report = _detail(about(name))
-    show_page(_detail_page(report), as_json)
+    show(report, as_json)
 
 
 def _fetch(
@@ -141,10 +139,10 @@ def _fetched(name: str, base_url: str | None, force: bool, quiet: bool) -> list[
     """Download a data set, with a progress bar."""
     with working(f"fetching {name}", quiet) as now:
 
-        def show(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             now.at(done // 1000, max(total, done) // 1000, f"kB of {name}")
 
-        return fetch(name, base_url=base_url, force=force, progress=show)
+        return fetch(name, base_url=base_url, force=force, progress=report)
 
 
 datasets.callback(invoke_without_command=True, help=help_of(_datasets))(_datasets)
@@ -152,20 +150,20 @@ datasets.command("show", help=help_of(_show))(_show)
 datasets.command("fetch", help=help_of(_fetch))(_fetch)
 
 
-def _entry(data: DataSet) -> dict[str, Any]:
+def _known(data: DataSet) -> KnownData:
     files = _files(data)
     counts = data.class_counts()
-    return {
-        "name": data.name,
-        "rows": data.n_samples(),
-        "features": data.n_features,
-        "sparse": data.sparse,
-        "classes": data.n_classes,
-        "smallest_share": min(counts.values()) / sum(counts.values()) if counts else None,
-        "splits": list(data.splits),
-        "found": files is not None,
-        "files": [] if files is None else [str(path) for path in files],
-    }
+    return KnownData(
+        name=data.name,
+        rows=data.n_samples(),
+        features=data.n_features,
+        sparse=data.sparse,
+        classes=data.n_classes,
+        smallest_share=min(counts.values()) / sum(counts.values()) if counts else None,
+        splits=list(data.splits),
+        found=files is not None,
+        files=[str(path) for path in files or ()],
+    )
 
 
 def _files(data: DataSet) -> list[Path] | None:
@@ -175,80 +173,21 @@ def _files(data: DataSet) -> list[Path] | None:
         return None
 
 
-def _detail(data: DataSet) -> dict[str, Any]:
-    report = {**_entry(data), "aliases": list(data.aliases)}
-    report["notes"] = {part.file: part.notes for part in data.parts}
-    report["labels_rule"] = data.labels
-    report["source"] = {part.file: " or ".join(part.urls) or part.page for part in data.parts}
-    if report["found"]:
+def _detail(data: DataSet) -> DataSetInDetail:
+    summary, loaded = _known(data), None
+    if summary.found:
         bunch = load(data.name)
         labels, counts = np.unique(bunch.target, return_counts=True)
-        report["labels"] = dict(zip(labels.tolist(), counts.tolist(), strict=True))
-        report["verified"] = bunch.verified
-        report["positive_share"] = counts[1] / counts.sum() if len(labels) == 2 else None
-    return report
-
-
-def _list_page(rows: list[dict[str, Any]]) -> Page:
-    cells = []
-    for row in rows:
-        folders = sorted({str(Path(file).parent) for file in row["files"]})
-        numbers = (row[name] for name in ("rows", "features", "classes"))
-        shown = ("–" if number is None else f"{number:,}" for number in numbers)
-        share = _percent(row["smallest_share"])
-        cells.append((row["name"], *shown, share, ", ".join(folders) or "–"))
-    missing = [row["name"] for row in rows if not row["found"]]
-    caption = "smallest: the share of the rarest class"
-    if missing:
-        caption += (
-            f"\n\n{len(missing)} not found: set AUCMAX_DATA to the folder that holds them, or get "
-            f"them with: aucmax datasets fetch {missing[0]} …"
+        loaded = Loaded(
+            labels=dict(zip(labels.tolist(), counts.tolist(), strict=True)),
+            verified=bunch.verified,
+            positive_share=counts[1] / counts.sum() if len(labels) == 2 else None,
         )
-    head = ("name", "rows", "features", "classes", "smallest", "found in")
-    table = ResultTable(head, cells, caption, words=(5,))
-    return Page("Data sets", "", [Section("", tables=[table])], data=rows)
-
-
-def _detail_page(report: dict[str, Any]) -> Page:
-    kind = "sparse" if report["sparse"] else "dense"
-    facts = [
-        ("name", report["name"]),
-        ("also", ", ".join(report["aliases"])),
-        ("rows", "" if report["rows"] is None else f"{report['rows']:,}"),
-        ("features", f"{report['features']:,} ({kind})"),
-        ("splits", ", ".join(report["splits"])),
-        ("classes", _classes(report)),
-        ("rule", report["labels_rule"]),
-    ]
-    if report["found"]:
-        share, labels = report["positive_share"], report["labels"]
-        choice = f"one of {len(labels)}, or a half: load(…, binarize=…)"
-        facts += [
-            ("labels", _counts(labels)),
-            ("positive", choice if share is None else f"{share:.1%}"),
-            ("verified", _VERIFIED[report["verified"]]),
-            *(("file", file) for file in report["files"]),
-        ]
-    else:
-        fetching = f"aucmax datasets fetch {report['name']}"
-        facts.append(("file", f"not found: set AUCMAX_DATA, or: {fetching}"))
-    facts += [("source", url) for url in dict.fromkeys(report["source"].values())]
-    facts += [("notes", f"{file}: {notes}") for file, notes in report["notes"].items()]
-    table = ResultTable.facts((name, value) for name, value in facts if value)
-    return Page(report["name"], "", [Section("", tables=[table])], data=report)
-
-
-def _classes(report: dict[str, Any]) -> str:
-    if report["smallest_share"] is None:
-        return str(report["classes"])
-    return f"{report['classes']}, the rarest with {_percent(report['smallest_share'])} of rows"
-
-
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100 * share:.3g} %"
-
-
-def _counts(labels: dict[Any, int]) -> str:
-    shown = [f"{label}: {count:,}" for label, count in list(labels.items())[:6]]
-    more = len(labels) - len(shown)
-    return ", ".join(shown) + (f", and {more} more" if more else "")
+    return DataSetInDetail(
+        summary=summary,
+        aliases=list(data.aliases),
+        notes={part.file: part.notes for part in data.parts},
+        labels_rule=data.labels,
+        source={part.file: " or ".join(part.urls) or part.page for part in data.parts},
+        loaded=loaded,
+    )

@@ -9,12 +9,11 @@ from typing import Annotated
 
 import typer
 
-from aucmax.cli.common import show_page, working
-from aucmax.cli.errors import command_line
+from aucmax.cli.common import show, working
 from aucmax.cli.options import Html, Json
 from aucmax.cli.paths import check_paths
-from aucmax.experiments.demo import computed, demo_page
-from aucmax.experiments.solver_gaps import computed_gaps, gaps_page
+from aucmax.experiments.demo import computed
+from aucmax.experiments.solver_gaps import computed_gaps
 
 __all__ = ["demo"]
 
@@ -42,8 +41,5 @@ def demo(
     """
     check_paths({"--html": html})
     with working("starting", as_json) as now:
-        if research:
-            page = gaps_page(computed_gaps(seed, now), command_line())
-        else:
-            page = demo_page(computed(seed, now), command_line())
-    show_page(page, as_json, html)
+        report = computed_gaps(seed, now) if research else computed(seed, now)
+    show(report, as_json, html)

@@ -10,27 +10,18 @@ import numpy as np
 import typer
 from sklearn.utils import Bunch
 
-from aucmax import metrics
-from aucmax.cli.common import (
-    chance_of,
-    few_positives,
-    load_model,
-    scores_of,
-    show_page,
-    working,
-)
-from aucmax.cli.evaluate_page import Test, curves, model_sections, operating, page_of, some_rows
+from aucmax.cli.common import chance_of, few_positives, load_model, scores_of, show, working
 from aucmax.cli.front import encoding_of, positives_for, rows_for
-from aucmax.cli.large import Footprint, Large, take, what_was_read
+from aucmax.cli.large import Footprint, Large, passes_over, take
 from aucmax.cli.options import Html, Json, Judging, Model, given_file
 from aucmax.cli.paths import check_paths
 from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Source
 from aucmax.explain.feature_effects import MOST_CELLS
-from aucmax.report.comparison import paired_test
+from aucmax.report.curves import roc_figure
+from aucmax.report.evaluation import Evaluation, Measures, Test, explanation_of, rows_to_explain
+from aucmax.report.facts import Rows
 from aucmax.report.figures import check_image
-from aucmax.report.operating import budgets
-from aucmax.report.page import Section
 
 __all__ = ["evaluate"]
 
@@ -78,7 +69,7 @@ class Rival:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measures:
+class Asked:
     """What is measured."""
 
     k: Annotated[
@@ -86,6 +77,11 @@ class Measures:
     ] = None
     fpr: Annotated[float, typer.Option(help="False-positive rate at which recall is taken.")] = 0.05
     confidence: Annotated[float, typer.Option(help="Coverage of the interval.")] = 0.95
+
+    def measures(self, is_positive: np.ndarray) -> Measures:
+        """Return what is measured of these rows."""
+        k = int(is_positive.sum()) if self.k is None else self.k
+        return Measures(confidence=self.confidence, k=k, fpr=self.fpr)
 
 
 class _Large(Large):
@@ -100,7 +96,7 @@ def evaluate(
     *,
     other: Other = None,
     rival: Rival,
-    measures: Measures,
+    asked: Asked,
     plot: Plot = None,
     html: Html = None,
     as_json: Json = False,
@@ -147,26 +143,28 @@ def evaluate(
             now(f"tuning logistic regression on {rival.logistic.name}")
             scores["logistic regression"] = rival.scores(fitted, table.data, reading)
         now("measuring")
-        report = _facts(source, fitted, table, is_positive)
-        report |= {"positive": label, "weight": reading.weight}
-        report |= _measured(is_positive, scores, measures, table.weight)
-        tests: dict[str, Test] = {
-            name: (is_positive, score, table.weight) for name, score in scores.items()
-        }
-        drawn: list[Section] = []
+        tests = {name: (is_positive, score, table.weight) for name, score in scores.items()}
+        measures = asked.measures(is_positive)
+        more: dict[str, Any] = {}
         if html is not None:
             now("measuring the effects of the features")
-            drawn = _drawn(fitted, table, report, tests)
-        report |= what_was_read(*tables)
-        page = page_of(report, None if rival.logistic is None else rival.seed)
-        if html is not None:
-            page.sections[:] = [operating(report, tests), *page.sections, *drawn]
+            more = {"drawn": tests, **_explained(fitted, table, next(iter(tests.values())), asked)}
         if plot is not None:
             now("drawing the curves")
-            curve = curves(report, tests).figures[0]
+            scored = {name: [test] for name, test in tests.items()}
+            curve = roc_figure(scored, asked.confidence, bands=list(scored)[:2])
             replace(curve, title=source.name, xlim=(-0.01, 1.01)).save(plot)
-            report["plot"] = str(plot)
-    show_page(page, as_json, html)
+        report = Evaluation.of(
+            tests,
+            measures,
+            file=str(source),
+            rows=_facts(source, fitted, table, is_positive, label, reading),
+            read=passes_over(*tables),
+            seed=None if rival.logistic is None else rival.seed,
+            plot=None if plot is None else str(plot),
+            **more,
+        )
+    show(report, as_json, html)
 
 
 def _title(path: Path, beside: Path | None) -> str:
@@ -174,59 +172,26 @@ def _title(path: Path, beside: Path | None) -> str:
     return str(path) if beside is not None and beside.name == path.name else path.name
 
 
-def _facts(source: Any, model: Any, table: Bunch, is_positive: np.ndarray) -> dict[str, Any]:
-    """What the report says of the rows."""
+def _facts(
+    source: Any, model: Any, table: Bunch, is_positive: np.ndarray, label: Any, reading: Reading
+) -> Rows:
+    """Return what the report says of the rows."""
     in_parts = isinstance(table.data, Source)
-    return {
-        "file": str(source),
-        "data": source.name,
-        "rows": len(is_positive),
-        "features": table.n_features if in_parts else encoding_of(model)(table.data[:1]).shape[1],
-        "positives": int(is_positive.sum()),
-    }
+    return Rows(
+        data=source.name,
+        rows=len(is_positive),
+        features=table.n_features if in_parts else encoding_of(model)(table.data[:1]).shape[1],
+        positives=int(is_positive.sum()),
+        positive=label,
+        weight=reading.weight,
+    )
 
 
-def _drawn(
-    model: Any, table: Bunch, report: dict[str, Any], tests: dict[str, Test]
-) -> list[Section]:
-    """The curves, and what the model does, by all rows or by some of a file in parts."""
-    test, some, rows = next(iter(tests.values())), None, table.data
-    sections = [curves(report, tests, chance_of(model, rows, test[1]))]
+def _explained(model: Any, table: Bunch, test: Test, asked: Asked) -> dict[str, Any]:
+    """Return the model's probabilities and explanation, by all rows or some of a file in parts."""
+    rows, some, chance = table.data, None, chance_of(model, table.data, test[1])
     if isinstance(rows, Source):
-        some = some_rows(test, min(table.room.rows, MOST_CELLS // table.n_features))
+        some = rows_to_explain(test, min(table.room.rows, MOST_CELLS // table.n_features))
         rows = take(table, some)
-    return [*sections, *model_sections(model, rows, test, report["confidence"], some)]
-
-
-def _measured(
-    is_positive: np.ndarray,
-    scores: dict[str, np.ndarray],
-    measures: Measures,
-    weight: np.ndarray | None,
-) -> dict[str, Any]:
-    """Measure every scorer, and test the first against the others."""
-    by = {"sample_weight": weight}
-    k = int(is_positive.sum()) if measures.k is None else measures.k
-    fpr, confidence = measures.fpr, measures.confidence
-    scorers = [
-        {
-            "name": name,
-            **metrics.auc_interval(is_positive, score, confidence, **by)._asdict(),
-            "average_precision": metrics.average_precision(is_positive, score, **by),
-            "precision_at_k": metrics.precision_at_k(is_positive, score, k, **by),
-            "recall_at_fpr": metrics.recall_at_fpr(is_positive, score, fpr, **by),
-        }
-        for name, score in scores.items()
-    ]
-    (name, first), *rest = scores.items()
-    tests = [
-        {
-            "model": name,
-            "against": against,
-            **paired_test(is_positive, first, score, confidence, weight),
-        }
-        for against, score in rest
-    ]
-    flagged = budgets(is_positive, first, weight)
-    measured = {"confidence": confidence, "k": k, "fpr": fpr, "scorers": scorers, "tests": tests}
-    return {**measured, "budgets": flagged}
+    explanation = explanation_of(model, rows, test, asked.confidence, some)
+    return {"chance": chance, "explanation": explanation}

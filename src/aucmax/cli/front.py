@@ -18,7 +18,6 @@ from sklearn.utils import Bunch, _safe_indexing
 
 from aucmax import datasets
 from aucmax.basics.checks import LARGEST
-from aucmax.basics.visible import in_line
 from aucmax.cli.common import counted, working
 from aucmax.cli.inputs import Inputs, inputs_of
 from aucmax.cli.large import Large, take
@@ -35,6 +34,7 @@ from aucmax.data.rows.source import Source, ahead
 from aucmax.data.scanning import read_parts
 from aucmax.estimators.folds import Folding, Pairs
 from aucmax.report.curves import Scored
+from aucmax.report.facts import TrainingRows
 
 __all__ = [
     "PART_BYTES",
@@ -45,7 +45,6 @@ __all__ = [
     "parts_for",
     "plain_rows",
     "positives_for",
-    "rows_described",
     "rows_for",
 ]
 
@@ -173,37 +172,19 @@ class LabelledRows:
 
         return Pipeline([*self.steps, ("model", model)])
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> TrainingRows:
         """What every report says about the data."""
-        return {
-            "data": self.name,
-            "rows": len(self.is_positive),
-            "features": self.source.n_features if not self.steps else int(self.X.shape[1]),
-            "columns": self.source.n_features,
-            "positives": int(self.is_positive.sum()),
-            "positive": self.classes.positive,
-            "positive_is": "rarer" if self.classes.rarer else None,
-            "negative": self.classes.negative,
-            "weight": self.weight_name,
-        }
-
-
-def rows_described(facts: dict[str, Any]) -> str:
-    """Describe the rows in one line: how many, and which label is positive.
-
-    Parameters
-    ----------
-    facts : dict
-        Those of `LabelledRows.facts`, or a report that holds them.
-    """
-    share = facts["positives"] / facts["rows"]
-    rarer = ", the rarer" if facts.get("positive_is") == "rarer" else ""
-    weighted = f", weighted by {facts['weight']}" if facts["weight"] else ""
-    return in_line(
-        f"{facts['data']}: {counted(facts['rows'], 'row')}, "
-        f"{counted(facts['features'], 'feature')}, {facts['positives']:,} positive "
-        f"({100 * share:.3g} %; label {facts['positive']}{rarer}){weighted}"
-    )
+        return TrainingRows(
+            data=self.name,
+            rows=len(self.is_positive),
+            features=self.source.n_features if not self.steps else int(self.X.shape[1]),
+            columns=self.source.n_features,
+            positives=int(self.is_positive.sum()),
+            positive=self.classes.positive,
+            positive_is="rarer" if self.classes.rarer else None,
+            negative=self.classes.negative,
+            weight=self.weight_name,
+        )
 
 
 # ---- for a command that learns

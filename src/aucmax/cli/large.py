@@ -29,8 +29,9 @@ from aucmax.data.rows.source import Part, Source
 from aucmax.data.rows.watched import Watched
 from aucmax.data.tables.parquet_files import parquet_metadata
 from aucmax.objective.losses import LOSSES
+from aucmax.report.facts import Pass
 
-__all__ = ["Footprint", "Large", "take", "what_was_read", "words_of_read"]
+__all__ = ["Footprint", "Large", "passes_over", "take"]
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _COPIES = 3  # of the numbers, while a file is read whole: the reader's, ours, and a fit's
@@ -305,28 +306,18 @@ def _narrow(labels: np.ndarray) -> np.ndarray:
     return narrow if np.array_equal(narrow, labels) else labels
 
 
-def what_was_read(*data: Any) -> dict[str, Any]:
-    """Return what a report says of the passes over sources; nothing of rows in memory."""
+def passes_over(*data: Any) -> list[Pass] | None:
+    """Return the passes over sources; None for rows in memory."""
     nested = ((one, getattr(one, "source", None)) for one in data)  # that of a cluster is within
     sources = [one for some in nested for one in some if isinstance(one, Watched)]
-    if not sources:
-        return {}
     places = dict.fromkeys(place for source in sources for place in source.passes)
-    read = [
-        {
-            "from": place,
-            "passes": sum(source.passes[place] for source in sources),
-            "bytes": sum(source.read[place] for source in sources),
-        }
+    if not sources:
+        return None
+    return [
+        Pass(
+            from_=place,
+            passes=sum(source.passes[place] for source in sources),
+            bytes=sum(source.read[place] for source in sources),
+        )
         for place in places
     ]
-    return {"read": read}
-
-
-def words_of_read(report: dict[str, Any]) -> str:
-    """Say in words what `what_was_read` has; nothing where the rows were in memory."""
-    return ", ".join(
-        f"{at['passes']:,} pass{'es' * (at['passes'] != 1)} over the {at['from']}, "
-        f"{at['bytes'] / 1e9:.3g} GB"
-        for at in report.get("read", ())
-    )

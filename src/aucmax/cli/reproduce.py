@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from aucmax.cli.common import counted, listed, print_json, show_page, working
+from aucmax.cli.common import counted, listed, print_json, show, working
 from aucmax.cli.errors import command_line, interrupted
 from aucmax.cli.options import Json
 from aucmax.cli.reproduce_table import plain_table
@@ -21,9 +21,15 @@ from aucmax.experiments import figures, table_report, tables
 from aucmax.experiments.catalogue import CATALOGUE
 from aucmax.experiments.figures import FigureSpec
 from aucmax.experiments.jobs import Store, locked_store
+from aucmax.experiments.reproduced import (
+    Catalogue,
+    FigureRun,
+    Reproduced,
+    Reproducible,
+    TableRun,
+)
 from aucmax.experiments.sources import present
 from aucmax.experiments.tables import TableSpec
-from aucmax.report.page import Page, ResultTable, Section
 
 __all__ = ["reproduce"]
 
@@ -111,13 +117,13 @@ def reproduce(
     reports, failed = [], False
     for spec in chosen:
         try:
-            found = _find(spec, only, asked)
-            if isinstance(spec, TableSpec) and (found.there or found.absent):
-                reports.append(_table(spec, found, asked))
-            elif isinstance(spec, FigureSpec) and found.there:
-                reports.append(_figure(spec, found, asked))
-            if not found.there:
-                _nothing(spec, found, skip=name == "all")
+            sources = _find(spec, only, asked)
+            if isinstance(spec, TableSpec) and (sources.there or sources.absent):
+                reports.append(_table(spec, sources, asked))
+            elif isinstance(spec, FigureSpec) and sources.there:
+                reports.append(_figure(spec, sources, asked))
+            if not sources.there:
+                _nothing(spec, sources, skip=name == "all")
         except (ValueError, OSError) as error:
             if name != "all":
                 raise
@@ -143,34 +149,32 @@ def _check_figure(name: str, asked: Asked) -> None:
 
 def _names(data: str | None, chosen: list[Any]) -> list[str]:
     """Return the names given with --data; raise ValueError if no experiment has one of them."""
-    given = listed(data or "")
-    if data is not None and not given:
+    names = listed(data or "")
+    if data is not None and not names:
         raise ValueError("--data names no data set; give names separated by commas.")
-    known = dict.fromkeys(source.name for spec in chosen for source in spec.sources)
-    for word in given:
-        if word not in known:
+    all_names = dict.fromkeys(source.name for spec in chosen for source in spec.sources)
+    for word in names:
+        if word not in all_names:
             what = chosen[0].name if len(chosen) == 1 else "any of them"
-            raise ValueError(f"--data: no {word!r} in {what}; there are {', '.join(known)}.")
-    return given
+            raise ValueError(f"--data: no {word!r} in {what}; there are {', '.join(all_names)}.")
+    return names
 
 
 def _list(as_json: bool) -> None:
-    entries: list[dict[str, Any]] = []
+    entries = []
     for spec in CATALOGUE.values():
-        found = present(spec.sources)
-        here = [source.name for source in found.there]
-        entries.append({
-            "name": spec.name, "title": spec.title, "here": here, "missing": found.missing,
-            "broken": found.broken,
-        })  # fmt: skip
-    sections = []
-    for entry in entries:
-        missing = f"{', '.join(entry['missing'])}; get them with 'aucmax datasets fetch'"
-        facts = [("data here", ", ".join(entry["here"]) or "none")]
-        facts += [("not here", missing)] * bool(entry["missing"])
-        facts += [("broken", why) for why in entry["broken"].values()]
-        sections.append(Section(entry["name"], entry["title"], [ResultTable.facts(facts)]))
-    show_page(Page("Tables and figures", "", sections, data=entries), as_json)
+        presence = present(spec.sources)
+        here = [source.name for source in presence.there]
+        entries.append(
+            Reproducible(
+                name=spec.name,
+                title=spec.title,
+                here=here,
+                missing=presence.missing,
+                broken=presence.broken,
+            )
+        )
+    show(Catalogue(entries=entries), as_json)
 
 
 class Sources(NamedTuple):
@@ -182,30 +186,32 @@ class Sources(NamedTuple):
 
 def _find(spec: Any, only: list[str], asked: Asked) -> Sources:
     """Find the data sets to run on."""
-    sources = [s for s in spec.sources if s.made or not only or s.name in only]
+    wanted = [s for s in spec.sources if s.made or not only or s.name in only]
     with working(f"reading the data of {spec.name}", asked.as_json):
-        found = present(sources)
-    for why in found.broken.values():
+        presence = present(wanted)
+    for why in presence.broken.values():
         tell("warning", f"{spec.name}: left out: {why}")
-    for name in found.altered:
+    for name in presence.altered:
         tell("warning", f"{name}: its files are not the published ones; figures may not compare")
-    there = found.there[:2] if asked.quick and not only else found.there
-    left = dict.fromkeys((s.name for s in found.there[len(there) :]), "left out of a quick run")
-    return Sources(there, found.absent | left)
+    readable = presence.there[:2] if asked.quick and not only else presence.there
+    left = dict.fromkeys(
+        (s.name for s in presence.there[len(readable) :]), "left out of a quick run"
+    )
+    return Sources(readable, presence.absent | left)
 
 
-def _nothing(spec: Any, found: Sources, skip: bool) -> None:
+def _nothing(spec: Any, sources: Sources, skip: bool) -> None:
     """Say that none of the data sets is here: an error, unless other experiments run."""
     if skip:
         tell("warning", f"{spec.name}: not run, none of its data sets is here or asked for")
         return
     raise ValueError(
-        f"{spec.name}: none of its data sets can be read here ({', '.join(found.absent)}); set "
+        f"{spec.name}: none of its data sets can be read here ({', '.join(sources.absent)}); set "
         "AUCMAX_DATA to their folder, or get one with 'aucmax datasets fetch NAME'."
     )
 
 
-def _table(spec: TableSpec, found: Sources, asked: Asked) -> dict[str, Any]:
+def _table(spec: TableSpec, sources: Sources, asked: Asked) -> Reproduced:
     protocol = replace(
         spec.protocol, tuning=asked.protocol.value, tune_rows=asked.tune_rows, seed=asked.seed
     )
@@ -213,49 +219,46 @@ def _table(spec: TableSpec, found: Sources, asked: Asked) -> dict[str, Any]:
         protocol = protocol.quick()
     if asked.runs is not None:
         protocol = replace(protocol, runs=asked.runs)
-    jobs = len(found.there) * len(spec.all_methods) * (protocol.tuned_parts + protocol.parts)
+    jobs = len(sources.there) * len(spec.all_methods) * (protocol.tuned_parts + protocol.parts)
     runs = f"{counted(protocol.parts, 'run')} of each method"
     # tables share cells: OPAUC's are the same in two of them
     beside = [asked.output / other / "jobs.jsonl" for other in CATALOGUE if other != spec.name]
-    with _running(spec, found, runs, asked.cores, jobs, asked, beside) as (folder, store, done):
+    with _running(spec, sources, runs, asked.cores, jobs, asked, beside) as (folder, store, done):
         results = tables.run_table(
-            spec, found.there, protocol, store, asked.cores, done, found.absent
+            spec, sources.there, protocol, store, asked.cores, done, sources.absent
         )
     names = table_report.write_table(results, folder, command_line())
     head, rows = table_report.comparison(results)
     far, failures = table_report.far_cells(results), table_report.failures(results)
     if not asked.as_json:
         screen = console()
-        plain_table(screen, head, rows, found.absent)
+        plain_table(screen, head, rows, sources.absent)
         for line in far:
             screen.print(f"far: {line}", style="dim")
-    more = {
-        "rows": [dict(zip(head, row, strict=True)) for row in rows],
-        "far": far,
-        "seconds": results.seconds,
-    }
-    return _report(spec, found, folder, names, failures, asked) | more
+    rows_by_name = [dict(zip(head, row, strict=True)) for row in rows]
+    more = TableRun(rows=rows_by_name, far=far, seconds=results.seconds)
+    return _report(spec, sources, folder, names, failures, asked, more)
 
 
-def _figure(spec: FigureSpec, found: Sources, asked: Asked) -> dict[str, Any]:
+def _figure(spec: FigureSpec, sources: Sources, asked: Asked) -> Reproduced:
     runs = asked.runs if asked.runs is not None else 1 if asked.quick else spec.runs
     effort = figures.Effort(runs, asked.seed, asked.quick)
     cores = 1 if spec.timed else asked.cores  # what is timed runs alone
-    jobs = len(figures.pieces_of(spec, found.there, effort))
-    with _running(spec, found, counted(runs, "run"), cores, jobs, asked) as (folder, store, done):
-        drawn = figures.run_figure(spec, found.there, effort, store, cores, done, found.absent)
+    jobs = len(figures.pieces_of(spec, sources.there, effort))
+    with _running(spec, sources, counted(runs, "run"), cores, jobs, asked) as (folder, store, done):
+        drawn = figures.run_figure(spec, sources.there, effort, store, cores, done, sources.absent)
     names = figures.write_figure(drawn, folder, command_line(), asked.seed)
     if not asked.as_json:
         for line in drawn.findings:
             console().print(line)
-    more = {"findings": drawn.findings}
-    return _report(spec, found, folder, names, drawn.failures, asked) | more
+    more = FigureRun(findings=drawn.findings)
+    return _report(spec, sources, folder, names, drawn.failures, asked, more)
 
 
 @contextlib.contextmanager
 def _running(
     spec: Any,
-    found: Sources,
+    sources: Sources,
     runs: str,
     cores: int,
     jobs: int,
@@ -268,7 +271,7 @@ def _running(
     """
     if not asked.as_json:
         console().print(spec.title)
-        what = f"{counted(len(found.there), 'data set')}, {runs}, on {counted(cores, 'core')}"
+        what = f"{counted(len(sources.there), 'data set')}, {runs}, on {counted(cores, 'core')}"
         console().print(what, style="dim")
     folder = asked.output / spec.name
     try:
@@ -299,16 +302,23 @@ def _running(
 
 
 def _report(
-    spec: Any, found: Sources, folder: Path, names: list[str], failures: list[str], asked: Asked
-) -> dict[str, Any]:
-    """Say what was written, and what failed; return what JSON says of it."""
+    spec: Any,
+    sources: Sources,
+    folder: Path,
+    names: list[str],
+    failures: list[str],
+    asked: Asked,
+    results: TableRun | FigureRun,
+) -> Reproduced:
+    """Say what was written, and what failed; return the report."""
     if not asked.as_json:
         console().print(f"written to {folder}: {', '.join(names)}\n", soft_wrap=True)
     for line in failures:
         tell("warning", line)
-    return {
-        "name": spec.name,
-        "folder": str(folder),
-        "failures": failures,
-        "absent": found.absent,
-    }
+    return Reproduced(
+        name=spec.name,
+        folder=str(folder),
+        failures=failures,
+        absent=sources.absent,
+        results=results,
+    )

@@ -27,7 +27,7 @@ from aucmax.cli.common import (
     working,
 )
 from aucmax.cli.front import rows_for
-from aucmax.cli.large import Footprint, Large, what_was_read, words_of_read
+from aucmax.cli.large import Footprint, Large, passes_over
 from aucmax.cli.options import Model, Scoring, given_file
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import data_out, say, tell
@@ -37,6 +37,7 @@ from aucmax.data.rows.view import to_scipy
 from aucmax.explain.by_column import by_column
 from aucmax.explain.row_reasons import each_reasons, reasons
 from aucmax.report.explained import reasons_text
+from aucmax.report.facts import read_text
 
 __all__ = ["score"]
 
@@ -138,7 +139,7 @@ def score(
     else:
         written = f"{counted(len(scores), 'score')} written to {output}"
         say(f"{written}; the higher, the more likely {names[1]}", sys.stderr)
-    if words := words_of_read(what_was_read(X)):
+    if words := read_text(passes_over(X)):
         tell("note", f"read: {words}")
 
 

@@ -16,22 +16,17 @@ from aucmax import metrics
 from aucmax.additive import Binning, Scorecard
 from aucmax.basics.checks import weights_in_rows
 from aucmax.basics.quantiles import quantiles
-from aucmax.basics.visible import in_line
-from aucmax.cli.common import few_positives, show_page, working
-from aucmax.cli.errors import command_line
-from aucmax.cli.front import LabelledRows, labelled_columns, positives_for, rows_described, rows_for
+from aucmax.cli.common import few_positives, show, working
+from aucmax.cli.front import LabelledRows, labelled_columns, positives_for, rows_for
 from aucmax.cli.options import OF_MODELS, DataArgument, Html, Json, given_file, without
 from aucmax.cli.paths import check_paths
 from aucmax.data.reading import Reading
 from aucmax.estimators.files import save
 from aucmax.estimators.folds import FOLDS
-from aucmax.report.page import Page, ResultTable, Section
-from aucmax.report.provenance import provenance
+from aucmax.report.scorecard import SEED, Column, HeldOut, LaterRows, Points, Quality, Scale
 
 __all__ = ["scorecard"]
 
-SEED = 0  # of the folds
-_LOST = 0.1  # of a column's information value by a trend, from which on it is told
 _BANDS = 10  # of points, by which two files are compared
 
 Method = StrEnum("Method", {"best": "best", "quantile": "quantile"})
@@ -64,7 +59,7 @@ class Bins:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Points:
+class PointScale:
     """The scale of the points."""
 
     pdo: Annotated[float, typer.Option(help="Points that double the odds.")] = 20.0
@@ -89,7 +84,7 @@ def scorecard(
         ),
     ] = None,
     bins: Bins,
-    points: Points,
+    points: PointScale,
     html: Html = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -118,25 +113,25 @@ def scorecard(
         bins.binning(rows.source), **vars(points), positive=rows.classes.positive_label
     )
     X = rows.named()
-    with working(f"fitting {rows_described(rows.facts())}", as_json) as now:
+    with working(f"fitting {rows.facts()}", as_json) as now:
         card.fit(X, rows.y, rows.weight)
         now("cross-validating")
         held_out = _held_out(card, X, rows)
         now("binning without trends")
         free = clone(card.binning_).set_params(monotone=None).fit(X, rows.y, rows.weight)
     scored = card.points(X)
-    report = {
-        "model": str(output),
-        **rows.facts(),
-        "training": _quality(rows.is_positive, scored, rows.weight),
-        "held_out": held_out,
-        "scale": vars(points),
-        "against": None if against is None else _against(card, against, reading, scored, rows),
-        "by_column": _by_column(card, free),
-        "bins": list(card.rows()),
-    }
+    report = Points(
+        model=str(output),
+        rows=rows.facts(),
+        training=Quality.of(rows.is_positive, scored, rows.weight),
+        held_out=held_out,
+        scale=Scale(**vars(points)),
+        against=None if against is None else _against(card, against, reading, scored, rows),
+        by_column=_by_column(card, free),
+        bins=list(card.rows()),
+    )
     save(card, output)
-    show_page(_page(report), as_json, html)
+    show(report, as_json, html)
 
 
 def _trends(given: list[str] | None, names: list[str] | None) -> Any:
@@ -147,19 +142,7 @@ def _trends(given: list[str] | None, names: list[str] | None) -> Any:
     return {**dict.fromkeys(names or (), rest), **trends} if trends else rest
 
 
-def _quality(
-    is_positive: np.ndarray, points: np.ndarray, weight: np.ndarray | None
-) -> dict[str, float]:
-    """How well points rank: the fewer, the more likely positive."""
-    auc = metrics.roc_auc(is_positive, -points, weight)
-    return {
-        "gini": 2 * auc - 1,
-        "auc": auc,
-        "ks": metrics.ks_statistic(is_positive, -points, weight),
-    }
-
-
-def _held_out(card: Scorecard, X: Any, rows: LabelledRows) -> dict[str, float] | None:
+def _held_out(card: Scorecard, X: Any, rows: LabelledRows) -> HeldOut | None:
     """The mean quality over folds; None where there are too few rows of a class."""
     folds = rows.folding.most(rows.is_positive, FOLDS)
     if folds < 2:
@@ -170,11 +153,8 @@ def _held_out(card: Scorecard, X: Any, rows: LabelledRows) -> dict[str, float] |
         fold = clone(card).set_params(positive=None)
         fold.fit(_taken(X, train), rows.is_positive[train], weights[0])
         points = fold.points(_taken(X, test))
-        qualities.append(_quality(rows.is_positive[test], points, weights[1]))
-    return {
-        "folds": folds,
-        **{name: float(np.mean([one[name] for one in qualities])) for name in qualities[0]},
-    }
+        qualities.append(Quality.of(rows.is_positive[test], points, weights[1]))
+    return HeldOut(folds=folds, quality=Quality.mean(qualities))
 
 
 def _taken(X: Any, rows: np.ndarray) -> Any:
@@ -183,7 +163,7 @@ def _taken(X: Any, rows: np.ndarray) -> Any:
 
 def _against(
     card: Scorecard, path: Path, reading: Reading, points: np.ndarray, rows: LabelledRows
-) -> dict[str, Any]:
+) -> LaterRows:
     """How well the points rank other rows, and how far these have moved."""
     source = given_file(path)
     try:
@@ -203,107 +183,31 @@ def _against(
     ]
     quality = None
     if later.target is not None:
-        quality = _quality(positives_for(card, path, later, reading)[0], others, later.weight)
-    return {
-        "data": str(path),
-        "rows": len(others),
-        "quality": quality,
-        "psi": metrics.population_stability(*bands),
-        "psi_of_features": card.binning_.stability(later.data, later.weight),
-    }
+        quality = Quality.of(positives_for(card, path, later, reading)[0], others, later.weight)
+    return LaterRows(
+        data=str(path),
+        rows=len(others),
+        quality=quality,
+        psi=metrics.population_stability(*bands),
+        psi_of_features=card.binning_.stability(later.data, later.weight),
+    )
 
 
-def _by_column(card: Scorecard, free: Binning) -> list[dict[str, Any]]:
+def _by_column(card: Scorecard, free: Binning) -> list[Column]:
     """Each column's weight, information value and points, the most informative first."""
     coef = np.ravel(card.classifier_.coef_)
-    listed = [
-        {
-            "feature": bins.name,
-            "bins": len(bins.counts) - 1 + bool(bins.counts[-1].any()),
-            "weight": float(w),
-            "information_value": bins.information,
-            "information_value_without_trend": untied.information,
-            "fewest_points": int(min(points)),
-            "most_points": int(max(points)),
-        }
+    columns = [
+        Column(
+            feature=bins.name,
+            bins=len(bins.counts) - 1 + bool(bins.counts[-1].any()),
+            weight=float(w),
+            information_value=bins.information,
+            information_value_without_trend=untied.information,
+            fewest_points=int(min(points)),
+            most_points=int(max(points)),
+        )
         for bins, untied, w, points in zip(
             card.binning_.bins_, free.bins_, coef, card.points_, strict=True
         )
     ]
-    return sorted(listed, key=lambda one: -one["information_value"])
-
-
-def _page(report: dict[str, Any]) -> Page:
-    scale, later = report["scale"], report["against"]
-    facts = ResultTable.facts(
-        [
-            ("scale", f"{scale['base_points']:g} points at {scale['base_odds']:g} to 1, twice the "
-            f"odds for {scale['pdo']:g} more; the fewer, the more likely {report['positive']}"),
-            ("saved", report["model"]),
-        ]
-    )  # fmt: skip
-    sections = [Section("The scorecard", tables=[_ranking(report), facts])]
-    moved = {} if later is None else later["psi_of_features"]
-    if later is not None:
-        said = _moved(later["psi"])
-        sections.append(
-            Section("Rows then and now", in_line(f"PSI of the points on {later['data']}: {said}."))
-        )
-    head = ("feature", "bins", "weight", "IV", "points", *(("PSI",) if moved else ()))
-    features = [
-        (
-            one["feature"], str(one["bins"]), f"{one['weight']:.2f}",
-            f"{one['information_value']:.3f}", f"{one['fewest_points']} to {one['most_points']}",
-            *((f"{moved[one['feature']]:.3f}",) if moved else ()),
-        )
-        for one in report["by_column"]
-    ]  # fmt: skip
-    what = "IV, the information value, says how much a column tells by itself."
-    what += "".join(
-        f" {one['feature']} rises and falls: without a trend its IV would be "
-        f"{one['information_value_without_trend']:.3f} (--monotone {one['feature']}=none)."
-        for one in report["by_column"]
-        if one["information_value_without_trend"] >= one["information_value"] + _LOST
-    )
-    sections.append(Section("Columns", tables=[ResultTable(head, features, in_line(what))]))
-    rank = {one["feature"]: place for place, one in enumerate(report["by_column"])}
-    lines, last = [], None
-    for row in sorted(report["bins"], key=lambda row: rank[row["feature"]]):
-        name = "" if row["feature"] == last else row["feature"]
-        last = row["feature"]
-        lines.append(
-            (
-                name, row["bin"], f"{round(row['rows'], 1):,.10g}", f"{100 * row['share']:.1f}",
-                f"{100 * row['rate']:.3g}", f"{row['woe']:+.3f}", str(row["points"]),
-            )
-        )  # fmt: skip
-    head = ("feature", "bin", "rows", "% of rows", "% positive", "WoE", "points")
-    what = "WoE: log odds of the positives in a bin, over those in all rows."
-    sections.append(Section("Points", tables=[ResultTable(head, lines, what, words=(1,))]))
-    described = rows_described(report)
-    return Page(
-        f"Scorecard of {report['data']}",
-        described,
-        sections,
-        provenance=provenance(command_line(), [("data", described)], SEED),
-        data=report,
-    )
-
-
-def _ranking(report: dict[str, Any]) -> ResultTable:
-    """How well the points rank, in training and elsewhere."""
-    later, measured = report["against"], [("training rows", report["training"])]
-    if report["held_out"] is not None:
-        measured.append((f"{report['held_out']['folds']} folds, held out", report["held_out"]))
-    if later is not None and later["quality"] is not None:
-        measured.append((later["data"], later["quality"]))
-    return ResultTable(
-        ("", "Gini", "KS", "AUC"),
-        [(name, *(f"{one[key]:.4f}" for key in ("gini", "ks", "auc"))) for name, one in measured],
-    )
-
-
-def _moved(psi: float) -> str:
-    """Say what a PSI means, in the usual words."""
-    words = "no change to speak of" if psi < 0.1 else "a change" if psi < 0.25 else "a large change"
-    return f"{psi:.3f}, {words}"
+    return sorted(columns, key=lambda column: -column.information_value)

@@ -12,9 +12,12 @@ import typer
 
 from aucmax.basics.container import unpack
 from aucmax.basics.errors import ModelFileError
-from aucmax.cli.common import feature_names, fit_facts, linear_of, load_model, show_page
-from aucmax.cli.options import Json, Model
-from aucmax.report.page import Page, ResultTable, Section
+from aucmax.cli import options
+from aucmax.cli.common import feature_names, linear_of, load_model
+from aucmax.cli.common import show as show_report
+from aucmax.cli.options import Json
+from aucmax.report.facts import Fit
+from aucmax.report.model import Model, Weight
 
 __all__ = ["show"]
 
@@ -29,7 +32,7 @@ class Order(StrEnum):
 
 
 def show(
-    model: Model,
+    model: options.Model,
     top: Annotated[int, typer.Option(min=0, help="How many weights to list.")] = 20,
     by: Annotated[
         Order, typer.Option("--by", help="What to sort by, largest absolute value first.")
@@ -46,10 +49,10 @@ def show(
 
         aucmax show booked.aucmax --top 10 --by effect
     """
-    show_page(_page(_report(load_model(model), model, top, by)), as_json)
+    show_report(_report(load_model(model), model, top, by), as_json)
 
 
-def _report(model: Any, path: Path, top: int, by: Order) -> dict[str, Any]:
+def _report(model: Any, path: Path, top: int, by: Order) -> Model:
     head = json.loads(unpack(path, "model").partition(b"\n")[0])
     linear = linear_of(model)
     if not hasattr(linear, "coef_"):
@@ -72,54 +75,26 @@ def _report(model: Any, path: Path, top: int, by: Order) -> dict[str, Any]:
     if not isinstance(settings.get("solver"), (str, type(None))):
         settings["solver"] = " ".join(repr(settings["solver"]).split())
     negative, positive = np.asarray(model.classes_).tolist()
-    return {
-        "model": str(path),
-        "type": type(model).__name__,
-        "positive": positive,
-        "negative": negative,
-        "target": getattr(linear, "target_name_", None),
-        "features": len(coef),
-        "nonzero": int(np.count_nonzero(coef)),
-        "settings": settings,
-        "solver": getattr(linear, "solver_", None),
-        "iterations": np.max(linear.n_iter_) if hasattr(linear, "n_iter_") else None,
-        "objective": getattr(linear, "objective_", None),
-        "optimality": getattr(linear, "optimality_", None),
-        "keeps_moments": hasattr(linear, "moments_"),
-        "intercept": np.ravel(linear.intercept_)[0],
-        "weights": [
-            {
-                "feature": names[j],
-                "weight": coef[j],
-                **({} if effect is None else {"effect": effect[j]}),
-            }
+    return Model(
+        model=str(path),
+        type=type(model).__name__,
+        positive=positive,
+        negative=negative,
+        target=getattr(linear, "target_name_", None),
+        features=len(coef),
+        nonzero=int(np.count_nonzero(coef)),
+        settings=settings,
+        fit=Fit(
+            solver=getattr(linear, "solver_", None),
+            iterations=np.max(linear.n_iter_) if hasattr(linear, "n_iter_") else None,
+            objective=getattr(linear, "objective_", None),
+            optimality=getattr(linear, "optimality_", None),
+        ),
+        keeps_moments=hasattr(linear, "moments_"),
+        intercept=np.ravel(linear.intercept_)[0],
+        weights=[
+            Weight(feature=names[j], weight=coef[j], effect=None if effect is None else effect[j])
             for j in order
         ],
-        "versions": {name: head.get(name) for name in ("aucmax", "sklearn")},
-    }
-
-
-def _page(report: dict[str, Any]) -> Page:
-    settings = ", ".join(f"{name} {value}" for name, value in report["settings"].items())
-    target = f"  (column {report['target']})" if report["target"] else ""
-    versions = report["versions"]
-    facts = [
-        ("model", report["model"]),
-        ("positive", f"{report['positive']}{target}"),
-        ("negative", report["negative"]),
-        ("features", f"{report['features']:,}, {report['nonzero']:,} with a nonzero weight"),
-        ("settings", settings),
-        ("intercept", f"{report['intercept']:.6g}"),
-    ]
-    facts += fit_facts(report)
-    facts.append(("saved by", f"aucmax {versions['aucmax']}, scikit-learn {versions['sklearn']}"))
-    sections = [Section("", tables=[ResultTable.facts(facts)])]
-    if report["weights"]:
-        sizes = [name for name in ("weight", "effect") if name in report["weights"][0]]
-        rows = [
-            (row["feature"], *(f"{row[name]:+.4g}" for name in sizes)) for row in report["weights"]
-        ]
-        hidden = report["features"] - len(rows)
-        more = f"and {hidden:,} smaller ones (--top)" if hidden else ""
-        sections[0].tables.append(ResultTable(("feature", *sizes), rows, more))
-    return Page(f"The model {report['model']}", "", sections, data=report)
+        versions={name: head.get(name) for name in ("aucmax", "sklearn")},
+    )

@@ -56,7 +56,6 @@ def page_of(name: str, monitor: Path) -> Page:
         described,
         sections,
         provenance=provenance(command_line(), [("data", described)]),
-        data={"monitor": lines},
     )
 
 

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from aucmax.cli.common import (
-    calibration_facts,
-    calibration_words,
-    counted,
-    few_positives,
-    fit_facts,
-    fitted_settings,
-    folds_described,
-    scores_of,
-    show_page,
-    working,
-)
-from aucmax.cli.front import LabelledRows, labelled_rows, rows_described
-from aucmax.cli.large import Large, what_was_read, words_of_read
-from aucmax.cli.one_pass import fit_in_one_pass, one_pass_page
+from aucmax.cli.common import few_positives, scores_of, show, working
+from aucmax.cli.front import LabelledRows, labelled_rows
+from aucmax.cli.large import Large, passes_over
+from aucmax.cli.one_pass import fit_in_one_pass
 from aucmax.cli.options import (
     DataArgument,
     Json,
@@ -37,13 +26,12 @@ from aucmax.cli.options import (
 from aucmax.cli.paths import check_paths
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.estimators.files import save
-from aucmax.estimators.folds import FOLDS, Folding
-from aucmax.estimators.named_loss import NamedLoss
+from aucmax.estimators.folds import FOLDS
 from aucmax.estimators.probabilities import Calibration, calibrate_folds
-from aucmax.metrics import auc_interval
+from aucmax.metrics import AUCInterval, BinnedAUC, auc_interval
 from aucmax.objective.losses import LOSSES
-from aucmax.report.page import Page, ResultTable, Section
-from aucmax.report.text import auc_text, interval_text
+from aucmax.report.facts import FittedModel, Folds
+from aucmax.report.training import Training, Tuning
 from aucmax.solvers.auto import FEW_FEATURES
 
 __all__ = ["train"]
@@ -70,7 +58,7 @@ class Fixed(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Folds:
+class OnFolds:
     """What is done on folds."""
 
     seed: Annotated[
@@ -97,7 +85,7 @@ def train(
     ],
     fixed: Fixed,
     stopping: Stopping,
-    on_folds: Folds,
+    on_folds: OnFolds,
     one_pass: OnePass = False,
     as_json: Json = False,
 ) -> None:
@@ -129,86 +117,78 @@ def train(
     """
     check_paths({"--output": output}, {"DATA": data})
     settings = fixed.given()
+    options = ", ".join(f"--{name.replace('_', '-')}" for name in settings)
     common: dict[str, Any] = asdict(stopping)
     model = AUCClassifier(**settings, **common, random_state=on_folds.seed)
-    on_folds.check(_options(settings) or ("--one-pass" if one_pass else ""))
+    on_folds.check(options or ("--one-pass" if one_pass else ""))
     if one_pass:
         with working("fitting in one pass", as_json):
-            report = {
-                "model": str(output),
-                **fit_in_one_pass(data, reading, transforms, large, model),
-            }
+            fit = fit_in_one_pass(data, reading, transforms, large, model, output)
         save(model, output)
-        return show_page(one_pass_page(report), as_json)
+        return show(fit, as_json)
     rows = labelled_rows(data, reading, transforms, as_json, large)
     facts = rows.facts()
     common["positive"] = rows.classes.positive_label
     few_positives(rows.is_positive, "row")
     started = time.perf_counter()
+    tuning = None
     if settings or rows.folding.most(rows.is_positive, FOLDS) < 2:
         if on_folds.probability:
             raise ValueError(
                 f"{rows.name}: --probability needs folds, and can be had where each class has more "
                 "rows."
             )
-        how: dict[str, Any] = {"tuned": False}
-        with working(f"fitting {rows_described(facts)}", as_json):
+        with working(f"fitting {facts}", as_json):
             model.set_params(**common).fit(*rows.given())
     else:
         tuned = _tuned_on_some if rows.in_parts else _tuned
-        model, how = tuned(rows, common, as_json, **vars(on_folds))
+        model, tuning = tuned(rows, common, as_json, **vars(on_folds))
     with working("measuring", as_json):
         auc = _training_auc(rows, model)
-    report = {
-        "model": str(output),
-        **facts,
-        "negatives": facts["rows"] - facts["positives"],
-        **how,
-        **fitted_settings(model),
-        "training_auc": auc._asdict(),
-        **calibration_facts(model),
-        **what_was_read(rows.X),
-        "seconds": time.perf_counter() - started,
-    }
+    few = "too few rows of a class, groups or times for folds"
+    report = Training(
+        model=str(output),
+        rows=facts,
+        negatives=facts.rows - facts.positives,
+        tuned=tuning is not None,
+        tuning=tuning,
+        why_not_tuned=f"{options} given" if options else few,
+        fitted=FittedModel.of(model),
+        training_auc=auc,
+        read=passes_over(rows.X),
+        seconds=time.perf_counter() - started,
+    )
     save(rows.whole(model), output)  # last, so that Ctrl-C leaves no model behind
-    show_page(_page(report, settings), as_json)
-
-
-def _options(given: dict[str, Any]) -> str:
-    """The options of these settings, as they are written."""
-    return ", ".join(f"--{name.replace('_', '-')}" for name in given)
+    show(report, as_json)
 
 
 def _tuned(
     rows: LabelledRows, common: dict[str, Any], quiet: bool, seed: int, probability: bool
-) -> tuple[AUCClassifier, dict[str, Any]]:
+) -> tuple[AUCClassifier, Tuning]:
     """Return the best model of a search over the rows, and what the report says of it."""
-    search, how = _searched(rows, common, quiet, seed, probability=probability)
-    return search.best_estimator_, how
+    search, tuning = _searched(rows, common, quiet, seed, probability=probability)
+    return search.best_estimator_, tuning
 
 
 def _searched(
     rows: LabelledRows, common: dict[str, Any], quiet: bool, seed: int, **settings: Any
-) -> tuple[AUCClassifierCV, dict[str, Any]]:
+) -> tuple[AUCClassifierCV, Tuning]:
     """Return a search over the rows, and what the report says of it."""
     folds, rounds = rows.folding.most(rows.is_positive, FOLDS), rows.folding.rounds(rows.rarest)
     parts = rows.folds(folds, seed, rounds)
     search = AUCClassifierCV(cv=parts, **common, **settings, verbose=not quiet)
     search.fit(*rows.given(), groups=rows.folding.groups)
-    return search, {
-        "tuned": True,
-        "folds": len(parts),
-        "rounds": rounds,
-        "folding": rows.folding.words,
-        "settings_tried": int(np.isfinite(search.auc_path_).any(axis=0).sum()),
-        "held_out_auc": float(search.best_score_),
-        "held_out_interval": search.best_interval_._asdict(),
-    }
+    return search, Tuning(
+        folds=Folds(folds=len(parts), rounds=rounds, folding=rows.folding.words),
+        settings_tried=int(np.isfinite(search.auc_path_).any(axis=0).sum()),
+        held_out_auc=float(search.best_score_),
+        held_out_interval=search.best_interval_,
+    )
 
 
 def _tuned_on_some(
     rows: LabelledRows, common: dict[str, Any], quiet: bool, seed: int, probability: bool
-) -> tuple[AUCClassifier, dict[str, Any]]:
+) -> tuple[AUCClassifier, Tuning]:
     """Return a model of all rows of a file in parts, tuned on as many as fit in memory.
 
     The α that is right is in proportion to one over the rows of the rarer class.
@@ -221,22 +201,25 @@ def _tuned_on_some(
             "tune on; give it more --memory, or settings such as --alpha."
         )
     room, rarer = rows.source.room, rows.rarest / len(rows.is_positive)
-    losses = [loss for loss in AUCClassifierCV().losses if room.holds(loss, rarer)]
-    search, how = _searched(some, common, quiet, seed, losses=losses)
+    default_losses = AUCClassifierCV().losses
+    losses = [loss for loss in default_losses if room.holds(loss, rarer)]
+    search, tuning = _searched(some, common, quiet, seed, losses=losses)
     chosen = {
         "alpha": search.alpha_ * some.rarest / rows.rarest,
         **{name: getattr(search, f"{name}_") for name in ("l1_ratio", "loss", "within")},
         "standardize": search.standardize_,
     }
-    how |= {"tuned_on": len(some.is_positive), "losses": list(losses)}
+    left_out = [loss for loss in default_losses if loss not in losses]
+    tuned_on = len(some.is_positive)
+    tuning = replace(tuning, tuned_on=tuned_on, losses=losses, losses_left_out=left_out)
     tests, held_out = [test for _, test in search.cv] if probability else [], search.held_out_
     del some, search  # the fit has the memory to itself
-    with working(f"fitting {rows_described(rows.facts())}", quiet):
+    with working(f"fitting {rows.facts()}", quiet):
         model = AUCClassifier(**chosen, **common).fit(*rows.given())
     if probability:
         with working("calibrating", quiet):
             model.calibration_ = _calibrated(model, rows, tests, held_out)
-    return model, how
+    return model, tuning
 
 
 def _calibrated(
@@ -258,49 +241,10 @@ def _calibrated(
     return calibrate_folds(tests, held_out, of_folds, some.is_positive, weight)
 
 
-def _training_auc(rows: LabelledRows, model: AUCClassifier) -> Any:
+def _training_auc(rows: LabelledRows, model: AUCClassifier) -> AUCInterval | BinnedAUC:
     """Return the AUC of the rows a model was fitted to, in fixed memory if they are in parts."""
     if not rows.in_parts:
         scores = scores_of(model, rows.named())
         return auc_interval(rows.is_positive, scores, sample_weight=rows.weight)
     X, y, weight = rows.given()
     return model.score_sketch(X if y is None else X.with_labels(y, weight)).auc()
-
-
-def _page(report: dict[str, Any], given: dict[str, Any]) -> Page:
-    auc, columns = report["training_auc"], counted(report["columns"], "column")
-    settings = (
-        f"loss {NamedLoss(report['loss'], report['within'])}, standardize "
-        f"{report['standardize']:g}, l1 ratio {report['l1_ratio']:g}, alpha {report['alpha']:.3g}"
-    )
-    facts = []
-    if report["columns"] != report["features"]:
-        facts.append(("features", f"{report['features']:,}  (from {columns})"))
-    if report["tuned"]:
-        tried = counted(report["settings_tried"], "setting")
-        how = f", {report['folding']}" * (report["folding"] != Folding().words)
-        held_out, around = auc_text(report["held_out_auc"]), report["held_out_interval"]
-        interval = interval_text(around["low"], around["high"])
-        if "tuned_on" in report:
-            how += f", on {report['tuned_on']:,} of the rows"
-            left_out = [loss for loss in AUCClassifierCV().losses if loss not in report["losses"]]
-            how += f", with no room for the loss {' or '.join(left_out)}" * bool(left_out)
-        facts += [
-            ("tuned", f"{settings}: the best of {tried} in {folds_described(report)}{how}"),
-            ("held-out AUC", f"{held_out}  (95 % interval {interval}; optimistic: best of many)"),
-        ]
-    else:
-        few = "too few rows of a class, groups or times for folds"
-        why = f"{_options(given)} given" if given else few
-        facts.append(("not tuned", f"{settings}: {why}"))
-    interval = interval_text(auc["low"], auc["high"])
-    facts += [
-        *fit_facts(report),
-        *calibration_words(report),
-        ("training AUC", f"{auc_text(auc['auc'])}  (95 % interval {interval})"),
-        ("seconds", f"{report['seconds']:.2f}"),
-        *[("read", words_of_read(report))] * ("read" in report),
-        ("saved", report["model"]),
-    ]
-    sections = [Section("The model", tables=[ResultTable.facts(facts)])]
-    return Page(f"Trained on {report['data']}", rows_described(report), sections, data=report)

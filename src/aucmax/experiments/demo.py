@@ -1,6 +1,6 @@
-"""The computations and the page of ``aucmax demo``: rare events, all numbers from this run.
+"""The computations and the report of ``aucmax demo``: rare events, all numbers from this run.
 
-It imports nothing that only the command line needs: ``print(plain(demo_page(computed(0))))`` does
+It imports nothing that only the command line needs: ``print(plain(computed(0).page()))`` does
 without.
 """
 
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -20,15 +21,18 @@ from threadpoolctl import threadpool_limits
 from aucmax import metrics
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
 from aucmax.experiments.rivals import BalancedLogisticRegression
-from aucmax.report.comparison import paired_test
+from aucmax.experiments.trial import timed_fit
+from aucmax.metrics import AUCInterval
+from aucmax.report.comparison import Difference, paired_test
 from aucmax.report.curves import gains_figure
 from aucmax.report.operating import operating_points
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
+from aucmax.report.reports import Report, inline, optional, unlisted
 from aucmax.report.text import auc_text, difference_text, interval_text, p_words
 from aucmax.statistics.moments import ClassMoments
 
-__all__ = ["NEXT", "Data", "Demo", "computed", "demo_page"]
+__all__ = ["NEXT", "Data", "Demo", "computed"]
 
 HELD_OUT = 0.4
 FOLDS = 5
@@ -57,12 +61,190 @@ class Data(NamedTuple):
     y_test: np.ndarray
 
 
-class Demo(NamedTuple):
-    """The results: numbers by name, and the test scores of the payments by scorer."""
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """A tuned model on held-out rows."""
 
-    found: dict[str, Any]
-    is_positive: np.ndarray
-    scores: dict[str, np.ndarray]
+    auc: AUCInterval = inline()
+    seconds: float  # to tune and refit
+    settings_tried: int
+    alpha: float | None = optional()
+    standardize: float | None = optional()
+    C: float | None = optional()
+    standardized: bool | None = optional()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Duel:
+    """Both sides tuned on the same folds of a data set, and tested on the same rows."""
+
+    data: str
+    training_rows: int
+    test_rows: int
+    test_positives: int
+    features: int
+    aucmax: Side
+    logistic_regression: Side
+    times_as_fast: float
+    test: Difference = inline()
+
+    def __str__(self) -> str:
+        return (
+            f"{self.training_rows:,} training rows, {self.test_rows:,} test rows, {self.features} "
+            "features"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alerts:
+    """What is found among the rows with the highest scores."""
+
+    alerts: int
+    hits: int
+    recall: float
+    lift: float
+    false_alarms_per_hit: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deletion:
+    """A customer's rows deleted from a model, beside a fit without them."""
+
+    customer: int
+    rows: int
+    frauds: int
+    seconds: float
+    difference: float  # to the fit without them, relative to its largest coefficient
+    had_moved: float  # the same of the model with them
+
+    def __str__(self) -> str:
+        return (
+            f"Customer {self.customer} wants to be forgotten: {self.rows} payments, {self.frauds} "
+            f"of them fraud.\nOut of the model in {1e3 * self.seconds:.1f} ms, without a look at "
+            f"any other row. A fit without\nthem gives the same model, to "
+            f"{_digits(self.difference)} digits; with them it was {self.had_moved:.1%} away."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Merging:
+    """The model merged from the moments of several sites, beside that of all rows."""
+
+    sites: int
+    bytes_sent: int
+    bytes_of_rows: int
+    difference: float
+    auc: float
+    auc_of_one_site: float
+
+    def __str__(self) -> str:
+        return (
+            f"Each of {self.sites} sites sends {self.bytes_sent / 1e3:.0f} kB of sums, and none of "
+            f"its {self.bytes_of_rows / 1e6:.1f} MB of rows. Added up\nthey give the model of all "
+            f"rows, to {_digits(self.difference)} digits: test AUC {auc_text(self.auc)}; one\n"
+            f"site alone has {auc_text(self.auc_of_one_site)}."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demo(Report):
+    """The report of ``aucmax demo``, 80 columns wide as text, with one figure for a browser."""
+
+    seed: int
+    comparison: Sequence[Duel]
+    alerts: Sequence[Alerts]
+    deletion: Deletion
+    merging: Merging
+    next: Sequence[str] = NEXT
+    seconds: float
+    is_positive: np.ndarray = unlisted()  # of the payments held out
+    scores: Mapping[str, np.ndarray] = unlisted()  # of these, by scorer
+
+    def page(self, command: str = "aucmax demo") -> Page:
+        """Return the page; ``command`` is what was run."""
+        payments, digits = self.comparison
+        points = [operating_points(name, self.is_positive, s) for name, s in self.scores.items()]
+        commands = "\n".join(f"  {command}" for command in NEXT)
+        took = f"seed {self.seed}, {self.seconds:.1f} seconds in all"
+        data = [
+            ("data", f"{duel.data} ({source}): {duel}")
+            for duel, source in ((payments, "generated"), (digits, "scikit-learn"))
+        ]
+        best = self.alerts[2]
+        return Page(
+            "Rare events with aucmax",
+            f"Rare events: {FRAUDS} frauds among {PAYMENTS:,} card payments, generated. Every "
+            "number here\nwas computed by this run.",
+            [
+                self._tuned(),
+                self._alerted(),
+                Section("3  A customer's rows deleted, exactly", str(self.deletion)),
+                Section("4  Three sites, one model, no row shared", str(self.merging)),
+                Section("5  Next, on a file of your own", f"{commands}\n\n{took}"),
+                Section("Choosing how many payments to check", points=points, on_terminal=False),
+            ],
+            provenance=provenance(command, data, self.seed),
+            verdict=f"The first {best.alerts} of {payments.test_rows:,} payments hold {best.hits} "
+            f"of {payments.test_positives} frauds. Tuned {_times(payments.times_as_fast)} as fast "
+            f"as logistic regression, and ranks {RANKS[payments.test.verdict]}.",
+        )
+
+    def _tuned(self) -> Section:
+        rows: list[tuple[str, ...]] = []
+        heads = []
+        for duel in self.comparison:
+            heads.append(len(rows))
+            rows.append((duel.data, "", "", f"{duel.test_positives} of {duel.test_rows:,} rows"))
+            sides = {"aucmax": duel.aucmax, "logistic regression": duel.logistic_regression}
+            for name, side in sides.items():
+                auc, low, high, _ = side.auc
+                interval = interval_text(low, high)
+                rows.append((f"  {name}", f"{side.seconds:.2f}", auc_text(auc), interval))
+            test, faster = duel.test, _times(duel.times_as_fast)
+            summary = f"  {faster} as fast; {test.verdict}, {p_words(test.p_value)}"
+            rows.append((summary, "", *difference_text(test.difference, test.low, test.high)))
+        first = self.comparison[0]
+        ours, theirs = first.aucmax.settings_tried, first.logistic_regression.settings_tried
+        caption = (
+            f"Seconds to choose among {ours} settings (square loss; logistic: {theirs}) by "
+            f"{FOLDS} folds\nand to refit, on one thread, beside scikit-learn's class-balanced "
+            f"regression;\nAUC on the {HELD_OUT:.0%} held out, p by DeLong's test, a tie unless p "
+            "< 0.05.\nThe digits are real; half of the 8s are left out."
+        )
+        head = ("", "seconds", "test AUC", "95 % interval")
+        title = "1  Tuned in a fraction of the usual time"
+        return Section(title, tables=[ResultTable(head, rows, caption, heads)])
+
+    def _alerted(self) -> Section:
+        payments = self.comparison[0]
+        rows = [
+            (
+                f"{at.alerts:,}",
+                f"{at.hits} of {payments.test_positives}",
+                f"{at.lift:.0f} times",
+                "none found"
+                if at.false_alarms_per_hit is None
+                else f"{at.false_alarms_per_hit:.1f}",
+            )
+            for at in self.alerts
+        ]
+        head = ("alerts a day", "frauds found", "as many as at random", "false alarms per hit")
+        caption = f"The {payments.test_rows:,} payments held out, taken as those of one day."
+        scored = {name: [(self.is_positive, score)] for name, score in self.scores.items()}
+        return Section(
+            "2  What a day's alerts are worth",
+            tables=[ResultTable(head, rows, caption)],
+            figures=[gains_figure(scored)],
+        )
+
+
+def _times(factor: float) -> str:
+    return f"{factor:.0f} times" if factor >= 10 else f"{factor:.2g} times"
+
+
+def _digits(difference: float) -> int:
+    """Return the number of digits that agree, out of about sixteen."""
+    return min(15, math.floor(-math.log10(max(difference, 1e-16))))
 
 
 def computed(seed: int, tell: Callable[[str], object] = lambda what: None) -> Demo:
@@ -74,11 +256,6 @@ def computed(seed: int, tell: Callable[[str], object] = lambda what: None) -> De
         Of the generated rows, the split and the folds.
     tell : callable
         Called with what comes next, in words.
-
-    Returns
-    -------
-    Demo
-        For `demo_page`.
     """
     started = time.perf_counter()
     # BLAS threads do not help with such small matrices, and slow a busy machine
@@ -96,16 +273,16 @@ def computed(seed: int, tell: Callable[[str], object] = lambda what: None) -> De
             scores.append(scored)
             compared.append(result)
         tell("deleting a customer, merging sites")
-        results = {
-            "seed": seed,
-            "comparison": compared,
-            "alerts": _alerts(data.y_test, scores[0]["aucmax"]),
-            "deletion": _deletion(data, customer, models[0]),
-            "merging": _merging(data, models[0]),
-            "next": list(NEXT),
-            "seconds": time.perf_counter() - started,
-        }
-    return Demo(results, data.y_test == 1, scores[0])
+        return Demo(
+            seed=seed,
+            comparison=compared,
+            alerts=_alerts(data.y_test, scores[0]["aucmax"]),
+            deletion=_deletion(data, customer, models[0]),
+            merging=_merging(data, models[0]),
+            seconds=time.perf_counter() - started,
+            is_positive=data.y_test == 1,
+            scores=scores[0],
+        )
 
 
 # ---- the data
@@ -161,59 +338,61 @@ def _warm_up(data: Data) -> None:
     BalancedLogisticRegression(grid=[0.01], cv=2).fit(data.X, data.y)
 
 
-def _compared(data: Data, seed: int) -> tuple[AUCClassifier, dict[str, np.ndarray], dict[str, Any]]:
+def _compared(data: Data, seed: int) -> tuple[AUCClassifier, dict[str, np.ndarray], Duel]:
     """Tune both sides on the same folds of the training rows, and test on the held-out rows."""
     ours = AUCClassifierCV(
         losses=LOSSES, cv=StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
     )
     theirs = BalancedLogisticRegression(cv=FOLDS, random_state=seed)
-    scores, sides = {}, {}
+    scores, intervals, seconds = {}, {}, {}
     for name, model in (("aucmax", ours), ("logistic regression", theirs)):
-        started = time.perf_counter()
-        model.fit(data.X, data.y)
-        seconds = time.perf_counter() - started
+        seconds[name] = timed_fit(model, data.X, data.y)
         scores[name] = model.decision_function(data.X_test)
-        interval = metrics.auc_interval(data.y_test, scores[name])
-        sides[name.replace(" ", "_")] = {**interval._asdict(), "seconds": seconds}
-    sides["aucmax"] |= {
-        "alpha": ours.alpha_,
-        "standardize": ours.standardize_,
-        "settings_tried": int(np.isfinite(ours.auc_path_[0]).sum()),
-    }
-    sides["logistic_regression"] |= {
-        "C": theirs.C_,
-        "standardized": theirs.standardized_,
-        "settings_tried": theirs.n_settings_,
-    }
-    result = {
-        "data": data.name,
-        "training_rows": len(data.y),
-        "test_rows": len(data.y_test),
-        "test_positives": int(data.y_test.sum()),
-        "features": data.X.shape[1],
-        **sides,
-        "times_as_fast": sides["logistic_regression"]["seconds"] / sides["aucmax"]["seconds"],
-        **paired_test(data.y_test == 1, scores["aucmax"], scores["logistic regression"]),
-    }
-    return ours.best_estimator_, scores, result
+        intervals[name] = metrics.auc_interval(data.y_test, scores[name])
+    (our_scores, their_scores), (our_auc, their_auc) = scores.values(), intervals.values()
+    our_seconds, their_seconds = seconds.values()
+    duel = Duel(
+        data=data.name,
+        training_rows=len(data.y),
+        test_rows=len(data.y_test),
+        test_positives=int(data.y_test.sum()),
+        features=data.X.shape[1],
+        aucmax=Side(
+            auc=our_auc,
+            seconds=our_seconds,
+            settings_tried=int(np.isfinite(ours.auc_path_[0]).sum()),
+            alpha=ours.alpha_,
+            standardize=ours.standardize_,
+        ),
+        logistic_regression=Side(
+            auc=their_auc,
+            seconds=their_seconds,
+            settings_tried=theirs.n_settings_,
+            C=theirs.C_,
+            standardized=theirs.standardized_,
+        ),
+        times_as_fast=their_seconds / our_seconds,
+        test=paired_test(data.y_test == 1, our_scores, their_scores),
+    )
+    return ours.best_estimator_, scores, duel
 
 
-def _alerts(y: np.ndarray, score: np.ndarray) -> list[dict[str, Any]]:
+def _alerts(y: np.ndarray, score: np.ndarray) -> list[Alerts]:
     """Count the positives among the rows with the highest scores."""
     hits = np.cumsum(y[np.argsort(-score, kind="stable")])
     return [
-        {
-            "alerts": k,
-            "hits": int(hits[k - 1]),
-            "recall": float(hits[k - 1] / hits[-1]),
-            "lift": float(hits[k - 1] / k / np.mean(y)),
-            "false_alarms_per_hit": float((k - hits[k - 1]) / hits[k - 1]) if hits[k - 1] else None,
-        }
+        Alerts(
+            alerts=k,
+            hits=int(hits[k - 1]),
+            recall=float(hits[k - 1] / hits[-1]),
+            lift=float(hits[k - 1] / k / np.mean(y)),
+            false_alarms_per_hit=float((k - hits[k - 1]) / hits[k - 1]) if hits[k - 1] else None,
+        )
         for k in ALERTS
     ]
 
 
-def _deletion(data: Data, customer: np.ndarray, tuned: AUCClassifier) -> dict[str, Any]:
+def _deletion(data: Data, customer: np.ndarray, tuned: AUCClassifier) -> Deletion:
     """Delete the customer with most frauds from the model, and compare with a fit without them."""
     frauds = np.bincount(customer, data.y, CUSTOMERS)
     chosen = int(np.argmax(frauds + 1e-3 * np.bincount(customer, minlength=CUSTOMERS)))
@@ -224,158 +403,32 @@ def _deletion(data: Data, customer: np.ndarray, tuned: AUCClassifier) -> dict[st
     model.forget(data.X[deleted], data.y[deleted])
     seconds = time.perf_counter() - started
     refit = clone(tuned).fit(data.X[~deleted], data.y[~deleted])
-    return {
-        "customer": chosen,
-        "rows": int(deleted.sum()),
-        "frauds": int(data.y[deleted].sum()),
-        "seconds": seconds,
-        "difference": _difference(model, refit),
-        "had_moved": _difference(before, refit),
-    }
+    return Deletion(
+        customer=chosen,
+        rows=int(deleted.sum()),
+        frauds=int(data.y[deleted].sum()),
+        seconds=seconds,
+        difference=_difference(model, refit),
+        had_moved=_difference(before, refit),
+    )
 
 
-def _merging(data: Data, tuned: AUCClassifier) -> dict[str, Any]:
+def _merging(data: Data, tuned: AUCClassifier) -> Merging:
     """Compare the model merged from three sites with that of all their rows."""
     at_sites = [ClassMoments.from_data(data.X[i::SITES], data.y[i::SITES]) for i in range(SITES)]
     merged = clone(tuned).fit_moments(sum(at_sites, ClassMoments()))
     pooled = clone(tuned).fit(data.X, data.y)
     alone = clone(tuned).fit_moments(at_sites[0])
-    return {
-        "sites": SITES,
-        "bytes_sent": at_sites[0].nbytes(data.X.shape[1]),
-        "bytes_of_rows": data.X[::SITES].nbytes,
-        "difference": _difference(merged, pooled),
-        "auc": metrics.roc_auc(data.y_test, merged.decision_function(data.X_test)),
-        "auc_of_one_site": metrics.roc_auc(data.y_test, alone.decision_function(data.X_test)),
-    }
+    return Merging(
+        sites=SITES,
+        bytes_sent=at_sites[0].nbytes(data.X.shape[1]),
+        bytes_of_rows=data.X[::SITES].nbytes,
+        difference=_difference(merged, pooled),
+        auc=metrics.roc_auc(data.y_test, merged.decision_function(data.X_test)),
+        auc_of_one_site=metrics.roc_auc(data.y_test, alone.decision_function(data.X_test)),
+    )
 
 
 def _difference(a: AUCClassifier, b: AUCClassifier) -> float:
     """Return the largest difference of two models' coefficients, relative to the largest one."""
     return float(np.max(np.abs(a.coef_ - b.coef_)) / np.max(np.abs(b.coef_)))
-
-
-# ---- the page
-
-
-def demo_page(demo: Demo, command: str = "aucmax demo") -> Page:
-    """Build the page of the results, 80 columns wide as text, with one figure for a browser.
-
-    Parameters
-    ----------
-    demo : Demo
-        What `computed` gives.
-    command : str
-        What was run.
-
-    Returns
-    -------
-    Page
-        For `report.page.plain`, a terminal, JSON or HTML.
-    """
-    results = demo.found
-    payments, digits = results["comparison"]
-    points = [operating_points(name, demo.is_positive, s) for name, s in demo.scores.items()]
-    commands = "\n".join(f"  {command}" for command in NEXT)
-    took = f"seed {results['seed']}, {results['seconds']:.1f} seconds in all"
-    data = [
-        ("data", f"{result['data']} ({source}): {result['training_rows']:,} training rows, "
-         f"{result['test_rows']:,} test rows, {result['features']} features")
-        for result, source in ((payments, "generated"), (digits, "scikit-learn"))
-    ]  # fmt: skip
-    best = results["alerts"][2]
-    return Page(
-        "Rare events with aucmax",
-        f"Rare events: {FRAUDS} frauds among {PAYMENTS:,} card payments, generated. Every number "
-        "here\nwas computed by this run.",
-        [
-            _tuned(results["comparison"]),
-            _alerted(results["alerts"], payments, demo),
-            _deleted(results["deletion"]),
-            _merged(results["merging"]),
-            Section("5  Next, on a file of your own", f"{commands}\n\n{took}"),
-            Section("Choosing how many payments to check", points=points, on_terminal=False),
-        ],
-        provenance=provenance(command, data, results["seed"]),
-        data=results,
-        verdict=f"The first {best['alerts']} of {payments['test_rows']:,} payments hold "
-        f"{best['hits']} of {payments['test_positives']} frauds. Tuned "
-        f"{_times(payments['times_as_fast'])} as fast as logistic regression, and ranks "
-        f"{RANKS[payments['verdict']]}.",
-    )
-
-
-def _tuned(compared: list[dict[str, Any]]) -> Section:
-    rows: list[tuple[str, ...]] = []
-    heads = []
-    for result in compared:
-        heads.append(len(rows))
-        share = f"{result['test_positives']} of {result['test_rows']:,} rows"
-        rows.append((result["data"], "", "", share))
-        for name in ("aucmax", "logistic regression"):
-            side = result[name.replace(" ", "_")]
-            interval = interval_text(side["low"], side["high"])
-            rows.append((f"  {name}", f"{side['seconds']:.2f}", auc_text(side["auc"]), interval))
-        p_value, ends = p_words(result["p_value"]), ("difference", "low", "high")
-        summary = f"  {_times(result['times_as_fast'])} as fast; {result['verdict']}, {p_value}"
-        rows.append((summary, "", *difference_text(*(result[end] for end in ends))))
-    ours, theirs = (compared[0][s]["settings_tried"] for s in ("aucmax", "logistic_regression"))
-    caption = (
-        f"Seconds to choose among {ours} settings (square loss; logistic: {theirs}) by {FOLDS} "
-        "folds\nand to refit, on one thread, beside scikit-learn's class-balanced regression;\n"
-        f"AUC on the {HELD_OUT:.0%} held out, p by DeLong's test, a tie unless p < 0.05.\n"
-        "The digits are real; half of the 8s are left out."
-    )
-    head = ("", "seconds", "test AUC", "95 % interval")
-    title = "1  Tuned in a fraction of the usual time"
-    return Section(title, tables=[ResultTable(head, rows, caption, heads)])
-
-
-def _times(factor: float) -> str:
-    return f"{factor:.0f} times" if factor >= 10 else f"{factor:.2g} times"
-
-
-def _alerted(alerts: list[dict[str, Any]], result: dict[str, Any], demo: Demo) -> Section:
-    rows = [
-        (
-            f"{at['alerts']:,}",
-            f"{at['hits']} of {result['test_positives']}",
-            f"{at['lift']:.0f} times",
-            "none found" if at["hits"] == 0 else f"{at['false_alarms_per_hit']:.1f}",
-        )
-        for at in alerts
-    ]
-    head = ("alerts a day", "frauds found", "as many as at random", "false alarms per hit")
-    caption = f"The {result['test_rows']:,} payments held out, taken as those of one day."
-    scored = {name: [(demo.is_positive, score)] for name, score in demo.scores.items()}
-    return Section(
-        "2  What a day's alerts are worth",
-        tables=[ResultTable(head, rows, caption)],
-        figures=[gains_figure(scored)],
-    )
-
-
-def _deleted(result: dict[str, Any]) -> Section:
-    words = (
-        f"Customer {result['customer']} wants to be forgotten: {result['rows']} payments, "
-        f"{result['frauds']} of them fraud.\nOut of the model in {1e3 * result['seconds']:.1f} ms, "
-        "without a look at any other row. A fit without\n"
-        f"them gives the same model, to {_digits(result['difference'])} digits; with them it was "
-        f"{result['had_moved']:.1%} away."
-    )
-    return Section("3  A customer's rows deleted, exactly", words)
-
-
-def _merged(result: dict[str, Any]) -> Section:
-    words = (
-        f"Each of {result['sites']} sites sends {result['bytes_sent'] / 1e3:.0f} kB of sums, and "
-        f"none of its {result['bytes_of_rows'] / 1e6:.1f} MB of rows. Added up\n"
-        f"they give the model of all rows, to {_digits(result['difference'])} digits: test AUC "
-        f"{auc_text(result['auc'])}; one\nsite alone has {auc_text(result['auc_of_one_site'])}."
-    )
-    return Section("4  Three sites, one model, no row shared", words)
-
-
-def _digits(difference: float) -> int:
-    """Return the number of digits that agree, out of about sixteen."""
-    return min(15, math.floor(-math.log10(max(difference, 1e-16))))

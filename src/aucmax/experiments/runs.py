@@ -2,6 +2,7 @@
 
 import contextlib
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -24,7 +25,7 @@ __all__ = [
     "Measure",
     "Split",
     "compared",
-    "course",
+    "convergence",
     "interval",
     "repeated_splits",
     "run_split",
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 REFERENCE_TOL = 1e-13
+Course = tuple[list[float], list[float]]  # passes, and a value after each
 TUNING_FOLDS = 5
 
 
@@ -191,7 +193,32 @@ def run_split(run: Contestant, rows: Labelled, part: Split, measure: Measure, ta
         run.objectives.append(measure.value(model.coef_[0]))
 
 
-def course(name: str, rows: Labelled, part: Split, task: Task) -> tuple[list[float], list[float]]:
+def convergence(
+    runs: Sequence[Contestant],
+    rows: Labelled,
+    part: Split,
+    task: Task,
+    begin: Callable[[int, int, str], object],
+) -> dict[str, Course]:
+    """Return how each solver converges on one split, from separate runs: its gap over passes.
+
+    ``begin`` is called before each with its number, their count and its name in words.
+    """
+    measure, courses = Measure(rows, part, task), {}
+    solvers = [run for run in runs if run.error is None and run.on_objective]
+    for i, run in enumerate(solvers):
+        begin(i, len(solvers), f"convergence of {run.name}")
+        with contextlib.suppress(Exception):
+            passes, values = _course(run.name, rows, part, task)
+            measure.lowest = min(measure.lowest, *values, run.objectives[0])
+            courses[run.name] = passes, values
+    return {
+        name: (passes, [measure.gap(value) for value in values])
+        for name, (passes, values) in courses.items()
+    }
+
+
+def _course(name: str, rows: Labelled, part: Split, task: Task) -> Course:
     """Return a solver's passes over one split and the objective after each."""
     passes: list[float] = []
     values: list[float] = []
@@ -210,7 +237,7 @@ def compared(
     run: Contestant,
     first: Contestant,
     rows: Labelled,
-    parts: list[Split],
+    parts: Sequence[Split],
     confidence: float = 0.95,
 ) -> PairedTest:
     """Return the paired test of two contestants: DeLong's on one split, else over the splits."""
@@ -224,7 +251,7 @@ def compared(
     return resampled_test(np.subtract(run.aucs, first.aucs).tolist(), share, confidence)
 
 
-def interval(run: Contestant, rows: Labelled, parts: list[Split]) -> metrics.AUCInterval:
+def interval(run: Contestant, rows: Labelled, parts: Sequence[Split]) -> metrics.AUCInterval:
     """Return the mean test AUC with its interval; a row in several test parts counts once."""
     tests = [part.test for part in parts]
     test, groups = np.concatenate(tests), rows.folding.groups

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits
@@ -12,13 +13,14 @@ from threadpoolctl import threadpool_limits
 
 from aucmax.estimators import AUCClassifier
 from aucmax.objective.scaling import feature_factors
-from aucmax.report.figures import convergence_figure
+from aucmax.report.figures import Figure, convergence_figure
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
+from aucmax.report.reports import Report, unlisted
 from aucmax.report.text import gap_text
 from aucmax.solvers import SPAM, VRSPAM
 
-__all__ = ["AllPairs", "Gaps", "computed_gaps", "gaps_page", "real_sets"]
+__all__ = ["AllPairs", "Gaps", "GapsOn", "computed_gaps", "real_sets"]
 
 # One setting for every solver, so that their distances to the optimum compare.
 ALPHA, GAMMA = 0.01, 0.5
@@ -32,11 +34,65 @@ BATCH = {
 Courses = dict[str, tuple[list[float], list[float]]]  # by solver, passes and gaps
 
 
-class Gaps(NamedTuple):
-    """The results: numbers by name, and each data set's gaps over passes by solver."""
+@dataclass(frozen=True, kw_only=True)
+class GapsOn:
+    """The gaps of every solver on a data set."""
 
-    found: dict[str, Any]
-    courses: list[Courses]
+    data: str
+    rows: int
+    features: int
+    pairs: int
+    alpha: float = ALPHA
+    standardize: float = GAMMA
+    optimum: float
+    batch: Mapping[str, float]
+    SPAM: Mapping[int, float]  # by passes
+    VRSPAM: Mapping[int, float]
+    courses: Courses = unlisted()
+
+    def figure(self) -> Figure:
+        """Return the gaps over passes."""
+        return convergence_figure(
+            self.courses,
+            name=f"gap {self.data}",
+            title=f"{self.data.capitalize()}: distance to the true optimum",
+            caption=f"J* from all {self.pairs:,} pairs; below about 1e-14 is rounding.",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gaps(Report):
+    """The report of ``aucmax demo --research``, 80 columns wide as text."""
+
+    seed: int
+    gaps: Sequence[GapsOn]
+    seconds: float
+
+    def page(self, command: str = "aucmax demo --research") -> Page:
+        """Return the page; ``command`` is what was run."""
+        rows = [("pairs of rows", *(f"{of.pairs:,}" for of in self.gaps))]
+        rows += [(name, *(gap_text(of.batch[name]) for of in self.gaps)) for name in BATCH]
+        for n in PASSES:
+            rows.append((f"SPAM after {n} passes", *(gap_text(of.SPAM[n]) for of in self.gaps)))
+        for n in PASSES:
+            rows.append((f"VRSPAM after {n} passes", *(gap_text(of.VRSPAM[n]) for of in self.gaps)))
+        caption = (
+            f"J* from all pairs one by one and a linear solve; alpha {ALPHA}, standardize {GAMMA}."
+            f"\nSeed {self.seed}, {self.seconds:.1f} seconds in all."
+        )
+        table = ResultTable(("", *(of.data for of in self.gaps)), rows, caption)
+        figures = [of.figure() for of in self.gaps]
+        data = [
+            ("data", f"{of.data} (scikit-learn): {of.rows:,} rows, {of.features} features")
+            for of in self.gaps
+        ]
+        return Page(
+            "How far each solver is from the optimum",
+            "Distance to the true optimum J* of the objective over all pairs: (J − J*) / J*.\n"
+            "Real data that come with scikit-learn; every number was computed by this run.",
+            [Section("Distance to the true optimum", tables=[table], figures=figures)],
+            provenance=provenance(command, data, self.seed),
+        )
 
 
 def real_sets() -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -57,22 +113,14 @@ def computed_gaps(seed: int, tell: Callable[[str], object] = lambda what: None) 
         Of the stochastic solvers.
     tell : callable
         Called with what comes next, in words.
-
-    Returns
-    -------
-    Gaps
-        For `gaps_page`.
     """
     started = time.perf_counter()
-    results, courses = [], []
+    gaps = []
     with threadpool_limits(1):
         for name, (X, y) in real_sets().items():
             tell(f"{name}: every solver's distance to the optimum")
-            result, course = _gaps(X, y, seed)
-            results.append({"data": name, "rows": len(y), "features": X.shape[1], **result})
-            courses.append(course)
-    seconds = time.perf_counter() - started
-    return Gaps({"seed": seed, "gaps": results, "seconds": seconds}, courses)
+            gaps.append(_gaps(name, X, y, seed))
+    return Gaps(seed=seed, gaps=gaps, seconds=time.perf_counter() - started)
 
 
 class AllPairs:
@@ -110,7 +158,7 @@ class AllPairs:
         return (self.objective(coef) - self.optimum) / self.optimum
 
 
-def _gaps(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[dict[str, Any], Courses]:
+def _gaps(data: str, X: np.ndarray, y: np.ndarray, seed: int) -> GapsOn:
     # J is the same wherever the rows are; SPAM is faster around the origin
     X = X - X.mean(axis=0)
     pairs = AllPairs(X, y, ALPHA, GAMMA)
@@ -138,68 +186,14 @@ def _gaps(X: np.ndarray, y: np.ndarray, seed: int) -> tuple[dict[str, Any], Cour
     batch = {name: fitted(name, solver) for name, solver in BATCH.items()}
     fitted("SPAM", SPAM(n_epochs=max(PASSES)))
     fitted("VRSPAM", VRSPAM(n_stages=(max(PASSES) - 1) // 2))
-    return {
-        "pairs": pairs.n_pairs,
-        "alpha": ALPHA,
-        "standardize": GAMMA,
-        "optimum": pairs.optimum,
-        "batch": batch,
-        "SPAM": after("SPAM"),
-        "VRSPAM": after("VRSPAM"),
-    }, courses
-
-
-def gaps_page(gaps: Gaps, command: str = "aucmax demo --research") -> Page:
-    """Build the page of the results, 80 columns wide as text.
-
-    Parameters
-    ----------
-    gaps : Gaps
-        What `computed_gaps` gives.
-    command : str
-        What was run.
-
-    Returns
-    -------
-    Page
-        For `report.page.plain`, a terminal, JSON or HTML.
-    """
-    numbers = gaps.found
-    results = numbers["gaps"]
-    rows = [("pairs of rows", *(f"{result['pairs']:,}" for result in results))]
-    rows += [(name, *(gap_text(result["batch"][name]) for result in results)) for name in BATCH]
-    rows += [
-        (f"{solver} after {n} passes", *(gap_text(result[solver][n]) for result in results))
-        for solver in ("SPAM", "VRSPAM")
-        for n in PASSES
-    ]
-    head = ("", *(result["data"] for result in results))
-    caption = (
-        f"J* from all pairs one by one and a linear solve; alpha {ALPHA}, standardize {GAMMA}.\n"
-        f"Seed {numbers['seed']}, {numbers['seconds']:.1f} seconds in all."
-    )
-    section = Section(
-        "Distance to the true optimum",
-        tables=[ResultTable(head, rows, caption)],
-        figures=[
-            convergence_figure(
-                course,
-                name=f"gap {result['data']}",
-                title=f"{result['data'].capitalize()}: distance to the true optimum",
-                caption=f"J* from all {result['pairs']:,} pairs; below about 1e-14 is rounding.",
-            )
-            for result, course in zip(results, gaps.courses, strict=True)
-        ],
-    )
-    data = [
-        ("data", f"{of['data']} (scikit-learn): {of['rows']:,} rows, {of['features']} features")
-        for of in results
-    ]
-    return Page(
-        "How far each solver is from the optimum",
-        "Distance to the true optimum J* of the objective over all pairs: (J − J*) / J*.\n"
-        "Real data that come with scikit-learn; every number was computed by this run.",
-        [section],
-        provenance=provenance(command, data, numbers["seed"]),
-        data=numbers,
+    return GapsOn(
+        data=data,
+        rows=len(y),
+        features=X.shape[1],
+        pairs=pairs.n_pairs,
+        optimum=pairs.optimum,
+        batch=batch,
+        SPAM=after("SPAM"),
+        VRSPAM=after("VRSPAM"),
+        courses=courses,
     )

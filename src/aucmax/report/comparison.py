@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from aucmax.report.figures import Figure, Line
 from aucmax.report.style import stroke
 from aucmax.report.text import verdict
 
-__all__ = ["areas_figure", "differences_figure", "few_rows_note", "paired_test"]
+__all__ = ["Difference", "areas_figure", "differences_figure", "few_rows_note", "paired_test"]
 
 ROWS_FOR_TEST = 50  # rows of the smaller class below which DeLong's p is approximate
 
@@ -76,20 +76,37 @@ def _upright(x: float, rows: int) -> tuple[Sequence[float], Sequence[float]]:
     return (x, x), (-0.6, rows - 0.4)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """A paired test of two scorers: their difference in AUC, its interval and the verdict."""
+
+    difference: float
+    z: float
+    p_value: float
+    low: float
+    high: float
+    verdict: str
+    note: str | None
+
+
 def paired_test(
     is_positive: np.ndarray,
     first: np.ndarray,
     second: np.ndarray,
     confidence: float = 0.95,
     weight: np.ndarray | None = None,
-) -> dict[str, Any]:
-    """Return DeLong's paired test of two scores, with its interval, verdict and note."""
+) -> Difference:
+    """Return DeLong's paired test of two scores."""
     scores = (is_positive, first, second)
     test = metrics.auc_test(*scores, sample_weight=weight)
     _, low, high = metrics.auc_difference(*scores, confidence, sample_weight=weight)
-    decision = verdict(test.difference, test.p_value)
-    note = few_rows_note(is_positive, weight)
-    return {**test._asdict(), "low": low, "high": high, "verdict": decision, "note": note}
+    return Difference(
+        **test._asdict(),
+        low=low,
+        high=high,
+        verdict=verdict(test.difference, test.p_value),
+        note=few_rows_note(is_positive, weight),
+    )
 
 
 def few_rows_note(is_positive: np.ndarray, weight: np.ndarray | None) -> str | None:

@@ -2,7 +2,6 @@
 
 import inspect
 import textwrap
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -23,7 +22,8 @@ from aucmax.report.curves import (
 )
 from aucmax.report.distributions import calibration_figure, score_figure
 from aucmax.report.explained import effects_figure, shape_figures
-from aucmax.report.figures import Figure, Line, around, convergence_figure, tuning_figure
+from aucmax.report.figures import Figure, convergence_figure
+from aucmax.report.search import Paths
 
 __all__ = [
     "AlphaPathDisplay",
@@ -457,44 +457,7 @@ class AlphaPathDisplay(_Display):
         'alpha'
         """
         check_is_fitted(estimator, "auc_path_")
-        scores = estimator.auc_path_
-        i = estimator.losses_.index((estimator.loss_, estimator.within_))
-        j = list(estimator.standardize).index(estimator.standardize_)
-        k = list(estimator.l1_ratios).index(estimator.l1_ratio_)
-        at = int(np.argmin(np.abs(estimator.alphas_[i, j] - estimator.alpha_)))
-        apart = scores - scores[:, i, j, k, at][:, None, None, None, None]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # cells that were not tried are NaN
-            mean = np.nanmean(scores, axis=0)
-            spread = np.nanstd(apart, axis=0, ddof=int(len(scores) > 1))
-        lines = {}
-        for place in np.ndindex(mean.shape[:-1]):
-            tried = np.isfinite(mean[place])
-            if not tried.any():
-                continue
-            i, j, k = place
-            loss, within = estimator.losses_[i]
-            words = [str(loss)]
-            if within != 0.5:
-                words.append(f"within {within}")
-            words.append(f"standardize {estimator.standardize[j]:g}")
-            if len(estimator.l1_ratios) > 1:
-                words.append(f"l1 ratio {estimator.l1_ratios[k]:g}")
-            lines[", ".join(words)] = Line(
-                estimator.alphas_[i, j][tried],
-                mean[place][tried],
-                around(mean[place][tried], spread[place][tried]),
-                points=True,
-            )
-        score = "AUC" if estimator.scoring == "auc" else str(estimator.scoring)
-        drawing = tuning_figure(
-            lines,
-            (float(estimator.alpha_), float(estimator.best_score_)),
-            f"Mean of {len(scores)} folds. Band: one standard deviation, to either side, of the "
-            "difference from the chosen setting in the same fold.",
-            score,
-        )
-        return cls(drawing).plot(ax)
+        return cls(Paths.of(estimator).figure()).plot(ax)
 
 
 class ConvergenceDisplay(_Display):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.explain.column_shapes import Shape
+from aucmax.explain.feature_effects import Effects
+from aucmax.explain.row_reasons import Reason
 from aucmax.report.figures import Figure, Line
 from aucmax.report.page import ResultTable
 from aucmax.report.text import left_out, plain_number
@@ -19,55 +21,6 @@ Floats = NDArray[np.float64]
 
 _MAX_WORDS = 20  # shown for a column of words
 _CROWDED_SHARE = 0.1  # of an axis: if most rows take up less, the axis is changed
-
-
-class Reason(Protocol):
-    """What `aucmax.reasons` lists for a row."""
-
-    @property
-    def feature(self) -> str: ...
-    @property
-    def value(self) -> float | str: ...
-    @property
-    def raised(self) -> float: ...
-
-
-class Shape(Protocol):
-    """What the values of a column add to the score, with the ends of intervals; see `explain`."""
-
-    @property
-    def feature(self) -> str: ...
-    @property
-    def values(self) -> NDArray[Any]: ...
-    @property
-    def added(self) -> Floats: ...
-    @property
-    def low(self) -> Floats: ...
-    @property
-    def high(self) -> Floats: ...
-    @property
-    def missing(self) -> float: ...
-    @property
-    def date(self) -> bool: ...
-    @property
-    def quantiles(self) -> Floats: ...
-
-
-class Effects(Protocol):
-    """What `aucmax.effects` gives: arrays (d,), the largest effect first, and a note."""
-
-    @property
-    def feature(self) -> Any: ...
-    @property
-    def coef(self) -> Floats: ...
-    @property
-    def effect(self) -> Floats: ...
-    @property
-    def low(self) -> Floats: ...
-    @property
-    def high(self) -> Floats: ...
-    @property
-    def note(self) -> str: ...
 
 
 def effects_figure(effects: Effects, confidence: float = 0.95, most: int = 20) -> Figure:

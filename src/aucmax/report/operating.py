@@ -3,6 +3,7 @@ flagged."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from aucmax import metrics
 from aucmax.metrics.delong import effective_rows
 from aucmax.report.distributions import with_weight
 
-__all__ = ["MOST_POINTS", "budgets", "operating_points"]
+__all__ = ["MOST_POINTS", "Budget", "budgets", "operating_points"]
 
 MOST_POINTS = 1000
 _SHARES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -77,37 +78,56 @@ def operating_points(
     }
 
 
-def budgets(
-    positive: NDArray[np.bool_], score: ArrayLike, weight: Weight = None
-) -> list[dict[str, Any]]:
-    """List the positives found by flagging given shares of the rows, from 0.1 % to a half.
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What is found by flagging a share of the rows; counts are by weight if rows have some."""
+
+    share: float
+    flagged: float
+    found: float  # positives among them
+    positives: float
+    rows: int
+    effective: float  # Kish's effective number per positive row
+    threshold: float
+    first: bool  # whether it is the initial budget
+
+    @property
+    def recall(self) -> float:
+        """The share of the positives that is found."""
+        return self.found / self.positives
+
+    @property
+    def precision(self) -> float:
+        """The share of the flagged rows that is positive."""
+        return self.found / self.flagged
+
+    @property
+    def lift(self) -> float:
+        """The precision as a multiple of that of random rows."""
+        return self.precision / (self.positives / self.rows)
+
+
+def budgets(positive: NDArray[np.bool_], score: ArrayLike, weight: Weight = None) -> list[Budget]:
+    """List what is found by flagging given shares of the rows, from 0.1 % to a half.
 
     A share is never exceeded: rows with equal scores are flagged together or not at all. Shares
-    that flag no row are left out.
-
-    Returns
-    -------
-    list of dict
-        ``share``; ``flagged`` and ``found``, the rows flagged and the positives among them;
-        ``positives`` and ``rows``, all of them (by weight, as in `operating_points`);
-        ``threshold``; ``first``, whether it is the initial budget; ``effective``, Kish's effective
-        number per positive row.
+    that flag no row are left out. Weights are scaled as in `operating_points`.
     """
     positive, score, weight = with_weight(positive, score, weight)
     tp, fp, thresholds = _counted(positive, score, weight)
     first = _first_budget(float(tp[-1]) / len(positive))
     places = {share: _within(tp + fp, share) for share in _SHARES}
     return [
-        {
-            "share": share,
-            "flagged": (tp[i] + fp[i]).item(),
-            "found": tp[i].item(),
-            "positives": tp[-1].item(),
-            "rows": len(positive),
-            "effective": _effective(positive, weight),
-            "threshold": float(thresholds[i]),
-            "first": share == first,
-        }
+        Budget(
+            share=share,
+            flagged=(tp[i] + fp[i]).item(),
+            found=tp[i].item(),
+            positives=tp[-1].item(),
+            rows=len(positive),
+            effective=_effective(positive, weight),
+            threshold=float(thresholds[i]),
+            first=share == first,
+        )
         for share, i in places.items()
         if i > 0
     ]

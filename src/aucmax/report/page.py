@@ -1,31 +1,40 @@
 """The page of a command: sections of results, and its renderers.
 
-`plain` renders a page as text, `aucmax.report.terminal` prints it in colour, `as_json` writes its
-data, `write_page` writes a self-contained HTML file, or Markdown. Figures are drawn for the HTML
-file only, and the packages for drawing are imported then.
+`plain` renders a page as text, `aucmax.report.terminal` prints it in colour, `write_page` writes a
+self-contained HTML file, or Markdown. Figures are drawn for the HTML file only, and the packages
+for drawing are imported then.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, Protocol
 
 from aucmax.basics.needs import needs
 from aucmax.basics.replacing import replacing
-from aucmax.basics.visible import in_line, in_lines, json_text
+from aucmax.basics.visible import in_line, in_lines
 from aucmax.report.figures import Figure
-from aucmax.report.text import difference_text, p_text
+from aucmax.report.text import difference_text, p_text, verdict
 
-__all__ = ["Page", "ResultTable", "Section", "as_json", "plain", "write_page"]
+__all__ = ["Page", "ResultTable", "Section", "plain", "write_page"]
+
+
+class PairedTest(Protocol):
+    """The difference of two scorers, its interval and p."""
+
+    @property
+    def difference(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def p_value(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,7 @@ class ResultTable:
     def differences(
         cls,
         head: str,
-        tests: Iterable[tuple[str, Mapping[str, Any]]],
+        tests: Iterable[tuple[str, PairedTest]],
         interval: str,
         caption: str,
     ) -> ResultTable:
@@ -69,9 +78,9 @@ class ResultTable:
         rows = [
             (
                 name,
-                *difference_text(test["difference"], test["low"], test["high"]),
-                p_text(test["p_value"]),
-                test["verdict"],
+                *difference_text(test.difference, test.low, test.high),
+                p_text(test.p_value),
+                verdict(test.difference, test.p_value),
             )
             for name, test in tests
         ]
@@ -138,8 +147,6 @@ class Page:
         The sections in order.
     provenance : sequence of (str, str)
         The result of `provenance`.
-    data : dict or list
-        All numbers, for JSON.
     verdict : str
         The conclusion in a few words, on the HTML page.
     """
@@ -148,7 +155,6 @@ class Page:
     lead: str
     sections: list[Section]
     provenance: Sequence[tuple[str, str]] = ()
-    data: Any = field(default_factory=dict)
     verdict: str = ""
 
     def on_terminal(self) -> Page:
@@ -195,29 +201,6 @@ def _plain_lines(table: ResultTable) -> list[str]:
         ).rstrip()
         for row in rows
     ]
-
-
-# ---- JSON
-
-
-def as_json(value: Any) -> str:
-    """Return JSON of dicts, sequences, arrays, numbers and text; other values as text.
-
-    Numbers that are not finite become null.
-    """
-    return json_text(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
 
 
 # ---- HTML

@@ -11,12 +11,12 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import typer
 
-from aucmax.cli.common import listed, load_model, show_page, working
+from aucmax.cli.common import listed, load_model, show, working
 from aucmax.cli.front import parts_for, plain_rows
 from aucmax.cli.inputs import names_after
 from aucmax.cli.moments.combine import added, write
 from aucmax.cli.moments.options import Align, Like, MinRows, Out
-from aucmax.cli.moments.show import page_of
+from aucmax.cli.moments.show import report_of
 from aucmax.cli.options import Json, Weighing, given_file
 from aucmax.cli.paths import check_paths
 from aucmax.data.bunch import Labels
@@ -146,7 +146,7 @@ def build(
     else:
         total = _bounded(tables, features, privacy).release(privacy.epsilon, privacy.delta)
     write(total, out, min_rows)
-    show_page(page_of(total, out), as_json)
+    show(report_of(total, out), as_json)
 
 
 class _Table(NamedTuple):

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from aucmax.cli.common import counted
 from aucmax.data.classes import positive_of
 from aucmax.datasets import find_label
-from aucmax.metrics import MomentAUC, moment_auc
-from aucmax.report.text import auc_text
+from aucmax.metrics import moment_auc
+from aucmax.report.facts import AUCOfMoments
+from aucmax.report.text import counted
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.moments import ClassMoments
 
-__all__ = ["auc_facts", "auc_known", "auc_of", "auc_words", "two_classes"]
+__all__ = ["auc_of", "two_classes"]
 
 
 def two_classes(held: ClassStatistics, positive: object, path: Path) -> tuple[ClassStatistics, Any]:
@@ -38,33 +38,10 @@ def two_classes(held: ClassStatistics, positive: object, path: Path) -> tuple[Cl
     return held, label
 
 
-def auc_known(found: MomentAUC) -> dict[str, Any]:
-    """Return what moments tell of an AUC, as reports have it."""
-    return {"if_normal": found.binormal, "at_least": found.low, "at_most": found.high}
-
-
-def auc_words(known: dict[str, Any]) -> tuple[str, str]:
-    """Return the estimate, and the bound, of `auc_known` in words."""
-    low, high = known["at_least"], known["at_most"]
-    bound = f"{auc_text(low)} or more" if low > 0.0 else f"{auc_text(high)} or less"
-    return auc_text(known["if_normal"]), bound
-
-
-def auc_of(held: ClassStatistics, w: np.ndarray, positive: Any) -> dict[str, Any] | None:
+def auc_of(held: ClassStatistics, w: np.ndarray, positive: Any) -> AUCOfMoments | None:
     """Return what moments tell of the AUC of the scores w·x of their rows; None where nothing."""
     if not isinstance(held, ClassMoments) or held.guarantee is not None:
         return None
     gap = w @ (held.mean_pos - held.mean_neg)
     variance = w @ (held.cov_pos + held.cov_neg) @ w
-    return auc_known(moment_auc(gap if positive == held.classes[1] else -gap, variance))
-
-
-def auc_facts(known: dict[str, Any] | None) -> list[tuple[str, str]]:
-    """Say what `auc_of` found."""
-    if known is None:
-        return []
-    normal, bound = auc_words(known)
-    return [
-        ("AUC if normal", f"{normal}  (an estimate: the scores of both classes are normal)"),
-        ("AUC, bound", f"{bound}  (for any rows with these moments)"),
-    ]
+    return AUCOfMoments.of(moment_auc(gap if positive == held.classes[1] else -gap, variance))

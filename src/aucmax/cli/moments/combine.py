@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from aucmax.cli.common import show_page
+from aucmax.cli.common import show
 from aucmax.cli.moments.options import Align, MinRows, Out
-from aucmax.cli.moments.show import page_of
+from aucmax.cli.moments.show import report_of
 from aucmax.cli.options import Json
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import tell
@@ -44,7 +44,7 @@ def merge(
     for path in files[1:]:
         total = added(total, load_moments(path), path, align)
     write(total, out, min_rows)
-    show_page(page_of(total, out), as_json)
+    show(report_of(total, out), as_json)
 
 
 def subtract(
@@ -69,7 +69,7 @@ def subtract(
     with _told_of(part, whole, gone):
         left = whole - (_aligned(gone, whole) if align else gone)
     write(left, out, min_rows)
-    show_page(page_of(left, out), as_json)
+    show(report_of(left, out), as_json)
 
 
 def added(total: ClassStatistics, part: ClassStatistics, path: Any, align: bool) -> ClassStatistics:

@@ -7,20 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from aucmax.cli.common import (
-    fit_facts,
-    fitted_settings,
-    load_model,
-    show_page,
-)
+from aucmax.cli.common import load_model, show
 from aucmax.cli.inputs import names_after
-from aucmax.cli.moments.classes import auc_facts, auc_of, two_classes
-from aucmax.cli.moments.options import Like, Moments
+from aucmax.cli.moments.classes import auc_of, two_classes
+from aucmax.cli.moments.options import Like, MomentsFile
 from aucmax.cli.options import Json, Settings, Stopping
 from aucmax.cli.paths import check_paths
 from aucmax.estimators import AUCClassifier
 from aucmax.estimators.files import save
-from aucmax.report.page import Page, ResultTable, Section
+from aucmax.report.facts import FittedModel
+from aucmax.report.training import FitToMoments
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.files import load_moments
 
@@ -28,7 +24,7 @@ __all__ = ["fit"]
 
 
 def fit(
-    file: Moments,
+    file: MomentsFile,
     output: Annotated[
         Path, typer.Option("--out", "-o", metavar="MODEL", help="Where to save the model.")
     ],
@@ -63,35 +59,22 @@ def fit(
     if steps:
         held.feature_names = None  # behind the steps, which name them
     model.fit_moments(held)
-    report = {
-        "model": str(output),
-        "moments": str(file),
-        "positive": label,
-        "negative": next(other for other in held.classes.tolist() if other != label),
-        "features": held.n_features,
-        **fitted_settings(model),
-        "auc": auc_of(held, model.coef_[0], label),
-    }
     whole: Any = model
     if steps:
         from sklearn.pipeline import Pipeline
 
         whole = Pipeline([*steps, ("model", model)])
     save(whole, output)
-    facts = [
-        ("positive", f"{report['positive']}, against {report['negative']}"),
-        ("features", f"{report['features']:,}"),
-        (
-            "settings",
-            f"standardize {report['standardize']:g}, within {report['within']}, l1 ratio "
-            f"{report['l1_ratio']:g}, alpha {report['alpha']:.3g}",
-        ),
-        *fit_facts(report),
-        *auc_facts(report["auc"]),
-        ("saved", report["model"]),
-    ]
-    sections = [Section("The model", tables=[ResultTable.facts(facts)])]
-    show_page(Page(f"Fitted to {file}", "", sections, data=report), as_json)
+    report = FitToMoments(
+        model=str(output),
+        moments=str(file),
+        positive=label,
+        negative=next(other for other in held.classes.tolist() if other != label),
+        features=held.n_features,
+        fitted=FittedModel.of(model),
+        auc=auc_of(held, model.coef_[0], label),
+    )
+    show(report, as_json)
 
 
 def _steps(model: Any, held: ClassStatistics, path: Path) -> list[Any]:

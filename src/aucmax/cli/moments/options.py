@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Align", "Like", "MinRows", "Moments", "Out"]
+__all__ = ["Align", "Like", "MinRows", "MomentsFile", "Out"]
 
-Moments = Annotated[
+MomentsFile = Annotated[
     Path, typer.Argument(metavar="MOMENTS", help="Written by 'aucmax moments build' or the others.")
 ]
 Out = Annotated[

@@ -1,0 +1,347 @@
+"""The report of ``aucmax compare``: tables, curves, and the convergence of the solvers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aucmax.experiments.methods import LOGISTIC, RIVALS, Task
+from aucmax.experiments.paired import PairedTest, confidence_of_each, groups_alike
+from aucmax.experiments.runs import (
+    REFERENCE_TOL,
+    Contestant,
+    Course,
+    Labelled,
+    Split,
+    compared,
+    interval,
+)
+from aucmax.metrics import AUCInterval
+from aucmax.report.comparison import areas_figure, differences_figure, few_rows_note
+from aucmax.report.curves import Scored, ranking_figures
+from aucmax.report.facts import TrainingRows
+from aucmax.report.figures import Figure, convergence_figure
+from aucmax.report.page import Page, ResultTable, Section
+from aucmax.report.provenance import provenance
+from aucmax.report.reports import Report, inline, unlisted
+from aucmax.report.text import auc_text, counted, gap_text, interval_text, verdict
+
+__all__ = ["Comparison"]
+
+_TESTS = ("DeLong's paired test", "Nadeau and Bengio's corrected resampled t-test")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """What an algorithm reached."""
+
+    auc: float
+    auc_std: float | None
+    auc_interval: AUCInterval
+    aucs: Sequence[float]
+    seconds: float
+    optimality: float | None
+    gap: float | None
+    warning: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """The paired test of an algorithm against the reference."""
+
+    test: PairedTest = inline()
+    verdict: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """An algorithm: what it reached, or why it has no results."""
+
+    name: str
+    status: str
+    error: str | None
+    results: Results | None = inline()
+    against: Verdict | None = inline()
+
+    @classmethod
+    def of(
+        cls, run: Contestant, first: Contestant | None, rows: Labelled, parts: Sequence[Split]
+    ) -> Entry:
+        """Describe an algorithm, tested against the first."""
+        results = against = None
+        if run.error is None:
+            results = Results(
+                auc=float(np.mean(run.aucs)),
+                auc_std=float(np.std(run.aucs, ddof=1)) if len(parts) > 1 else None,
+                auc_interval=interval(run, rows, parts),
+                aucs=run.aucs,
+                seconds=float(np.mean(run.seconds)),
+                optimality=max(run.optimality) if run.on_objective else None,
+                gap=max(run.gaps) if run.on_objective else None,
+                warning=run.warning,
+            )
+            if first is not None and run is not first:
+                test = compared(run, first, rows, parts)
+                against = Verdict(test=test, verdict=verdict(test.difference, test.p_value))
+        return cls(
+            name=run.name, status=run.status, error=run.error, results=results, against=against
+        )
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What figures show: the algorithms, best first."""
+
+    names: Sequence[str]
+    tests: Mapping[tuple[int, int], PairedTest]  # of all pairs, by position
+    scored: Mapping[str, Sequence[Scored]]  # test sets of those whose curves are drawn
+    courses: Mapping[str, Course]  # gaps over passes
+
+    @classmethod
+    def of(
+        cls,
+        runs: Sequence[Contestant],
+        against: str | None,
+        rows: Any,
+        parts: Sequence[Split],
+        courses: Mapping[str, Course],
+    ) -> Drawn:
+        """Compare all pairs of the algorithms that ran."""
+        runs = sorted(runs, key=lambda run: -float(np.mean(run.aucs)))
+        confidence = confidence_of_each(len(runs))
+        tests = {
+            (i, j): compared(runs[j], runs[i], rows, parts, confidence)
+            for i, j in itertools.combinations(range(len(runs)), 2)
+        }
+        tested = [part.test for part in parts]
+        scored = {
+            run.name: list(map(rows.scored, tested, run.scores))
+            for run in runs
+            # of many algorithms the curves hide each other
+            if run is runs[0] or run.name in (against, LOGISTIC)
+        }
+        return cls([run.name for run in runs], tests, scored, courses)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(Report):
+    """The report of ``aucmax compare``."""
+
+    rows: TrainingRows = inline()
+    splits: int
+    splitting: str
+    training_rows: int
+    test_rows: int
+    split_sizes: Sequence[tuple[int, int]]
+    task: Task = inline()
+    scale: str
+    against: str | None
+    test: str
+    test_note: str | None
+    solvers: Sequence[Entry]
+    interrupted: bool
+    drawn: Drawn | None = unlisted()
+
+    @classmethod
+    def of(
+        cls,
+        rows: Any,
+        runs: Sequence[Contestant],
+        reference: str | None,
+        parts: Sequence[Split],
+        task: Task,
+        scale: str,
+        interrupted: bool,
+        courses: Mapping[str, Course] | None,
+    ) -> Comparison:
+        """Describe what algorithms reached on the same splits; figures need ``courses``."""
+        done = [run for run in runs if run.error is None]
+        first = next((run for run in done if reference in (None, run.name)), None)
+        against = None if first is None else first.name
+        tested = parts[0].test
+        weight = None if rows.weight is None else rows.weight[tested]
+        return cls(
+            rows=rows.facts(),
+            splits=len(parts),
+            splitting=rows.folding.words,
+            training_rows=len(parts[0].train),
+            test_rows=len(tested),
+            split_sizes=[(len(part.train), len(part.test)) for part in parts],
+            task=task,
+            scale=scale,
+            against=against,
+            test=_TESTS[len(parts) > 1],
+            test_note=few_rows_note(rows.is_positive[tested], weight) if len(parts) == 1 else None,
+            solvers=[Entry.of(run, first, rows, parts) for run in runs],
+            interrupted=interrupted,
+            drawn=None if courses is None else Drawn.of(done, against, rows, parts, courses),
+        )
+
+    @property
+    def done(self) -> list[tuple[Entry, Results]]:
+        """The algorithms that have results."""
+        return [(one, one.results) for one in self.solvers if one.results is not None]
+
+    @property
+    def notes(self) -> list[tuple[str, str]]:
+        """What failed and what did not converge, and why."""
+        failed = [(one.name, str(one.error)) for one in self.solvers if one.status == "failed"]
+        return failed + [(one.name, at.warning) for one, at in self.done if at.warning]
+
+    def page(self, command: str = "") -> Page:
+        """Return the page; ``command`` is what was run."""
+        described, seed = str(self.rows), self.task.seed
+        sections = [Section("Results", tables=self._tables())]
+        if self.notes:
+            wrong = ResultTable(("", "message"), self.notes, words=(1,))
+            sections.append(Section("What went wrong", tables=[wrong], on_terminal=False))
+        if self.drawn is not None:
+            sections += self._figures(self.drawn)
+        splits = f"{counted(self.splits, 'split')}, {self.splitting}: {self._sizes()}; seed {seed}"
+        data = [("data", described), ("splits", f"{self.splits}, {self.splitting}")]
+        return Page(
+            f"Algorithms compared on {self.rows.data}",
+            f"{described}\n{splits}\n{self._settings()}",
+            sections,
+            provenance=provenance(command, data, seed),
+        )
+
+    def _tables(self) -> list[ResultTable]:
+        """Return what each algorithm reached, how it compares, and how to read this."""
+        best = auc_text(max(at.auc for _, at in self.done))
+        strong = [i for i, (_, at) in enumerate(self.done) if auc_text(at.auc) == best]
+        reached = [
+            (
+                one.name,
+                auc_text(at.auc),
+                interval_text(*at.auc_interval[1:3]),
+                _seconds(at.seconds),
+                "–" if at.optimality is None else f"{at.optimality:.1e}",
+                "–" if at.gap is None else gap_text(at.gap),
+            )
+            for one, at in self.done
+        ]
+        caption = "\n".join(self._legend())
+        head = ("", "test AUC", "95 % interval", "seconds", "optimality", "gap to J*")
+        strong = strong if len(strong) < len(reached) else []
+        tests = [(one.name, one.against.test) for one in self.solvers if one.against is not None]
+        if not tests:
+            return [ResultTable(head, reached, caption, strong)]
+        against = f"against {self.against}"
+        return [
+            ResultTable(head, reached, strong=strong),
+            ResultTable.differences(against, tests, "95 % interval", caption),
+        ]
+
+    def _sizes(self) -> str:
+        """Return how many rows a split trains on and tests on."""
+        words = []
+        for sizes in zip(*self.split_sizes, strict=True):
+            least, most = min(sizes), max(sizes)
+            words.append(f"{least:,}" if least == most else f"{least:,} to {most:,}")
+        return f"{words[0]} rows to train and {words[1]} to test"
+
+    def _settings(self) -> str:
+        at = self.task
+        scaled = "" if self.scale == "none" else ", rows of unit norm"
+        return (
+            f"loss {at.loss}, alpha {at.alpha:g}, l1 ratio {at.l1_ratio:g}, standardize "
+            f"{at.standardize:g}{scaled}"
+        )
+
+    def _legend(self) -> list[str]:
+        """Return what was left out, and how to read the tables."""
+        why: dict[str | None, list[str]] = {}
+        for one in self.solvers:
+            if one.status in ("unfit", "unfinished"):
+                why.setdefault(one.error, []).append(one.name)
+        left_out = "; ".join(f"{', '.join(names)} ({error})" for error, names in why.items())
+        names = [one.name for one, _ in self.done]
+        rivals = ", ".join(f"{name} ({RIVALS[name].note})" for name in names if name in RIVALS)
+        other = [one.name for one, at in self.done if at.gap is None and one.name not in RIVALS]
+        over, largest = "on the test rows, assumed independent", ""
+        lines = [f"Left out: {left_out}."] if left_out else []
+        if self.splits > 1:
+            freedom = counted(self.splits - 1, "degree")
+            over = f"over the {self.splits} splits, {freedom} of freedom"
+            largest = ", the largest of the splits"
+            lines.append(
+                "test AUC: mean of the splits; its interval counts a row once that several test."
+            )
+        lines += [
+            f"difference, interval and p: {self.test} {over}; a tie unless p < 0.05, without "
+            "correction for the number of tests.",
+            *([self.test_note] if self.test_note else []),
+            "seconds: one fit, mean of the splits. optimality and gap (J − J*) / J*: on the "
+            f"training rows{largest}.",
+        ]
+        if other:
+            lines.append(f"With an objective of their own: {', '.join(other)}.")
+        if rivals:
+            lines.append(
+                "Settings chosen by cross-validation on the training rows, which the seconds "
+                f"include: {rivals}."
+            )
+        return lines
+
+    def _figures(self, drawn: Drawn) -> list[Section]:
+        """Return the curves, and the convergence of each solver on the first split."""
+        results = {one.name: at for one, at in self.done}
+        areas = {name: f"AUC {auc_text(results[name].auc)}" for name in drawn.scored}
+        at_best = [(at.auc, *at.auc_interval[1:3]) for at in map(results.get, drawn.names) if at]
+        side_by_side = [
+            areas_figure(
+                drawn.names,
+                at_best,
+                "Bars: 95 % intervals of each by itself. Those of two may overlap although the "
+                "same rows tell them apart: see the other figure. Dotted: the best.",
+            )
+        ]
+        if drawn.tests:
+            side_by_side.append(self._differences(drawn))
+        sections = [
+            Section("Side by side", figures=side_by_side),
+            Section("Curves", figures=ranking_figures(drawn.scored, details=(areas, {}))),
+        ]
+        if drawn.courses:
+            course = convergence_figure(
+                drawn.courses,
+                name="gap",
+                title="Distance to the true optimum",
+                caption="Relative gap (J − J*) / J* on the training rows of the first split, from "
+                f"runs that stop at optimality {self.task.tol:g}; J* is the lowest value found, by "
+                f"the batch solver at optimality {REFERENCE_TOL:g}. Below about 1e-14 is rounding.",
+            )
+            sections.append(Section("Convergence", figures=[course]))
+        return sections
+
+    def _differences(self, drawn: Drawn) -> Figure:
+        """Return the differences from the best, and which algorithms cannot be told apart."""
+        k, pairs = len(drawn.names), len(drawn.tests)
+        differ = np.zeros((k, k), dtype=bool)
+        for pair, test in drawn.tests.items():
+            differ[pair] = not test.low <= 0 <= test.high
+        from_best = [drawn.tests[0, j][:3] for j in range(1, k)]
+        together = "They are of 95 %."
+        if pairs > 1:
+            together = (
+                f"Those of all {pairs} pairs of algorithms hold together with 95 %, so that it is "
+                "no harm that the best was chosen by the same rows: each is of "
+                f"{100 * confidence_of_each(k):.4g} % (Bonferroni), wider than one in the table."
+            )
+        return differences_figure(
+            drawn.names,
+            [(0.0, 0.0, 0.0), *from_best],
+            groups_alike(differ),
+            f"Dots: paired differences from the best, with intervals by {self.test}. {together} "
+            "Upright bars join algorithms of which no two can be told apart: the intervals of all "
+            "their differences contain 0.",
+        )
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.3f}" if value < 10 else f"{value:.1f}" if value < 1000 else f"{value:.0f}"

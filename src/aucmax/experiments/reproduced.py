@@ -1,0 +1,74 @@
+"""The reports of ``aucmax reproduce``: what there is, and what a run gave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aucmax.report.page import Page, ResultTable, Section
+from aucmax.report.reports import Report, as_data, inline
+
+__all__ = ["Catalogue", "FigureRun", "Reproduced", "Reproducible", "TableRun"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproducible:
+    """A published table or figure, and which of its data sets are here."""
+
+    name: str
+    title: str
+    here: Sequence[str]
+    missing: Sequence[str]
+    broken: Mapping[str, str]
+
+    def section(self) -> Section:
+        """Return its section of the page."""
+        facts = [("data here", ", ".join(self.here) or "none")]
+        if self.missing:
+            missing = f"{', '.join(self.missing)}; get them with 'aucmax datasets fetch'"
+            facts.append(("not here", missing))
+        facts += [("broken", why) for why in self.broken.values()]
+        return Section(self.name, self.title, [ResultTable.facts(facts)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Catalogue(Report):
+    """All tables and figures."""
+
+    entries: Sequence[Reproducible]
+
+    def contents(self) -> Any:
+        """Return what JSON has: the list."""
+        return as_data(self.entries)
+
+    def page(self, command: str = "") -> Page:
+        """Return the page; ``command`` is what was run."""
+        return Page("Tables and figures", "", [one.section() for one in self.entries])
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableRun:
+    """What a table has, and which of its cells are far from the published ones."""
+
+    rows: Sequence[Mapping[str, str]]
+    far: Sequence[str]
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureRun:
+    """What a figure shows, in sentences."""
+
+    findings: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduced:
+    """A table or a figure that was run."""
+
+    name: str
+    folder: str
+    failures: Sequence[str]
+    absent: Mapping[str, str]  # data sets that were not run, and why
+    results: TableRun | FigureRun = inline()

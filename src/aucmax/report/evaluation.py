@@ -1,0 +1,378 @@
+"""The report of ``aucmax evaluate``: a verdict, how many rows to flag, curves, and the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from aucmax import metrics
+from aucmax.columns.steps import parts_of
+from aucmax.explain.by_column import by_column
+from aucmax.explain.column_shapes import Shape, shapes_of
+from aucmax.explain.feature_effects import Effects, effects_of, sampling_of
+from aucmax.explain.row_reasons import Reason, each_reasons
+from aucmax.report.comparison import Difference, paired_test
+from aucmax.report.curves import (
+    gains_figure,
+    lift_figure,
+    ranking_figures,
+    roc_figure,
+    wilson,
+)
+from aucmax.report.distributions import calibration_figure, score_figure
+from aucmax.report.explained import effects_figure, effects_table, reasons_table, shape_figures
+from aucmax.report.facts import Pass, Rows, read_text
+from aucmax.report.operating import Budget, budgets, operating_points
+from aucmax.report.page import Page, ResultTable, Section
+from aucmax.report.provenance import provenance
+from aucmax.report.reports import Report, inline, optional, unlisted
+from aucmax.report.text import (
+    auc_text,
+    interval_text,
+    left_out,
+    p_words,
+    percent_text,
+    plain_number,
+)
+
+__all__ = [
+    "Evaluation",
+    "Explanation",
+    "Measures",
+    "explanation_of",
+    "rows_to_explain",
+    "weight_of_all",
+]
+
+_HIGHEST = 10  # scores that are explained
+_REASONS = 4  # of each
+_MOST_SHAPES = 12  # that are drawn
+# which rows are positive, their scores, and their weights
+Test = tuple[np.ndarray, np.ndarray, np.ndarray | None]
+
+_COMPARED = {
+    "tie": "It ties with",
+    "better": "It ranks better than",
+    "worse": "It ranks worse than",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measures:
+    """What is measured."""
+
+    confidence: float
+    k: int
+    fpr: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scorer:
+    """How well scores rank."""
+
+    name: str
+    auc: float
+    low: float
+    high: float
+    std_error: float
+    average_precision: float
+    precision_at_k: float
+    recall_at_fpr: float
+
+    @classmethod
+    def of(cls, name: str, test: Test, measures: Measures) -> Scorer:
+        """Measure scores."""
+        positive, score, weight = test
+        by = {"sample_weight": weight}
+        return cls(
+            name=name,
+            **metrics.auc_interval(positive, score, measures.confidence, **by)._asdict(),
+            average_precision=metrics.average_precision(positive, score, **by),
+            precision_at_k=metrics.precision_at_k(positive, score, measures.k, **by),
+            recall_at_fpr=metrics.recall_at_fpr(positive, score, measures.fpr, **by),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgainstAnother:
+    """The first scorer's test against another."""
+
+    model: str
+    against: str
+    test: Difference = inline()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation(Report):
+    """The report of ``aucmax evaluate``."""
+
+    file: str
+    rows: Rows = inline()
+    measures: Measures = inline()
+    scorers: Sequence[Scorer]
+    tests: Sequence[AgainstAnother]
+    budgets: Sequence[Budget]
+    read: Sequence[Pass] | None = optional()
+    seed: int | None = unlisted()
+    drawn: Mapping[str, Test] = unlisted()  # test sets by scorer, for figures; may be empty
+    chance: np.ndarray | None = unlisted()  # the first scorer's probabilities, where it gives some
+    explanation: Explanation | None = unlisted()
+
+    @classmethod
+    def of(cls, scored: Mapping[str, Test], measures: Measures, **more: Any) -> Evaluation:
+        """Measure every scorer, and test the first against the others."""
+        scorers = [Scorer.of(name, test, measures) for name, test in scored.items()]
+        (name, (positive, first, weight)), *others = scored.items()
+        tests = [
+            AgainstAnother(
+                model=name,
+                against=against,
+                test=paired_test(positive, first, score, measures.confidence, weight),
+            )
+            for against, (_, score, _) in others
+        ]
+        flagged = budgets(positive, first, weight)
+        return cls(measures=measures, scorers=scorers, tests=tests, budgets=flagged, **more)
+
+    def page(self, command: str = "") -> Page:
+        """Return the page; ``command`` is what was run."""
+        described = str(self.rows)
+        if self.read:
+            described += f"\nread: {read_text(self.read)}"
+        sections = [self._results()]
+        if self.drawn:
+            sections = [self._operating(), *sections, self._curves()]
+            if self.explanation is not None:
+                sections += self.explanation.sections(self.measures.confidence)
+        return Page(
+            f"How well {self.scorers[0].name} ranks {self.rows.data}",
+            described,
+            sections,
+            provenance=provenance(command, [("data", described)], self.seed),
+            verdict=self._verdict(),
+        )
+
+    def _verdict(self) -> str:
+        """Return what an analyst wants to know first, in words."""
+        budget = next((one for one in self.budgets if one.first), None)
+        first, *others = self.scorers
+        area = f"AUC {auc_text(first.auc)} ({interval_text(first.low, first.high)})"
+        words = [*([] if budget is None else [self._flagging(budget)]), f"{area}."]
+        words += [
+            f"{_COMPARED[one.test.verdict]} {one.against} (AUC {auc_text(other.auc)}, "
+            f"{p_words(one.test.p_value)})."
+            for one, other in zip(self.tests, others, strict=True)
+        ]
+        return " ".join(words)
+
+    def _flagging(self, budget: Budget) -> str:
+        """Return what flagging a share of the rows finds."""
+        flagged = f"{percent_text(budget.share)} of the rows with the highest scores"
+        if not budget.found:
+            none = f"hold none of the {_rows(budget.positives)} positives"
+            return f"The {flagged} ({_rows(budget.flagged)}) {none}."
+        hits, trials = (budget.effective * count for count in (budget.found, budget.positives))
+        low, high = (float(end) for end in wilson(hits, trials, self.measures.confidence))
+        right = f"One alert in {plain_number(budget.flagged / budget.found, 2)} is right"
+        if budget.flagged == budget.found:
+            right = "All alerts are right"
+        return (
+            f"Flag the {flagged} ({_rows(budget.flagged)}), and you find {_rows(budget.found)} of "
+            f"the {_rows(budget.positives)} positives: {percent_text(budget.recall)} (interval "
+            f"{percent_text(low)} to {percent_text(high)}). {right}, "
+            f"{plain_number(budget.lift, 2)} times as many as at random."
+        )
+
+    def _operating(self) -> Section:
+        """Return a slider over the rows to flag, and what some budgets find."""
+        rows = [
+            (
+                f"highest {percent_text(one.share)}",
+                _rows(one.flagged),
+                _rows(one.found),
+                percent_text(one.recall),
+                percent_text(one.precision),
+                f"{plain_number(one.lift)}×",
+                plain_number(one.flagged / one.found - 1) if one.found else "–",
+                plain_number(one.threshold, 4),
+            )
+            for one in self.budgets
+        ]
+        head = (
+            "flagged", "rows", "found", "recall", "precision", "lift", "false alarms per hit",
+            "threshold",
+        )  # fmt: skip
+        strong, name = [i for i, one in enumerate(self.budgets) if one.first], self.scorers[0].name
+        weighted = "Rows count by their weights, scaled to 1 on average."
+        flags = "which flags rows with equal scores together or not at all"
+        return Section(
+            "How many rows to flag",
+            weighted if self.rows.weight is not None else "",
+            tables=[ResultTable(head, rows, f"Of {name}, {flags}.", strong)] if rows else [],
+            points=[operating_points(name, *test) for name, test in self.drawn.items()],
+            on_terminal=False,
+        )
+
+    def _results(self) -> Section:
+        measures, scorers = self.measures, self.scorers
+        percent = f"{100 * measures.confidence:g} %"
+        cells: dict[str, Callable[[Scorer], str]] = {
+            "AUC": lambda s: auc_text(s.auc),
+            f"{percent} interval": lambda s: interval_text(s.low, s.high),
+            "average precision": lambda s: auc_text(s.average_precision),
+            f"precision@{measures.k}": lambda s: auc_text(s.precision_at_k),
+            f"recall at FPR ≤ {measures.fpr:g}": lambda s: auc_text(s.recall_at_fpr),
+        }
+        tables = [
+            ResultTable(
+                ("", *(s.name for s in scorers)),
+                [(name, *map(cell, scorers)) for name, cell in cells.items()],
+                "Interval of the AUC from DeLong's variance, wider with few rows.",
+            )
+        ]
+        if self.tests:
+            caption = "DeLong's paired test on the same rows; a tie unless p < 0.05."
+            if note := self.tests[0].test.note:
+                caption += f"\n{note}"
+            tests = [(one.against, one.test) for one in self.tests]
+            head = f"{scorers[0].name} against"
+            tables.append(ResultTable.differences(head, tests, f"{percent} interval", caption))
+        return Section("Results", tables=tables)
+
+    def _curves(self) -> Section:
+        tests = {name: [test] for name, test in self.drawn.items()}
+        asked: dict[str, Any] = {"confidence": self.measures.confidence}
+        asked["bands"] = list(tests)[:2]  # a third would hide them
+        figures = [
+            *ranking_figures(tests, **asked),
+            gains_figure(tests, **asked),
+            lift_figure(tests, **asked),
+            roc_figure(tests, **asked, few=True),
+            score_figure(tests),
+        ]
+        if self.chance is not None:
+            name, (positive, _, weight) = next(iter(self.drawn.items()))
+            chance = {name: [(positive, self.chance, weight)]}
+            figures.append(calibration_figure(chance, self.measures.confidence))
+        return Section("Curves", figures=figures, on_terminal=False)
+
+
+def _rows(count: float) -> str:
+    """Format a number of rows, or of their weights scaled to 1 on average."""
+    return f"{count:,}" if isinstance(count, int) else plain_number(count)
+
+
+# ---- what the model does
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What drives a linear model's score, how its columns bend, why the highest scores are high."""
+
+    effects: Effects
+    shapes: Sequence[Shape]
+    rows: int  # on which this was measured
+    test: Test  # all rows
+    highest: Sequence[int]  # row numbers of the highest scores
+    reasons: Sequence[Sequence[Reason]]
+
+    def sections(self, confidence: float) -> list[Section]:
+        """Return the sections of the page."""
+        positive, score, _ = self.test
+        measured = f"Measured on {self.rows:,} of the rows." if self.rows < len(score) else ""
+        highest = reasons_table(self.highest, score, positive, self.reasons)
+        return [
+            Section(
+                "What drives the score",
+                measured,
+                tables=[effects_table(self.effects, confidence)],
+                figures=[effects_figure(self.effects, confidence)],
+                on_terminal=False,
+            ),
+            *self._bends(confidence),
+            Section("Why the highest scores are high", tables=[highest], on_terminal=False),
+        ]
+
+    def _bends(self, confidence: float) -> list[Section]:
+        """Return a figure for each of the columns that are no lines; no section where all are."""
+        if not self.shapes:
+            return []
+        words = [
+            "The score is a sum of one function of each column; straight lines without gaps are "
+            "not drawn. Above 0 a value adds more than its column does on average. All have one "
+            "scale, that of all rows but the first and last percent of each column. Strokes at the "
+            "foot are the deciles of the rows: a tenth of them lies between two strokes."
+        ]
+        if np.isfinite(np.concatenate([shape.low for shape in self.shapes])).any():
+            words.append(
+                f"Bands and bars: {100 * confidence:g} % intervals at each value, how far it would "
+                "vary between samples of as many rows, for these settings."
+            )
+        if len(self.shapes) > _MOST_SHAPES:
+            hidden = len(self.shapes) - _MOST_SHAPES
+            words.append(left_out(hidden, "that moves the score less", "that move the score less"))
+        figures = shape_figures(self.shapes[:_MOST_SHAPES])
+        heading = "How each column bends the score"
+        return [Section(heading, " ".join(words), figures=figures, on_terminal=False)]
+
+
+def explanation_of(
+    model: Any, X: Any, test: Test, confidence: float, rows: np.ndarray | None = None
+) -> Explanation | None:
+    """Explain a linear model by X as the model takes it; None for a model that is not linear.
+
+    X are all rows of the test, or those with some numbers.
+    """
+    if not hasattr(parts_of(model)[1], "coef_"):
+        return None
+    positive, score, weight = test
+    if rows is None:
+        rows = np.arange(len(score))
+        if weight is not None and not weight.all():
+            rows = np.flatnonzero(weight)
+            X, weight = _safe_indexing(X, rows), weight[rows]
+    else:
+        weight = weight_of_all(test, rows)
+    by, sign = by_column(model, X), np.where(positive[rows], 1.0, -1.0)
+    sampling = sampling_of(by, sign, weight)
+    effects = effects_of(by, sign, weight, sampling, confidence)
+    top = np.argsort(-score[rows], kind="stable")[:_HIGHEST]
+    return Explanation(
+        effects=effects,
+        shapes=[*shapes_of(by, effects, sampling, confidence, weight)],
+        rows=len(rows),
+        test=test,
+        highest=rows[top].tolist(),
+        reasons=list(each_reasons(by, _REASONS, by.mean_added(weight), top)),
+    )
+
+
+def rows_to_explain(test: Test, most: int) -> np.ndarray:
+    """Return the numbers of about so many rows, ascending: of each class, and the highest scores.
+
+    Of each class half of them, evenly spread, or all that there are.
+    """
+    positive, score, weight = test
+    counted = np.ones(len(score), dtype=bool) if weight is None else weight > 0
+    highest = np.argsort(-score, kind="stable")
+    chosen = [highest[counted[highest]][:_HIGHEST]]
+    for kind in (True, False):
+        rows = np.flatnonzero((positive == kind) & counted)
+        at = np.linspace(0, len(rows) - 1, min(len(rows), max(most // 2, 2)))
+        chosen.append(rows[at.astype(np.intp)])
+    return np.unique(np.concatenate(chosen))
+
+
+def weight_of_all(test: Test, rows: np.ndarray) -> np.ndarray:
+    """Return weights of some rows with which the classes weigh what they do in all rows."""
+    positive, score, weight = test
+    weight = np.ones(len(score)) if weight is None else weight
+    each = weight[rows].astype(np.float64)
+    for kind in (True, False):
+        mine = positive[rows] == kind
+        each[mine] *= weight[positive == kind].sum() / each[mine].sum()
+    return each

@@ -1,0 +1,208 @@
+"""What several reports say: the rows, the settings, the fit, and how often a file was read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from aucmax.basics.visible import in_line
+from aucmax.estimators.named_loss import NamedLoss
+from aucmax.metrics import MomentAUC
+from aucmax.report.reports import optional
+from aucmax.report.text import auc_text, counted
+
+__all__ = [
+    "AUCOfMoments",
+    "Facts",
+    "Fit",
+    "FittedModel",
+    "Folds",
+    "Pass",
+    "Rows",
+    "Settings",
+    "TrainingRows",
+    "auc_facts",
+    "calibration_facts",
+    "calibration_of",
+    "read_facts",
+    "read_text",
+]
+
+Facts = list[tuple[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """Rows of two classes."""
+
+    data: str
+    rows: int
+    features: int
+    positives: int
+    positive: Any
+    weight: str | None
+
+    def __str__(self) -> str:
+        share = 100 * self.positives / self.rows
+        rarer = ", the rarer" if getattr(self, "positive_is", None) == "rarer" else ""
+        weighted = f", weighted by {self.weight}" if self.weight else ""
+        return in_line(
+            f"{self.data}: {counted(self.rows, 'row')}, {counted(self.features, 'feature')}, "
+            f"{self.positives:,} positive ({share:.3g} %; label {self.positive}{rarer}){weighted}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingRows(Rows):
+    """Rows that a model learns from."""
+
+    columns: int  # of the file
+    positive_is: str | None  # "rarer" where the label was chosen as such
+    negative: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The objective of a model."""
+
+    loss: str
+    within: float | str
+    standardize: float
+    l1_ratio: float
+    alpha: float
+
+    @property
+    def named_loss(self) -> NamedLoss:
+        """The loss with τ."""
+        return NamedLoss(self.loss, self.within)
+
+    def __str__(self) -> str:
+        return (
+            f"loss {self.named_loss}, standardize {self.standardize:g}, l1 ratio "
+            f"{self.l1_ratio:g}, alpha {self.alpha:.3g}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """A fit by a solver; None for what another library's model does not say."""
+
+    solver: str | None
+    iterations: int | None
+    objective: float | None
+    optimality: float | None
+
+    def facts(self) -> Facts:
+        """Return solver, objective and optimality, as far as they are known."""
+        facts = []
+        if self.solver is not None:
+            facts.append(("solver", f"{self.solver}, {counted(self.iterations or 0, 'iteration')}"))
+        if self.objective is not None:
+            optimality = f"{self.optimality:.1e}  (0 at the optimum, 1 at w = 0)"
+            facts += [("objective", f"{self.objective:.6g}"), ("optimality", optimality)]
+        return facts
+
+
+@dataclass(frozen=True, kw_only=True)
+class FittedModel(Settings, Fit):
+    """A fitted `AUCClassifier`."""
+
+    probability: str | None = optional()
+
+    @classmethod
+    def of(cls, model: Any) -> Self:
+        """Describe a fitted model."""
+        return cls(
+            **{name: getattr(model, name) for name in ("loss", "within", "l1_ratio", "alpha")},
+            standardize=model.standardize_,
+            solver=model.solver_,
+            iterations=int(model.n_iter_),
+            objective=model.objective_,
+            optimality=model.optimality_,
+            probability=calibration_of(model),
+        )
+
+    def facts(self) -> Facts:
+        """Return what `Fit` says, and how scores become probabilities."""
+        return [*super().facts(), *calibration_facts(self.probability)]
+
+
+def calibration_of(model: Any) -> str | None:
+    """Name how a model's scores become probabilities; None where they do not."""
+    return type(model.calibration_).__name__.lower() if hasattr(model, "calibration_") else None
+
+
+def calibration_facts(probability: str | None) -> Facts:
+    """Return the same as a line of a table."""
+    return [("probabilities", f"{probability}, on the held-out rows")] if probability else []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folds:
+    """How rows were divided into folds."""
+
+    folds: int  # of all rounds
+    rounds: int
+    folding: str
+
+    def __str__(self) -> str:
+        if self.rounds == 1:
+            return f"{self.folds} folds"
+        return f"{self.rounds} rounds of {self.folds // self.rounds} folds"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pass:
+    """How often rows in parts were read from one place."""
+
+    from_: str
+    passes: int
+    bytes: int
+
+    def __str__(self) -> str:
+        passes = f"{self.passes:,} pass{'' if self.passes == 1 else 'es'}"
+        return f"{passes} over the {self.from_}, {self.bytes / 1e9:.3g} GB"
+
+
+def read_text(read: Sequence[Pass] | None) -> str:
+    """Say how often rows in parts were read; nothing where they were in memory."""
+    return ", ".join(map(str, read or ()))
+
+
+def read_facts(read: Sequence[Pass] | None) -> Facts:
+    """Return the same as a line of a table."""
+    return [("read", read_text(read))] if read else []
+
+
+@dataclass(frozen=True, kw_only=True)
+class AUCOfMoments:
+    """What moments tell of an AUC."""
+
+    if_normal: float
+    at_least: float
+    at_most: float
+
+    @classmethod
+    def of(cls, auc: MomentAUC) -> Self:
+        """Describe an estimate and its bounds."""
+        normal, low, high = map(float, auc)
+        return cls(if_normal=normal, at_least=low, at_most=high)
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """The estimate, and the bound that is not trivial."""
+        low, high = auc_text(self.at_least), auc_text(self.at_most)
+        bound = f"{low} or more" if self.at_least > 0.0 else f"{high} or less"
+        return auc_text(self.if_normal), bound
+
+
+def auc_facts(auc: AUCOfMoments | None) -> Facts:
+    """Return what moments tell of an AUC as lines of a table; nothing where it is not known."""
+    if auc is None:
+        return []
+    normal, bound = auc.words
+    return [
+        ("AUC if normal", f"{normal}  (an estimate: the scores of both classes are normal)"),
+        ("AUC, bound", f"{bound}  (for any rows with these moments)"),
+    ]

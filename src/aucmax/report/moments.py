@@ -1,0 +1,153 @@
+"""The report of a file of moments, which all commands on them print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aucmax.metrics import moment_auc
+from aucmax.report.facts import AUCOfMoments
+from aucmax.report.page import Page, ResultTable, Section
+from aucmax.report.reports import Report, unlisted
+from aucmax.statistics.base import ClassStatistics
+
+__all__ = ["Moments"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassOfRows:
+    """One class of the rows behind a file of moments."""
+
+    label: Any
+    weight: float
+    effective_rows: float
+
+    def __str__(self) -> str:
+        weight = f"weight {self.weight:,.6g}"
+        if abs(self.weight - self.effective_rows) <= 1e-9 * self.weight:
+            return weight
+        return f"{weight}, {self.effective_rows:,.3g} effective rows"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feature:
+    """A feature by class: the share of its variance between the classes, and its AUC alone."""
+
+    feature: str
+    between: float
+    means: np.ndarray
+    deviations: np.ndarray
+    auc: AUCOfMoments | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moments(Report):
+    """The report of ``aucmax moments show``."""
+
+    moments: str
+    covariance: str
+    target: str | None
+    features: int
+    feature_names: Sequence[str] | None
+    classes: Sequence[ClassOfRows]
+    guarantee: Mapping[str, Any] | None  # of differential privacy
+    largest: Sequence[Feature]
+    first: Any = unlisted()  # the label that the AUCs of features rank first
+
+    @classmethod
+    def of(cls, held: ClassStatistics, path: object, top: int = 0, first: Any = None) -> Moments:
+        """Describe moments, and the features that tell the classes apart best.
+
+        Parameters
+        ----------
+        held : ClassStatistics
+        path : path
+            Their file.
+        top : int
+            How many features.
+        first : label, optional
+            Of two classes, for the AUC of each feature alone.
+        """
+        names = held.feature_names or [str(j + 1) for j in range(held.n_features)]
+        between = _between(held)
+        order = np.argsort(-between, kind="stable")[:top]
+        aucs = [None] * len(order) if first is None else _alone(held, first, order)
+        counts = zip(held.classes.tolist(), held.counts, held.effective_rows, strict=True)
+        return cls(
+            moments=str(path),
+            covariance="full" if held.has_covariances else held.kind,
+            target=held.target_name,
+            features=held.n_features,
+            feature_names=held.feature_names,
+            classes=[
+                ClassOfRows(label=label, weight=weight, effective_rows=rows)
+                for label, weight, rows in counts
+            ],
+            guarantee=held.guarantee,
+            largest=[
+                Feature(
+                    feature=names[j],
+                    between=between[j],
+                    means=held.means[:, j],
+                    deviations=np.sqrt(held.variances[:, j]),
+                    auc=auc,
+                )
+                for j, auc in zip(order, aucs, strict=True)
+            ],
+            first=first,
+        )
+
+    def page(self, command: str = "") -> Page:
+        """Return the page; ``command`` is what was run."""
+        kind = "" if self.covariance == "full" else f" ({self.covariance})"
+        facts = [("moments", self.moments), ("features", f"{self.features:,}{kind}")]
+        if self.target is not None:
+            facts.append(("target", self.target))
+        facts += [(f"class {one.label}", str(one)) for one in self.classes]
+        if self.guarantee is not None:
+            facts.append(("private", _guarantee(self.guarantee)))
+        tables = [ResultTable.facts(facts)]
+        if self.largest:
+            head = ("feature", *(f"mean of {one.label}" for one in self.classes), "between")
+            rows = [
+                (one.feature, *(f"{mean:.4g}" for mean in one.means), f"{one.between:.1%}")
+                for one in self.largest
+            ]
+            caption = "between: the share of a feature's variance that is between the classes"
+            tables.append(ResultTable(head, rows, caption))
+        if aucs := [(one.feature, *one.auc.words) for one in self.largest if one.auc is not None]:
+            caption = (
+                f"AUC of the feature alone, {self.first} first. If normal: an estimate that takes "
+                "both classes for normal. Bound: holds for any rows with these moments"
+            )
+            tables.append(ResultTable(("feature", "AUC if normal", "AUC, bound"), aucs, caption))
+        return Page(f"The moments {self.moments}", "", [Section("Moments", tables=tables)])
+
+
+def _alone(held: ClassStatistics, first: Any, features: np.ndarray) -> list[AUCOfMoments]:
+    """Return what two classes' moments tell of the AUC of features alone."""
+    gap = (held.means[1] - held.means[0])[features] * (1 if first == held.classes[1] else -1)
+    aucs = map(moment_auc, gap, held.variances.sum(axis=0)[features])
+    return [AUCOfMoments.of(auc) for auc in aucs]
+
+
+def _between(held: ClassStatistics) -> np.ndarray:
+    """Return the share of each feature's variance that lies between the classes, shape (d,)."""
+    if not held.counts.any():
+        return np.zeros(held.n_features)
+    p = held.counts / held.counts.sum()
+    between = p @ (held.means - p @ held.means) ** 2
+    whole = between + p @ held.variances
+    return between / np.where(whole > 0.0, whole, 1.0)
+
+
+def _guarantee(held: Mapping[str, Any]) -> str:
+    epsilon, delta = held["epsilon"], held["delta"]
+    what = f"({epsilon:g}, {delta:g})" if delta else f"{epsilon:g}"
+    return (
+        f"{what}-differentially private for one row more or less; the noise of the class sizes has "
+        f"the standard deviation {held['noise_of_counts']:.3g}"
+    )

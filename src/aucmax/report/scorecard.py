@@ -1,0 +1,178 @@
+"""The report of ``aucmax scorecard``: the table of points, and how well they rank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from aucmax import metrics
+from aucmax.basics.visible import in_line
+from aucmax.report.facts import TrainingRows
+from aucmax.report.page import Page, ResultTable, Section
+from aucmax.report.provenance import provenance
+from aucmax.report.reports import Report, inline
+
+__all__ = ["SEED", "Column", "HeldOut", "LaterRows", "Points", "Quality", "Scale"]
+
+SEED = 0  # of the folds
+_LOST = 0.1  # of a column's information value by a trend, from which on it is told
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quality:
+    """How well points rank: the fewer, the more likely positive."""
+
+    gini: float
+    auc: float
+    ks: float
+
+    @classmethod
+    def of(cls, is_positive: np.ndarray, points: np.ndarray, weight: np.ndarray | None) -> Self:
+        """Measure points."""
+        auc = metrics.roc_auc(is_positive, -points, weight)
+        ks = metrics.ks_statistic(is_positive, -points, weight)
+        return cls(gini=2 * auc - 1, auc=auc, ks=ks)
+
+    @classmethod
+    def mean(cls, some: Sequence[Quality]) -> Self:
+        """Average several."""
+        return cls(**{
+            name: float(np.mean([getattr(one, name) for one in some]))
+            for name in ("gini", "auc", "ks")
+        })  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldOut:
+    """The mean quality over folds."""
+
+    folds: int
+    quality: Quality = inline()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """The scale of the points."""
+
+    pdo: float
+    base_points: float
+    base_odds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.base_points:g} points at {self.base_odds:g} to 1, twice the odds for "
+            f"{self.pdo:g} more"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaterRows:
+    """How well the points rank other rows, and how far these have moved."""
+
+    data: str
+    rows: int
+    quality: Quality | None  # None for rows without labels
+    psi: float
+    psi_of_features: Mapping[str, float]
+
+    def __str__(self) -> str:
+        change = "no change to speak of" if self.psi < 0.1 else "a change"
+        if self.psi >= 0.25:
+            change = "a large change"
+        return in_line(f"PSI of the points on {self.data}: {self.psi:.3f}, {change}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column of a scorecard."""
+
+    feature: str
+    bins: int
+    weight: float
+    information_value: float
+    information_value_without_trend: float
+    fewest_points: int
+    most_points: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Points(Report):
+    """The report of ``aucmax scorecard``."""
+
+    model: str
+    rows: TrainingRows = inline()
+    training: Quality
+    held_out: HeldOut | None  # None where there are too few rows of a class
+    scale: Scale
+    against: LaterRows | None
+    by_column: Sequence[Column]  # the most informative first
+    bins: Sequence[Mapping[str, Any]]  # as `Scorecard.rows` lists them
+
+    def page(self, command: str = "") -> Page:
+        """Return the page; ``command`` is what was run."""
+        fewer = f"the fewer, the more likely {self.rows.positive}"
+        facts = [("scale", f"{self.scale}; {fewer}"), ("saved", self.model)]
+        tables = [self._ranking(), ResultTable.facts(facts)]
+        sections = [Section("The scorecard", tables=tables)]
+        if self.against is not None:
+            sections.append(Section("Rows then and now", str(self.against)))
+        sections += [
+            Section("Columns", tables=[self._columns()]),
+            Section("Points", tables=[self._bins()]),
+        ]
+        described = str(self.rows)
+        return Page(
+            f"Scorecard of {self.rows.data}",
+            described,
+            sections,
+            provenance=provenance(command, [("data", described)], SEED),
+        )
+
+    def _ranking(self) -> ResultTable:
+        """Return how well the points rank, in training and elsewhere."""
+        measured = [("training rows", self.training)]
+        if self.held_out is not None:
+            measured.append((f"{self.held_out.folds} folds, held out", self.held_out.quality))
+        if self.against is not None and self.against.quality is not None:
+            measured.append((self.against.data, self.against.quality))
+        rows = [(name, f"{q.gini:.4f}", f"{q.ks:.4f}", f"{q.auc:.4f}") for name, q in measured]
+        return ResultTable(("", "Gini", "KS", "AUC"), rows)
+
+    def _columns(self) -> ResultTable:
+        """Return how much each column tells."""
+        moved = {} if self.against is None else self.against.psi_of_features
+        head = ("feature", "bins", "weight", "IV", "points", *(("PSI",) if moved else ()))
+        rows = [
+            (
+                one.feature, str(one.bins), f"{one.weight:.2f}", f"{one.information_value:.3f}",
+                f"{one.fewest_points} to {one.most_points}",
+                *((f"{moved[one.feature]:.3f}",) if moved else ()),
+            )
+            for one in self.by_column
+        ]  # fmt: skip
+        what = "IV, the information value, says how much a column tells by itself."
+        what += "".join(
+            f" {one.feature} rises and falls: without a trend its IV would be "
+            f"{one.information_value_without_trend:.3f} (--monotone {one.feature}=none)."
+            for one in self.by_column
+            if one.information_value_without_trend >= one.information_value + _LOST
+        )
+        return ResultTable(head, rows, in_line(what))
+
+    def _bins(self) -> ResultTable:
+        """Return the points of each bin, the most informative column first."""
+        rank = {one.feature: place for place, one in enumerate(self.by_column)}
+        lines, last = [], None
+        for row in sorted(self.bins, key=lambda row: rank[row["feature"]]):
+            name = "" if row["feature"] == last else row["feature"]
+            last = row["feature"]
+            lines.append((
+                name, row["bin"], f"{round(row['rows'], 1):,.10g}", f"{100 * row['share']:.1f}",
+                f"{100 * row['rate']:.3g}", f"{row['woe']:+.3f}", str(row["points"]),
+            ))  # fmt: skip
+        head = ("feature", "bin", "rows", "% of rows", "% positive", "WoE", "points")
+        what = "WoE: log odds of the positives in a bin, over those in all rows."
+        return ResultTable(head, lines, what, words=(1,))

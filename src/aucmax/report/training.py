@@ -1,0 +1,171 @@
+"""Reports of fits: ``aucmax train``, also in one pass, and ``aucmax moments fit``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aucmax.basics.visible import in_line
+from aucmax.estimators.folds import Folding
+from aucmax.metrics import AUCInterval, BinnedAUC
+from aucmax.report.facts import (
+    AUCOfMoments,
+    Facts,
+    FittedModel,
+    Folds,
+    Pass,
+    TrainingRows,
+    auc_facts,
+    read_facts,
+)
+from aucmax.report.page import Page, ResultTable, Section
+from aucmax.report.reports import Report, inline, optional, unlisted
+from aucmax.report.text import auc_text, counted, interval_text
+
+__all__ = ["FitToMoments", "OnePassFit", "Training", "Tuning"]
+
+
+def _page(title: str, lead: str, facts: Facts) -> Page:
+    return Page(title, lead, [Section("The model", tables=[ResultTable.facts(facts)])])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """How the settings of a model were chosen."""
+
+    folds: Folds = inline()
+    settings_tried: int
+    held_out_auc: float
+    held_out_interval: AUCInterval
+    tuned_on: int | None = optional()  # rows, where not on all
+    losses: Sequence[str] | None = optional()  # that were tried on these
+    losses_left_out: Sequence[str] = unlisted(())
+
+    def facts(self, settings: str) -> Facts:
+        """Return the choice, and how good it is."""
+        how = "" if self.folds.folding == Folding().words else f", {self.folds.folding}"
+        if self.tuned_on is not None:
+            how += f", on {self.tuned_on:,} of the rows"
+        if self.losses_left_out:
+            how += f", with no room for the loss {' or '.join(self.losses_left_out)}"
+        tried = counted(self.settings_tried, "setting")
+        low_high = interval_text(self.held_out_interval.low, self.held_out_interval.high)
+        interval = f"(95 % interval {low_high}; optimistic: best of many)"
+        return [
+            ("tuned", f"{settings}: the best of {tried} in {self.folds}{how}"),
+            ("held-out AUC", f"{auc_text(self.held_out_auc)}  {interval}"),
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(Report):
+    """The report of ``aucmax train``."""
+
+    model: str
+    rows: TrainingRows = inline()
+    negatives: int
+    tuned: bool
+    tuning: Tuning | None = inline()
+    why_not_tuned: str = unlisted("")
+    fitted: FittedModel = inline()
+    training_auc: AUCInterval | BinnedAUC
+    read: Sequence[Pass] | None = optional()
+    seconds: float
+
+    def page(self, command: str = "") -> Page:
+        """Return the page; ``command`` is what was run."""
+        rows, auc, facts = self.rows, self.training_auc, []
+        if rows.columns != rows.features:
+            columns = counted(rows.columns, "column")
+            facts.append(("features", f"{rows.features:,}  (from {columns})"))
+        if self.tuning is None:
+            facts.append(("not tuned", f"{self.fitted}: {self.why_not_tuned}"))
+        else:
+            facts += self.tuning.facts(str(self.fitted))
+        interval = interval_text(auc.low, auc.high)
+        facts += [
+            *self.fitted.facts(),
+            ("training AUC", f"{auc_text(auc.auc)}  (95 % interval {interval})"),
+            ("seconds", f"{self.seconds:.2f}"),
+            *read_facts(self.read),
+            ("saved", self.model),
+        ]
+        return _page(f"Trained on {rows.data}", str(rows), facts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnePassFit(Report):
+    """The report of ``aucmax train --one-pass``."""
+
+    model: str
+    data: str
+    positive: Any
+    negative: Any
+    weight_of_positives: float
+    weight: float
+    features: int
+    fitted: FittedModel = inline()
+    rank: int | None  # of the sketches that stand for the covariances; None where these are kept
+    auc: AUCOfMoments | None
+    read: Sequence[Pass] | None = optional()
+    seconds: float
+
+    def page(self, command: str = "") -> Page:
+        """Return the page; ``command`` is what was run."""
+        share = 100 * self.weight_of_positives / self.weight
+        described = in_line(
+            f"{self.data}: rows of weight {self.weight:,.15g}, {self.features:,} features, "
+            f"{self.weight_of_positives:,.15g} positive ({share:.3g} %; label {self.positive})"
+        )
+        facts = [
+            ("not tuned", str(self.fitted)),
+            *self._how_good(),
+            *auc_facts(self.auc),
+            ("seconds", f"{self.seconds:.2f}"),
+            *read_facts(self.read),
+            ("saved", self.model),
+        ]
+        return _page(f"Trained on {self.data} in one pass", described, facts)
+
+    def _how_good(self) -> Facts:
+        """Say how far from the optimum the model is, or may be."""
+        if self.rank is None:
+            exact = "exact: the covariances of both classes are kept"
+            return [("one pass", exact), *self.fitted.facts()]
+        optimality = self.fitted.optimality
+        bound = "not known: what the sketch misses may be more than the model gains"
+        if optimality is not None and np.isfinite(optimality) and optimality < 1.0:
+            bound = f"{optimality:.2g} or less  (0 at the optimum, 1 at w = 0)"
+        return [
+            ("one pass", f"approximate: {self.rank} directions stand for each covariance"),
+            ("objective", f"{self.fitted.objective:.6g} or less"),
+            ("optimality", bound),
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitToMoments(Report):
+    """The report of ``aucmax moments fit``."""
+
+    model: str
+    moments: str
+    positive: Any
+    negative: Any
+    features: int
+    fitted: FittedModel = inline()
+    auc: AUCOfMoments | None
+
+    def page(self, command: str = "") -> Page:
+        """Return the page; ``command`` is what was run."""
+        facts = [
+            ("positive", f"{self.positive}, against {self.negative}"),
+            ("features", f"{self.features:,}"),
+            ("settings", str(self.fitted)),
+            *self.fitted.facts(),
+            *auc_facts(self.auc),
+            ("saved", self.model),
+        ]
+        return _page(f"Fitted to {self.moments}", "", facts)
