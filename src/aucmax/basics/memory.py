@@ -69,11 +69,11 @@ def headroom() -> Headroom | None:
 
     Unlike `free_memory`, it counts swap, and no limits that only slow a process down.
     """
-    swap, found = 0, []
+    swap, rooms = 0, []
     with contextlib.suppress(OSError, ValueError, IndexError):
         swap = _of_machine("SwapFree")
     with contextlib.suppress(OSError, ValueError, IndexError):
-        found.append(Headroom(_of_machine("MemAvailable") + swap, None))
+        rooms.append(Headroom(_of_machine("MemAvailable") + swap, None))
     for folder, files in _groups():
         with contextlib.suppress(OSError, ValueError):
             limit, cached = _number(folder / files.limit), _cached(folder, files)
@@ -83,8 +83,8 @@ def headroom() -> Headroom | None:
                 allowed = _number(folder / files.swap_limit) - _number(folder / files.swap_used)
                 more = allowed + cached - free if files.swap_has_memory else max(allowed, 0)
                 swappable = min(swap, more)
-            found.append(Headroom(max(free + swappable, 0), limit))
-    return min(found, key=lambda one: one.free, default=None)
+            rooms.append(Headroom(max(free + swappable, 0), limit))
+    return min(rooms, key=lambda room: room.free, default=None)
 
 
 def require(program: int, data: int = 0, what: str = "") -> None:

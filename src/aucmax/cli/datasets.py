@@ -122,16 +122,18 @@ def _fetch(
 
 
 def _compared(entry: DataSet) -> str:
-    """Say what of a download was compared with what is published, and what is not known."""
-    known = {
+    """Say what of a download was compared with what is published, and what is not compared."""
+    compared = {
         "rows": entry.n_samples() is not None,
         "features": True,
         "counts of labels": all(part.class_counts for part in entry.parts),
         "SHA-256": all(part.content_sha256 for part in entry.parts),
     }
-    said = f"compared with what is published: {', '.join(what for what in known if known[what])}"
-    if unknown := [what for what in known if not known[what]]:
-        said += f"; not known, and not compared: {', '.join(unknown)}"
+    said = (
+        f"compared with what is published: {', '.join(what for what in compared if compared[what])}"
+    )
+    if unknown := [what for what in compared if not compared[what]]:
+        said += f"; not compared, and not compared: {', '.join(unknown)}"
     return f"{said}; the next download must have the same SHA-256"
 
 

@@ -118,11 +118,11 @@ def reproduce(
     for spec in chosen:
         try:
             sources = _find(spec, only, asked)
-            if isinstance(spec, TableSpec) and (sources.there or sources.absent):
+            if isinstance(spec, TableSpec) and (sources.readable or sources.absent):
                 reports.append(_table(spec, sources, asked))
-            elif isinstance(spec, FigureSpec) and sources.there:
+            elif isinstance(spec, FigureSpec) and sources.readable:
                 reports.append(_figure(spec, sources, asked))
-            if not sources.there:
+            if not sources.readable:
                 _nothing(spec, sources, skip=name == "all")
         except (ValueError, OSError) as error:
             if name != "all":
@@ -164,12 +164,12 @@ def _list(as_json: bool) -> None:
     entries = []
     for spec in CATALOGUE.values():
         presence = present(spec.sources)
-        here = [source.name for source in presence.there]
+        names = [source.name for source in presence.readable]
         entries.append(
             Reproducible(
                 name=spec.name,
                 title=spec.title,
-                here=here,
+                here=names,
                 missing=presence.missing,
                 broken=presence.broken,
             )
@@ -180,7 +180,7 @@ def _list(as_json: bool) -> None:
 class Sources(NamedTuple):
     """Data sets to run on, and why others that were asked for cannot be."""
 
-    there: list[Any]
+    readable: list[Any]
     absent: dict[str, str]
 
 
@@ -193,9 +193,9 @@ def _find(spec: Any, only: list[str], asked: Asked) -> Sources:
         tell("warning", f"{spec.name}: left out: {why}")
     for name in presence.altered:
         tell("warning", f"{name}: its files are not the published ones; figures may not compare")
-    readable = presence.there[:2] if asked.quick and not only else presence.there
+    readable = presence.readable[:2] if asked.quick and not only else presence.readable
     left = dict.fromkeys(
-        (s.name for s in presence.there[len(readable) :]), "left out of a quick run"
+        (s.name for s in presence.readable[len(readable) :]), "left out of a quick run"
     )
     return Sources(readable, presence.absent | left)
 
@@ -219,13 +219,13 @@ def _table(spec: TableSpec, sources: Sources, asked: Asked) -> Reproduced:
         protocol = protocol.quick()
     if asked.runs is not None:
         protocol = replace(protocol, runs=asked.runs)
-    jobs = len(sources.there) * len(spec.all_methods) * (protocol.tuned_parts + protocol.parts)
+    jobs = len(sources.readable) * len(spec.all_methods) * (protocol.tuned_parts + protocol.parts)
     runs = f"{counted(protocol.parts, 'run')} of each method"
     # tables share cells: OPAUC's are the same in two of them
     beside = [asked.output / other / "jobs.jsonl" for other in CATALOGUE if other != spec.name]
     with _running(spec, sources, runs, asked.cores, jobs, asked, beside) as (folder, store, done):
         results = tables.run_table(
-            spec, sources.there, protocol, store, asked.cores, done, sources.absent
+            spec, sources.readable, protocol, store, asked.cores, done, sources.absent
         )
     names = table_report.write_table(results, folder, command_line())
     head, rows = table_report.comparison(results)
@@ -244,9 +244,11 @@ def _figure(spec: FigureSpec, sources: Sources, asked: Asked) -> Reproduced:
     runs = asked.runs if asked.runs is not None else 1 if asked.quick else spec.runs
     effort = figures.Effort(runs, asked.seed, asked.quick)
     cores = 1 if spec.timed else asked.cores  # what is timed runs alone
-    jobs = len(figures.pieces_of(spec, sources.there, effort))
+    jobs = len(figures.pieces_of(spec, sources.readable, effort))
     with _running(spec, sources, counted(runs, "run"), cores, jobs, asked) as (folder, store, done):
-        drawn = figures.run_figure(spec, sources.there, effort, store, cores, done, sources.absent)
+        drawn = figures.run_figure(
+            spec, sources.readable, effort, store, cores, done, sources.absent
+        )
     names = figures.write_figure(drawn, folder, command_line(), asked.seed)
     if not asked.as_json:
         for line in drawn.findings:
@@ -271,7 +273,7 @@ def _running(
     """
     if not asked.as_json:
         console().print(spec.title)
-        what = f"{counted(len(sources.there), 'data set')}, {runs}, on {counted(cores, 'core')}"
+        what = f"{counted(len(sources.readable), 'data set')}, {runs}, on {counted(cores, 'core')}"
         console().print(what, style="dim")
     folder = asked.output / spec.name
     try:

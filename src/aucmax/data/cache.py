@@ -28,8 +28,8 @@ Rows = tuple[sparse.csr_matrix, NDArray[Any]]
 
 def cache_folder() -> Path:
     """``$AUCMAX_CACHE``, or else the platform's cache folder for aucmax."""
-    given = os.environ.get("AUCMAX_CACHE")
-    return Path(given or needs("pooch", "a known data set").os_cache("aucmax")).expanduser()
+    folder = os.environ.get("AUCMAX_CACHE")
+    return Path(folder or needs("pooch", "a known data set").os_cache("aucmax")).expanduser()
 
 
 def digest(path: Path) -> str:

@@ -90,15 +90,15 @@ def day_number(word: str, form: str) -> float | None:
 
 def _month(name: str) -> int:
     """The month of an English name, whole or of three letters; 0 for another word."""
-    known = (i for i, full in enumerate(_MONTHS, 1) if name.lower() in (full, full[:3]))
-    return next(known, 0)
+    numbers = (i for i, full in enumerate(_MONTHS, 1) if name.lower() in (full, full[:3]))
+    return next(numbers, 0)
 
 
 def _day_fraction(text: str) -> float | None:
-    found = _TIME.fullmatch(text)
-    if found is None:
+    match = _TIME.fullmatch(text)
+    if match is None:
         return None
-    part = found.groupdict()
+    part = match.groupdict()
     hour, minute = int(part["hour"]), int(part["minute"])
     second = float((part["second"] or "0").replace(",", "."))
     if part["half"]:

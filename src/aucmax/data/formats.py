@@ -28,17 +28,17 @@ _PHY_MISSING = (20, 21, 22, 29, 44, 45, 46, 55)
 
 
 def parse(path: Path, part: Part) -> Rows:
-    """Rows and labels of one file of a data set, checked against its known size.
+    """Rows and labels of one file of a data set, checked against its shape size.
 
     Several labels in a row stay together, as bytes such as ``b"33,59"``.
     """
     X, y = FORMATS["magic" if path.name.endswith(".data") else part.format](path, part)
-    known = (X.shape[0] if part.n_samples is None else part.n_samples, part.n_features)
-    if X.shape != known:
+    shape = (X.shape[0] if part.n_samples is None else part.n_samples, part.n_features)
+    if X.shape != shape:
         raise fault(
             path,
-            f"{X.shape[0]} rows of {X.shape[1]} features where {part.stem} has {known[0]} "
-            f"of {known[1]}: the file is not complete, or not this data set",
+            f"{X.shape[0]} rows of {X.shape[1]} features where {part.stem} has {shape[0]} "
+            f"of {shape[1]}: the file is not complete, or not this data set",
         )
     return X, y
 

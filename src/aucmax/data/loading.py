@@ -110,14 +110,14 @@ def locate(name: str, split: str = "all") -> list[Path]:
 
 
 def _find(entry: DataSet, part: Part) -> Path:
-    given = os.environ.get("AUCMAX_DATA")
-    folders = [Path(given).expanduser()] if given else []
+    data_folder = os.environ.get("AUCMAX_DATA")
+    folders = [Path(data_folder).expanduser()] if data_folder else []
     folders.append(cache.cache_folder())
     for folder in folders:
         for file in part.file_names:
             if (folder / file).is_file():
                 return folder / file
-    unset = "" if given else " (AUCMAX_DATA is not set)"
+    unset = "" if data_folder else " (AUCMAX_DATA is not set)"
     raise DataFileError(
         f"data set {entry.name!r}: no file {part.stem} (plain, .xz, .gz or .bz2) in "
         f"{' or '.join(map(str, folders))}{unset}; set AUCMAX_DATA to the folder that holds it, or "

@@ -232,15 +232,15 @@ def about(name: str) -> DataSet:
     ValueError
         No data set of this name.
     """
-    known = registered()
+    entries = registered()
     if not isinstance(name, str):
-        raise ValueError(f"the name of a data set is a string, one of {', '.join(known)}")
+        raise ValueError(f"the name of a data set is a string, one of {', '.join(entries)}")
     canonical = ALIASES.get(name, name)
-    if canonical not in known:
-        close = difflib.get_close_matches(name, [*known, *ALIASES], n=1)
+    if canonical not in entries:
+        close = difflib.get_close_matches(name, [*entries, *ALIASES], n=1)
         guess = f"did you mean {close[0]!r}? " if close else ""
-        raise ValueError(f"no data set named {name!r}; {guess}known: {', '.join(known)}")
-    return known[canonical]
+        raise ValueError(f"no data set named {name!r}; {guess}known: {', '.join(entries)}")
+    return entries[canonical]
 
 
 @cache

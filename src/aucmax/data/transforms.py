@@ -125,9 +125,9 @@ def scale(X: Any, how: str | None) -> Any:
 
 def check_scale(how: str | None) -> str | None:
     """The canonical name of a scaling, or ValueError."""
-    known = (*SCALES, *_ALIASES)
-    if how is not None and (not isinstance(how, str) or how not in known):
-        raise ValueError(f"scale={how!r} is not one of {', '.join(known)} or None")
+    names = (*SCALES, *_ALIASES)
+    if how is not None and (not isinstance(how, str) or how not in names):
+        raise ValueError(f"scale={how!r} is not one of {', '.join(names)} or None")
     return how if how is None else _ALIASES.get(how, how)
 
 

@@ -253,7 +253,7 @@ METHODS["B-LS-SVM"] = METHODS["batch LS-SVM"] = METHODS[REFERENCE]
 
 def first_name(name: str) -> str:
     """Return the first name of a method: the same for all of its names."""
-    return next(known for known, method in METHODS.items() if method is METHODS[name])
+    return next(first for first, method in METHODS.items() if method is METHODS[name])
 
 
 def facts_of(X: Any, positive: np.ndarray) -> Facts:

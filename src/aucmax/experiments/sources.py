@@ -54,7 +54,7 @@ def digest_of(name: str, split: str = "all") -> str:
 class Presence(NamedTuple):
     """The available and the missing data sets."""
 
-    there: list[Source]  # they can be read
+    readable: list[Source]
     missing: list[str]  # names of those without files
     broken: dict[str, str]  # names of those whose files cannot be read, and why
     altered: list[str]  # names of readable ones whose digests are not the registry's
@@ -71,7 +71,7 @@ def present(sources: Sequence[Source]) -> Presence:
     presence = Presence([], [], {}, [])
     for source in sources:
         if source.made:
-            presence.there.append(source)
+            presence.readable.append(source)
             continue
         try:
             datasets.locate(source.name, source.split)
@@ -83,7 +83,7 @@ def present(sources: Sequence[Source]) -> Presence:
         except Exception as error:
             presence.broken[source.name] = str(error)
             continue
-        presence.there.append(source)
+        presence.readable.append(source)
         if verified is False:
             presence.altered.append(source.name)
     return presence

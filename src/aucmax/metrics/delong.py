@@ -69,8 +69,8 @@ def paired(
         size, square = _mean(np.abs(rise), own, weight, rivals), spread.variance * spread.rows
         # the rows that the change is spread over, (Σ |v|)² / Σ v²
         squares = square + difference**2
-        seen = spread.rows * size**2 / squares if squares > 0.0 else 0.0
-        shrunk += shrunk_variance(spread, seen, size - difference**2, added=2)
+        carriers = spread.rows * size**2 / squares if squares > 0.0 else 0.0
+        shrunk += shrunk_variance(spread, carriers, size - difference**2, added=2)
     variance, smaller = sum(one.variance for one in spreads), min(one.rows for one in spreads)
     return Pair(difference, variance, shrunk, smaller, not rise.any())
 

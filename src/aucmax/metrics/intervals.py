@@ -222,8 +222,8 @@ def interval_around(
     std_error = float(np.sqrt(variance)) if variance > 0.0 else _largest_error(auc, pairs)
     if variance > 0.0 and min(one.variance for one in spreads) > 0.0:
         shrunk = shared + sum(
-            shrunk_variance(one, seen, auc * miss, added)
-            for one, seen in zip(spreads, carriers, strict=True)
+            shrunk_variance(one, rows, auc * miss, added)
+            for one, rows in zip(spreads, carriers, strict=True)
         )
         miss_rate = (1.0 - confidence) / 2
         z = float(ndtri(miss_rate) if np.isinf(freedom) else stdtrit(freedom, miss_rate))
