@@ -30,12 +30,10 @@ __all__ = [
     "feature_names",
     "few_positives",
     "help_of",
-    "linear_of",
     "listed",
     "listed_numbers",
     "load_model",
     "print_json",
-    "scores_of",
     "show",
     "working",
 ]
@@ -114,14 +112,6 @@ def load_model(path: Path) -> Any:
     return model
 
 
-def linear_of(model: Any) -> Any:
-    """Return the last step of a pipeline, of a search the model that it chose, and so on inwards.
-
-    That of a scorecard weighs weights of evidence.
-    """
-    return parts_of(model)[1]
-
-
 def feature_names(model: Any, count: int) -> list[str]:
     """What so many weights are called: by the transformers in front, or their positions from 1."""
     names = getattr(model, "feature_names_in_", None)
@@ -135,14 +125,9 @@ def feature_names(model: Any, count: int) -> list[str]:
 
 def chance_of(model: Any, X: Any, scores: np.ndarray) -> np.ndarray | None:
     """Return the probabilities that rows are positive, of a model that gives some."""
-    calibration = getattr(linear_of(model), "calibration_", None)
+    calibration = getattr(parts_of(model)[1], "calibration_", None)
     if calibration is not None:
         return calibration(scores)
     if isinstance(X, Source) or not hasattr(model, "predict_proba"):
         return None
     return model.predict_proba(X)[:, 1]
-
-
-def scores_of(model: Any, X: Any) -> np.ndarray:
-    """Return the scores of rows in the form that the model takes."""
-    return np.asarray(model.decision_function(X), dtype=np.float64)

@@ -3,16 +3,14 @@
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
-import typer
 
 from aucmax.basics.progress import Working
 from aucmax.cli.common import counted, few_positives, listed, show, working
 from aucmax.cli.errors import interrupted
 from aucmax.cli.front import LabelledRows, labelled_rows
-from aucmax.cli.options import DataArgument, Html, Json, Learning, Stopping, Transforms
+from aucmax.cli.options import DataArgument, Html, Json, Learning, Stopping, Transforms, option
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import tell
 from aucmax.data.reading import Reading
@@ -39,36 +37,25 @@ TEST_SIZE = 0.2
 class Contest:
     """Which algorithms are compared."""
 
-    solvers: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,…",
-            help=f"Algorithms to compare: {', '.join(CONTESTANTS)}. All by default.",
-        ),
-    ] = None
-    against: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Algorithm that the others are tested against; by default the first.",
-        ),
-    ] = None
+    solvers: str | None = option(
+        None, f"Algorithms to compare: {', '.join(CONTESTANTS)}. All by default.", metavar="A,B,…"
+    )
+    against: str | None = option(
+        None, "Algorithm that the others are tested against; by default the first.", metavar="NAME"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Splits:
     """How rows are split."""
 
-    splits: Annotated[int, typer.Option(min=1, help="Number of splits.")] = 5
-    test_size: Annotated[
-        float | None,
-        typer.Option(
-            "--test-size",
-            help="Share of the rows (with --groups, of the groups) held out in each split, 0.2 by "
-            "default; with --time it follows from the number of splits.",
-        ),
-    ] = None
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the splits and the solvers.")] = 0
+    splits: int = option(5, "Number of splits.", min=1)
+    test_size: float | None = option(
+        None,
+        "Share of the rows (with --groups, of the groups) held out in each split, 0.2 by "
+        "default; with --time it follows from the number of splits.",
+    )
+    seed: int = option(0, "Random seed of the splits and the solvers.", min=0)
 
     def of(self, rows: LabelledRows) -> list[Split]:
         """The rows of each split."""
@@ -89,13 +76,10 @@ class Splits:
 class Minimised:
     """The objective of all solvers."""
 
-    alpha: Annotated[float, typer.Option(help="Strength of the penalty, 0 or more.")] = 1e-4
-    l1_ratio: Annotated[float, typer.Option(help="Share of the l1 penalty, from 0 to 1.")] = 0.0
-    loss: Annotated[str, typer.Option(help=f"Loss: {', '.join(LOSSES)}.")] = "square"
-    standardize: Annotated[
-        float,
-        typer.Option(help="From 0 (features as given) to 1 (features of equal spread)."),
-    ] = 0.0
+    alpha: float = option(1e-4, "Strength of the penalty, 0 or more.")
+    l1_ratio: float = option(0.0, "Share of the l1 penalty, from 0 to 1.")
+    loss: str = option("square", f"Loss: {', '.join(LOSSES)}.")
+    standardize: float = option(0.0, "From 0 (features as given) to 1 (features of equal spread).")
 
 
 def compare(

@@ -23,6 +23,7 @@ from aucmax.cli.options import (
     Stopping,
     Transforms,
     number_or_word,
+    option,
 )
 from aucmax.cli.paths import check_paths
 from aucmax.estimators import AUCClassifierCV
@@ -53,34 +54,22 @@ class Written:
 class Settings:
     """The settings that are tried."""
 
-    losses: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B",
-            help=f"Of {', '.join(LOSSES)}; {', '.join(DEFAULT_LOSSES)} by default.",
-        ),
-    ] = None
-    within: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,…",
-            help="With the square and the logistic loss, how much the positives count beside the "
-            "negatives, 0 to 1, or pooled; 0.5 by default.",
-        ),
-    ] = None
-    standardize: Annotated[
-        str,
-        typer.Option(
-            metavar="A,B,…", help="From 0 (features as given) to 1 (features of equal spread)."
-        ),
-    ] = "0.5,1"
-    l1_ratios: Annotated[
-        str, typer.Option(metavar="A,B,…", help="Shares of the l1 part, 0 to 1.")
-    ] = "0"
-    alphas: Annotated[
-        str | None,
-        typer.Option(metavar="A,B,…", help="Penalties to try; by default a grid for the data."),
-    ] = None
+    losses: str | None = option(
+        None, f"Of {', '.join(LOSSES)}; {', '.join(DEFAULT_LOSSES)} by default.", metavar="A,B"
+    )
+    within: str | None = option(
+        None,
+        "With the square and the logistic loss, how much the positives count beside the "
+        "negatives, 0 to 1, or pooled; 0.5 by default.",
+        metavar="A,B,…",
+    )
+    standardize: str = option(
+        "0.5,1", "From 0 (features as given) to 1 (features of equal spread).", metavar="A,B,…"
+    )
+    l1_ratios: str = option("0", "Shares of the l1 part, 0 to 1.", metavar="A,B,…")
+    alphas: str | None = option(
+        None, "Penalties to try; by default a grid for the data.", metavar="A,B,…"
+    )
 
     def given(self) -> dict[str, Any]:
         """The same as arguments of a search."""
@@ -98,43 +87,32 @@ class Settings:
 class Scores:
     """What the best settings are chosen by."""
 
-    scoring: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help=f"What the best is chosen by: {', '.join(METRICS)}, or a name that scikit-learn "
-            "has, such as f1.",
-        ),
-    ] = "auc"
-    max_fpr: Annotated[
-        float | None,
-        typer.Option(
-            "--max-fpr", help="False-positive rate up to which partial_auc and recall_at_fpr count."
-        ),
-    ] = None
+    scoring: str = option(
+        "auc",
+        f"What the best is chosen by: {', '.join(METRICS)}, or a name that scikit-learn "
+        "has, such as f1.",
+        metavar="NAME",
+    )
+    max_fpr: float | None = option(
+        None, "False-positive rate up to which partial_auc and recall_at_fpr count."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Division:
     """How rows are divided into folds."""
 
-    folds: Annotated[
-        int | None,
-        typer.Option(min=2, help="Number of folds; 5, or as many as the rarer class has rows."),
-    ] = None
-    rounds: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="How often folds are drawn; 4 times where a class has fewer than 100 rows, else "
-            "once.",
-            show_default=False,
-        ),
-    ] = None
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the folds.")] = 0
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", help="Folds to fit in parallel; -1 uses all cores.")
-    ] = None
+    folds: int | None = option(
+        None, "Number of folds; 5, or as many as the rarer class has rows.", min=2
+    )
+    rounds: int | None = option(
+        None,
+        "How often folds are drawn; 4 times where a class has fewer than 100 rows, else once.",
+        min=1,
+        show_default=False,
+    )
+    seed: int = option(0, "Random seed of the folds.", min=0)
+    jobs: int | None = option(None, "Folds to fit in parallel; -1 uses all cores.")
 
     def of(self, rows: LabelledRows) -> tuple[Pairs, int]:
         """The rows of each fold, and how many folds there are in a round."""

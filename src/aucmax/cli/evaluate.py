@@ -10,10 +10,10 @@ import numpy as np
 import typer
 from sklearn.utils import Bunch
 
-from aucmax.cli.common import chance_of, few_positives, load_model, scores_of, show, working
+from aucmax.cli.common import chance_of, few_positives, load_model, show, working
 from aucmax.cli.front import encoding_of, positives_for, rows_for
 from aucmax.cli.large import Footprint, Large, passes_over, take
-from aucmax.cli.options import Html, Json, Judging, Model, given_file
+from aucmax.cli.options import Html, Json, Judging, Model, given_file, option
 from aucmax.cli.paths import check_paths
 from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Source
@@ -47,15 +47,13 @@ Plot = Annotated[
 class Rival:
     """The model that this one is compared with, fitted anew."""
 
-    logistic: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="TRAINFILE",
-            help="Compare with scikit-learn's class-balanced logistic regression, tuned by "
-            "cross-validation and trained on these rows.",
-        ),
-    ] = None
-    seed: Annotated[int, typer.Option(help="Random seed of the folds that tune --logistic.")] = 0
+    logistic: Path | None = option(
+        None,
+        "Compare with scikit-learn's class-balanced logistic regression, tuned by "
+        "cross-validation and trained on these rows.",
+        metavar="TRAINFILE",
+    )
+    seed: int = option(0, "Random seed of the folds that tune --logistic.")
 
     def scores(self, model: Any, X: Any, reading: Reading) -> np.ndarray:
         """Return those of rows; text and missing values reach the rival as they reach the model."""
@@ -72,11 +70,9 @@ class Rival:
 class Asked:
     """What is measured."""
 
-    k: Annotated[
-        int | None, typer.Option(help="The k of precision@k; by default the number of positives.")
-    ] = None
-    fpr: Annotated[float, typer.Option(help="False-positive rate at which recall is taken.")] = 0.05
-    confidence: Annotated[float, typer.Option(help="Coverage of the interval.")] = 0.95
+    k: int | None = option(None, "The k of precision@k; by default the number of positives.")
+    fpr: float = option(0.05, "False-positive rate at which recall is taken.")
+    confidence: float = option(0.95, "Coverage of the interval.")
 
     def measures(self, is_positive: np.ndarray) -> Measures:
         """Return what is measured of these rows."""
@@ -130,12 +126,12 @@ def evaluate(
         table = rows_for(fitted, source, reading, labels="required", large=large)
         is_positive, label = positives_for(fitted, source, table, reading)
         few_positives(is_positive, "row")
-        scores, tables = {_title(model, other): scores_of(fitted, table.data)}, [table.data]
+        scores, tables = {_title(model, other): fitted.decision_function(table.data)}, [table.data]
         if other is not None:
             second = load_model(other)
             X = rows_for(second, source, reading, labels="none", large=large).data
             name = _title(other, model)
-            scores[f"{name} (again)" if name in scores else name] = scores_of(second, X)
+            scores[f"{name} (again)" if name in scores else name] = second.decision_function(X)
             tables.append(X)
         if rival.logistic is not None:
             if isinstance(table.data, Source):

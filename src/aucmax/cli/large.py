@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils import Bunch
 
 from aucmax import datasets
 from aucmax.basics.memory import free_memory, require
-from aucmax.cli.options import Scale, Transforms, option
+from aucmax.cli.options import Scale, Transforms, reading_option
 from aucmax.cli.screen import tell
 from aucmax.data.files import COMPRESSIONS, opened
 from aucmax.data.readers import reader_of
@@ -69,23 +69,19 @@ class Large(contextlib.AbstractContextManager[Any]):
     """Options of the commands that read files in parts, and what they mean."""
 
     footprint: ClassVar[Footprint] = Footprint(50, 650, 5)
-    memory: Annotated[
-        str | None,
-        option(
-            metavar="SIZE",
-            help="What the data may take beside the program, such as 4GB; a file that needs more "
-            "is read in parts, again for each pass over it. By default half of what the program "
-            "leaves free.",
-        ),
-    ] = None
-    dask: Annotated[
-        str | None,
-        option(
-            metavar="WHERE",
-            help="Read the file in parts on a Dask cluster: local (a process for each core of "
-            'this machine) or the address of a scheduler (needs "aucmax\\[dask]").',
-        ),
-    ] = None
+    memory: str | None = reading_option(
+        None,
+        "What the data may take beside the program, such as 4GB; a file that needs more "
+        "is read in parts, again for each pass over it. By default half of what the program "
+        "leaves free.",
+        metavar="SIZE",
+    )
+    dask: str | None = reading_option(
+        None,
+        "Read the file in parts on a Dask cluster: local (a process for each core of "
+        'this machine) or the address of a scheduler (needs "aucmax\\[dask]").',
+        metavar="WHERE",
+    )
 
     def takes(self, path: Any, reading: Reading) -> bool:
         """Tell whether a file is to be read in parts.

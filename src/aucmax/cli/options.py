@@ -11,8 +11,8 @@ import dataclasses
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -40,10 +40,33 @@ __all__ = [
     "given_file",
     "number_or_word",
     "option",
+    "reading_option",
     "spread",
 ]
 
 _PANEL = "Reading the data"
+
+
+def option(default: Any, help: str, flags: Sequence[str] = (), **how: Any) -> Any:
+    """Return a field of a group that is an option.
+
+    Parameters
+    ----------
+    default : object
+        Its value where it is not given.
+    help : str
+        What it does.
+    flags : sequence of str
+        How it is written; by default as the field, such as ``--max-iter``.
+    **how
+        Further arguments of `typer.Option`.
+    """
+    return field(default=default, metadata={"help": help, "flags": flags, **how})
+
+
+def reading_option(default: Any, help: str, **how: Any) -> Any:
+    """Return an option that says how data are read."""
+    return option(default, help, rich_help_panel=_PANEL, **how)
 
 
 class Scale(StrEnum):
@@ -81,23 +104,18 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 class Settings:
     """Settings of a model."""
 
-    alpha: Annotated[float | None, typer.Option(help="Penalty strength, 0 or more.")] = None
-    l1_ratio: Annotated[
-        float | None, typer.Option(help="Share of the l1 penalty, from 0 to 1.")
-    ] = None
-    within: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBER",
-            help="How much the positives count beside the negatives, 0 to 1, or pooled; less than "
-            "0.5 aims at low false-positive rates. With the square loss their spread counts, with "
-            "the logistic loss each row.",
-        ),
-    ] = None
-    standardize: Annotated[
-        float | None,
-        typer.Option(help="From 0 (features as given) to 1 (features of equal spread)."),
-    ] = None
+    alpha: float | None = option(None, "Penalty strength, 0 or more.")
+    l1_ratio: float | None = option(None, "Share of the l1 penalty, from 0 to 1.")
+    within: str | None = option(
+        None,
+        "How much the positives count beside the negatives, 0 to 1, or pooled; less than "
+        "0.5 aims at low false-positive rates. With the square loss their spread counts, with "
+        "the logistic loss each row.",
+        metavar="NUMBER",
+    )
+    standardize: float | None = option(
+        None, "From 0 (features as given) to 1 (features of equal spread)."
+    )
 
     def given(self) -> dict[str, Any]:
         """Those that are not left out, by name."""
@@ -111,18 +129,13 @@ class Settings:
 class Stopping:
     """Options that say when a solver stops."""
 
-    tol: Annotated[float, typer.Option(help="Optimality at which to stop.")] = 1e-4
-    max_iter: Annotated[int, typer.Option(help="Maximum number of iterations or epochs.")] = 1000
-
-
-def option(*flags: str, help: str, metavar: str | None = None) -> Any:
-    """Return an option for reading data."""
-    return typer.Option(*flags, help=help, metavar=metavar, rich_help_panel=_PANEL)
+    tol: float = option(1e-4, "Optimality at which to stop.")
+    max_iter: int = option(1000, "Maximum number of iterations or epochs.")
 
 
 # ---- how data are read: ``Annotated[Reading, names]``, the fields that are options of a command
 
-_OPTIONS = [name for name, field in FIELDS.items() if field["help"] is not None]
+_OPTIONS = [name for name, about in FIELDS.items() if about["help"] is not None]
 _WEIGHT = {"weight"}
 _CLASSES = {"positive", "binarize"}
 OF_MODELS = {"dates", "missing", "text", "categories", "groups", "time"}  # which know them
@@ -143,15 +156,12 @@ Scoring = Annotated[Reading, without(OF_MODELS, _CLASSES, _WEIGHT)]
 class Transforms:
     """Options for what is done to the columns in front of a model, beside encoding them."""
 
-    splines: Annotated[
-        bool,
-        option(
-            "--splines",
-            help="Let the score bend: cubic splines beside each column with more than four "
-            "different values (saved with the model).",
-        ),
-    ] = False
-    scale: Annotated[Scale, option(help="unit-norm divides each row by its length.")] = Scale.none
+    splines: bool = reading_option(
+        False,
+        "Let the score bend: cubic splines beside each column with more than four "
+        "different values (saved with the model).",
+    )
+    scale: Scale = reading_option(Scale.none, "unit-norm divides each row by its length.")
 
 
 def number_or_word(text: str) -> float | str:
@@ -176,15 +186,26 @@ def _options_of(kind: Any) -> tuple[Any, dict[str, tuple[Any, Any]]] | None:
     if not dataclasses.is_dataclass(kind):
         return None
     hints = get_type_hints(kind, include_extras=True)
-    fields = dataclasses.fields(kind)
-    return kind, {field.name: (field.default, hints[field.name]) for field in fields}
+    return kind, {
+        one.name: (one.default, _annotated(one.name, hints[one.name], **one.metadata))
+        for one in dataclasses.fields(kind)
+    }
+
+
+def _annotated(name: str, kind: Any, flags: Sequence[str] = (), **how: Any) -> Any:
+    """Return the annotation of an option; one without metadata has it already."""
+    if not how:
+        return kind
+    flags = flags or [f"--{name.replace('_', '-')}"]
+    return Annotated[kind, typer.Option(*flags, **how)]
 
 
 def _of_field(name: str) -> tuple[Any, Any]:
     """Default and annotation of the option that stands for a field of `Reading`."""
-    field, default = FIELDS[name], getattr(Reading(), name)
-    kind, how = field["kind"], option(flag_of(name), help=field["help"], metavar=field["metavar"])
-    return None if default == () else default, Annotated[kind, how]
+    about, default = FIELDS[name], getattr(Reading(), name)
+    how = {"help": about["help"], "metavar": about["metavar"], "rich_help_panel": _PANEL}
+    kind = _annotated(name, about["kind"], [flag_of(name)], **how)
+    return None if default == () else default, kind
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:

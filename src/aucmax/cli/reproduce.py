@@ -14,7 +14,7 @@ import typer
 
 from aucmax.cli.common import counted, listed, print_json, show, working
 from aucmax.cli.errors import command_line, interrupted
-from aucmax.cli.options import Json
+from aucmax.cli.options import Json, option
 from aucmax.cli.reproduce_table import plain_table
 from aucmax.cli.screen import console, tell
 from aucmax.experiments import figures, table_report, tables
@@ -47,30 +47,20 @@ class TunedOn(StrEnum):
 class Asked:
     """Options of a run."""
 
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the results.")
-    ] = Path("reproduced")
-    protocol: Annotated[
-        TunedOn,
-        typer.Option(
-            help="nested: tune on every training part. authors: once, on the first, as the papers "
-            "did, which leaks test rows of later parts into the tuning."
-        ),
-    ] = TunedOn.nested
-    data: Annotated[str | None, typer.Option(metavar="A,B,…", help="Only these data sets.")] = None
-    runs: Annotated[int | None, typer.Option(min=1, help="Repetitions of the folds or splits.")] = (
-        None
+    output: Path = option(
+        Path("reproduced"), "Folder for the results.", flags=("-o", "--output"), metavar="FOLDER"
     )
-    tune_rows: Annotated[
-        int, typer.Option(min=60, help="Maximum rows used to tune (tables only).")
-    ] = TUNE_ROWS
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A small version of everything, in minutes.")
-    ] = False
-    jobs: Annotated[int, typer.Option(help="Number of processes; -1 uses all cores.")] = -1
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**31, help="Random seed of the splits and the methods.")
-    ] = 0
+    protocol: TunedOn = option(
+        TunedOn.nested,
+        "nested: tune on every training part. authors: once, on the first, as the papers "
+        "did, which leaks test rows of later parts into the tuning.",
+    )
+    data: str | None = option(None, "Only these data sets.", metavar="A,B,…")
+    runs: int | None = option(None, "Repetitions of the folds or splits.", min=1)
+    tune_rows: int = option(TUNE_ROWS, "Maximum rows used to tune (tables only).", min=60)
+    quick: bool = option(False, "A small version of everything, in minutes.")
+    jobs: int = option(-1, "Number of processes; -1 uses all cores.")
+    seed: int = option(0, "Random seed of the splits and the methods.", min=0, max=2**31)
     as_json: Json = False
 
     @property
@@ -139,10 +129,10 @@ def _check_figure(name: str, asked: Asked) -> None:
     """Raise ValueError for options that only tables have."""
     if name == "all" or isinstance(CATALOGUE[name], TableSpec):
         return
-    for option in ("protocol", "tune_rows"):
-        if getattr(asked, option) != getattr(Asked(), option):
+    for setting in ("protocol", "tune_rows"):
+        if getattr(asked, setting) != getattr(Asked(), setting):
             raise ValueError(
-                f"--{option.replace('_', '-')} is for tables; {name} is a figure, and does not "
+                f"--{setting.replace('_', '-')} is for tables; {name} is a figure, and does not "
                 "use it."
             )
 

@@ -21,16 +21,15 @@ from aucmax.basics.visible import json_text, spreadsheet_cell
 from aucmax.cli.common import (
     chance_of,
     counted,
-    linear_of,
     load_model,
-    scores_of,
     working,
 )
 from aucmax.cli.front import rows_for
 from aucmax.cli.large import Footprint, Large, passes_over
-from aucmax.cli.options import Model, Scoring, given_file
+from aucmax.cli.options import Model, Scoring, given_file, option
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import data_out, say, tell
+from aucmax.columns.steps import parts_of
 from aucmax.data.rows.parts import rows_of
 from aucmax.data.rows.source import Part, Source
 from aucmax.data.rows.view import to_scipy
@@ -46,23 +45,18 @@ __all__ = ["score"]
 class Beside:
     """What else is told of a row."""
 
-    reasons_of: Annotated[
-        int | None,
-        typer.Option(
-            "--reasons",
-            metavar="K",
-            min=1,
-            help="Also tell the K columns that raise each score most above the average.",
-        ),
-    ] = None
-    probability: Annotated[
-        bool,
-        typer.Option(
-            "--probability",
-            help="Also give the probability of the positive label, of a model that was trained "
-            "with --probability, or of a scorecard.",
-        ),
-    ] = False
+    reasons_of: int | None = option(
+        None,
+        "Also tell the K columns that raise each score most above the average.",
+        flags=("--reasons",),
+        metavar="K",
+        min=1,
+    )
+    probability: bool = option(
+        False,
+        "Also give the probability of the positive label, of a model that was trained "
+        "with --probability, or of a scorecard.",
+    )
 
 
 class _Large(Large):
@@ -109,7 +103,7 @@ def score(
         fitted = load_model(model)
         X = rows_for(fitted, source, reading, labels="none", large=large).data
         now("scoring")
-        scores = scores_of(fitted, X)
+        scores = fitted.decision_function(X)
         names = fitted.classes_.tolist()
         columns: dict[str, Iterable[Any]] = {
             "row": range(1, len(scores) + 1),
@@ -145,7 +139,7 @@ def score(
 
 def _reasons(model: Any, X: Any, most: int) -> Iterator[str]:
     """What raises the score of each row, by the columns of a linear model."""
-    if not hasattr(linear_of(model), "coef_"):
+    if not hasattr(parts_of(model)[1], "coef_"):
         raise ValueError("--reasons needs a linear model.")
     if not isinstance(X, Source):
         rows = by_column(model, X)

@@ -18,7 +18,7 @@ from aucmax.basics.checks import weights_in_rows
 from aucmax.basics.quantiles import quantiles
 from aucmax.cli.common import few_positives, show, working
 from aucmax.cli.front import LabelledRows, labelled_columns, positives_for, rows_for
-from aucmax.cli.options import OF_MODELS, DataArgument, Html, Json, given_file, without
+from aucmax.cli.options import OF_MODELS, DataArgument, Html, Json, given_file, option, without
 from aucmax.cli.paths import check_paths
 from aucmax.data.reading import Reading
 from aucmax.estimators.files import save
@@ -36,19 +36,15 @@ Method = StrEnum("Method", {"best": "best", "quantile": "quantile"})
 class Bins:
     """How columns are binned."""
 
-    method: Annotated[Method, typer.Option(help="The most likely bins, or quantiles.")] = (
-        Method.best
+    method: Method = option(Method.best, "The most likely bins, or quantiles.")
+    max_bins: int = option(12, "Most bins of a column.")
+    min_share: float = option(0.05, "Least share of the rows in a bin.")
+    monotone: list[str] | None = option(
+        None,
+        "increasing, decreasing, auto (whichever fits better, the default) or none: how "
+        "the rates of a column's bins follow each other; without COLUMN= of all others.",
+        metavar="COLUMN=TREND",
     )
-    max_bins: Annotated[int, typer.Option(help="Most bins of a column.")] = 12
-    min_share: Annotated[float, typer.Option(help="Least share of the rows in a bin.")] = 0.05
-    monotone: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN=TREND",
-            help="increasing, decreasing, auto (whichever fits better, the default) or none: how "
-            "the rates of a column's bins follow each other; without COLUMN= of all others.",
-        ),
-    ] = None
 
     def binning(self, rows: Bunch) -> Binning:
         """Return what bins rows so."""
@@ -62,11 +58,9 @@ class Bins:
 class PointScale:
     """The scale of the points."""
 
-    pdo: Annotated[float, typer.Option(help="Points that double the odds.")] = 20.0
-    base_points: Annotated[float, typer.Option(help="Points at the base odds.")] = 600.0
-    base_odds: Annotated[
-        float, typer.Option(help="Negative to positive rows that get the base points.")
-    ] = 50.0
+    pdo: float = option(20.0, "Points that double the odds.")
+    base_points: float = option(600.0, "Points at the base odds.")
+    base_odds: float = option(50.0, "Negative to positive rows that get the base points.")
 
 
 def scorecard(

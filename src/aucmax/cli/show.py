@@ -13,9 +13,10 @@ import typer
 from aucmax.basics.container import unpack
 from aucmax.basics.errors import ModelFileError
 from aucmax.cli import options
-from aucmax.cli.common import feature_names, linear_of, load_model
+from aucmax.cli.common import feature_names, load_model
 from aucmax.cli.common import show as show_report
 from aucmax.cli.options import Json
+from aucmax.columns.steps import parts_of
 from aucmax.report.facts import Fit
 from aucmax.report.model import Model, Weight
 
@@ -54,7 +55,7 @@ def show(
 
 def _report(model: Any, path: Path, top: int, by: Order) -> Model:
     head = json.loads(unpack(path, "model").partition(b"\n")[0])
-    linear = linear_of(model)
+    linear = parts_of(model)[1]
     if not hasattr(linear, "coef_"):
         raise ModelFileError(f"{path}: holds a {type(linear).__name__}, which has no weights.")
     coef = np.ravel(linear.coef_)

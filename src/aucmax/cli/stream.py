@@ -16,7 +16,7 @@ import typer
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.locks import locked
 from aucmax.cli.errors import interrupted
-from aucmax.cli.options import Json, option
+from aucmax.cli.options import Json, option, reading_option
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import say, tell
 from aucmax.cli.stream_files import Beside, Teller
@@ -57,22 +57,18 @@ class OnError(StrEnum):
 class Lines:
     """Options that say how lines are read as rows."""
 
-    format: Annotated[
-        StreamFormat | None,
-        option(help="By default from the file's name; NDJSON for standard input."),
-    ] = None
-    encoding: Annotated[
-        str,
-        option(metavar="NAME", help="Of the text of NDJSON or CSV, such as latin-1 or cp1252."),
-    ] = "utf-8"
-    positive: Annotated[
-        str | None,
-        option(metavar="LABEL", help="The label to rank first; else the larger of the two."),
-    ] = None
-    on_error: Annotated[
-        OnError,
-        option("--on-error", help="Whether a line that is no row ends the command or is left out."),
-    ] = OnError.stop
+    format: StreamFormat | None = reading_option(
+        None, "By default from the file's name; NDJSON for standard input."
+    )
+    encoding: str = reading_option(
+        "utf-8", "Of the text of NDJSON or CSV, such as latin-1 or cp1252.", metavar="NAME"
+    )
+    positive: str | None = reading_option(
+        None, "The label to rank first; else the larger of the two.", metavar="LABEL"
+    )
+    on_error: OnError = reading_option(
+        OnError.stop, "Whether a line that is no row ends the command or is left out."
+    )
 
     def settings(self, path: Path, piped: bool, reading: Reading) -> dict[str, Any]:
         """The settings of a stream that say the same, and what columns are."""
@@ -96,26 +92,19 @@ class Lines:
 class Going:
     """Options that say where the lines begin and end."""
 
-    from_here: Annotated[
-        bool,
-        option(
-            "--from-here",
-            help="With --state: all lines of this input are new, so none is skipped; for the next "
-            "file of a log, and for consumers that keep their own offsets.",
-        ),
-    ] = False
-    follow: Annotated[
-        bool,
-        option(
-            "--follow",
-            help="Wait for lines that are still to be written to the file, and go on with the file "
-            "that takes its place.",
-        ),
-    ] = False
-    idle: Annotated[
-        float | None,
-        option(metavar="SECONDS", help="With --follow: end after so long without a new line."),
-    ] = None
+    from_here: bool = reading_option(
+        False,
+        "With --state: all lines of this input are new, so none is skipped; for the next "
+        "file of a log, and for consumers that keep their own offsets.",
+    )
+    follow: bool = reading_option(
+        False,
+        "Wait for lines that are still to be written to the file, and go on with the file "
+        "that takes its place.",
+    )
+    idle: float | None = reading_option(
+        None, "With --follow: end after so long without a new line.", metavar="SECONDS"
+    )
 
     def check(self, path: Path, piped: bool, state: Path | None) -> None:
         """Raise ValueError for options that do not go together."""
@@ -140,29 +129,23 @@ class Going:
 class Learning:
     """Options that say what learns."""
 
-    learner: Annotated[
-        Learner,
-        typer.Option(
-            help="moments: the optimum for the class moments of all rows; spam: a step for each "
-            "row, for many features."
-        ),
-    ] = Learner.moments
-    alpha: Annotated[float, typer.Option(min=0.0, help="Strength of the penalty.")] = 3e-4
-    half_life: Annotated[
-        float | None,
-        typer.Option(
-            metavar="ROWS",
-            help="Forget: a row weighs half as much after so many rows. With --learner moments.",
-        ),
-    ] = None
-    freeze: Annotated[
-        int,
-        typer.Option(
-            metavar="ROWS",
-            min=1,
-            help="The model of the first rows is frozen, and compared with the one that learns on.",
-        ),
-    ] = 1000
+    learner: Learner = option(
+        Learner.moments,
+        "moments: the optimum for the class moments of all rows; spam: a step for each "
+        "row, for many features.",
+    )
+    alpha: float = option(3e-4, "Strength of the penalty.", min=0.0)
+    half_life: float | None = option(
+        None,
+        "Forget: a row weighs half as much after so many rows. With --learner moments.",
+        metavar="ROWS",
+    )
+    freeze: int = option(
+        1000,
+        "The model of the first rows is frozen, and compared with the one that learns on.",
+        metavar="ROWS",
+        min=1,
+    )
 
     def settings(self) -> dict[str, Any]:
         """The settings of a stream that say the same."""
@@ -173,43 +156,29 @@ class Learning:
 class Telling:
     """Options that say what is written, and where."""
 
-    every: Annotated[
-        int,
-        typer.Option(metavar="LINES", min=1, help="Tell, and save the state, after so many lines."),
-    ] = 1000
-    state: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Save everything learnt here. If the file exists, resume from it.",
-        ),
-    ] = None
-    monitor: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the reports as JSON lines: AUCs, test, features that moved.",
-        ),
-    ] = None
-    predictions: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write what was predicted of each row before it was learnt, as JSON lines.",
-        ),
-    ] = None
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="Save the model for 'aucmax score' at the end."
-        ),
-    ] = None
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            "--html", metavar="FILE", help="At the end, draw what --monitor has: one .html file."
-        ),
-    ] = None
+    every: int = option(
+        1000, "Tell, and save the state, after so many lines.", metavar="LINES", min=1
+    )
+    state: Path | None = option(
+        None, "Save everything learnt here. If the file exists, resume from it.", metavar="FILE"
+    )
+    monitor: Path | None = option(
+        None, "Write the reports as JSON lines: AUCs, test, features that moved.", metavar="FILE"
+    )
+    predictions: Path | None = option(
+        None,
+        "Write what was predicted of each row before it was learnt, as JSON lines.",
+        metavar="FILE",
+    )
+    output: Path | None = option(
+        None,
+        "Save the model for 'aucmax score' at the end.",
+        flags=("--output", "-o"),
+        metavar="FILE",
+    )
+    html: Path | None = option(
+        None, "At the end, draw what --monitor has: one .html file.", metavar="FILE"
+    )
 
     @property
     def lock(self) -> Path | None:

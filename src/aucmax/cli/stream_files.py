@@ -197,7 +197,7 @@ class Teller:
             say(json.dumps(line))
             return
         if not self._begun:
-            say(_line("rows", "AUC, all rows (95 %)", "learning", "less frozen (95 %)"))
+            say(_line("rows", "AUC, all rows (95 %)", "learning", "over frozen (95 %)"))
         say(_words(line))
         self._begun = True
 

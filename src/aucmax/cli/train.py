@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from aucmax.cli.common import few_positives, scores_of, show, working
+from aucmax.cli.common import few_positives, show, working
 from aucmax.cli.front import LabelledRows, labelled_rows
 from aucmax.cli.large import Large, passes_over
 from aucmax.cli.one_pass import fit_in_one_pass
@@ -22,6 +22,7 @@ from aucmax.cli.options import (
     Settings,
     Stopping,
     Transforms,
+    option,
 )
 from aucmax.cli.paths import check_paths
 from aucmax.estimators import AUCClassifier, AUCClassifierCV
@@ -50,20 +51,15 @@ OnePass = Annotated[
 class Fixed(Settings):
     """Settings of a model that is not tuned."""
 
-    loss: Annotated[str | None, typer.Option(help=f"One of {', '.join(LOSSES)}.")] = None
-    solver: Annotated[
-        str | None,
-        typer.Option(help="Name of a solver, or auto: the exact optimum."),
-    ] = None
+    loss: str | None = option(None, f"One of {', '.join(LOSSES)}.")
+    solver: str | None = option(None, "Name of a solver, or auto: the exact optimum.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class OnFolds:
     """What is done on folds."""
 
-    seed: Annotated[
-        int, typer.Option(min=0, help="Random seed of the folds and of stochastic solvers.")
-    ] = 0
+    seed: int = option(0, "Random seed of the folds and of stochastic solvers.", min=0)
     probability: Probability = False
 
     def check(self, untuned: str) -> None:
@@ -244,7 +240,7 @@ def _calibrated(
 def _training_auc(rows: LabelledRows, model: AUCClassifier) -> AUCInterval | BinnedAUC:
     """Return the AUC of the rows a model was fitted to, in fixed memory if they are in parts."""
     if not rows.in_parts:
-        scores = scores_of(model, rows.named())
+        scores = model.decision_function(rows.named())
         return auc_interval(rows.is_positive, scores, sample_weight=rows.weight)
     X, y, weight = rows.given()
     return model.score_sketch(X if y is None else X.with_labels(y, weight)).auc()

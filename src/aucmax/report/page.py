@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from aucmax.basics.needs import needs
 from aucmax.basics.replacing import replacing
@@ -22,19 +22,6 @@ from aucmax.report.figures import Figure
 from aucmax.report.text import difference_text, p_text, verdict
 
 __all__ = ["Page", "ResultTable", "Section", "plain", "write_page"]
-
-
-class PairedTest(Protocol):
-    """The difference of two scorers, its interval and p."""
-
-    @property
-    def difference(self) -> float: ...
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-    @property
-    def p_value(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -70,11 +57,11 @@ class ResultTable:
     def differences(
         cls,
         head: str,
-        tests: Iterable[tuple[str, PairedTest]],
+        tests: Iterable[tuple[str, Any]],
         interval: str,
         caption: str,
     ) -> ResultTable:
-        """Make a table of paired tests: the difference, its interval, p and the verdict."""
+        """Make a table of paired tests: difference, low and high, p_value, and the verdict."""
         rows = [
             (
                 name,

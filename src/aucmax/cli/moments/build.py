@@ -17,7 +17,7 @@ from aucmax.cli.inputs import names_after
 from aucmax.cli.moments.combine import added, write
 from aucmax.cli.moments.options import Align, Like, MinRows, Out
 from aucmax.cli.moments.show import report_of
-from aucmax.cli.options import Json, Weighing, given_file
+from aucmax.cli.options import Json, Weighing, given_file, option
 from aucmax.cli.paths import check_paths
 from aucmax.data.bunch import Labels
 from aucmax.data.reading import Reading
@@ -49,32 +49,23 @@ Files = Annotated[
 class Privacy:
     """Options of a release that is differentially private."""
 
-    epsilon: Annotated[
-        float | None,
-        typer.Option(
-            help="Add noise, so that the file is differentially private with this epsilon; needs "
-            "bounds and --labels."
-        ),
-    ] = None
-    delta: Annotated[
-        float,
-        typer.Option(help="With --epsilon: above 0, normal noise, which is less than Laplace's."),
-    ] = 0.0
-    bounds: Annotated[
-        tuple[float, float] | None,
-        typer.Option(
-            metavar="LOW HIGH",
-            help="With --epsilon: what all features lie between; values outside are clipped.",
-        ),
-    ] = None
-    bounds_file: Annotated[
-        Path | None,
-        typer.Option(metavar="CSV", help="Bounds of each feature: lines of feature,low,high."),
-    ] = None
-    labels: Annotated[
-        str | None,
-        typer.Option(help="With --epsilon: all labels, separated by commas."),
-    ] = None
+    epsilon: float | None = option(
+        None,
+        "Add noise, so that the file is differentially private with this epsilon; needs "
+        "bounds and --labels.",
+    )
+    delta: float = option(
+        0.0, "With --epsilon: above 0, normal noise, which is less than Laplace's."
+    )
+    bounds: tuple[float, float] | None = option(
+        None,
+        "With --epsilon: what all features lie between; values outside are clipped.",
+        metavar="LOW HIGH",
+    )
+    bounds_file: Path | None = option(
+        None, "Bounds of each feature: lines of feature,low,high.", metavar="CSV"
+    )
+    labels: str | None = option(None, "With --epsilon: all labels, separated by commas.")
 
     def check(self, reading: Reading, covariance: Kept) -> None:
         """Raise ValueError for options that do not go together."""

@@ -13,6 +13,7 @@ from aucmax.cli.moments.classes import auc_of, two_classes
 from aucmax.cli.moments.options import Like, MomentsFile
 from aucmax.cli.options import Json, Settings, Stopping
 from aucmax.cli.paths import check_paths
+from aucmax.data.reading import Reading
 from aucmax.estimators import AUCClassifier
 from aucmax.estimators.files import save
 from aucmax.report.facts import FittedModel
@@ -30,14 +31,7 @@ def fit(
     ],
     *,
     settings: Settings,
-    positive: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LABEL",
-            help="The label to rank first, against all others; else the larger of two numbers, the "
-            "one of two words that has less weight.",
-        ),
-    ] = None,
+    reading: Annotated[Reading, ("positive",)],
     like: Like = None,
     stopping: Stopping,
     as_json: Json = False,
@@ -53,7 +47,7 @@ def fit(
     """
     check_paths({"--out": output}, {"MOMENTS": file, "--like": like})
     held = load_moments(file)
-    held, label = two_classes(held, positive, file)
+    held, label = two_classes(held, reading.positive, file)
     model = AUCClassifier(**settings.given(), **vars(stopping), positive=label)
     steps = [] if like is None else _steps(load_model(like), held, like)
     if steps:
