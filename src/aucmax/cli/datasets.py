@@ -122,18 +122,17 @@ def _fetch(
 
 
 def _compared(entry: DataSet) -> str:
-    """Say what of a download was compared with what is published, and what is not compared."""
-    compared = {
+    """Say what of a download was compared with what is published, and what is not known."""
+    published = {
         "rows": entry.n_samples() is not None,
         "features": True,
         "counts of labels": all(part.class_counts for part in entry.parts),
         "SHA-256": all(part.content_sha256 for part in entry.parts),
     }
-    said = (
-        f"compared with what is published: {', '.join(what for what in compared if compared[what])}"
-    )
-    if unknown := [what for what in compared if not compared[what]]:
-        said += f"; not compared, and not compared: {', '.join(unknown)}"
+    missing = [what for what, is_published in published.items() if not is_published]
+    said = f"compared with what is published: {', '.join(w for w in published if w not in missing)}"
+    if missing:
+        said += f"; not known, and not compared: {', '.join(missing)}"
     return f"{said}; the next download must have the same SHA-256"
 
 
