@@ -293,14 +293,14 @@ def test_every_array_of_a_stream_is_checked(archive, tmp_path, estimator, kind, 
         told += [good.refusal(tmp_path / "bad.aucmax", name, each) for each in wrong]
     assert sum("does not fit" in message for message in told) > 2
     if kind is OAM:
-        assert any("the rows that OAM keeps do not fit together" in message for message in told)
+        assert any("the rows that OAM keeps are inconsistent" in message for message in told)
 
 
 def test_the_features_of_the_rows_that_a_stream_keeps_are_checked(archive, tmp_path):
     good = archive(AUCClassifier, OAM, sp.csr_array)
     (indices,) = ((name, a) for name, a in good.arrays() if a.dtype == np.int32)
     message = good.refusal(tmp_path / "bad.aucmax", indices[0], indices[1] + 1000)
-    assert "the rows that OAM keeps do not fit together" in message
+    assert "the rows that OAM keeps are inconsistent" in message
 
 
 def test_a_stream_that_lacks_its_state(archive, tmp_path):

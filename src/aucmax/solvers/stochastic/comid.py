@@ -17,7 +17,7 @@ from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled_add, times, unsc
 
 __all__ = ["COMID"]
 
-_FIRST = 10.0  # the automatic C, times the mean of ‖x‖²
+_FIRST = 10.0  # the automatic C times the mean of ‖x‖²
 
 
 class COMID(HingeSolver):
@@ -26,16 +26,16 @@ class COMID(HingeSolver):
     Parameters
     ----------
     step_size : float or "auto"
-        C of η_t = C/√t. "auto" is 10/(mean of ‖x‖²), and no step moves the margin of its own row
-        by more than 1. With ``schedule="strong"`` leave it at "auto".
+        C of η_t = C/√t. "auto" is 10/(mean of ‖x‖²), limited so that no step moves the margin of
+        its own row by more than 1. With ``schedule="strong"`` leave it at "auto".
     n_epochs, order, average, tol
-        Those of every learner: see `StochasticSolver`. As published, ``order="random"``.
+        As for every learner: see `StochasticSolver`. The paper has ``order="random"``.
     schedule : {"sqrt", "strong"}
         η_t = C/√t, or for l2 alone 1/(αt), which is the paper's 1/(2λt).
 
     Notes
     -----
-    With l1 the thresholds that a coordinate has missed since it was last met add up, as
+    With l1 the thresholds that a coordinate has missed since a row last contained it add up, as
     soft(soft(w, a), b) = soft(w, a + b).
 
     References
@@ -72,8 +72,8 @@ class COMID(HingeSolver):
                 )
             if self.step_size != "auto":
                 raise ValueError(
-                    f"schedule='strong' has steps 1/(αt) and takes no step_size; leave it 'auto' "
-                    f"instead of {self.step_size!r}, or use schedule='sqrt'."
+                    "schedule='strong' has steps 1/(αt) and takes no step_size; leave it at "
+                    f"'auto' instead of {self.step_size!r}, or use schedule='sqrt'."
                 )
 
     @property
@@ -130,7 +130,7 @@ def _l2_steps(visits, eta, alpha, average, v, u, k):
 
 @compiled
 def _l1_steps(visits, eta, missed, average, w, u):
-    # w_j misses thresholds until a step along a row that has it
+    # w_j misses thresholds until a step along a row that contains it
     X, order, sign, weight = visits
     A, B, met, gone = missed
     for t in range(len(order)):

@@ -1,8 +1,9 @@
-"""What the stochastic learners share: epochs, streams, restarts, averages.
+"""The base of the stochastic learners: epochs, streams, restarts, averages.
 
 A learner is three verbs on one state, a dict of arrays that can be saved: `begin` makes it, `step`
 takes the steps over a batch of rows in one compiled kernel, and `current` reads the solution. `fit`
-is epochs of what `partial_fit` does once; the state goes on from one to the other.
+runs epochs, each of which does what `partial_fit` does once; either continues from the other's
+state.
 """
 
 import copy
@@ -24,14 +25,14 @@ __all__ = ["Epoch", "State", "StochasticSolver"]
 
 State = dict[str, Any]
 _RETRIES = 8  # times the automatic step may be quartered
-_REMOTE = 100.0  # mean ‖x‖² over mean ‖x − μ‖² from which the origin is to blame
-_UNGAINED = 0.5  # share of what a ranking can gain
+_REMOTE = 100.0  # mean ‖x‖² over mean ‖x − μ‖² above which the origin is to blame
+_UNGAINED = 0.5  # share of the possible improvement of J that is not reached
 
 
 class Epoch(NamedTuple):
-    """The solution after an epoch, ``passes`` over the data so far, the state, J(w) if known.
+    """The solution after an epoch, the passes over the data so far, the state, J(w) if known.
 
-    The state, ``state``, changes in place; ``coef`` (d,) and ``value`` do not.
+    ``state`` changes in place; ``coef`` (d,) and ``value`` do not.
     """
 
     coef: np.ndarray
@@ -45,37 +46,37 @@ class StochasticSolver(Solver):
 
     With an automatic step, an epoch that ends above J(0) is undone and repeated with a
     quarter of the step. Sample weights multiply the gradient of their row. ``partial_fit`` takes
-    takes the steps of ``fit``: with a given step, a stream in any pieces is one pass in file order.
+    the steps of ``fit``: with a fixed step, a stream in any pieces is one pass in file order.
 
     A ``ConvergenceWarning`` says that a fit diverged, or that rows far from the origin kept it from
-    its optimum: the mean of ‖x‖² is above 100 times that of ‖x − μ‖², and more than half of what
-    can be gained over one score for all rows is left. ``partial_fit`` never sees all rows and says
-    neither: it warns only if the weights are not finite.
+    its optimum: the mean of ‖x‖² is more than 100 times that of ‖x − μ‖², and more than half of
+    the possible improvement over equal scores is missing. ``partial_fit`` never sees all rows and
+    gives neither warning: it warns only if the weights are not finite.
 
     Parameters
     ----------
     n_epochs : int
         Passes over the rows.
     order : {"shuffle", "cyclic", "random"}
-        Shuffle the rows each epoch, take them in file order, or draw them with replacement.
+        Shuffle the rows in each epoch, take them in file order, or draw them with replacement.
     average : bool
-        Return the mean of all iterates; else the last.
+        Return the mean of all iterates instead of the last.
     tol : float, optional
-        Optimality to stop at, measured after each epoch; None never does.
+        Stop at this optimality, measured after each epoch; None never stops early.
     """
 
-    # the share of J(0) by which J may end above J(0) before that is called divergence
+    # the share of J(0) by which J may end above J(0) without counting as divergence
     slack: ClassVar[float] = 1e-3
-    # which setting holds the step, and whether to lower or to raise it after divergence
+    # the setting that holds the step, and whether to lower or raise it after divergence
     step_setting: ClassVar[str] = "step_size"
     step_remedy: ClassVar[str] = "lower"
-    # what to do about rows far from the origin; None if no step depends on where it is
+    # what to do about rows far from the origin; None if no step depends on the origin
     origin_remedy: ClassVar[str | None] = (
         "centre the features first, as StandardScaler does, or use solver='auto'"
     )
     # whether the base sums the rows of each class, as an intercept needs
     sums_rows: ClassVar[bool] = True
-    # parts of the state that are drawn once and kept when a fit begins again
+    # parts of the state that are drawn at random once and kept when a fit starts again
     drawn: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
@@ -93,7 +94,7 @@ class StochasticSolver(Solver):
     def unfit(self, objective: Objective) -> str | None:
         return lacking(objective, loss=("quadratic",), data=("rows",))
 
-    # ---- what a learner gives ----------------------------------------------------------------
+    # ---- what a learner implements -----------------------------------------------------------
 
     def begin(self, d: int, penalty: Penalty) -> State:
         """Check the settings; return the state before the first row."""
@@ -104,21 +105,21 @@ class StochasticSolver(Solver):
         raise NotImplementedError
 
     def current(self, state: State) -> np.ndarray:
-        """Return the solution that the state stands for, shape (d,)."""
+        """Return the solution in a state, shape (d,)."""
         if "w" in state:
             return state["w"]
         return solution(state, getattr(self, "average", False))
 
     def place(self, state: State, start: np.ndarray, penalty: Penalty, classes: Classes) -> None:
-        """Put a fresh state at ``start``; ``classes`` are those of the training set."""
+        """Move a fresh state to ``start``; ``classes`` are those of the training set."""
         state["w" if "w" in state else "v"][:] = start
 
     def steps_for(self, n: int) -> int:
-        """Return how many steps a pass over n rows takes."""
+        """Return the number of steps in a pass over n rows."""
         return n
 
     def given_step(self) -> float | None:
-        """Return the step's setting, checked; None where this library chooses the step."""
+        """Return the setting of the step, checked; None if it is "auto"."""
         name, value = self.step_setting, getattr(self, self.step_setting)
         return None if value == "auto" else float(number(value, name, open_low=True))
 
@@ -156,7 +157,7 @@ class StochasticSolver(Solver):
             return None
         outcome = "the objective is no lower than with the same score for every row"
         if np.isfinite(share):
-            outcome = f"{share:.0%} of what the objective can gain over equal scores may be left"
+            outcome = f"{share:.0%} of the possible improvement over equal scores may be missing"
         return (
             f"{type(self).__name__} made little progress on rows far from the origin: {outcome}. "
             f"The rows are {np.sqrt(remoteness):.2g} times as far from the origin as from their "
@@ -176,7 +177,7 @@ class StochasticSolver(Solver):
                 self.step(state, batch, penalty, run.rng)
             epoch, passes = epoch + 1, passes + 1.0
             w, value = self.current(state).copy(), None
-            # J costs a pass over the data: ask after 1, 2, 4, 8, … epochs and the last
+            # J costs a pass over the data: compute it after 1, 2, 4, 8, … epochs and the last
             if self.automatic and (epoch & (epoch - 1) == 0 or epoch == most):
                 value = objective.value(w)
                 if value <= objective.at_zero:
@@ -191,7 +192,7 @@ class StochasticSolver(Solver):
                 else:
                     state, epoch, value = sound, most, None
                     w = self.current(state).copy()
-            if not np.all(np.isfinite(w)):  # a stream goes on from where it was finite
+            if not np.all(np.isfinite(w)):  # a stream continues from the last finite weights
                 state = self.fresh(whole, penalty, last, state, slower)
             yield Epoch(w, passes, state, value)
             last = w
@@ -204,7 +205,7 @@ class StochasticSolver(Solver):
         old: State,
         slower: float = 1.0,
     ) -> State:
-        """Return the state before the first step of a fit; ``old`` is that of a former try."""
+        """Return the state before the first step of a fit; ``old`` is that of an earlier try."""
         state = self.blank(whole.n_features, penalty) | whole.after._asdict()
         state |= {name: old[name] for name in self.drawn if name in old}
         state["slower"][0] = slower
@@ -213,7 +214,7 @@ class StochasticSolver(Solver):
         return state
 
     def blank(self, d: int, penalty: Penalty) -> State:
-        """Return the state before the first row, with what the base keeps of the classes."""
+        """Return the state before the first row, with the base's sums over the classes."""
         classes = Classes(np.zeros(2), np.zeros((2, d * self.sums_rows)), np.zeros(2))
         return classes._asdict() | {"slower": np.ones(1)} | self.begin(d, penalty)
 
@@ -243,9 +244,9 @@ class StochasticSolver(Solver):
         state.update(batch.after._asdict())
 
     def check_steps(self, state: State, d: int, penalty: Penalty) -> None:
-        """Raise ValueError unless steps that `begin` began can go on from this state.
+        """Raise ValueError unless the steps can continue from this state.
 
-        Kernels do not look at the bounds of arrays.
+        Kernels do not check the bounds of arrays.
         """
         for name, zeros in self.blank(d, penalty).items():
             if not _alike(state.get(name), zeros):
@@ -256,7 +257,7 @@ class StochasticSolver(Solver):
 
 
 def _alike(value: Any, fresh: Any) -> bool:
-    """Tell whether a part of a state is of the kind and shape that it has at the beginning."""
+    """Return whether a part of a state has the type and shape that it has at the beginning."""
     if not isinstance(fresh, np.ndarray):
         return fresh is None or isinstance(value, type(fresh))
     if not isinstance(value, np.ndarray) or value.dtype != fresh.dtype:

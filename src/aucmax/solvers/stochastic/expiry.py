@@ -1,4 +1,4 @@
-"""A heap that tells which coordinate a growing threshold will reach next.
+"""A heap of the coordinates in the order in which a growing threshold reaches them.
 
 Coordinate j becomes 0 when the sum of the thresholds reaches |V[j]|. A step has to visit only the
 coordinates that become 0 in it. ``heap[:size]`` holds coordinates, smallest |V| first, and
@@ -13,7 +13,7 @@ __all__ = ["heap_move", "heap_of", "heap_pop", "heap_push", "heap_remove"]
 
 
 def heap_of(d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return (heap, place) of an empty heap for up to d coordinates."""
+    """Return an empty heap for up to d coordinates, as (heap, place)."""
     return np.zeros(d, dtype=np.int32), np.full(d, -1, dtype=np.int32)
 
 

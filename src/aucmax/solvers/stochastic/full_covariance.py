@@ -18,7 +18,7 @@ __all__ = ["Settings", "automatic_step", "begin", "run", "solution"]
 
 
 class Settings(NamedTuple):
-    """A weight's unit in T; η, or 0 if automatic; what divides the automatic η; and α.
+    """The unit of the weights in T; η, or 0 if automatic; the divisor of the automatic η; and α.
 
     ``average`` sums the iterates, and ``centered`` is for a Gaussian sketch.
     """
@@ -32,7 +32,7 @@ class Settings(NamedTuple):
 
 
 class _Moments(NamedTuple):
-    """T, c, the lower triangle of T S, and its trace, of both classes."""
+    """T, c, the lower triangle of T S and its trace, for both classes."""
 
     T: np.ndarray
     mean: np.ndarray
@@ -41,7 +41,7 @@ class _Moments(NamedTuple):
 
 
 def begin(d: int) -> State:
-    """Return the state before the first row; a first axis of 2 is that of the classes."""
+    """Return the state before the first row; a first axis of length 2 is that of the classes."""
     return {
         "T": np.zeros(2),
         "mean": np.zeros((2, d)),
@@ -79,7 +79,7 @@ def _scatter_add(scatter, Z, h, count):
     fours = count // 4 * 4
     for a in range(Z.shape[1]):
         row = scatter[a]
-        for k in range(0, fours, 4):  # four at a time: the row is read and written once for them
+        for k in range(0, fours, 4):  # four at a time: the matrix row is read and written once
             z, z1, z2, z3 = Z[k], Z[k + 1], Z[k + 2], Z[k + 3]
             f, f1, f2, f3 = h[k] * z[a], h[k + 1] * z1[a], h[k + 2] * z2[a], h[k + 3] * z3[a]
             for b in range(a + 1):
@@ -102,7 +102,7 @@ def _scatter_dot(scatter, T, w, out):
 
 @vectorised
 def _dot(x, y, n):
-    """Return the product of the first n entries."""
+    """Return the dot product of the first n entries."""
     s = 0.0
     for j in range(n):
         s += x[j] * y[j]
@@ -117,7 +117,7 @@ def _steps(visits, settings, moments, w, sums, k):
     d = len(w)
     x, z, g = np.empty(d), np.empty(d), np.empty(d)
     kappa, steps = k["kappa"], k["steps"]
-    most = 8 if d >= 150 else 1  # so many rows wait for one pass over the matrix
+    most = 8 if d >= 150 else 1  # rows that wait for one pass over the matrix
     late, late_h, waiting = np.empty((2, most, d)), np.empty((2, most)), np.zeros(2, np.int64)
     for i in order:
         q = 0 if sign[i] > 0 else 1

@@ -10,8 +10,8 @@ changes by the opposite. A step needs Zᵀw, t·w, ZᵀZ, Zᵀt and t·t for bot
 from Zᵀx, t·x and ‖x‖² alone. The sum of the iterates has the same form. Its vector is Ω a minus
 each change of a times the Ω of that step, where Ω is the sum of ω over the steps.
 
-The first dense row is subtracted from all, which keeps digits if they lie far from 0. Only the
-printed form depends on the origin; it takes the rows as they are.
+The first dense row is subtracted from all rows, which preserves digits if they lie far from 0.
+Only the printed form depends on the origin; it takes the rows as they are.
 """
 
 from typing import Any
@@ -41,7 +41,7 @@ _FOLD = 1e-5  # ω below this, or above its inverse, is folded into the vectors
 
 
 def begin(d: int, tau: int) -> State:
-    """Return the state before the first row; a first axis of 2 is that of the classes."""
+    """Return the state before the first row; a first axis of length 2 is that of the classes."""
     k = numbers("kappa", "steps", "omega", "sum")  # the largest curvature, steps taken, ω and Ω
     k["omega"] = 1.0
     return {
@@ -80,7 +80,7 @@ def solution(state: State, average: bool) -> np.ndarray:
 
 
 def run(state: State, visits: Visits, draws: np.ndarray, settings: Settings) -> None:
-    """Take the steps of these visits; ``draws[t]`` times √weight is r."""
+    """Take the steps of these visits; r is ``draws[t]`` times √weight."""
     X, order, sign, weight = visits
     if settings.centered and not state["T"].any() and not isinstance(X, CSR):
         state["origin"] = X[order[0]].astype(np.float64)

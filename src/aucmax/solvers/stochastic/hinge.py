@@ -1,12 +1,12 @@
-"""What the learners of the hinge loss share: one step per row on
+"""The base of the learners of the hinge loss: one step per row on
 
     F(w) = mean over rows of max(0, 1 − y w·x) + α [ (1−ρ)/2 ‖w‖₂² + ρ ‖w‖₁ ],    ρ = 0 or 1,
 
 without a bias. The papers write λ‖w‖₂² for l2, so that their λ is α/2, and λ‖w‖₁ for l1.
 
 A step touches only the stored entries of its row. With l2 the other coordinates are multiplied by
-a number, and so w is a scale times a vector. With l1 they move towards 0 by a threshold that is the
-same for all, and catch up when they are next met (`Missed`).
+a number, so w is kept as a scale times a vector. With l1 they move towards 0 by a threshold that is
+the same for all, and catch up when a row next contains them (`Missed`).
 """
 
 from typing import NamedTuple
@@ -26,7 +26,7 @@ __all__ = ["HingeSolver", "Missed", "left", "sum_until"]
 class HingeSolver(StochasticSolver):
     """Base of the learners of the hinge loss, those of `HingeClassifier`.
 
-    With l1 the state's v is w and its u minus the sum of the iterates.
+    With l1, v in the state is w, and u is minus the sum of the iterates.
     """
 
     sums_rows = False  # there is no intercept
@@ -45,17 +45,17 @@ class HingeSolver(StochasticSolver):
         return scaled(d)
 
     def check_penalty(self, penalty: Penalty) -> None:
-        """Raise for a penalty, or settings, that the solver cannot do with."""
+        """Raise ValueError for a penalty or settings that the solver does not support."""
         self.given_step()
 
 
 class Missed(NamedTuple):
-    """Thresholds that coordinates have missed since they were last met.
+    """Thresholds that coordinates have missed since a row last contained them.
 
-    The thresholds of steps 1, …, s sum to A_s, and A_0, …, A_s to B_s. Coordinate j was last met
-    by step met_j = a, and gone_j = A_a. If it was w then, it is sign(w) max(level − A_s, 0) after
-    step s, with level = |w| + gone_j, and until it is 0 these sum to
-    sign(w) ((s − a) level − (B_s − B_a)).
+    The thresholds of steps 1, …, s sum to A_s, and A_0, …, A_s to B_s. The last row that contained
+    coordinate j was that of step met_j = a, and gone_j = A_a. If the coordinate was w then, it is
+    sign(w) max(level − A_s, 0) after step s, with level = |w| + gone_j, and until it is 0 these
+    sum to sign(w) ((s − a) level − (B_s − B_a)).
     """
 
     A: np.ndarray
@@ -65,12 +65,12 @@ class Missed(NamedTuple):
 
     @classmethod
     def of(cls, thresholds: np.ndarray, d: int) -> "Missed":
-        """Return that of d coordinates before the first step."""
+        """Return the thresholds missed by d coordinates before the first step: none."""
         A = np.concatenate([[0.0], np.cumsum(thresholds)])
         return cls(A, np.cumsum(A), np.zeros(d, dtype=np.int64), np.zeros(d))
 
     def catch_up(self, w: np.ndarray, u: np.ndarray, average: bool) -> None:
-        """Bring w, and with ``average`` u, to after the last step."""
+        """Update w, and with ``average`` also u, to their values after the last step."""
         A, B, a, gone = self
         if average:
             level = np.abs(w) + gone

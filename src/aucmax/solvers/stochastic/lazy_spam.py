@@ -1,7 +1,7 @@
 """SPAM's steps with an elastic net, for rows with few entries.
 
-A coordinate stays untouched until a row has it again; then all thresholds since apply at once. A
-heap finds the coordinates that a step brings to 0: a(w) and b(w) lose their entries of μ±.
+A coordinate stays untouched until a row contains it again; then all thresholds since then apply at
+once. A heap finds the coordinates that a step sets to 0: a(w) and b(w) lose their entries of μ±.
 """
 
 import numpy as np

@@ -1,16 +1,16 @@
 """OAM: online AUC maximization, each row against a reservoir of the other class.
 
-The row x_t of class y enters its class's reservoir and meets the rows x_i in that of the other
-class, B. With N rows of the other class met so far,
+The row x_t of class y enters the reservoir of its class and is paired with the rows x_i in that of
+the other class, B. If N rows of the other class have been seen so far,
 
     C_t = C max(1, N/|B|),
 
-so that the pairs of a full reservoir stand for all N. In the sequential update each pair in turn
-is a passive-aggressive step,
+so that the pairs of a full reservoir represent all N. In the sequential update each pair in turn
+gives a passive-aggressive step,
 
     w ← w + τ y (x_t − x_i),    τ = min(C_t/2, max(0, 1 − y w·(x_t − x_i))/‖x_t − x_i‖²);
 
-in the gradient update all pairs are taken at the same w,
+in the gradient update all pairs give one step from the same w,
 
     w ← w + ½ C_t Σ_i 1[y w·(x_t − x_i) ≤ 1] y (x_t − x_i).
 """
@@ -38,14 +38,14 @@ _UPDATES = {"sequential": 32.0, "gradient": 16.0}
 
 
 class _Reservoirs(NamedTuple):
-    """The slot that the row of each step enters, −1 for none, and the rows in the slots (2, m)."""
+    """The slot that the row of each step enters, or −1, and the rows in the slots (2, m)."""
 
     slot: np.ndarray
     rows: np.ndarray
 
 
 class _Met(NamedTuple):
-    """Of the rows met, by class: their number, Σ weight, Σ weight ‖x‖², Σ weight x."""
+    """Sums over the rows seen, by class: their number, Σ weight, Σ weight ‖x‖², Σ weight x."""
 
     met: np.ndarray
     met_mass: np.ndarray
@@ -54,10 +54,10 @@ class _Met(NamedTuple):
 
 
 class OAM(StochasticSolver):
-    """Online AUC maximization: steps on the pairs of a row with a sample of the other class.
+    """Online AUC maximization: steps on the pairs of a row and a sample of the other class.
 
     It minimises the sum over pairs of the hinge max(0, 1 − y w·(x_t − x_i)), without a penalty; C
-    limits how far one row may move w. ``objective_`` is ½ · the mean hinge of all pairs.
+    limits how far one row may move w. ``objective_`` is half the mean hinge of all pairs.
 
     Parameters
     ----------
@@ -66,13 +66,13 @@ class OAM(StochasticSolver):
         of the pairs' gradients.
     C : float or "auto"
         C, the same at every step. "auto" is c/(κ √t max(∣B∣, N)) at step t: κ is the mean squared
-        distance of the rows met so far to those of the other class met before them; c is 32, but 16
+        distance of the rows seen so far to the earlier rows of the other class; c is 32, but 16
         for the gradient update, which does not stop at a pair's margin.
     buffer_size : int
-        Rows kept of each class.
+        Number of rows kept of each class.
     n_epochs, order, average, tol
-        Those of every learner: see `StochasticSolver`. N and the reservoirs go on from one epoch to
-        the next. As published, the last iterate is returned.
+        As for every learner: see `StochasticSolver`. N and the reservoirs carry over from one epoch
+        to the next. As published, the last iterate is returned.
 
     Notes
     -----
@@ -80,7 +80,7 @@ class OAM(StochasticSolver):
     only. The sample weights of both rows multiply a pair's C_t; N counts rows.
 
     Leave the estimator's ``alpha`` and ``l1_ratio`` at their defaults, and its ``loss`` at "square"
-    or "hinge": OAM uses none of them.
+    or "hinge"; OAM uses none of them.
 
     References
     ----------
@@ -90,7 +90,7 @@ class OAM(StochasticSolver):
     name = "oam"
     own: ClassVar = {"loss": "the pairwise hinge", "alpha": "C", "l1_ratio": "C"}
     step_setting = "C"
-    origin_remedy = None  # it sees differences of rows only
+    origin_remedy = None  # it sees only differences of rows
     slack = 0.1  # on rows without signal the last iterate may lie a little above J(0)
 
     def __init__(
@@ -120,7 +120,7 @@ class OAM(StochasticSolver):
         number(self.buffer_size, "buffer_size", low=1, whole=True)
         return {
             "met": np.zeros(2),
-            # of the rows met: Σ weight, Σ weight ‖x‖², Σ weight x
+            # over the rows seen: Σ weight, Σ weight ‖x‖², Σ weight x
             "met_mass": np.zeros(2),
             "met_square": np.zeros(2),
             "met_total": np.zeros((2, d)),
@@ -134,7 +134,7 @@ class OAM(StochasticSolver):
     def step(self, state: State, batch: Batch, penalty: Penalty, rng: RandomState) -> None:
         if self.update not in _UPDATES:
             raise ValueError(f"update must be 'sequential' or 'gradient'; got {self.update!r}.")
-        # the reservoirs' rows and then the new ones are one matrix; the reservoirs are row numbers
+        # one matrix holds the rows of the reservoirs, then the new ones; reservoirs are row numbers
         filled, unit = self._filled(state), batch.unit
         kept, n = int(filled.sum()), n_rows(batch.X)
         if kept != len(state["kept_weight"]):
@@ -161,7 +161,7 @@ class OAM(StochasticSolver):
         state["kept"], state["kept_weight"] = kept_rows(X, where), unit * weight[where]
 
     def _filled(self, state: State) -> np.ndarray:
-        """Return how many rows of each class are in the reservoirs."""
+        """Return the number of rows in the reservoir of each class."""
         return np.minimum(state["met"], float(self.buffer_size)).astype(np.int64)
 
     def current(self, state: State) -> np.ndarray:
@@ -172,7 +172,7 @@ class OAM(StochasticSolver):
     def check_steps(self, state: State, d: int, penalty: Penalty) -> None:
         super().check_steps(state, d, penalty)
         if not whole(state["kept"], len(state["kept_weight"]), d):
-            raise ValueError("the rows that OAM keeps do not fit together.")
+            raise ValueError("the rows that OAM keeps are inconsistent.")
 
 
 @compiled

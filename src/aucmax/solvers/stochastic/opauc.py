@@ -1,12 +1,12 @@
 """OPAUC: one-pass AUC optimization from running class means and covariances.
 
-The row x_t of class y meets the rows of the other class met so far, of mean c and covariance S,
+The row x_t of class y is paired with all earlier rows of the other class, of mean c and covariance S,
 
     L_t(w) = (α/2)‖w‖² + ½ · mean over them of (1 − y (x_t − x′)·w)²,
     ∇L_t(w) = αw − y (x_t − c) + (x_t − c)(x_t − c)ᵀw + S w,    w ← w − η ∇L_t(w),
 
-the paper's Equations (4) and (5), with λ for α. With many features a random sketch of S (OPAUCr) or
-fewer coordinates (OPAUCf, OPAUCrp, OPAUCpca) save memory.
+the paper's Equations (4) and (5), where α is called λ. With many features a random sketch of S
+(OPAUCr) or fewer coordinates (OPAUCf, OPAUCrp, OPAUCpca) save memory.
 """
 
 from typing import ClassVar
@@ -33,7 +33,7 @@ from aucmax.statistics.projections import (
 
 __all__ = ["OPAUC"]
 
-_BLOCK = 512  # rows that get their random numbers, or are reduced, at a time
+_BLOCK = 512  # rows whose random numbers are drawn, or that are reduced, at a time
 _REDUCED = ("subset", "projection", "pca")
 _COVARIANCES = ("full", "gaussian", *_REDUCED)
 
@@ -41,7 +41,7 @@ _COVARIANCES = ("full", "gaussian", *_REDUCED)
 class OPAUC(StochasticSolver):
     """One-pass AUC optimization: a step on a row against all rows of the other class so far.
 
-    Each row first enters its own class's mean c and covariance S, T being the class's weight,
+    Each row first enters the mean c and covariance S of its own class, where T is the class weight,
 
         S ← (1 − 1/T) S + ((T−1)/T²)(x − c)(x − c)ᵀ,    c ← c + (x − c)/T,
 
@@ -54,8 +54,8 @@ class OPAUC(StochasticSolver):
         docs/notes_on_the_papers.md, 6, from the rows so far: 1/(κ + √(κ² + 2κtL/B²)) after t steps,
         with κ the largest ‖x − c‖² + tr S + α, L = J(0) = ½ and B = ‖δ‖/(‖δ‖² + α).
     n_epochs, order, average, tol
-        Those of every learner: see `StochasticSolver`. The means and covariances go on from one
-        epoch to the next. As published, one epoch, and the last iterate is returned.
+        As for every learner: see `StochasticSolver`. The means and covariances carry over from one
+        epoch to the next. As published, there is one epoch, and the last iterate is returned.
     covariance : {"full", "gaussian", "subset", "projection", "pca"}
         How the covariances of d features are kept.
 
@@ -63,7 +63,7 @@ class OPAUC(StochasticSolver):
         - "gaussian" (OPAUCr): with r ~ N(0, I/τ) drawn for each row, and Z and s the sums of x rᵀ
           and r over a class, (Z − c sᵀ)(Z − c sᵀ)ᵀ/T estimates S without bias. Two d×τ matrices;
           a step costs O(τ² + τ · stored entries of the row).
-        - "subset" (OPAUCf): τ random features alone.
+        - "subset" (OPAUCf): only τ random features.
         - "projection" (OPAUCrp): the τ coordinates Hᵀx, H of independent N(0, 1/τ).
         - "pca" (OPAUCpca): the coordinates along the first τ principal axes of the rows of `fit`;
           `partial_fit` needs a `fit` before it.
@@ -72,14 +72,14 @@ class OPAUC(StochasticSolver):
         terms of the d features.
     rank : int or None
         τ; None is 50 for "gaussian" and 1000 for the others, as in the paper. More than d counts
-        as d but for "gaussian".
+        as d, except for "gaussian".
     centered : bool
         For "gaussian": False estimates S by Z Zᵀ/T − ĉ ĉᵀ, ĉ = c sᵀ/T, as printed, which is near
         S + c cᵀ (docs/notes_on_the_papers.md, 5) and depends on the scale of sample weights.
 
     Notes
     -----
-    A row of weight q adds q to T, q multiplies its gradient, and Z and s take √q r in place of r.
+    A row of weight q adds q to T, q multiplies its gradient, and Z and s take √q r instead of r.
 
     References
     ----------
@@ -87,7 +87,7 @@ class OPAUC(StochasticSolver):
     """
 
     name = "opauc"
-    origin_remedy = None  # it sees the rows less the mean of a class
+    origin_remedy = None  # it sees only rows minus the mean of a class
     drawn = ("basis",)
     max_covariance_bytes: ClassVar[int] = 10**9
 
@@ -119,7 +119,7 @@ class OPAUC(StochasticSolver):
 
     def place(self, state: State, start: np.ndarray, penalty: Penalty, classes: Classes) -> None:
         if self.covariance in _REDUCED:
-            state["start"] = start  # until there are coordinates for it
+            state["start"] = start  # until the coordinates are drawn
         else:
             state["w"][:] = start
 
@@ -155,19 +155,19 @@ class OPAUC(StochasticSolver):
     # ---- the covariance and its settings -----------------------------------------------------
 
     def _draw_basis(self, state: State, batch: Batch, rng: RandomState) -> None:
-        """Draw the coordinates in which the steps are taken, unless these are the features."""
+        """Draw the coordinates in which the steps are taken, unless they are the features."""
         if self.covariance not in _REDUCED or "basis" in state:
             return
         d, rank = batch.n_features, self._rank(batch.n_features)
         if self.covariance == "pca":
             if batch.before is not None:
                 raise ValueError(
-                    "covariance='pca' takes its axes from the rows of a fit, and there was none; "
+                    "covariance='pca' takes its axes from the rows of a fit, but there was none; "
                     "call fit before partial_fit, or use covariance='projection'."
                 )
             if batch.first is not None:
                 raise ValueError(
-                    "covariance='pca' takes its axes from all rows at once, and these come in "
+                    "covariance='pca' takes its axes from all rows at once, but these come in "
                     "batches; use covariance='projection'."
                 )
             state["basis"] = principal_axes(batch.X, batch.weight, rank, rng)
@@ -192,7 +192,7 @@ class OPAUC(StochasticSolver):
             raise ValueError(f"covariance must be one of {names}; got {self.covariance!r}.")
         if self.covariance == "full" and self.rank is not None:
             raise ValueError(
-                f"rank={self.rank!r} does nothing with covariance='full'; leave it None, or take "
+                f"rank={self.rank!r} does nothing with covariance='full'; leave it None, or use "
                 "covariance='gaussian', 'subset', 'projection' or 'pca'."
             )
         if self.covariance != "gaussian" and not self.centered:

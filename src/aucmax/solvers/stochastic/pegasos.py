@@ -2,8 +2,8 @@
 
     w ← (1 − ηα) w + η y x where y w·x < 1, else (1 − ηα) w,    η_t = 1/(αt),
 
-and then, if asked, the projection of w onto the ball of radius 1/√α, in which the optimum of
-F(w) = mean hinge + (α/2)‖w‖² lies. The papers' λ is α, or α/2 where the penalty is λ‖w‖².
+and then, with ``project``, the projection of w onto the ball of radius 1/√α, which contains the
+optimum of F(w) = mean hinge + (α/2)‖w‖². The papers' λ is α, or α/2 where the penalty is λ‖w‖².
 """
 
 import numpy as np
@@ -25,23 +25,23 @@ __all__ = ["Pegasos"]
 class Pegasos(HingeSolver):
     """Stochastic sub-gradient steps of size 1/(αt) on the l2-regularised hinge loss.
 
-    It needs ``alpha`` > 0 and ``l1_ratio=0``.
+    Requires ``alpha`` > 0 and ``l1_ratio=0``.
 
     Parameters
     ----------
     n_epochs, order, average, tol
-        Those of every learner: see `StochasticSolver`. As published, ``order="random"``.
+        As for every learner: see `StochasticSolver`. The paper has ``order="random"``.
     project : bool
         Keep w in the ball ‖w‖ ≤ 1/√α.
     t0 : float or "auto"
         η_t = 1/(α(t + t0)). "auto" is 0, as published: the first steps, of length ‖x‖/α, forget the
-        start, and with a small α and few rows a fit may end above F(0). It then begins again
-        with (mean of ‖x‖²)/α, so that the first step is 1/(mean of ‖x‖²), and with four times
-        that while it must.
+        start, and with a small α and few rows a fit may end above F(0). It then starts again
+        with (mean of ‖x‖²)/α, so that the first step is 1/(mean of ‖x‖²), and multiplies this by
+        four as often as necessary.
 
     Notes
     -----
-    ‖w‖ is carried along as one number.
+    ‖w‖ is updated at each step as one number.
 
     References
     ----------

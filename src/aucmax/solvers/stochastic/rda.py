@@ -21,7 +21,7 @@ from aucmax.solvers.stochastic.scaled import times
 
 __all__ = ["RDA"]
 
-_FIRST = 0.1  # the automatic γ, over the mean of ‖x‖²
+_FIRST = 0.1  # the automatic γ divided by the mean of ‖x‖²
 
 
 class _Betas(NamedTuple):
@@ -41,13 +41,13 @@ class RDA(HingeSolver):
     gamma : float or "auto"
         γ of β_t = γ√t, the strength of ½‖w‖² after t steps. "auto" is a tenth of the mean of ‖x‖².
     n_epochs, order, average, tol
-        Those of every learner: see `StochasticSolver`. As published, ``order="random"``.
+        As for every learner: see `StochasticSolver`. The paper has ``order="random"``.
 
     Notes
     -----
     With G the sum of the gradients, w_j = −soft(G_j, tα)/β_t for l1 and −G_j/(tα + β_t) for l2.
     With l1 the last iterate is sparse: the threshold on the mean gradient is the whole α, not η_t α
-    as in a proximal step. ``warm_start`` begins with the G that leads to the start in one step.
+    as in a proximal step. ``warm_start`` begins with the G whose first step gives the start.
 
     References
     ----------
@@ -82,7 +82,7 @@ class RDA(HingeSolver):
         state["v"][:], state["beta"][:] = start, beta
 
     def _betas(self, state: State, t: np.ndarray, scale: Any, alpha: float) -> np.ndarray:
-        """Return β_t + tα for the steps numbered t; ``scale`` is the mean of ‖x‖² by then."""
+        """Return β_t + tα for the steps numbered t; ``scale`` is the mean of ‖x‖² by each step."""
         given = self.given_step()
         gamma = _FIRST * state["slower"] * scale if given is None else given
         return gamma * np.sqrt(t) + alpha * t
@@ -116,7 +116,7 @@ def _sums(G: np.ndarray, met: np.ndarray, betas: _Betas, alpha: float) -> np.nda
 @compiled
 def _steps(visits, betas, alpha, average, G, u, met):
     # w_j = −soft(G_j, tα)/β_t; the sum of iterates holds those of coordinate j up to step met_j,
-    # and P and Q are the sums of 1/β and t/β. At first G is 0, or what stands for the start.
+    # and P and Q are the sums of 1/β and t/β. At first G is 0, or the G that gives the start.
     X, order, sign, weight = visits
     beta, P, Q, first = betas
     for t in range(len(order)):

@@ -1,6 +1,6 @@
 """SADMM: stochastic alternating direction method of multipliers, for the hinge loss.
 
-F(w) = mean of l_i(w) + R(w) is split as l(w) + R(z) with w = z. A step on the row (x, y) of loss
+F(w) = mean of l_i(w) + R(w) is split as l(w) + R(z) with w = z. A step on the row (x, y) with loss
 l_t, with v = z − μ/ρ, is
 
     w ← argmin l_t(w) + (ρ/2)‖w − v‖² = v + β y x/ρ,    β = clip(ρ(1 − y v·x)/‖x‖², 0, 1)
@@ -24,17 +24,17 @@ __all__ = ["SADMM"]
 class SADMM(HingeSolver):
     """Stochastic ADMM: an implicit step of size 1/ρ on a row, then the penalty's prox.
 
-    ``coef_`` is z, which meets the penalty and with l1 has exact zeros. The mean of w differs from
-    that of z by (μ_T − μ_0)/(ρT).
+    ``coef_`` is z, to which the penalty applies and which has exact zeros with l1. The mean of w
+    differs from that of z by (μ_T − μ_0)/(ρT).
 
     Parameters
     ----------
     rho : float or "auto"
         ρ, the same at every step, as published; the larger, the shorter the steps. "auto" grows:
-        ρ_t = 0.1 √t (mean of ‖x‖²), so that the iterates settle; with a constant ρ they do not
+        ρ_t = 0.1 √t (mean of ‖x‖²), so that the iterates converge; with a constant ρ they do not
         (erratum 1 of docs/notes_on_the_papers.md).
     n_epochs, order, average, tol
-        Those of every learner: see `StochasticSolver`. As published, ``order="random"``.
+        As for every learner: see `StochasticSolver`. The paper has ``order="random"``.
 
     Notes
     -----
@@ -99,8 +99,8 @@ class SADMM(HingeSolver):
 
 @compiled
 def _l2_steps(X, order, sign, weight, norm2, rho, settings, v, u, k):
-    # z = c v,  Σ z = S v − u; its arrays come one by one, as from a tuple a step takes 1.6 times as
-    # long on 8 features
+    # z = c v,  Σ z = S v − u; the arrays are separate arguments, because with a tuple a step takes
+    # 1.6 times as long on 8 features
     alpha, average = settings
     c, S = k["scale"], k["sum"]
     for t in range(len(order)):

@@ -1,4 +1,4 @@
-"""The rows that a learner steps through: their order, and what is known of the classes by then."""
+"""The rows that a learner steps through: their order, and the sums over the classes so far."""
 
 import copy
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ ORDERS = ("shuffle", "cyclic", "random")
 class Classes(NamedTuple):
     """Sums over each class, the positive one first: of weight, of weight · x, of weight · ‖x‖².
 
-    ``mass`` (2,), ``total`` (2, d) or, for a learner that has no use for it, (2, 0), and
+    ``mass`` (2,), ``total`` (2, d) or, for a learner that does not need it, (2, 0), and
     ``square`` (2,).
     """
 
@@ -40,7 +40,7 @@ class Classes(NamedTuple):
 
 
 class Visits(NamedTuple):
-    """The rows of the steps, as kernels see them; they unpack it before their loop.
+    """The rows of the steps, as kernels take them; they unpack the tuple before their loop.
 
     Step t visits row ``order[t]`` of X; ``sign`` and ``weight`` (n,) are those of each row.
     """
@@ -62,13 +62,13 @@ class Batch:
     order : ndarray
         The position of the row of each step.
     before : Classes
-        Of the rows met before; None where the classes are known from the start.
+        The sums over the earlier rows; None if the classes are known from the start.
     after : Classes
-        With these rows.
+        The sums including these rows.
     unit : float
         A row adds ``unit`` times its weight to the classes.
     first : int, optional
-        Position of its first row in a training set of several batches.
+        Position of the batch's first row in a training set of several batches.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Batch:
         return Visits(self.X, self.order, self.sign, self.weight)
 
     def _once(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return what is the same for all orders of these rows, made only once."""
+        """Return a quantity that is the same for all orders of these rows, computed only once."""
         if name not in self._made:
             self._made[name] = make()
         return self._made[name]
@@ -128,7 +128,7 @@ class Batch:
 
     @property
     def smoothness(self) -> tuple[float, float]:
-        """(L, M²): the largest curvature of one of SPAM's gradients, the largest weight · ‖x‖².
+        """(L, M²): the largest curvature of SPAM's gradients, and the largest weight · ‖x‖².
 
         L = max of weight · 2(1−p)‖x‖‖x−μ₋‖ over positives and weight · 2p‖x‖‖x−μ₊‖ over negatives.
         """
@@ -151,11 +151,11 @@ class Batch:
 
     @property
     def p(self) -> float:
-        """The share of positives, with these rows."""
+        """The share of positives, including these rows."""
         return float(self.after.mass[0] / self.after.mass.sum())
 
     def by_step(self, name: str) -> np.ndarray:
-        """Return ``mass`` or ``square`` of the classes by each step, shape (steps, 2)."""
+        """Return ``mass`` or ``square`` of the classes at each step, shape (steps, 2)."""
         if self.before is None:
             known, steps = getattr(self.after, name), len(self.order)
             return self._once(f"{name} by {steps} steps", lambda: np.tile(known, (steps, 1)))
@@ -169,7 +169,7 @@ class Batch:
         return first + np.cumsum(added, axis=0)
 
     def mean_norm2(self, balanced: bool = False) -> np.ndarray:
-        """Return the mean of ‖x‖² over the rows met by each step, 1 where it is 0: (steps,).
+        """Return the mean of ‖x‖² over the rows seen by each step, 1 where it is 0: (steps,).
 
         ``balanced`` gives both classes half of the weight.
         """
@@ -187,7 +187,7 @@ class Batch:
         return self._once(f"mean ({balanced}) by {len(self.order)} steps", make)
 
     def both_met(self) -> "Batch":
-        """Return the steps from the first one by which both classes were met."""
+        """Return the steps from the first one at which both classes have been seen."""
         if self.before is None or self.before.mass.min() > 0.0:
             return self
         met = self.by_step("mass").min(axis=1) > 0.0
@@ -199,7 +199,7 @@ class Batch:
 
 
 class Whole:
-    """A training set, batch by batch, whose classes are known; its only batch is kept.
+    """A training set whose classes are known, batch by batch; if there is only one, it is kept.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ class Whole:
 
 
 class Sampler:
-    """Draws the order of the rows: shuffled each epoch, as they are, or with replacement.
+    """The order of the rows: shuffled in each epoch, as they are, or drawn with replacement.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ class Sampler:
         self._left = np.empty(0, dtype=np.int64)
 
     def take(self, count: int) -> np.ndarray:
-        """Return the next ``count`` positions, going on where the last call ended."""
+        """Return the next ``count`` positions, continuing where the last call ended."""
         if self.order == "random":
             return self.rng.randint(0, self.n, size=count).astype(np.int64)
         while len(self._left) < count:

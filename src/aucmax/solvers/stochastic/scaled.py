@@ -1,7 +1,7 @@
-"""w = scale · v, so that an l2 penalty, which multiplies all of w, changes one number only.
+"""w = scale · v, so that an l2 penalty, which multiplies all of w, changes only one number.
 
 The sum of the iterates is kept as sum · v − u. With c the scale and S its sum over the steps,
-Σ_t c_t v_t = S_T v_T − Σ_t S_{t−1}(v_t − v_{t−1}): what is added to v is added S times to u.
+Σ_t c_t v_t = S_T v_T − Σ_t S_{t−1}(v_t − v_{t−1}): each change of v is added S times to u.
 """
 
 from typing import Any
@@ -25,11 +25,11 @@ __all__ = [
 
 
 def numbers(*names: str) -> np.ndarray:
-    """Return one record of zeros, shape (1,): Python and kernels read and write its [0] by name."""
+    """Return a record of zeros, shape (1,), whose [0] Python and kernels read and write by name."""
     return np.zeros(1, dtype=[(name, np.float64) for name in names])
 
 
-FOLD = 1e-4  # below this the scale is folded into v: the average has lost so many of its digits
+FOLD = 1e-4  # the scale below which it is folded into v, as the average would lose more digits
 
 
 def scaled(d: int, *names: str) -> dict[str, np.ndarray]:
@@ -51,13 +51,13 @@ def solution(state: dict[str, Any], average: bool) -> np.ndarray:
 
 
 def times(state: dict[str, Any], batch: Batch) -> np.ndarray:
-    """Return the numbers t of the steps of a batch, counted from the first of all."""
+    """Return the numbers t of the steps of a batch, counted from the very first step."""
     first = float(state["k"][0]["steps"]) + 1.0
     return np.arange(first, first + len(batch.order))
 
 
 def unscaled(state: dict[str, Any]) -> None:
-    """Fold the scale into the vectors: v is then w, and u minus the sum of the iterates."""
+    """Fold the scale into the vectors: then v is w, and u is minus the sum of the iterates."""
     k = state["k"][0]
     fold(k["scale"], k["sum"], state["v"], state["u"])
     k["scale"], k["sum"] = 1.0, 0.0
@@ -65,7 +65,7 @@ def unscaled(state: dict[str, Any]) -> None:
 
 @compiled
 def fold(c, S, v, u):
-    """Fold scale and sum into the vectors, which mean the same with c = 1 and S = 0."""
+    """Fold scale and sum into the vectors, so that c = 1 and S = 0 give the same w and sum."""
     for j in range(len(v)):
         u[j] -= S * v[j]
         v[j] *= c
@@ -73,7 +73,7 @@ def fold(c, S, v, u):
 
 @inlined
 def scaled_add(X, i, h, S, average, v, u):
-    """Add h x_i to v, and what keeps the sum of the iterates to u."""
+    """Add h x_i to v, and with ``average`` S h x_i to u, for the sum of the iterates."""
     row_add(X, i, h, v)
     if average:
         row_add(X, i, h * S, u)

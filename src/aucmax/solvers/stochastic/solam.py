@@ -6,7 +6,7 @@ samples z = (x, y) of
     F(w, a, b, α; z) = (1−p)(w·x − a)² 1[y=1] + p(w·x − b)² 1[y=−1]
                        + 2(1+α) w·x (p 1[y=−1] − (1−p) 1[y=1]) − p(1−p)α²,
 
-and a step goes down in w, a, b and up in α, p being estimated as the rows come.
+and a step descends in w, a, b and ascends in α, where p is estimated from the rows so far.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ __all__ = ["SOLAM"]
 
 
 class _Schedule(NamedTuple):
-    """By step: γ_t, the step η_t of w, 1/(1 + η_t β), p̂, and the bound of ∣a∣ and ∣b∣."""
+    """For each step: γ_t, the step η_t of w, 1/(1 + η_t β), p̂, and the bound on ∣a∣ and ∣b∣."""
 
     gamma: np.ndarray
     eta: np.ndarray
@@ -50,8 +50,8 @@ class SOLAM(StochasticSolver):
         α ← α + γ_t (2p̂ w·x − 2p̂(1−p̂)α),
 
     all from the values before the step, followed by projection onto ‖w‖ ≤ R, ∣a∣, ∣b∣ ≤ Rκ,
-    ∣α∣ ≤ 2Rκ with κ = max‖x‖. p̂ is the share of positives among the rows met so far, this one
-    included. The start is w = (R/√d)·1, a = b = R, α = 2R, and the solution the mean of the
+    ∣α∣ ≤ 2Rκ with κ = max‖x‖. p̂ is the share of positives among the rows so far, including this
+    one. The start is w = (R/√d)·1, a = b = R, α = 2R, and the solution is the mean of the
     iterates before each step, weighted by γ_t.
 
     Parameters
@@ -60,16 +60,16 @@ class SOLAM(StochasticSolver):
         C, on the paper's scale. "auto" runs the paper's algorithm on rows divided by κ, with
         C = 5/√(p(1−p)): 10 for balanced classes.
     n_epochs, order, average, tol
-        Those of every learner: see `StochasticSolver`. The authors took file order.
+        As for every learner: see `StochasticSolver`. The authors used file order.
     radius : float or "auto"
         R, in the solver's (scaled) coordinates. "auto" is min(2‖δ‖/(‖δ‖² + α + s), 0.4 T^¼/κ) for
-        T steps, s being the variance Σ₊ + Σ₋ along δ.
+        T steps, where s is the variance Σ₊ + Σ₋ along δ.
 
     Notes
     -----
-    The published algorithm is ``alpha=0``. With ``alpha > 0`` w is also divided by 1 + γ_t β before
-    the projection, β = 2p(1−p)α. The reported optimality is that of the problem on the ball.
-    docs/notes_on_the_papers.md explains these choices, and what a stream knows of κ, s, T and β.
+    ``alpha=0`` gives the published algorithm. With ``alpha > 0``, w is also divided by 1 + γ_t β
+    before the projection, β = 2p(1−p)α. The reported optimality is that of the problem on the ball.
+    docs/notes_on_the_papers.md explains these choices, and how a stream estimates κ, s, T and β.
 
     References
     ----------
@@ -107,7 +107,7 @@ class SOLAM(StochasticSolver):
 
     @property
     def automatic(self) -> bool:
-        return False  # the ball keeps any step from diverging
+        return False  # no step diverges in the ball
 
     def begin(self, d: int, penalty: Penalty) -> State:
         return scaled(d, "gammas", "a", "b", "alpha", "kappa2", "begun") | {"met": np.zeros(2)}
@@ -138,7 +138,7 @@ class SOLAM(StochasticSolver):
         if C is None:
             C = 5.0 / np.sqrt(batch.p * (1.0 - batch.p)) if 0.0 < batch.p < 1.0 else 10.0
         gamma = C / np.sqrt(times(state, batch))
-        # on rows divided by κ the step of κw is γ, and so that of w is γ/κ²
+        # on rows divided by κ the step of κw is γ, so that of w is γ/κ²
         eta = gamma / np.where(kappa2 > 0.0, kappa2, 1.0) if own else gamma
         shrink = 1.0 / (1.0 + eta * 2.0 * share * (1.0 - share) * penalty.l2)
         schedule = _Schedule(gamma, eta, shrink, p, R * np.sqrt(kappa2))
@@ -147,7 +147,7 @@ class SOLAM(StochasticSolver):
         k["gammas"] += gamma.sum()
 
     def _streamed(self, state: State, batch: Batch, penalty: Penalty) -> float:
-        """Return R from the rows that a stream has met."""
+        """Return R from the rows of a stream so far."""
         (mass, total, _), k, delta2 = batch.after, state["k"][0], 0.0
         if mass.min() > 0.0:
             pos, neg = total / mass[:, None]

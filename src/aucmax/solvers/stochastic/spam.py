@@ -25,7 +25,7 @@ from aucmax.solvers.stochastic.scaled import FOLD, fold, scaled, scaled_add, tim
 
 __all__ = ["SPAM"]
 
-_FEW = 12  # times fewer stored entries than features make the lazy elastic net the faster one
+_FEW = 12  # entries per stored entry above which the lazy elastic net is faster
 
 
 class SPAM(StochasticSolver):
@@ -38,20 +38,20 @@ class SPAM(StochasticSolver):
         L the largest curvature of one sample, so that "sqrt" steps are below 2/L from the fifth
         on; for "strong" it is the paper's C̃ from β and M = max‖x‖.
     n_epochs, order, average, tol
-        Those of every learner: see `StochasticSolver`. The paper's experiments averaged.
+        As for every learner: see `StochasticSolver`. The paper's experiments use averages.
     schedule : {"sqrt", "power", "strong"}
         η_t = C/√t, C/t^θ, or 1/(C̃(t + t0)).
     theta : float
         θ of "power", in (0, 1).
     t0 : float or "auto"
-        Of "strong": "auto" is 2M²/C̃, so that no step exceeds 1/(2M²); 1 is the paper's, which
-        overflows for small β.
+        For "strong": "auto" is 2M²/C̃, so that no step exceeds 1/(2M²); the paper's value is 1,
+        with which the iterates overflow for small β.
 
     Notes
     -----
     A step touches only the stored entries of its row. With l2, w is kept as a scale times a vector,
-    and a(w) and b(w) as two scalars. With l1 that is so where the rows have few entries
-    (`lazy_spam`); else, and with every other penalty, a step costs O(d).
+    and a(w) and b(w) as two scalars. With l1 this holds if the rows have few entries
+    (`lazy_spam`); otherwise, and with every other penalty, a step costs O(d).
 
     References
     ----------
@@ -94,7 +94,7 @@ class SPAM(StochasticSolver):
         eta = self._step_sizes(state, batch, penalty)
         dots = np.zeros((0, 2)) if running else batch.dots
         mass = batch.by_step("mass")
-        inner, average = total @ v, bool(self.average)  # of w, carried along from here
+        inner, average = total @ v, bool(self.average)  # w's products, updated from here on
         if "l2" in penalty.offers:
             settings = (penalty.l2, average, *inner)
             _shrinking_steps(batch.visits, eta, total, (mass, dots, running), settings, v, u, k)

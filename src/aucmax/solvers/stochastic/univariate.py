@@ -1,7 +1,7 @@
-"""Online learners with a univariate loss: single rows in place of pairs, the classes balanced.
+"""Online learners with a univariate loss: single rows instead of pairs, with balanced classes.
 
-With n_y the number of rows of class y, the row (x, y) weighs n/(2 n_y), so that both classes weigh
-the same, and a step is
+With n_y the number of rows of class y, the row (x, y) has weight n/(2 n_y), so that both classes
+have the same weight, and a step is
 
     w ← (w − η n/(2 n_y) ∇ℓ(y w·x)) / (1 + ηα),
 
@@ -40,23 +40,23 @@ class UnivariateSGD(StochasticSolver):
         ℓ(t) = exp(−t), (1 − t)² or log(1 + exp(−t)).
     step_size : float or "auto"
         C of η_t = C/√t. "auto" is 4/L, L the balanced mean of ‖x‖²ℓ″(0), the curvature of one
-        row at w = 0; and no step is longer than Newton's for its own row, 1/(‖x‖²ℓ″) over the row's
-        weight (for "logistic" with the largest ℓ″), which keeps the exponential loss from
+        row at w = 0; but no step is longer than Newton's for its own row, 1/(‖x‖²ℓ″) divided by the
+        row's weight (for "logistic" with the largest ℓ″), which keeps the exponential loss from
         overshooting.
     n_epochs, order, average, tol
-        Those of every learner: see `StochasticSolver`.
+        As for every learner: see `StochasticSolver`.
 
     Notes
     -----
-    The loss has no intercept; that of the estimator comes afterwards, as always. On features that
-    are all positive (neither centred nor sparse) the margins of one class therefore start on the
-    wrong side, and a pairwise loss, which sees only differences, learns faster. Far from the origin
-    no step that is safe on a row moves the differences: a fit warns, and centred features help.
+    The loss has no intercept; the estimator computes its own afterwards, as always. On features
+    that are all positive (neither centred nor sparse) the margins of one class therefore start on
+    the wrong side, and a pairwise loss, which sees only differences, learns faster. Far from the
+    origin, no step that is safe for a row changes the differences: a fit warns, and centring helps.
 
-    On rows without signal F may end a little above F(0): only 2 % above counts as divergence.
+    On rows without signal F may end a little above F(0): only more than 2 % counts as divergence.
 
-    Leave the estimator's ``loss`` at its default. ``partial_fit`` counts the rows of each class met
-    so far, the row of the step included.
+    Leave the estimator's ``loss`` at its default. ``partial_fit`` counts the rows of each class so
+    far, including the row of the step.
 
     References
     ----------
@@ -123,7 +123,7 @@ def _steps(
         fetch_ahead(order, t, norm2)
         i, rate = order[t], eta[t]
         y = sign[i]
-        # both classes weigh the same: n/(2 n_y)
+        # both classes have the same weight: n/(2 n_y)
         own = mass[t, 0] if y > 0 else mass[t, 1]
         balance = weight[i] * (mass[t, 0] + mass[t, 1]) / (2.0 * own)
         margin = y * c * row_dot(X, i, v)

@@ -1,6 +1,6 @@
 """VRSPAM: SPAM with variance reduction (proximal SVRG).
 
-A stage fixes w̃, takes μ̃ = ∇f(w̃) in one pass, and then steps along
+A stage fixes w̃, computes μ̃ = ∇f(w̃) in one pass, and then steps along
 
     v = G(w; z) − G(w̃; z) + μ̃
       = 2(1−p) ((w−w̃)·(x−μ₋)) x + μ̃    for y = +1
@@ -41,24 +41,24 @@ class VRSPAM(StochasticSolver):
         η on the paper's scale. "auto" is min(1/(2L), 1/(2M²)), L the largest curvature of one
         sample and M = max‖x‖ (docs/notes_on_the_papers.md, 3).
     n_stages : int
-        Stages; each takes one pass for the full gradient and ``n_inner`` steps.
+        Number of stages; each takes one pass for the full gradient and ``n_inner`` steps.
     n_inner : int or "auto"
         m, the steps in a stage; "auto" is the number of rows.
     order, tol
-        Those of every learner: see `StochasticSolver`. The paper draws with replacement; ``tol`` is
+        As for every learner: see `StochasticSolver`. The paper draws with replacement; ``tol`` is
         checked after each stage.
     init : {"spam", "zero"}
         Start from one averaged epoch of `SPAM` with its automatic step, or from 0.
     center : "auto" or False
-        With an automatic step subtract the mean from dense rows, which leaves J as it is and lowers
-        M, at the cost of a copy of the rows. False is the paper's.
+        With an automatic step, subtract the mean from dense rows, which does not change J and
+        lowers M, at the cost of a copy of the rows. False is as in the paper.
     safeguard : bool
         Undo a stage that raises J and halve the step.
 
     Notes
     -----
     With an l2 penalty a step touches only the stored entries of its row: w is kept as c·v + e·μ̃
-    with two scalars. An l1 part costs O(d) a step.
+    with two scalars. With an l1 part a step costs O(d).
 
     References
     ----------
@@ -119,7 +119,7 @@ class VRSPAM(StochasticSolver):
             yield Epoch(at.w, passes, state, value)
 
     def _centre(self, whole: Whole) -> None:
-        """Shift the rows by one vector where that helps."""
+        """Shift the rows by one vector if that lowers M."""
         if self.center not in ("auto", False):
             raise ValueError(f"center must be 'auto' or False; got {self.center!r}.")
         batch, (mass, total, _) = whole.only, whole.after
