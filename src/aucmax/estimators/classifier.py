@@ -335,7 +335,7 @@ class AUCClassifier(SolvedScorer):
         Returns
         -------
         float, or ndarray of shape (k,) for ``alphas``
-            The share of pairs that are ranked rightly.
+            The share of pairs that are ranked correctly.
 
         Raises
         ------

@@ -30,5 +30,7 @@ def choose(objective: Objective) -> Solver:
     """Return `pick`'s solver; raise ValueError if there is none."""
     solver = pick(objective)
     if solver is None:
-        raise ValueError(f"solver='auto' knows none for loss={objective.loss.name!r}; name one.")
+        raise ValueError(
+            f"solver='auto' has no solver for loss={objective.loss.name!r}; name a solver."
+        )
     return solver

@@ -1,4 +1,4 @@
-"""The papers' constants, rates and conversions as functions; `aucmax.theory` tells the symbols."""
+"""The papers' constants, rates and conversions as functions; `aucmax.theory` lists the symbols."""
 
 import math
 

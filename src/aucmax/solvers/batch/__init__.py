@@ -1,1 +1,1 @@
-"""Solvers that look at all rows, or their moments, at once, and stop at ``tol``."""
+"""Solvers that use all rows, or their moments, in each step, and stop at ``tol``."""

@@ -2,10 +2,10 @@
 
     (S + δδᵀ + αI) w = δ,    S = Σ₊ + Σ₋, or 2τΣ₊ + 2(1−τ)Σ₋
 
-needs only products with S: one pass over the rows each. J falls by half the sum of the
-squared steps, and what is left is known to a digit (`krylov`). Systems that differ in α alone
-share their Krylov space, so `multi_shift` solves a whole path of α with the products of its
-hardest member, where features come in like units; elsewhere each α is preconditioned by itself.
+needs only products with S, each one pass over the rows. J falls by half the sum of the
+squared steps, and the remaining distance is known to a digit (`krylov`). Systems that differ only
+in α share their Krylov space, so that `multi_shift` solves a whole path of α with the products of
+its hardest member if the features have similar units; otherwise each α has its own preconditioner.
 """
 
 from collections.abc import Callable
@@ -35,29 +35,29 @@ from aucmax.solvers.batch.krylov import (
 __all__ = ["ConjugateGradient", "multi_shift"]
 
 _EIGENVALUE_FALL = 0.3  # solve again only if the smallest eigenvalue fell below this share
-_CAUTION = 1e-4  # of the smallest eigenvalue, where steps begin near the optimum and few will tell
-_CHECKS = 4  # times the true residual may send a solve back to work
+_CAUTION = 1e-4  # share of the smallest eigenvalue assumed near the optimum, where steps are few
+_CHECKS = 4  # times a solve may resume because of its true residual
 
 
 class ConjugateGradient(Solver):
-    """Minimise J for the square loss and an l2 penalty by conjugate gradient, O(nnz) a step.
+    """Minimise J for the square loss and an l2 penalty by conjugate gradient, O(nnz) per step.
 
     Parameters
     ----------
     tol : float, optional
-        Optimality to stop at; None is the estimator's.
+        Stop at this optimality; None is the estimator's.
     max_iter : int, optional
-        Most products with the data; None is the estimator's.
+        Maximum number of products with the data; None is the estimator's.
 
     Notes
     -----
-    Preconditioned: with up to 1500 features by the correlations of some rows, with more by the
-    curvature of each feature where these differ by more than 10⁵, else by the part of it that
-    ``standardize=0.5`` would take.
+    The preconditioner has, for up to 1500 features, the correlations of some rows; for more, the
+    curvature of each feature if these differ by a factor of more than 10⁵, otherwise the part of it
+    that ``standardize=0.5`` would take.
 
     References
     ----------
-    Hestenes & Stiefel (1952). Meurant & Tichý (2013): the distance to the optimum. Jegerlehner
+    Hestenes & Stiefel (1952). Meurant & Tichý (2013), for the distance to the optimum. Jegerlehner
     (1996), "Krylov space solvers for shifted linear systems", for `solve_path`.
     """
 
@@ -86,18 +86,18 @@ class ConjugateGradient(Solver):
         Parameters
         ----------
         problem : Problem
-            Its τ counts.
+            Its τ is used.
         alphas : array-like, shape (k,)
             All > 0, in any order.
         tol, max_iter : float, int
-            As for the estimator; this object's own settings win.
+            As for the estimator; this object's own settings take precedence.
 
         Returns
         -------
         coefs : ndarray, shape (k, d)
             In the problem's coordinates.
         optimality : ndarray, shape (k,)
-            Of each, from a fresh gradient.
+            That of each solution, from a fresh gradient.
         """
         shifts = np.asarray(alphas, dtype=np.float64)
         for alpha in shifts:
@@ -129,7 +129,7 @@ class ConjugateGradient(Solver):
 def _solve(
     objective: Objective, run: Run, start: np.ndarray | None = None
 ) -> tuple[np.ndarray, float, float, int]:
-    """Return a w whose optimality is at most ``tol``, if it can, J(w), J(w) − J* and the steps."""
+    """Return w, if possible with optimality at most ``tol``, J(w), J(w) − J* and the steps."""
     problem, alpha = objective.problem, objective.penalty.l2
     tol, max_iter, monitor = run.tol, run.max_iter, run.monitor
     w, zero = np.zeros(problem.n_features), np.zeros(problem.n_features)
@@ -192,16 +192,17 @@ def multi_shift(
     b : ndarray, shape (d,)
     shifts : ndarray, shape (k,)
     tol : float
-        A shift is done when ½ u·(A + σI)u − b·u is within so large a share of its fall from 0.
+        A shift is solved when ½ u·(A + σI)u − b·u is within this share of its fall from 0.
     max_iter : int
 
     Returns
     -------
     U : ndarray, shape (k, d)
     reach : ndarray, shape (k,)
-        ½ reach ‖b − (A + σI)u‖² is how much further those values can fall, estimated from above.
+        ½ reach ‖b − (A + σI)u‖² bounds how much further those values can fall (an estimate from
+        above).
     steps : int
-        Products taken.
+        Number of products.
 
     References
     ----------
@@ -220,7 +221,7 @@ def multi_shift(
         K,
         0,
         1,
-    )  # larger shifts converge first: the live ones are the first ``live``
+    )  # larger shifts converge first: those not yet solved are the first ``live``
     fit, reach = np.zeros(K), 1.0 / shifts[order]  # b·u_k: twice the fall
     lengths, turns = np.zeros((0, K)), np.zeros((0, K))
     while live and steps < max_iter and rr > 0.0:
@@ -262,7 +263,7 @@ def multi_shift(
 
 
 def _grown(table: np.ndarray, row: np.ndarray, k: int) -> np.ndarray:
-    """Return a table with row k set, made longer by doubling where it is full."""
+    """Return a table with row k set; a full table is doubled."""
     if k == len(table):
         table = np.concatenate([table, np.zeros((max(k, 16), table.shape[1]))])
     table[k, : len(row)] = row
@@ -281,7 +282,7 @@ def _descend(r, q, a):
 
 @vectorised
 def _advance(U, P, r, step, zeta, turn, b, fit):
-    # u_k += step_k p_k,  p_k = ζ_k r + turn_k p_k,  fit_k = b·u_k; only the live shifts
+    # u_k += step_k p_k,  p_k = ζ_k r + turn_k p_k,  fit_k = b·u_k; only for unsolved shifts
     for k in range(len(step)):
         total = 0.0
         for j in range(len(r)):

@@ -1,7 +1,7 @@
 """Coordinate descent for the square loss and any penalty that is a sum over features.
 
-Few features: on the d×d matrix H = S + δδᵀ, S = Σ₊ + Σ₋ or 2τΣ₊ + 2(1−τ)Σ₋. Many: on the columns of
-the rows, over working sets of the features that promise most. Either way one step is
+With few features it works on the d×d matrix H = S + δδᵀ, S = Σ₊ + Σ₋ or 2τΣ₊ + 2(1−τ)Σ₋; with many,
+on columns, over working sets of the features with the largest possible gain. A step is always
 
     w_j ← prox_{Ω_j/h_j}(w_j − ∇_j/h_j),    h_j = H_jj,    ∇ = H w − δ.
 """
@@ -34,11 +34,11 @@ __all__ = ["MATRIX_UP_TO", "SET_MATRIX_UP_TO", "CoordinateDescent", "on_matrix",
 
 MATRIX_UP_TO = 1500  # features for which the d×d matrix is formed
 SET_MATRIX_UP_TO = 1000  # size of a working set for which its own matrix is formed
-_INNER = 0.01  # a round leaves this share of what single features promised before it
+_INNER = 0.01  # a round stops at this share of the gain possible before it by single features
 _SWEEPS = 10  # sweeps between two moves on the support
 _NEWTON = 10  # linear systems solved in one such move
-_SYSTEM = 1e-3  # with many features one is solved until so large a share of its gain is left
-_PRODUCTS = 100  # by so many products at most
+_SYSTEM = 1e-3  # share of its gain that may be missing when one is solved for many features
+_PRODUCTS = 100  # most products for one system
 
 
 class CoordinateDescent(Solver):
@@ -47,22 +47,22 @@ class CoordinateDescent(Solver):
     Parameters
     ----------
     tol : float, optional
-        Optimality to stop at, checked with a fresh gradient; None is the estimator's.
+        Stop at this optimality, checked with a fresh gradient; None is the estimator's.
     max_iter : int, optional
-        Most sweeps, over all features or over a working set; None is the estimator's.
+        Maximum number of sweeps, over all features or a working set; None is the estimator's.
 
     Notes
     -----
-    Sweeps alternate with solving the linear system on the current support (coefficients that
+    Sweeps alternate with solutions of the linear system on the current support (coefficients that
     would change sign become 0, and those that would cross a bound end there), so that correlated
-    features do not need many sweeps. The working sets grow by doubling; optimality is always that
-    over all features. With a penalty that is not convex it is that of the local minimum.
+    features do not need many sweeps. The working sets grow by doubling; optimality always refers
+    to all features. With a penalty that is not convex it refers to the local minimum.
 
     References
     ----------
     Friedman, Hastie & Tibshirani (2010), "Regularization paths for generalized linear models via
     coordinate descent". Bertrand et al. (2022), "Beyond L1: faster and better sparse models with
-    skglm": working sets.
+    skglm", for working sets.
     """
 
     name = "coordinate_descent"
@@ -112,9 +112,9 @@ def _on_features(objective: Objective, w: np.ndarray, run: Run) -> tuple[np.ndar
 def on_matrix(
     H: np.ndarray, b: np.ndarray, penalty: Penalty, w: np.ndarray, aim: float, max_iter: int
 ) -> tuple[np.ndarray, int, bool]:
-    """Minimise ½ w·Hw − b·w + penalty until features promise at most ``aim``.
+    """Minimise ½ w·Hw − b·w + penalty until the possible gain of the features is at most ``aim``.
 
-    Returns w, the sweeps and whether it was reached.
+    Returns w, the sweeps and whether the aim was reached.
     """
     h = np.einsum("jj->j", H).copy()
     everything, seen = np.arange(len(w)), penalty.compiled()
@@ -136,7 +136,7 @@ def on_matrix(
 def _on_support(
     H: np.ndarray, h: np.ndarray, b: np.ndarray, w: np.ndarray, penalty: Penalty
 ) -> np.ndarray:
-    """Move towards the optimum over the support; never raises the objective."""
+    """Move towards the optimum over the support without raising the objective."""
     w = w.copy()
     for _ in range(_NEWTON):
         pieces = penalty.pieces(w)
@@ -163,7 +163,7 @@ def _on_support(
 
 
 class SparseColumns(NamedTuple):
-    """A set of columns in CSC form, with what a step on each needs.
+    """A set of columns in CSC form, with the quantities that a step on each needs.
 
     ``total`` are the weights of Σ₊ and Σ₋ in S, ``weight`` (n,) those of the rows.
     """
@@ -196,8 +196,8 @@ def sparse_columns(
 ) -> SparseColumns:
     """Return the columns S of the problem in CSC form.
 
-    A column without zeros is moved to the origin, where its products keep their digits: a J over
-    pairs is the same for it.
+    A column without zeros is shifted to the origin, where its products keep their digits: this does
+    not change a J over pairs.
     """
     delta, mean_neg, total = problem.delta[S], problem.mean_neg[S], problem.covariance_weights
     part = sp.csc_array(columns.X)
@@ -272,7 +272,7 @@ def _on_columns(
     aim: float,
     max_iter: int,
 ) -> tuple[np.ndarray, int]:
-    """Minimise over a large working set: sweeps of its columns, and moves on its support."""
+    """Minimise over a large working set by sweeps of its columns and moves on its support."""
     X, sweeps = columns.matrix, 0
     while True:
         z = X @ w
@@ -332,8 +332,8 @@ def _matrix_sweep(H, h, gradient, w, penalty, features):
 
 @compiled
 def _column_sweeps(columns, w, z, penalty, aim, max_iter):
-    # z = X w and the class means of z are kept up to date; returns the sweeps taken and what the
-    # steps of the last one gained at least
+    # z = X w and the class means of z are kept up to date; returns the number of sweeps and the
+    # least gain of the steps of the last one
     weight, (pos, neg) = columns.weight, columns.total
     m_pos, m_neg = 0.0, 0.0
     for j in range(len(w)):

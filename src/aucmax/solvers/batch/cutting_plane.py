@@ -1,14 +1,14 @@
-"""Cutting planes for the hinge and an l2 penalty: SVM-perf, which is SVM-OR's objective too.
+"""Cutting planes for the hinge and an l2 penalty: SVM-perf, whose objective is also SVM-OR's.
 
     J(w) = R(w) + (α/2) ‖w‖²,    R(w) = ½ · mean over pairs of max(0, 1 − w·(x − x′))
 
-is, up to the factor C, SVM-perf's ½‖w‖² + C · mean pair hinge with α = 1/(2C). At any point v, R
-lies above its tangent plane
+is, up to the factor C, SVM-perf's ½‖w‖² + C · mean pair hinge with α = 1/(2C). R lies above its
+tangent plane at any point v,
 
     R(w) ≥ b − a·w,    a = −∂R(v),    b = R(v) + a·v.
 
-The largest of some planes (and 0) in place of R gives a quadratic program in a handful of
-variables, whose value is a lower bound of the optimum:
+Replacing R by the largest of some planes (and 0) gives a quadratic program in a handful of
+variables, whose value is a lower bound on the optimum:
 
     max over μ ≥ 0, Σμ ≤ 1 of  b·μ − ‖Σ μ_k a_k‖² / (2α),    w_t = Σ μ_k a_k / α.
 """
@@ -25,30 +25,30 @@ from aucmax.solvers.base import Result, Run, Solver, lacking, unfinished
 
 __all__ = ["IDLE", "CuttingPlane", "Planes", "plane_weights"]
 
-_TOWARDS = 0.1  # share of the way from the best point to w_t where the next plane touches R
-IDLE = 30  # programs in a row in which a plane had no weight before it is dropped
-_WIDTHS = (0.01, 0.1, 1.0)  # of rounded kinks, for the planes of a warm start
+_TOWARDS = 0.1  # share of the way from the best point to w_t at which the next plane touches R
+IDLE = 30  # consecutive programs without weight after which a plane is dropped
+_WIDTHS = (0.01, 0.1, 1.0)  # widths of rounded kinks, for the planes of a warm start
 _STALLED = 20  # planes in a row that changed neither bound before rounding is blamed
 _LOOKS = 14  # points of a line search
 
 
 class CuttingPlane(Solver):
-    """Minimise J for the hinge and an l2 penalty by cutting planes, O(n log n + nnz) a plane.
+    """Minimise J for the hinge and an l2 penalty by cutting planes, O(n log n + nnz) per plane.
 
     Parameters
     ----------
     tol : float, optional
-        Stop when (J(w) − L)/(J(0) − L), L the lower bound, is at most this; None is the
+        Stop when (J(w) − L)/(J(0) − L) is at most this, where L is the lower bound; None is the
         estimator's.
     max_iter : int, optional
-        Most planes; None is the estimator's.
+        Maximum number of planes; None is the estimator's.
 
     Notes
     -----
-    The bound is a certificate: it holds whatever accuracy the quadratic programs are solved to.
+    The bound is a certificate: it holds however accurately the quadratic programs are solved.
     Between two planes J is minimised along the line from the best point so far to w_t, which
     costs sorts but no pass over the rows, and the next plane touches R a tenth of the way.
-    Without a penalty the program has no lowest point, so α must be above 0.
+    Without a penalty the program has no minimum, so α must be above 0.
 
     References
     ----------
@@ -72,8 +72,8 @@ class CuttingPlane(Solver):
         problem, alpha = objective.problem, objective.penalty.l2
         if not alpha > 0.0:
             raise ValueError(
-                "the solver 'cutting_plane' needs alpha > 0; got 0, where its quadratic program "
-                "has no lowest point. Use a small alpha, such as 1e-6."
+                "the solver 'cutting_plane' needs alpha > 0; got 0, for which its quadratic "
+                "program has no minimum. Use a small alpha, such as 1e-6."
             )
         planes = Planes(alpha)
 
@@ -90,7 +90,7 @@ class CuttingPlane(Solver):
             w_t, bound = planes.lowest()
             z_t = problem.scores(w_t)
             t, value = _search(objective, w, z, w_t - w, z_t - z, best)
-            # equal to rounding, w_t is preferred: there the planes meet
+            # if both are equal up to rounding, w_t is preferred, because there the planes meet
             if t == 1.0:
                 w, z = w_t, z_t
             else:
@@ -100,7 +100,7 @@ class CuttingPlane(Solver):
             best, lower = value, max(lower, bound)
             quality = objective.relative(max(best - lower, 0.0), best)
             if quality <= run.tol or count >= run.max_iter or idle >= _STALLED:
-                # the scores were carried along; what is reported is of w itself
+                # the scores were updated along the way; the reported value is that of w itself
                 z = problem.scores(w)
                 best = objective.at(z).value + 0.5 * alpha * dot(w, w)
                 quality = objective.relative(max(best - lower, 0.0), best)
@@ -123,10 +123,10 @@ def _search(
     move: np.ndarray,
     best: float,
 ) -> tuple[float, float]:
-    """Return the t ≥ 0 with the least J(w + t direction) of those looked at, and that J.
+    """Return the t ≥ 0 with the least J(w + t direction) of those tried, and that J.
 
-    J is convex along the line: its slope's change of sign is bracketed and closed in on by
-    regula falsi, kept off the bracket's ends.
+    J is convex along the line: the sign change of its slope is bracketed, and the bracket is
+    narrowed by regula falsi, kept away from its ends.
     """
     alpha = objective.penalty.l2
     ww, wd, dd = dot(w, w), dot(w, direction), dot(direction, direction)
@@ -183,7 +183,7 @@ class Planes:
         self.gram = gram
 
     def lowest(self) -> tuple[np.ndarray, float]:
-        """Return w_t and a lower bound of J's minimum; drop planes that long had no weight."""
+        """Return w_t and a lower bound on J's minimum; drop planes without weight for long."""
         mu = plane_weights(self.gram / self.alpha, self.b)
         w = np.zeros_like(self.a[0])
         for weight, a in zip(mu, self.a, strict=True):
@@ -202,8 +202,8 @@ class Planes:
 def plane_weights(H: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the μ that maximises b·μ − ½ μ·Hμ over μ ≥ 0, Σμ ≤ 1.
 
-    By an interior point, and then from the linear system of the weights that it leaves positive,
-    which has more digits; the better of the two, always within the bounds.
+    It is found by an interior-point method, and then from the linear system of the weights that
+    remain positive, which gives more digits; the better of the two is returned, within the bounds.
     """
     clarabel = needs("clarabel", "the cutting-plane solver")
 

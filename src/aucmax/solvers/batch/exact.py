@@ -1,8 +1,8 @@
-"""Exact: the optimum of J for the square loss and an l2 penalty, by one Cholesky.
+"""Exact: the optimum of J for the square loss and an l2 penalty, by one Cholesky factorisation.
 
 (S + δδᵀ + αI) w = δ,    S = Σ₊ + Σ₋, or 2τΣ₊ + 2(1−τ)Σ₋
 
-With a sketch, diag(D) + BᵀB stands for S: w = u / (1 + δ·u), and u = (S + αI)⁻¹ δ comes from
+With a sketch, diag(D) + BᵀB replaces S: w = u / (1 + δ·u), and u = (S + αI)⁻¹ δ follows from
 Woodbury's identity.
 """
 
@@ -26,9 +26,9 @@ from aucmax.statistics.woodbury import woodbury
 
 __all__ = ["Exact"]
 
-_SHIFT = 1e-9  # share of the largest eigenvalue from which α is safe beside rounding
-_FEW = 8  # α up to which their Cholesky factorisations cost less than one eigendecomposition
-_ROUNDING = 1e-14  # share of J(0) below which nothing is left to gain
+_SHIFT = 1e-9  # share of the largest eigenvalue above which α is safe from rounding
+_FEW = 8  # number of α up to which Cholesky factorisations cost less than an eigendecomposition
+_ROUNDING = 1e-14  # share of J(0) below which no gain is possible
 _COVARIANCES = ("full", "diagonal", "frequent_directions")
 
 
@@ -37,21 +37,21 @@ class Exact(Solver):
 
     S = Σ₊ + Σ₋, or 2τΣ₊ + 2(1−τ)Σ₋ with ``within`` = τ.
 
-    Reads the data once, for the class moments (O(n d²)), and factors one d×d matrix (O(d³)).
-    For few features; `ConjugateGradient` is for many. With α = 0 and a singular matrix it gives
-    the minimiser of least norm in the features scaled to unit curvature.
+    It reads the data once, for the class moments (O(n d²)), and factors one d×d matrix (O(d³)).
+    It is for few features; `ConjugateGradient` is for many. With α = 0 and a singular matrix it
+    gives the minimiser of least norm in the features scaled to unit curvature.
 
     Parameters
     ----------
     covariance : {"full", "diagonal", "frequent_directions"}
-        What is kept of Σ₊ and Σ₋. The last two are for streams and shards of rows with many
+        How Σ₊ and Σ₋ are kept. The last two are for streams and shards of rows with many
         features, and give the optimum of a J in which Σ₊ + Σ₋ is replaced: by its diagonal, O(d)
         numbers; or by a sketch of ``rank`` directions for each class, whose diagonal is exact,
-        O(rank · d) numbers. ``objective_`` and ``optimality_`` are those of the true J all the
-        same. After ``partial_fit``, ``fit_moments`` or a ``fit`` to a source, which is read once,
-        there are no rows to take it from, and both are bounds: J is at most ``objective_``.
+        O(rank · d) numbers. ``objective_`` and ``optimality_`` are still those of the true J.
+        After ``partial_fit``, ``fit_moments`` or a ``fit`` to a source, which is read once,
+        there are no rows to compute it from, and both are bounds: J is at most ``objective_``.
     rank : int or None
-        Directions of "frequent_directions" for each class; None is 50.
+        Number of directions of "frequent_directions" for each class; None is 50.
 
     References
     ----------
@@ -80,18 +80,18 @@ class Exact(Solver):
             w, gap = solve_moments(objective)
         else:
             w, gap = solve_sketch(objective, *problem.low_rank(statistics)), np.inf
-            if not problem.offers:  # nothing to take the true J from
+            if not problem.offers:  # nothing to compute the true J from
                 value, gap = sketch_bounds(objective, statistics, w)
         run.monitor(w, 1.0)
         return Result(w, 1, gap=gap, value=value)
 
     def solve_path(self, problem: Problem, alphas: np.ndarray) -> np.ndarray:
-        """Return the optima for some α from the moments: for many by one eigendecomposition.
+        """Return the optima for some α from the moments, for many α by one eigendecomposition.
 
         Parameters
         ----------
         problem : Problem
-            One that knows its moments; its τ counts.
+            One that knows its moments; its τ is used.
         alphas : ndarray, shape (k,)
 
         Returns
@@ -103,7 +103,7 @@ class Exact(Solver):
             delta = problem.delta
             matrix = problem.within + np.outer(delta, delta)
             values, vectors = eigh(matrix, check_finite=False)
-            if alphas.min() > _SHIFT * values[-1]:  # else rounding drowns what the smallest adds
+            if alphas.min() > _SHIFT * values[-1]:  # else the smallest α is lost in rounding
 
                 def solve(right: np.ndarray) -> np.ndarray:
                     return vectors @ ((vectors.T @ right) / (values[:, None] + alphas))
@@ -128,12 +128,12 @@ class Exact(Solver):
             )
 
     def empty(self, classes: np.ndarray | list[float] | None) -> ClassStatistics:
-        """Return what is kept of the rows, before the first of them.
+        """Return the statistics that are kept of the rows, before the first row.
 
         Parameters
         ----------
         classes : sequence of labels, optional
-            The labels there may be; by default any.
+            The possible labels; by default any.
         """
         if self.covariance not in _COVARIANCES:
             names = ", ".join(map(repr, _COVARIANCES))
@@ -143,13 +143,13 @@ class Exact(Solver):
         if self.rank is not None:
             raise ValueError(
                 f"rank={self.rank!r} does nothing with covariance={self.covariance!r}; leave it "
-                "None, or take covariance='frequent_directions'."
+                "None, or use covariance='frequent_directions'."
             )
         return ClassMoments(classes) if self.covariance == "full" else DiagonalMoments(classes)
 
 
 def solve_sketch(objective: Objective, D: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """Return the optimum of J with diag(D) + BᵀB for S; B is overwritten."""
+    """Return the optimum of J with diag(D) + BᵀB in place of S; B is overwritten."""
     delta = objective.problem.delta
     u = woodbury(D, B, objective.penalty.l2, delta)
     return u / (1.0 + delta @ u)
@@ -158,13 +158,13 @@ def solve_sketch(objective: Objective, D: np.ndarray, B: np.ndarray) -> np.ndarr
 def sketch_bounds(
     objective: Objective, statistics: ClassStatistics, w: np.ndarray
 ) -> tuple[float, float]:
-    """Return bounds where of S a sketch is known: J(w) at most, and J(w) − J* for `relative`.
+    """Return an upper bound on J(w), and J(w) − J* for `relative`, from a sketch of S.
 
-    S = BᵀB + R, with R ⪰ 0 of which the diagonal D and a bound r of the norm are known. So w·Rw is
-    at most r‖w‖² (w for the features as given) and, by Cauchy and Schwarz, (Σ √D_j |w_j|)²; and J*
-    is at least the minimum of J without R, which is α-strongly convex. The share of J(0) − J* that
-    is left is largest for the least J*, but for the largest where J(w) may be above J(0): then J*
-    is at most the least bound of J along w.
+    S = BᵀB + R, where the diagonal D of R ⪰ 0 and a bound r on its norm are known. So w·Rw is
+    at most r‖w‖² (w for the unscaled features) and, by Cauchy and Schwarz, (Σ √D_j |w_j|)²; and J*
+    is at least the minimum of J without R, which is α-strongly convex. The remaining share of
+    J(0) − J* is largest for the least J*, except where J(w) may be above J(0): there it is largest
+    for the largest J*, which is at most the least bound on J along w.
     """
     problem, alpha = objective.problem, objective.penalty.l2
     D, B = problem.low_rank(statistics)
@@ -188,7 +188,7 @@ def sketch_bounds(
 
 
 def solve_moments(objective: Objective) -> tuple[np.ndarray, float]:
-    """Return the optimum of J from the problem's moments, and what rounding leaves of J(w) − J*."""
+    """Return the optimum of J from the problem's moments, and J(w) − J* due to rounding."""
     delta, alpha = objective.problem.delta, objective.penalty.l2
     matrix = objective.problem.within + np.outer(delta, delta)
     matrix[np.diag_indices(len(delta))] += alpha
@@ -209,7 +209,7 @@ def solve_moments(objective: Objective) -> tuple[np.ndarray, float]:
 
 
 def _cholesky(matrix: np.ndarray) -> Product | None:
-    """Return v ↦ matrix⁻¹ v; None where the matrix is singular to working precision."""
+    """Return v ↦ matrix⁻¹ v, or None if the matrix is singular to working precision."""
     unit = _unit(matrix)
     try:
         factor = cho_factor(matrix * unit * unit[:, None], lower=True, check_finite=False)
@@ -227,6 +227,6 @@ def _pseudo_inverse(matrix: np.ndarray) -> Product:
 
 
 def _unit(matrix: np.ndarray) -> np.ndarray:
-    # unit curvature: Cholesky's verdict no longer depends on units
+    # unit curvature: whether Cholesky succeeds no longer depends on units
     curvature = np.einsum("jj->j", matrix)
     return 1.0 / np.sqrt(np.where(curvature > 0, curvature, 1.0))

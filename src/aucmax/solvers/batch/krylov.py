@@ -1,9 +1,9 @@
-"""Conjugate gradient that knows how far it is: for quadratics, and the inner systems of others.
+"""Conjugate gradient with a known error: for quadratics, and for the inner systems of others.
 
 After k steps from x = 0 the value ½ x·Ax − b·x has fallen by half the sum of a_j r_j·M⁻¹r_j, and
-what is left to gain is ½‖x* − x‖²_A. Gauss–Radau quadrature bounds that from above, given a μ below
-the spectrum of M⁻¹A, by numbers that conjugate gradient has at hand. μ is the largest that is
-known, or a tenth of the smallest Ritz value: then it is an estimate, whose digits hardly matter.
+the remaining error is ½‖x* − x‖²_A. Gauss–Radau quadrature bounds it from above, given a μ below
+the spectrum of M⁻¹A, by numbers that conjugate gradient computes anyway. μ is the largest known
+bound, or a tenth of the smallest Ritz value: an estimate, whose accuracy hardly matters.
 """
 
 from collections.abc import Callable
@@ -35,28 +35,28 @@ __all__ = [
 
 Product = Callable[[np.ndarray], np.ndarray]
 
-UNITS = 1e5  # ratio of curvatures above which features are taken to come in different units
-_HALFWAY = 0.5  # `standardize` that rows of many features are preconditioned to, at least
-_SMALL = 1500  # features up to which a d×d matrix preconditions
-_ROWS, _AT_LEAST = 2, 500  # rows per feature, and in all, that correlations come from
-_EACH = 20  # rows of each class for every direction along which J bends more than α bends it
-WORK = 10**8  # multiplications for which more rows are taken: all of them, with very few features
-_RIDGES = (1e-14, 1e-12, 1e-10)  # added to its diagonal: the first that can be factored
-_LOST = 100.0  # times rounding: a smaller eigenvalue cannot be told from 0
-_FEW = 30  # rows: a feature that stands out in fewer has no correlations worth the name
-SAFE = 0.1  # share of the smallest Ritz value that is taken for the end of the spectrum
-BELOW = 0.9  # of an eigenvalue: at it the quadrature has a pole
-_PROBE = 12  # steps from a random vector, to see the rest of a spectrum
-_LONG_PROBE = 60  # where features come in different units, and so many may hide others
-LOOKS = 1.1  # growth of the number of steps between two looks at the spectrum
+UNITS = 1e5  # ratio of curvatures above which features are assumed to have different units
+_HALFWAY = 0.5  # least `standardize` to which rows of many features are preconditioned
+_SMALL = 1500  # features up to which the preconditioner is a d×d matrix
+_ROWS, _AT_LEAST = 2, 500  # rows per feature, and in all, from which correlations are computed
+_EACH = 20  # rows of each class for every direction with more curvature than α
+WORK = 10**8  # multiplications for which more rows are used: all rows, with very few features
+_RIDGES = (1e-14, 1e-12, 1e-10)  # added to the diagonal: the first that can be factored
+_LOST = 100.0  # times rounding: a smaller eigenvalue cannot be distinguished from 0
+_FEW = 30  # rows in which a feature must stand out for its correlations to be meaningful
+SAFE = 0.1  # share of the smallest Ritz value that is taken as the end of the spectrum
+BELOW = 0.9  # share of an eigenvalue, at which itself the quadrature has a pole
+_PROBE = 12  # steps from a random vector, to explore the rest of a spectrum
+_LONG_PROBE = 60  # the same if features have different units, when some may hide others
+LOOKS = 1.1  # growth of the number of steps between two estimates of the spectrum
 
 
 class Solved(NamedTuple):
-    """A solution of A x = b, or nearly.
+    """An approximate solution of A x = b.
 
-    ``x`` and ``residual`` b − A x by its recurrence, both (d,); ``steps``, products taken;
+    ``x`` and ``residual``, b − A x by its recurrence, both (d,); ``steps``, the number of products;
     ``gained``, how far ½ x·Ax − b·x is below 0; ``left``, how much further it can fall, estimated
-    from above; ``smallest`` Ritz value of M⁻¹A.
+    from above; ``smallest``, the smallest Ritz value of M⁻¹A.
     """
 
     x: np.ndarray
@@ -67,7 +67,7 @@ class Solved(NamedTuple):
     smallest: float
 
     def drift(self, residual: np.ndarray, precondition: Product) -> float:
-        """Return what rounding adds to ``left``, given the residual anew."""
+        """Return what rounding adds to ``left``, given the recomputed residual."""
         off = residual - self.residual
         return 0.5 * dot(off, precondition(off)) / (SAFE * self.smallest)
 
@@ -91,15 +91,15 @@ def minimise(
         v ↦ A v and v ↦ M⁻¹ v, shape (d,).
     b : ndarray, shape (d,)
     enough : callable
-        ``enough(gained, left)`` tells whether to stop.
+        ``enough(gained, left)`` returns whether to stop.
     max_iter : int
-        Most products. It stops, too, where a direction has no curvature left.
+        Maximum number of products. It also stops if a direction has no curvature.
     floor : float
-        No eigenvalue of M⁻¹A is smaller.
+        A lower bound on the eigenvalues of M⁻¹A.
     known : float
-        Some eigenvalue of M⁻¹A is not larger; 1 where M is A's diagonal or near A.
+        An upper bound on the smallest eigenvalue of M⁻¹A; 1 if M is A's diagonal or near A.
     watch : callable, optional
-        ``watch(x, steps)`` after every product; True stops.
+        ``watch(x, steps)``, called after every product; True stops.
 
     References
     ----------
@@ -126,7 +126,7 @@ def minimise(
         steps = len(lengths)
         last = not rz > nothing or steps >= max_iter
         left = remaining(last or steps > LOOKS * looked)
-        # what is enough by an old look at the spectrum must be so by a new one
+        # a stop by an old estimate of the spectrum must be confirmed by a new one
         if last or (enough(gained, left) and enough(gained, left := remaining(True))):
             break
         q = product(p)
@@ -148,7 +148,7 @@ def minimise(
 
 
 def smallest_ritz(lengths: np.ndarray, turns: np.ndarray) -> float:
-    """Return the smallest eigenvalue of the Lanczos matrix that the steps so far stand for."""
+    """Return the smallest eigenvalue of the Lanczos matrix of the steps so far."""
     if len(lengths) == 0:
         return np.inf
     diagonal = 1.0 / lengths
@@ -162,8 +162,8 @@ def smallest_ritz(lengths: np.ndarray, turns: np.ndarray) -> float:
 
 @compiled
 def radau(lengths, turns, mu):
-    # γ, where γ r·M⁻¹r bounds the squared A-norm of the error for any μ below the spectrum;
-    # infinite where the steps show that μ is not
+    # γ such that γ r·M⁻¹r bounds the squared A-norm of the error for any μ below the spectrum;
+    # infinite if the steps show that μ is not below it
     gamma = 1.0 / mu
     for j in range(len(lengths)):
         more = gamma - lengths[j]
@@ -185,7 +185,7 @@ def spread(curvature: np.ndarray) -> float:
 class Preconditioner(NamedTuple):
     """M⁻¹ near the inverse of some A: ``solve(v)`` is M⁻¹v, and no eigenvalue of M⁻¹A is below
     ``floor``; ``units`` (d,) are the roots of A's diagonal. ``kept(v)`` is v, in these units,
-    without what A is known to take to 0. ``steps`` are those of a probe.
+    without its part in the known null space of A. ``steps`` is the number of steps of a probe.
     """
 
     solve: Product
@@ -195,9 +195,9 @@ class Preconditioner(NamedTuple):
     steps: int = _PROBE
 
     def probe(self, product: Product) -> float:
-        """Return the smallest Ritz value of M⁻¹A that some steps from a random vector find.
+        """Return the smallest Ritz value of M⁻¹A found by some steps from a random vector.
 
-        Those from b may not see directions in which b has little, and much of the fall may lie.
+        Steps from b may miss directions in which b is small but much of the gain lies.
         """
         start = np.random.RandomState(0).standard_normal(len(self.units))
         start = self.units * self.kept(start)
@@ -208,9 +208,9 @@ def preconditioner(objective: Objective, alpha: float) -> Preconditioner:
     """Return a preconditioner for the second derivative of J at w = 0.
 
     With few features M has the correlations of some rows and the diagonal of all: it only has to
-    know which directions are long. With many it is the diagonal where features come in different
-    units, else as if they were standardised by half: rare features gain by the diagonal where they
-    go with no others, and lose where few rows tie them together.
+    know which directions are long. With many features it is the diagonal if they have different
+    units, otherwise as if they were standardised by half: dividing by the diagonal helps rare
+    features that are independent of others, and harms those that a few rows tie together.
     """
     problem = objective.problem
     curvature = objective.data_curvature() + alpha
@@ -238,9 +238,9 @@ def preconditioner(objective: Objective, alpha: float) -> Preconditioner:
 
 
 def solved(matrix: np.ndarray, b: np.ndarray) -> Solved:
-    """Return the least of ½ x·Ax − b·x for a matrix A (d, d), which is overwritten.
+    """Return the minimiser of ½ x·Ax − b·x for a matrix A (d, d), which is overwritten.
 
-    Along what A takes to 0, x is 0.
+    In the null space of A, x is 0.
     """
     diagonal = np.einsum("jj->j", matrix)
     units = np.sqrt(np.where(diagonal > 0.0, diagonal, np.inf))
@@ -254,10 +254,10 @@ def solved(matrix: np.ndarray, b: np.ndarray) -> Solved:
 
 
 def _inverse(matrix: np.ndarray, whole: bool) -> tuple[Product, Product] | None:
-    """Return v ↦ matrix⁻¹ v, with ones and what it needs of a ridge on its diagonal.
+    """Return v ↦ matrix⁻¹ v, with ones and the necessary ridge on its diagonal.
 
-    And v ↦ the part of v outside the null space, where the matrix is of the whole data: then the
-    inverse is that on this part, so that features that depend on each other do not drift apart.
+    Return also v ↦ the part of v outside the null space. If the matrix is that of all rows, the
+    inverse acts on this part only, so that linearly dependent features do not drift apart.
     """
     for ridge in _RIDGES:
         matrix[np.diag_indices(len(matrix))] = 1.0 + ridge
@@ -273,7 +273,7 @@ def _inverse(matrix: np.ndarray, whole: bool) -> tuple[Product, Product] | None:
 
 
 def _on_range(matrix: np.ndarray, lost: float) -> tuple[Product, Product]:
-    """Return `_inverse`, where the matrix has eigenvalues that are 0 up to ``lost``."""
+    """Return `_inverse` for a matrix with eigenvalues that are 0 up to ``lost``."""
     values, vectors = np.linalg.eigh(matrix)
     values, vectors = values[values > lost], vectors[:, values > lost]
     return lambda v: vectors @ ((v @ vectors) / values), lambda v: vectors @ (v @ vectors)
@@ -282,12 +282,12 @@ def _on_range(matrix: np.ndarray, lost: float) -> tuple[Product, Product]:
 def _correlations(objective: Objective, alpha: float) -> tuple[np.ndarray, bool]:
     """Return the second derivative of J at w = 0 in units of its diagonal, shape (d, d).
 
-    And whether it is that of all rows, not of some.
+    Return also whether it comes from all rows rather than some.
     """
     problem, d = objective.problem, objective.problem.n_features
     whole = objective.data_curvature()
     rows = max(_ROWS * d + _AT_LEAST, WORK // d**2)
-    if alpha > 0.0:  # it is α that bends J most, but along so many directions at most
+    if alpha > 0.0:  # α gives most of J's curvature, except along at most so many directions
         rows = int(min(rows, _AT_LEAST + _EACH * float(whole.sum()) / alpha))
     part = problem.sample(rows)
     bending = objective.data_hessian(part)

@@ -1,12 +1,11 @@
 """Leave-pair-out AUC of the square loss with an l2 penalty, without a refit for each pair.
 
-For each pair of a positive i and a negative j the model is fitted to all other rows, and asked
-which of the two it scores higher. Leaving out i moves μ₊ by −x̃_i/(n₊−1), x̃_i = x_i − μ₊, and makes
-of Σ₊
+For each pair of a positive i and a negative j, the model is fitted to all other rows, and then
+scores the two. Leaving out i moves μ₊ by −x̃_i/(n₊−1), x̃_i = x_i − μ₊, and turns Σ₊ into
 
     n₊/(n₊−1) (Σ₊ − x̃_i x̃_iᵀ/(n₊−1)),
 
-likewise j. So the matrix of each pair is one base matrix M less two rank-one terms,
+and likewise for j. So the matrix of each pair is one base matrix M minus two rank-one terms,
 
     M − a x̃_i x̃_iᵀ − b x̃_j x̃_jᵀ,    M = 2τ n₊/(n₊−1) Σ₊ + 2(1−τ) n₋/(n₋−1) Σ₋ + αI,
     a = 2τ n₊/(n₊−1)²,  b = 2(1−τ) n₋/(n₋−1)²,
@@ -14,9 +13,9 @@ likewise j. So the matrix of each pair is one base matrix M less two rank-one te
 and the sign of w·(x_i − x_j) follows from products u·M⁻¹v of x̃_i, x̃_j and δ, by Woodbury's identity
 with two columns.
 
-That subtracts numbers close to 1 where few rows or a small α leave little of M without a row. A
-pair whose sign rounding could turn is solved again from the rows that are left, with the above as
-an approximate inverse. Let H be the matrix of the pair and, as sums over rows,
+This subtracts numbers close to 1 if, with few rows or a small α, little of M remains without a row.
+A pair whose sign could be changed by rounding is solved again from the remaining rows, with the
+approximate inverse above. Let H be the matrix of the pair and, as sums over rows,
 
     δ = Σ c_k x_k,    H = Σ t_k x̃_k x̃_kᵀ + αI,    x_i − x_j = Σ e_k x_k.
 
@@ -25,9 +24,9 @@ The margin of the pair is
     w·(x_i − x_j) = Σ (e_k w·x_k + c_k v·x_k − t_k (w·x̃_k)(v·x̃_k)) − α w·v,
     w = H⁻¹δ,  v = H⁻¹(x_i − x_j).
 
-This is stationary in w and v: their errors count squared. Its derivative by the row x_k is
-(e_k − t_k v·x̃_k) w + (c_k − t_k w·x̃_k) v, so we know how far rounding of the rows moves it. Where
-that could turn its sign the pair ties.
+This is stationary in w and v, so their errors enter squared. Its derivative with respect to the row
+x_k is (e_k − t_k v·x̃_k) w + (c_k − t_k w·x̃_k) v, which shows how far rounding of the rows moves
+it. If that could change its sign, the pair is a tie.
 """
 
 from typing import NamedTuple
@@ -44,19 +43,19 @@ __all__ = ["leave_pair_out"]
 
 PAIRS_PER_BLOCK = 2**21  # 16 MB
 MAX_MATRIX_BYTES = 10**9  # of an array of shape (n, n)
-_SINGULAR = 1e-9  # share of a direction's curvature that must be left without a row
+_SINGULAR = 1e-9  # share of a direction's curvature that must remain without a row
 _SOLVES = 4  # with the approximate inverse: the first, and three that refine it
 _EPS = np.finfo(float).eps
 _TIE = 16 * _EPS  # of a margin, as a share of the sizes that add up to it
 
 
 def leave_pair_out(problem: RowsProblem, alphas: np.ndarray) -> np.ndarray:
-    """Return the share of pairs that are ranked rightly by a model fitted without them.
+    """Return the share of pairs that are ranked correctly by a model fitted without them.
 
     Parameters
     ----------
     problem : RowsProblem
-        Rows that all weigh the same. Its τ counts, and its scale is that of all rows.
+        Rows of equal weight. Its τ is used, and its scale is that of all rows.
     alphas : ndarray, shape (k,)
         Strengths of the l2 penalty.
 
@@ -68,13 +67,13 @@ def leave_pair_out(problem: RowsProblem, alphas: np.ndarray) -> np.ndarray:
     Raises
     ------
     ValueError
-        Where a class has one row, where there are too many rows with more features than rows, and
-        where α is too small beside a singular matrix.
+        If a class has one row, if there are too many rows and still more features, or if α is too
+        small for a singular matrix.
 
     Notes
     -----
-    O(n d² + n₊ n₋ d) for each α. With more features than rows these are first written in n
-    coordinates of their own, in O(n² d), and n takes the place of d.
+    The cost is O(n d² + n₊ n₋ d) for each α. With more features than rows, the rows are first
+    written in n coordinates, in O(n² d), and n replaces d.
 
     References
     ----------
@@ -104,9 +103,9 @@ def leave_pair_out(problem: RowsProblem, alphas: np.ndarray) -> np.ndarray:
 
 
 def _coordinates(problem: RowsProblem) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows (n, r) about their mean, as they are or in fewer dimensions if wide.
+    """Return the rows (n, r) about their mean, in fewer dimensions if there are many features.
 
-    And the magnitude (n, r) that each entry is rounded relative to.
+    Return also the magnitude (n, r) relative to which each entry is rounded.
     """
     (batch,), n = problem.batches(), problem.n_samples
     rows = batch.X
@@ -155,7 +154,7 @@ class _Rows:
     Attributes
     ----------
     X, magnitude : ndarray, shape (n, r)
-        The rows about some origin, and the size that each entry is rounded relative to.
+        The rows about some origin, and the size relative to which each entry is rounded.
     number : ndarray, shape (n,)
         Which of the distinct rows each row is.
     m, n : int
@@ -163,7 +162,7 @@ class _Rows:
     P, Q, delta : ndarray
         The rows of each class about its mean, and δ.
     a, b, base : float, float, ndarray
-        Those of the rank-one terms, and M without αI.
+        The factors of the rank-one terms, and M without αI.
     share, spread : ndarray, shape (n,)
         |c| and t of the rows of a model that leaves out a pair.
     """
@@ -184,7 +183,7 @@ class _Rows:
         self.base = self.spread[0] * (self.P.T @ self.P) + self.spread[-1] * (self.Q.T @ self.Q)
 
     def about_means(self, scores: np.ndarray, share: np.ndarray) -> np.ndarray:
-        """Return scores (k, n) less the mean of their class, with these shares (k, n)."""
+        """Return scores (k, n) minus the mean of their class, with these shares (k, n)."""
         out = scores.copy()
         for rows in (slice(self.m), slice(self.m, None)):
             out[:, rows] -= (share[:, rows] * scores[:, rows]).sum(axis=1, keepdims=True)
@@ -197,7 +196,7 @@ class _Pairs:
     Raises
     ------
     LinAlgError
-        Where M, or the matrix without one of the pairs, is singular to working precision.
+        If M, or the matrix without one of the pairs, is singular to working precision.
     """
 
     def __init__(self, rows: _Rows, alpha: float) -> None:
@@ -215,7 +214,7 @@ class _Pairs:
         self.squares = [(A**2).sum(axis=1) for A in (self.P, self.Q)]
 
     def wins(self) -> float:
-        """Return how many pairs are ranked rightly, ties half."""
+        """Return the number of pairs that are ranked correctly, ties counted half."""
         rows, m, ee = self.rows, self.rows.m, float(self.e @ self.e)
         pp, qq, pe, qe = *self.squares, self.P @ self.e, self.Q @ self.e
         neg = _Side(qq, qe, rows.number[m:], rows.b, 1.0 / (rows.n - 1))
@@ -234,13 +233,13 @@ class _Pairs:
         return wins
 
     def _near_wins(self, i: np.ndarray, j: np.ndarray) -> float:
-        """Return how many of some pairs are ranked rightly, ties half."""
+        """Return the number of these pairs that are ranked correctly, ties counted half."""
         step = max(PAIRS_PER_BLOCK // (8 * sum(self.rows.X.shape)), 1)
         parts = [slice(k, k + step) for k in range(0, len(i), step)]
         return sum(float((1.0 + self._signs(i[part], j[part])).sum()) / 2 for part in parts)
 
     def _signs(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Return the signs of the pairs' margins, from the rows that are left; 0 for ties."""
+        """Return the signs of the pairs' margins, from the remaining rows; 0 for ties."""
         rows, pair = self.rows, np.arange(len(i))
         e, share = np.zeros((len(i), len(rows.X))), np.tile(rows.share, (len(i), 1))
         e[pair, i], e[pair, rows.m + j] = 1.0, -1.0
@@ -267,7 +266,7 @@ class _Pairs:
         return np.where(np.abs(margins) > _TIE * sizes, np.sign(margins), 0.0)
 
     def _inverse(self, A: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Return about (M − a ppᵀ − b qqᵀ)⁻¹ times each row of A, for the pair of that row."""
+        """Return approximately (M − a ppᵀ − b qqᵀ)⁻¹ times each row of A, for that row's pair."""
         p, q, y = self.P[i], self.Q[j], A @ self.whiten.T
         a, b = self.rows.a, self.rows.b
         f, g = 1.0 - a * self.squares[0][i], 1.0 - b * self.squares[1][j]
@@ -294,7 +293,7 @@ class _Side(NamedTuple):
 
 @compiled
 def _clear_wins(products, pos, neg, ee, rounding, near):
-    # wins of the pairs whose sign rounding cannot turn, the least curvature; the others are `near`
+    # wins of the pairs whose sign rounding cannot change, the least curvature; others are `near`
     wins, least = 0.0, 1.0
     pp, pe, same_pos, a, c_pos = pos
     qq, qe, same_neg, b, c_neg = neg
@@ -313,7 +312,7 @@ def _clear_wins(products, pos, neg, ee, rounding, near):
             d_delta = de - c_pos * dp + c_neg * dq
             p_delta = pe[i] - c_pos * pp[i] + c_neg * r
             q_delta = qe[j] - c_pos * r + c_neg * qq[j]
-            # det · d·(M − a ppᵀ − b qqᵀ)⁻¹δ, and what its terms are rounded relative to
+            # det · d·(M − a ppᵀ − b qqᵀ)⁻¹δ, and the size relative to which its terms are rounded
             margin = det * d_delta + a * g * dp * p_delta + b * f * dq * q_delta
             margin += a * b * r * (dp * q_delta + dq * p_delta)
             size = norm_e + norm_p[i] + norm_q[j]

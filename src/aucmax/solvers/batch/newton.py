@@ -2,9 +2,9 @@
 
     (∇²f(w) + αI) d = −∇J(w),    w ← w + t d
 
-The squared hinge is quadratic in pieces: its second derivative counts the pairs with margin below
-1, and its product with a vector is two passes over the rows and one sweep over the sorted scores.
-That of the logistic loss weighs the rows, and its product is one pass.
+The squared hinge is piecewise quadratic: its second derivative counts the pairs with margin below
+1, and its product with a vector takes two passes over the rows and one sweep over the sorted
+scores. The second derivative of the logistic loss weights the rows; its product takes one pass.
 With another penalty the steps are those of `proximal_newton`.
 """
 
@@ -30,17 +30,17 @@ from aucmax.solvers.batch.proximal_newton import proximal_newton
 
 __all__ = ["Expansion", "Newton"]
 
-_FORCING = 0.2  # a Newton system is solved until so large a share of its gain is left
-_MORE = 3.0  # times Newton's decrement is what may be left: pairs that fall out bend J no more
+_FORCING = 0.2  # share of its gain that may be missing when a Newton system is solved
+_MORE = 3.0  # times Newton's decrement bounds the gain: pairs that drop out lose their curvature
 _EIGENVALUE_FALL = 0.3  # solve again only if the smallest eigenvalue fell below this share
-_USUAL = 11  # products that a system takes, until one took more
-_CHEAP = 22  # products that a matrix may cost where it serves several α
-_STEEP = 0.1  # share of the slope along a step that is left at a good place
-_LONGER = 4.0  # times a step is the next one along the same way, at most
-_EXACT = 0.1  # share of its gain that may be left where one step is all there is
-_IDLE = 3  # steps in a row that do not lower J, beyond which rounding is all that moves w
-_ROUNDED = 1e-15  # share of J by which it may rise or fall in rounding alone
-_LOST = 100.0  # times the rounding of J: a gain so small cannot be seen in it
+_USUAL = 11  # products that a system is expected to take, until one has taken more
+_CHEAP = 22  # products that a matrix may cost if it serves several α
+_STEEP = 0.1  # share of the initial slope at which a line search stops
+_LONGER = 4.0  # largest factor between two steps tried along the same direction
+_EXACT = 0.1  # share of its gain that may be missing if there is only one step
+_IDLE = 3  # consecutive steps that do not lower J, after which only rounding moves w
+_ROUNDED = 1e-15  # share of J by which rounding alone may raise or lower it
+_LOST = 100.0  # times the rounding of J: a smaller gain cannot be seen in it
 
 Enough = Callable[[float, float], bool]
 Product = Callable[[np.ndarray], np.ndarray]
@@ -52,10 +52,10 @@ class Newton(Solver):
     Parameters
     ----------
     tol : float, optional
-        Optimality to stop at, checked with a fresh gradient; None is the estimator's.
+        Stop at this optimality, checked with a fresh gradient; None is the estimator's.
     max_iter : int, optional
-        Most products with the data in all; None is the estimator's. Where the penalty is not
-        l2, a step on the matrix of a working set counts as one.
+        Maximum total number of products with the data; None is the estimator's. If the penalty is
+        not l2, a step on the matrix of a working set counts as one product.
 
     Notes
     -----
@@ -66,9 +66,9 @@ class Newton(Solver):
     1000 features (a third of that where the rows are sparse), by proximal and conjugate-gradient
     steps beyond. Optimality is always that over all features.
 
-    For the logistic loss a step goes about as far as is best, since looking along it costs little
-    beside a pass over the rows, and a system is solved by its matrix where that costs less than the
-    products with the rows would.
+    For the logistic loss the length of a step is nearly optimal, since a line search costs little
+    compared with a pass over the rows, and a system is solved by its matrix if that costs less than
+    the products with the rows.
 
     References
     ----------
@@ -77,7 +77,7 @@ class Newton(Solver):
     an l1 part: Lee, Sun & Saunders (2014), "Proximal Newton-type methods for minimizing composite
     functions"; Yuan, Ho & Lin (2012), "An improved GLMNET for l1-regularized logistic
     regression"; Byrd, Chin, Nocedal & Wu (2012), "Sample size selection in optimization methods
-    for machine learning", section 5. What is left of the logistic loss: Bach (2010),
+    for machine learning", section 5. For the error with the logistic loss: Bach (2010),
     "Self-concordant analysis for logistic regression".
     """
 
@@ -106,8 +106,8 @@ def _newton(
 ) -> tuple[np.ndarray, float, float, int, int]:
     """Minimise J with an l2 penalty; return w, J(w), J(w) − J*, the steps and their products.
 
-    J(w) − J* is what the model at w gains, Newton's decrement, where that is small: the pairs that
-    are active at w stay so on so short a way. The last step is taken for nothing.
+    J(w) − J* is the gain of the model at w, Newton's decrement, if that is small: then the pairs
+    that are active at w remain active along the step. The last step only confirms this.
     """
     problem, penalty = objective.problem, objective.penalty
     tol, max_iter = run.tol, run.max_iter
@@ -135,13 +135,13 @@ def _newton(
         def enough(
             gained: float, left: float, fallen: float = fallen, forcing: float = forcing
         ) -> bool:
-            # from w = 0 the model is the better, the less it promises
+            # from w = 0 the model is more accurate the less gain it promises
             share = forcing if fallen > 0.0 else min(forcing, gained / objective.at_zero)
             return gained > 0.0 and left <= max(share * gained, 0.1 * tol * (fallen + gained))
 
         right = -(gradient + penalty.l2 * w)
         model = systems.solve(there, right, enough, max_iter - products)
-        # of pairs no claim depends on how far the scores move
+        # for pairs no bound depends on how far the scores move
         move = None if of_pairs else problem.scores(model.x)
         claim = _claim(objective, model, move, fall)
         most = _claim(objective, systems.certain(model), move, fall)
@@ -159,7 +159,7 @@ def _newton(
         if not model.x.any():  # too small to move
             gap = min(gap, _MORE * decrement)
             break
-        del there  # rows are many: what was at w is found once more if need be
+        del there  # large, as rows are many; computed again if needed
         if move is None:
             for rows, change in problem.scored(model.x):
                 z[rows] += change
@@ -175,7 +175,7 @@ def _newton(
         steps += 1
         fall = value - data - penalty.value(w)
         idle = idle + 1 if fall <= _ROUNDED * abs(value) else 0
-        before = value if t >= 1.0 else np.inf  # a short step tells nothing of what is left
+        before = value if t >= 1.0 else np.inf  # a short step does not show the remaining gain
         if done:
             break
         if steps % 10 == 0:
@@ -195,11 +195,11 @@ class Expansion:
     Parameters
     ----------
     objective : Objective
-        One that `Newton` takes; its penalty is not looked at.
+        One that `Newton` supports; its penalty is ignored.
     point : ndarray, shape (d,)
         v, in the problem's coordinates.
     like : Expansion, optional
-        One at the same coefficients, of the same rows with other weights.
+        An expansion at the same point, for the same rows with other weights.
     """
 
     def __init__(
@@ -221,7 +221,7 @@ class Expansion:
 
     @cached_property
     def matrix(self) -> np.ndarray | None:
-        """∇²f(v), where it costs little beside the products that it spares."""
+        """∇²f(v), if it costs little compared with the products that it saves."""
         problem, there = self.objective.problem, self.there
         if isinstance(there, ByRow):
             return self.objective.bend_matrix(there) if problem.gram_cost <= _CHEAP else None
@@ -230,10 +230,10 @@ class Expansion:
         return None
 
     def optimum(self, l2: float, tol: float, max_iter: int) -> tuple[np.ndarray, float]:
-        """Return the optimum for α = ``l2`` and about what it lacks, as optimality is told.
+        """Return the optimum for α = ``l2`` and an estimate of its optimality.
 
-        Newton's steps converge quadratically: what is left is about the square of what v lacks,
-        three times the decrement, and what is left of the system, ``tol`` / 2 at most.
+        Newton's steps converge quadratically: the error is about the square of that of v,
+        which is three times the decrement, plus that of the system, at most ``tol`` / 2.
         """
         objective = self.objective.with_penalty(L2(l2))
         value = self.there.value + objective.penalty.value(self.point)
@@ -255,10 +255,10 @@ class Expansion:
 
 
 def _length(objective: Objective, w: np.ndarray, z: np.ndarray) -> tuple[float, np.ndarray, LossAt]:
-    """Return what to multiply a start w by, and the scores and the data term there.
+    """Return a factor for a start w, and the scores and the data term there.
 
-    The optimum of another loss may have the direction alone. Where looking along it costs a sort
-    each time, it is taken as it is.
+    The optimum of another loss may have only the right direction. If each point of a line search
+    costs a sort, w is taken as it is.
     """
     if objective.loss.kind != "smooth":
         return 1.0, z, objective.at(z)
@@ -269,9 +269,9 @@ def _length(objective: Objective, w: np.ndarray, z: np.ndarray) -> tuple[float, 
 
 
 class _Systems:
-    """Newton's systems (∇²f + αI) x = b: by products, or by their matrices where these cost less.
+    """Newton's systems (∇²f + αI) x = b: by products, or by their matrices if these cost less.
 
-    By products they share a preconditioner, and what is known of the spectrum.
+    Systems solved by products share a preconditioner and the known part of the spectrum.
     """
 
     def __init__(self, objective: Objective) -> None:
@@ -283,7 +283,7 @@ class _Systems:
         return preconditioner(self.objective, self.objective.penalty.l2)
 
     def solve(self, there: LossAt, right: np.ndarray, enough: Enough, limit: int) -> Solved:
-        """Return the solution at scores where the data term is ``there``, good enough."""
+        """Return the solution at scores with the data term ``there``, until ``enough``."""
         l2 = self.objective.penalty.l2
         if isinstance(there, ByRow) and self.objective.problem.gram_cost <= self.usual:
             matrix = self.objective.bend_matrix(there)
@@ -298,7 +298,7 @@ class _Systems:
         return lambda v: bending(v) + l2 * v
 
     def certain(self, model: Solved) -> Solved:
-        """Return the solution with the most that can be left, whatever the spectrum: ‖r‖²/(2α)."""
+        """Return the solution with the bound on its error for any spectrum, ‖r‖²/(2α)."""
         if self.by_matrix:
             return model
         l2, square = self.objective.penalty.l2, dot(model.residual, model.residual)
@@ -307,7 +307,7 @@ class _Systems:
     def surer(
         self, there: LossAt, model: Solved, right: np.ndarray, enough: Enough, limit: int
     ) -> Solved:
-        """Return the last solution, or a better one where a random vector sees more."""
+        """Return the last solution, or a better one if a random vector reveals more."""
         if not self.probed:
             self.probed, least, product = True, self.known, self._product(there)
             self.known = min(self.known, self.near.probe(product))
@@ -325,11 +325,11 @@ class _Systems:
 
 
 def _claim(objective: Objective, model: Solved, move: np.ndarray | None, fall: float) -> float:
-    """Return what J(w) − J* may be: the model at w, its change of the scores, the last step's fall.
+    """Return a bound on J(w) − J*: from the model at w, the change of the scores, the last gain.
 
-    Where pairs still come and go the decrement alone is too small. So it is far from the optimum of
-    a smooth loss; while no score moves by more than S it is too small by a factor of
-    2 (eˢ − S − 1)/(1 − e⁻ˢ)² at most, 3.6 for S = 1 (from Bach 2010, "Self-concordant analysis for
+    While pairs still become active or inactive, the decrement alone is too small. It is also too
+    small far from the optimum of a smooth loss; while no score moves by more than S, by a factor of
+    at most 2 (eˢ − S − 1)/(1 − e⁻ˢ)², 3.6 for S = 1 (from Bach 2010, "Self-concordant analysis for
     logistic regression", proposition 1).
     """
     claim = _MORE * (model.gained + model.left)
@@ -338,7 +338,7 @@ def _claim(objective: Objective, model: Solved, move: np.ndarray | None, fall: f
 
 
 def _blamed(objective: Objective, decrement: float, w: np.ndarray) -> float:
-    """Return Newton's decrement where it is lost in rounding, else infinity."""
+    """Return Newton's decrement if it is lost in rounding, else infinity."""
     return decrement if decrement <= _LOST * objective.rounding(w) else np.inf
 
 
@@ -350,10 +350,9 @@ def _backtracked(
     direction: np.ndarray,
     z: np.ndarray,
 ) -> tuple[float, np.ndarray, LossAt]:
-    """Return the first of the steps 1, ½, ¼, … that lowers J enough, and what is there.
+    """Return the first of the steps 1, ½, ¼, … that lowers J enough, with its scores and data term.
 
-    That is the scores and the data term; the step is 0 if none does. ``z`` (n,) are the scores
-    after the whole step, and are overwritten.
+    The step is 0 if none does. ``z`` (n,) are the scores after the whole step, and are overwritten.
     """
     fallen, t, start = _fallen(objective, now, gradient, w, direction), 1.0, None
     for _ in range(30):
@@ -382,11 +381,11 @@ def _line_search(
     z: np.ndarray,
     move: np.ndarray,
 ) -> tuple[float, np.ndarray, LossAt]:
-    """Return about the best step that lowers J enough, and the scores and the data term there.
+    """Return nearly the best step that lowers J enough, and the scores and the data term there.
 
-    For a loss by rows, whose value costs little beside a pass over the rows. The step is 0 if none
-    does. ``z`` (n,) are the scores after the whole step, which changes them by ``move`` (n,); they
-    are overwritten.
+    This is for a loss of single rows, whose value costs little compared with a pass over the rows.
+    The step is 0 if none lowers J enough. ``z`` (n,) are the scores after the whole step, which
+    changes them by ``move`` (n,); they are overwritten.
     """
     fallen = _fallen(objective, now, gradient, w, direction)
     along = objective.penalty.l2 * float(w @ direction)
@@ -424,7 +423,7 @@ def _line_search(
 
 
 def _add(z: np.ndarray, times: float, move: np.ndarray) -> None:
-    """Add a number times ``move`` to z (n,), with no array of as many rows besides."""
+    """Add a multiple of ``move`` to z (n,), without another array of n rows."""
     for rows in row_blocks(len(z)):
         z[rows] += times * move[rows]
 
@@ -432,7 +431,7 @@ def _add(z: np.ndarray, times: float, move: np.ndarray) -> None:
 def _fallen(
     objective: Objective, now: float, gradient: np.ndarray, w: np.ndarray, direction: np.ndarray
 ) -> Callable[[float, LossAt], float | None]:
-    """Return J after a step of length t from w, by the data term there; None if too high (Armijo).
+    """Return J after a step of length t from w, given the data term; None if too high (Armijo).
 
     ``now`` is J(w).
     """

@@ -1,12 +1,12 @@
-"""Proximal Newton steps for a loss that is smooth or quadratic in pieces, and a convex penalty.
+"""Proximal Newton steps for a smooth or piecewise quadratic loss and a convex penalty.
 
 At w, with gradient ∇ and second derivative H of the data term, a step goes towards
 
     v = argmin  ∇·(v − w) + ½ (v − w)·H(v − w) + penalty(v),    w ← w + t (v − w),
 
-over a working set of features: the support, and those that promise most. The model is
-minimised on the set's own matrix by coordinate descent where that is small, and by products with
-the rows where it is large.
+over a working set of features: the support, and those with the largest possible gain. The model is
+minimised by coordinate descent on the set's own matrix if that is small, and by products with
+the rows if it is large.
 """
 
 import numpy as np
@@ -35,22 +35,22 @@ MATRIX_UP_TO = 1000  # features of a working set for which its matrix is formed;
 _ENTRIES = 10**8  # rows times features up to which the set's columns are held for it
 _DENSE = 0.05  # share of stored entries above which sparse columns are held dense
 _DENSE_COST = 6.0  # features for which a dense matrix costs as much as a product
-_BLOCK = 64  # columns of that matrix made at a time
-_INNER = 0.01  # a working set is solved to this share of what its features promised
-_MODEL = 0.01  # and a model to this share of what they promised where it was made
+_BLOCK = 64  # columns of that matrix computed at a time
+_INNER = 0.01  # a working set is solved to this share of its features' possible gain
+_MODEL = 0.01  # a model is solved to this share of the possible gain where it was made
 _SWEEPS = 500  # most sweeps of coordinate descent on one matrix
 _PRODUCTS = 200  # most products spent on one model
-_SYSTEM = 0.01  # a linear system on the support is solved until this share of its gain is left
-_PROXIMAL = 10  # most proximal steps in a row
+_SYSTEM = 0.01  # share of its gain that may be missing when a system on the support is solved
+_PROXIMAL = 10  # most consecutive proximal steps
 
 
 def proximal_newton(
     objective: Objective, w: np.ndarray, run: Run
 ) -> tuple[np.ndarray, float, float, int, int]:
-    """Minimise J; return w, J(w), J(w) − J*, the steps taken and their cost.
+    """Minimise J; return w, J(w), J(w) − J*, the number of steps and their cost.
 
-    A step on a matrix costs 1, one by products as many as it took. Stops at ``tol``, where the
-    cost reaches ``max_iter``, when the monitor says so, and where rounding forbids more.
+    A step on a matrix costs 1, a step by products as many as it took. Stops at ``tol``, when the
+    cost reaches ``max_iter``, when the monitor says so, or when rounding prevents progress.
     """
     penalty, curvature = objective.penalty, objective.data_curvature()
     w[curvature <= 0.0] = 0.0
@@ -64,7 +64,7 @@ def proximal_newton(
         now = value + penalty.value(w)
         fall, before = before - now, now
         if objective.relative(gap, now) > run.tol and part is not None:
-            # where pairs still come and go, the decrement says too little but J still falls
+            # while pairs become active or inactive, the decrement is too small but J still falls
             gap = min(gap, max(_decrement(objective, part, promise, gradient, w), fall))
         if objective.relative(gap, now) <= run.tol or cost >= run.max_iter or run.monitor.stopped:
             return w, now, gap, steps, cost
@@ -86,7 +86,7 @@ def _decrement(
     gradient: np.ndarray,
     w: np.ndarray,
 ) -> float:
-    """Return `decrement` of the working set, infinite where a feature outside promises a gain."""
+    """Return `decrement` of the working set, infinite if a feature outside promises a gain."""
     S = part.S
     if promises_off(S, promise, w, objective.data_curvature()):
         return np.inf
@@ -101,7 +101,7 @@ def _decrement(
 class ColumnSet:
     """The columns of a working set, dense or sparse, in the problem's coordinates.
 
-    Where only differences between rows count, a column without zeros is moved near the origin,
+    If only differences between rows matter, a column without zeros is shifted near the origin,
     where its products keep their digits.
     """
 
@@ -145,7 +145,7 @@ class ColumnSet:
 
     def _weighted(self, there: ByRow) -> np.ndarray:
         bent = there.bent[:]
-        rows = np.flatnonzero(bent)  # the others do not bend it
+        rows = np.flatnonzero(bent)  # the others have no curvature
         some = self.matrix if len(rows) == len(bent) else self.matrix[rows]
         bent = bent[rows]
         root = np.sqrt(bent)[:, None]
@@ -170,9 +170,9 @@ def _on_set(
     before: int,
     monitor: Monitor,
 ) -> tuple[np.ndarray, int, int]:
-    """Take steps over a working set until its features promise at most ``aim``.
+    """Take steps over a working set until the possible gain of its features is at most ``aim``.
 
-    Returns w, the steps and their cost.
+    Returns w, the number of steps and their cost.
     """
     X, S = part.matrix, part.S
     penalty = objective.penalty.of(S)
@@ -207,7 +207,7 @@ def _on_set(
             cost += model.spent
         direction = target - v
         move = X @ direction
-        # how much the model promises, at least
+        # the gain of the model, at least
         fall = dot(gradient, direction) + penalty.value(target) - penalty.value(v)
         t, reached = 1.0, objective.at(z + move)
         for _ in range(30):
@@ -235,7 +235,7 @@ def _on_set(
 
 
 class _Model:
-    """The model of J over a working set, by products: where it is, its slope there, its cost."""
+    """The model of J over a working set, by products: its point, its slope there, its cost."""
 
     def __init__(
         self,
@@ -258,7 +258,7 @@ class _Model:
     def proximal_steps(self, aim: float) -> None:
         """v ← prox(v − η slope/h) in the metric of the diagonal h, until the signs stay.
 
-        η is halved where it is too long.
+        η is halved if it is too long.
         """
         taken = 0
         while taken < _PROXIMAL and self.spent < self.limit and self.promise > aim:
@@ -277,9 +277,9 @@ class _Model:
                 break
 
     def support_step(self, aim: float) -> None:
-        """Solve on the support by conjugate gradient, and go to the lower of `candidates`.
+        """Solve on the support by conjugate gradient, and move to the lower of `candidates`.
 
-        The one that ends at the first edge of a piece always lowers the model.
+        The candidate that ends at the first edge of a piece always lowers the model.
         """
         pieces = self.penalty.pieces(self.v)
         S = np.flatnonzero(pieces.smooth)

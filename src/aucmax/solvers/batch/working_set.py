@@ -1,4 +1,4 @@
-"""What solvers with working sets share: which features count, how far is left, moves on pieces."""
+"""Working sets: the choice of features, the distance to the optimum, moves on pieces."""
 
 import contextlib
 from collections.abc import Callable
@@ -24,15 +24,15 @@ __all__ = [
 ]
 
 FIRST_SET = 100  # features in the first working set
-_STALLED = 4  # rounds in a row that left more than half of what was promised: rounding is blamed
+_STALLED = 4  # consecutive rounds with less than half of the possible gain: rounding is blamed
 _PRODUCTS = 100  # most products spent on one decrement
-_LOST = 100.0  # times rounding: a smaller eigenvalue or slope cannot be told from 0
+_LOST = 100.0  # times rounding: a smaller eigenvalue or slope cannot be distinguished from 0
 
 
 def working_set(promise: np.ndarray, w: np.ndarray, penalty: Penalty, size: int) -> np.ndarray:
-    """Return the support and the features that promise most, about ``size`` in all, sorted.
+    """Return the support and the features of largest ``promise``, about ``size`` in all, sorted.
 
-    Features that are at no kink count as support, even with a weight of 0.
+    Features that are not at a kink count as support, even with a coefficient of 0.
     """
     support = np.flatnonzero((w != 0.0) | penalty.pieces(w).smooth)
     size = min(max(size, 2 * len(support)), len(w))
@@ -42,7 +42,7 @@ def working_set(promise: np.ndarray, w: np.ndarray, penalty: Penalty, size: int)
 
 
 class Stall:
-    """Tells when rounds no longer gain: what single features promise has stopped falling."""
+    """A test of whether rounds still gain: whether the possible gain of single features falls."""
 
     def __init__(self) -> None:
         self.least, self.idle = np.inf, 0
@@ -54,9 +54,9 @@ class Stall:
 
 
 def decrement(H: np.ndarray, gradient: np.ndarray, w: np.ndarray, penalty: Penalty) -> float:
-    """Return twice what a Newton step on the support gains: J(w) − J* if the pieces stay the same.
+    """Return twice the gain of a Newton step on the support: J(w) − J* if the pieces stay the same.
 
-    Infinite where a feature off the support promises a gain of its own.
+    It is infinite if a feature off the support promises a gain of its own.
     """
     h, pieces = np.einsum("jj->j", H), penalty.pieces(w)
     S = support_of(h, pieces)
@@ -99,7 +99,7 @@ def decrement_by_products(
 
 
 def promises_off(S: np.ndarray, promise: np.ndarray, w: np.ndarray, h: np.ndarray) -> bool:
-    """Tell whether a feature off S promises a gain, and not that of a rounding error in its slope.
+    """Return whether a feature off S promises more gain than a rounding error in its slope would.
 
     That error is ε √h_j times (1 + Σ_k √h_k |w_k|), or a little more.
     """
@@ -109,15 +109,15 @@ def promises_off(S: np.ndarray, promise: np.ndarray, w: np.ndarray, h: np.ndarra
 
 
 def support_of(h: np.ndarray, pieces: Pieces) -> np.ndarray:
-    """Return the features that are at no kink of the penalty, and on which J depends."""
+    """Return the features that are not at a kink of the penalty and on which J depends."""
     return np.flatnonzero(pieces.smooth & (h + pieces.bend != 0.0))
 
 
 def solved(system: np.ndarray, bend: np.ndarray, right: np.ndarray) -> np.ndarray | None:
-    """Return (system + diag(bend))⁻¹ right; None where that has a negative eigenvalue.
+    """Return (system + diag(bend))⁻¹ right, or None if that matrix has a negative eigenvalue.
 
-    Eigenvalues that rounding hides, as those of linearly dependent features without a penalty,
-    count as large as rounding. System is overwritten.
+    Eigenvalues lost in rounding, such as those of linearly dependent features without a penalty,
+    count as the size of rounding. ``system`` is overwritten.
     """
     if len(right) == 0:
         return right
@@ -125,11 +125,11 @@ def solved(system: np.ndarray, bend: np.ndarray, right: np.ndarray) -> np.ndarra
     diagonal += bend
     if not np.all(diagonal > 0.0):
         return None
-    unit = 1.0 / np.sqrt(diagonal)  # Cholesky's verdict must not depend on units
+    unit = 1.0 / np.sqrt(diagonal)  # whether Cholesky succeeds must not depend on units
     system *= unit
     system *= unit[:, None]
     rounding = _LOST * len(right) * float(np.finfo(float).eps)
-    for ridge in (0.0, rounding):  # eigenvalues themselves would cost a hundred times as much
+    for ridge in (0.0, rounding):  # computing eigenvalues would cost a hundred times as much
         diagonal += ridge
         with contextlib.suppress(LinAlgError):
             factor = cho_factor(system, check_finite=False)
@@ -140,10 +140,10 @@ def solved(system: np.ndarray, bend: np.ndarray, right: np.ndarray) -> np.ndarra
 def candidates(
     w: np.ndarray, direction: np.ndarray, start: np.ndarray, end: np.ndarray
 ) -> list[np.ndarray]:
-    """Return points ahead that lie on the same pieces of the penalty.
+    """Return points along a step that lie on the same pieces of the penalty.
 
-    All of the step, what leaves its piece put at the piece's end; and, where anything does, the
-    part of the step up to the first such coefficient.
+    These are the whole step, with coefficients that leave their piece set to its end; and, if any
+    do, the part of the step up to the first such coefficient.
     """
     full = w + direction
     leaves = (full <= start) | (full >= end)
@@ -166,9 +166,9 @@ def piece_move(
 ) -> tuple[np.ndarray, bool]:
     """Step along a direction on the same pieces of the penalty, downhill.
 
-    To the lower of `candidates`; then to halves of the step. ``rise`` tells by how much a move
-    raises what is minimised. Returns the new point, and whether there is nothing left to do along
-    this direction: the whole step was taken, or no step goes downhill.
+    It goes to the lower of `candidates`, or else to halves of the step. ``rise`` returns how much a
+    move raises the objective. Returns the new point, and whether the direction is exhausted: the
+    whole step was taken, or no step goes downhill.
     """
     tried = candidates(w, direction, start, end)
     for halvings in range(12):

@@ -1,6 +1,7 @@
 """OPAUC: one-pass AUC optimization from running class means and covariances.
 
-The row x_t of class y is paired with all earlier rows of the other class, of mean c and covariance S,
+The row x_t of class y is paired with all earlier rows of the other class, whose mean is c and whose
+covariance is S,
 
     L_t(w) = (α/2)‖w‖² + ½ · mean over them of (1 − y (x_t − x′)·w)²,
     ∇L_t(w) = αw − y (x_t − c) + (x_t − c)(x_t − c)ᵀw + S w,    w ← w − η ∇L_t(w),
