@@ -558,7 +558,7 @@ def test_what_needs_rows_in_memory_gathers_no_collection():
 def test_a_bag_of_what_is_no_rows_is_told():
     rows = db.from_sequence([{"x": 1.0, "y": 0}, {"x": 2.0, "y": 1}], npartitions=1)
     with pytest.raises(ValueError, match="the bag holds a dict; each of its items should be a tu"):
-        of_bag(rows).load(0)
+        next(iter(of_bag(rows)))
 
 
 def test_bags_of_sparse_rows_and_frames_to_scan(client):

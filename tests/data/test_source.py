@@ -33,10 +33,10 @@ from aucmax import (
     solvers,
 )
 from aucmax.basics.errors import DataFileError
-from aucmax.data.rows import watched
-from aucmax.data.rows.spool import Spooled
+from aucmax.data import readers
+from aucmax.data.rows import passes
+from aucmax.data.rows.spool import Spool
 from aucmax.data.rows.store import sum_in_order
-from aucmax.data.rows.watched import Watched
 
 CUTS = (0, 70, 71, 150, 280, 300)
 NAMES = [f"f{j}" for j in range(6)]
@@ -801,7 +801,7 @@ def test_a_dataset_of_files_that_changes_is_told(folder, tmp_path):
 def test_a_file_that_changes_while_it_is_read_is_told(name, folder, tmp_path, monkeypatch):
     path = tmp_path / name
     shutil.copy(folder / name, path)
-    made = datasets.readers.rows_and_labels
+    made = readers.rows_and_labels
 
     def late(*rows, **more):
         written_again(path)
@@ -825,13 +825,14 @@ def test_labels_in_words_are_kept_as_they_are(tmp_path):
     assert model.predict(spooled).tolist() == model.predict(rows[NAMES]).tolist()
 
 
-def test_a_watched_source_tells_how_far_it_is(monkeypatch):
+def test_a_source_tells_how_far_it_is(monkeypatch):
     X, y = data()
-    kept = Watched(Spooled(source(X, y)))
+    kept = source(X, y)
+    kept.spool = Spool()
     seen = []
-    monkeypatch.setattr(watched, "on_screen", lambda: SimpleNamespace(reads=seen.append))
+    monkeypatch.setattr(passes, "on_screen", lambda: SimpleNamespace(reads=seen.append))
     next(iter(kept))  # a pass that ends early counts for none
-    assert kept.passes.total() == 0
+    assert kept.counts.passes.total() == 0
     seen.clear()
     for number in (1, 2):
         for _ in kept:
@@ -841,8 +842,8 @@ def test_a_watched_source_tells_how_far_it_is(monkeypatch):
         assert [each.number for each in at] == [number] * len(at)
         assert [each.share for each in at] == [0.2, 0.4, 0.6, 0.8, 1.0]
     assert at[-1].size > X.nbytes
-    assert kept.passes == {"source": 1, "temporary file": 1}
-    assert kept.read["temporary file"] == at[-1].size
+    assert kept.counts.passes == {"source": 1, "temporary file": 1}
+    assert kept.counts.read["temporary file"] == at[-1].size
 
 
 def test_a_parquet_file_that_changes_is_read_anew(tmp_path):

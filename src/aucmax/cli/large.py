@@ -26,7 +26,6 @@ from aucmax.data.reading import FIELDS, Reading
 from aucmax.data.rows import to_scipy
 from aucmax.data.rows.parts import InParts
 from aucmax.data.rows.source import Part, Source
-from aucmax.data.rows.watched import Watched
 from aucmax.data.tables.parquet_files import parquet_metadata
 from aucmax.objective.losses import LOSSES
 from aucmax.report.facts import Pass
@@ -218,7 +217,7 @@ class Large(contextlib.AbstractContextManager[Any]):
 
     def _source(self, path: Path, known: dict[str, Any]) -> Source:
         if self.dask is None:
-            return Watched(datasets.scan(path, part_bytes=self._part_bytes, **known))
+            return datasets.scan(path, part_bytes=self._part_bytes, **known)
         how = known | {"part_bytes": self._part_bytes, "spool": False}
         scanned: Source = datasets.scan(path.absolute(), **how)
         if scanned.loads is None:
@@ -304,16 +303,14 @@ def _narrow(labels: np.ndarray) -> np.ndarray:
 
 def passes_over(*data: Any) -> list[Pass] | None:
     """Return the passes over sources; None for rows in memory."""
-    nested = ((one, getattr(one, "source", None)) for one in data)  # that of a cluster is within
-    sources = [one for some in nested for one in some if isinstance(one, Watched)]
-    places = dict.fromkeys(place for source in sources for place in source.passes)
-    if not sources:
+    counts = [one.counts for one in data if isinstance(one, Source)]
+    if not counts:
         return None
     return [
         Pass(
             from_=place,
-            passes=sum(source.passes[place] for source in sources),
-            bytes=sum(source.read[place] for source in sources),
+            passes=sum(each.passes[place] for each in counts),
+            bytes=sum(each.read[place] for each in counts),
         )
-        for place in places
+        for place in dict.fromkeys(place for each in counts for place in each.passes)
     ]

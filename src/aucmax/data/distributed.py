@@ -19,9 +19,9 @@ from aucmax.basics.needs import needs
 from aucmax.data.blocks import Blocks, of_bag, of_rows
 from aucmax.data.frames import scan_fragments
 from aucmax.data.reading import Reading
-from aucmax.data.rows.source import OnPart, Part, Source, as_part, on_part
+from aucmax.data.rows.passes import Part
+from aucmax.data.rows.source import Load, OnPart, Source, as_part, on_part
 from aucmax.data.rows.store import plus, sum_in_order
-from aucmax.data.rows.watched import Watched
 from aucmax.data.scanning import scan
 
 __all__ = ["connected", "source"]
@@ -125,7 +125,10 @@ def source(
     if client is not None:
         if client.status != "running":
             raise ConnectionError(f"the Dask client is {client.status}; connect a new one.")
-        parts = _OnDask(parts, client, patience)
+        labels = parts.replaced
+        parts = _OnDask(parts.rows_alone, client, patience)
+        if labels:
+            parts = parts.with_labels(labels.get("y"), labels.get("sample_weight"))
     return parts if y is None else parts.with_labels(y, weight)
 
 
@@ -219,16 +222,12 @@ def _without(data: Any, drop: Sequence[str]) -> Any:
 class _OnDask(Source):
     """The parts of another source, loaded and processed by the workers of a cluster."""
 
+    loads: Sequence[Load]
+
     def __init__(self, made: Source, client: Any, patience: float) -> None:
-        self.source = made if isinstance(made, Watched) else Watched(made)
-        self._loads = list(made.loads or ())
-        self.loads, self.feature_names = made.loads, made.feature_names
-        self.target_name = made.target_name
+        vars(self).update(vars(made))
         self.client, self.patience = client, patience
         self._address = client.scheduler.address
-
-    def name(self, k: int) -> str:
-        return self.source.name(k)
 
     def each(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         for results in self._groups(task, given, self._threads(), lambda nodes: nodes):
@@ -242,8 +241,17 @@ class _OnDask(Source):
 
     def with_labels(self, y: Any = None, weight: Any = None) -> Source:
         if self.sizes is None:
-            self.sizes = list(self.each(_n_rows, repeat(())))
-        return _Labelled(self, self.sizes, y, weight)
+            self.sizes = list(self.rows_alone.each(_n_rows, repeat(())))
+        for name, values in (("y", y), ("sample_weight", weight)):
+            if values is not None and len(values) != (n := sum(self.sizes)):
+                raise ValueError(f"{name} has {len(values):,} values, and there are {n:,} rows.")
+        return super().with_labels(y, weight)
+
+    def _by_part(self, name: str) -> Iterable[np.ndarray | None]:
+        """Cut labels or weights that were given, if any, where parts end."""
+        if self.sizes is None or name not in self.replaced:
+            return repeat(None)
+        return np.split(self.replaced[name], np.cumsum(self.sizes)[:-1])
 
     def _read(self) -> Iterator[Part]:
         return self.each(_itself, repeat(()))
@@ -259,11 +267,16 @@ class _OnDask(Source):
 
         Two groups are in progress: tasks carry their arguments, and results wait on the workers.
         """
-        parts = enumerate(zip(self._loads, given, strict=not isinstance(given, repeat)))
+        strict = not isinstance(given, repeat)
+        if self.replaced:
+            labels = zip(self._by_part("y"), self._by_part("sample_weight"), strict=False)
+            given = zip(labels, repeat(task), given, strict=False)
+            task = _on_labelled
+        parts = enumerate(zip(self.loads, given, strict=strict))
         waiting: deque[tuple[list[Any], list[Any]]] = deque()
         try:
-            self.source.check()
-            with self.source.one_pass() as report:
+            self.check()
+            with self.counts.one_pass(self.stored) as report:
                 while (group := list(islice(parts, size))) or waiting:
                     if group:
                         waiting.append((self._started(task, group, asked), group))
@@ -272,7 +285,7 @@ class _OnDask(Source):
                         report(*self._counts(waiting[0][1]))
                         yield results
                         waiting.popleft()
-            self.source.check()
+            self.check()
         finally:
             for future in chain(*(futures for futures, _ in waiting)):
                 future.release()  # after a part failed, the others need not run
@@ -361,44 +374,6 @@ class _OnDask(Source):
         )
 
 
-class _Labelled(Source):
-    """Rows on a cluster with other labels or weights, which go with the tasks that need them."""
-
-    def __init__(self, source: _OnDask, sizes: Sequence[int], y: Any, weight: Any) -> None:
-        self.source, self.loads, self.feature_names = source, None, source.feature_names
-        self.target_name, self.name = source.target_name, source.name  # type: ignore[method-assign]
-        ends = np.cumsum(sizes)
-        weights = _cut(weight, ends, "sample_weight")
-        self._labels = list(zip(_cut(y, ends, "y"), weights, strict=True))
-
-    @property
-    def rows_alone(self) -> Source:
-        return self.source
-
-    def each(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        return self.source.each(_on_labelled, self._with_labels(task, given))
-
-    def total(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Any:
-        return self.source.total(_on_labelled, self._with_labels(task, given))
-
-    def _with_labels(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
-        for labels, arguments in zip(self._labels, given, strict=not isinstance(given, repeat)):
-            yield *labels, task, arguments
-
-    def _read(self) -> Iterator[Part]:
-        return self.each(_itself, repeat(()))
-
-
-def _cut(values: Any, ends: np.ndarray, name: str) -> Sequence[np.ndarray | None]:
-    """Cut values of all rows where parts end."""
-    if values is None:
-        return [None] * len(ends)
-    values = np.asarray(values)
-    if len(values) != ends[-1]:
-        raise ValueError(f"{name} has {len(values):,} values, and there are {ends[-1]:,} rows.")
-    return np.split(values, ends[:-1])
-
-
 class _Node:
     """A task of a graph; the sum of two is a third one, so that `sum_in_order` makes a tree."""
 
@@ -425,7 +400,10 @@ def _n_rows(part: Part) -> int:
     return part.X.shape[0]
 
 
-def _on_labelled(part: Part, y: Any, weight: Any, task: OnPart, arguments: tuple[Any, ...]) -> Any:
+def _on_labelled(
+    part: Part, labels: tuple[Any, Any], task: OnPart, arguments: tuple[Any, ...]
+) -> Any:
     """Run a task on a part with the labels and weights that came with it."""
+    y, weight = labels
     labelled = Part(part.X, part.y if y is None else y, part.weight if weight is None else weight)
     return task(labelled, *arguments)

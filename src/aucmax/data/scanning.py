@@ -23,7 +23,7 @@ from aucmax.data.obstacles import TableError
 from aucmax.data.readers import reader_of, rows_of
 from aucmax.data.reading import Reading, with_fields
 from aucmax.data.rows.source import Part, Source, Stored
-from aucmax.data.rows.spool import Spooled
+from aucmax.data.rows.spool import Spool
 from aucmax.data.tables.parquet_files import row_groups, stored_bytes
 from aucmax.data.transforms import listing
 
@@ -82,9 +82,9 @@ def scan(
         slow = reader_of(paths[0], reading.format).name != "parquet"
     else:
         source, slow = scan_frame(data, part_bytes, reading), False
-    if spool is False or (spool is None and not slow):
-        return source
-    return Spooled(source, None if isinstance(spool, bool | None) else spool)
+    if spool or (spool is None and slow):
+        source.spool = Spool(None if isinstance(spool, bool | None) else spool)
+    return source
 
 
 # ---- files

@@ -1,36 +1,24 @@
 """Rows that are not in memory: a source yields them in parts, as often as they are needed."""
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from aucmax.data.rows.passes import Part, PassCounts, Stored
+from aucmax.data.rows.spool import Spool
 from aucmax.data.rows.store import sum_in_order
 
-__all__ = ["OnPart", "Part", "Source", "Stored", "ahead", "as_part", "on_part", "opened"]
+__all__ = ["Load", "OnPart", "Part", "Source", "Stored", "ahead", "as_part", "on_part", "opened"]
 
 Load = Callable[[], Any]
 OnPart = Callable[..., Any]  # (part, *arguments)
-
-
-class Part(NamedTuple):
-    """Some rows X (m, d), with their labels and weights (m,), if any."""
-
-    X: Any
-    y: Any = None
-    weight: Any = None
-
-
-class Stored(NamedTuple):
-    """The place from which a pass reads the parts, and its bytes; None if unknown."""
-
-    place: str
-    size: int | None = None
 
 
 def _no_check() -> None:
@@ -79,7 +67,6 @@ class Source:
         self.loads: Sequence[Load] | None = list(parts)
         self.feature_names = None if feature_names is None else [str(f) for f in feature_names]
         self.target_name = target_name
-        self.stored = Stored("source")
         self._names = None if names is None else list(names)
         if not self.loads:
             raise ValueError("a Source needs at least one part.")
@@ -90,6 +77,13 @@ class Source:
             )
         if self._names is not None and len(self._names) != len(self.loads):
             raise ValueError(f"there are {len(self._names)} names for {len(self.loads)} parts.")
+        self.stored = Stored("source")
+        self.spool: Spool | None = None  # where the parts are read from after the first pass
+        # raises if the data have changed; called at the beginning and at the end of a pass
+        self.check: Callable[[], None] = _no_check
+        self.sizes: Sequence[int] | None = None  # rows of each part, if known from an earlier pass
+        self.counts = PassCounts(len(self.loads))
+        self.replaced: dict[str, np.ndarray] = {}  # "y" and "sample_weight" of all rows
 
     @classmethod
     def from_iterable(cls, factory: Callable[[], Iterable[Any]], **settings: Any) -> "Source":
@@ -104,33 +98,37 @@ class Source:
             ``feature_names`` and ``target_name``.
         """
         out = cls([list], **settings)
-        out.loads, out._factory = None, factory
+        out.loads, out._factory, out.counts = None, factory, PassCounts(None)
         return out
 
     _factory: Callable[[], Iterable[Any]]
-    sizes: Sequence[int] | None = None  # rows of each part, if known from an earlier pass
-    # raises if the data have changed; called at the beginning and at the end of a pass
-    check: Callable[[], None] = staticmethod(_no_check)
 
     def name(self, k: int) -> str:
         """Return the name of part k in messages."""
         return f"part {k + 1}" if self._names is None else self._names[k]
 
-    def load(self, k: int) -> Part:
-        """Return part k."""
-        if self.loads is None:
-            raise ValueError("this source can only be read from its first part.")
-        return as_part(self.loads[k](), self.name(k))
-
     def __iter__(self) -> Iterator[Part]:
         return ahead(self._read())
 
     def _read(self) -> Iterator[Part]:
+        spooled = None if self.spool is None else self.spool.stored
+        with self.counts.one_pass(spooled or self.stored) as report:
+            for part in _relabelled(self._loaded(), self.replaced):
+                report(1, part.X.shape[0])
+                yield part
+
+    def _loaded(self) -> Iterator[Part]:
+        """Yield the parts as they are loaded, or from temporary files."""
+        if self.spool is not None and self.spool.stored is not None:
+            yield from self.spool
+            return
         self.check()
         loaded = self._factory() if self.loads is None else (load() for load in self.loads)
-        for k, values in enumerate(loaded):
-            yield as_part(values, self.name(k))
+        parts = (as_part(values, self.name(k)) for k, values in enumerate(loaded))
+        yield from parts if self.spool is None else self.spool.written(parts)
         self.check()
+        if self.spool is not None:
+            self.spool.complete()
 
     def each(self, task: OnPart, given: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
         """Yield ``task(part, *arguments)`` for each part, in order.
@@ -172,40 +170,21 @@ class Source:
 
     def with_labels(self, y: Any = None, weight: Any = None) -> "Source":
         """Return the same rows with other labels or weights (n,), if given."""
-        y, weight = (None if values is None else np.asarray(values) for values in (y, weight))
-        counts = {
-            name: len(values)
-            for name, values in (("y", y), ("sample_weight", weight))
-            if values is not None
+        out = copy.copy(self)
+        labels = {"y": y, "sample_weight": weight}
+        out.replaced = self.replaced | {
+            name: np.asarray(values) for name, values in labels.items() if values is not None
         }
-
-        def parts() -> Iterator[Part]:
-            first = 0
-            for part in self._read():
-                rows = slice(first, first + part.X.shape[0])
-                first = rows.stop
-                for name, count in counts.items():
-                    if count < first:
-                        raise ValueError(f"{name} has {count:,} values, fewer than there are rows.")
-                yield Part(
-                    part.X,
-                    part.y if y is None else y[rows],
-                    part.weight if weight is None else weight[rows],
-                )
-            for name, count in counts.items():
-                if count > first:
-                    raise ValueError(f"{name} has {count:,} values, and there are {first:,} rows.")
-
-        out = Source.from_iterable(
-            parts, feature_names=self.feature_names, target_name=self.target_name
-        )
-        out.name = self.name  # type: ignore[method-assign]
         return out
 
     @property
     def rows_alone(self) -> "Source":
         """The same rows for passes that need no labels."""
-        return self
+        if not self.replaced:
+            return self
+        out = copy.copy(self)
+        out.replaced = {}
+        return out
 
     def labels(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the labels and the weights of all rows, shape (n,) each, in one pass.
@@ -229,6 +208,22 @@ def _labels(part: Part) -> tuple[np.ndarray, np.ndarray | None]:
     if part.y is None:
         raise ValueError("it has no labels; give (X, y).")
     return np.asarray(part.y), None if part.weight is None else np.asarray(part.weight)
+
+
+def _relabelled(parts: Iterator[Part], replaced: dict[str, np.ndarray]) -> Iterator[Part]:
+    """Yield parts with the labels "y" and the weights "sample_weight" (n,) of all rows, if any."""
+    first = 0
+    for part in parts:
+        rows = slice(first, first + part.X.shape[0])
+        first = rows.stop
+        for name, values in replaced.items():
+            if len(values) < first:
+                raise ValueError(f"{name} has {len(values):,} values, fewer than there are rows.")
+        labels = {name: values[rows] for name, values in replaced.items()}
+        yield Part(part.X, labels.get("y", part.y), labels.get("sample_weight", part.weight))
+    for name, values in replaced.items():
+        if len(values) > first:
+            raise ValueError(f"{name} has {len(values):,} values, and there are {first:,} rows.")
 
 
 def opened(X: Any, y: Any = None, weight: Any = None) -> tuple[Any, Any, Any]:

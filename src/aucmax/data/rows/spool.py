@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,54 +11,51 @@ import numpy as np
 import scipy.sparse as sp
 
 from aucmax.basics.replacing import errors_name
-from aucmax.data.rows.source import Part, Source, Stored
+from aucmax.data.rows.passes import Part, Stored
 
-__all__ = ["Spooled"]
+__all__ = ["Spool"]
 
 
-class Spooled(Source):
-    """A source that reads another one once, and then reads temporary files.
+class Spool:
+    """Temporary files of the parts of a source, written in its first pass.
 
     Parameters
     ----------
-    source : Source
     folder : str or path-like, optional
         Where to create a folder for the files, which is removed with this object; by default
         the system's temporary folder. The files take as much space as all rows would in memory.
+
+    Attributes
+    ----------
+    stored : Stored
+        None until all parts were written.
     """
 
-    def __init__(self, source: Source, folder: Any = None) -> None:
-        self.source, self.feature_names = source, source.feature_names
-        self.target_name, self.loads = source.target_name, source.loads
+    def __init__(self, folder: Any = None) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="aucmax-", dir=folder))
         weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        self._parts: int | None = None  # number of parts, after all were written
-        self.stored = source.stored
+        self._count = 0
+        self.stored: Stored | None = None
 
-    def name(self, k: int) -> str:
-        return self.source.name(k)
+    def __iter__(self) -> Iterator[Part]:
+        return map(_read, self._files())
 
-    def load(self, k: int) -> Part:
-        if self._parts is None:
-            return self.source.load(k)
-        return _read(self._file(k))
+    def written(self, parts: Iterable[Part]) -> Iterator[Part]:
+        """Yield the parts, each after it was written; `complete` follows the last one."""
+        for k, part in enumerate(parts):
+            _write(part, self._file(k))
+            self._count = k + 1
+            yield part
+
+    def complete(self) -> None:
+        """Declare that all parts were written."""
+        self.stored = Stored("temporary file", sum(file.stat().st_size for file in self._files()))
+
+    def _files(self) -> Iterator[Path]:
+        return map(self._file, range(self._count))
 
     def _file(self, k: int) -> Path:
         return self._folder / f"{k}.npy"
-
-    def _read(self) -> Iterator[Part]:
-        if self._parts is not None:
-            for k in range(self._parts):
-                yield _read(self._file(k))
-            return
-        count = 0
-        for part in self.source._read():
-            _write(part, self._file(count))
-            count += 1
-            yield part
-        self._parts = count
-        written = (self._file(k).stat().st_size for k in range(count))
-        self.stored = Stored("temporary file", sum(written))
 
 
 def _write(part: Part, file: Path) -> None:
