@@ -33,7 +33,6 @@ from aucmax import (
     load,
     save,
 )
-from aucmax.cli.large import Room
 from aucmax.data.rows.store import InMemory
 from aucmax.estimators import selection, tuning
 from aucmax.estimators.folds import Folding
@@ -837,7 +836,7 @@ def test_a_search_takes_a_new_loss(monkeypatch, tmp_path, run):
         code, out, err = run(*arguments)
         assert code == 0, err
         assert "every_pair" in out
-    assert not Room(1, 99.0).holds("every_pair", 0.1)
+    assert LOSSES["every_pair"].bytes_of_row(0.1) == 100.0
 
 
 def test_a_loss_that_is_a_line_at_0_has_a_usual_alpha():

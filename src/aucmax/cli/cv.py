@@ -13,7 +13,7 @@ import typer
 from aucmax.cli.common import counted, few_positives, listed, listed_numbers, show
 from aucmax.cli.errors import interrupted
 from aucmax.cli.front import LabelledRows, labelled_rows
-from aucmax.cli.large import Footprint, Large, passes_over
+from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import (
     DataArgument,
     Html,
@@ -26,6 +26,7 @@ from aucmax.cli.options import (
     option,
 )
 from aucmax.cli.paths import check_paths
+from aucmax.data.large_files import Footprint
 from aucmax.estimators import AUCClassifierCV
 from aucmax.estimators.files import save
 from aucmax.estimators.folds import FOLDS, Pairs

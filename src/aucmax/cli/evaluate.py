@@ -12,9 +12,10 @@ from sklearn.utils import Bunch
 
 from aucmax.cli.common import chance_of, few_positives, load_model, show, working
 from aucmax.cli.front import encoding_of, positives_for, rows_for
-from aucmax.cli.large import Footprint, Large, passes_over, take
+from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import Html, Json, Judging, Model, given_file, option
 from aucmax.cli.paths import check_paths
+from aucmax.data.large_files import Footprint, take
 from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Source
 from aucmax.explain.feature_effects import MOST_CELLS

@@ -19,20 +19,21 @@ from sklearn.utils import Bunch, _safe_indexing
 from aucmax import datasets
 from aucmax.basics.checks import LARGEST
 from aucmax.cli.common import counted, working
-from aucmax.cli.inputs import Inputs, inputs_of
-from aucmax.cli.large import Large, take
+from aucmax.cli.large import Large
 from aucmax.cli.options import Scale, Transforms, given_file
 from aucmax.cli.screen import tell
 from aucmax.columns import SplineFeatures, TableEncoder
 from aucmax.columns.steps import parts_of, transformed
 from aucmax.data.bunch import Labels, frame
 from aucmax.data.classes import Classes, classes_of, halves
+from aucmax.data.large_files import take
 from aucmax.data.obstacles import TableError
 from aucmax.data.readers import find_label, reader_of, rows_of
 from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Source, ahead
 from aucmax.data.scanning import read_parts
 from aucmax.estimators.folds import Folding, Pairs
+from aucmax.estimators.inputs import Inputs, inputs_of
 from aucmax.report.curves import Scored
 from aucmax.report.facts import TrainingRows
 
@@ -222,7 +223,7 @@ def labelled_rows(
         raise ValueError("--groups and --time split the rows in different ways; give only one.")
     with working(f"reading {given_file(data).name}", quiet):
         path = given_file(data)
-        if large is not None and large.takes(path, reading):
+        if large is not None and large.plan.takes(path, reading):
             source = large.read(path, _with_own_labels(reading), transforms)
         else:
             source = _of_two_classes(data, reading)
@@ -419,7 +420,7 @@ def rows_for(
     inputs = inputs_of(model)
     more = _wanted(model, inputs, reading) | {"labels": labels}
     path = given_file(data)
-    if large is not None and large.takes(path, reading):
+    if large is not None and large.plan.takes(path, reading):
         if not hasattr(model, "steps"):
             return large.read(path, replace(_with_own_labels(reading), **more))
         if large.dask is not None:

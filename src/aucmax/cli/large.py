@@ -1,66 +1,23 @@
-"""Files that are read in parts, since they would not fit into memory or a cluster reads them.
-
-The rows stay in the file. Their labels and weights are read once, before anything else.
-"""
+"""Options of the commands that read files in parts, and what they say of the passes."""
 
 from __future__ import annotations
 
 import contextlib
-import re
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils import Bunch
 
-from aucmax import datasets
-from aucmax.basics.memory import free_memory, require
 from aucmax.cli.options import Scale, Transforms, reading_option
 from aucmax.cli.screen import tell
-from aucmax.data.files import COMPRESSIONS, opened
-from aucmax.data.readers import reader_of
-from aucmax.data.reading import FIELDS, Reading
-from aucmax.data.rows import to_scipy
-from aucmax.data.rows.parts import InParts
-from aucmax.data.rows.source import Part, Source
-from aucmax.data.tables.parquet_files import parquet_metadata
-from aucmax.objective.losses import LOSSES
+from aucmax.data.large_files import Footprint, Plan
+from aucmax.data.reading import Reading
+from aucmax.data.rows.source import Source
 from aucmax.report.facts import Pass
 
-__all__ = ["Footprint", "Large", "passes_over", "take"]
-
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_COPIES = 3  # of the numbers, while a file is read whole: the reader's, ours, and a fit's
-_UNPACKED = 6  # times its size, a compressed text
-_FOR_THEM = 0.55  # of the memory; the rest is for parts
-_PARTS = 80  # of the memory is a part: two are there, and several times that for reading one
-_WORKERS_PARTS = 16  # what a worker takes, in parts
-_SMALLEST, _LARGEST = 1 << 20, 1 << 26
-_PROGRAM = 128 * 10**6  # what the packages and the compiled kernels take once a file is opened
-_LINES = 1 << 16  # bytes of text that tell how long a row is
-
-
-class Room(NamedTuple):
-    """What there is room for: so many whole rows, or so many bytes of each of all rows."""
-
-    rows: int
-    of_each: float
-
-    def holds(self, loss: str, rarer: float) -> bool:
-        """Tell whether a fit with this loss has room, with such a share of the rarer class."""
-        of_each, of_rarer = LOSSES[loss].bytes_kept
-        return of_each + of_rarer * rarer <= self.of_each
-
-
-class Footprint(NamedTuple):
-    """About how many bytes a command takes beside the program's own, as measured."""
-
-    of_row: int  # where the rows stay in the file
-    of_row_in_memory: int  # beside its numbers
-    parts: int  # that are in memory at once, or as much as these
+__all__ = ["Large", "passes_over"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,223 +39,31 @@ class Large(contextlib.AbstractContextManager[Any]):
         metavar="WHERE",
     )
 
-    def takes(self, path: Any, reading: Reading) -> bool:
-        """Tell whether a file is to be read in parts.
+    @cached_property
+    def plan(self) -> Plan:
+        """How files are read, until the command ends."""
+        return Plan(self.footprint, self.memory, self.dask)
 
-        Raises
-        ------
-        ValueError
-            For what is no file where a cluster is to read it.
-        MemoryError
-            Where the program, or the file, would take more memory than the system allows.
-        """
-        require(_PROGRAM)
-        is_file = isinstance(path, Path) and path.is_file()
-        if self.dask is not None and not is_file:
-            raise ValueError(f"--dask is for files, and there is no file {path}.")
-        if not is_file or self.dask is not None:
-            return is_file
-        if self._is_large(path, reading):
-            return True
-        require(_PROGRAM, self._whole(path, reading), f"{path} in memory")
-        return False
+    def __exit__(self, *error: Any) -> None:
+        self.plan.__exit__(*error)
 
     def read(self, path: Path, reading: Reading, transforms: Transforms | None = None) -> Bunch:
-        """Return what `datasets.read` does, but that ``data`` is a source.
+        """Return the rows of a file in parts; ValueError for transforms, which need all rows."""
+        self._refuse(path, transforms)
+        rows = self.plan.read(path, reading)
+        tell("note", f"{path} is read in parts{self.plan.why}")
+        return rows
 
-        Without labels (``labels="none"``) nothing is read yet.
+    def one_pass(self, path: Path, reading: Reading, transforms: Transforms) -> Source:
+        """Return a file in parts, to be read once, whatever memory there is."""
+        self._refuse(path, transforms, one_pass=True)
+        return self.plan.source(path, reading, one_pass=True)
 
-        Parameters
-        ----------
-        path, reading, transforms
-            As for `source`.
-        """
-        source = self.source(path, reading, transforms)
-        tell("note", f"{path} is read in parts{self._why}")
-        rows = {} if reading.labels == "none" else _rows_of(source)
-        if rows:
-            rows["room"] = self._room(sum(source.sizes or ()), path, reading)
-        return Bunch(
-            data=source, name=path.name, files=[str(path)], text=(), dates={}, groups=None,
-            time=None, feature_names=source.feature_names, target_name=source.target_name, **rows,
-        )  # fmt: skip
-
-    def source(
-        self,
-        path: Path,
-        reading: Reading,
-        transforms: Transforms | None = None,
-        one_pass: bool = False,
-    ) -> Source:
-        """Return a file as a source, of which nothing is read yet.
-
-        Parameters
-        ----------
-        path : Path
-        reading : Reading
-        transforms : Transforms, optional
-            Of which a source takes none.
-        one_pass : bool
-            Whether it will be read once, whatever memory there is.
-
-        Raises
-        ------
-        ValueError
-            For an option that needs all rows in memory, and where there is no cluster.
-        MemoryError
-            Where even parts of the file would take more memory than the system allows.
-        """
-        refused = [name for name in reading.given() if not FIELDS[name]["in_parts"]]
-        if transforms is not None:
-            refused += ["splines"] * transforms.splines
-            refused += ["scale"] * (transforms.scale is not Scale.none)
-        if refused:
-            why = " by --one-pass" if one_pass else self._why
-            chosen = one_pass or self.dask is not None
-            raise ValueError(
-                f"{path}: is read in parts{why}, and {refused[0]}= needs all rows at once; "
-                f"{'leave out one of them' if chosen else 'give it more --memory'}."
-            )
-        if self.dask is None:
-            self._check_parts(path, reading, one_pass)
-        return self._source(path, reading.in_parts() | {"spool": False if one_pass else None})
-
-    def __exit__(self, *_: Any) -> None:
-        self._held.close()
-
-    @cached_property
-    def _held(self) -> contextlib.ExitStack:
-        return contextlib.ExitStack()
-
-    @cached_property
-    def _allowed(self) -> int | None:
-        """The bytes that ``--memory`` allows; None where nothing is known."""
-        if self.memory is None:
-            free = free_memory()
-            return None if free is None else max(free - _PROGRAM, 0) // 2
-        pattern = r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)I?B?"
-        written = re.fullmatch(pattern, self.memory.strip().upper())
-        size = int(float(written[1]) * _UNITS[written[2]]) if written else 0
-        if size < 10**6:
-            raise ValueError(
-                f"--memory {self.memory}: give a size of 1MB or more, such as 500MB or 4GB."
-            )
-        return size
-
-    @property
-    def _why(self) -> str:
-        if self.dask is not None:
-            return f" by --dask {self.dask}"
-        return f", since whole it would take more than {(self._allowed or 0) / 1e9:.3g} GB"
-
-    def _is_large(self, path: Path, reading: Reading) -> bool:
-        """Tell whether a file would take more memory than is allowed."""
-        return self._allowed is not None and self._whole(path, reading) > self._allowed
-
-    def _whole(self, path: Path, reading: Reading) -> int:
-        """Return about how many bytes it takes to read a file whole, and what is made of it."""
-        shape = _shape(path, reading)
-        return _COPIES * shape.numbers + self.footprint.of_row_in_memory * shape.rows
-
-    def _check_parts(self, path: Path, reading: Reading, one_pass: bool) -> None:
-        """Raise MemoryError where a file would not be read in parts for lack of memory."""
-        shape = _shape(path, reading)
-        part = max(shape.group, min(self._part_bytes, shape.numbers))
-        parts = self.footprint.parts if part < shape.numbers else min(self.footprint.parts, 2)
-        needed = parts * part + (0 if one_pass else self.footprint.of_row * shape.rows)
-        require(_PROGRAM, needed, f"{path}, read in parts of {part / 1e6:.0f} MB")
-
-    def _room(self, n: int, path: Path, reading: Reading) -> Room:
-        """Return what there is room for of the n rows of a file."""
-        if self._allowed is None:
-            return Room(n, np.inf)
-        share = min(0.5 * self._allowed / self._whole(path, reading), 1.0)
-        return Room(int(n * share), _FOR_THEM * self._allowed / n if n else np.inf)
-
-    def _source(self, path: Path, known: dict[str, Any]) -> Source:
-        if self.dask is None:
-            return datasets.scan(path, part_bytes=self._part_bytes, **known)
-        how = known | {"part_bytes": self._part_bytes, "spool": False}
-        scanned: Source = datasets.scan(path.absolute(), **how)
-        if scanned.loads is None:
-            raise ValueError(
-                f"{path}: compressed text can be read from its beginning on only, so that workers "
-                "cannot share it; unpack it, or leave out --dask."
-            )
-        client = self._client  # without Dask there is none
-        from aucmax import distributed
-
-        return distributed.source(scanned, client=client)
-
-    @property
-    def _part_bytes(self) -> int:
-        size = _LARGEST if self._allowed is None else self._allowed // _PARTS
-        return min(max(size, _SMALLEST), _LARGEST)
-
-    @cached_property
-    def _client(self) -> Any:
-        """Of the cluster, until the command ends."""
-        most = None
-        if self._allowed is not None:
-            most = max(self._allowed // (_WORKERS_PARTS * self._part_bytes), 1)
-        from aucmax.distributed import connected
-
-        return self._held.enter_context(connected(str(self.dask), most))
-
-
-class _Shape(NamedTuple):
-    """About how many rows a file has, bytes of numbers, and bytes of the largest row group."""
-
-    rows: int
-    numbers: int
-    group: int
-
-
-def _shape(path: Path, reading: Reading) -> _Shape:
-    if reader_of(path, reading.format).name == "parquet":
-        about = parquet_metadata(path)
-        columns = about.num_columns
-        if reading.columns is not None:  # and labels and weights
-            columns = min(len(reading.columns) + 2, columns)
-        width = 8 * columns
-        groups = (about.row_group(k).num_rows for k in range(about.num_row_groups))
-        return _Shape(about.num_rows, width * about.num_rows, width * max(groups, default=0))
-    packed = path.suffix.lower() in COMPRESSIONS
-    size = path.stat().st_size * (_UNPACKED if packed else 1)
-    with opened(path) as stream:
-        start = stream.read(_LINES)
-    return _Shape(size * start.count(b"\n") // max(len(start), 1), size, 0)
-
-
-def _rows_of(source: Source) -> dict[str, Any]:
-    """Read the labels and weights of all rows, and how many features there are."""
-    parts = list(source.each(_without_rows, repeat(())))
-    source.sizes = [rows for (rows, _), *_ in parts]
-    labels = [y for _, y, _ in parts if y is not None]
-    weights = [weight for *_, weight in parts if weight is not None]
-    return {
-        "target": np.concatenate(labels) if labels else None,
-        "weight": np.concatenate(weights) if weights else None,
-        "n_features": max(d for (_, d), *_ in parts),
-    }
-
-
-def _without_rows(part: Part) -> tuple[Any, Any, Any]:
-    return part.X.shape, None if part.y is None else _narrow(part.y), part.weight
-
-
-def take(rows: Bunch, places: np.ndarray) -> Any:
-    """Return the rows at ascending places of a file that is read in parts: X, in memory."""
-    return to_scipy(InParts(rows.data, np.array(rows.data.sizes), rows.n_features).take(places))
-
-
-def _narrow(labels: np.ndarray) -> np.ndarray:
-    """Return the same labels, in fewer bytes where they are small numbers."""
-    kind = labels.dtype.kind
-    if kind in "iu" and len(labels):
-        return labels.astype(np.result_type(*map(np.min_scalar_type, (labels.min(), labels.max()))))
-    narrow = labels.astype(np.float32) if kind == "f" else labels
-    return narrow if np.array_equal(narrow, labels) else labels
+    def _refuse(self, path: Path, transforms: Transforms | None, one_pass: bool = False) -> None:
+        if transforms is not None and transforms.splines:
+            self.plan.refuse(path, "splines", one_pass)
+        if transforms is not None and transforms.scale is not Scale.none:
+            self.plan.refuse(path, "scale", one_pass)
 
 
 def passes_over(*data: Any) -> list[Pass] | None:

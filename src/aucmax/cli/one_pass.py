@@ -43,7 +43,7 @@ def fit_in_one_pass(
         raise ValueError(f"--one-pass is for files, and there is no file {data}.")
     if reading.binarize is not None:
         raise ValueError("--binarize needs the labels beforehand, which --one-pass does not read.")
-    source = large.source(path, replace(reading, positive=None), transforms, one_pass=True)
+    source = large.one_pass(path, replace(reading, positive=None), transforms)
     names = source.feature_names  # svmlight text has none: its first part tells about how many
     few = (next(iter(source)).X.shape[1] if names is None else len(names)) <= FEW_FEATURES
     held: ClassStatistics = (

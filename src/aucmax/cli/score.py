@@ -25,11 +25,12 @@ from aucmax.cli.common import (
     working,
 )
 from aucmax.cli.front import rows_for
-from aucmax.cli.large import Footprint, Large, passes_over
+from aucmax.cli.large import Large, passes_over
 from aucmax.cli.options import Model, Scoring, given_file, option
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import data_out, say, tell
 from aucmax.columns.steps import parts_of
+from aucmax.data.large_files import Footprint
 from aucmax.data.rows.parts import rows_of
 from aucmax.data.rows.source import Part, Source
 from aucmax.data.rows.view import to_scipy

@@ -198,7 +198,7 @@ def _tuned_on_some(
         )
     room, rarer = rows.source.room, rows.rarest / len(rows.is_positive)
     default_losses = AUCClassifierCV().losses
-    losses = [loss for loss in default_losses if room.holds(loss, rarer)]
+    losses = [name for name in default_losses if LOSSES[name].bytes_of_row(rarer) <= room.of_each]
     search, tuning = _searched(some, common, quiet, seed, losses=losses)
     chosen = {
         "alpha": search.alpha_ * some.rarest / rows.rarest,

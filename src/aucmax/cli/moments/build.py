@@ -13,7 +13,6 @@ import typer
 
 from aucmax.cli.common import listed, load_model, show, working
 from aucmax.cli.front import parts_for, plain_rows
-from aucmax.cli.inputs import names_after
 from aucmax.cli.moments.combine import added, write
 from aucmax.cli.moments.options import Align, Like, MinRows, Out
 from aucmax.cli.moments.show import report_of
@@ -21,6 +20,7 @@ from aucmax.cli.options import Json, Weighing, given_file, option
 from aucmax.cli.paths import check_paths
 from aucmax.data.bunch import Labels
 from aucmax.data.reading import Reading
+from aucmax.estimators.inputs import names_after
 from aucmax.solvers import Exact
 from aucmax.statistics.base import ClassStatistics
 from aucmax.statistics.diagonal import DiagonalMoments

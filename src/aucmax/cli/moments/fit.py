@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from aucmax.cli.common import load_model, show
-from aucmax.cli.inputs import names_after
 from aucmax.cli.moments.classes import auc_of, two_classes
 from aucmax.cli.moments.options import Like, MomentsFile
 from aucmax.cli.options import Json, Settings, Stopping
@@ -16,6 +15,7 @@ from aucmax.cli.paths import check_paths
 from aucmax.data.reading import Reading
 from aucmax.estimators import AUCClassifier
 from aucmax.estimators.files import save
+from aucmax.estimators.inputs import names_after
 from aucmax.report.facts import FittedModel
 from aucmax.report.training import FitToMoments
 from aucmax.statistics.base import ClassStatistics

@@ -138,6 +138,11 @@ class RankingLoss:
     concordant: ClassVar[bool] = False
     bytes_kept: ClassVar[tuple[int, int]] = (100, 0)
 
+    def bytes_of_row(self, rarer: float) -> float:
+        """Return what a fit keeps of a row on average, given the share of the rarer class."""
+        of_each, of_rarer = self.bytes_kept
+        return of_each + of_rarer * rarer
+
     @property
     def by_moments(self) -> bool:
         return self.kind in ("quadratic", "weighted quadratic")
