@@ -13,6 +13,7 @@ import typer
 from aucmax.cli.common import few_positives, show, working
 from aucmax.cli.front import LabelledRows, labelled_rows
 from aucmax.cli.large import Large, passes_over
+from aucmax.cli.moments.classes import auc_of
 from aucmax.cli.one_pass import fit_in_one_pass
 from aucmax.cli.options import (
     DataArgument,
@@ -31,7 +32,7 @@ from aucmax.estimators.folds import FOLDS
 from aucmax.estimators.probabilities import Calibration, calibrate_folds
 from aucmax.metrics import AUCInterval, BinnedAUC, auc_interval
 from aucmax.objective.losses import LOSSES
-from aucmax.report.facts import FittedModel, Folds
+from aucmax.report.facts import AUCOfMoments, FittedModel, Folds
 from aucmax.report.training import Training, Tuning
 from aucmax.solvers.auto import FEW_FEATURES
 
@@ -237,10 +238,19 @@ def _calibrated(
     return calibrate_folds(tests, held_out, of_folds, some.is_positive, weight)
 
 
-def _training_auc(rows: LabelledRows, model: AUCClassifier) -> AUCInterval | BinnedAUC:
-    """Return the AUC of the rows a model was fitted to, in fixed memory if they are in parts."""
+def _training_auc(
+    rows: LabelledRows, model: AUCClassifier
+) -> AUCInterval | BinnedAUC | AUCOfMoments:
+    """Return the AUC of the rows a model was fitted to.
+
+    Rows in parts are not read again if the fit has kept their moments, which give an estimate;
+    otherwise their scores are kept in fixed memory.
+    """
     if not rows.in_parts:
         scores = model.decision_function(rows.named())
         return auc_interval(rows.is_positive, scores, sample_weight=rows.weight)
+    moments, positive = getattr(model, "moments_", None), rows.classes.positive_label
+    if (estimate := auc_of(moments, model.coef_[0], positive)) is not None:
+        return estimate
     X, y, weight = rows.given()
     return model.score_sketch(X if y is None else X.with_labels(y, weight)).auc()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import repeat
 from pathlib import Path
@@ -22,7 +22,7 @@ from aucmax.data.readers import reader_of
 from aucmax.data.reading import FIELDS, Reading
 from aucmax.data.rows import to_scipy
 from aucmax.data.rows.parts import InParts
-from aucmax.data.rows.source import Part, Source
+from aucmax.data.rows.source import Part, Source, Stored
 from aucmax.data.scanning import scan
 from aucmax.data.tables.parquet_files import parquet_metadata
 
@@ -103,7 +103,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
         yet.
         """
         source = self.source(path, reading)
-        rows = {} if reading.labels == "none" else _rows_of(source)
+        rows = {} if reading.labels == "none" else self._labels_of(source, path, reading)
         if rows:
             rows["room"] = self._room(sum(source.sizes or ()), path, reading)
         return Bunch(
@@ -143,6 +143,18 @@ class Plan(contextlib.AbstractContextManager[Any]):
             f"needs all rows at once; "
             f"{'leave out one of them' if chosen else 'give it more --memory'}."
         )
+
+    def _labels_of(self, source: Source, path: Path, reading: Reading) -> dict[str, Any]:
+        """Read the labels and weights of all rows; of Parquet hardly any other column."""
+        names, labels = source.feature_names, source
+        if names is not None and reader_of(path, reading.format).name == "parquet":
+            one = replace(reading, columns=names[:1], n_features=None, target=source.target_name)
+            labels = self._source(path, one.in_parts())
+            labels.stored = Stored("labels", labels.stored.size)
+            labels.counts = source.counts
+        rows = _rows_of(labels)
+        source.sizes = rows.pop("sizes")
+        return rows | {"n_features": rows["n_features"] if names is None else len(names)}
 
     def __exit__(self, *_: Any) -> None:
         self._held.close()
@@ -253,14 +265,14 @@ def _shape(path: Path, reading: Reading) -> _Shape:
 
 
 def _rows_of(source: Source) -> dict[str, Any]:
-    """Read the labels and weights of all rows, and how many features there are."""
+    """Read the labels and weights of all rows, their number, and that of the features."""
     parts = list(source.each(_without_rows, repeat(())))
-    source.sizes = [rows for (rows, _), *_ in parts]
     labels = [y for _, y, _ in parts if y is not None]
     weights = [weight for *_, weight in parts if weight is not None]
     return {
         "target": np.concatenate(labels) if labels else None,
         "weight": np.concatenate(weights) if weights else None,
+        "sizes": [rows for (rows, _), *_ in parts],
         "n_features": max(d for (_, d), *_ in parts),
     }
 

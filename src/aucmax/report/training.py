@@ -71,7 +71,7 @@ class Training(Report):
     tuning: Tuning | None = inline()
     why_not_tuned: str = unlisted("")
     fitted: FittedModel = inline()
-    training_auc: AUCInterval | BinnedAUC
+    training_auc: AUCInterval | BinnedAUC | AUCOfMoments  # the last of rows that were read once
     read: Sequence[Pass] | None = optional()
     seconds: float
 
@@ -85,10 +85,14 @@ class Training(Report):
             facts.append(("not tuned", f"{self.fitted}: {self.why_not_tuned}"))
         else:
             facts += self.tuning.facts(str(self.fitted))
-        interval = interval_text(auc.low, auc.high)
+        if isinstance(auc, AUCOfMoments):
+            auc_lines = [(f"training {name}", words) for name, words in auc_facts(auc)]
+        else:
+            interval = interval_text(auc.low, auc.high)
+            auc_lines = [("training AUC", f"{auc_text(auc.auc)}  (95 % interval {interval})")]
         facts += [
             *self.fitted.facts(),
-            ("training AUC", f"{auc_text(auc.auc)}  (95 % interval {interval})"),
+            *auc_lines,
             ("seconds", f"{self.seconds:.2f}"),
             *read_facts(self.read),
             ("saved", self.model),

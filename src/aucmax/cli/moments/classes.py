@@ -38,7 +38,7 @@ def two_classes(held: ClassStatistics, positive: object, path: Path) -> tuple[Cl
     return held, label
 
 
-def auc_of(held: ClassStatistics, w: np.ndarray, positive: Any) -> AUCOfMoments | None:
+def auc_of(held: ClassStatistics | None, w: np.ndarray, positive: Any) -> AUCOfMoments | None:
     """Return what moments tell of the AUC of the scores w·x of their rows; None where nothing."""
     if not isinstance(held, ClassMoments) or held.guarantee is not None:
         return None
