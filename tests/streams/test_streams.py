@@ -18,7 +18,7 @@ from scipy.stats import binom, norm
 from aucmax import AUCClassifier, load, metrics
 from aucmax.basics import replacing
 from aucmax.basics.locks import locked
-from aucmax.cli import stream_page
+from aucmax.report import stream as report_of_stream
 from aucmax.streams import reading
 from aucmax.streams.drift import CELLS, LEVEL, DriftAlarm
 from aucmax.streams.formats import encoding_of
@@ -995,7 +995,9 @@ def test_the_model_is_that_of_one_fit(tmp_path, run):
 
 def test_the_page_has_the_curves_the_test_and_what_moved(clicks, tmp_path, run, monkeypatch):
     page = tmp_path / "page.html"
-    monkeypatch.setattr(stream_page, "MAX_DRAWN_LINES", 3)  # lines are left out, but not the last
+    monkeypatch.setattr(
+        report_of_stream, "MAX_DRAWN_LINES", 3
+    )  # lines are left out, but not the last
     code, _, err = run("stream", str(clicks), *options(tmp_path, "--html", page))
     assert (code, but_for_alarms(err)) == (0, f"report written to {page}\n")
     text = page.read_text(encoding="utf-8")

@@ -15,17 +15,17 @@ import typer
 
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.locks import locked
-from aucmax.cli.errors import interrupted
+from aucmax.cli.errors import command_line, interrupted
 from aucmax.cli.options import Json, option, reading_option
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import say, tell
 from aucmax.cli.stream_files import Beside, Teller
-from aucmax.cli.stream_page import page_of
 from aucmax.data.files import COMPRESSIONS, fault
 from aucmax.data.reading import Reading
 from aucmax.estimators import AUCClassifier
 from aucmax.estimators.files import save
 from aucmax.report.page import write_page
+from aucmax.report.stream import Stream
 from aucmax.streams.formats import FORMATS, encoding_of, label_of
 from aucmax.streams.reading import Input
 from aucmax.streams.state import Settings, State, advance, load_state
@@ -219,7 +219,7 @@ class Telling:
             save(model.fit_moments(state.learner.moments()), self.output)
             say(f"model saved to {self.output}", sys.stderr)
         if self.html is not None and self.monitor is not None:
-            write_page(page_of(title, self.monitor), self.html)
+            write_page(Stream.of(title, self.monitor).page(command_line()), self.html)
             say(f"report written to {self.html}", sys.stderr)
 
 

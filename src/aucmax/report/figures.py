@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,15 @@ from aucmax.basics.visible import in_line, in_lines
 from aucmax.report.style import INK, MUTED, PAPER_RC, RC, Stroke, on_paper, stroke, to_svg
 from aucmax.report.text import SUPERSCRIPT, gap_text
 
-__all__ = ["Figure", "Line", "around", "check_image", "convergence_figure", "tuning_figure"]
+__all__ = [
+    "Figure",
+    "Line",
+    "around",
+    "check_image",
+    "convergence_figure",
+    "tuning_figure",
+    "visible",
+]
 
 GAP_FLOOR = 1e-16
 _SIZE = (5.3, 4.3)
@@ -27,6 +35,26 @@ _MARGIN_HEIGHT, _ROW_HEIGHT, _MIN_HEIGHT = 0.9, 0.27, 2.0
 _MAX_LETTERS = 28  # of a name beside an axis
 _WIDE_NUMBER = 1e4  # from which the numbers of an axis need more space
 _IMAGES = (".png", ".svg", ".pdf")
+
+
+_OF_LINES = {"caption", "lead", "verdict"}  # texts that may have several
+
+
+def visible(part: Any, of_lines: bool = False) -> Any:
+    """Return a page, or a part of it, with the control characters in its texts escaped.
+
+    Texts are on one line, except where ``of_lines``.
+    """
+    if isinstance(part, str):
+        return in_lines(part) if of_lines else in_line(part)
+    if is_dataclass(part):
+        texts = {f.name: visible(getattr(part, f.name), f.name in _OF_LINES) for f in fields(part)}
+        return replace(part, **texts)  # type: ignore[type-var]
+    if isinstance(part, dict):
+        return {visible(name): visible(value) for name, value in part.items()}
+    if isinstance(part, list) or type(part) is tuple:
+        return [visible(item) for item in part]
+    return part
 
 
 def check_image(path: Path) -> None:
@@ -133,18 +161,6 @@ class Figure:
     rug: Sequence[float] = ()
     follows: str = ""
 
-    def visible(self) -> Figure:
-        """Return the figure with control characters in its texts escaped."""
-        return replace(
-            self,
-            title=in_line(self.title),
-            caption=in_lines(self.caption),
-            xlabel=in_line(self.xlabel),
-            ylabel=in_line(self.ylabel),
-            lines={in_line(label): line for label, line in self.lines.items()},
-            names=[*map(in_line, self.names)],
-        )
-
     def drawn(self) -> tuple[str, dict[str, Any]]:
         """Draw the figure for a page, in the page's colours: return the SVG and its data.
 
@@ -173,7 +189,7 @@ class Figure:
     def save(self, path: Path) -> None:
         """Draw the figure into a file with suffix .png, .svg or .pdf, with the legend beside it."""
         check_image(path)
-        self = self.visible()
+        self = visible(self)
         with _matplotlib().rc_context(PAPER_RC), _without_glyphs():
             figure, axes = self._on_canvas(on_paper)
             axes.set_title(self.title, fontsize=11)

@@ -17,8 +17,7 @@ from typing import Any
 
 from aucmax.basics.needs import needs
 from aucmax.basics.replacing import replacing
-from aucmax.basics.visible import in_line, in_lines
-from aucmax.report.figures import Figure
+from aucmax.report.figures import Figure, visible
 from aucmax.report.text import difference_text, p_text, verdict
 
 __all__ = ["Page", "ResultTable", "Section", "plain", "write_page"]
@@ -73,12 +72,6 @@ class ResultTable:
         ]
         return cls((head, "AUC difference", interval, "p", "verdict"), rows, caption, words=(4,))
 
-    def visible(self) -> ResultTable:
-        """Return the table with control characters escaped, and each cell on one line."""
-        rows = [[in_line(cell) for cell in row] for row in self.rows]
-        head = [in_line(name) for name in self.head]
-        return replace(self, head=head, rows=rows, caption=in_lines(self.caption))
-
 
 @dataclass(frozen=True)
 class Section:
@@ -108,17 +101,6 @@ class Section:
     points: Sequence[dict[str, Any]] = ()
     on_terminal: bool = True
 
-    def visible(self) -> Section:
-        """Return it with control characters in its words as escapes."""
-        return replace(
-            self,
-            heading=in_line(self.heading),
-            lead=in_lines(self.lead),
-            tables=[table.visible() for table in self.tables],
-            figures=[figure.visible() for figure in self.figures],
-            points=[{**points, "name": in_line(points["name"])} for points in self.points],
-        )
-
 
 @dataclass(frozen=True)
 class Page:
@@ -147,18 +129,7 @@ class Page:
     def on_terminal(self) -> Page:
         """Return the part for a terminal, with control characters escaped."""
         shown = [s for s in self.sections if s.on_terminal and (s.tables or s.lead)]
-        return replace(self, sections=shown).visible()
-
-    def visible(self) -> Page:
-        """Return it with control characters in its words as escapes."""
-        return replace(
-            self,
-            title=in_line(self.title),
-            lead=in_lines(self.lead),
-            sections=[section.visible() for section in self.sections],
-            provenance=[(in_line(name), in_line(value)) for name, value in self.provenance],
-            verdict=in_lines(self.verdict),
-        )
+        return visible(replace(self, sections=shown))
 
 
 # ---- text
@@ -199,7 +170,7 @@ def write_page(page: Page, path: str | PathLike[str]) -> None:
     An old file is replaced only when the new one is complete. In HTML all text is escaped, and
     only the page's own scripts run.
     """
-    page = page.visible()
+    page = visible(page)
     text = _markdown(page) if Path(path).suffix == ".md" else _html(page)
     with replacing(path, text=True) as stream:
         stream.write(text)

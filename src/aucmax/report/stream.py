@@ -1,21 +1,23 @@
-"""The page of ``aucmax stream``: the lines of its monitor as curves, and what moved last."""
+"""The report of ``aucmax stream``: the lines of its monitor as curves, and what moved last."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from aucmax.basics.visible import in_line
-from aucmax.cli.errors import command_line
 from aucmax.report.figures import Figure, Line
 from aucmax.report.page import Page, ResultTable, Section
 from aucmax.report.provenance import provenance
+from aucmax.report.reports import Report
 from aucmax.report.text import auc_text, difference_text, interval_text, p_text
 
-__all__ = ["page_of"]
+__all__ = ["Stream"]
 
 MAX_DRAWN_LINES = 2000
 _CURVES = {
@@ -25,38 +27,44 @@ _CURVES = {
 }
 
 
-def page_of(name: str, monitor: Path) -> Page:
-    """Return the page of a monitor's lines.
+@dataclass(frozen=True, kw_only=True)
+class Stream(Report):
+    """The report of ``aucmax stream``."""
 
-    Parameters
-    ----------
-    name : str
-        What was read.
-    monitor : path
-        JSON lines, as `aucmax.streams.monitor.stream_report` makes them.
-    """
-    lines = _thinned(monitor)
-    if not lines:
-        raise ValueError(f"{monitor}: has no line yet, so there is no report; lower --every.")
-    last = lines[-1]
-    curves = {text: line for key, text in _CURVES.items() if (line := _curve(lines, key))}
-    described = in_line(f"{name}: {last['row']:,} rows, {last['features']:,} features")
-    figure = Figure(
-        "auc", "AUC over the stream", "row", "AUC", curves, "Bands are 95 % intervals.", ends=True
-    )
-    sections = [Section("AUC", tables=[_areas(last)], figures=[figure] if curves else [])]
-    if last["drift"] is not None:
-        sections.append(Section("Have rows changed?", tables=[_drift(**last["drift"])]))
-    if last["test"] is not None:
-        sections.append(Section("Does learning on pay?", tables=[_gain(last["test"])]))
-    if last["moved"]:
-        sections.append(Section("What moved", tables=[_moved(last)]))
-    return Page(
-        f"The stream {name}",
-        described,
-        sections,
-        provenance=provenance(command_line(), [("data", described)]),
-    )
+    name: str  # of what was read
+    monitor: Sequence[Mapping[str, Any]]  # lines, as `aucmax.streams.monitor` makes them
+
+    @classmethod
+    def of(cls, name: str, monitor: Path) -> Stream:
+        """Read the lines of a monitor's file."""
+        lines = _thinned(monitor)
+        if not lines:
+            raise ValueError(f"{monitor}: has no line yet, so there is no report; lower --every.")
+        return cls(name=name, monitor=lines)
+
+    def page(self, command: str = "") -> Page:
+        """Return the page; ``command`` is what was run."""
+        last = self.monitor[-1]
+        lines = {text: _curve(self.monitor, key) for key, text in _CURVES.items()}
+        curves = {text: line for text, line in lines.items() if line is not None}
+        described = in_line(f"{self.name}: {last['row']:,} rows, {last['features']:,} features")
+        figure = Figure(
+            "auc", "AUC over the stream", "row", "AUC", curves, "Bands are 95 % intervals.",
+            ends=True,
+        )  # fmt: skip
+        sections = [Section("AUC", tables=[_areas(last)], figures=[figure] if curves else [])]
+        if last["drift"] is not None:
+            sections.append(Section("Have rows changed?", tables=[_drift(**last["drift"])]))
+        if last["test"] is not None:
+            sections.append(Section("Does learning on pay?", tables=[_gain(last["test"])]))
+        if last["moved"]:
+            sections.append(Section("What moved", tables=[_moved(last)]))
+        return Page(
+            f"The stream {self.name}",
+            described,
+            sections,
+            provenance=provenance(command, [("data", described)]),
+        )
 
 
 def _thinned(monitor: Path) -> list[dict[str, Any]]:
@@ -74,7 +82,7 @@ def _thinned(monitor: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in kept]
 
 
-def _curve(lines: list[dict[str, Any]], key: str) -> Line | None:
+def _curve(lines: Sequence[Mapping[str, Any]], key: str) -> Line | None:
     points = [(line["row"], line[key]) for line in lines if line[key] is not None]
     if not points:
         return None
@@ -84,7 +92,7 @@ def _curve(lines: list[dict[str, Any]], key: str) -> Line | None:
     return Line(x, auc, edge=edge, detail=auc_text(float(auc[-1])))
 
 
-def _areas(last: dict[str, Any]) -> ResultTable:
+def _areas(last: Mapping[str, Any]) -> ResultTable:
     rows = [
         (
             text,
@@ -114,7 +122,7 @@ def _drift(evidence: float, row: int | None, level: float) -> ResultTable:
     )
 
 
-def _gain(test: dict[str, Any]) -> ResultTable:
+def _gain(test: Mapping[str, Any]) -> ResultTable:
     difference = difference_text(test["difference"], test["low"], test["high"])
     return ResultTable(
         ("against", "AUC difference", "95 % interval", "p"),
@@ -124,7 +132,7 @@ def _gain(test: dict[str, Any]) -> ResultTable:
     )
 
 
-def _moved(last: dict[str, Any]) -> ResultTable:
+def _moved(last: Mapping[str, Any]) -> ResultTable:
     def text(value: float | None) -> str:
         return "–" if value is None else f"{value:.4g}"
 
