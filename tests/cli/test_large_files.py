@@ -14,11 +14,11 @@ from sklearn.datasets import dump_svmlight_file
 from aucmax import AUCClassifier, datasets, load
 from aucmax.data import large_files
 from aucmax.data.rows import as_rows
+from aucmax.explain.explanation import rows_to_explain, weight_of_all
 from aucmax.objective import Objective
 from aucmax.objective.losses import Square
 from aucmax.objective.penalties import L2
 from aucmax.objective.problem import RowsProblem
-from aucmax.report.evaluation import rows_to_explain, weight_of_all
 
 SMALL = ("--memory", "1MB")
 

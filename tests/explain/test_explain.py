@@ -24,7 +24,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from aucmax import AUCClassifier, AUCClassifierCV, effects, reasons, save
+from aucmax import AUCClassifier, AUCClassifierCV, Source, effects, reasons, save
 from aucmax.additive import Binning, Scorecard, SplineFeatures
 from aucmax.columns.encoder import TableEncoder
 from aucmax.columns.functions import Pieces
@@ -500,3 +500,17 @@ def test_intervals_of_shapes_are_those_of_the_jackknife():
     errors = jackknife(lambda Z, y: at @ model.fit(Z, y).coef_[0][mine], Z, Y)
     reach = stdtrit(min(np.bincount(Y)) - 1, 0.975) * errors
     assert (shape.high - shape.low) / 2 == pytest.approx(reach, rel=0.15)
+
+
+def test_reasons_of_a_source_are_those_of_its_rows():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), np.arange(60) % 3 == 0
+    model = AUCClassifier().fit(X, y)
+    parts = Source([lambda k=k: X[20 * k : 20 * (k + 1)] for k in range(3)])
+    names = list("abcd")
+    for mean in (None, X[0]):
+        whole = reasons(model, X, 2, mean=mean, feature_names=names)
+        in_parts = reasons(model, parts, 2, mean=mean, feature_names=names)
+        for of_row, of_part in zip(whole, in_parts, strict=True):
+            assert [one[:2] for one in of_row] == [one[:2] for one in of_part]
+            assert [one.raised for one in of_row] == pytest.approx([one.raised for one in of_part])

@@ -18,9 +18,10 @@ from aucmax.cli.paths import check_paths
 from aucmax.data.large_files import Footprint, take
 from aucmax.data.reading import Reading
 from aucmax.data.rows.source import Source
+from aucmax.explain.explanation import Test, explanation_of, rows_to_explain
 from aucmax.explain.feature_effects import MOST_CELLS
 from aucmax.report.curves import roc_figure
-from aucmax.report.evaluation import Evaluation, Measures, Test, explanation_of, rows_to_explain
+from aucmax.report.evaluation import Evaluation, Measures
 from aucmax.report.facts import Rows
 from aucmax.report.figures import check_image
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import csv
-import itertools
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import repeat
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
-import numpy as np
 import typer
 
 from aucmax.additive import Scorecard
@@ -31,11 +28,9 @@ from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import data_out, say, tell
 from aucmax.columns.steps import parts_of
 from aucmax.data.large_files import Footprint
-from aucmax.data.rows.parts import rows_of
-from aucmax.data.rows.source import Part, Source
-from aucmax.data.rows.view import to_scipy
+from aucmax.data.rows.source import Source
 from aucmax.explain.by_column import by_column
-from aucmax.explain.row_reasons import each_reasons, reasons
+from aucmax.explain.row_reasons import each_reasons, reasons_in_parts
 from aucmax.report.explained import reasons_text
 from aucmax.report.facts import read_text
 
@@ -142,23 +137,10 @@ def _reasons(model: Any, X: Any, most: int) -> Iterator[str]:
     """What raises the score of each row, by the columns of a linear model."""
     if not hasattr(parts_of(model)[1], "coef_"):
         raise ValueError("--reasons needs a linear model.")
-    if not isinstance(X, Source):
-        rows = by_column(model, X)
-        return map(reasons_text, each_reasons(rows, most, rows.mean_added()))
-    d = np.size(model.coef_)  # a model without steps: others take no rows in parts
-    counts, sums = zip(*X.each(_sum_of_part, repeat((d,))), strict=True)
-    arguments = model, most, np.sum(sums, axis=0) / sum(counts)
-    return itertools.chain.from_iterable(X.each(_reasons_of_part, repeat(arguments)))
-
-
-def _sum_of_part(part: Part, d: int) -> tuple[int, np.ndarray]:
-    rows = to_scipy(rows_of(part.X, d))
-    return rows.shape[0], np.ravel(rows.sum(axis=0, dtype=np.float64))
-
-
-def _reasons_of_part(part: Part, model: Any, most: int, mean: np.ndarray) -> list[str]:
-    rows = to_scipy(rows_of(part.X, len(mean)))
-    return [*map(reasons_text, reasons(model, rows, most, mean=mean))]
+    if isinstance(X, Source):
+        return map(reasons_text, reasons_in_parts(model, X, most))
+    rows = by_column(model, X)
+    return map(reasons_text, each_reasons(rows, most, rows.mean_added()))
 
 
 def _write_csv(stream: TextIO, columns: Mapping[str, Iterable[Any]]) -> None:

@@ -1,6 +1,7 @@
 """Why a model scores single rows as high as it does."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,9 +9,12 @@ from numpy.typing import ArrayLike
 
 from aucmax.basics.checks import number
 from aucmax.basics.gaps import is_gap
+from aucmax.data.rows import to_scipy
+from aucmax.data.rows.parts import rows_of
+from aucmax.data.rows.source import Part, Source
 from aucmax.explain.by_column import ByColumn, by_column, picked
 
-__all__ = ["Reason", "each_reasons", "reasons"]
+__all__ = ["Reason", "each_reasons", "reasons", "reasons_in_parts"]
 
 CELLS_PER_BLOCK = 10**7  # of the table of reasons
 _ROUNDING = 1e-13  # of what a column adds on average: what raises by less does not
@@ -53,8 +57,9 @@ def reasons(
     ----------
     model : estimator
         Fitted and linear, with ``coef_``; a pipeline that ends in such a model; or a `Scorecard`.
-    X : array-like, sparse or data frame, shape (n, d)
-        Rows, as the model takes them.
+    X : array-like, sparse or data frame, shape (n, d), or Source
+        Rows, as the model takes them. A `Source` is read twice, or once with ``mean``; it is for
+        models without steps in front.
     most : int, default=4
         How many columns to list; fewer where fewer raise the score.
     mean : array-like, shape (d,) or (m, d), optional
@@ -92,11 +97,40 @@ def reasons(
     (['23', '21'], True)
     """
     number(most, "most", low=1, whole=True)
+    if isinstance(X, Source):
+        return list(reasons_in_parts(model, X, most, mean, feature_names))
     rows = by_column(model, X, feature_names)
     compared = rows
     if mean is not None:
         compared = by_column(model, _rows(mean, framed=bool(rows.steps)), feature_names)
     return list(each_reasons(rows, most, compared.mean_added()))
+
+
+def reasons_in_parts(
+    model: Any,
+    source: Source,
+    most: int,
+    mean: ArrayLike | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> Iterator[list[Reason]]:
+    """Yield the reasons of row after row of a source; arguments are those of `reasons`."""
+    d = np.size(model.coef_)
+    if mean is None:
+        counts, sums = zip(*source.each(_sum_of_part, repeat((d,))), strict=True)
+        mean = np.sum(sums, axis=0) / sum(counts)
+    arguments = model, most, mean, feature_names, d
+    return chain.from_iterable(source.each(_reasons_of_part, repeat(arguments)))
+
+
+def _sum_of_part(part: Part, d: int) -> tuple[int, np.ndarray]:
+    rows = to_scipy(rows_of(part.X, d))
+    return rows.shape[0], np.ravel(rows.sum(axis=0, dtype=np.float64))
+
+
+def _reasons_of_part(
+    part: Part, model: Any, most: int, mean: np.ndarray, names: Sequence[str] | None, d: int
+) -> list[list[Reason]]:
+    return reasons(model, to_scipy(rows_of(part.X, d)), most, mean=mean, feature_names=names)
 
 
 def each_reasons(

@@ -7,14 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
 from aucmax import metrics
-from aucmax.columns.steps import parts_of
-from aucmax.explain.by_column import by_column
-from aucmax.explain.column_shapes import Shape, shapes_of
-from aucmax.explain.feature_effects import Effects, effects_of, sampling_of
-from aucmax.explain.row_reasons import Reason, each_reasons
+from aucmax.explain.column_shapes import Shape
+from aucmax.explain.explanation import Explanation, Test
 from aucmax.report.comparison import Difference, paired_test
 from aucmax.report.curves import (
     gains_figure,
@@ -39,21 +35,9 @@ from aucmax.report.text import (
     plain_number,
 )
 
-__all__ = [
-    "Evaluation",
-    "Explanation",
-    "Measures",
-    "explanation_of",
-    "rows_to_explain",
-    "weight_of_all",
-]
+__all__ = ["Evaluation", "Measures"]
 
-_HIGHEST = 10  # scores that are explained
-_REASONS = 4  # of each
 _MOST_SHAPES = 12  # that are drawn
-# which rows are positive, their scores, and their weights
-Test = tuple[np.ndarray, np.ndarray, np.ndarray | None]
-
 _COMPARED = {
     "tie": "It ties with",
     "better": "It ranks better than",
@@ -147,7 +131,7 @@ class Evaluation(Report):
         if self.drawn:
             sections = [self._operating(), *sections, self._curves()]
             if self.explanation is not None:
-                sections += self.explanation.sections(self.measures.confidence)
+                sections += _explained(self.explanation, self.measures.confidence)
         return Page(
             f"How well {self.scorers[0].name} ranks {self.rows.data}",
             described,
@@ -266,113 +250,42 @@ def _rows(count: float) -> str:
     return f"{count:,}" if isinstance(count, int) else plain_number(count)
 
 
-# ---- what the model does
+def _explained(told: Explanation, confidence: float) -> list[Section]:
+    """Return the sections of the page."""
+    positive, score, _ = told.test
+    measured = f"Measured on {told.rows:,} of the rows." if told.rows < len(score) else ""
+    highest = reasons_table(told.highest, score, positive, told.reasons)
+    return [
+        Section(
+            "What drives the score",
+            measured,
+            tables=[effects_table(told.effects, confidence)],
+            figures=[effects_figure(told.effects, confidence)],
+            on_terminal=False,
+        ),
+        *_bends(told.shapes, confidence),
+        Section("Why the highest scores are high", tables=[highest], on_terminal=False),
+    ]
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """What drives a linear model's score, how its columns bend, why the highest scores are high."""
-
-    effects: Effects
-    shapes: Sequence[Shape]
-    rows: int  # on which this was measured
-    test: Test  # all rows
-    highest: Sequence[int]  # row numbers of the highest scores
-    reasons: Sequence[Sequence[Reason]]
-
-    def sections(self, confidence: float) -> list[Section]:
-        """Return the sections of the page."""
-        positive, score, _ = self.test
-        measured = f"Measured on {self.rows:,} of the rows." if self.rows < len(score) else ""
-        highest = reasons_table(self.highest, score, positive, self.reasons)
-        return [
-            Section(
-                "What drives the score",
-                measured,
-                tables=[effects_table(self.effects, confidence)],
-                figures=[effects_figure(self.effects, confidence)],
-                on_terminal=False,
-            ),
-            *self._bends(confidence),
-            Section("Why the highest scores are high", tables=[highest], on_terminal=False),
-        ]
-
-    def _bends(self, confidence: float) -> list[Section]:
-        """Return a figure for each of the columns that are no lines; no section where all are."""
-        if not self.shapes:
-            return []
-        words = [
-            "The score is a sum of one function of each column; straight lines without gaps are "
-            "not drawn. Above 0 a value adds more than its column does on average. All have one "
-            "scale, that of all rows but the first and last percent of each column. Strokes at the "
-            "foot are the deciles of the rows: a tenth of them lies between two strokes."
-        ]
-        if np.isfinite(np.concatenate([shape.low for shape in self.shapes])).any():
-            words.append(
-                f"Bands and bars: {100 * confidence:g} % intervals at each value, how far it would "
-                "vary between samples of as many rows, for these settings."
-            )
-        if len(self.shapes) > _MOST_SHAPES:
-            hidden = len(self.shapes) - _MOST_SHAPES
-            words.append(left_out(hidden, "that moves the score less", "that move the score less"))
-        figures = shape_figures(self.shapes[:_MOST_SHAPES])
-        heading = "How each column bends the score"
-        return [Section(heading, " ".join(words), figures=figures, on_terminal=False)]
-
-
-def explanation_of(
-    model: Any, X: Any, test: Test, confidence: float, rows: np.ndarray | None = None
-) -> Explanation | None:
-    """Explain a linear model by X as the model takes it; None for a model that is not linear.
-
-    X are all rows of the test, or those with some numbers.
-    """
-    if not hasattr(parts_of(model)[1], "coef_"):
-        return None
-    positive, score, weight = test
-    if rows is None:
-        rows = np.arange(len(score))
-        if weight is not None and not weight.all():
-            rows = np.flatnonzero(weight)
-            X, weight = _safe_indexing(X, rows), weight[rows]
-    else:
-        weight = weight_of_all(test, rows)
-    by, sign = by_column(model, X), np.where(positive[rows], 1.0, -1.0)
-    sampling = sampling_of(by, sign, weight)
-    effects = effects_of(by, sign, weight, sampling, confidence)
-    top = np.argsort(-score[rows], kind="stable")[:_HIGHEST]
-    return Explanation(
-        effects=effects,
-        shapes=[*shapes_of(by, effects, sampling, confidence, weight)],
-        rows=len(rows),
-        test=test,
-        highest=rows[top].tolist(),
-        reasons=list(each_reasons(by, _REASONS, by.mean_added(weight), top)),
-    )
-
-
-def rows_to_explain(test: Test, most: int) -> np.ndarray:
-    """Return the numbers of about so many rows, ascending: of each class, and the highest scores.
-
-    Of each class half of them, evenly spread, or all that there are.
-    """
-    positive, score, weight = test
-    counted = np.ones(len(score), dtype=bool) if weight is None else weight > 0
-    highest = np.argsort(-score, kind="stable")
-    chosen = [highest[counted[highest]][:_HIGHEST]]
-    for kind in (True, False):
-        rows = np.flatnonzero((positive == kind) & counted)
-        at = np.linspace(0, len(rows) - 1, min(len(rows), max(most // 2, 2)))
-        chosen.append(rows[at.astype(np.intp)])
-    return np.unique(np.concatenate(chosen))
-
-
-def weight_of_all(test: Test, rows: np.ndarray) -> np.ndarray:
-    """Return weights of some rows with which the classes weigh what they do in all rows."""
-    positive, score, weight = test
-    weight = np.ones(len(score)) if weight is None else weight
-    each = weight[rows].astype(np.float64)
-    for kind in (True, False):
-        mine = positive[rows] == kind
-        each[mine] *= weight[positive == kind].sum() / each[mine].sum()
-    return each
+def _bends(shapes: Sequence[Shape], confidence: float) -> list[Section]:
+    """Return a figure for each of the columns that are no lines; no section where all are."""
+    if not shapes:
+        return []
+    words = [
+        "The score is a sum of one function of each column; straight lines without gaps are "
+        "not drawn. Above 0 a value adds more than its column does on average. All have one "
+        "scale, that of all rows but the first and last percent of each column. Strokes at the "
+        "foot are the deciles of the rows: a tenth of them lies between two strokes."
+    ]
+    if np.isfinite(np.concatenate([shape.low for shape in shapes])).any():
+        words.append(
+            f"Bands and bars: {100 * confidence:g} % intervals at each value, how far it would "
+            "vary between samples of as many rows, for these settings."
+        )
+    if len(shapes) > _MOST_SHAPES:
+        hidden = len(shapes) - _MOST_SHAPES
+        words.append(left_out(hidden, "that moves the score less", "that move the score less"))
+    figures = shape_figures(shapes[:_MOST_SHAPES])
+    heading = "How each column bends the score"
+    return [Section(heading, " ".join(words), figures=figures, on_terminal=False)]

@@ -1,0 +1,94 @@
+"""What drives a model's score: its effects, its shapes, and why its highest scores are high."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from aucmax.columns.steps import parts_of
+from aucmax.explain.by_column import by_column
+from aucmax.explain.column_shapes import Shape, shapes_of
+from aucmax.explain.feature_effects import Effects, effects_of, sampling_of
+from aucmax.explain.row_reasons import Reason, each_reasons
+
+__all__ = ["Explanation", "Test", "explanation_of", "rows_to_explain", "weight_of_all"]
+
+_HIGHEST = 10  # scores that are explained
+_REASONS = 4  # of each
+
+# which rows are positive, their scores, and their weights
+Test = tuple[np.ndarray, np.ndarray, np.ndarray | None]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What drives a linear model's score, how its columns bend, why the highest scores are high."""
+
+    effects: Effects
+    shapes: Sequence[Shape]
+    rows: int  # on which this was measured
+    test: Test  # all rows
+    highest: Sequence[int]  # row numbers of the highest scores
+    reasons: Sequence[Sequence[Reason]]
+
+
+def explanation_of(
+    model: Any, X: Any, test: Test, confidence: float, rows: np.ndarray | None = None
+) -> Explanation | None:
+    """Explain a linear model by X as the model takes it; None for a model that is not linear.
+
+    X are all rows of the test, or those with some numbers.
+    """
+    if not hasattr(parts_of(model)[1], "coef_"):
+        return None
+    positive, score, weight = test
+    if rows is None:
+        rows = np.arange(len(score))
+        if weight is not None and not weight.all():
+            rows = np.flatnonzero(weight)
+            X, weight = _safe_indexing(X, rows), weight[rows]
+    else:
+        weight = weight_of_all(test, rows)
+    by, sign = by_column(model, X), np.where(positive[rows], 1.0, -1.0)
+    sampling = sampling_of(by, sign, weight)
+    effects = effects_of(by, sign, weight, sampling, confidence)
+    top = np.argsort(-score[rows], kind="stable")[:_HIGHEST]
+    return Explanation(
+        effects=effects,
+        shapes=[*shapes_of(by, effects, sampling, confidence, weight)],
+        rows=len(rows),
+        test=test,
+        highest=rows[top].tolist(),
+        reasons=list(each_reasons(by, _REASONS, by.mean_added(weight), top)),
+    )
+
+
+def rows_to_explain(test: Test, most: int) -> np.ndarray:
+    """Return the numbers of about so many rows, ascending: of each class, and the highest scores.
+
+    Of each class half of them, evenly spread, or all that there are.
+    """
+    positive, score, weight = test
+    counted = np.ones(len(score), dtype=bool) if weight is None else weight > 0
+    highest = np.argsort(-score, kind="stable")
+    chosen = [highest[counted[highest]][:_HIGHEST]]
+    for kind in (True, False):
+        rows = np.flatnonzero((positive == kind) & counted)
+        at = np.linspace(0, len(rows) - 1, min(len(rows), max(most // 2, 2)))
+        chosen.append(rows[at.astype(np.intp)])
+    return np.unique(np.concatenate(chosen))
+
+
+def weight_of_all(test: Test, rows: np.ndarray) -> np.ndarray:
+    """Return weights of some rows with which the classes weigh what they do in all rows."""
+    positive, score, weight = test
+    weight = np.ones(len(score)) if weight is None else weight
+    each = weight[rows].astype(np.float64)
+    for kind in (True, False):
+        mine = positive[rows] == kind
+        each[mine] *= weight[positive == kind].sum() / each[mine].sum()
+    return each
