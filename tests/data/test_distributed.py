@@ -389,8 +389,9 @@ def test_a_search_on_this_machine_has_the_bits_of_parts(folder, run):
     assert code == 0, err
     here, there = json.loads(here), json.loads(there)
     for report in (here, there):
-        (read,) = report.pop("read")
+        labels, read = report.pop("read")
         report |= {"seconds": 0, "passes": read["passes"]}
+        assert (labels["from"], labels["passes"]) == ("labels", 1)
         size = (folder / "rows.parquet").stat().st_size
         assert read["from"] == "file"
         assert read["bytes"] >= read["passes"] * size * 0.95

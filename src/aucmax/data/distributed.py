@@ -267,12 +267,12 @@ class _OnDask(Source):
 
         Two groups are in progress: tasks carry their arguments, and results wait on the workers.
         """
-        strict = not isinstance(given, repeat)
+        arguments: Iterable[tuple[Any, ...]] = given
         if self.replaced:
             labels = zip(self._by_part("y"), self._by_part("sample_weight"), strict=False)
-            given = zip(labels, repeat(task), given, strict=False)
-            task = _on_labelled
-        parts = enumerate(zip(self.loads, given, strict=strict))
+            arguments, task = zip(labels, repeat(task), given, strict=False), _on_labelled
+        strict = not isinstance(given, repeat)
+        parts = enumerate(zip(self.loads, arguments, strict=strict))
         waiting: deque[tuple[list[Any], list[Any]]] = deque()
         try:
             self.check()
