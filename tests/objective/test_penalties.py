@@ -399,7 +399,7 @@ def test_moments_with_names_take_bounds_by_name():
     clf = AUCClassifier(coef_bounds={"b": (None, 0)})
     from_moments = clone(clf).fit_moments(ClassMoments.from_data(frame, y))
     np.testing.assert_allclose(from_moments.coef_, clf.fit(frame, y).coef_, rtol=1e-9)
-    with pytest.raises(ValueError, match="coef_bounds names features, and the data have no names"):
+    with pytest.raises(ValueError, match="coef_bounds names features, but the data have no names"):
         clf.fit_moments(ClassMoments.from_data(X, y))
 
 
@@ -431,7 +431,7 @@ BAD = {
     "gamma": (dict(penalty=penalties.MCP(1.0, 0.0)), "gamma must be"),
     "not convex": (
         dict(penalty=penalties.MCP(0.1, 3.0), coef_bounds=(0, None)),
-        "coef_bounds go with a convex penalty",
+        "coef_bounds need a convex penalty",
     ),
     "twice weighted": (
         dict(penalty=penalties.Weighted(penalties.Weighted(penalties.L1(1), 1), 1)),

@@ -1,4 +1,4 @@
-"""What is minimised: losses, penalties and problems, and J made of them."""
+"""The objective J, and the losses, penalties and problems of which it is made."""
 
 from aucmax.objective.objective import Objective, UnivariateObjective
 

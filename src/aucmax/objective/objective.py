@@ -2,16 +2,16 @@
 
     J(w) = ½ · mean over pairs of ℓ(w·(x − x′)) + α [ (1−ρ)/2 ‖w‖₂² + ρ ‖w‖₁ ]
 
-or with another penalty, or another loss of the ranking. For the square loss J(w) = ½(1 − w·δ)² +
-½ w·Sw + penalty, S = Σ₊ + Σ₋; or S = 2τΣ₊ + 2(1−τ)Σ₋, and then J is no mean over pairs.
-`UnivariateObjective` has the mean of a loss over single rows in place of that over pairs.
+or with another penalty, or another ranking loss. For the square loss J(w) = ½(1 − w·δ)² +
+½ w·Sw + penalty with S = Σ₊ + Σ₋; or with S = 2τΣ₊ + 2(1−τ)Σ₋, and then J is not a mean over pairs.
+`UnivariateObjective` has the mean of a loss over single rows instead of that over pairs.
 
-**Optimality** is (J(w) − J*)/(J(0) − J*), from above: 0 at the optimum, 1 at w = 0, and the same in
-whatever units the features come. `Objective.gap` bounds J(w) − J* by Fenchel duality: the slopes of
-the loss at w are a dual point, and so is every multiple of them, whose value lies below J*. With a
-hinge the slopes are those of one with a rounded kink.
+**Optimality** is (J(w) − J*)/(J(0) − J*), from above: 0 at the optimum, 1 at w = 0, and independent
+of the units of the features. `Objective.gap` bounds J(w) − J* by Fenchel duality: the slopes of the
+loss at w are a dual point, as is every multiple of them, and its value lies below J*. For a hinge
+the slopes are those of a hinge with a rounded kink.
 
-What is named ``data_…`` is of the data term alone; `value`, `gap` and `optimality` are of J.
+Names with ``data_…`` refer to the data term alone; `value`, `gap` and `optimality` refer to J.
 """
 
 import copy
@@ -39,7 +39,7 @@ from aucmax.objective.problem import Problem
 
 __all__ = ["Objective", "UnivariateObjective"]
 
-# of the rounded kinks that a bound is tried from; below that, rounding is larger than the gain
+# widths of the rounded kinks from which a bound is tried; below, rounding exceeds the gain
 _WIDTHS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 
 
@@ -53,11 +53,11 @@ class Objective:
     penalty : Penalty
     """
 
-    translates = True  # J is the same for rows that are all moved by the same vector
+    translates = True  # J does not change when one vector is added to all rows
 
     @property
     def by_moments(self) -> bool:
-        """Whether the class moments say all about the data term."""
+        """Whether the class moments determine the data term."""
         return self.loss.by_moments
 
     def __init__(self, problem: Problem, loss: RankingLoss, penalty: Penalty) -> None:
@@ -65,13 +65,13 @@ class Objective:
         self.at_zero = loss.at_zero  # J(0)
 
     def apart(self) -> "Objective":
-        """Return this J on a problem with caches of its own."""
+        """Return this J on a problem with its own caches."""
         out = copy.copy(self)
         out.problem = self.problem.apart()
         return out
 
     def with_penalty(self, penalty: Penalty) -> "Objective":
-        """Return J with this penalty in place of its own."""
+        """Return J with another penalty."""
         out = copy.copy(self)
         out.penalty = penalty
         return out
@@ -79,14 +79,14 @@ class Objective:
     def at(self, z: np.ndarray, like: LossAt | None = None) -> LossAt:
         """Return the data term as a function of the rows' scores, at z (n,).
 
-        ``like`` is that of the same rows with other weights there, where it is known.
+        ``like`` is the data term at the same scores with other weights of the rows, if known.
         """
         return self.problem.loss_at(self.loss, z, like)
 
     def adjoint(self, g: Numbers) -> np.ndarray:
-        """Return Xᵀ g, shape (d,), for a change g (n,) of the data term: it sums to 0.
+        """Return Xᵀ g, shape (d,), for a derivative g (n,) of the data term, which sums to 0.
 
-        What its sum has in rounding would count as much as the features are far from zero.
+        The rounding error of this sum would be multiplied by the features' distance from zero.
         """
         return self.problem.adjoint(g) - total(g) * self.problem.mean_neg
 
@@ -178,9 +178,9 @@ class Objective:
     # ---- distance to the optimum -----------------------------------------------------------
 
     def gap(self, value: float, gradient: np.ndarray, w: np.ndarray) -> float:
-        """Return a bound of J(w) − J*, given the data term's value and gradient at w.
+        """Return an upper bound on J(w) − J*, given the data term's value and gradient at w.
 
-        By Fenchel duality; it is never more than J(w), as no loss is negative.
+        It follows from Fenchel duality, and never exceeds J(w), as no loss is negative.
         """
         total = value + self.penalty.value(w)
         if not np.isfinite(total):
@@ -203,13 +203,14 @@ class Objective:
 
     @property
     def at_constant(self) -> float:
-        """The least data term of one score for all rows, which is J(0) for a loss of pairs."""
+        """The least data term if all rows have the same score: J(0) for a loss of pairs."""
         return self.at_zero
 
     def share_to_gain(self, value: float, optimality: float) -> float:
         """Return (J(w) − J*)/(J₁ − J*), J₁ being `at_constant`: 1 or more if w does not beat it.
 
-        It is what is left of what a ranking can gain. For a loss of pairs that is the optimality.
+        It is the share of the possible improvement by a ranking that w does not reach. For a loss
+        of pairs it is the optimality.
         """
         gain = self.at_constant - value
         if not (optimality < 1.0 and gain > 0.0):
@@ -218,7 +219,7 @@ class Objective:
         return gap / (gain + gap)
 
     def optimality(self, w: np.ndarray) -> float:
-        """Return a bound of (J(w) − J*)/(J(0) − J*)."""
+        """Return an upper bound on (J(w) − J*)/(J(0) − J*)."""
         return self.evaluate(w)[1]
 
     def evaluate(self, w: np.ndarray) -> tuple[float, float]:
@@ -229,10 +230,10 @@ class Objective:
             return total, self.relative(self.gap(value, gradient, w), total)
 
     def rounding(self, w: np.ndarray) -> float:
-        """Return the size of rounding errors in J(w): below it no difference tells anything.
+        """Return the size of rounding errors in J(w): smaller differences have no meaning.
 
-        Those of its terms: the slope's, the penalty's, and those of sums of squares where features
-        nearly cancel.
+        They come from the slope, the penalty, and the sums of squares of features that nearly
+        cancel.
         """
         linear = float(np.abs(self.slope_at_zero) @ np.abs(w))
         spread = float(np.abs(w) @ np.sqrt(np.maximum(self.data_curvature(), 0.0)))
@@ -244,15 +245,15 @@ class Objective:
         return self.loss.slope_at_zero * self.problem.delta
 
     def bound(self, slopes: Any) -> float:
-        """Return a lower bound of J for a hinge, from its `plane` with these slopes."""
+        """Return a lower bound on J for a hinge, from its `plane` with these slopes."""
         b, a = self.plane(slopes)
         return self.penalty.dual_value(b, a, most=1.0)
 
     def plane(self, slopes: Any) -> tuple[float, np.ndarray]:
         """Return (b, a), a (d,): the data term of a hinge is at least b − a·w at every w.
 
-        ``slopes`` is what `at` gives for the hinge or for one with a rounded kink: any weights β in
-        [0, 1] on the kinks' slopes do.
+        ``slopes`` is the result of `at` for the hinge or for one with a rounded kink: any weights β
+        in [0, 1] of the slopes are valid.
         """
         return slopes.active, -self.adjoint(slopes.gradient)
 
@@ -297,7 +298,7 @@ class UnivariateObjective(Objective):
 
     @property
     def at_constant(self) -> float:
-        scores = np.array([-1.0, 0.0, 1.0])  # 0 where the classes weigh the same; a hinge's kinks
+        scores = np.array([-1.0, 0.0, 1.0])  # 0 for classes of equal weight; a hinge's kinks
         p = 0.5 if self.balanced else self.problem.p
         return float(np.min(p * self.loss.point(scores) + (1.0 - p) * self.loss.point(-scores)))
 

@@ -1,9 +1,9 @@
-"""What a batch solver sees of the data, in its own (scaled) coordinates.
+"""The data as a batch solver sees them, in its own (scaled) coordinates.
 
-`RowsProblem` holds rows, in memory or in parts; `MomentsProblem` holds statistics of the classes
-only. Both answer the questions a solver asks; a solver that needs rows says so, and nothing else
-tells the two apart. A problem never changes: other coordinates make another problem, which shares
-the rows and, in one `Summaries`, what has been computed of them.
+`RowsProblem` holds rows, in memory or in parts; `MomentsProblem` holds only statistics of the
+classes. Both have the same methods; a solver that needs rows says so, which is the only difference.
+A problem never changes: other coordinates make another problem, which shares the rows and, in one
+`Summaries`, the quantities computed from them.
 """
 
 from collections.abc import Iterator
@@ -47,9 +47,9 @@ class SignedRows(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Some columns X (n, k) of all rows, an array or CSC, and what belongs to the rows, (n,) each.
+    """Some columns X (n, k) of all rows, as an array or CSC, with a share and a sign of each row.
 
-    ``share`` are the weights, summing to 1 in each class; ``sign`` is ±1.
+    ``share`` (n,) are the weights, summing to 1 in each class; ``sign`` (n,) is ±1.
     """
 
     X: np.ndarray | sp.csc_array
@@ -59,13 +59,13 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Two classes of d-dimensional rows, seen through what solvers ask.
+    """Two classes of d-dimensional rows, with the operations that solvers need.
 
-    Where rows are kept is this class's business alone. All answer for the classes' weights, means
-    and spreads; `moments` and `within` where d×d numbers fit; the verbs of rows where there are
-    rows. Vectors (n,) of scores and slopes run over the rows in an order of the problem's own.
+    Only this class knows where rows are kept. Every problem has the weights, means and spreads of
+    the classes; `moments` and `within` if d×d numbers fit; the operations on rows if it has
+    rows. Vectors (n,) of scores and slopes follow the problem's own order of the rows.
 
-    S = 2τΣ₊ + 2(1−τ)Σ₋ is the spread within the classes: Σ₊ + Σ₋ unless `weighing` said otherwise.
+    S = 2τΣ₊ + 2(1−τ)Σ₋ is the spread within the classes: Σ₊ + Σ₋ unless `weighing` changed τ.
 
     Attributes
     ----------
@@ -73,20 +73,20 @@ class Problem:
         The two classes, in the features' own coordinates.
     n_features : int
     n_samples : int
-        Rows; 0 where only statistics of them are known.
+        Number of rows; 0 if only statistics of them are known.
     n_pos, n_neg : float
-        Weight of each class; only their ratio enters the maths.
+        Weight of each class; only their ratio matters.
     unit : float
-        The mean of the weights as given, which are normalised to mean 1.
+        The mean of the original weights, which are normalised to mean 1.
     gamma : float
         `standardize`, γ, of the solver's coordinates.
     factor : ndarray of shape (d,), or None
-        Solver coordinates are the features multiplied by this.
+        The solver's coordinates are the features multiplied by this.
     tau : float
         τ, in [0, 1].
     offers : frozenset of {"moments", "products", "rows"}
-        What it answers beside means and spreads: `moments` and `within`; `scores`, `adjoint`,
-        `product`, `loss_at`, `margins` and `columns`; `batches`.
+        The methods beyond means and spreads: "moments" for `moments` and `within`; "products" for
+        `scores`, `adjoint`, `product`, `loss_at`, `margins` and `columns`; "rows" for `batches`.
     """
 
     data: "ClassStatistics | WeightedRows"
@@ -143,14 +143,14 @@ class Problem:
     def statistics(self, empty: ClassStatistics) -> ClassStatistics:
         """Return statistics of the rows, in the features' own coordinates.
 
-        Of the kind of ``empty``; where no rows are there and those that are known do not hold the
-        covariances, of the known kind.
+        They are of the kind of ``empty``, or of the known kind if there are no rows and the known
+        statistics do not hold the covariances.
         """
         raise NotImplementedError
 
     @property
     def known(self) -> ClassStatistics | None:
-        """The statistics that were needed so far: the moments, else the last of another kind."""
+        """The statistics computed so far: the moments, else the last of another kind."""
         raise NotImplementedError
 
     def scaled(self, gamma: float) -> Self:
@@ -163,17 +163,17 @@ class Problem:
         return self if tau == self.tau else replace(self, tau=tau)
 
     def apart(self) -> Self:
-        """Return the same problem, knowing what is known now, with summaries of its own."""
+        """Return the same problem with its own copy of the summaries."""
         return self
 
-    # ---- verbs of rows -------------------------------------------------------------------
+    # ---- operations on rows --------------------------------------------------------------
 
     def scores(self, W: np.ndarray) -> np.ndarray:
         """Return X W for W of shape (d,) or (d, k)."""
         self._no_rows()
 
     def scored(self, w: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield which rows, and their scores X w for w (d,): all rows, in their order."""
+        """Yield slices of the rows and their scores X w for w (d,): all rows, in their order."""
         yield slice(0, self.n_samples), self.scores(w)
 
     def adjoint(self, g: Numbers) -> np.ndarray:
@@ -190,14 +190,14 @@ class Problem:
         """Return Xᵀ (s ∘ (X V − offset)) in one pass; V (d,) or (d, k).
 
         ``offset`` is like X V, or one number.
-        ``origin`` (d,), in the features' own coordinates, is taken from every row on the left,
-        (X − 1 originᵀ)ᵀ (…): the same where s ∘ (X V − offset) sums to 0 but for rounding, and
-        data far from zero then keep their digits.
+        ``origin`` (d,), in the features' own coordinates, is subtracted from every row on the left,
+        (X − 1 originᵀ)ᵀ (…): this changes nothing if s ∘ (X V − offset) sums to 0 up to rounding,
+        and preserves the digits of data far from zero.
         """
         self._no_rows()
 
     def gram(self, s: Numbers, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return Zᵀ diag(s) Z (d, d) and Zᵀ s (d,) for s ≥ 0 (n,) and the rows Z less an origin.
+        """Return Zᵀ diag(s) Z (d, d) and Zᵀ s (d,) for s ≥ 0 (n,) and the rows Z minus an origin.
 
         The origin is in the features' own coordinates.
         """
@@ -205,7 +205,7 @@ class Problem:
 
     @property
     def pair_gram_cost(self) -> float:
-        """About how many products `pair_gram` costs; infinite where there is none."""
+        """The cost of `pair_gram` in products, approximately; infinite if there is none."""
         return np.inf
 
     def pair_gram(
@@ -216,13 +216,13 @@ class Problem:
 
     @property
     def gram_cost(self) -> float:
-        """About how many products `gram` costs; infinite where there is none."""
+        """The cost of `gram` in products, approximately; infinite if there is none."""
         return np.inf
 
     def loss_at(self, loss: RankingLoss, z: np.ndarray, like: LossAt | None = None) -> LossAt:
         """Return the loss at scores z (n,).
 
-        ``like`` is the same loss of the same rows with other weights there, where that is known.
+        ``like`` is the same loss at the same scores with other weights of the rows, if known.
         """
         self._no_rows()
 
@@ -234,22 +234,22 @@ class Problem:
         self._no_rows()
 
     def columns(self, S: np.ndarray) -> Columns:
-        """Return the columns S of all rows: for a working set, which is small."""
+        """Return the columns S of all rows, for a small working set."""
         self._no_rows()
 
     def batches(self) -> Iterator[SignedRows]:
-        """Yield all rows, batch by batch, for kernels that go row by row."""
+        """Yield all rows, batch by batch, for kernels that process row by row."""
         self._no_rows()
 
     def sample(self, per_class: int) -> "Problem":
-        """Return about so many rows of each class as a problem; itself where moments are known."""
+        """Return a problem of some rows of each class, or itself if its moments are known."""
         return self
 
     def standing_out(self) -> np.ndarray:
-        """Return how many rows each feature's variance within the classes rests on, shape (d,).
+        """Return the effective number of rows behind each feature's variance within the classes.
 
-        (Σ q)²/Σ q² for q_i row i's share of it: a feature that few rows have tells little of how
-        it goes with others.
+        That is (Σ q)²/Σ q², shape (d,), where q_i is row i's share of the variance: a feature that
+        few rows have shows little about its correlations with others.
         """
         self._no_rows()
 
@@ -316,20 +316,20 @@ class Problem:
         return self._scale(self._scale(pos * var_pos + neg * var_neg)) + self.delta**2
 
     def low_rank(self, statistics: ClassStatistics) -> tuple[np.ndarray, np.ndarray]:
-        """Return D (d,) and B (k, d), where diag(D) + BᵀB stands in a sketch for S."""
+        """Return D (d,) and B (k, d) of a sketch, in which diag(D) + BᵀB replaces S."""
         D, B = statistics.within(self.covariance_weights[::-1])
         return (D, B) if self.factor is None else (D * self.factor**2, B * self.factor)
 
     def within_product(self, v: np.ndarray) -> np.ndarray:
-        """Return S v: from the moments where they are known, else in one pass."""
+        """Return S v, from the moments if they are known, else in one pass."""
         return self.within @ v
 
     def to_features(self, w: np.ndarray) -> np.ndarray:
-        """Return the coefficients for the features as given."""
+        """Return the coefficients for the unscaled features."""
         return self._scale(w)
 
     def from_features(self, coef: np.ndarray) -> np.ndarray:
-        """Return the solver's coordinates of coefficients for the features as given."""
+        """Return the solver's coordinates of coefficients for the unscaled features."""
         if self.factor is None:
             return coef.copy()
         return np.divide(coef, self.factor, out=np.zeros_like(coef), where=self.factor > 0)
@@ -337,7 +337,7 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class _Any(Problem):
-    """Data that are not there yet: to ask a solver whether it takes what they will offer."""
+    """Data not read yet: used to ask a solver whether it supports what they will offer."""
 
     offered: tuple[Offer, ...] = ()
     knows_moments = False
@@ -360,7 +360,7 @@ class MomentsProblem(Problem):
     Parameters
     ----------
     data : ClassStatistics
-        Of exactly two classes, both with weight; the larger label is positive.
+        Statistics of exactly two classes, both with weight; the larger label is positive.
     """
 
     data: ClassStatistics
@@ -386,7 +386,7 @@ class MomentsProblem(Problem):
 
     def moments(self) -> ClassMoments:
         if not isinstance(self.data, ClassMoments):
-            raise ValueError("a sketch does not hold the covariances; use solver='exact'.")
+            raise ValueError("a sketch does not have the covariances; use solver='exact'.")
         return self.data
 
     def statistics(self, empty: ClassStatistics) -> ClassStatistics:
@@ -407,16 +407,16 @@ class MomentsProblem(Problem):
 
 @dataclass
 class Summaries:
-    """What has been computed of some rows; all problems that see them go on from it.
+    """Quantities computed from some rows, shared by all problems on these rows.
 
     Attributes
     ----------
     moments, sketch : ClassStatistics, optional
         The class moments, and the last statistics of another kind that were asked for.
     spreads : ClassStatistics, optional
-        What else tells means and variances.
+        Other statistics that have means and variances.
     means, variances : (ndarray, ndarray), optional
-        Of the positives and of the negatives, as they were first needed, (d,) each.
+        Those of the positives and of the negatives, as first computed, (d,) each.
     """
 
     moments: ClassStatistics | None = None
@@ -428,7 +428,7 @@ class Summaries:
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows:
-    """The rows of a problem and their weights: what does not depend on the coordinates.
+    """The rows of a problem and their weights, which do not depend on the coordinates.
 
     Attributes
     ----------
@@ -437,9 +437,9 @@ class WeightedRows:
     positive : ndarray of bool, shape (n,)
         Both classes occur.
     relative_weight : ndarray, shape (n,), optional
-        The weights over their mean; None where all rows weigh the same.
+        The weights over their mean; None if all rows have the same weight.
     unit : float
-        The mean of the weights as given: moments keep it, so that rows can be forgotten.
+        The mean of the original weights: moments keep it, so that rows can be forgotten.
     summaries : Summaries
     """
 
@@ -451,7 +451,7 @@ class WeightedRows:
 
     @property
     def n_features(self) -> int:
-        """How many features there are."""
+        """The number of features."""
         return self.store.n_features
 
     @cached_property
@@ -506,9 +506,9 @@ class WeightedRows:
         return self.store.total(_measured, (self.sign, weight), (empty,))
 
     def in_memory(self) -> Rows:
-        """Return the rows as they were given; raise ValueError where they are in parts."""
+        """Return the original rows; raise ValueError if they are in parts."""
         if not isinstance(self.store, InMemory):
-            raise ValueError("this needs all rows in memory, and they are read in parts.")
+            raise ValueError("this needs all rows in memory, but they are read in parts.")
         return self.store.X
 
 
@@ -519,8 +519,8 @@ class RowsProblem(Problem):
     Parameters
     ----------
     data : WeightedRows
-        All rows that weigh anything. Where they are in parts, numbers that follow from the class
-        are made for a part at a time.
+        All rows of positive weight. If they are in parts, numbers that follow from the class
+        are computed for one part at a time.
     """
 
     data: WeightedRows
@@ -546,7 +546,7 @@ class RowsProblem(Problem):
         weight : ndarray, shape (n,), optional
             Sample weights; rows of weight zero are left out.
         known : ClassMoments or DiagonalMoments, optional
-            Those of the rows, with these weights, where they are known.
+            Those of the rows with these weights, if they are known.
         """
         store = X if isinstance(X, Store) else InMemory(X)
         if weight is not None and not np.all(weight > 0):
@@ -573,7 +573,7 @@ class RowsProblem(Problem):
 
     @property
     def store(self) -> Store:
-        """Where the rows are."""
+        """The store of the rows."""
         return self.data.store
 
     @property
@@ -582,7 +582,7 @@ class RowsProblem(Problem):
         return self.data.positive
 
     def part(self, rows: np.ndarray, moments: ClassMoments) -> "RowsProblem":
-        """Return the problem of some rows with these moments, a view: all others weigh nothing."""
+        """Return the problem of some rows with these moments, a view: all others have weight 0."""
         weight = self.data.weight[:] * np.bincount(rows, minlength=self.n_samples)
         summaries = Summaries(moments)
         return replace(self, data=replace(self.data, relative_weight=weight, summaries=summaries))
@@ -712,12 +712,12 @@ class RowsProblem(Problem):
             yield self._batch
             return
         for rows in self.store.each(_signed, (self.data.sign, self.data.weight), (self.factor,)):
-            if len(rows.sign):  # a part may have no row that counts
+            if len(rows.sign):  # a part may have no row of positive weight
                 yield rows
 
     @cached_property
     def _batch(self) -> SignedRows | None:
-        """The rows in the solver's coordinates where they are in memory; a copy if scaled."""
+        """The rows in the solver's coordinates if they are in memory; a copy if scaled."""
         if not isinstance(self.store, InMemory):
             return None
         return _signed(self.store.X, self.data.sign[:], self.data.weight[:], self.factor)
@@ -738,7 +738,7 @@ class RowsProblem(Problem):
         return self._samples[per_class]
 
     def standing_out(self) -> np.ndarray:
-        # in whatever units: they cancel
+        # in any units, as they cancel
         by_row = self.data.sign, self._row_weights
         q, squares = self.store.total(products.sums_of_squares, by_row, self.raw_means())
         return np.divide(q**2, squares, out=np.zeros(len(squares)), where=squares > 0)
@@ -760,7 +760,7 @@ class RowsProblem(Problem):
 
 
 def _every(step: int, positive: np.ndarray, which: bool) -> np.ndarray:
-    """Return every so-many-th row of a class."""
+    """Return every ``step``-th row of a class."""
     chosen, before = [], 0
     for rows in row_blocks(len(positive)):
         members = np.flatnonzero(positive[rows] == which)

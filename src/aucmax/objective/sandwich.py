@@ -1,14 +1,14 @@
-"""How far a fit would vary from sample to sample: the sandwich of its objective.
+"""The variation of a fit from sample to sample: the sandwich estimator of its objective.
 
 A solution has ∇J(w) = 0, and ∇J is a mean over pairs of rows. Its Hájek projection is a sum over
 single rows, h_i of row i (`RankingLoss.influences`), so that to first order
 
     Cov(w) = H⁻¹ [ Σ_± k±/(k± − 1) Σ_i s_i² (h_i − h̄)(h_i − h̄)ᵀ ] H⁻¹,
 
-H the second derivative of J, s_i the row's share of its class's weight, h̄ the mean of its class, k
-its effective rows. Where features are scaled by what the same rows say (`standardize`), h_i also
-has what the row adds to the penalty's slope (`scaling.slope_influences`).
-It says nothing of the penalty's pull towards 0, and takes the settings as given.
+where H is the second derivative of J, s_i the row's share of its class weight, h̄ the class mean, k
+its effective number of rows. If the features are scaled by the same rows (`standardize`), h_i also
+has the row's effect on the penalty's slope (`scaling.slope_influences`).
+It does not include the penalty's bias towards 0, and takes the settings as fixed.
 
 References
 ----------
@@ -36,23 +36,23 @@ def sandwich(
     penalty_influences: np.ndarray | float = 0.0,
     fixed_scores: np.ndarray | float = 0.0,
 ) -> np.ndarray:
-    """Return the covariance (d, d) of a minimiser w (d,) over samples of as many rows.
+    """Return the covariance (d, d) of a minimiser w (d,) over samples of the same size.
 
     Parameters
     ----------
     objective : Objective
-        On dense rows in memory.
+        J on dense rows in memory.
     w : ndarray, shape (d,)
     bend : ndarray, shape (d,)
-        The penalty's second derivative at w, in place of the objective's penalty.
+        The penalty's second derivative at w, which replaces the objective's penalty.
     counts : (float, float), optional
-        The positive and negative rows of the samples, where the problem's rows are some of them;
-        effective rows if they have weights.
+        The numbers of positive and negative rows in a sample, if the problem has only some of them;
+        effective numbers if the rows have weights.
     penalty_influences : ndarray, shape (n, d), optional
         How the penalty's slope changes with each row's share of its class, up to a constant for
         each class.
     fixed_scores : ndarray, shape (n,), optional
-        What other features, whose coefficients do not vary, add to the scores.
+        The contribution to the scores of other features, whose coefficients do not vary.
 
     Raises
     ------
@@ -62,12 +62,12 @@ def sandwich(
     problem = objective.problem
     assert isinstance(problem, RowsProblem)
     X = np.asarray(problem.data.in_memory(), dtype=np.float64)
-    # a shift of all rows changes nothing but rounding
+    # a shift of all rows changes only rounding
     X = X - problem.mean_neg
     z = X @ w + fixed_scores
     there = objective.at(z)
     if objective.loss.kind == "kinked":
-        raise ValueError("the loss has kinks, so its second derivative tells nothing.")
+        raise ValueError("the loss has kinks, so its second derivative is not informative.")
     if objective.by_moments:
         bent = problem.within + np.outer(problem.delta, problem.delta)
     elif isinstance(there, ByRow | ActivePairs):
@@ -82,11 +82,11 @@ def sandwich(
         effective = effective_rows(s[rows])
         full = effective if counts is None else counts[i]
         if effective < 1.0 + 1e-9:
-            raise ValueError("a class has one row, which does not show how its rows vary.")
+            raise ValueError("a class has only one row, which does not show how its rows vary.")
         spread += apart.T @ apart * (effective / (effective - 1.0)) * (effective / full)
     try:
         factor = cho_factor(bent + np.diag(bend))
     except LinAlgError:
-        raise ValueError("features are linearly dependent and nothing penalises them.") from None
+        raise ValueError("features are linearly dependent and have no penalty.") from None
     half = cho_solve(factor, spread)
     return cho_solve(factor, half.T)

@@ -1,10 +1,10 @@
-"""Into the solver's coordinates and back: `standardize` and the intercept.
+"""The solver's coordinates: `standardize` and the intercept.
 
-v_j, the mean squared difference of feature j over any two rows (twice its variance), is what
-`standardize` = γ divides by: feature j by v_j^{γ/2}, then all by one constant so that the mean
-squared distance of two rows is 2, as it is for uncorrelated rows of unit norm. Both steps are
-unchanged by a shift of all rows. With the class weights they change: a feature that is rare among
-all rows counts for more, and where positives are rare such features may be what tells them.
+`standardize` = γ divides feature j by v_j^{γ/2}, where v_j is the mean squared difference of the
+feature over any two rows (twice its variance), and then all features by one constant, so that the
+mean squared distance of two rows is 2, as it is for uncorrelated rows of unit norm. A shift of all
+rows changes neither. Class weights change both: a feature that is rare among all rows gains weight,
+and if positives are rare, such features may be the ones that identify them.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ __all__ = ["feature_factors", "midpoint_intercept", "slope_influences"]
 
 
 def feature_factors(spread: np.ndarray, gamma: float) -> np.ndarray | None:
-    """Return what each feature is multiplied by, or None where nothing changes.
+    """Return the factor of each feature, or None if nothing changes.
 
     Parameters
     ----------
@@ -41,23 +41,23 @@ def slope_influences(
 ) -> np.ndarray:
     """Return how the penalty's slope changes with each row's share of its class, shape (n, d).
 
-    Up to a constant for each class. A row moves v_j by 2 × its share of all weight × its squared
-    distance from the mean in feature j, and so the logarithm of feature j's factor by
-    −(share of all weight) · [γ z_ij² + (1−γ) D_i]: what it does to v_j, and to the constant.
+    The result is up to a constant for each class. A row changes v_j by 2 × its share of all weight
+    × its squared distance from the mean in feature j, and so the logarithm of feature j's factor by
+    −(share of all weight) · [γ z_ij² + (1−γ) D_i]: one term from v_j, and one from the constant.
 
     Parameters
     ----------
     Z : ndarray, shape (n, d)
-        z_ij, by how much feature j is above its mean, in units of √v_j.
+        z_ij, the difference of feature j from its mean, in units of √v_j.
     distances : ndarray, shape (n,)
         D_i, half the squared distance of each row from the mean, in scaled coordinates and over all
         features, also those that are not in Z.
     class_share : ndarray, shape (n,)
-        The share that each row's class has of all weight.
+        The share of each row's class in all weight.
     gamma : float
         `standardize`.
     fall : ndarray, shape (d,)
-        By how much the penalty's slope falls as the logarithm of feature j's factor rises.
+        How much the penalty's slope decreases as the logarithm of feature j's factor increases.
     """
     moved = gamma * Z**2 + (1.0 - gamma) * distances[:, None]
     return class_share[:, None] * moved * fall

@@ -1,8 +1,8 @@
 """Losses as functions of the scores; they never see X.
 
-A `RankingLoss` of all scores stays the same when all of them move by a constant: a `PairwiseLoss`
-is a mean over pairs of a positive and a negative row, `Logistic` one over rows, at the best
-threshold. A `UnivariateLoss` is taken at the margin of each row.
+A `RankingLoss` of all scores does not change when a constant is added to them: a `PairwiseLoss`
+is a mean over pairs of a positive and a negative row, `Logistic` a mean over rows at the best
+threshold. A `UnivariateLoss` is evaluated at the margin of each row.
 """
 
 from aucmax.objective.losses.active_pairs import ActivePairs, PairsInParts

@@ -14,13 +14,13 @@ from aucmax.objective.losses.base import row_blocks
 
 __all__ = ["ActivePairs", "PairsInParts", "active_pairs", "pairs_in_parts"]
 
-Scored = Iterable[tuple[slice, np.ndarray]]  # some rows after the other, and a number of each
+Scored = Iterable[tuple[slice, np.ndarray]]  # blocks of rows in order, with a number for each row
 
 
 def active_pairs(z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "ActivePairs":
     """Return the pairs with margin below 1 at scores z (n,)."""
     side, centre = _seen_from(z, sign)
-    # half of the memory where 32 bits count all rows
+    # half of the memory if 32 bits can count all rows
     few = np.flatnonzero(side * sign > 0).astype(_places(len(z)))
     few = few[ascending(side * (z[few] - centre), np.arange(len(few), dtype=few.dtype))]
     reach = _Reach(z, sign, side, centre, side * (z[few] - centre))
@@ -28,7 +28,7 @@ def active_pairs(z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "ActivePairs
 
 
 def pairs_in_parts(z: np.ndarray, sign: Numbers, s: Numbers) -> "PairsInParts":
-    """Return the same of rows in parts."""
+    """Return the pairs with margin below 1 for rows in parts."""
     side, centre = _seen_from(z, sign)
     blocks = ((scored, side * sign[rows] > 0) for rows, scored in _by_block(z))
     scores = np.concatenate([side * (scored[rarer] - centre) for scored, rarer in blocks])
@@ -37,9 +37,9 @@ def pairs_in_parts(z: np.ndarray, sign: Numbers, s: Numbers) -> "PairsInParts":
 
 
 def _seen_from(z: np.ndarray, sign: Numbers) -> tuple[float, float]:
-    """Return the sign of the rarer class, and a score near all."""
+    """Return the sign of the rarer class, and a score near all scores."""
     positives = sum(np.count_nonzero(part > 0) for _, part in _by_block(sign))
-    # differences are all that counts: near 0 they keep their digits
+    # only differences matter, and near 0 they keep their digits
     return 1.0 if 2 * positives <= len(z) else -1.0, 0.5 * (float(z.min()) + float(z.max()))
 
 
@@ -52,10 +52,10 @@ def _by_block(numbers: Numbers) -> Scored:
 
 
 class _Reach(Made):
-    """With how many of the rarer class each row makes pairs, looked up for those asked for.
+    """The number of rows of the rarer class with which each row forms pairs, looked up on demand.
 
-    For row j of the other class these are the first so many of ``scores`` (m,), those of the rarer
-    class, ascending. A row of the rarer class has −1 − k, where k scores lie below its own.
+    Row j of the other class forms pairs with the first reach[j] of ``scores`` (m,), those of the
+    rarer class, ascending. A row of the rarer class has −1 − k if k scores lie below its own.
     """
 
     def __init__(
@@ -80,9 +80,9 @@ class _Reach(Made):
 class ActivePairs:
     """Scores z (n,), weights s (n,), and the pairs with margin below 1.
 
-    ``few`` (m,) are the rows of the rarer class by ascending score, descending where they are the
-    negatives (``side`` −1); row j of the other class makes such pairs with the first ``reach[j]``
-    of them, (n,), and the rows of ``few`` have less than 0 there. ``centre`` is a score near all.
+    ``few`` (m,) are the rows of the rarer class by ascending score, or descending if they are the
+    negatives (``side`` −1); row j of the other class forms such pairs with the first ``reach[j]``
+    of them, (n,); for rows of ``few``, reach is negative. ``centre`` is a score near all scores.
     """
 
     z: np.ndarray
@@ -94,13 +94,13 @@ class ActivePairs:
 
     @cached_property
     def value(self) -> float:
-        # Σ s_i s_j m_ij² with m_ij = 1 − z_i + z_j, and m_ij summed is already in the gradient
+        # Σ s_i s_j m_ij² with m_ij = 1 − z_i + z_j; the gradient already has the sums of m_ij
         value, self.__dict__["_slopes"] = self._value_and_gradient()
         return value
 
     @property
     def gradient(self) -> Numbers:
-        """The derivative with respect to the scores (n,): kept from `value` to its first use."""
+        """The derivative with respect to the scores (n,), kept from `value` until its first use."""
         kept = self.__dict__.pop("_slopes", None)
         return self._value_and_gradient()[1] if kept is None else kept
 
@@ -123,7 +123,7 @@ class ActivePairs:
     def grouped(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return ``few``, the other rows, and where among these the partners of ``few`` begin.
 
-        few[k] makes pairs with others[first[k]] and all that follow.
+        few[k] forms pairs with others[first[k]] and all that follow.
         """
         others = np.empty(len(self.z) - len(self.few), self.few.dtype)
         first = np.zeros(len(self.few) + 2, self.few.dtype)
@@ -133,8 +133,8 @@ class ActivePairs:
     def _sums(self, u: np.ndarray, margin: float, origin: float, out: np.ndarray) -> float:
         """Write Σ_j s_i s_j (margin − u_i + u_j) with its sign for every row to ``out``.
 
-        Return Σ s_i s_j (margin − u_i + u_j)(1 − u_i + u_j), over the pairs in both. ``out`` may be
-        u.
+        Return Σ s_i s_j (margin − u_i + u_j)(1 − u_i + u_j); both sums run over the active pairs.
+        ``out`` may be u.
         """
         few, s = self.few, self.s[self.few]
         table = np.zeros((len(few) + 1, 4))
@@ -148,9 +148,9 @@ class ActivePairs:
 
 @dataclass(frozen=True)
 class PairsInParts:
-    """The same of rows in parts: beside the scores it keeps what goes with the rarer class alone.
+    """`ActivePairs` for rows in parts: it keeps the scores, and only the rarer class is sorted.
 
-    Who makes pairs with whom is looked up in every pass.
+    The pairs are looked up anew in every pass.
     """
 
     z: np.ndarray
@@ -183,7 +183,7 @@ class PairsInParts:
     def bends(self, scored: Scored) -> tuple[Made, Made]:
         """Return a and c (n,): the second derivative times u (n,) is a ∘ (u − c).
 
-        For one u, which comes some rows at a time.
+        This is for one u, which is given in blocks of rows.
         """
         table = self._table(scored, 0.0)
 
@@ -202,8 +202,8 @@ class PairsInParts:
     def _table(self, scored: Scored, origin: float) -> np.ndarray:
         """Return Σ s and Σ s u over the partners of a row, (m + 1, 4).
 
-        For a row of the larger class with reach k in columns 0 and 1 of row k, for one of the
-        rarer class with reach −1 − k in columns 2 and 3.
+        For a row of the larger class with reach k they are in columns 0 and 1 of row k, for a row
+        of the rarer class with reach −1 − k in columns 2 and 3.
         """
         table = np.zeros((len(self.reach.scores) + 1, 4))
         for rows, u in scored:
@@ -214,7 +214,7 @@ class PairsInParts:
     def _slopes_of(
         self, rows: slice, z: np.ndarray, table: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the moved scores of some rows, their slopes, and which are of the rarer class."""
+        """Return shifted scores of some rows, their slopes, and which belong to the rarer class."""
         reach = self.reach[rows]
         weight, total = _partners_of(reach, table)
         own, x = reach < 0, self.side * (z - self.centre)
@@ -222,13 +222,13 @@ class PairsInParts:
 
 
 def _fineness(m: int) -> int:
-    # ranges of scores in which places are looked up: so many that few hold several of m scores
+    # number of ranges of scores for looking up places: enough that few contain several of m scores
     return 1 << min(m.bit_length() + 3, 22)
 
 
 @compiled
 def _guide(scores, start):
-    # start[b]: how many scores, which ascend, lie below range b
+    # start[b]: how many of the ascending scores lie below range b
     low, high, n = scores[0], scores[-1], len(start) - 1
     scale = n / (high - low) if np.isfinite(high - low) and high > low else 0.0
     for x in scores:
@@ -240,7 +240,7 @@ def _guide(scores, start):
 
 @inlined
 def _range_of(x, low, scale, n):
-    # never falls with x, whatever the rounding; what is not a number belongs to the first
+    # never decreases with x, whatever the rounding; NaN belongs to the first
     place = (x - low) * scale
     if place >= n:
         return n - 1
@@ -249,7 +249,7 @@ def _range_of(x, low, scale, n):
 
 @compiled
 def _reaches(z, sign, side, centre, scores, low, scale, start, out):
-    # how many of the scores of the rarer class lie less than 1 above each; below its own
+    # how many scores of the rarer class lie less than 1 above each; for its own rows, below each
     for i in range(len(z)):
         own = side * sign[i] > 0.0
         x = side * (z[i] - centre) + (0.0 if own else 1.0)
@@ -274,7 +274,7 @@ def _before(u, few, s, side, origin, table):
 
 @compiled
 def _of_others(u, s, reach, side, origin, margin, table, out):
-    # a row's sum from those over its partners; for these its own are collected
+    # the sum of a row from the sums over its partners; its own terms are collected for these
     total = 0.0
     for j in range(len(u)):
         k = reach[j]
@@ -303,7 +303,7 @@ def _of_few(u, few, s, side, origin, margin, table, out):
 
 @compiled
 def _collect(u, s, reach, side, origin, table):
-    # of the rarer class in the row after that of their place, of the others in that of their reach
+    # rows of the rarer class go to the row after that of their place, others to that of their reach
     for i in range(len(u)):
         k, column = reach[i], 2
         if k < 0:
@@ -344,7 +344,7 @@ def _partners_of(reach: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np.n
 
 @compiled
 def _grouped(reach, first, others):
-    # a counting sort; first[k]: how many rows reach row k of the rarer class at most
+    # a counting sort; first[k]: how many rows have reach at most k
     for k in reach:
         if k >= 0:
             first[k + 1] += 1

@@ -1,4 +1,4 @@
-"""What losses share: how they answer, their kinds, and the parabola over a hinge's kink."""
+"""The base classes of losses: their interface, their kinds, and the parabola over a kink."""
 
 from collections.abc import Iterator
 from typing import ClassVar, Literal, NamedTuple, Protocol
@@ -20,12 +20,12 @@ __all__ = [
 ]
 
 ROWS_PER_BLOCK = 1 << 16
-# the α that is usual for a loss that bends by 1 at w = 0, times the rows of the rarer class
+# the usual α for a loss with curvature 1 at w = 0, times the number of rows of the rarer class
 _USUAL_ALPHA = 0.6
 
 
 def row_blocks(n: int) -> Iterator[slice]:
-    """Yield n rows, some at a time: what is `Made` is made for these only."""
+    """Yield slices of n rows, for which `Made` numbers are computed block by block."""
     return (slice(first, min(first + ROWS_PER_BLOCK, n)) for first in range(0, n, ROWS_PER_BLOCK))
 
 
@@ -35,7 +35,7 @@ def total(numbers: Numbers) -> float:
 
 
 # "quadratic" and "piecewise quadratic" losses are (1 − t)² wherever they are not 0; a "weighted
-# quadratic" one is no mean over pairs
+# quadratic" loss is not a mean over pairs
 Kind = Literal["quadratic", "weighted quadratic", "piecewise quadratic", "smooth", "kinked"]
 
 
@@ -44,7 +44,7 @@ class LossAt(Protocol):
 
     ``value`` is a number, ``gradient`` (n,) its derivative with respect to z, and ``product(u)``
     (n,) its second derivative times u (n,). A hinge also has ``active``, the sum of the
-    weights β in [0, 1] that say how much each kink's slope counts: −½ Σ_i Σ_j s_i s_j ℓ′.
+    weights β in [0, 1] of the slopes: −½ Σ_i Σ_j s_i s_j ℓ′.
     """
 
     @property
@@ -59,8 +59,8 @@ class LossAt(Protocol):
 class ByRow:
     """A `LossAt` whose second derivative is u ↦ Σ_i bent_i (u_i − c)², a diagonal or nearly.
 
-    c is 0 or, where a threshold follows the scores, the mean of u with weights ``bent`` (n,).
-    ``gradient`` and ``bent`` may be `Made` where the rows are in parts.
+    c is 0 or, if a threshold follows the scores, the mean of u with weights ``bent`` (n,).
+    ``gradient`` and ``bent`` may be `Made` if the rows are in parts.
     """
 
     follows: ClassVar[bool] = False
@@ -74,7 +74,7 @@ class ByRow:
 
     def along(self, move: np.ndarray) -> tuple[float, float]:
         """Return the first and the second derivative along a change of the scores (n,)."""
-        # near the first row's, changes keep their digits
+        # relative to the first row, changes keep their digits
         origin = float(move[0]) if self.follows else 0.0
         slope = mass = first = second = 0.0
         for rows in row_blocks(len(move)):
@@ -89,45 +89,46 @@ class ByRow:
 
 
 class Bends(NamedTuple):
-    """a and c, where the second derivative of a data term at w = 0 is a S + c δδᵀ."""
+    """a and c, if the second derivative of a data term at w = 0 is a S + c δδᵀ."""
 
     within: float
     between: float
 
 
 class RankingLoss:
-    """A loss of all scores that stays the same when all of them move by a constant.
+    """A loss of all scores that does not change when a constant is added to all of them.
 
-    A subclass gives `at`, and what J is like at w = 0. Methods take ``z`` (n,) the scores, ``sign``
-    (n,) of ±1 and ``s`` (n,) the sample weights divided by their class's sum, so that s sums to 1
-    in each class; `at` and `reweighed` also take them as `Numbers` that are made when asked for.
+    A subclass implements `at` and the behaviour at w = 0. Methods take the scores ``z`` (n,), the
+    signs ±1 ``sign`` (n,) and the sample weights divided by the sum of their class, ``s`` (n,), so
+    that s sums to 1 in each class; `at` and `reweighed` also take `Numbers` computed on demand.
 
     Attributes
     ----------
     name : str
     kind : Kind
     by_moments : bool
-        Whether it depends on the classes' means and covariances alone.
+        Whether it depends only on the means and covariances of the classes.
     within : float
-        τ, how much the positives count beside the negatives, or their spread.
+        τ, the weight of the positives, or of their spread, relative to the negatives.
     weighs : bool
-        Whether there is this loss with other τ than ½; `weighing` gives them.
+        Whether the loss exists for τ other than ½; `weighing` returns it.
     has_threshold : bool
-        Whether it brings a threshold for the scores: `at` returns an `AtThreshold`.
+        Whether it has its own threshold for the scores: `at` returns an `AtThreshold`.
     usual_alpha : float
-        The α that is about right on most data in scaled coordinates, times the rows of the rarer
-        class: a search begins there. By default in proportion to how much the loss bends at 0.
+        The α that suits most data in scaled coordinates, times the number of rows of the rarer
+        class: a search begins there. By default proportional to the curvature of the loss at 0.
     bytes_kept : tuple of int
-        What a fit to rows in parts keeps of each row, and of each of the rarer class besides.
+        Bytes that a fit to rows in parts keeps per row, and in addition per row of the rarer class.
     concordant : bool
-        Along any way of the scores its third derivative is at most the second times the largest
-        change of a difference of scores: the second hardly changes while no score moves by 1.
+        Whether, along any direction of the scores, the third derivative is at most the second times
+        the largest change of a difference of scores: then the second hardly changes while no score
+        moves by 1.
     at_zero : float
-        The loss where all scores are 0.
+        The loss if all scores are 0.
     slope_at_zero : float
         Its derivative with respect to w there is this times δ.
     bends_at_zero : Bends
-        Its second derivative there, or one that says how features go together.
+        Its second derivative there, or a substitute that describes how features are correlated.
     """
 
     name: ClassVar[str]
@@ -152,11 +153,11 @@ class RankingLoss:
         return _USUAL_ALPHA * self.bends_at_zero.within
 
     def takes_within(self, within: float) -> bool:
-        """Tell whether there is this loss with a τ, a number in [0, 1]."""
+        """Return whether the loss exists for a τ, a number in [0, 1]."""
         return self.weighs or within == 0.5
 
     def weighing(self, within: float) -> "RankingLoss":
-        """Return this loss with another τ, one that it takes."""
+        """Return this loss with another τ, for which `takes_within` is true."""
         raise NotImplementedError
 
     @property
@@ -185,7 +186,7 @@ class RankingLoss:
         """Return how the slope along X (n, d) changes with each row's share of its class, (n, d).
 
         That is the derivative of Σ_i x_i ∂/∂z_i with respect to s_i, up to a constant for each
-        class: what a row adds where every row of its class adds the mean.
+        class: the contribution of a row if every row of its class contributes the mean.
         """
         raise NotImplementedError
 
@@ -205,7 +206,7 @@ class RankingLoss:
 
 
 class PointLoss:
-    """What a loss ℓ of single numbers t gives at each: at differences of scores, or margins."""
+    """A loss ℓ of single numbers t, which are differences of scores or margins."""
 
     def point(self, t: np.ndarray) -> np.ndarray:
         """Return ℓ(t)."""

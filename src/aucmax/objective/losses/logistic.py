@@ -17,11 +17,11 @@ __all__ = ["AtThreshold", "Logistic"]
 class Logistic(RankingLoss):
     """min over b of Σ_i c_i s_i log(1 + exp(−y_i (z_i + b))), c₊ : c₋ = τ : 1 − τ.
 
-    As s sums to 1 in each class, τ = ½ takes half of each class's mean: the regret, what that lies
-    above the least that any scores reach, bounds the AUC's (Kotłowski et al. 2011). With the
-    positives' share of the weight for τ it is plain logistic regression. The best b follows the
+    As s sums to 1 in each class, τ = ½ takes half of each class's mean: the regret, the distance to
+    the least value for any scores, bounds that of the AUC (Kotłowski et al. 2011). If τ is the
+    positives' share of the weight, it is plain logistic regression. The best b follows the
     scores, so that a constant added to all of them changes nothing. The weights c₊ = ¼/(1 − τ) and
-    c₋ = ¼/τ make the slope at 0 the same for every τ, so that a penalty means the same.
+    c₋ = ¼/τ make the slope at 0 the same for every τ, so that a penalty has the same effect.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class Logistic(RankingLoss):
     def influences(
         self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray
     ) -> np.ndarray:
-        # a row's slope, less what the intercept that follows takes up of it
+        # a row's slope minus the part that the intercept compensates
         there = self.at(z, sign, s)
         bent = there.bent[:]
         centre = bent @ X / bent.sum()
@@ -122,7 +122,7 @@ def _by_class(s: Numbers, sign: Numbers, pos: float, neg: float) -> Numbers:
 
 # ---- one pass over the scores ---------------------------------------------------------------
 
-# exp and log1p are polynomials, so that several rows go at a time
+# exp and log1p are polynomials, so that several rows are computed at a time
 _LOG2 = math.log(2.0)
 _EXP = tuple(1.0 / math.factorial(k) for k in range(14))  # of exp(r), |r| ≤ ½ log 2
 _ROOT = Chebyshev.interpolate(lambda x: np.arctanh(x**0.5) / x**0.5, 10, domain=[0.0, 1.0 / 9.0])
@@ -152,7 +152,7 @@ def _log1p(e):
 
 
 def _best_intercept(z: np.ndarray, sign: Numbers, weight: Numbers, at_zero: float) -> float:
-    """Return the root of Σ gradient, which rises with b: Halley's steps, between two bounds."""
+    """Return the root of Σ gradient, which increases with b, by Halley's steps within bounds."""
     blocks = [(z[rows], rows) for rows in row_blocks(len(z))]
     # where all scores are the same, z_i + b is `at_zero`
     low, high = at_zero - float(z.max()), at_zero - float(z.min())
@@ -172,7 +172,7 @@ def _best_intercept(z: np.ndarray, sign: Numbers, weight: Numbers, at_zero: floa
         if not low <= new <= high:
             new = 0.5 * (low + high)
         step, b = abs(new - b), new
-        if step <= 1e-5:  # what is left is less than its cube
+        if step <= 1e-5:  # the error is less than its cube
             break
     return b
 

@@ -1,8 +1,8 @@
 """Losses at the differences of the scores of a positive and a negative row.
 
-A `PairwiseLoss` ℓ(t) is taken at t = z_i − z_j. It gives ½ · mean over pairs of ℓ at given scores,
-its derivative with respect to every score, and the product of its second derivative with a vector:
-each in O(n), once the scores are sorted where the loss needs that.
+A `PairwiseLoss` ℓ(t) is evaluated at t = z_i − z_j. It gives ½ · mean over pairs of ℓ at given
+scores, its derivative with respect to every score, and the product of its second derivative with a
+vector: each in O(n), after a sort of the scores if the loss needs one.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,15 +23,15 @@ from aucmax.objective.losses.base import Bends, LossAt, PointLoss, RankingLoss, 
 
 __all__ = ["Hinge", "PairwiseLoss", "RoundedHinge", "Square", "SquaredHinge"]
 
-_PAIRS = 10**6  # held at a time where a loss has no faster way than every pair
+_PAIRS = 10**6  # pairs held at a time for a loss that is summed over every pair
 _ALL = Bends(1.0, 1.0)  # as if each pair bent J: where pairs do so elsewhere, as at a hinge's kink
 
 
 class PairwiseLoss(PointLoss, RankingLoss):
     """½ Σ_i Σ_j s_i s_j ℓ(z_i − z_j): half the weighted mean over pairs, i positive, j negative.
 
-    A subclass gives `point`, `derivative` and `curvature`, at single differences, or, where there
-    is a faster way than by every pair, its own `at`.
+    A subclass implements `point`, `derivative` and `curvature` at single differences or, if there
+    is a faster way than a sum over every pair, its own `at`.
     """
 
     def at(self, z: np.ndarray, sign: Numbers, s: Numbers) -> LossAt:
@@ -42,7 +42,7 @@ class PairwiseLoss(PointLoss, RankingLoss):
     def influences(
         self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray
     ) -> np.ndarray:
-        # of a positive i: Σ_j s_j ½ ℓ′(z_i − z_j)(x_i − x_j); of a negative j the same over i
+        # for a positive i: Σ_j s_j ½ ℓ′(z_i − z_j)(x_i − x_j); for a negative j the same over i
         pos, neg = np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)
         out, weighed = np.zeros(X.shape), s[:, None] * X
         for i in np.array_split(pos, len(pos) * len(neg) // _PAIRS + 1):
@@ -67,7 +67,7 @@ class PairwiseLoss(PointLoss, RankingLoss):
 
 @dataclass(frozen=True)
 class _EveryPair:
-    """Loss, scores, weights and each class's rows: the sums of any loss, in O(n₊ n₋)."""
+    """The sums of any loss over all pairs, in O(n₊ n₋)."""
 
     loss: PairwiseLoss
     z: np.ndarray
@@ -102,11 +102,11 @@ class _EveryPair:
 
 
 class Square(PairwiseLoss):
-    """ℓ(t) = (1 − t)²: the mean over pairs needs only each class's mean and variance of scores.
+    """ℓ(t) = (1 − t)²: the mean over pairs needs only the mean and variance of each class's scores.
 
     ½ mean (1 − t)² = ½(1 − (m₊ − m₋))² + ½(v₊ + v₋), with m and v the class means and variances
-    of the scores (Gao et al. 2013). With another τ than ½ it is ½(1 − (m₊ − m₋))² + τv₊ + (1−τ)v₋,
-    which is no mean over pairs.
+    of the scores (Gao et al. 2013). For τ ≠ ½ it is ½(1 − (m₊ − m₋))² + τv₊ + (1−τ)v₋,
+    which is not a mean over pairs.
 
     Parameters
     ----------
@@ -116,8 +116,8 @@ class Square(PairwiseLoss):
     References
     ----------
     Anderson & Bahadur (1962), "Classification into two multivariate normal distributions with
-    different covariance matrices": every τ is the best at some false-positive rate. Su & Liu
-    (1993), "Linear combinations of multiple diagnostic markers": τ = ½ is the best for the AUC.
+    different covariance matrices": every τ is optimal at some false-positive rate. Su & Liu
+    (1993), "Linear combinations of multiple diagnostic markers": τ = ½ is optimal for the AUC.
     """
 
     name = "square"
@@ -148,7 +148,7 @@ class Square(PairwiseLoss):
     def influences(
         self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray
     ) -> np.ndarray:
-        # ∇ = Sw − (1 − w·δ)δ: a row moves its class's mean, by c, and its covariance, by c cᵀ
+        # ∇ = Sw − (1 − w·δ)δ: a row moves the mean of its class by c, and its covariance by c cᵀ
         there, pos = self.at(z, sign, s), sign > 0
         moved, gap = there._centred(z)  # c·w, w·δ
         of_pos, of_neg = s[pos] @ X[pos], s[~pos] @ X[~pos]
@@ -166,7 +166,7 @@ class _SquarePairs(NamedTuple):
     @property
     def value(self) -> float:
         centred, gap = self._centred(self.z)
-        # a product becomes infinite where a power of a Python float is an error
+        # a product overflows to infinity; a power of a Python float raises an error
         spread = (self.weight * self.s) @ centred**2
         return float(0.5 * (1.0 - gap) * (1.0 - gap) + 0.5 * spread)
 
@@ -180,17 +180,17 @@ class _SquarePairs(NamedTuple):
         return self.s * (self.weight * centred + self.sign * gap)
 
     def _centred(self, u: np.ndarray) -> tuple[np.ndarray, float]:
-        """Return u minus its class's mean, and the difference of the class means."""
+        """Return u minus the mean of its class, and the difference of the class means."""
         pos = self.sign > 0
         m_pos, m_neg = float(self.s[pos] @ u[pos]), float(self.s[~pos] @ u[~pos])
         return u - np.where(pos, m_pos, m_neg), m_pos - m_neg
 
 
 class SquaredHinge(PairwiseLoss):
-    """ℓ(t) = max(0, 1 − t)², summed over pairs in O(n log m), m rows in the rarer class.
+    """ℓ(t) = max(0, 1 − t)², summed over pairs in O(n log m) for m rows in the rarer class.
 
-    The pairs with margin below 1 are, for a row of the larger class, the first rows of the rarer
-    one by score. So only these are sorted, and the others find their place among them.
+    A row of the larger class forms pairs with margin below 1 with the first rows of the rarer class
+    by score. So only these are sorted, and the places of the others among them are looked up.
 
     References
     ----------
@@ -219,7 +219,7 @@ class SquaredHinge(PairwiseLoss):
 
     def reweighed(self, there: LossAt, z: np.ndarray, sign: Numbers, s: Numbers) -> LossAt:
         assert isinstance(there, ActivePairs | PairsInParts)
-        return replace(there, s=s)  # the order stays
+        return replace(there, s=s)  # the order is the same
 
     def influences(
         self, z: np.ndarray, sign: np.ndarray, s: np.ndarray, X: np.ndarray
@@ -253,7 +253,7 @@ class Hinge(PairwiseLoss):
         return np.where(np.asarray(t) < 1.0, -1.0, 0.0)
 
     def rounded(self, width: float) -> "RoundedHinge":
-        """Return this loss with its kink rounded over so wide a range of t."""
+        """Return this loss with its kink rounded over a range of t of this width."""
         return RoundedHinge(width)
 
     def at(self, z: np.ndarray, sign: Numbers, s: Numbers) -> "_HingePairs":
@@ -286,7 +286,7 @@ class _HingePairs:
 class RoundedHinge(Rounded, PairwiseLoss):
     """The hinge with a parabola over the kink, from t = 1 − width/2 to 1 + width/2.
 
-    Nowhere below the hinge, nor more than width/8 above it: the difference of two squared hinges
+    It is nowhere below the hinge and at most width/8 above it: the difference of two squared hinges
     with margins 1 ± width/2, divided by 2 width.
 
     Parameters
@@ -333,7 +333,7 @@ def _shortfalls(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return Σ_j s_j m_ij (n,) and Σ_j s_j m_ij x_j (n, d), m_ij = max(0, 1 − z_i + others_j)."""
     order = np.argsort(others)
-    first = np.searchsorted(others[order], z - 1.0, side="right")  # from there on pairs count
+    first = np.searchsorted(others[order], z - 1.0, side="right")  # from here on, margins < 1
     weighed = np.column_stack([s, s[:, None] * X])[order]
     zero = np.zeros((1, weighed.shape[1]))
     plain, scored = (

@@ -35,7 +35,7 @@ def derivative1(loss, t):
 
 
 def bend1(loss, t):
-    """Return the largest ℓ″ on the way of a Newton step from t, also in compiled code."""
+    """Return the largest ℓ″ along a Newton step from t, also in compiled code."""
     return _BEND1[type(loss)](loss, t)
 
 
@@ -50,7 +50,7 @@ def _bend1(loss, t):
 
 
 def in_kernels(kind: type, derivative: Callable[..., Any], bend: Callable[..., Any]) -> None:
-    """Make (loss, t) functions `derivative1` and `bend1` of losses that kernels see as ``kind``."""
+    """Register (loss, t) functions as `derivative1` and `bend1` for losses compiled as ``kind``."""
     _DERIVATIVE1[kind], _BEND1[kind] = derivative, bend
 
 
@@ -59,11 +59,11 @@ class UnivariateLoss(PointLoss):
 
     name: ClassVar[str]
     kind: ClassVar[Kind] = "smooth"
-    bend: ClassVar[float] = 1.0  # ℓ″(0), or where ℓ bends at all
-    concordant: ClassVar[bool] = False  # as `RankingLoss` has it: these do not stay the same
+    bend: ClassVar[float] = 1.0  # ℓ″(0), or ℓ″ where ℓ is curved
+    concordant: ClassVar[bool] = False  # as in `RankingLoss`; these change with a constant
 
     def compiled(self) -> NamedTuple:
-        """Return what kernels see of it: for losses with `derivative1` and `bend1`."""
+        """Return the loss as kernels see it, if it has `derivative1` and `bend1`."""
         raise ValueError(f"the loss {self.name!r} is not one for steps on single rows.")
 
     def at(self, z: np.ndarray, sign: np.ndarray, s: np.ndarray) -> "RowSum":
@@ -204,7 +204,7 @@ class UnivariateHinge(UnivariateLoss):
         return np.zeros(len(t))
 
     def rounded(self, width: float) -> "RoundedMargin":
-        """Return this loss with its kink rounded over so wide a range of t."""
+        """Return this loss with its kink rounded over a range of t of this width."""
         return RoundedMargin(width)
 
 

@@ -1,4 +1,4 @@
-"""Penalties: what J pays for its weights, beside the data term. They never see X."""
+"""Penalties: functions of the coefficients, added to the data term of J. They never see X."""
 
 from aucmax.objective.penalties.base import Penalty, Pieces, prox1, prox1_of
 from aucmax.objective.penalties.by_feature import Bounded, Weighted

@@ -1,7 +1,7 @@
-"""What a penalty is, to solvers and to compiled code.
+"""The interface of a penalty, for solvers and for compiled code.
 
-A penalty is a sum over coordinates, Ω(w) = Σ_j Ω_j(w_j), each Ω_j quadratic in pieces. Compiled
-code sees it as a NamedTuple, whose class chooses at compile time what `prox1` does.
+A penalty is a sum over coordinates, Ω(w) = Σ_j Ω_j(w_j), with piecewise quadratic Ω_j. Compiled
+code sees it as a NamedTuple, whose class chooses `prox1` at compile time.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ _PROX1: dict[type, Callable[..., Any]] = {}
 
 
 def prox1_of(kind: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a function (penalty, j, u, step) `prox1` for penalties that kernels see as ``kind``."""
+    """Register a function (penalty, j, u, step) as `prox1` of penalties of a compiled ``kind``."""
 
     def keep(body: Callable[..., Any]) -> Callable[..., Any]:
         _PROX1[kind] = body
@@ -46,7 +46,7 @@ def _proxes(penalty, u, step):
 
 
 class Pieces(NamedTuple):
-    """The quadratic piece of each Ω_j that w_j lies on, as arrays (d,).
+    """The quadratic piece of each Ω_j on which w_j lies, as arrays (d,).
 
     Attributes
     ----------
@@ -66,28 +66,28 @@ class Pieces(NamedTuple):
 
     @property
     def smooth(self) -> np.ndarray:
-        """Whether w_j is at no kink and no bound."""
+        """Whether w_j is neither at a kink nor at a bound."""
         return self.left == self.right
 
 
 class Penalty(BaseEstimator):
     """Base of the penalties, Ω(w) = Σ_j Ω_j(w_j).
 
-    A subclass gives `compiled` and a function for `prox1_of` that, `values` and `pieces`. With
-    `farthest` and `reach`, too, a solution far from the optimum can be told from the penalty's
-    conjugate; without them, only from what the solver knows.
+    A subclass implements `compiled`, a function for `prox1_of`, `values` and `pieces`. With
+    `farthest` and `reach` as well, the penalty's conjugate bounds the distance to the optimum;
+    without them, only the solver's own estimate is available.
 
     Attributes
     ----------
     name : str
-        As messages and `PENALTIES` have it.
+        The name in messages and in `PENALTIES`.
     offers : set of str
-        What solvers can build on: "prox" (any that is a sum over coordinates), "convex",
-        "elastic net" (``l1`` and ``l2`` say all of it), "l2" (``l2`` does).
+        The properties that solvers can use: "prox" (it is a sum over coordinates), "convex",
+        "elastic net" (``l1`` and ``l2`` describe it completely), "l2" (``l2`` does).
     convexity : float
         The largest c for which Ω(w) − (c/2)‖w‖² is known to be convex.
     l2, l1 : float
-        Of an elastic net (l2/2) ‖w‖₂² + l1 ‖w‖₁ alone.
+        Only for an elastic net (l2/2) ‖w‖₂² + l1 ‖w‖₁.
     """
 
     name: ClassVar[str]
@@ -102,16 +102,16 @@ class Penalty(BaseEstimator):
 
     @property
     def l1(self) -> float:
-        raise AttributeError(f"{type(self).__name__} is no elastic net: it has no l1.")
+        raise AttributeError(f"{type(self).__name__} is not an elastic net, so it has no l1.")
 
     @property
     def l2(self) -> float:
-        raise AttributeError(f"{type(self).__name__} is no elastic net: it has no l2.")
+        raise AttributeError(f"{type(self).__name__} is not an elastic net, so it has no l2.")
 
-    # ---- what a penalty gives ------------------------------------------------------------
+    # ---- what a penalty implements -------------------------------------------------------
 
     def compiled(self) -> NamedTuple:
-        """Return what kernels see of it."""
+        """Return the penalty as kernels see it."""
         raise NotImplementedError
 
     def values(self, w: np.ndarray) -> np.ndarray:
@@ -119,26 +119,26 @@ class Penalty(BaseEstimator):
         raise NotImplementedError
 
     def pieces(self, w: np.ndarray) -> Pieces:
-        """Return the pieces that w (d,) lies on."""
+        """Return the pieces on which w (d,) lies."""
         raise NotImplementedError
 
     def farthest(self, v: np.ndarray) -> np.ndarray:
-        """Return the w at which v·w − Ω(w) is largest, shape (d,); ±∞ where it grows for ever."""
+        """Return the w at which v·w − Ω(w) is largest, shape (d,); ±∞ where it is unbounded."""
         raise NotImplementedError
 
     def reach(self, v: np.ndarray) -> float:
-        """Return the largest c for which the conjugate at c v is finite; 0 if it is not known."""
+        """Return the largest c for which the conjugate at c v is finite; 0 if unknown."""
         return 0.0
 
     def check(self) -> None:
-        """Raise ValueError for a setting that is out of its range."""
+        """Raise ValueError for a setting outside its range."""
 
     def named(self, d: int, names: Sequence[str] | None) -> Self:
-        """Return the penalty for d features of these names, settings by feature checked."""
+        """Return the penalty for d features with these names; check settings by feature."""
         return self
 
     def scaled(self, factor: np.ndarray | None) -> Self:
-        """Return the penalty of features that were multiplied by ``factor`` (d,)."""
+        """Return the penalty for features multiplied by ``factor`` (d,)."""
         return self
 
     def of(self, S: np.ndarray) -> Self:
@@ -147,10 +147,10 @@ class Penalty(BaseEstimator):
 
     @property
     def setting(self) -> str:
-        """The estimator's setting that asks for it, as messages have it."""
+        """The estimator's setting that selects it, for messages."""
         return f"penalty={type(self).__name__}"
 
-    # ---- what follows --------------------------------------------------------------------
+    # ---- what follows from these ---------------------------------------------------------
 
     def value(self, w: np.ndarray) -> float:
         """Return Ω(w)."""
@@ -175,16 +175,16 @@ class Penalty(BaseEstimator):
         Returns
         -------
         ndarray, shape (d,)
-            All zero exactly when w minimises data term + penalty, where that is convex.
+            All zero exactly when w minimises data term + penalty, if that is convex.
         """
         left, right, *_ = self.pieces(w)
         return np.maximum(np.maximum(gradient + left, -gradient - right), 0.0)
 
     def promise(self, gradient: np.ndarray, w: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-        """Return the most that a step on each coordinate alone can gain, shape (d,).
+        """Return the largest gain of a step on each coordinate alone, shape (d,).
 
-        distance²/(2 (h + bend)) where the data term has curvature h (d,) and slope ``gradient``:
-        like the objective, and unlike the distance, it does not depend on the units of features.
+        That is distance²/(2 (h + bend)) if the data term has curvature h (d,) and slope
+        ``gradient``. Unlike the distance, it does not depend on the units of the features.
         """
         if "convex" in self.offers:
             gain = 0.5 * self.distance(gradient, w) ** 2
@@ -197,7 +197,7 @@ class Penalty(BaseEstimator):
         return np.where(move != 0.0, np.maximum(gain, 0.0), 0.0)
 
     def conjugate(self, v: np.ndarray) -> float:
-        """Return the largest v·w − Ω(w) over all w; infinite where there is none."""
+        """Return the largest v·w − Ω(w) over all w; infinite if it is unbounded."""
         w = self.farthest(v)
         return float(v @ w) - self.value(w) if np.all(np.isfinite(w)) else np.inf
 
@@ -206,14 +206,14 @@ class Penalty(BaseEstimator):
     ) -> float:
         """Return the largest c·linear − c²·quadratic − conjugate(c v) over c in [0, most].
 
-        That is Fenchel's lower bound of a minimum at the best multiple of a dual point, for
-        quadratic ≥ 0; 0 where ``linear`` is negative.
+        That is Fenchel's lower bound on a minimum at the best multiple of a dual point, for
+        quadratic ≥ 0; it is 0 if ``linear`` is negative.
         """
         most = min(most, self.reach(v))
         if not (linear > 0.0 and most > 0.0):
             return 0.0
 
-        def slope(c: float) -> float:  # falls with c, as what is maximised is concave
+        def slope(c: float) -> float:  # decreases with c, as the function is concave
             return linear - 2.0 * c * quadratic - float(v @ self.farthest(c * v))
 
         low, high = 0.0, min(most, 1.0)

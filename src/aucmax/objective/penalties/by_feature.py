@@ -1,4 +1,4 @@
-"""Penalties that differ by feature: factors, and bounds of the coefficients."""
+"""Penalties that differ by feature: factors, and bounds on the coefficients."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,8 +15,8 @@ def _by_feature(
 ) -> np.ndarray:
     """Return an array (d, …) from one value for all features, one for each, or some by name.
 
-    None stands for ``blank``, as does what is not given. A series or frame whose index holds names
-    gives by name.
+    None and missing values become ``blank``. A series or frame whose index has names gives values
+    by name.
     """
     index: Any = getattr(given, "index", None)
     if np.ndim(index) == 1 and len(index) and all(isinstance(name, str) for name in index):
@@ -29,8 +29,8 @@ def _by_feature(
         return out
     if names is None:
         raise ValueError(
-            f"{what} names features, and the data have no names: fit to a data frame whose columns "
-            f"are named by strings, or give an array of shape {out.shape}."
+            f"{what} names features, but the data have no names: fit to a data frame whose columns "
+            f"have names that are strings, or give an array of shape {out.shape}."
         )
     place = {name: j for j, name in enumerate(names)}
     for name, value in given.items():
@@ -41,7 +41,7 @@ def _by_feature(
 
 
 def _feature(j: int, names: Sequence[str] | None) -> str:
-    """Return how a message names a feature."""
+    """Return the name of a feature in a message."""
     return f"feature {j if names is None else repr(names[j])}"
 
 
@@ -74,14 +74,14 @@ def _weighted1(penalty, j, u, step):
 
 
 class Weighted(Penalty):
-    """Σ_j f_j Ω_j(w_j): a penalty times a factor for each feature; with 0 it goes unpenalised.
+    """Σ_j f_j Ω_j(w_j): a penalty times a factor for each feature; 0 leaves it unpenalised.
 
     Parameters
     ----------
     penalty : Penalty
-        Ω, one that is the same for every feature.
+        Ω, which must be the same for every feature.
     factors : array-like of shape (d,), or mapping or series of feature name to number
-        f_j ≥ 0; features that it does not name have 1.
+        f_j ≥ 0; features not named have 1.
     """
 
     name = "weighted"
@@ -159,17 +159,17 @@ def _clipped1(penalty, j, u, step):
 
 
 class Bounded(Penalty):
-    """A convex penalty on a box: lower_j ≤ w_j ≤ upper_j for the features as given.
+    """A convex penalty on a box: lower_j ≤ w_j ≤ upper_j for the unscaled features.
 
-    `value` is for w in the box.
+    `value` is valid for w in the box.
 
     Parameters
     ----------
     penalty : Penalty
-        A convex one.
+        A convex penalty.
     coef_bounds : pair, array-like of shape (d, 2), or mapping of feature name to pair
-        (lower, upper) of all features, of each, or of those named; 0 lies between them, and None
-        is no bound.
+        (lower, upper) for all features, for each, or for those named; 0 must lie between them, and
+        None means no bound.
     """
 
     name = "bounded"
@@ -187,7 +187,9 @@ class Bounded(Penalty):
             or isinstance(inner, Bounded)
             or ("convex" not in inner.offers)
         ):
-            raise ValueError(f"coef_bounds go with a convex penalty that has none; got {inner!r}.")
+            raise ValueError(
+                f"coef_bounds need a convex penalty without bounds of its own; got {inner!r}."
+            )
 
     @property
     def setting(self) -> str:

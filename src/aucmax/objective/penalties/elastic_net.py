@@ -1,4 +1,4 @@
-"""The elastic net, its two ends, and l2 on a ball."""
+"""The elastic net, its special cases l1 and l2, and l2 on a ball."""
 
 from typing import NamedTuple
 
@@ -107,7 +107,7 @@ class ElasticNet(Penalty):
     ) -> float:
         if self.l1 > 0.0 and self.l2 > 0.0:
             return super().dual_value(linear, v, quadratic, most)
-        # the conjugate at c v is c²/(2 l2) ‖v‖², or 0 as far as it is finite
+        # the conjugate at c v is c²/(2 l2) ‖v‖², or 0 wherever it is finite
         bend = quadratic + (0.5 * float(v @ v) / self.l2 if self.l2 > 0.0 else 0.0)
         most, linear = min(most, self.reach(v)), max(linear, 0.0)
         c = min(0.5 * linear / bend, most) if bend > 0.0 else most
@@ -147,7 +147,7 @@ class L1(ElasticNet):
 
 
 class L2Ball(L2):
-    """(α/2) ‖w‖₂² on the ball ‖w‖₂ ≤ R; not a sum over coordinates, and `value` is for w in it.
+    """(α/2) ‖w‖₂² on the ball ‖w‖₂ ≤ R; not a sum over coordinates; `value` is valid in the ball.
 
     Parameters
     ----------

@@ -26,19 +26,19 @@ def _firm1(penalty, j, u, step):
 
 
 class MCP(Penalty):
-    """The minimax concave penalty: α∣w_j∣ − w_j²/(2γ) as far as ∣w_j∣ = γα, and constant beyond.
+    """The minimax concave penalty: α∣w_j∣ − w_j²/(2γ) up to ∣w_j∣ = γα, and constant beyond.
 
-    It selects features as l1 does, and leaves large coefficients unshrunk. It is not convex: a
-    solver ends at a local minimum, and its optimality is that within this minimum's surroundings.
+    It selects features as l1 does, but does not shrink large coefficients. It is not convex: a
+    solver ends at a local minimum, and its optimality refers to the neighbourhood of this minimum.
 
     Parameters
     ----------
     alpha : float
         α ≥ 0, the slope at 0.
     gamma : float
-        γ > 0. Small values come near to counting non-zeros, large ones to l1. J has one minimum
-        where 1/γ is below the smallest eigenvalue of its data term; in the scaled coordinates, as
-        for ``alpha``, the mean eigenvalue is about 2/d.
+        γ > 0. Small values come close to counting non-zeros, large ones to l1. J has one minimum
+        if 1/γ is below the smallest eigenvalue of its data term; in the scaled coordinates, which
+        also apply to ``alpha``, the mean eigenvalue is about 2/d.
 
     References
     ----------
