@@ -95,21 +95,20 @@ def shrunk_variance(spread: Spread, seen: float, largest: float, added: float) -
 
 
 def carrying_rows(
-    loss: Floats, weight: Floats | None = None, square: Floats | None = None, power: int = 2
+    loss: Floats, weight: Floats | None = None, square: Floats | None = None
 ) -> float:
     """Return the effective number of rows that carry a class's variance, (Σ l²)² / Σ l⁴.
 
     Of the losses l, or of 1 − l where that is less: the variance of a high AUC comes from the few
-    rows that lose much. With a `power` of 1 it is the number of rows that carry the loss,
-    (Σ l)² / Σ l². `weight` is what each row counts for, or all rows of a loss; then `square` is the
-    sum of their squared weights.
+    rows that lose much. `weight` is what each row counts for, or all rows of a loss; then `square`
+    is the sum of their squared weights.
     """
     weight = np.ones(len(loss)) if weight is None else weight
     square = weight**2 if square is None else square
     numbers = []
     for part in (loss, 1 - loss):
-        total = float(weight @ part**power)
-        numbers.append(total**2 / float(square @ part ** (2 * power)) if total > 0.0 else 0.0)
+        total = float(weight @ part**2)
+        numbers.append(total**2 / float(square @ part**4) if total > 0.0 else 0.0)
     return min(numbers)
 
 

@@ -86,9 +86,10 @@ def cv_auc_interval(
     variance of their mean. Models that share training rows have errors in common. With several
     rounds of folds their size is estimated from how a row's placement changes between rounds, and
     added to the variance. With one round it cannot be estimated, and Student's quantile replaces
-    the normal one. In simulations with learnt linear scorers and 20 or 50 positives, the 95 %
-    interval covers 95 to 97 % with four rounds of five folds (98 to 99 % with 20 positives at an
-    AUC of .98), and 93 to 99 % with one round.
+    the normal one. In simulations with learnt linear scorers, 20 to 100 positives and ten negatives
+    for each, the 95 % interval covers 95 to 98 % with four rounds of five folds, and 92 to 98 %
+    with one round. It is above 97 % at a high AUC, where the rows that cause the loss are too few
+    for the lower end to be missed.
 
     References
     ----------
@@ -103,7 +104,7 @@ def cv_auc_interval(
     >>> fold = np.arange(550) % 5
     >>> found = cv_auc_interval(y, rng.normal(size=550) + 2 * y + fold, fold)
     >>> print("{:.3f} ({:.3f} to {:.3f})".format(*found[:3]))
-    0.943 (0.891 to 0.971)
+    0.943 (0.891 to 0.968)
     """
     number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
     if not small_sample and (sample_weight is not None or groups is not None):
@@ -143,19 +144,17 @@ def cv_auc_interval(
     spreads = classes[0].spread(), classes[1].spread()
     shared = 2 * float(classes[0].moved @ classes[1].moved)
     pairs = min(one.pairs for one in classes)
-    how: dict[str, float] = {}
-    power = 2
+    freedom = np.inf
     # Models that share training rows err together, so that areas vary more than the rows tell:
     # rounds of different folds show by how much, one round does not.
-    if all(one.exchange is not None for one in classes):
-        shared += max(sum(one.exchange or 0.0 for one in classes), 0.0)
-        # At a high AUC this bound is well above what they have in common: less is added elsewhere.
-        power, how = 1, {"added": 0.5}
+    exchange = [one.exchange for one in classes if one.exchange is not None]
+    if len(exchange) == 2:
+        shared += max(sum(exchange), 0.0)
     elif len(folds) > 1:
-        how = {"freedom": min(one.rows for one in spreads) - 1}
-    carriers = tuple(carrying_rows(one.loss, one.weight, power=power) for one in classes)
+        freedom = min(one.rows for one in spreads) - 1
+    carriers = [carrying_rows(one.loss, one.weight) for one in classes]
     return interval_around(
-        auc, miss, spreads, carriers, confidence, shared=shared, pairs=pairs, **how
+        auc, miss, spreads, carriers, confidence, shared=shared, pairs=pairs, freedom=freedom
     )
 
 

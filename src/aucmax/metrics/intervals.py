@@ -137,14 +137,15 @@ def auc_interval(
     Notes
     -----
     The standard error is DeLong's [1]_, from one sort [2]_. The interval is Wilson's, for as many
-    pairs as DeLong's variance says, shrunk towards its largest possible value by log 2 rows of each
-    class: at a high AUC the rare rows that are ranked low may be missing from a small sample. With
-    many rows it is the area plus or minus DeLong's error. In simulations with normal, exponential
-    and logistic scores, and with heavy tails (Student's t, 3 degrees of freedom), the 95 % interval
-    covers 93 % or more from 15 rows of a class on, up to an AUC of .98. Hoeffding's interval, which
-    holds for every distribution [3]_, takes over where a class shows no spread: one row, an AUC of
-    0 or 1, all scores tied. Weights must not stand for repeated rows. docs/auc_intervals.md gives
-    the formulas, and how well the interval covers.
+    pairs as DeLong's variance says. For the end nearer to ½ this variance is shrunk towards its
+    largest possible value by log 2 rows of each class: at a high AUC the rare rows that are ranked
+    low may be missing from a small sample. With many rows it is the area plus or minus DeLong's
+    error. In simulations with normal, exponential and logistic scores, and with heavy tails
+    (Student's t, 3 degrees of freedom), the 95 % interval covers 93 to 98 % from 15 rows of a class
+    on, up to an AUC of .98. Hoeffding's interval, which holds for every distribution [3]_, takes
+    over where a class shows no spread: one row, an AUC of 0 or 1, all scores tied. Weights must not
+    stand for repeated rows. docs/auc_intervals.md gives the formulas, and how well the interval
+    covers.
 
     References
     ----------
@@ -162,7 +163,7 @@ def auc_interval(
     >>> y = np.repeat([0, 1], [500, 50])
     >>> interval = auc_interval(y, rng.normal(size=550) + 2 * y)
     >>> print("{:.3f} ({:.3f} to {:.3f})".format(*interval[:3]))
-    0.940 (0.893 to 0.967)
+    0.940 (0.893 to 0.964)
     """
     number(confidence, "confidence", high=1.0, open_low=True, open_high=True)
     positive, weight, scores = read(y, sample_weight, pos_label, score=score)
@@ -191,9 +192,8 @@ def interval_around(
     shared: float = 0.0,
     pairs: float | None = None,
     freedom: float = np.inf,
-    added: float = _UNSEEN,
 ) -> AUCInterval:
-    """Return Wilson's interval, the variance of each class shrunk towards the largest possible.
+    """Return Wilson's interval; towards ½ with rows that the sample may have missed.
 
     The one rule behind every interval of an area; docs/auc_intervals.md derives it.
 
@@ -214,20 +214,23 @@ def interval_around(
         Independent pairs of a positive and a negative: the rows of the smaller class by default.
     freedom : float
         Degrees of freedom of Student's quantile; the normal one by default.
-    added : float
-        Rows of the largest variance that each class gets.
     """
     pairs = min(one.rows for one in spreads) if pairs is None else pairs
     variance = sum(one.variance for one in spreads) + shared
     std_error = float(np.sqrt(variance)) if variance > 0.0 else _largest_error(auc, pairs)
     if variance > 0.0 and min(one.variance for one in spreads) > 0.0:
-        shrunk = shared + sum(
-            shrunk_variance(one, rows, auc * miss, added)
+        with_unseen = shared + sum(
+            shrunk_variance(one, rows, auc * miss, _UNSEEN)
             for one, rows in zip(spreads, carriers, strict=True)
         )
         miss_rate = (1.0 - confidence) / 2
         z = float(ndtri(miss_rate) if np.isinf(freedom) else stdtrit(freedom, miss_rate))
-        low, high = _wilson(auc, miss, z * z * min(shrunk / (auc * miss), 1.0 / pairs))
+        wide, plain = (
+            _wilson(auc, miss, z * z * min(square / (auc * miss), 1.0 / pairs))
+            for square in (with_unseen, variance)
+        )
+        # Rows that the sample missed can only bring the area nearer to ½.
+        low, high = (wide if auc >= miss else plain)[0], (wide if auc <= miss else plain)[1]
     else:
         low, high = hoeffding_interval(auc, pairs, confidence)
     # Rounding must not close the interval, nor leave the AUC outside it.
