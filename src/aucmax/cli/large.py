@@ -51,7 +51,8 @@ class Large(contextlib.AbstractContextManager[Any]):
         """Return the rows of a file in parts; ValueError for transforms, which need all rows."""
         self._refuse(path, transforms)
         rows = self.plan.read(path, reading)
-        tell("note", f"{path} is read in parts{self.plan.why}")
+        why = self.plan.why if self.dask is None else f" by --dask {self.dask}"
+        tell("note", f"{path} is read in parts{why}")
         return rows
 
     def one_pass(self, path: Path, reading: Reading, transforms: Transforms) -> Source:

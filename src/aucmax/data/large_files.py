@@ -88,7 +88,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
         require(_PROGRAM)
         is_file = isinstance(path, Path) and path.is_file()
         if self.dask is not None and not is_file:
-            raise ValueError(f"--dask is for files, and there is no file {path}.")
+            raise ValueError(f"dask= is for files, and there is no file {path}.")
         if not is_file or self.dask is not None:
             return is_file
         if self._is_large(path, reading):
@@ -139,9 +139,9 @@ class Plan(contextlib.AbstractContextManager[Any]):
         """Raise ValueError: this argument needs all rows of the file."""
         chosen = one_pass or self.dask is not None
         raise ValueError(
-            f"{path}: is read in parts{' by --one-pass' if one_pass else self.why}, and {name}= "
+            f"{path}: is read in parts{' by one_pass=True' if one_pass else self.why}, and {name}= "
             f"needs all rows at once; "
-            f"{'leave out one of them' if chosen else 'give it more --memory'}."
+            f"{'leave out one of them' if chosen else 'give it more memory='}."
         )
 
     def _labels_of(self, source: Source, path: Path, reading: Reading) -> dict[str, Any]:
@@ -174,7 +174,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
         size = int(float(written[1]) * _UNITS[written[2]]) if written else 0
         if size < 10**6:
             raise ValueError(
-                f"--memory {self.memory}: give a size of 1MB or more, such as 500MB or 4GB."
+                f"memory={self.memory!r}: give a size of 1MB or more, such as 500MB or 4GB."
             )
         return size
 
@@ -182,7 +182,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
     def why(self) -> str:
         """Why files are read in parts."""
         if self.dask is not None:
-            return f" by --dask {self.dask}"
+            return f" by dask={self.dask!r}"
         return f", since whole it would take more than {(self._allowed or 0) / 1e9:.3g} GB"
 
     def _is_large(self, path: Path, reading: Reading) -> bool:
@@ -217,7 +217,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
         if scanned.loads is None:
             raise ValueError(
                 f"{path}: compressed text can be read from its beginning on only, so that workers "
-                "cannot share it; unpack it, or leave out --dask."
+                "cannot share it; unpack it, or leave out dask=."
             )
         client = self._client  # without Dask there is none
         from aucmax.data import distributed
