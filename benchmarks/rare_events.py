@@ -257,7 +257,7 @@ def given(path: str, target: str | None, positive: str | None) -> Task:
             f"{FEWEST} are needed to tune and to test on."
         )
     if data.feature_names is not None:
-        X = TableEncoder(data.text, missing=True, dates=data.dates).fit_transform(frame(data))
+        X = TableEncoder(missing=True).fit_transform(frame(data))
     label = 1 if positive is not None else labels[np.argmin(counts)]
     return Task(Path(path).name, held(X), data.target == label)
 

@@ -21,7 +21,8 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from aucmax import AUCClassifier, datasets, load, metrics, save
 from aucmax.basics.progress import working
-from aucmax.data.codes import doubts
+from aucmax.data.codes import doubt
+from aucmax.data.columns import Date, Words
 from aucmax.data.dates import EXAMPLES, day_number
 
 FIT = ("--alpha", 0.01)  # one quick fit, nothing tuned
@@ -250,7 +251,8 @@ def test_python_gets_the_remedy_as_arguments(tmp_path):
         warnings.simplefilter("error")
         read = datasets.read(path, **error.remedy)
     assert read.feature_names == ["zip", "amount", "city", "day", "seen"]
-    assert (read.text, read.dates) == (("zip", "city"), {"day": "%Y-%m-%d", "seen": "%d.%m.%Y"})
+    known = {Words("zip"), Words("city"), Date("day"), Date("seen", form="%d.%m.%Y")}
+    assert known == {column for column in read.columns if not column.is_number}
     np.testing.assert_array_equal(pd.isna(read.data), pd.isna(error.found.data))
 
 
@@ -545,7 +547,7 @@ def test_dates_of_every_form_are_days(tmp_path, form):
     pd.DataFrame({"day": words, "y": [0, 1] * 40}).to_csv(path, index=False)
     read = datasets.read(path, dates=True)
     assert read.data[:, 0].tolist() == list(range(-7, 713, 9))
-    assert read.dates == {"day": form}
+    assert Date("day", form=form) in read.columns
     times = [f"{word} 18:30" for word in words]
     pd.DataFrame({"day": times, "y": [0, 1] * 40}).to_csv(path, index=False)
     expected = np.arange(-7, 713, 9) + 18.5 / 24
@@ -605,7 +607,7 @@ def test_dates_that_could_be_others_are_refused(tmp_path):
         datasets.read(path, dates={"day": "%x"})
     # one day beyond the twelfth settles it
     path.write_text("day,y\n01/02/2024,0\n13/04/2024,1\n")
-    assert datasets.read(path, dates=True).dates == {"day": "%d/%m/%Y"}
+    assert Date("day", form="%d/%m/%Y") in datasets.read(path, dates=True).columns
     known = "".join(f"2024-01-{i:02d},{i % 2}\n" for i in range(1, 29))
     path.write_text(f"day,y\n{known}?,1\nsoon,1\n")
     with pytest.raises(datasets.TableError, match="holds 'soon', which is not a date such as"):
@@ -661,8 +663,8 @@ def test_a_model_reads_dates_as_it_learned_them(tmp_path, good, run):
     ],
 )
 def test_what_looks_like_ids(name, values, option):
-    found = list(doubts(name, np.array(values, dtype=float), padded=False))
-    assert [one[2] for one in found] == ([] if option is None else [option])
+    found = doubt(name, np.array(values, dtype=float), ())
+    assert (None if found is None else found.remedy) == (option and {option: [name]})
 
 
 def test_real_data_raise_no_false_alarm():
@@ -670,7 +672,7 @@ def test_real_data_raise_no_false_alarm():
     sets += [load_diabetes(as_frame=True, scaled=False)]
     for data in sets:
         for name, column in data.data.items():
-            assert list(doubts(name, column.to_numpy(dtype=float), padded=False)) == [], name
+            assert doubt(name, column.to_numpy(dtype=float), ()) is None, name
 
 
 def test_ids_and_zip_codes_are_named_in_a_warning(tmp_path, run):

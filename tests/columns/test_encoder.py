@@ -13,6 +13,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from aucmax import load, save
 from aucmax.columns.encoder import TableEncoder
+from aucmax.data.columns import Date, Words
 from aucmax.estimators import AUCClassifier
 
 COLUMNS = {
@@ -30,7 +31,7 @@ FRAMES = {
 
 @pytest.fixture
 def encoder():
-    return TableEncoder(["colour"], missing=True).fit(FRAMES["arrow"])
+    return TableEncoder(missing=True).fit(FRAMES["arrow"])
 
 
 def test_it_is_scikit_learns_imputer_and_encoder(encoder):
@@ -48,7 +49,7 @@ def test_it_is_scikit_learns_imputer_and_encoder(encoder):
 def test_every_frame_gives_the_same(encoder, kind):
     wanted = encoder.transform(FRAMES["arrow"])
     np.testing.assert_array_equal(encoder.transform(FRAMES[kind]), wanted)
-    again = TableEncoder(["colour"], missing=True).fit_transform(FRAMES[kind])
+    again = TableEncoder(missing=True).fit_transform(FRAMES[kind])
     np.testing.assert_array_equal(again, wanted)
 
 
@@ -66,11 +67,12 @@ def test_it_is_saved_with_a_model(tmp_path, encoder):
     from sklearn.pipeline import make_pipeline
 
     y = np.arange(20) % 2
-    model = make_pipeline(TableEncoder(["colour"], True, {"z": "%Y-%m-%d"}), AUCClassifier())
-    model.fit(FRAMES["pandas"], y)
+    frame = FRAMES["pandas"].copy()
+    frame.attrs["columns"] = columns = (Words("colour"), Date("z", form="%d/%m/%Y"))
+    model = make_pipeline(TableEncoder(missing=True), AUCClassifier()).fit(frame, y)
     save(model, tmp_path / "m")
     again = load(tmp_path / "m")
-    assert again[0].dates == {"z": "%Y-%m-%d"}
+    assert again[0].columns_ == columns
     np.testing.assert_array_equal(
         again.decision_function(FRAMES["polars"]), model.decision_function(FRAMES["arrow"])
     )
@@ -82,7 +84,7 @@ def test_what_is_saved_is_what_was_learnt_not_scikit_learns_steps(text, missing)
     # so many words that the result is sparse
     rows = pd.DataFrame(COLUMNS).assign(word=[f"word {i}" for i in range(20)])
     frame = rows[[*text, *["x"] * missing, "z"]]
-    encoder = TableEncoder(text, missing).fit(frame)
+    encoder = TableEncoder(missing).fit(frame)
     saved = pickle.dumps(encoder)
     assert b"ColumnTransformer" not in saved
     again = pickle.loads(saved)

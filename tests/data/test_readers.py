@@ -23,6 +23,7 @@ from sklearn.datasets import load_svmlight_file
 
 from aucmax.basics.errors import DataFileError
 from aucmax.data import readers, svmlight, svmlight_text
+from aucmax.data.columns import Column, Words
 from aucmax.data.tables import csv_files
 from aucmax.datasets import find_label, read
 
@@ -627,7 +628,7 @@ def test_numbers_written_otherwise_are_not_taken_for_text(write, values, message
     # as it is, once it is named
     for named in ({"text": ["a"]}, {"text": True, "categories": ["a"]}, {"categories": ["a"]}):
         table = read(path, **named)
-        assert table.text == ("a",)
+        assert table.columns == (Words("a"),)
         assert table.data[:, 0].tolist() == [str(value) for value in values]
 
 
@@ -644,13 +645,13 @@ def test_numbers_written_otherwise_are_not_taken_for_text(write, values, message
 )
 def test_what_is_text_or_numbers_is_taken(write, values):
     table = read(write("a.csv", lines(*values)), text=True, missing=True)
-    assert table.text == (() if "?" in values else ("a",))
+    assert table.columns == ((Column if "?" in values else Words)("a"),)
 
 
 def test_categories_keep_what_the_file_says(write, tmp_path):
     path = write("a.csv", "zip,day,x,y\n007,2024-01-31,1,0\n7,2024-02-01,2,1\n")
     table = read(path, categories=["zip", "day"])
-    assert table.text == ("zip", "day")
+    assert [column.is_text for column in table.columns] == [True, True, False]
     assert table.data.tolist() == [["007", "2024-01-31", 1.0], ["7", "2024-02-01", 2.0]]
     frame = pd.DataFrame({"n": [1, 2], "y": [0, 1]})
     frame.to_parquet(tmp_path / "a.parquet")

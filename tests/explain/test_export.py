@@ -36,6 +36,7 @@ from aucmax.additive import Binning, SplineFeatures
 from aucmax.basics.errors import DataWarning
 from aucmax.columns.encoder import TableEncoder
 from aucmax.columns.functions import gap_pattern
+from aucmax.data.columns import Date
 from aucmax.explain.additive import additive
 from aucmax.explain.onnx_file import order_lost
 from aucmax.explain.sql import DIALECTS
@@ -49,7 +50,7 @@ def table(n=300, seed=0):
     """Rows with a bit of everything: gaps, words, small whole numbers, dates."""
     rng = np.random.default_rng(seed)
     y = rng.random(n) < 0.3
-    return pd.DataFrame(
+    frame = pd.DataFrame(
         {
             "x": np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n) + y),
             'a "b"': rng.exponential(size=n),
@@ -57,7 +58,9 @@ def table(n=300, seed=0):
             "colour": np.array(WORDS, object)[rng.integers(0, len(WORDS), n)],
             "day": 19000 + 300 * rng.random(n) + 50 * y,
         }
-    ), y.astype(int)
+    )
+    frame.attrs["columns"] = (Date("day"),)
+    return frame, y.astype(int)
 
 
 FRAME, Y = table()
@@ -107,8 +110,8 @@ FRONTS = {
     "nothing": by_column("drop", ["x"], "passthrough"),
 }  # fmt: skip
 TABLES = {
-    "encoder": TableEncoder(["colour"], missing=True, dates={"day": "%Y-%m-%d"}),
-    "unit": make_pipeline(TableEncoder(["colour"], missing=True), Normalizer()),
+    "encoder": TableEncoder(missing=True),
+    "unit": make_pipeline(TableEncoder(missing=True), Normalizer()),
     "words": ColumnTransformer([("words", OneHotEncoder(), ["colour"])]),
     "filled": ColumnTransformer(
         [
@@ -151,7 +154,7 @@ def test_steps_that_look_at_one_column_go_with_the_model(front):
 @pytest.mark.parametrize("front", TABLES)
 def test_words_gaps_and_dates_go_with_the_model(front):
     model = fitted(TABLES[front])
-    same(model, OTHER, dates=front == "encoder")
+    same(model, OTHER, dates=front in ("encoder", "unit"))
 
 
 def test_unit_norm_stretches_no_rounding():
@@ -270,7 +273,7 @@ def test_postgres_gives_our_scores(postgres, front):
     used = FRAME if front.startswith("table") else FRAME[NUMBERS]
     model, frame = fitted(step, used), OTHER[used.columns]
     wanted, expression = model.decision_function(frame), to_sql(model, "postgres")
-    if front != "table encoder":  # to the others a day is a number
+    if front not in ("table encoder", "table unit"):  # to the others a day is a number
         frame = frame.rename(columns={"day": "the day"})
         expression = expression.replace('"day"', '"the day"')
     found = run_postgres(postgres, expression, frame)
@@ -300,18 +303,16 @@ def test_words_that_are_gaps_to_files_are_gaps_everywhere(postgres, front):
     """And those that only look alike are words."""
     near = ["none", "nane", "??", "n a", "-", "NÁ", "na\u200b", " red", "RED"]
     step = Binning() if front == "binning" else TABLES[front]
-    frame, days = FRAME.drop(columns="day"), {"day": FRAME["day"]} if front == "unit" else {}
-    model = fitted(step, frame.assign(**days))
+    model = fitted(step, FRAME.drop(columns="day"))
     cells = [*GAP_WORDS, *near, *near, np.nan, None]
-    new = pd.concat([OTHER.iloc[:1]] * len(cells)).drop(columns=[] if days else "day")
+    new = pd.concat([OTHER.iloc[:1]] * len(cells)).drop(columns="day")
     new["colour"] = np.array(cells, dtype=object)
     wanted = model.decision_function(new)
     assert len({*wanted[: len(GAP_WORDS)], *wanted[-2:]}) == 1
     assert wanted[0] not in wanted[len(GAP_WORDS) : -2]
     np.testing.assert_allclose(run_onnx(to_onnx(model), new)[0], wanted, rtol=1e-12)
-    new = new.rename(columns={"day": "the day"})
     for dialect in ("duckdb", "postgres"):
-        expression = to_sql(model, dialect).replace('"day"', '"the day"')
+        expression = to_sql(model, dialect)
         found = (
             run_sql(expression, new)
             if dialect == "duckdb"
@@ -333,8 +334,9 @@ def test_nan_is_a_gap_to_sql():
 def test_dates_are_taken_by_their_type_only(postgres):
     """Text may mean another day than to the model, and a cast of a time moves it to the zone."""
     days = pd.to_datetime(FRAME["day"], unit="D").dt.floor("s")
-    encoder = TableEncoder(dates={"day": "%d/%m/%Y"})
-    model = fitted(encoder, pd.DataFrame({"day": (days - pd.Timestamp(0)) / pd.Timedelta("1D")}))
+    since = pd.DataFrame({"day": (days - pd.Timestamp(0)) / pd.Timedelta("1D")})
+    since.attrs["columns"] = (Date("day", form="%d/%m/%Y"),)
+    model = fitted(TableEncoder(), since)
     wanted = model.decision_function(pd.DataFrame({"day": days}))
     zoned = pa.table({"day": pa.array(days, pa.timestamp("us", "UTC"))})
     found = run_arrow(to_sql(model), zoned, "SET TimeZone = 'Asia/Tokyo'")
@@ -353,7 +355,7 @@ def test_dates_are_taken_by_their_type_only(postgres):
 @pytest.mark.parametrize("front", ["encoder", "words"])
 def test_numbers_are_no_words(postgres, front):
     """To a database 1 equals '01', which to the model is another word than '1'."""
-    step = TableEncoder(["zip"]) if front == "encoder" else OneHotEncoder(handle_unknown="ignore")
+    step = TableEncoder() if front == "encoder" else OneHotEncoder(handle_unknown="ignore")
     frame = pd.DataFrame({"zip": np.array(["01", "1", "2"], object)[np.arange(len(Y)) % 3]})
     model = fitted(step, frame)
     assert to_sql(model).startswith("/* text, as files have it: zip */\n")
@@ -391,7 +393,7 @@ def test_a_comment_is_not_ended_by_a_name(name):
     """Nor has it quotes, after which DuckDB would take blanks out of words."""
     words = FRAME["colour"].where(FRAME["size"] > 0, "\u200b")
     frame = pd.DataFrame({name: words.astype(object)})
-    model = fitted(TableEncoder([name], missing=True), frame)
+    model = fitted(TableEncoder(missing=True), frame)
     new = frame[:50]
     np.testing.assert_allclose(run_sql(to_sql(model), new), model.decision_function(new))
 
@@ -622,13 +624,13 @@ def test_a_file_is_scored_as_its_text_is_in_a_database(run, tmp_path, seed):
     assert code == 0, err
     wanted = np.array([float(row["score"]) for row in csv.DictReader(io.StringIO(out))])
     model = load(tmp_path / "m")
-    encoder, numbers = model[0], {}
-    read = datasets.read(path, target="target", text=text, missing=True, dates=encoder.dates)
+    forms = {column.name: column.form for column in model[0].columns_ if column.is_date}
+    read = datasets.read(path, target="target", text=text, missing=True, dates=forms)
     numbers = dict(zip(read.feature_names, read.data.T, strict=True))
     frame = pd.DataFrame({n: cells[n] if n in text else numbers[n].astype(float) for n in cells})
     room = 2e-15 * abs(additive(model).intercept) + 1e-9 * max(1.0, np.abs(wanted).max())
     np.testing.assert_allclose(run_onnx(to_onnx(model), frame)[0], wanted, rtol=0, atol=room)
-    for name in encoder.dates:
+    for name in forms:
         frame[name] = pd.to_datetime(frame[name], unit="D")
     np.testing.assert_allclose(run_sql(to_sql(model), frame), wanted, rtol=0, atol=room)
     with duckdb.connect() as database:  # as it is: equal, or an error

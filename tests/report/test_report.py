@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from aucmax import AUCClassifier, metrics, save
 from aucmax.cli import main
+from aucmax.data.columns import Column, Date
 from aucmax.experiments import paired
 from aucmax.explain.column_shapes import Shape
 from aucmax.explain.feature_effects import Effects
@@ -287,11 +288,12 @@ def test_figures_of_shapes_have_one_scale():
     def shape(name, values, added, reach, **more):
         values = np.array(values, dtype=object if isinstance(values[0], str) else float)
         added, reach = np.array(added, dtype=float), np.array(reach, dtype=float)
-        return Shape(name, values, added, added - reach, added + reach, **more)
+        column = Date(name) if name == "day" else Column(name)
+        return Shape(column, values, added, added - reach, added + reach, **more)
 
     words = [f"word {k}" for k in range(30)]
     found = [
-        shape("day", np.arange(18262, 18294), np.linspace(-1, 1, 32), np.full(32, 0.1), date=True),
+        shape("day", np.arange(18262, 18294), np.linspace(-1, 1, 32), np.full(32, 0.1)),
         shape("7", [1, 2, 4], [0, 0.1, 0], [np.nan] * 3, missing=-0.5),
         shape("word", words, np.linspace(0.3, -0.3, 30), np.full(30, 5.0)),
     ]
@@ -310,10 +312,11 @@ def test_figures_of_shapes_have_one_scale():
 
 
 def test_the_axes_of_a_skewed_column_are_those_of_most_rows():
-    def figure(values, added, rows, **more):
+    def figure(values, added, rows, date=False, **more):
         quantiles = np.quantile(rows, [0.01, *np.arange(1, 10) / 10, 0.99])
         none = np.full(len(values), np.nan)
-        shape = Shape("x", np.array(values, float), np.array(added, float), none, none, **more)
+        column = Date("x") if date else Column("x")
+        shape = Shape(column, np.array(values, float), np.array(added, float), none, none, **more)
         return explained.shape_figures([shape._replace(quantiles=quantiles)])[0]
 
     even, skewed = np.arange(101.0), np.append(np.arange(1, 101.0), 10_000.0)

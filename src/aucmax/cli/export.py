@@ -15,7 +15,6 @@ from aucmax.cli.front import rows_for
 from aucmax.cli.options import Model, Scoring, given_file
 from aucmax.cli.paths import check_paths
 from aucmax.cli.screen import data_out, say, tell
-from aucmax.data.dates import EXAMPLES
 from aucmax.explain.additive import additive
 from aucmax.explain.sql import DIALECTS
 from aucmax.export import to_onnx, to_sql
@@ -89,7 +88,7 @@ def export(
     except (ImportError, ValueError) as error:
         raise ValueError(f"{model}: {error}") from None
     form = "dates or timestamps" if to is Home.sql else "days since 1970-01-01"
-    dates = [f"{c.name!r} ({EXAMPLES[c.date]})" for c in additive(fitted).columns if c.date]
+    dates = [f"{c.name!r} ({c.example})" for c in additive(fitted).columns if c.example]
     if dates:
         tell("note", f"takes {form}, not text as files have it, in {', '.join(dates)}")
     if output is None:

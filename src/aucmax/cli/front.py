@@ -26,6 +26,7 @@ from aucmax.columns import SplineFeatures, TableEncoder
 from aucmax.columns.steps import parts_of, transformed
 from aucmax.data.bunch import Labels, frame
 from aucmax.data.classes import Classes, classes_of, halves
+from aucmax.data.columns import columns_in
 from aucmax.data.large_files import take
 from aucmax.data.obstacles import TableError
 from aucmax.data.readers import find_label, reader_of, rows_of
@@ -156,7 +157,7 @@ class LabelledRows:
         X = take(self.source, rows)
         weight = None if self.weight is None else self.weight[rows]
         # with names they would be copied into a table
-        plain = {"data": X, "weight": weight, "feature_names": None}
+        plain = {"data": X, "weight": weight, "columns": None}
         source = Bunch(**{**self.source, **plain})
         classes = self.classes._replace(is_positive=self.is_positive[rows])
         return LabelledRows(source, classes, self.weight_name, [], X)
@@ -330,11 +331,12 @@ def _steps(
     """Fit the transformers that a model needs in front, and apply them."""
     steps: list[tuple[str, Any]] = []
     X, names = source.data, source.feature_names
-    if reading.missing or source.text or source.dates:
-        for name in source.text:
-            if name not in reading.categories:
-                _tell_of_many(X[:, source.feature_names.index(name)], name)
-        encoder = TableEncoder(list(source.text), bool(reading.missing), dict(source.dates))
+    columns = source.columns or ()
+    if reading.missing or any(column.is_text or column.is_date for column in columns):
+        for j, column in enumerate(columns):
+            if column.is_text and column.name not in reading.categories:
+                _tell_of_many(X[:, j], column.name)
+        encoder = TableEncoder(bool(reading.missing))
         X = _fitted_to(encoder, frame(source), source.weight)
         names = encoder.get_feature_names_out()
         steps.append(("columns", encoder))
@@ -346,6 +348,7 @@ def _steps(
         steps.append(("splines", splines))
     if transforms.scale is not Scale.none:
         norm = Normalizer().fit(named)
+        norm.columns_ = columns_in(named)
         X = datasets.scale(X, transforms.scale.value)
         steps.append(("unit_norm", norm))
     return steps, X

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from sklearn.base import clone
-from sklearn.utils import Bunch
+from sklearn.utils import Bunch, _safe_indexing
 
 from aucmax import metrics
 from aucmax.additive import Binning, Scorecard
@@ -50,7 +50,7 @@ class Bins:
         """Return what bins rows so."""
         return Binning(
             self.method.value, max_bins=self.max_bins, min_share=self.min_share,
-            monotone=_trends(self.monotone, rows.feature_names), dates=dict(rows.dates) or None,
+            monotone=_trends(self.monotone, rows.feature_names),
         )  # fmt: skip
 
 
@@ -145,14 +145,10 @@ def _held_out(card: Scorecard, X: Any, rows: LabelledRows) -> HeldOut | None:
     for train, test in rows.folds(folds, SEED, 1):
         weights = [None if rows.weight is None else rows.weight[part] for part in (train, test)]
         fold = clone(card).set_params(positive=None)
-        fold.fit(_taken(X, train), rows.is_positive[train], weights[0])
-        points = fold.points(_taken(X, test))
+        fold.fit(_safe_indexing(X, train), rows.is_positive[train], weights[0])
+        points = fold.points(_safe_indexing(X, test))
         qualities.append(Quality.of(rows.is_positive[test], points, weights[1]))
     return HeldOut(folds=folds, quality=Quality.mean(qualities))
-
-
-def _taken(X: Any, rows: np.ndarray) -> Any:
-    return X.take(rows) if hasattr(X, "column_names") else X[rows]
 
 
 def _against(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -33,7 +32,8 @@ from aucmax.basics.gaps import is_gap, is_no_word
 from aucmax.basics.quantiles import quantiles
 from aucmax.columns.divisions import blocks, divide, likelihood
 from aucmax.columns.functions import Feature, Pieces, Words
-from aucmax.columns.steps import Column, Kind, OneToOne
+from aucmax.columns.steps import OneToOne
+from aucmax.data.columns import Column, column_of, declared_in
 from aucmax.metrics import population_stability
 
 __all__ = ["Binning", "Bins"]
@@ -51,8 +51,8 @@ class Bins:
 
     Parameters
     ----------
-    name : str
-        Of the column.
+    column : Column
+        What the column is.
     edges : ndarray, shape (k − 1,), or None
         Where the next bin of a column of numbers begins; None for words.
     words : dict
@@ -62,16 +62,18 @@ class Bins:
     counts : ndarray, shape (k + 1, 2)
         The negatives and the positives in each bin: rows, or where rows have weights, these
         scaled so that all add up to the effective number of rows, (Σ w)² / Σ w².
-    date : bool
-        Whether the numbers are days since 1970-01-01.
     """
 
-    name: str
+    column: Column
     edges: NDArray[np.float64] | None
     words: dict[str, int]
     other: int
     counts: NDArray[np.float64]
-    date: bool = False
+
+    @property
+    def name(self) -> str:
+        """That of the column."""
+        return self.column.name
 
     @property
     def woe(self) -> NDArray[np.float64]:
@@ -97,26 +99,13 @@ class Bins:
     def labels(self) -> list[str]:
         """What the bins are called, that of gaps the last."""
         if self.edges is not None:
-            if not len(self.edges):
-                return ["any", "missing"]
-            ends = self._written(self.edges.tolist())
-            between = [f"{a} to < {b}" for a, b in pairwise(ends)]
-            return [f"< {ends[0]}", *between, f"≥ {ends[-1]}", "missing"]
+            return [*self.column.intervals(self.edges.tolist()), "missing"]
         named: list[list[str]] = [[] for _ in self.counts]
         for word, k in self.words.items():
             named[k].append(word)
         if self.other >= 0:
             named[self.other].append("others")
         return [*(", ".join(words) for words in named[:-1]), "missing"]
-
-    def _written(self, edges: list[float]) -> list[str]:
-        """The edges in no more digits than it takes to tell them apart, but six."""
-        if self.date and all(edge.is_integer() for edge in edges):
-            return [str(np.datetime64(int(edge), "D")) for edge in edges]
-        if self.date:
-            return [str(np.datetime64(round(edge * 86_400), "s")) for edge in edges]
-        texts = ([f"{edge:.{digits}g}" for edge in edges] for digits in range(6, 18))
-        return next(text for text in texts if len(set(text)) == len(text))
 
     def names_of(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the name of the bin of each value; a word in no bin as it is."""
@@ -172,8 +161,6 @@ class Binning(TransformerMixin, BaseEstimator):
         the direction that fits better, and is for columns that a mapping does not name, too.
     positive : label, optional
         The positive label; by default the larger of the two.
-    dates : mapping, optional
-        The form of the columns that files hold as dates and `aucmax.datasets.read` gives as days.
 
     Attributes
     ----------
@@ -203,14 +190,12 @@ class Binning(TransformerMixin, BaseEstimator):
         min_share: float = 0.05,
         monotone: Any = "auto",
         positive: Any = None,
-        dates: Mapping[str, str] | None = None,
     ) -> None:
         self.method = method
         self.max_bins = max_bins
         self.min_share = min_share
         self.monotone = monotone
         self.positive = positive
-        self.dates = dates
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -238,6 +223,7 @@ class Binning(TransformerMixin, BaseEstimator):
             Itself.
         """
         self._check_settings()
+        declared = declared_in(X)
         X = self._given(X, reset=True)
         if isinstance(self.monotone, Mapping):
             names = {name for name, _ in self._columns(X)}
@@ -259,9 +245,10 @@ class Binning(TransformerMixin, BaseEstimator):
                 raise ValueError(f"sample_weight is zero for every row of class {label!r}.")
         used = _used(weight)
         is_positive, weight = is_positive[used], weight[used]
-        self.bins_ = [
-            self._bins(name, values[used], is_positive, weight) for name, values in self._columns(X)
-        ]
+        self.bins_ = []
+        for name, values in self._columns(X):
+            column = declared.get(name) or column_of(name, values[used])
+            self.bins_.append(self._bins(column, values[used], is_positive, weight))
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
@@ -394,7 +381,7 @@ class Binning(TransformerMixin, BaseEstimator):
             if edges is not None and (np.shape(edges) != (k - 1,) or (np.diff(edges) <= 0).any()):
                 raise ValueError("its bins do not follow each other")
             places = [*bins.words.values(), bins.other]
-            if not all(isinstance(word, str) for word in (bins.name, *bins.words)):
+            if not all(isinstance(word, str) for word in bins.words):
                 raise ValueError("its words are not text")
             if not all(type(place) is int and -1 <= place < k for place in places):
                 raise ValueError("its words are in no bins")
@@ -412,20 +399,24 @@ class Binning(TransformerMixin, BaseEstimator):
             yield str(name), np.asarray(X[name])
 
     def _bins(
-        self, name: str, values: NDArray[Any], is_positive: NDArray[np.bool_], weight: NDArray[Any]
+        self,
+        column: Column,
+        values: NDArray[Any],
+        is_positive: NDArray[np.bool_],
+        weight: NDArray[Any],
     ) -> Bins:
-        if values.dtype.kind in "OUST" and any(isinstance(value, str) for value in values):
-            return self._of_words(name, _as_words(values, name), is_positive, weight)
-        date = values.dtype.kind == "M" or name in (self.dates or {})
+        name = column.name
+        if column.is_text:
+            return self._of_words(column, _as_words(values, name), is_positive, weight)
         numbers = _as_numbers(values, name)
         most = self.max_bins if self.method == "quantile" else _CELLS
         edges = _edges(numbers, weight, most)
         cells = len(edges) + 2  # with that of gaps
-        fine = Bins(name, edges, {}, -1, np.zeros((cells, 2)))
+        fine = Bins(column, edges, {}, -1, np.zeros((cells, 2)))
         counts = _counts(fine.codes(numbers), cells, is_positive, weight)
         ends = self._divided(name, counts[:-1], counts.sum())
         coarse = np.vstack([_sums(counts[:-1], ends), counts[-1]])
-        return Bins(name, edges[ends[:-1] - 1], {}, -1, coarse, date)
+        return Bins(column, edges[ends[:-1] - 1], {}, -1, coarse)
 
     def _divided(self, name: str, counts: NDArray[np.float64], n: float) -> NDArray[np.intp]:
         """After which cells the bins of a column of numbers end."""
@@ -443,7 +434,7 @@ class Binning(TransformerMixin, BaseEstimator):
 
     def _of_words(
         self,
-        name: str,
+        column: Column,
         words: list[str | None],
         is_positive: NDArray[np.bool_],
         weight: NDArray[Any],
@@ -454,7 +445,7 @@ class Binning(TransformerMixin, BaseEstimator):
         codes = np.array([place[word] for word in words], dtype=np.intp)
         counts = _counts(codes, len(names) + 1, is_positive, weight)
         if not names:
-            return Bins(name, None, {}, 0, np.vstack([np.zeros(2), counts]))
+            return Bins(column, None, {}, 0, np.vstack([np.zeros(2), counts]))
         n = counts.sum()
         rare = counts[:-1].sum(axis=1) < self.min_share * n * (1 - _ROUNDING)
         # the rare words are one cell, the last
@@ -475,7 +466,7 @@ class Binning(TransformerMixin, BaseEstimator):
         named = {
             names[j]: int(bin_of[c]) for c, cell in enumerate(cells) for j in cell if not rare[j]
         }
-        return Bins(name, None, named, int(bin_of[-1]) if rare.any() else -1, coarse)
+        return Bins(column, None, named, int(bin_of[-1]) if rare.any() else -1, coarse)
 
 
 def _counts(
@@ -574,6 +565,7 @@ class _Binning(OneToOne, of=[Binning]):
     file_types = (Binning, Bins)
     results = ("bins_", "n_features_in_")
     encodes = True
+    takes_tables = True
     renames = True
 
     def features(self, features: list[Feature]) -> list[Feature]:
@@ -585,13 +577,7 @@ class _Binning(OneToOne, of=[Binning]):
 
     def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
         for column, bins in zip(columns, self.fitted.bins_, strict=True):
-            kind = Kind.text if bins.edges is None else Kind.number
-            yield Column(column.name, kind, gaps=True, date=self.dates.get(bins.name))
+            yield replace(bins.column, name=column.name, gaps=True)
 
     def told(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
         return np.asarray(self.fitted.bins_[j].names_of(values))
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        text = [bins.name for bins in self.fitted.bins_ if bins.edges is None]
-        return {"text": text, "missing": True, "dates": self.dates}

@@ -1,6 +1,6 @@
 """TableEncoder: numbers from a table that holds text, gaps or dates."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,7 +12,8 @@ from aucmax.basics.checks import refuse_collections, refuse_missing_columns
 from aucmax.basics.days import in_days
 from aucmax.basics.gaps import is_no_word
 from aucmax.columns.functions import Feature, Word
-from aucmax.columns.steps import Column, Kind, Places, Step, step_of
+from aucmax.columns.steps import Places, Step, step_of
+from aucmax.data.columns import Column, columns_in, named
 
 __all__ = ["TableEncoder"]
 
@@ -26,30 +27,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    text : sequence of str
-        The columns of text.
     missing : bool
         Whether numbers may be missing; each column with gaps then gets a 0/1 feature that says so.
-    dates : mapping, optional
-        The form of the columns that files hold as dates and `aucmax.datasets.read` gives as days.
 
     Attributes
     ----------
-    columns_ : ColumnTransformer
+    columns_ : tuple of Column
+        Those of text, of dates and of two words.
+    steps_ : ColumnTransformer
         Scikit-learn's imputer and encoder, fitted.
     n_features_in_, feature_names_in_
         As in scikit-learn.
     """
 
-    def __init__(
-        self,
-        text: Sequence[str] = (),
-        missing: bool = False,
-        dates: Mapping[str, str] | None = None,
-    ) -> None:
-        self.text = text
+    def __init__(self, missing: bool = False) -> None:
         self.missing = missing
-        self.dates = dates
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn medians and values.
@@ -75,19 +67,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Return rows as numbers, shape (n, number of features), dense or sparse."""
         check_is_fitted(self)
-        return self.columns_.transform(self._table(X))
+        return self.steps_.transform(self._table(X))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the features' names."""
-        return self.columns_.get_feature_names_out(self.feature_names_in_)
+        return self.steps_.get_feature_names_out(self.feature_names_in_)
 
     # ---- inside --------------------------------------------------------------------------
 
     def _fitted(self, X: Any) -> Any:
         refuse_collections(X)
         validate_data(self, X, reset=True, skip_check_array=True)
-        self.columns_ = self._steps()
-        return self.columns_.fit_transform(self._table(X))
+        self.columns_ = columns_in(X)
+        self.steps_ = self._steps()
+        return self.steps_.fit_transform(self._table(X))
 
     def _steps(self) -> Any:
         from sklearn.compose import ColumnTransformer
@@ -106,9 +99,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _places(self) -> tuple[list[int], list[int]]:
         """Where the columns of text are, and those of numbers."""
-        names = self.feature_names_in_.tolist()
-        text = [names.index(name) for name in self.text]
-        return text, [j for j in range(len(names)) if j not in text]
+        columns = [*named(self.feature_names_in_.tolist(), self.columns_)]
+        places: tuple[list[int], list[int]] = [], []
+        for j, column in enumerate(columns):
+            places[not column.is_text].append(j)
+        return places
 
     def _table(self, X: Any) -> np.ndarray:
         """Return the columns in the order of the fit: floats, or objects where some are text."""
@@ -119,10 +114,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         else:
             X = np.asarray(X, dtype=object)
             validate_data(self, X, reset=False, skip_check_array=True)
-        table = np.empty((len(X), len(names)), dtype=object if self.text else np.float64)
-        for j, name in enumerate(names):
-            values = X[name] if framed else X[:, j]
-            if name in self.text:
+        columns = [*named(names, self.columns_)]
+        some_text = any(column.is_text for column in columns)
+        table = np.empty((len(X), len(names)), dtype=object if some_text else np.float64)
+        for j, column in enumerate(columns):
+            values = X[column.name] if framed else X[:, j]
+            if column.is_text:
                 table[:, j] = [np.nan if is_no_word(v) else v for v in np.asarray(values, object)]
             else:
                 table[:, j] = in_days(np.asarray(values))
@@ -132,8 +129,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())
-        if "columns_" in state:
-            steps = state.pop("columns_")
+        if "steps_" in state:
+            steps = state.pop("steps_")
             state["learnt"], state["sparse"] = self._smallest_table(steps), steps.sparse_output_
         return state
 
@@ -141,9 +138,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         state = dict(state)
         learnt, sparse = state.pop("learnt", None), state.pop("sparse", False)
         super().__setstate__(state)
-        if learnt is not None:
-            self.columns_ = self._steps().fit(learnt)
-            self.columns_.sparse_output_ = sparse
+        if learnt is not None and hasattr(self, "columns_"):
+            self.steps_ = self._steps().fit(learnt)
+            self.steps_.sparse_output_ = sparse
 
     def _smallest_table(self, steps: Any) -> np.ndarray:
         """Return a table with these medians, gaps and words: a fit to it learns the same."""
@@ -162,11 +159,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 class _TableEncoder(Step, of=[TableEncoder]):
     file_types = (TableEncoder,)
-    results = ("columns_",)
+    results = ("columns_", "steps_")
     encodes = True
+    takes_tables = True
 
     def columns(self, columns: Places) -> Places:
-        return step_of(self.fitted.columns_).columns(columns)
+        return step_of(self.fitted.steps_).columns(columns)
 
     def features(self, features: list[Feature]) -> list[Feature]:
         read = [
@@ -175,15 +173,10 @@ class _TableEncoder(Step, of=[TableEncoder]):
             else feature
             for feature in features
         ]
-        return step_of(self.fitted.columns_).features(read)
+        return step_of(self.fitted.steps_).features(read)
 
     def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
         encoder = self.fitted
-        for column, name in zip(columns, encoder.feature_names_in_.tolist(), strict=True):
-            kind = Kind.text if name in encoder.text else Kind.number
-            gaps = encoder.missing or kind is Kind.text
-            yield Column(column.name, kind, gaps, date=self.dates.get(name))
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        return {"text": self.fitted.text, "missing": self.fitted.missing, "dates": self.dates}
+        known = named(encoder.feature_names_in_.tolist(), encoder.columns_)
+        for column, own in zip(columns, known, strict=True):
+            yield replace(own, name=column.name, gaps=encoder.missing or own.is_text)

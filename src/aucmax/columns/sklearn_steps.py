@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -29,7 +30,8 @@ from sklearn.preprocessing import (
 )
 
 from aucmax.columns.functions import Feature, Pieces
-from aucmax.columns.steps import Column, Kind, OneToOne, Places, Step, flat, step_of
+from aucmax.columns.steps import OneToOne, Places, Step, flat, step_of
+from aucmax.data.columns import Column, Words, column_of
 
 __all__ = ["spline_with_ends"]
 
@@ -201,10 +203,10 @@ class _Imputer(Step, of=[SimpleImputer]):
 
     def taken(self, columns: Sequence[Column]) -> Iterator[Column]:
         objects = self.fitted.statistics_.dtype.kind in "OUS"
-        gap = None if self.fitted.missing_values is None else np.nan
+        gap_is_none = self.fitted.missing_values is None
         for column, value in zip(columns, self.fitted.statistics_.tolist(), strict=True):
-            kind = Kind.text if isinstance(value, str) else Kind.number
-            yield Column(column.name, kind, True, gap, objects)
+            kind = Words if isinstance(value, str) else Column
+            yield kind(column.name, True, gap_is_none, objects)
 
     @property
     def filled(self) -> NDArray[np.bool_]:
@@ -295,14 +297,12 @@ def _encoded(name: str, categories: NDArray[Any], skips: bool) -> Column:
     """A column that an encoder has seen."""
     values = categories.tolist()
     words = [value for value in values if value is not None and value == value]
-    gap = None if any(value is None for value in values) else np.nan
-    if any(isinstance(word, str) for word in words):
-        kind = Kind.text
-    else:
-        truth = bool(words) and all(isinstance(word, (bool, np.bool_)) for word in words)
-        kind = Kind.truth if truth else Kind.number
-    objects = categories.dtype.kind not in "iufb"
-    return Column(name, kind, skips or len(words) < len(values), gap, objects)
+    return replace(
+        column_of(name, categories),
+        gaps=skips or len(words) < len(values),
+        gap_is_none=any(value is None for value in values),
+        objects=categories.dtype.kind not in "iufb",
+    )
 
 
 # ---- splines and bins

@@ -15,6 +15,7 @@ from aucmax.basics.checks import check_array_of, number, refuse_collections, ref
 from aucmax.columns.functions import Feature
 from aucmax.columns.sklearn_steps import spline_with_ends
 from aucmax.columns.steps import Places, Step
+from aucmax.data.columns import columns_in
 
 __all__ = ["SplineFeatures", "basis"]
 
@@ -46,6 +47,8 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
     ----------
     knots_ : list of ndarray
         Of each column; none where it stays as it is.
+    columns_ : tuple of Column
+        Those that files, or data frames, have as other than numbers.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -88,6 +91,7 @@ class SplineFeatures(TransformerMixin, BaseEstimator):
             value = getattr(self, name)
             if not isinstance(value, (int, np.integer)) or value < low:
                 raise ValueError(f"{name}={value!r} must be a whole number, {low} or more.")
+        self.columns_ = columns_in(X)
         X = self._checked(X, reset=True)
         refuse_sizes(X)
         self.knots_ = [self._knots(_column(X, j)) for j in range(X.shape[1])]

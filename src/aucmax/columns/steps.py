@@ -8,9 +8,8 @@ or, for a step of scikit-learn, in `aucmax.columns.sklearn_steps`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,55 +19,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from aucmax.columns.functions import Feature
+from aucmax.data.columns import Column, named
 
 __all__ = [
-    "Column", "Kind", "OneToOne", "Step", "columns_taken", "flat", "parts_of", "step_of",
+    "OneToOne", "Step", "columns_of", "flat", "parts_of", "step_of",
     "that_learn_from_labels", "transformed", "types_in_files",
 ]  # fmt: skip
 
 Places = NDArray[np.intp]
-
-
-class Kind(Enum):
-    """What a column holds."""
-
-    number = "numbers"
-    text = "text"
-    truth = "true or false"
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column that a model takes.
-
-    Parameters
-    ----------
-    name : str
-        As the data frame had it; "" where the model knows its columns by position.
-    kind : Kind
-        What it held.
-    gaps : bool
-        Whether the model takes missing values.
-    gap : None or float
-        What stood for one: None, or NaN.
-    objects : bool
-        Whether the model saw Python objects, as of a column of mixed types.
-    date : str or None
-        Of days since 1970-01-01: the form in which files hold the date, one of
-        `aucmax.data.dates.EXAMPLES`.
-    """
-
-    name: str
-    kind: Kind = Kind.number
-    gaps: bool = False
-    gap: float | None = np.nan
-    objects: bool = False
-    date: str | None = None
-
-    @property
-    def text(self) -> bool:
-        """Whether it holds words."""
-        return self.kind is Kind.text
 
 
 _ENTRIES: dict[type, type[Step]] = {}
@@ -92,6 +50,8 @@ class Step:
         Whether a model to be compared with needs these features in place of the columns.
     of_whole_rows : bool
         Whether a feature depends on other columns than its own.
+    takes_tables : bool
+        Whether it takes columns as `datasets.read` gives them; others want their data frame back.
     renames : bool
         Whether readers know the values of a column by other names, see `told`.
     """
@@ -100,6 +60,7 @@ class Step:
     results: ClassVar[tuple[str, ...]] = ()
     encodes: ClassVar[bool] = False
     of_whole_rows: ClassVar[bool] = False
+    takes_tables: ClassVar[bool] = False
     renames: ClassVar[bool] = False
 
     def __init_subclass__(cls, of: Sequence[type] = ()) -> None:
@@ -147,16 +108,6 @@ class Step:
     def told(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
         """Return the values of column j as a reader knows them: the names of bins, for instance."""
         return values
-
-    @property
-    def dates(self) -> Mapping[str, str]:
-        """The form of the columns that files hold as dates."""
-        return getattr(self.fitted, "dates", None) or {}
-
-    @property
-    def reading(self) -> dict[str, Any] | None:
-        """How `datasets.read` reads tables for it; None where it takes arrays or data frames."""
-        return None
 
     @property
     def learns_from_labels(self) -> bool:
@@ -225,7 +176,7 @@ def transformed(steps: Sequence[Step], rows: Any) -> Any:
     return rows
 
 
-def columns_taken(steps: Sequence[Step], columns: Sequence[Column]) -> dict[str, Column]:
+def _taken(steps: Sequence[Step], columns: Sequence[Column]) -> dict[str, Column]:
     """Return the columns that steps use, by their names, with what the first step knows of them.
 
     Where several transformers take a column, the one that takes words decides: the others can be
@@ -233,9 +184,29 @@ def columns_taken(steps: Sequence[Step], columns: Sequence[Column]) -> dict[str,
     """
     by_name: dict[str, Column] = {}
     for column in steps[0].taken(columns) if steps else columns:
-        if column.name not in by_name or by_name[column.name].kind is Kind.number:
+        if column.name not in by_name or by_name[column.name].is_number:
             by_name[column.name] = column
     return by_name
+
+
+def columns_of(model: Any, names: Sequence[str]) -> list[Column | None]:
+    """Return what a fitted model knows of its columns, None where no step looks at one.
+
+    Parameters
+    ----------
+    model : estimator
+        As for `parts_of`.
+    names : sequence of str, shape (d,)
+        What the columns are called; "" where only their positions are known.
+    """
+    steps, _ = parts_of(model)
+    noted = getattr(steps[0].fitted if steps else model, "columns_", ())
+    by_place = [replace(column, name=str(j)) for j, column in enumerate(named(names, noted))]
+    taken = _taken(steps, by_place)
+    return [
+        replace(taken[str(j)], name=name) if str(j) in taken else None
+        for j, name in enumerate(names)
+    ]
 
 
 def that_learn_from_labels(steps: Sequence[Step]) -> list[str]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from aucmax.basics.needs import needs
+from aucmax.data.columns import other_than_numbers
 
 __all__ = ["Labels", "frame", "rows_and_labels"]
 
@@ -40,7 +41,7 @@ class Labels(np.ndarray):
 
 
 def frame(rows: Bunch) -> Any:
-    """Return rows as an Arrow table with the columns' names; as they are where there are none.
+    """Return rows as a data frame with their columns; as they are where these have no names.
 
     Parameters
     ----------
@@ -49,21 +50,20 @@ def frame(rows: Bunch) -> Any:
 
     Returns
     -------
-    Table, ndarray or csr_matrix
-        Numbers as float64, gaps as NaN; text with gaps as nulls.
+    DataFrame, ndarray or csr_matrix
+        Numbers as they are in ``rows.data``, not copied where no column has words.
     """
-    if rows.feature_names is None:
+    if rows.columns is None:
         return rows.data
-    pa = needs("pyarrow", "a table with names")
+    pd = needs("pandas", "a table with names")
 
-    columns = {}
-    for name, values in zip(rows.feature_names, np.asfortranarray(rows.data).T, strict=True):
-        if name in rows.text:
-            words = [value if isinstance(value, str) else None for value in values]
-            columns[name] = pa.array(words, pa.string())
-        else:
-            columns[name] = pa.array(values.astype(np.float64, copy=False))
-    return pa.table(columns)
+    X: Any = rows.data
+    if any(column.is_text for column in rows.columns):
+        values = zip(rows.columns, np.asfortranarray(X).T, strict=True)
+        X = {c.name: pd.Series(v, dtype=object if c.is_text else np.float64) for c, v in values}
+    table = pd.DataFrame(X, columns=rows.feature_names, copy=False)
+    table.attrs["columns"] = other_than_numbers(rows.columns)
+    return table
 
 
 def rows_and_labels(
@@ -82,18 +82,17 @@ def rows_and_labels(
     files : sequence of str
         The paths read.
     **more
-        ``feature_names``, a list of str; ``target_name``, the label column; ``text``, the columns
-        of text; ``dates``, the form of each column of dates; ``weight``, ``groups`` and ``time`` of
-        the rows, shape (n,); and what else is known.
+        ``columns``, a tuple of `Column`; ``target_name``, the label column; ``weight``, ``groups``
+        and ``time`` of the rows, shape (n,); and what else is known.
 
     Returns
     -------
     Bunch
-        All of these, None, () or {} where they are not given, and ``n_features``.
+        All of these, None where they are not given, ``n_features`` and ``feature_names``.
     """
-    names = ("feature_names", "target_name", "weight", "groups", "time")
-    columns: dict[str, Any] = {**dict.fromkeys(names), "text": (), "dates": {}, **more}
-    n_features = int(data.shape[1])
+    more = {**dict.fromkeys(("columns", "target_name", "weight", "groups", "time")), **more}
+    names = None if more["columns"] is None else [column.name for column in more["columns"]]
     return Bunch(
-        data=data, target=target, name=name, n_features=n_features, files=list(files), **columns
-    )
+        data=data, target=target, name=name, n_features=int(data.shape[1]), files=list(files),
+        feature_names=names, **more,
+    )  # fmt: skip

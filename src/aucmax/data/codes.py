@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import islice, pairwise
+from collections.abc import Iterable
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["doubts", "zero_padded"]
+from aucmax.data.obstacles import Obstacle
+
+__all__ = ["doubt"]
 
 _ENOUGH = 50  # rows below which nothing is said of numbers that all differ
 _PAIRS = 10  # equal pairs to be expected of measured numbers, where counted ones have none
-_LINES = 1000  # that are searched for leading zeros
 _ID = {"id", "ids", "uid", "uuid", "guid", "rowid", "idx"}
 _JOINED_ID = re.compile(
     r"(row|record|customer|client|user|member|patient|person|account|order|transaction|session|"
@@ -23,8 +24,8 @@ _CODE = {"zip", "zipcode", "postcode", "postalcode", "plz", "fips"}
 _CODES = {("zip", "code"), ("postal", "code"), ("post", "code")}
 
 
-def doubts(name: str, values: NDArray[np.float64], padded: bool) -> Iterator[tuple[str, str, str]]:
-    """What seems wrong with taking a column as measurements.
+def doubt(name: str, values: NDArray[np.float64], written: Iterable[str]) -> Obstacle | None:
+    """Return what seems wrong with taking a column as measurements.
 
     Parameters
     ----------
@@ -32,47 +33,32 @@ def doubts(name: str, values: NDArray[np.float64], padded: bool) -> Iterator[tup
         Of the column.
     values : ndarray, shape (n,)
         Its numbers, NaN where there are none.
-    padded : bool
-        Whether some are written with leading zeros.
-
-    Yields
-    ------
-    what, hint, option : str
-        What it looks like, what to do, and the argument of `read` that does it. At most one.
+    written : iterable of str
+        The first of them, as they are written.
     """
     finite = values[np.isfinite(values)]
     if len(finite) < 2 or np.any(finite != np.floor(finite)) or finite.min() < 0:
-        return
+        return None
     different = np.unique(finite)
     words = _words(name)
-    pairs = set(pairwise(words))
-    names_a_code = padded or bool(_CODE & set(words)) or bool(_CODES & pairs)
+    names_a_code = bool(_CODE & set(words)) or bool(_CODES & set(pairwise(words)))
+    names_a_code = names_a_code or any(re.fullmatch(r"\s*0[0-9]+\s*", word) for word in written)
     names_an_id = bool(_ID & set(words)) or bool(_JOINED_ID.fullmatch(name.strip().lower()))
     alone = len(different) > len(finite) / 2
+    drop, as_category = f"leave it out (drop={[name]!r})", f"(categories={[name]!r})"
+    hint, remedy = f"{drop}, or take each as a category {as_category}", "drop"
     if names_a_code and alone and len(finite) >= _ENOUGH:
-        yield (
-            "looks like codes (such as zip codes), most of them in one row only",
-            f"leave it out (drop={[name]!r}), or take each as a category (categories={[name]!r})",
-            "drop",
-        )
+        what = "looks like codes (such as zip codes), most of them in one row only"
     elif names_a_code and len(different) > 2:
-        yield (
-            "looks like codes (such as zip codes) rather than amounts",
-            f"take each value as a category (categories={[name]!r}), or leave the column out",
-            "categories",
-        )
+        what, remedy = "looks like codes (such as zip codes) rather than amounts", "categories"
+        hint = f"take each value as a category {as_category}, or leave the column out"
     elif (names_an_id and alone and len(finite) >= 20) or _counted(finite, different):
-        yield (
-            "looks like an ID column and cannot generalise",
-            f"leave it out (drop={[name]!r})",
-            "drop",
-        )
+        what, hint = "looks like an ID column and cannot generalise", drop
     elif names_an_id and len(different) > 2:
-        yield (
-            "looks like IDs, whose order means nothing",
-            f"leave it out (drop={[name]!r}), or take each as a category (categories={[name]!r})",
-            "drop",
-        )
+        what = "looks like IDs, whose order means nothing"
+    else:
+        return None
+    return Obstacle(name, f"column {name!r} {what}", hint, remedy={remedy: [name]})
 
 
 def _words(name: str) -> list[str]:
@@ -100,27 +86,3 @@ def _are_dates(values: NDArray[np.float64]) -> bool:
     month, day = np.divmod(rest, 100)
     parts = ((year, 1800, 2100), (month, 1, 12), (day, 1, 31))
     return all(np.all((part >= low) & (part <= high)) for part, low, high in parts)
-
-
-def zero_padded(rows: Iterable[list[str]], names: list[str], wanted: list[str]) -> set[str]:
-    """Columns in which some whole numbers of the first lines are written like 00501.
-
-    Parameters
-    ----------
-    rows : iterable of list of str
-        The lines, the header first.
-    names, wanted : list of str
-        All columns, and those to look at.
-
-    Returns
-    -------
-    set of str
-        Names.
-    """
-    places = {name: names.index(name) for name in wanted}
-    padded = set()
-    for row in islice(rows, 1, _LINES):
-        for name, place in places.items():
-            if place < len(row) and re.fullmatch(r"\s*0[0-9]+\s*", row[place]):
-                padded.add(name)
-    return padded

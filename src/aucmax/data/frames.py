@@ -133,12 +133,12 @@ def _roles(names: list[str], reading: Reading) -> _Roles:
     labelled = labels == "required"
     if labelled and target is None:
         raise ValueError(f"name the column of labels (target=…); the columns are {listing(names)}.")
-    for name in (target if labelled else None, weight, *reading.drop, *(reading.columns or ())):
+    for name in (target if labelled else None, weight, *reading.drop, *(reading.names or ())):
         if name is not None and name not in names:
             raise ValueError(f"no column {name!r}; the columns are {listing(names)}.")
     others = (target, weight, *reading.drop)
     left = [name for name in names if name not in others]
-    features = left if reading.columns is None else list(reading.columns)
+    features = left if reading.names is None else reading.names
     if not features:
         raise ValueError(f"no column of features is left; the columns are {listing(names)}.")
     if reading.n_features not in (None, len(features)):

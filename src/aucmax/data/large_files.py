@@ -107,7 +107,7 @@ class Plan(contextlib.AbstractContextManager[Any]):
         if rows:
             rows["room"] = self._room(sum(source.sizes or ()), path, reading)
         return Bunch(
-            data=source, name=path.name, files=[str(path)], text=(), dates={}, groups=None,
+            data=source, name=path.name, files=[str(path)], columns=None, groups=None,
             time=None, feature_names=source.feature_names, target_name=source.target_name, **rows,
         )  # fmt: skip
 

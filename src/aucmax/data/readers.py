@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,7 +20,6 @@ from aucmax.data.obstacles import Obstacle, TableError, tried
 from aucmax.data.reading import FIELDS, Reading, with_fields
 from aucmax.data.svmlight import read_svmlight
 from aucmax.data.tables import (
-    Columns,
     csv_columns,
     parquet_columns,
     read_csv,
@@ -58,9 +57,9 @@ def read(path: str | os.PathLike[str] | BinaryIO | Piped | RowGroups, *, reading
         ``data`` (n, d): float64, finite but for what is missing; CSR with int32 indices from
         svmlight, C-contiguous from CSV and Parquet, an array of objects where columns are text.
         ``target`` (n,): int64 if all are whole numbers or booleans, else float64 or text; None
-        without labels. ``feature_names``: list of str, None for svmlight. ``target_name``: the
-        label column, or None. ``text``: names of the text columns. ``dates``: the form of each
-        date column. ``weight``, ``groups``, ``time`` (n,): those columns, dates as days; None
+        without labels. ``feature_names``: list of str, None for svmlight. ``columns``:
+        what each of them is, None for svmlight. ``target_name``: the label column, or None.
+        ``weight``, ``groups``, ``time`` (n,): those columns, dates as days; None
         without them. ``name``, ``n_features``, ``files``.
 
     Raises
@@ -83,7 +82,7 @@ def rows_of(path: Any, reading: Reading) -> Bunch:
     if (reading.sep is not None or reading.decimal != ".") and not reader.separated:
         raise ValueError(f"sep and decimal are for CSV files; this one is read as {reader.name}")
     with unchanged(source):
-        rows = _bunch(source, _opened(source, reader, reading))
+        rows = _opened(source, reader, reading)
     if rows.target is not None and reading.positive is not None:
         rows.target = _one_positive(source, rows.target, reading.positive)
     if rows.target is not None and reading.binarize is not None:
@@ -96,20 +95,6 @@ def _source(path: Any) -> Any:
         return path
     return (
         Piped(path, str(getattr(path, "name", "stream"))) if hasattr(path, "read") else Path(path)
-    )
-
-
-def _bunch(source: Any, found: Columns) -> Bunch:
-    return rows_and_labels(
-        source.name,
-        found.X,
-        found.y,
-        [str(source)],
-        feature_names=found.feature_names,
-        target_name=found.target,
-        text=found.text,
-        dates=dict(found.dates),
-        **found.aside,
     )
 
 
@@ -182,29 +167,26 @@ def reader_of(path: Path | Piped, format: str | None) -> Reader:
     return next(named, READERS["svmlight"])
 
 
-def _opened(path: Path, reader: Reader, reading: Reading) -> Columns:
+def _opened(path: Path, reader: Reader, reading: Reading) -> Bunch:
     """What a reader finds; an error says all that stands in the way, and what would solve it."""
 
-    def columns(**more: Any) -> Columns:
-        wanted = replace(reading, **{name: _added(reading, name, more[name]) for name in more})
-        table = reader.open(path, wanted)
-        names, expected = table.feature_names, reading.n_features
-        if names is not None and expected is not None and len(names) != expected:
-            raise fault(path, f"{len(names)} feature columns where {expected} are expected")
-        return table
+    def opened(remedy: dict[str, Any]) -> tuple[Bunch, list[Obstacle]]:
+        wanted = replace(
+            reading, **{name: _added(reading, name, value) for name, value in remedy.items()}
+        )
+        rows, doubts = reader.open(path, wanted)
+        expected = reading.n_features
+        if rows.columns is not None and expected not in (None, rows.n_features):
+            raise fault(path, f"{rows.n_features} feature columns where {expected} are expected")
+        return rows, doubts
 
     try:
-        table = columns()
+        rows, doubts = opened({})
     except TableError as error:
-
-        def again(remedy: dict[str, Any]) -> tuple[Bunch, Sequence[Obstacle]]:
-            table = columns(**remedy)
-            return _bunch(path, table), table.codes
-
-        raise tried(error, again) from None
-    for code in table.codes:
-        warnings.warn(f"{path}: {code.sentence()}", DataWarning, stacklevel=5)
-    return table
+        raise tried(error, opened) from None
+    for doubt in doubts:
+        warnings.warn(f"{path}: {doubt.sentence()}", DataWarning, stacklevel=5)
+    return rows
 
 
 def _added(reading: Reading, name: str, value: Any) -> Any:
@@ -226,7 +208,7 @@ class Reader:
     suffixes : tuple of str
         How the names of its files end.
     open : callable
-        (path, reading) to the columns that are wanted.
+        (path, reading) to the rows that are wanted, and what is doubtful about their columns.
     separated : bool
         Whether a character separates its values, so that ``sep`` and ``decimal`` apply.
     columns : callable, optional
@@ -235,15 +217,15 @@ class Reader:
 
     name: str
     suffixes: tuple[str, ...]
-    open: Callable[[Path, Reading], Columns]
+    open: Callable[[Path, Reading], tuple[Bunch, list[Obstacle]]]
     separated: bool = False
     columns: Callable[[Path, str | None], list[str]] | None = None
 
 
-def _svmlight(path: Path, reading: Reading) -> Columns:
+def _svmlight(path: Path, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
     """svmlight text; it has no column names, so arguments that give some are mistakes."""
     if reading.columns is not None:
-        names = listing(reading.columns)
+        names = listing(reading.names)
         raise fault(path, f"svmlight text has no column names, but these are needed: {names}")
     for name in reading.given():
         allowed = reading.for_model and getattr(reading, name) is True  # such as gaps, by a model
@@ -253,7 +235,8 @@ def _svmlight(path: Path, reading: Reading) -> Columns:
                 f"svmlight text has no column names, so {name}= does not apply; a line is a label "
                 "and finite numbers",
             )
-    return Columns(*read_svmlight(path, reading.n_features, reading.labels))
+    X, y = read_svmlight(path, reading.n_features, reading.labels)
+    return rows_and_labels(path.name, X, y, [str(path)]), []
 
 
 def _separated(name: str, mark: str) -> Reader:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeVar
 
+from aucmax.data.columns import Column, Date, Words
 from aucmax.data.dates import EXAMPLES
 
 __all__ = ["FIELDS", "NUMBER", "Reading", "flag_of", "with_fields"]
@@ -77,8 +78,9 @@ class Reading:
         and weights, groups and times with them. The label column is no feature in any case.
     drop : sequence of str
         Columns to leave out.
-    columns : sequence of str, optional
-        The features wanted, in this order; further columns are ignored.
+    columns : sequence of str or Column, optional
+        The features wanted, in this order, by name or as they were read from another file; further
+        columns are ignored.
     n_features : int, optional
         Number of features expected; svmlight rows are padded to it.
     format : {"svmlight", "csv", "tsv", "parquet"}, optional
@@ -128,7 +130,7 @@ class Reading:
     drop: Sequence[str] = _column(
         (), "Column to leave out; may be repeated.", kind=list[str] | None
     )
-    columns: Sequence[str] | None = _column(None)
+    columns: Sequence[str | Column] | None = _column(None)
     n_features: int | None = _field(None)
     format: str | None = _field(
         None,
@@ -246,12 +248,24 @@ class Reading:
         """The formats of the columns known to hold dates."""
         return self.dates if isinstance(self.dates, Mapping) else {}
 
-    def is_named_text(self, name: str) -> bool:
-        """Whether a column is text because the caller says so, whatever it holds."""
-        return name in self.categories or (isinstance(self.text, tuple) and name in self.text)
+    @functools.cached_property
+    def names(self) -> list[str] | None:
+        """The names of the features wanted."""
+        return None if self.columns is None else list(map(str, self.columns))
+
+    @functools.cached_property
+    def declared(self) -> Mapping[str, Column]:
+        """What the caller says of columns, by their names; of others the values decide."""
+        text = self.text if isinstance(self.text, tuple) else ()
+        columns = [one for one in self.columns or () if isinstance(one, Column)]
+        columns += [Date(name, form=form) for name, form in self.date_forms.items()]
+        columns += [Words(name) for name in (*text, *self.categories)]
+        return {column.name: column for column in columns}
 
     def may_have_gaps(self, name: str) -> bool:
         """Whether a column may have missing values."""
+        if name in self.declared and self.declared[name].gaps:
+            return True
         return self.missing if isinstance(self.missing, bool) else name in self.missing
 
     def without(self, name: str) -> dict[str, Any] | None:
@@ -273,7 +287,10 @@ class Reading:
             if isinstance(value, Mapping):
                 return {name.strip(): form for name, form in value.items()}
             if isinstance(value, tuple):
-                return tuple(name.strip() for name in value)
+                return tuple(
+                    replace(one, name=one.name.strip()) if isinstance(one, Column) else one.strip()
+                    for one in value
+                )
             return value.strip() if isinstance(value, str) else value
 
         named = [name for name, one in FIELDS.items() if one["columns"]]

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from aucmax.basics.checks import number
 from aucmax.basics.errors import DataFileError
+from aucmax.data.columns import other_than_numbers
 from aucmax.data.files import COMPRESSIONS, Block, Mark, fault, opened
 from aucmax.data.frames import scan_frame
 from aucmax.data.obstacles import TableError
@@ -171,7 +172,10 @@ def _files(paths: list[Path], reading: Reading, part_bytes: int | None) -> Sourc
     wanted = [*(names or ()), reading.target, reading.weight]
     sizes = (stored_bytes(path, wanted) if reader.name == "parquet" else path.stat().st_size
              for path in paths)  # fmt: skip
-    source.stored = Stored("file", sum(sizes))
+    source.stored, source.columns = (
+        Stored("file", sum(sizes)),
+        other_than_numbers(rows.columns or ()),
+    )
     return source
 
 
@@ -249,7 +253,7 @@ def _read(piece: Any, reading: Reading) -> Any:
 
 def _as_first(reading: Reading, rows: Any) -> Reading:
     """How the parts of a table are read after the first, whose columns they have."""
-    return replace(reading, columns=rows.feature_names, target=rows.target_name, drop=())
+    return replace(reading, columns=rows.columns, target=rows.target_name, drop=())
 
 
 def read_parts(path: Path, part_bytes: int, reading: Reading) -> Iterator[Any]:
@@ -289,7 +293,7 @@ def _load_alike(piece: Any, reading: Reading, mark: Mark | None) -> Part:
         return _load(piece, reading, mark)
     except TableError as error:
         for one in error.obstacles:
-            if one.column in (reading.columns or ()) and one.remedy is None:
+            if one.column in (reading.names or ()) and one.remedy is None:
                 one.hint = (
                     "the first part has a number in every row, so correct it, or leave the column "
                     f"out (drop={[one.column]!r})"

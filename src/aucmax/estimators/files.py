@@ -26,6 +26,7 @@ from aucmax.basics.errors import ModelFileError
 from aucmax.basics.needs import needs
 from aucmax.basics.version import package_version
 from aucmax.columns.steps import step_of, types_in_files
+from aucmax.data.columns import KINDS
 from aucmax.estimators import (
     AUCClassifier,
     AUCClassifierCV,
@@ -64,6 +65,7 @@ _SOLVERS = (*SOLVERS.values(), *ACCURACY_SOLVERS.values())
 _OURS = (
     *_MODELS,
     *types_in_files(),
+    *KINDS,
     AUCInterval,
     Isotonic,
     Sigmoid,

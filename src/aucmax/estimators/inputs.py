@@ -13,8 +13,9 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from aucmax.basics.needs import needs
-from aucmax.columns.steps import Column, Kind, columns_taken, parts_of
+from aucmax.columns.steps import columns_of, parts_of
 from aucmax.data.bunch import frame
+from aucmax.data.columns import Column, YesNo
 
 __all__ = ["Inputs", "inputs_of", "names_after"]
 
@@ -59,23 +60,23 @@ def inputs_of(model: Any) -> Inputs:
     names = None if seen is None else [str(name) for name in seen]
     arguments: dict[str, Any] = {"columns": names, "n_features": int(model.n_features_in_)}
     steps, _ = parts_of(model)
-    if steps and steps[0].reading is not None:
-        return Inputs({**arguments, **steps[0].reading})
     if names is None:
-        return Inputs(arguments)
-    if not steps:
-        return Inputs({**arguments, "text": (), "missing": False, "dates": {}})
-    taken = columns_taken(steps, [Column(name) for name in names])
-    columns = tuple(taken[name] for name in names if name in taken)
+        columns = columns_of(model, [""] * arguments["n_features"])
+        gaps = bool(steps) and any(column is not None and column.gaps for column in columns)
+        return Inputs(arguments | {"missing": gaps})
+    columns = columns_of(model, names)
+    taken = tuple(column for column in columns if column is not None)
     arguments |= {
-        "columns": [column.name for column in columns],
-        "n_features": len(columns),
-        "text": [column.name for column in columns if column.text],
-        "missing": [column.name for column in columns if column.gaps],
+        "columns": taken,
+        "n_features": len(taken),
+        "text": (),
+        "missing": (),
+        "dates": {},
     }
     by_name = any(hasattr(step.fitted, "transformers_") for step in steps)
-    plain = not by_name and all(column.kind is Kind.number for column in columns)
-    return Inputs(arguments, () if plain else columns)
+    plain = not by_name and all(column.is_number for column in taken)
+    ours = not steps or steps[0].takes_tables
+    return Inputs(arguments, () if ours or plain else taken)
 
 
 def names_after(model: Any) -> list[str] | None:
@@ -94,13 +95,13 @@ def names_after(model: Any) -> list[str] | None:
 
 def _values(column: Column, values: np.ndarray) -> np.ndarray:
     """A column as the transformer saw it in training."""
-    if column.kind is Kind.number and not column.objects:
+    if column.is_number and not column.objects:
         return values.astype(np.float64)
     out = values.astype(object)
     missing = np.array([value != value for value in values])
-    if column.kind is Kind.truth:
+    if isinstance(column, YesNo):
         out[~missing] = values[~missing].astype(np.float64).astype(bool)
         if not missing.any() and not column.objects:
             return out.astype(bool)
-    out[missing] = column.gap
+    out[missing] = None if column.gap_is_none else np.nan
     return out

@@ -14,6 +14,7 @@ from aucmax.basics.checks import (
     refuse_sizes,
     sample_weights,
 )
+from aucmax.data.columns import columns_in
 from aucmax.data.rows import as_rows
 from aucmax.data.rows.source import Source, opened
 from aucmax.data.rows.store import InMemory
@@ -33,7 +34,8 @@ __all__ = [
     "unchanged_on_error",
 ]
 
-_NAMES = ("n_features_in_", "feature_names_in_", "target_name_")  # what a fit notes of its input
+# what a fit notes of its input
+_NAMES = ("n_features_in_", "feature_names_in_", "columns_", "target_name_")
 
 
 def input_names(model: Any) -> dict[str, Any]:
@@ -112,9 +114,12 @@ def checked(model: Any, X: Any, y: Any, reset: bool, whole: bool = False) -> tup
         if isinstance(name := getattr(y, "name", None), str):
             model.target_name_ = name
     kinds = [np.float64, np.float32]
+    columns = columns_in(X)
     X, y = validate_data(
         model, X, y, reset=reset, accept_sparse="csr", dtype=kinds, ensure_all_finite=False
     )
+    if reset:
+        model.columns_ = columns
     refuse_sizes(X, whole, type(model).__name__)
     if y.dtype.kind not in "biuUS":  # such are never continuous
         check_classification_targets(y)

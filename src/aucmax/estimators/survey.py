@@ -15,6 +15,7 @@ from sklearn.utils.validation import (
 )
 
 from aucmax.basics.checks import naming_columns, refuse_nul, refuse_sizes, sample_weights
+from aucmax.data.columns import Column, columns_in
 from aucmax.data.rows import n_features
 from aucmax.data.rows.parts import InParts, Passes, rows_of, sample_of
 from aucmax.data.rows.source import Part, Source
@@ -34,6 +35,7 @@ class _Seen(NamedTuple):
     last: np.ndarray
     weight: np.ndarray | None
     names: np.ndarray | None
+    columns: tuple[Column, ...]
     sparse: bool
     sample: np.ndarray
 
@@ -106,7 +108,12 @@ def survey(
         positive = ~positive
     signs = np.where(statistics.classes == classes[1], 1.0, -1.0)
     labelled = Labelled(store, positive, weight, classes, statistics.relabelled(signs), names)
-    noted = {"n_features_in_": d, "feature_names_in_": names, "target_name_": source.target_name}
+    noted = {
+        "n_features_in_": d,
+        "feature_names_in_": names,
+        "columns_": source.columns or parts[0].columns,
+        "target_name_": source.target_name,
+    }
     return labelled, {name: value for name, value in noted.items() if value is not None}
 
 
@@ -142,8 +149,9 @@ def _look(part: Part, empty: ClassStatistics, most: float) -> _Looks:
     kept = empty.copy() if n_features(rows) <= most else DiagonalMoments()
     known = kept.add_rows(rows, y, weight)
     seen = _Seen(
-        len(y), n_features(rows), labels, last, weight, names, sp.issparse(X), sample_of(rows)
-    )
+        len(y), n_features(rows), labels, last, weight, names, columns_in(part.X), sp.issparse(X),
+        sample_of(rows),
+    )  # fmt: skip
     return _Looks([seen], known)
 
 

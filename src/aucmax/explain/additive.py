@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from aucmax.columns.functions import Feature, Function, Pieces, Word, Words, total
-from aucmax.columns.steps import Column, Step, columns_taken, parts_of
+from aucmax.columns.steps import columns_of, parts_of
+from aucmax.data.columns import Column
 from aucmax.estimators.probabilities import Calibration
 
 __all__ = ["Additive", "additive"]
@@ -103,9 +104,9 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
             f"a {type(last).__name__} cannot be exported; only linear models of two classes can, "
             "with steps in front that look at one column at a time."
         )
-    columns = _columns(model, steps, names)
+    columns = _columns(model, names)
     features = [
-        Feature(j, Word() if column.text else Pieces.line()) for j, column in enumerate(columns)
+        Feature(j, Word() if column.is_text else Pieces.line()) for j, column in enumerate(columns)
     ]
     norm = None
     for step in steps:
@@ -139,7 +140,7 @@ def additive(model: Any, names: Sequence[str] | None = None) -> Additive:
     )
 
 
-def _columns(model: Any, steps: list[Step], labels: Sequence[str] | None) -> tuple[Column, ...]:
+def _columns(model: Any, labels: Sequence[str] | None) -> tuple[Column, ...]:
     """The columns, with what the first step knows of them."""
     d = int(model.n_features_in_)
     names = getattr(model, "feature_names_in_", labels)
@@ -149,10 +150,8 @@ def _columns(model: Any, steps: list[Step], labels: Sequence[str] | None) -> tup
     twice = [name for name, count in Counter(names).items() if name and count > 1]
     if twice:
         raise ValueError(f"two columns are called {twice[0]!r}; give each a name of its own.")
-    taken = columns_taken(steps, [Column(str(j)) for j in range(d)])
-    return tuple(
-        replace(taken.get(str(j), Column(name)), name=name) for j, name in enumerate(names)
-    )
+    known = zip(names, columns_of(model, names), strict=True)
+    return tuple(Column(name) if column is None else column for name, column in known)
 
 
 def _by_column(parts: Sequence[Feature]) -> tuple[Feature, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucmax.basics.checks import refuse_collections
 from aucmax.basics.days import in_days
-from aucmax.columns.steps import Step, parts_of, transformed
+from aucmax.columns.steps import Step, columns_of, parts_of, transformed
+from aucmax.data.columns import Column, columns_in, named, other_than_numbers
 
-__all__ = ["ByColumn", "by_column", "picked"]
+__all__ = ["ByColumn", "by_column"]
 
 Floats = NDArray[np.float64]
 # rows (n, d): an array, a CSR array, or the values (n,) of each column
@@ -37,8 +38,8 @@ class ByColumn:
         The model of the features.
     steps : list of Step
         What makes the features of the columns; empty where they are the same.
-    names : list of str, length d
-        Of the columns.
+    columns : list of Column, length d
+        What the columns are.
     table : ndarray or csr_array, shape (n, d), or list of ndarray, shape (n,)
         The rows.
     features : ndarray or csr_array, shape (n, D)
@@ -51,11 +52,16 @@ class ByColumn:
 
     linear: Any
     steps: list[Step]
-    names: list[str]
+    columns: list[Column]
     table: Table
     features: Any
     column: NDArray[np.intp]
     as_input: Callable[[Table], Any]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What the columns are called."""
+        return [column.name for column in self.columns]
 
     @cached_property
     def weights(self) -> Any:
@@ -117,16 +123,29 @@ class ByColumn:
                 table[:, j] = numbers
         return _numbers(transformed(self.steps, self.as_input(table)))
 
-    @property
-    def dates(self) -> set[str]:
-        """The columns whose numbers are days since 1970-01-01."""
-        return set(self.steps[0].dates) if self.steps else set()
+    def shown(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> list[list[float | str]]:
+        """Return the values of columns (m, k) in rows (m,) as a reader knows them.
 
-    def told(self) -> Table:
-        """Return the rows as a reader knows them: where the model bins them, the bins' names."""
-        if not self.steps or not self.steps[0].renames:
+        Where the model bins them, these are the names of bins.
+        """
+        values = _picked(self._told, rows[:, None], columns).tolist()
+        if self._renamed:
+            return values
+        return [
+            [self.columns[j].shown(value) for j, value in zip(places, row, strict=True)]
+            for places, row in zip(columns.tolist(), values, strict=True)
+        ]
+
+    @property
+    def _renamed(self) -> bool:
+        return bool(self.steps) and self.steps[0].renames
+
+    @cached_property
+    def _told(self) -> Table:
+        """The rows, or the bins that they are in."""
+        if not self._renamed:
             return self.table
-        return [self.steps[0].told(j, self.values(j)) for j in range(len(self.names))]
+        return [self.steps[0].told(j, self.values(j)) for j in range(len(self.columns))]
 
 
 def by_column(model: Any, X: Any, feature_names: Sequence[str] | None = None) -> ByColumn:
@@ -159,6 +178,9 @@ def by_column(model: Any, X: Any, feature_names: Sequence[str] | None = None) ->
         )
     first, column = _one_by_one(steps, coef.size)
     rows, names = X, getattr(model, "feature_names_in_", None)
+    known = columns_in(X) if first == 0 else ()
+    if first == 0 and names is not None:
+        known = *known, *other_than_numbers(filter(None, columns_of(model, names)))
     for step in steps[:first]:
         rows, names = step.fitted.transform(rows), _names_after(step.fitted, names)
     steps = steps[first:]
@@ -172,11 +194,12 @@ def by_column(model: Any, X: Any, feature_names: Sequence[str] | None = None) ->
     if len(feature_names) != d:
         raise ValueError(f"feature_names must be {d} names; got {len(feature_names)}.")
     as_input = _as_input(rows, names) if isinstance(table, list) else lambda made: made
-    called = list(map(str, feature_names))
+    columns = named([""] * d if names is None else names, known)
+    called = [replace(c, name=str(name)) for c, name in zip(columns, feature_names, strict=True)]
     return ByColumn(linear, steps, called, table, features, column, as_input)
 
 
-def picked(table: Table, i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[Any]:
+def _picked(table: Table, i: NDArray[np.intp], j: NDArray[np.intp]) -> NDArray[Any]:
     """Return the values of a table at rows i and columns j, shape (m, k).
 
     Parameters

@@ -11,6 +11,7 @@ from scipy.special import stdtrit
 
 from aucmax.basics.gaps import is_gap
 from aucmax.basics.quantiles import quantiles
+from aucmax.data.columns import Column
 from aucmax.explain.by_column import ByColumn
 from aucmax.explain.curve_points import curve_points
 from aucmax.explain.feature_effects import (
@@ -37,8 +38,8 @@ class Shape(NamedTuple):
 
     Parameters
     ----------
-    feature : str
-        The column.
+    column : Column
+        What the column is.
     values : ndarray, shape (m,)
         Numbers, ascending, from the smallest to the largest of the rows, so many that lines from
         one to the next are what numbers between them add. Or words (objects), what adds most first.
@@ -48,20 +49,22 @@ class Shape(NamedTuple):
         The ends of the interval of each, NaN where there is none.
     missing : float
         What is added where there is no number; NaN where rows have all.
-    date : bool
-        Whether the numbers are days since 1970-01-01.
     quantiles : ndarray, shape (11,)
         Of the rows' numbers: 1 %, the deciles, and 99 %; empty where there are words.
     """
 
-    feature: str
+    column: Column
     values: NDArray[Any]
     added: Floats
     low: Floats
     high: Floats
     missing: float = np.nan
-    date: bool = False
     quantiles: Floats = np.empty(0)
+
+    @property
+    def feature(self) -> str:
+        """The name of the column."""
+        return self.column.name
 
 
 def shapes(
@@ -181,8 +184,7 @@ def _bent(
         order = slice(len(values)) if j in curves else np.argsort(-added, kind="stable")
         ends = (added - reach)[order], (added + reach)[order]
         parting = _quantiles(by.values(j), weight) if j in curves else np.empty(0)
-        dated = by.names[j] in by.dates
-        yield Shape(by.names[j], values[order], added[order], *ends, missing, dated, parting)
+        yield Shape(by.columns[j], values[order], added[order], *ends, missing, parting)
 
 
 def _of_whole_rows(by: ByColumn) -> bool:

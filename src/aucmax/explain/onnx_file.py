@@ -67,7 +67,7 @@ def to_onnx(
         raise ValueError(f"dtype={dtype!r} must be 'float64' or 'float32'.")
     formula = additive(model, columns)
     clashes = {column.name for column in formula.columns} & {*_OUTPUTS}
-    if clashes and any(column.text for column in formula.columns):
+    if clashes and any(column.is_text for column in formula.columns):
         raise ValueError(
             f"a column is called {min(clashes)!r}, as what the graph gives; rename it."
         )
@@ -215,7 +215,7 @@ def _classes(graph: _Graph, classes: NDArray[Any]) -> str:
 
 def _score(model: Additive, graph: _Graph) -> str:
     """Add the nodes that give the score."""
-    numbers = [j for j, column in enumerate(model.columns) if not column.text]
+    numbers = [j for j, column in enumerate(model.columns) if not column.is_text]
     places = {j: place for place, j in enumerate(numbers)}
     if len(numbers) == len(model.columns):
         X = graph.input("X", graph.kind, len(numbers))
@@ -223,7 +223,7 @@ def _score(model: Additive, graph: _Graph) -> str:
     else:
         named = {
             j: graph.input(
-                column.name or f"column_{j + 1}", _STRING if column.text else graph.kind, 1
+                column.name or f"column_{j + 1}", _STRING if column.is_text else graph.kind, 1
             )
             for j, column in enumerate(model.columns)
         }

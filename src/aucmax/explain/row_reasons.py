@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucmax.basics.checks import number
-from aucmax.basics.gaps import is_gap
 from aucmax.data.rows import to_scipy
 from aucmax.data.rows.parts import rows_of
 from aucmax.data.rows.source import Part, Source
-from aucmax.explain.by_column import ByColumn, by_column, picked
+from aucmax.explain.by_column import ByColumn, by_column
 
 __all__ = ["Reason", "each_reasons", "reasons", "reasons_in_parts"]
 
@@ -28,8 +27,8 @@ class Reason(NamedTuple):
     feature : str
         Its name.
     value : float or str
-        That of the row: a number, NaN where it is missing, or a word, a date, True or False, or
-        the name of a bin.
+        That of the row: a number, NaN where it is missing, or a word, a date, true or false as the
+        file has it, or the name of a bin.
     raised : float
         By how much it raises the score above what the column adds on average.
 
@@ -149,22 +148,16 @@ def each_reasons(
     rows : ndarray of int, optional
         Which; by default all.
     """
-    told, names = by.told(), by.names
-    dated = [name in by.dates for name in names]
+    names = by.names
     rounding = (_ROUNDING * np.abs(average)).tolist()
     rows = np.arange(by.features.shape[0]) if rows is None else rows
     widest = max(len(names), by.features.shape[1])
     for some in np.array_split(rows, len(rows) * widest // CELLS_PER_BLOCK + 1):
         raised = by.added(some) - average
         order = _highest(raised, most)
-        values = picked(told, some[:, None], order)
-        sizes = np.take_along_axis(raised, order, axis=1)
-        for best, value, size in zip(order, values, sizes, strict=True):
-            yield [
-                Reason(names[j], _plain(v, dated[j]), r)
-                for j, v, r in zip(best.tolist(), value.tolist(), size.tolist(), strict=True)
-                if r > rounding[j]
-            ]
+        sizes = np.take_along_axis(raised, order, axis=1).tolist()
+        for row in zip(order.tolist(), by.shown(some, order), sizes, strict=True):
+            yield [Reason(names[j], v, r) for j, v, r in zip(*row, strict=True) if r > rounding[j]]
 
 
 def _highest(values: np.ndarray, most: int) -> np.ndarray:
@@ -174,22 +167,6 @@ def _highest(values: np.ndarray, most: int) -> np.ndarray:
     some = np.sort(np.argpartition(-values, most - 1, axis=1)[:, :most], axis=1)
     order = np.argsort(-np.take_along_axis(values, some, axis=1), axis=1, kind="stable")
     return np.take_along_axis(some, order, axis=1)
-
-
-def _plain(value: Any, dated: bool) -> float | str:
-    """A value as a number, NaN for a gap, or as a word."""
-    if isinstance(value, float) and not dated:
-        return value
-    if is_gap(value):
-        return np.nan
-    if isinstance(value, (str, bool)):
-        return str(value)
-    if dated:
-        return str(np.datetime64(round(86400 * value), "s")).removesuffix("T00:00:00")
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return str(value)
 
 
 def _rows(mean: Any, framed: bool) -> Any:

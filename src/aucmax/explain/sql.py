@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from aucmax.basics.needs import needs
-from aucmax.columns.steps import Column
-from aucmax.data.dates import EXAMPLES
+from aucmax.data.columns import Column
 from aucmax.explain.additive import additive
 
 __all__ = ["DIALECTS", "to_sql"]
@@ -101,8 +100,8 @@ def _types(columns: Sequence[Column]) -> list[str]:
     """Which types the columns must have that are no numbers; any other is an error."""
     named = {column.name: _commented(column.name) for column in columns}
     form = "{}: a date or timestamp; text such as {} is to be made one"
-    lines = [form.format(named[c.name], EXAMPLES[c.date]) for c in columns if c.date is not None]
-    words = [named[column.name] for column in columns if column.text]
+    lines = [form.format(named[c.name], c.example) for c in columns if c.example]
+    words = [named[column.name] for column in columns if column.is_text]
     return [*lines, f"text, as files have it: {', '.join(words)}"] if words else lines
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from sqlglot import TokenType, exp, tokenize
 
 from aucmax.columns.functions import Feature, Function, Pieces, Words, gap_pattern
-from aucmax.columns.steps import Column
+from aucmax.data.columns import Column
 from aucmax.estimators.probabilities import Calibration, Sigmoid
 from aucmax.explain.additive import Additive
 
@@ -108,7 +108,7 @@ def _is_gap(x: exp.Expression, column: Column, function: Function, dialect: str)
 
 def _without_nan(x: exp.Expression, column: Column, dialect: str) -> exp.Expression:
     """A number; NULL for NaN, too, which databases have for the largest number."""
-    if column.date is not None:
+    if not column.is_number:
         return x.copy()
     if dialect == "bigquery":  # in which NaN is not equal to itself
         return exp.Case(ifs=[_when(exp.IsNan(this=x.copy()), exp.null())], default=x.copy())
@@ -116,7 +116,7 @@ def _without_nan(x: exp.Expression, column: Column, dialect: str) -> exp.Express
 
 
 def _is_text(column: Column, function: Function) -> bool:
-    return column.text or (isinstance(function, Words) and function.has_words)
+    return column.is_text or (isinstance(function, Words) and function.has_words)
 
 
 def _when(test: exp.Expression, value: exp.Expression) -> Any:
@@ -128,8 +128,10 @@ def _column(column: Column, function: Function, dialect: str) -> exp.Expression:
     name = exp.column(column.name, quoted=True)
     if _is_text(column, function):
         return name
-    if column.date is None:
+    if column.is_number:
         return exp.cast(name, "double")
+    if not column.is_date:  # true and false, of which a database makes whole numbers only
+        return exp.cast(exp.cast(name, "int"), "double")
     # without a cast, which would guess what text means, and turn the clock to the session's zone
     since: exp.Expression = exp.Extract(this=exp.var("EPOCH"), expression=name)
     day = 86_400.0

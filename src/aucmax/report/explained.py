@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.data.columns import Column
 from aucmax.explain.column_shapes import Shape
 from aucmax.explain.feature_effects import Effects
 from aucmax.explain.row_reasons import Reason
@@ -117,12 +118,12 @@ def _shape_figure(name: str, shape: Shape, scale: tuple[float, float]) -> Figure
         notes.insert(0, f"Where it is missing: {_signed(shape.missing)}.")
     if xlim is not None:
         farthest = ends[0] if xlim[0] > ends[0] else ends[1]
-        end = _place(farthest, shape.date)
+        end = _place(farthest, shape.column)
         notes.append(f"The axis leaves out one percent of the rows, which reach {end}.")
     notes += _beyond(shape, scale)
     return Figure(
         name, title, title, adds, {title: line}, " ".join(notes), xlog=xlog, xlim=xlim, ylim=scale,
-        guide=(ends, (0.0, 0.0)), xdate=shape.date, rug=shape.quantiles[1:-1].tolist(),
+        guide=(ends, (0.0, 0.0)), xdate=shape.column.is_date, rug=shape.quantiles[1:-1].tolist(),
     )  # fmt: skip
 
 
@@ -136,7 +137,7 @@ def _across(shape: Shape) -> tuple[bool, tuple[float, float] | None]:
     if not len(rows):
         return False, None
     crowd, room = _CROWDED_SHARE * (high - low), 0.04 * (rows[-1] - rows[0])
-    if low > 0 and rows[-2] - low <= crowd and not shape.date:
+    if low > 0 and rows[-2] - low <= crowd and not shape.column.is_date:
         return True, None
     if room and rows[-1] - low <= crowd:
         return False, (low - room, rows[-1] + room)
@@ -149,15 +150,16 @@ def _beyond(shape: Shape, scale: tuple[float, float]) -> list[str]:
     """Describe the farthest points of a curve outside the frame."""
     farthest = {int(np.argmin(shape.added)), int(np.argmax(shape.added))}
     out = [
-        f"{_signed(shape.added[k])} at {_place(shape.values[k], shape.date)}"
+        f"{_signed(shape.added[k])} at {_place(shape.values[k], shape.column)}"
         for k in sorted(farthest)
         if not scale[0] <= shape.added[k] <= scale[1]
     ]
     return [f"The curve leaves the frame: {', '.join(out)}."] if out else []
 
 
-def _place(value: float, date: bool) -> str:
-    return str(np.datetime64(round(value), "D")) if date else plain_number(value, 4)
+def _place(value: float, column: Column) -> str:
+    shown = column.shown(round(value) if column.is_date else value)
+    return shown if isinstance(shown, str) else plain_number(shown, 4)
 
 
 def reasons_table(

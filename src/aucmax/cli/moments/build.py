@@ -162,7 +162,7 @@ def _tables(
                 plain_rows(path, reading, features) if plain else parts_for(model, path, reading)
             ):
                 X = rows.data
-                names = rows.feature_names if plain else getattr(X, "column_names", None)
+                names = rows.feature_names if plain or hasattr(X, "columns") else None
                 if hasattr(model, "steps"):
                     X, names = model[:-1].transform(X), names_after(model)
                 yield _Table(path, X, Labels(rows.target, rows.target_name), rows.weight, names)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from aucmax.data.columns import Column
 from aucmax.data.rows.passes import Part, PassCounts, Stored
 from aucmax.data.rows.spool import Spool
 from aucmax.data.rows.store import sum_in_order
@@ -83,6 +84,7 @@ class Source:
         self.check: Callable[[], None] = _no_check
         self.sizes: Sequence[int] | None = None  # rows of each part, if known from an earlier pass
         self.counts = PassCounts(len(self.loads))
+        self.columns: Sequence[Column] = ()  # those that are other than numbers
         self.replaced: dict[str, np.ndarray] = {}  # "y" and "sample_weight" of all rows
 
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ class ArrowFile:
     table: pa.Table | InTurn
     place: Callable[[int], int | str]
     typed: bool = True  # the file declares its types; otherwise Arrow inferred them
-    padded: Callable[[list[str]], set[str]] = lambda names: set()  # columns such as 00501
+    first_words: Callable[[], Mapping[str, Sequence[str]]] = dict  # of columns, as they are written
 
 
 class InTurn:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aucmax.data.columns import Column
 from aucmax.data.obstacles import Obstacle
 from aucmax.data.reading import Reading
 from aucmax.data.tables.arrow import ArrowFile, is_text
@@ -16,22 +17,17 @@ from aucmax.data.tables.arrow import ArrowFile, is_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["MOSTLY", "NEARLY_ALL", "Column", "Feature"]
+__all__ = ["MOSTLY", "NEARLY_ALL", "FileColumn", "Read"]
+
+# what a column is, and its values: float64, NaN for gaps, or words (object)
+Read = tuple[Column, NDArray[Any]]
 
 NEARLY_ALL = 0.9  # share of numbers from which other values are errors, not categories
 MOSTLY = 0.5  # the same for a column of many different values
 
 
 @dataclass(frozen=True)
-class Feature:
-    """A column of numbers (float64), perhaps from dates of one format, or of text (object)."""
-
-    values: NDArray[Any]
-    form: str | None = None
-
-
-@dataclass(frozen=True)
-class Column:
+class FileColumn:
     """A column to be read."""
 
     source: ArrowFile
@@ -50,6 +46,11 @@ class Column:
     def words(self) -> list[str]:
         """The text, stripped; empty where it is missing."""
         return ["" if value is None else value.strip() for value in self.values.to_pylist()]
+
+    @property
+    def declared(self) -> Column | None:
+        """What the caller says that it is."""
+        return self.reading.declared.get(self.name)
 
     @property
     def kind(self) -> pa.DataType:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import csv
+import functools
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sklearn.utils import Bunch
+
 from aucmax.basics.errors import DataFileError
 from aucmax.basics.needs import needs
-from aucmax.data.codes import zero_padded
 from aucmax.data.files import fault, opened
 from aucmax.data.obstacles import Obstacle, TableError
 from aucmax.data.reading import NUMBER, Reading
 from aucmax.data.tables.arrow import BLOCK_BYTES, ArrowFile, Native, is_binary
-from aucmax.data.tables.extract import Columns, extract
+from aucmax.data.tables.extract import extract
 from aucmax.data.tables.wanted import choose, columns_used
 
 if TYPE_CHECKING:
@@ -25,9 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["csv_columns", "read_csv"]
 
 _SEPARATORS = ";\t|,"
+_FIRST_LINES = 1000  # that tell how values are written
 
 
-def read_csv(path: Path, delimiter: str, reading: Reading) -> Columns:
+def read_csv(path: Path, delimiter: str, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
     """Rows and labels of a CSV file whose first line names the columns."""
     reading, delimiter = reading.trimmed(), reading.sep or delimiter
     raw = _header(path, delimiter)
@@ -48,9 +51,7 @@ def read_csv(path: Path, delimiter: str, reading: Reading) -> Columns:
         table,
         lambda row: _csv_line(path, delimiter, row),
         typed=False,
-        padded=lambda wanted: zero_padded(
-            (row for _, row in _csv_rows(path, delimiter)), names, wanted
-        ),
+        first_words=functools.cache(lambda: _first_words(path, delimiter, names)),
     )
     return extract(source, target, features, reading)
 
@@ -67,12 +68,8 @@ def _arrow_table(
     pa = needs("pyarrow", "a CSV file")
     from pyarrow import csv as pa_csv
 
-    # known text and dates are kept as written, such as "01"
-    as_written = {
-        *reading.categories,
-        *(reading.text if isinstance(reading.text, tuple) else ()),
-        *reading.date_forms,
-    }
+    # text and dates are kept as written, such as "01"
+    as_written = {name for name, one in reading.declared.items() if one.is_text or one.is_date}
     as_text = {name: pa.string() for name in raw if name.strip() in as_written}
     try:
         with opened(path) as stream:
@@ -87,6 +84,12 @@ def _arrow_table(
         return table, native.hexadecimal
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise _csv_fault(path, delimiter, str(error)) from None
+
+
+def _first_words(path: Path, delimiter: str, names: list[str]) -> dict[str, tuple[str, ...]]:
+    """The values of each column in the first lines, as they are written."""
+    lines = itertools.islice(_csv_rows(path, delimiter), 1, _FIRST_LINES)
+    return dict(zip(names, zip(*(row for _, row in lines), strict=False), strict=False))
 
 
 def _refuse_hexadecimal(path: Path, delimiter: str, table: pa.Table, used: list[str]) -> None:
@@ -127,7 +130,7 @@ def _check_separator(path: Path, names: list[str], delimiter: str, reading: Read
 def _check_header(path: Path, names: list[str], reading: Reading) -> None:
     """Refuse a first line that is data, not a header."""
     counted = [[str(i) for i in range(start, start + len(names))] for start in (0, 1)]
-    asked = {reading.target, *(reading.columns or ())}
+    asked = {reading.target, *(reading.names or ())}
     if names in counted or asked & set(names):
         return
     if all(NUMBER.fullmatch(name.strip()) for name in names):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from aucmax.basics.gaps import NO_NUMBER
-from aucmax.data.dates import EXAMPLES, ISO, day_number, days_of_arrow, forms_of
+from aucmax.data.columns import Column, Date
+from aucmax.data.dates import EXAMPLES, day_number, days_of_arrow, forms_of
 from aucmax.data.obstacles import Obstacle
-from aucmax.data.tables.column import MOSTLY, NEARLY_ALL, Column, Feature
+from aucmax.data.tables.column import MOSTLY, NEARLY_ALL, FileColumn, Read
 
-__all__ = ["dates_in_text", "dates_of_form", "typed_dates"]
+__all__ = ["dates_in_text", "declared_dates", "typed_dates"]
 
 _SAMPLE = 50  # values that decide which formats are tried
 _NAMES = {
@@ -20,14 +21,15 @@ _NAMES = {
 }
 
 
-def typed_dates(column: Column) -> Feature:
+def typed_dates(column: FileColumn) -> Read:
     """Dates of a column whose type is a date or time."""
-    if column.reading.dates is True or column.name in column.reading.date_forms:
-        return Feature(days_of_arrow(column.values), ISO)
+    declared = column.declared
+    if column.reading.dates is True or (declared is not None and declared.is_date):
+        return Date(column.name), days_of_arrow(column.values)
     raise _dates(column, column.values.drop_null()[0].as_py())
 
 
-def dates_in_text(column: Column, known: list[bool]) -> Feature | None:
+def dates_in_text(column: FileColumn, known: list[bool]) -> Read | None:
     """Dates as numbers, if all known values of a text column are dates of one format."""
     words = column.words
     rows = [i for i, is_known in enumerate(known) if is_known]
@@ -61,25 +63,25 @@ def dates_in_text(column: Column, known: list[bool]) -> Feature | None:
     if column.reading.dates is not True:
         raise _dates(column, repr(words[rows[0]]))
     values = [days[form][word] if known[i] else None for i, word in enumerate(words)]
-    return Feature(np.array(values, dtype=np.float64), form)
+    return Date(column.name, form=form), np.array(values, dtype=np.float64)
 
 
-def dates_of_form(column: Column, form: str) -> Feature:
+def declared_dates(column: FileColumn, declared: Column) -> Read:
     """Dates of a given format, as numbers."""
-    days: dict[str, float | None] = {word: day_number(word, form) for word in set(column.words)}
+    days = {word: declared.number(word) for word in set(column.words)}
     for row, word in enumerate(column.words):
         if days[word] is None and word.lower() not in NO_NUMBER:
             raise column.wrong(
-                f"holds {word!r}, which is not a date such as {EXAMPLES[form]}",
+                f"holds {word!r}, which is not a date such as {declared.example}",
                 f"correct it, or leave the column {column.out}",
                 row,
                 remedy=column.drop,
                 of_model="the model was trained on dates of this format, so give one",
             )
-    return Feature(np.array([days[word] for word in column.words], dtype=np.float64), form)
+    return declared, np.array([days[word] for word in column.words], dtype=np.float64)
 
 
-def _dates(column: Column, example: object) -> Obstacle:
+def _dates(column: FileColumn, example: object) -> Obstacle:
     return column.wrong(
         f"holds dates, such as {example}, not numbers",
         "take dates as numbers, days since 1970-01-01 (dates=True), or leave the column "

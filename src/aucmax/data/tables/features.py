@@ -7,10 +7,12 @@ import re
 import numpy as np
 
 from aucmax.basics.gaps import NO_NUMBER, is_no_word
+from aucmax.data.columns import Column, Words, YesNo
 from aucmax.data.obstacles import Obstacle
+from aucmax.data.reading import Reading
 from aucmax.data.tables.arrow import is_numeric, is_text
-from aucmax.data.tables.column import MOSTLY, NEARLY_ALL, Column, Feature
-from aucmax.data.tables.date_columns import dates_in_text, dates_of_form, typed_dates
+from aucmax.data.tables.column import MOSTLY, NEARLY_ALL, FileColumn, Read
+from aucmax.data.tables.date_columns import dates_in_text, declared_dates, typed_dates
 
 __all__ = ["feature"]
 
@@ -23,26 +25,30 @@ _THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+")
 _GIVE_A_NUMBER = "the model was trained on numbers here, so give a number"
 
 
-def feature(column: Column) -> Feature:
+def feature(column: FileColumn) -> Read:
     """A column as numbers or text; missing values are NaN in both."""
-    reading, n = column.reading, len(column.values)
-    as_text = reading.is_named_text(column.name)
+    reading, n, declared = column.reading, len(column.values), column.declared
+    is_text = declared is not None and declared.is_text
     if column.values.null_count < n:
-        return _checked(column, _words(column) if as_text else _typed(column))
+        return _checked(column, _words(column) if is_text else _typed(column))
     # a model may have seen values in other rows
     if not (reading.for_model and reading.may_have_gaps(column.name)):
         raise _empty(column)
-    return Feature(np.full(n, np.nan, dtype=object if as_text else np.float64))
+    gaps = np.full(n, np.nan, dtype=object if is_text else np.float64)
+    return declared or Column(column.name), gaps
 
 
-def _typed(column: Column) -> Feature:
+def _typed(column: FileColumn) -> Read:
     """A column read according to its type."""
     from pyarrow import types
 
+    declared = column.declared
     if types.is_temporal(column.kind):
         return typed_dates(column)
-    if is_numeric(column.kind) and column.name not in column.reading.date_forms:
-        return Feature(column.numbers())
+    if is_numeric(column.kind) and not (declared is not None and declared.is_date):
+        if declared is None and types.is_boolean(column.kind):
+            declared = YesNo.written(column.name, column.source.first_words().get(column.name, ()))
+        return declared or Column(column.name), column.numbers()
     if is_text(column.kind):
         return _of_text(column)
     raise column.wrong(
@@ -53,21 +59,22 @@ def _typed(column: Column) -> Feature:
     )
 
 
-def _checked(column: Column, found: Feature) -> Feature:
+def _checked(column: FileColumn, read: Read) -> Read:
     """Check that gaps are allowed and numbers are finite."""
-    numbers = found.values.dtype == np.float64
-    if numbers and np.isfinite(found.values).all():
-        return found
-    if numbers and np.isinf(found.values).any():
-        row = int(np.argmax(np.isinf(found.values)))
+    _, values = read
+    numbers = values.dtype == np.float64
+    if numbers and np.isfinite(values).all():
+        return read
+    if numbers and np.isinf(values).any():
+        row = int(np.argmax(np.isinf(values)))
         raise column.wrong(
-            f"holds {found.values[row]}, which is not finite",
+            f"holds {values[row]}, which is not finite",
             f"replace it, or leave the column {column.out}",
             row,
             remedy=column.drop,
             of_model="replace it",
         )
-    gaps = np.isnan(found.values) if numbers else found.values != found.values
+    gaps = np.isnan(values) if numbers else values != values
     if gaps.all() and not column.reading.for_model:
         raise _empty(column)
     if gaps.any() and not column.reading.may_have_gaps(column.name):
@@ -79,10 +86,10 @@ def _checked(column: Column, found: Feature) -> Feature:
             remedy={"missing": True},
             of_model="fill it in, or score with a model trained with missing=True",
         )
-    return found
+    return read
 
 
-def _empty(column: Column) -> Obstacle:
+def _empty(column: FileColumn) -> Obstacle:
     return column.wrong(
         "is empty in every row",
         f"leave the column {column.out}",
@@ -91,7 +98,7 @@ def _empty(column: Column) -> Obstacle:
     )
 
 
-def _words(column: Column) -> Feature:
+def _words(column: FileColumn) -> Read:
     """A column as text, whatever it holds."""
     import pyarrow as pa
 
@@ -108,16 +115,17 @@ def _words(column: Column) -> Feature:
                 of_model="",
             ) from None
     words = values.to_pylist()
-    return Feature(np.array([np.nan if is_no_word(word) else word for word in words], object))
+    values = np.array([np.nan if is_no_word(word) else word for word in words], object)
+    return column.declared or Words(column.name), values
 
 
-def _of_text(column: Column) -> Feature:
+def _of_text(column: FileColumn) -> Read:
     """A column of Arrow's type text: numbers with gaps, dates, text, or something wrong."""
     reading, words = column.reading, column.words
-    form = reading.date_forms.get(column.name)
-    if form is not None:
-        return dates_of_form(column, form)
-    plain = [reading.number(word) for word in words]
+    declared = column.declared or Column(column.name)
+    if declared.is_date:
+        return declared_dates(column, declared)
+    plain = [_number(word, declared, reading) for word in words]
     has_value = [
         plain[i] is not None or word.lower() not in NO_NUMBER for i, word in enumerate(words)
     ]
@@ -126,7 +134,7 @@ def _of_text(column: Column) -> Feature:
     if not strange and not (typed_text and reading.text is True):
         if typed_text and not reading.for_model:
             raise _text(column, f"has the type {column.kind}, not numbers")
-        return Feature(np.array([np.nan if value is None else value for value in plain]))
+        return declared, np.array([np.nan if value is None else value for value in plain])
     if strange:
         _check_decimal(column, strange)
     no_number = f"holds {words[strange[0]]!r}, which is not a number" if strange else ""
@@ -151,7 +159,12 @@ def _of_text(column: Column) -> Feature:
     return _words(column)
 
 
-def _text(column: Column, what: str, row: int | None = None) -> Obstacle:
+def _number(word: str, declared: Column, reading: Reading) -> float | None:
+    number = reading.number(word)
+    return declared.number(word) if number is None else number
+
+
+def _text(column: FileColumn, what: str, row: int | None = None) -> Obstacle:
     gaps = any(map(is_no_word, column.words))
     return column.wrong(
         what,
@@ -161,7 +174,7 @@ def _text(column: Column, what: str, row: int | None = None) -> Obstacle:
     )
 
 
-def _refuse_numbers(column: Column, total: int, strange: list[int], different: int) -> None:
+def _refuse_numbers(column: FileColumn, total: int, strange: list[int], different: int) -> None:
     """Refuse a text column that holds mostly numbers, some of them badly written."""
     written = [i for i in strange if _WRITTEN.fullmatch(column.words[i])]
     numbers = total - len(strange)
@@ -183,7 +196,7 @@ def _refuse_numbers(column: Column, total: int, strange: list[int], different: i
     )
 
 
-def _check_decimal(column: Column, strange: list[int]) -> None:
+def _check_decimal(column: FileColumn, strange: list[int]) -> None:
     """Raise if every value that is not a number has a decimal comma (not one for thousands)."""
     written = [column.words[i] for i in strange]
     if (

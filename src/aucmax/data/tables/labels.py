@@ -12,13 +12,13 @@ from aucmax.data.dates import days_of_arrow
 from aucmax.data.obstacles import Obstacle
 from aucmax.data.svmlight import label_too_large, whole_labels
 from aucmax.data.tables.arrow import is_numeric, is_text
-from aucmax.data.tables.column import Column
+from aucmax.data.tables.column import FileColumn
 from aucmax.data.tables.date_columns import dates_in_text
 
 __all__ = ["groups_of", "labels_of", "times_of", "weights_of"]
 
 
-def labels_of(column: Column) -> NDArray[Any] | None:
+def labels_of(column: FileColumn) -> NDArray[Any] | None:
     """The labels; None if the column is empty and labels are optional."""
     if column.reading.labels == "optional" and column.missing().all():
         return None
@@ -34,7 +34,7 @@ def labels_of(column: Column) -> NDArray[Any] | None:
     return _number_labels(column)
 
 
-def _text_labels(column: Column) -> NDArray[Any]:
+def _text_labels(column: FileColumn) -> NDArray[Any]:
     encoded = column.values.combine_chunks().dictionary_encode()
     words = encoded.dictionary.to_pylist()
     codes = encoded.indices.to_numpy()
@@ -54,7 +54,7 @@ def _text_labels(column: Column) -> NDArray[Any]:
     return np.asarray(words)[codes]
 
 
-def _number_labels(column: Column) -> NDArray[Any]:
+def _number_labels(column: FileColumn) -> NDArray[Any]:
     from pyarrow import types
 
     if types.is_boolean(column.kind) or types.is_integer(column.kind):
@@ -73,7 +73,7 @@ def _number_labels(column: Column) -> NDArray[Any]:
     return whole_labels(values)
 
 
-def weights_of(column: Column) -> NDArray[np.float64]:
+def weights_of(column: FileColumn) -> NDArray[np.float64]:
     """The weights of the rows."""
     _refuse_gaps(column, f"column {column.name!r} has a missing value", "every row needs a weight")
     if is_text(column.kind):
@@ -95,13 +95,13 @@ def weights_of(column: Column) -> NDArray[np.float64]:
     return values
 
 
-def groups_of(column: Column) -> NDArray[Any]:
+def groups_of(column: FileColumn) -> NDArray[Any]:
     """The groups of the rows, as they are."""
     _refuse_gaps(column, f"column {column.name!r} has a missing value", "every row needs a group")
     return np.asarray(column.values.to_numpy())
 
 
-def times_of(column: Column) -> NDArray[np.float64]:
+def times_of(column: FileColumn) -> NDArray[np.float64]:
     """The times of the rows: numbers as they are, dates as days."""
     from pyarrow import types
 
@@ -121,10 +121,10 @@ def times_of(column: Column) -> NDArray[np.float64]:
     if dates is None:
         hint = "the rows are ordered by it, so write dates as 2024-01-31"
         raise column.wrong("holds neither numbers nor dates", hint, 0)
-    return dates.values
+    return dates[1]
 
 
-def _refuse_gaps(column: Column, what: str, hint: str) -> None:
+def _refuse_gaps(column: FileColumn, what: str, hint: str) -> None:
     """Raise where a row has no value."""
     missing = column.missing()
     if missing.any():

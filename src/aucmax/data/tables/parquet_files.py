@@ -9,11 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sklearn.utils import Bunch
+
 from aucmax.basics.needs import needs
 from aucmax.data.files import RowGroups, fault, opened
+from aucmax.data.obstacles import Obstacle
 from aucmax.data.reading import Reading
 from aucmax.data.tables.arrow import ArrowFile, InTurn, Native
-from aucmax.data.tables.extract import Columns, extract
+from aucmax.data.tables.extract import extract
 from aucmax.data.tables.wanted import choose, columns_used
 
 if TYPE_CHECKING:
@@ -25,7 +28,7 @@ __all__ = ["parquet_columns", "parquet_metadata", "read_parquet", "row_groups", 
 _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
 
 
-def read_parquet(path: Path, reading: Reading) -> Columns:
+def read_parquet(path: Path, reading: Reading) -> tuple[Bunch, list[Obstacle]]:
     """Rows and labels of a Parquet file, or of some of its row groups."""
     with _readable(path) as file:
         target, features = choose(path, _names(file), reading)

@@ -39,12 +39,12 @@ def choose(path: Path, names: list[str], reading: Reading) -> tuple[str | None, 
             other = "the label column" if name == target else "dropped"
             raise fault(path, f"column {name!r} is both {other} and taken as categories")
     _check_aside(path, names, target, reading)
-    if reading.columns is not None:
-        missing = [name for name in reading.columns if name not in counts]
+    if reading.names is not None:
+        missing = [name for name in reading.names if name not in counts]
         if missing:
             have = suggest(missing[0], names)
             raise fault(path, f"columns the model needs are missing: {listing(missing)}{have}")
-        return target, list(reading.columns)
+        return target, reading.names
     left_out = {target, reading.target, *reading.drop, *reading.aside.values()}
     features = [name for name in names if name not in left_out]
     if not features:
@@ -74,7 +74,7 @@ def _check_aside(path: Path, names: list[str], target: str | None, reading: Read
 def _target(path: Path, names: list[str], reading: Reading) -> str | None:
     wanted = reading.target
     if wanted is None and not (reading.labels == "none" and reading.columns is not None):
-        taken = {*reading.drop, *(reading.columns or ()), *reading.aside.values()}
+        taken = {*reading.drop, *(reading.names or ()), *reading.aside.values()}
         candidates = [name for name in names if name.lower() in LABEL_NAMES and name not in taken]
         if len(candidates) > 1:
             raise fault(

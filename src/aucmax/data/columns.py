@@ -1,0 +1,245 @@
+"""What the columns of a table are: decided once, when data are read, and kept with a model.
+
+A `Column` of numbers is the plain case. Each other kind is a subclass: it says how a value is read
+from text and how it is shown. All that reads, explains or exports asks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucmax.basics.gaps import is_gap
+from aucmax.data.dates import EXAMPLES, ISO, day_number
+
+__all__ = [
+    "KINDS",
+    "Column",
+    "Date",
+    "Words",
+    "YesNo",
+    "column_of",
+    "columns_in",
+    "date_of",
+    "declared_in",
+    "named",
+    "other_than_numbers",
+]  # fmt: skip
+
+_DAY_SECONDS = 86_400
+_SPELLINGS = (("false", "true"), ("FALSE", "TRUE"), ("False", "True"))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of numbers.
+
+    Parameters
+    ----------
+    name : str
+        As the file or the data frame had it; "" where only its position is known.
+    gaps : bool
+        Whether a model takes missing values there.
+    gap_is_none : bool
+        Whether a data frame has None for one, not NaN.
+    objects : bool
+        Whether a data frame has its values as Python objects.
+    """
+
+    name: str
+    gaps: bool = False
+    gap_is_none: bool = False
+    objects: bool = False
+
+    is_text: ClassVar[bool] = False  # its values are words, not numbers
+    is_date: ClassVar[bool] = False  # its numbers are days since 1970-01-01
+    is_number: ClassVar[bool] = True  # as a file and a data frame have it
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def example(self) -> str:
+        """How a file writes a value where that is no number; "" for numbers."""
+        return ""
+
+    def number(self, word: str) -> float | None:
+        """Return the number that a word stands for, None for another; plain numbers are none."""
+        return None
+
+    def shown(self, value: Any) -> float | str:
+        """Return a value as a reader knows it: a number, NaN for a gap, or words."""
+        if isinstance(value, float):
+            return value
+        if is_gap(value):
+            return np.nan
+        if isinstance(value, (str, bool, np.bool_)):
+            return str(value)
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            return str(value)
+
+    def intervals(self, edges: list[float]) -> list[str]:
+        """Return what the intervals between some edges are called."""
+        if not edges:
+            return ["any"]
+        ends = self._told_apart(edges)
+        return [f"< {ends[0]}", *(f"{a} to < {b}" for a, b in pairwise(ends)), f"≥ {ends[-1]}"]
+
+    def _told_apart(self, edges: list[float]) -> list[str]:
+        """Edges in no more digits than it takes to tell them apart, but six."""
+        texts = ([f"{edge:.{digits}g}" for edge in edges] for digits in range(6, 18))
+        return next(text for text in texts if len(set(text)) == len(text))
+
+    def _check_state(self) -> None:
+        """Raise ValueError for what no reader makes; a model file may hold it."""
+        if not isinstance(self.name, str):
+            raise ValueError("the name of a column is not text")
+
+
+@dataclass(frozen=True)
+class YesNo(Column):
+    """A column of two words, such as true and false, whose numbers are 0 and 1.
+
+    Parameters
+    ----------
+    words : (str, str)
+        As the file has them, that for 0 first.
+    """
+
+    words: tuple[str, str] = ("False", "True")
+
+    is_number = False
+
+    @classmethod
+    def written(cls, name: str, words: Iterable[str]) -> YesNo:
+        """Return a column of true and false, in the spelling of its first value."""
+        spelt = (both for word in words for both in _SPELLINGS if word in both)
+        return cls(name, words=next(spelt, cls.words))
+
+    def number(self, word: str) -> float | None:
+        """Return 0 or 1; true and false are read however they are spelt."""
+        for words in (self.words, *_SPELLINGS):
+            if word in words:
+                return float(words.index(word))
+        return None
+
+    def shown(self, value: Any) -> float | str:
+        """Return one of the two words."""
+        return np.nan if is_gap(value) else self.words[bool(value)]
+
+    def intervals(self, edges: list[float]) -> list[str]:
+        """Return the two words, or "any"."""
+        return list(self.words) if len(edges) == 1 else super().intervals(edges)
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if len(self.words) != 2 or not all(isinstance(word, str) for word in self.words):
+            raise ValueError("a column of two words has others")
+
+
+@dataclass(frozen=True)
+class Date(Column):
+    """A column of dates, whose numbers are days since 1970-01-01.
+
+    Parameters
+    ----------
+    form : str
+        In which files hold the date, one of `aucmax.data.dates.EXAMPLES`.
+    """
+
+    form: str = ISO
+
+    is_date = True
+    is_number = False
+
+    @property
+    def example(self) -> str:
+        """Return how 31 January 2024 is written in files."""
+        return EXAMPLES[self.form]
+
+    def number(self, word: str) -> float | None:
+        """Return the days since 1970-01-01."""
+        return day_number(word, self.form)
+
+    def shown(self, value: Any) -> float | str:
+        """Return the date in ISO's form, with the time of day where there is one."""
+        return np.nan if is_gap(value) else date_of(value)
+
+    def _told_apart(self, edges: list[float]) -> list[str]:
+        if all(edge.is_integer() for edge in edges):
+            return [date_of(edge) for edge in edges]
+        return [str(np.datetime64(round(edge * _DAY_SECONDS), "s")) for edge in edges]
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if self.form not in EXAMPLES:
+            raise ValueError("a column of dates has another form")
+
+
+@dataclass(frozen=True)
+class Words(Column):
+    """A column of words, each a category."""
+
+    is_text = True
+    is_number = False
+
+
+KINDS: tuple[type, ...] = (Column, *Column.__subclasses__())
+
+
+def date_of(days: float) -> str:
+    """Return days since 1970-01-01 as a date in ISO's form, with the time unless it is midnight."""
+    return str(np.datetime64(round(_DAY_SECONDS * days), "s")).removesuffix("T00:00:00")
+
+
+def column_of(name: str, values: NDArray[Any]) -> Column:
+    """Return what a column of an array or of a data frame is, by its values (n,)."""
+    if values.dtype.kind == "b":
+        return YesNo(name)
+    if values.dtype.kind == "M":
+        return Date(name)
+    if values.dtype.kind not in "OUST":
+        return Column(name)
+    if any(isinstance(value, str) for value in values):
+        return Words(name)
+    filled = [value for value in values if not is_gap(value)]
+    truth = bool(filled) and all(isinstance(value, (bool, np.bool_)) for value in filled)
+    return YesNo(name) if truth else Column(name)
+
+
+def columns_in(X: Any) -> tuple[Column, ...]:
+    """Return the columns of a data frame that are other than numbers; none of an array.
+
+    What `declared_in` does not tell, their values do.
+    """
+    if not hasattr(X, "columns"):
+        return ()
+    declared = declared_in(X)
+    names = getattr(X, "column_names", X.columns)  # the former is Arrow's
+    return other_than_numbers(
+        declared.get(name) or column_of(name, np.asarray(X[name])) for name in names
+    )
+
+
+def declared_in(X: Any) -> dict[str, Column]:
+    """Return what goes with a data frame, by name: `aucmax.data.bunch.frame` says it."""
+    return {column.name: column for column in getattr(X, "attrs", {}).get("columns", ())}
+
+
+def other_than_numbers(columns: Iterable[Column]) -> tuple[Column, ...]:
+    """Return those of some columns that a model keeps, since they are not plain numbers."""
+    return tuple(column for column in columns if not column.is_number)
+
+
+def named(names: Iterable[str], known: Iterable[Column]) -> Iterator[Column]:
+    """Yield the columns of these names: known ones, and numbers."""
+    by_name = {column.name: column for column in known}
+    for name in names:
+        yield by_name.get(name, Column(name))
