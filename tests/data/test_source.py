@@ -807,7 +807,8 @@ def test_a_file_that_changes_while_it_is_read_is_told(name, folder, tmp_path, mo
         written_again(path)
         return made(*rows, **more)
 
-    monkeypatch.setattr("aucmax.data.readers.rows_and_labels", late)
+    for module in ("readers", "tables.extract"):
+        monkeypatch.setattr(f"aucmax.data.{module}.rows_and_labels", late)
     how = {} if ".svm" in name else dict(target="y")
     with pytest.raises(DataFileError, match=rf"{name}: the file of .* was written again"):
         datasets.read(path, **how)

@@ -667,3 +667,15 @@ def test_the_command_tries_float32_on_rows(run, tmp_path, trained):
     assert err.startswith("warning: float32 may lose the order of ")
     assert "of the given rows" in err
     assert onnx.load(written).graph.input[0].type.tensor_type.elem_type == onnx.TensorProto.FLOAT
+
+
+def test_true_and_false_are_numbers_of_a_database(postgres):
+    frame = FRAME[["size"]].assign(vip=FRAME["size"] > 1)
+    model = AUCClassifier(alpha=0.01).fit(frame, Y)
+    wanted = model.decision_function(frame)
+    for found in (
+        run_sql(to_sql(model), frame),
+        run_postgres(postgres, to_sql(model, "postgres"), frame),
+    ):
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+    np.testing.assert_allclose(run_onnx(to_onnx(model), frame)[0], wanted, rtol=1e-9)
