@@ -1,1 +1,1 @@
-"""How long a model takes to rank well, beside what people use instead: ``python -m benchmarks``."""
+"""Measurements of aucmax, alone and compared with other libraries: ``python -m benchmarks``."""

@@ -1,55 +1,52 @@
-"""Run what is asked for and not there yet, and write docs/benchmarks.md.
+"""Run a benchmark: ``python -m benchmarks NAME``.
 
-    python -m benchmarks                          # a fit and a tuned model on the small sets
-    python -m benchmarks fit --sets all           # the generated ones, too: an hour or more
-    python -m benchmarks scaling auto             # time over rows and entries; the choice of solver
-    python -m benchmarks precision                # float32 beside float64, memory
-    python -m benchmarks --page                   # only the page, from the runs that are kept
-
-Each run is a line of benchmarks/results/peers.csv, and is not run again. Methods take turns, so
-that other work on the machine meets them all; a method over the time limit is not tried again on
-that set. Peers that are not installed are skipped with the reason; benchmarks/requirements.txt has
-them.
+A benchmark is a module of this package: its docstring is the help text, the parameters of its
+``main`` are the options.
 """
 
-import argparse
+import ast
 import os
+import pkgutil
+import sys
+from importlib import import_module
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ONE_THREAD = ("additive", "peers")  # compare libraries, of which some have no threads
 
 
-def asked() -> argparse.Namespace:
-    """Return what the command line asks for."""
-    ask = argparse.ArgumentParser(
-        prog="python -m benchmarks",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    ask.add_argument("questions", nargs="*", default=["fit", "tuned"])
-    ask.add_argument("--sets", nargs="+", help="their names, or all; by default the real ones")
-    ask.add_argument("--methods", nargs="+", help="their names; all by default")
-    ask.add_argument("--repeats", type=int, default=3)
-    ask.add_argument("--limit", type=float, help="processor seconds that one fit may take")
-    ask.add_argument("--threads", type=int, default=1, help="threads of every library")
-    ask.add_argument("--again", action="store_true", help="run what is there, too")
-    ask.add_argument("--page", action="store_true", help="only make the page")
-    return ask.parse_args()
+def summaries() -> dict[str, str]:
+    """Return the name of each benchmark and the first line of its docstring, importing none."""
+    texts = {}
+    for module in pkgutil.iter_modules([str(HERE)]):
+        if module.name not in ("__main__", "common"):
+            path = HERE / (f"{module.name}/__init__" if module.ispkg else module.name)
+            docstring = ast.get_docstring(ast.parse(path.with_suffix(".py").read_text()))
+            texts[module.name] = (docstring or "").splitlines()[0]
+    return texts
 
 
-def main() -> None:
-    """Run, and make the page."""
-    told = asked()
-    for name in ("OMP", "OPENBLAS", "MKL", "NUMBA"):  # read when the libraries are imported
-        os.environ[f"{name}_NUM_THREADS"] = str(told.threads)
-    from benchmarks import page
-    from benchmarks.session import session
+def main(words: list[str]) -> None:
+    """Run the benchmark that the first word names, with the others as its options."""
+    names = summaries()
+    if not words or words[0] in ("-h", "--help"):
+        print("python -m benchmarks NAME [--help]\n")
+        print("\n".join(f"{name:18}{text}" for name, text in names.items()))
+        return
+    name, *options = words
+    if name not in names:
+        sys.exit(f"There is no benchmark {name!r}; choose one of {', '.join(names)}.")
+    if name in ONE_THREAD:
+        for library in ("OMP", "OPENBLAS", "MKL", "NUMBA"):  # read when they are imported
+            os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+    import typer
 
-    if not told.page:
-        for question in told.questions:
-            session(
-                question, told.sets, told.methods, told.repeats, told.limit, told.threads,
-                told.again,
-            )  # fmt: skip
-    page.write()
+    module = import_module(f"benchmarks.{name}")
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    text = (module.__doc__ or "").replace("\n\n    ", "\n\n\b\n    ")  # no line breaks in examples
+    app.command(help=text)(module.main)
+    app(args=options, prog_name=f"python -m benchmarks {name}")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -1,20 +1,16 @@
-"""Additive models: ours on splines and bins beside EBM and LightGBM.
+"""Additive models on splines and bins, compared with EBM and LightGBM.
 
-    python -m benchmarks.additive                # all methods on german, magic04 and a9a
-    python -m benchmarks.additive --sets german  # one set
+    python -m benchmarks additive                # all methods on german, magic04 and a9a
+    python -m benchmarks additive german         # one set
 
-Mean AUC and processor seconds of a fit, tuning included, over three shuffled folds, everything in
-one thread. The methods as they come; the 123 columns of a9a are 0 or 1, so nothing there can bend.
-What is kept in benchmarks/results/additive.csv is not run again.
+Mean AUC and processor seconds of a fit, tuning included, over three shuffled folds; each library
+has one thread. All methods have their default settings; the 123 columns of a9a are 0 or 1, so no
+curve can gain anything there. Runs are kept in benchmarks/results/additive.csv.
 """
 
-import argparse
-import csv
-import time
 import warnings
-from collections.abc import Callable
-from importlib.metadata import version
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from statistics import mean
 from typing import Any
 
@@ -25,10 +21,13 @@ from sklearn.pipeline import make_pipeline
 
 from aucmax import AUCClassifierCV
 from aucmax.additive import Binning, SplineFeatures
-from benchmarks._bench import binary
+from benchmarks.common.data import binary
+from benchmarks.common.engine import Line, measured
+from benchmarks.common.results import Results
+from benchmarks.common.tables import Names, show
 
-KEPT = Path(__file__).parent / "results" / "additive.csv"
-COLUMNS = ("data", "method", "fold", "versions", "seconds", "auc")
+FOLDS = 3
+WARM_ROWS = 500  # of the fit that compiles before the clock starts
 
 
 def ebm(**settings: Any) -> Any:
@@ -44,15 +43,15 @@ def boosted() -> Any:
 
 
 METHODS: dict[str, tuple[str, Callable[[], Any]]] = {
-    "aucmax, linear": ("scikit-learn", AUCClassifierCV),
-    "aucmax, splines": ("scikit-learn", lambda: make_pipeline(SplineFeatures(), AUCClassifierCV())),
+    "aucmax, linear": ("sklearn", AUCClassifierCV),
+    "aucmax, splines": ("sklearn", lambda: make_pipeline(SplineFeatures(), AUCClassifierCV())),
     "aucmax, bins": (
-        "scikit-learn",
+        "sklearn",
         lambda: make_pipeline(Binning(monotone=None), AUCClassifierCV()),
     ),
     "LightGBM": ("lightgbm", boosted),
-    "EBM, no pairs": ("interpret-core", lambda: ebm(interactions=0)),
-    "EBM": ("interpret-core", ebm),
+    "EBM, no pairs": ("interpret", lambda: ebm(interactions=0)),
+    "EBM": ("interpret", ebm),
 }
 
 
@@ -63,51 +62,35 @@ def score(model: Any, X: np.ndarray) -> np.ndarray:
     return np.asarray(model.predict_proba(X)[:, 1])
 
 
-def main() -> None:
-    """Run what is asked for, and print a table of means."""
-    ask = argparse.ArgumentParser(description=__doc__)
-    ask.add_argument("--sets", nargs="+", default=["german", "magic04", "a9a"])
-    ask.add_argument("--methods", nargs="+", default=[*METHODS])
-    told = ask.parse_args()
+def run(load: Callable[[], tuple[Any, np.ndarray]], method: str, fold: int) -> Iterator[Line]:
+    """Fit to all folds but one, and test on that."""
+    X, y = load()
+    X, (_, make) = X.toarray() if hasattr(X, "toarray") else X, METHODS[method]
+    if method.startswith("aucmax"):
+        few = np.random.default_rng(0).permutation(len(y))[:WARM_ROWS]
+        make().fit(X[few], y[few])
+    train, test = list(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(X, y))[fold]
+    model, spent = measured(lambda: make().fit(X[train], y[train]))
+    yield spent | {"auc": f"{roc_auc_score(y[test], score(model, X[test])):.5f}"}
+
+
+def main(sets: Names = ["german", "magic04", "a9a"], methods: list[str] = [*METHODS]) -> None:
     warnings.simplefilter("ignore")
-    if not KEPT.exists():
-        KEPT.write_text(",".join(COLUMNS) + "\n")
-    for data in told.sets:
-        X, y = binary(data, scale=None)
-        X = X.toarray() if hasattr(X, "toarray") else X
-        folds = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
-        for method in told.methods:
-            package, new = METHODS[method]
-            missing = [k for k in range(len(folds)) if (data, method, str(k)) not in kept()]
-            if missing and method.startswith("aucmax"):
-                few = np.random.default_rng(0).permutation(len(y))[:500]
-                new().fit(X[few], y[few])  # compiles, or reads what was compiled
-            for k in missing:
-                train, test = folds[k]
-                started = time.process_time()
-                model = new().fit(X[train], y[train])
-                seconds = time.process_time() - started
-                auc = roc_auc_score(y[test], score(model, X[test]))
-                line = (data, method, k, f"{package} {version(package)}", f"{seconds:.4g}")
-                with KEPT.open("a", newline="") as stream:
-                    csv.writer(stream, lineterminator="\n").writerow((*line, f"{auc:.5f}"))
-            seconds, auc = (
-                mean(kept()[data, method, str(k)][i] for k in range(len(folds))) for i in (0, 1)
-            )
-            print(f"| {data} | {method} | {auc:.4f} | {seconds:.3g} |", flush=True)
+    results, wanted = Results("additive"), []
+    for data in sets:
+        load = cache(partial(binary, data, scale=None))
+        for method in methods:
+            for fold in range(FOLDS):
+                what = {"data": data, "method": method, "repeat": fold}
+                what["package"] = METHODS[method][0]
+                wanted.append((what, partial(run, load, method, fold)))
+    results.complete(wanted)
+    lines = results.lines()
 
+    def row(data: str, method: str) -> list[str]:
+        own = [line for line in lines if (line["data"], line["method"]) == (data, method)]
+        auc, time = (mean(float(line[f]) for line in own) for f in ("auc", "processor_seconds"))
+        return [data, method, f"{auc:.4f}", f"{time:.3g}"]
 
-def kept() -> dict[tuple[str, str, str], tuple[float, float]]:
-    """Return the seconds and the AUC of each data set, method and fold that was run."""
-    with KEPT.open(newline="") as stream:
-        return {
-            (line["data"], line["method"], line["fold"]): (
-                float(line["seconds"]),
-                float(line["auc"]),
-            )
-            for line in csv.DictReader(stream)
-        }
-
-
-if __name__ == "__main__":
-    main()
+    show(["data", "method", "AUC", "processor seconds"],
+         (row(data, method) for data in sets for method in methods))  # fmt: skip

@@ -1,9 +1,8 @@
-"""How well the intervals of an AUC and of a difference of two cover, and how wide they are.
+"""Coverage and width of the intervals of an AUC and of a difference of two.
 
-Samples of scores of which the AUC is known; `python benchmarks/auc_intervals.py [samples]`.
+The samples are drawn from distributions whose AUC is known.
 """
 
-import sys
 from collections.abc import Callable
 from functools import cache
 
@@ -12,8 +11,11 @@ from scipy.optimize import brentq
 from scipy.stats import norm, t
 
 from aucmax import metrics
+from benchmarks.common.tables import show
 
 NEGATIVES = 1000
+AUCS = (0.7, 0.9, 0.95, 0.98)
+PAIRS = ((0.8, 0.8), (0.95, 0.95), (0.98, 0.98), (0.98, 0.95))
 Sampler = Callable[[np.random.Generator, np.ndarray, float], np.ndarray]
 
 
@@ -97,30 +99,30 @@ def of_two(
             spread * (np.sqrt(0.7) * common + np.sqrt(0.3) * each) + shift * y
             for each, shift in zip(own, shifts, strict=True)
         )
-        found = metrics.auc_difference(y, a, b)
-        covered += found.low <= truth <= found.high
+        interval = metrics.auc_difference(y, a, b)
+        covered += interval.low <= truth <= interval.high
         test = metrics.auc_test(y, a, b)
         error = abs(test.difference / test.z) if test.z else 0.0
         plain += abs(test.difference - truth) <= 1.96 * error or not test.difference
     return covered / samples, plain / samples
 
 
-if __name__ == "__main__":
-    samples = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
-    print("one AUC, 1000 negatives: coverage (width by that of ±1.96 DeLong errors)")
-    for name, draw in FAMILIES.items():
-        for m in (10, 15, 20, 30, 50, 100):
-            cells = [of_one(draw, m, NEGATIVES, auc, samples) for auc in (0.7, 0.9, 0.95, 0.98)]
-            text = ", ".join(f"{share:.3f} ({width:.2f})" for share, width in cells)
-            print(f"{name}, {m} positives: {text}", flush=True)
-    for name, draw in FAMILIES.items():
-        cells = [of_one(draw, 15, 15, auc, samples) for auc in (0.7, 0.9, 0.95, 0.98)]
-        text = ", ".join(f"{share:.3f} ({width:.2f})" for share, width in cells)
-        print(f"{name}, 15 and 15: {text}", flush=True)
-    print("a difference, scores correlated by .7: coverage / of 1.96 DeLong errors")
-    for deviation in (1.0, 2.0):
-        for m in (15, 20, 50, 100):
-            pairs = ((0.8, 0.8), (0.95, 0.95), (0.98, 0.98), (0.98, 0.95))
-            cells = [of_two(deviation, m, 200, pair, samples) for pair in pairs]
-            text = ", ".join(f"{ours:.3f} / {plain:.3f}" for ours, plain in cells)
-            print(f"deviation {deviation:g}, {m} positives: {text}", flush=True)
+def main(samples: int = 2000) -> None:
+    def row(name: str, m: int, n: int) -> list[str]:
+        cells = [of_one(FAMILIES[name], m, n, auc, samples) for auc in AUCS]
+        return [f"{name}, {m} and {n}", *(f"{share:.3f} ({width:.2f})" for share, width in cells)]
+
+    sizes = [(m, NEGATIVES) for m in (10, 15, 20, 30, 50, 100)] + [(15, 15)]
+    print("Coverage (width divided by that of ±1.96 DeLong errors)")
+    show(["positives and negatives", *(f"AUC {auc}" for auc in AUCS)],
+         (row(name, m, n) for m, n in sizes for name in FAMILIES))  # fmt: skip
+
+    def row_of_two(deviation: float, m: int) -> list[str]:
+        cells = [of_two(deviation, m, 200, pair, samples) for pair in PAIRS]
+        name = f"deviation {deviation:g}, {m} and 200"
+        return [name, *(f"{ours:.3f} / {plain:.3f}" for ours, plain in cells)]
+
+    print("\nCoverage for a difference, scores correlated by .7 / of 1.96 DeLong errors")
+    cases = [(deviation, m) for deviation in (1.0, 2.0) for m in (15, 20, 50, 100)]
+    head = ["positives and negatives", *(f"{a} and {b}" for a, b in PAIRS)]
+    show(head, (row_of_two(*case) for case in cases))

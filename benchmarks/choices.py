@@ -5,9 +5,9 @@ has for each of them (twelve at least, 3,000 at most), and a seed. Every cell of
 these rows and tested on all others; and scored by four rounds of five folds of these rows. What a
 rule loses is the test AUC of the best of all cells less that of the cell which the rule chooses.
 
-    python benchmarks/choices.py letter german --seeds 3      # these sets; all by default
-    python benchmarks/choices.py --data mine.csv --target fraud --positive 1
-    python benchmarks/choices.py --whole usps                 # which loss and which standardize
+    python -m benchmarks choices letter german --seeds 3      # these sets; all by default
+    python -m benchmarks choices --data mine.csv --target fraud --positive 1
+    python -m benchmarks choices --whole usps                 # which loss and which standardize
 
 The rules were found on the first half of the sets, `FOUND_ON`; the others check them. Tables of
 cases are kept in a folder, ``--keep``, and not made again. With ``--whole`` all rows are used: a
@@ -15,17 +15,15 @@ table of the five-fold AUC of each loss and `standardize` at its best α. "Cells
 a rule tries, on average.
 """
 
-import argparse
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from _bench import BINARY, binary
-from rare_events import Task, given, held
+import typer
 from sklearn.model_selection import RepeatedStratifiedKFold, StratifiedKFold
 
 from aucmax import AUCClassifierCV, datasets
@@ -33,6 +31,9 @@ from aucmax.data.rows import as_rows
 from aucmax.estimators.named_loss import NamedLoss
 from aucmax.estimators.selection import Grid, alpha_grid, best_cell, usual_alpha
 from aucmax.objective.problem import RowsProblem
+from benchmarks.common.data import BINARY, as_usual
+from benchmarks.common.tables import Names, show
+from benchmarks.rare_events import Task, held, own
 
 LOSSES, GAMMAS = ("square", "squared_hinge", "logistic"), (0.0, 0.5, 1.0)
 TAUS = ("pooled", 0.25, 0.5)
@@ -185,31 +186,30 @@ RULES = {
 def table(cases: dict[tuple[str, int, int], dict[str, np.ndarray]]) -> None:
     """Print what each rule loses, in units of .0001."""
     counts = sorted({positives for _, positives, _ in cases})
-    found = np.array([name.split()[0] in FOUND_ON for name, _, _ in cases])
+    found_on = np.array([name.split()[0] in FOUND_ON for name, _, _ in cases])
     checked = np.array([name.split()[0] in CHECKED_ON for name, _, _ in cases])
     groups: dict[str, Callable[[np.ndarray], float]] = {
         f"{count} positives": np.array([n == count for _, n, _ in cases]) for count in counts
-    } | {"found on": found, "checked on": checked}
+    } | {"found on": found_on, "checked on": checked}
     groups = {name: mask for name, mask in groups.items() if mask.any()}
-    heads = " | ".join(f"{k} ({v.sum()})" for k, v in groups.items())
-    print(f"| rule | {heads} | cells |")
-    print("|---" * (len(groups) + 2) + "|")
-    for name, rule in RULES.items():
+
+    def row(name: str, rule: Rule) -> list[str]:
         lost, tried = np.array([rule.loss(case) for case in cases.values()]).T
-        means = " | ".join(f"{1e4 * lost[mask].mean():.0f}" for mask in groups.values())
-        print(f"| {name} | {means} | {tried.mean():.0f} |")
+        means = (f"{1e4 * lost[mask].mean():.0f}" for mask in groups.values())
+        return [name, *means, f"{tried.mean():.0f}"]
+
+    show(["rule", *(f"{k} ({v.sum()})" for k, v in groups.items()), "cells"],
+         (row(*each) for each in RULES.items()))  # fmt: skip
 
 
 # ---- all rows ----------------------------------------------------------------------------
 
 
-def whole(names: list[str]) -> None:
+def all_rows(names: list[str]) -> None:
     """Print the five-fold AUC of each loss and γ at its best α: sparse sets with unit-norm rows."""
-    heads = [f"{loss} γ={gamma:g}" for loss in LOSSES for gamma in GAMMAS]
-    print("| data set | " + " | ".join(heads) + " |")
-    print("|---" * (len(heads) + 1) + "|")
-    for name in names or BINARY:
-        X, y = binary(name, "unit-norm" if datasets.about(name).sparse else None)
+
+    def row(name: str) -> list[str]:
+        X, y = as_usual(name)
         folds = StratifiedKFold(5, shuffle=True, random_state=0)
         problem = RowsProblem.of(as_rows(X), np.where(y == 1, 1.0, -1.0))
         best = np.empty((len(LOSSES), len(GAMMAS)))
@@ -217,31 +217,31 @@ def whole(names: list[str]) -> None:
             alphas = alpha_grid(problem, gamma)
             search = AUCClassifierCV(alphas, losses=LOSSES, standardize=(gamma,), cv=folds)
             best[:, b] = search.fit(X, y).auc_path_.mean(axis=0)[:, 0, 0].max(axis=-1)
-        shown = [f"**{v:.4f}**" if v == best.max() else f"{v:.4f}" for v in best.ravel()]
-        print(f"| {name} | " + " | ".join(shown) + " |", flush=True)
+        cells = (f"**{v:.4f}**" if v == best.max() else f"{v:.4f}" for v in best.ravel())
+        return [name, *cells]
+
+    heads = [f"{loss} γ={gamma:g}" for loss in LOSSES for gamma in GAMMAS]
+    show(["data set", *heads], map(row, names or BINARY))
 
 
-def main() -> None:
-    """Read the command line."""
-    ask = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    ask.add_argument("sets", nargs="*", help="names of data sets; all by default")
-    ask.add_argument("--whole", action="store_true", help="all rows: losses and standardize")
-    ask.add_argument("--data", help="a CSV, Parquet or svmlight file of your own in their place")
-    ask.add_argument("--target", help="its column of labels")
-    ask.add_argument("--positive", help="the label to rank first; by default the rarer of two")
-    ask.add_argument("--seeds", type=int, default=1)
-    ask.add_argument("--keep", type=Path, help="a folder for the tables of the cases")
-    asked = ask.parse_args()
+def main(
+    sets: Names = [],
+    whole: Annotated[bool, typer.Option("--whole", help="Use all rows.")] = False,
+    data: Annotated[str | None, typer.Option(help="A file of your own instead.")] = None,
+    target: Annotated[str | None, typer.Option(help="Its column of labels.")] = None,
+    positive: Annotated[str | None, typer.Option(help="The positive label.")] = None,
+    seeds: int = 1,
+    keep: Annotated[Path | None, typer.Option(help="A folder for the tables of the cases.")] = None,
+) -> None:
     warnings.simplefilter("ignore")
-    if asked.whole:
-        return whole(asked.sets)
+    if whole:
+        return all_rows(sets)
     cases: dict[tuple[str, int, int], Any] = {}
-    for seed in range(asked.seeds):
-        own = (given(asked.data, asked.target, asked.positive) for _ in range(1))
-        for task in own if asked.data else tasks(asked.sets):
+    for seed in range(seeds):
+        for task in [own(data, target, positive)] if data else tasks(sets):
             for positives in COUNTS:
                 key = (task.name, positives, seed)
-                file = asked.keep and asked.keep / f"{'_'.join(map(str, key))}.npz"
+                file = keep and keep / f"{'_'.join(map(str, key))}.npz"
                 if file and file.exists():
                     cases[key] = dict(np.load(file))
                     continue
@@ -252,9 +252,4 @@ def main() -> None:
                         np.savez(file, **case)
                     best = case["test"].max()
                     print(*key, f"{case['rows']} rows, best {best:.4f}", file=sys.stderr)
-    table(cases)
-    return None
-
-
-if __name__ == "__main__":
-    main()
+    return table(cases)

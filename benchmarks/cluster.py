@@ -1,19 +1,17 @@
-"""A cluster on this machine and a generated Parquet file: seconds of a fit, and memory of a worker.
+"""A Dask cluster on this machine and a Parquet file: seconds of a fit, memory of a worker.
 
-    python benchmarks/cluster.py [rows] [features]
-
-For each fit: seconds with one and with two workers of one thread, their ratio, and of the workers'
-time with two how much went into loading (from a pass that only loads), computing, moving results
-between workers, and waiting for this process. Then, for parts of several sizes, the most memory
-that a worker took.
+For each fit: seconds with one and with two workers of one thread, and their ratio; and how the time
+of two workers divides into loading (from a pass that only loads), computing, moving results between
+workers, and waiting for this process. Then, for parts of several sizes, the peak memory of a
+worker.
 """
 
-import sys
 import tempfile
 import time
 from functools import partial
 from itertools import repeat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +19,8 @@ import pyarrow.parquet as pq
 from distributed import get_task_stream
 
 from aucmax import AUCClassifier, Source, datasets, distributed
+from benchmarks.common.engine import memory
+from benchmarks.common.tables import show
 
 FITS = {
     "one pass": dict(),
@@ -31,7 +31,7 @@ FITS = {
 GROUP = 50_000  # rows
 
 
-def generate(path, n, d):
+def generate(path: Path, n: int, d: int) -> None:
     """Write rows group by group."""
     rng = np.random.default_rng(0)
     w = rng.normal(size=d) / np.sqrt(d)
@@ -45,11 +45,11 @@ def generate(path, n, d):
             writer.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=GROUP)
 
 
-def rows(part):
+def rows(part: Any) -> int:
     return len(part.y)
 
 
-def measured(client, work, *arguments):
+def measured(client: Any, work: Any, *arguments: Any) -> tuple[float, float, float]:
     """Return seconds, and those that workers spent on tasks and on moving results."""
     start = time.perf_counter()
     with get_task_stream(client) as stream:
@@ -63,22 +63,14 @@ def measured(client, work, *arguments):
     return seconds, spent["compute"], spent["transfer"]
 
 
-def memory(reset=False):
-    """Return the megabytes that this process has now, and the most since they were reset."""
-    if reset:
-        Path("/proc/self/clear_refs").write_text("5")
-    words = Path("/proc/self/status").read_text().split()
-    return np.array([int(words[words.index(name) + 1]) / 1e3 for name in ("VmRSS:", "VmHWM:")])
-
-
-def scanned(path, d, groups):
+def scanned(path: Path, d: int, groups: int) -> Source:
     return datasets.scan(path, target="y", part_bytes=8 * (d + 1) * GROUP * groups)
 
 
-def compare_speed(path, d):
+def compare_speed(path: Path, d: int) -> None:
     """Print seconds with one and two workers, and where the time of two goes."""
     source = scanned(path, d, 1)
-    found = {}
+    measurements = {}
     for workers in (1, 2):
         with distributed.connected("local", workers) as client:
             few, there = few_rows(client, d), distributed.source(source, client=client)
@@ -89,25 +81,25 @@ def compare_speed(path, d):
             for name, settings in FITS.items():
                 clf = AUCClassifier(**settings)
                 runs = [measured(client, clf.fit, there) for _ in "123"]
-                found[name, workers] = (*np.median(runs, axis=0), load, clf.passes_)
-    print("| fit | passes | 1 worker, s | 2 workers, s | ratio | load | compute | move | wait |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    for name in FITS:
-        one, two = found[name, 1], found[name, 2]
+                measurements[name, workers] = (*np.median(runs, axis=0), load, clf.passes_)
+
+    def row(name: str) -> list[str]:
+        one, two = measurements[name, 1], measurements[name, 2]
         seconds, busy, moving, load, passes = two
         loading = min(load * passes, busy)
         whole = 2 * seconds
         shares = [loading, busy - loading, moving, max(whole - busy - moving, 0.0)]
-        listed = " | ".join(f"{share / whole:.0%}" for share in shares)
-        times = f"{one[0]:.2f} | {seconds:.2f} | {one[0] / seconds:.2f}"
-        print(f"| {name} | {passes} | {times} | {listed} |")
+        times = (f"{value:.2f}" for value in (one[0], seconds, one[0] / seconds))
+        return [name, f"{passes:g}", *times, *(f"{share / whole:.0%}" for share in shares)]
+
+    show(["fit", "passes", "1 worker, s", "2 workers, s", "ratio", "load", "compute", "move",
+          "wait"], map(row, FITS))  # fmt: skip
 
 
-def compare_memory(path, d):
-    """Print what a worker of one thread takes at most, for several sizes of a part."""
-    print("\n| a part, MB | parts | before, MB | after loading all parts | after the fits |")
-    print("|---|---|---|---|---|")
-    for groups in (1, 4, 16):
+def compare_memory(path: Path, d: int) -> None:
+    """Print the peak memory of a worker of one thread, for several sizes of a part."""
+
+    def row(groups: int) -> list[str]:
         source = scanned(path, d, groups)
         with distributed.connected("local", 2) as client:
             few, there = few_rows(client, d), distributed.source(source, client=client)
@@ -120,20 +112,23 @@ def compare_memory(path, d):
                 AUCClassifier(**settings).fit(there)
             fitted = [most for _, most in client.run(memory).values()]
         size = 8e-6 * d * GROUP * groups
-        listed = " | ".join(f"{max(some):.0f}" for some in (before, loaded, fitted))
-        print(f"| {size:.0f} | {len(source.loads)} | {listed} |")
+        peaks = (f"{max(each):.0f}" for each in (before, loaded, fitted))
+        return [f"{size:.0f}", str(len(source.loads)), *peaks]
+
+    show(["a part, MB", "parts", "before, MB", "after loading all parts", "after the fits"],
+         map(row, (1, 4, 16)))  # fmt: skip
 
 
-def few_rows(client, d):
+def few_rows(client: Any, d: int) -> Any:
     return distributed.source(Source([partial(a_part, d)] * 4), client=client)
 
 
-def a_part(d):
+def a_part(d: int) -> tuple[np.ndarray, np.ndarray]:
     X = np.random.default_rng(0).normal(size=(100, d))
     return X, (X[:, 0] > 1).astype(int)
 
 
-def main(n=2_000_000, d=20):
+def main(n: int = 2_000_000, d: int = 20) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.parquet"
         generate(path, n, d)
@@ -141,7 +136,3 @@ def main(n=2_000_000, d=20):
         print(f"{n:,} rows of {d} features, {size:.0f} MB of Parquet, parts of {GROUP:,} rows")
         compare_speed(path, d)
         compare_memory(path, d)
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))

@@ -1,23 +1,23 @@
 """Which defaults lose least: five-fold AUC of every loss, `standardize` and α, without tuning.
 
-Regret is what a setting loses to the best one on the same set. Each set is there with its classes
-grouped as in the other benchmarks, and those with several classes once more with one class against
-the rest. Sparse sets get unit-norm rows, dense ones are as shipped; at most 20,000 rows of each.
-Names of data sets as arguments, all by default. Prints the settings with the least regret, by mean
-and by maximum, and balanced logistic regression as it comes.
+Regret is what a setting loses to the best one on the same set. The classes of each set are grouped
+as in the other benchmarks; sets with several classes are used again with one class against the
+rest. Sparse sets get unit-norm rows, dense ones are as shipped; at most 20,000 rows of each. The
+table has the mean and the largest regret of each setting, the least mean first, and of balanced
+logistic regression with its default settings.
 """
 
-import sys
 import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from _bench import BINARY
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from aucmax import AUCClassifierCV, datasets
+from benchmarks.common.data import BINARY
+from benchmarks.common.tables import Names, show
 
 LOSSES, GAMMAS = ("square", "squared_hinge", "logistic"), (0.0, 0.5, 1.0)
 ALPHAS = np.logspace(-5, -1, 9)
@@ -43,10 +43,10 @@ def tasks(names: list[str]) -> Iterator[tuple[str, Any, np.ndarray]]:
                 break
 
 
-if __name__ == "__main__":
+def main(sets: Names = [*BINARY]) -> None:
     warnings.simplefilter("ignore")
     regrets = []
-    for name, X, y in tasks(sys.argv[1:] or list(BINARY)):
+    for name, X, y in tasks(sets):
         folds = StratifiedKFold(5, shuffle=True, random_state=0)
         search = AUCClassifierCV(ALPHAS, losses=LOSSES, standardize=GAMMAS, cv=folds).fit(X, y)
         aucs = search.auc_path_.mean(axis=0).ravel()
@@ -57,6 +57,6 @@ if __name__ == "__main__":
     table = np.array(regrets)
     cells = [f"{a} γ={g:g} α={c:.0e}" for a in LOSSES for g in GAMMAS for c in ALPHAS]
     cells.append("balanced logistic regression")
-    print(f"\n| {len(table)} tasks | mean regret | largest |\n|---|---|---|")
-    for k in np.argsort(table.mean(axis=0)):
-        print(f"| {cells[k]} | {table[:, k].mean():.4f} | {table[:, k].max():.4f} |")
+    show([f"{len(table)} tasks", "mean regret", "largest"],
+         ([cells[k], f"{table[:, k].mean():.4f}", f"{table[:, k].max():.4f}"]
+          for k in np.argsort(table.mean(axis=0))))  # fmt: skip

@@ -1,15 +1,16 @@
-"""How well intervals of a cross-validated AUC cover, and how far estimates on few rows are off.
+"""Coverage of the intervals of a cross-validated AUC; errors of estimates from few rows.
 
-Normal data: the AUC that a model has on new rows is known.
+The data are normal, so the AUC of a model on new rows is known.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.stats import norm
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from aucmax import AUCClassifier, metrics
+from benchmarks.common.tables import show
 
 ALPHA = 0.1
 SAMPLES = 2000
@@ -17,7 +18,7 @@ AREAS = (0.7, 0.8, 0.9, 0.95, 0.98)
 
 
 def drawn(n: int, positives: int, d: int, auc: float, seed: int) -> tuple[np.ndarray, ...]:
-    """Return rows, labels and how far apart the classes' means are."""
+    """Return rows, labels and the difference of the classes' means."""
     y = (np.arange(n) < positives).astype(int)
     apart = np.full(d, np.sqrt(2 / d) * norm.ppf(auc))
     return np.random.default_rng(seed).normal(size=(n, d)) + np.outer(y, apart), y, apart
@@ -28,7 +29,7 @@ def fitted(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def solved(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the same coefficients in less time, but for a factor."""
+    """Return the same coefficients faster, up to a factor."""
     neg, pos = X[y == 0], X[y == 1]
     spread = np.cov(pos.T, bias=True) + np.cov(neg.T, bias=True) + ALPHA * np.eye(X.shape[1])
     return np.linalg.solve(spread, pos.mean(axis=0) - neg.mean(axis=0))
@@ -50,7 +51,7 @@ def folds(
 def coverage(
     rounds: int, positives: int, negatives: int, d: int, auc: float
 ) -> tuple[float, float, float]:
-    """Return the coverage of 95 % intervals, the variance told by the true one, and the formula's.
+    """Return the coverage of 95 % intervals, its estimated variance by the true one, the formula's.
 
     Of `rounds` of five folds; the coverage is of the mean AUC that the folds' models have.
     """
@@ -63,18 +64,18 @@ def coverage(
         fold = np.repeat(range(len(parts)), [len(test) for test, _ in parts])
         truth = np.mean([true_auc(w, apart) for _, w in parts])
         args = (y[rows], scores, fold)
-        found = metrics.cv_auc_interval(*args, groups=rows)
+        interval = metrics.cv_auc_interval(*args, groups=rows)
         formula = metrics.cv_auc_interval(*args, small_sample=False)
-        covered += [one.low <= truth <= one.high for one in (found, formula)]
-        off.append(found.auc - truth)
-        told.append(found.std_error**2)
+        covered += [one.low <= truth <= one.high for one in (interval, formula)]
+        off.append(interval.auc - truth)
+        told.append(interval.std_error**2)
     ours, plain = covered / SAMPLES
     return ours, np.mean(told) / np.var(off), plain
 
 
-def errors(n: int, positives: int, d: int, auc: float) -> str:
+def errors_of(n: int, positives: int, d: int, auc: float) -> dict[str, str]:
     """Return mean and standard deviation of 300 estimates less the true AUC of the model."""
-    found: dict[str, list[float]] = {}
+    errors: dict[str, list[float]] = {}
     for seed in range(300):
         X, y, apart = drawn(n, positives, d, auc, seed)
         alone = np.empty(n)
@@ -91,30 +92,28 @@ def errors(n: int, positives: int, d: int, auc: float) -> str:
         }
         truth = true_auc(fitted(X, y), apart)
         for name, estimate in estimates.items():
-            found.setdefault(name, []).append(float(estimate) - truth)
-    return "   ".join(f"{name} {np.mean(e):+.3f} ± {np.std(e):.3f}" for name, e in found.items())
+            errors.setdefault(name, []).append(float(estimate) - truth)
+    return {name: f"{np.mean(e):+.3f} ± {np.std(e):.3f}" for name, e in errors.items()}
 
 
-def print_coverage(rounds: int, positives: int, negatives: int, dimensions: Iterable[int]) -> None:
-    """Print rows of the table, and the range of the formula's coverage in them."""
-    of_formula = []
-    for d in dimensions:
-        cells = [coverage(rounds, positives, negatives, d, auc) for auc in AREAS]
-        of_formula += [plain for _, _, plain in cells]
-        text = " | ".join(f"{ours:.3f} ({told:.2f})".lstrip("0") for ours, told, _ in cells)
-        print(f"| {rounds} | {positives} | {negatives} | {d} | {text} |", flush=True)
-    print(f"formula: {min(of_formula):.3f} to {max(of_formula):.3f}", flush=True)
+def coverage_rows() -> Iterator[list[str]]:
+    """Yield the rows of the table; the last column has the range of the formula's coverage."""
+    cases = [(4, n, 10 * n, d) for n in (20, 30, 50, 100) for d in (2, 5, 10)]
+    cases += [(1, n, 10 * n, d) for n in (20, 50) for d in (2, 5, 10)]
+    cases += [(4, *sizes, 5) for sizes in ((20, 20), (50, 50), (10, 100))]
+    for case in cases:
+        cells = [coverage(*case, auc) for auc in AREAS]
+        formula = [plain for _, _, plain in cells]
+        shares = (f"{ours:.3f} ({told:.2f})".lstrip("0") for ours, told, _ in cells)
+        yield [*map(str, case), *shares, f"{min(formula):.3f} to {max(formula):.3f}"]
 
 
-if __name__ == "__main__":
-    print("coverage of 95 % intervals, in brackets the variance told by the true one")
-    print("rounds, positives, negatives, features, and the largest AUC of a linear scorer:", *AREAS)
-    for positives in (20, 30, 50, 100):
-        print_coverage(4, positives, 10 * positives, (2, 5, 10))
-    for positives in (20, 50):
-        print_coverage(1, positives, 10 * positives, (2, 5, 10))
-    for positives, negatives in ((20, 20), (50, 50), (10, 100)):
-        print_coverage(4, positives, negatives, (5,))
-    print("error of the estimate: mean ± standard deviation")
-    for n, positives, d in ((30, 10, 5), (60, 15, 10), (100, 10, 5)):
-        print(f"{n} rows, {positives} positives: {errors(n, positives, d, 0.8)}", flush=True)
+def main() -> None:
+    print("Coverage of 95 % intervals (estimated variance / true variance)")
+    head = ["rounds", "positives", "negatives", "features", *(f"AUC {auc}" for auc in AREAS)]
+    show([*head, "formula"], coverage_rows())
+    print("\nError of the estimate: mean ± standard deviation")
+    names = ("5 folds", "5 folds, 10 times", "leave-one-out", "leave-pair-out")
+    show(["rows, positives, features", *names],
+         ([case, *errors_of(*case, 0.8).values()]
+          for case in ((30, 10, 5), (60, 15, 10), (100, 10, 5))))  # fmt: skip

@@ -1,43 +1,38 @@
-"""Fits to files many times larger than the memory they may take, ours beside what people use.
+"""Fits to files many times larger than the memory they may take, compared with other libraries.
 
-    python -m benchmarks.large_files --budget 500 --folder /where/there/is/room
-    python -m benchmarks.large_files --table
+    python -m benchmarks large_files --budget 500 --folder /where/there/is/room
+    python -m benchmarks large_files --table
 
 Writes a Parquet file of dense and an svmlight file of sparse rows, each so many times the budget,
 and runs every method on them, each in a process of its own: seconds from the start of the fit to
-each checkpoint, the AUC there on held-out rows of the same distribution, and the peak memory.
-Reading alone, over the same reader, comes first. What scikit-learn's learners are given is read by
-`datasets.scan`, as what ours are. Each checkpoint is a line of ``results/large_files.csv``;
-``--table`` prints what docs/scale.md has of it.
+each checkpoint, the AUC there on held-out rows of the same distribution, and the peak memory. The
+first method only reads, with the same reader. scikit-learn's learners get their rows from
+`datasets.scan`, as ours do. Each checkpoint is a line of benchmarks/results/large_files.csv;
+``--table`` prints the table of docs/scale.md.
 """
 
-import argparse
-import csv
 import itertools
 import json
 import resource
 import subprocess
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 
 from aucmax import AUCClassifier, datasets, load, metrics
-from benchmarks.peers import told
-from benchmarks.runs import machine, status, versions
+from benchmarks.common import tables
+from benchmarks.common.engine import Line, family_time, in_child, memory, reason
+from benchmarks.common.results import Results
 
-RESULTS = Path(__file__).parent / "results" / "large_files.csv"
-FIELDS = ("file", "gigabytes", "rows", "features", "budget_mb", "method", "setting", "passes",
-          "auc", "seconds", "processor_seconds", "memory_mb", "before_mb", "note", "versions",
-          "machine")  # fmt: skip
 NEAR = 0.001  # of the best AUC
 HELD_OUT = 200_000  # rows
-FEW = 5_000
+WARM_ROWS = 5_000
 EPOCHS = {".parquet": 3, ".svm": 15}  # of SGDClassifier; parsed text is read again in no time
 VOWPAL_PASSES = (1, 3)
 TUNED_ON = 0.2  # of the parts
@@ -130,18 +125,12 @@ class Clock:
     """Wall and processor seconds, from when it is made."""
 
     def __init__(self) -> None:
-        self.wall, self.processor = time.perf_counter(), _processor()
+        self.wall, self.processor = time.perf_counter(), family_time()
 
     def at(self, passes: float, setting: str, scores: Score) -> Checkpoint:
         """Return a checkpoint of now."""
-        wall, processor = time.perf_counter() - self.wall, _processor() - self.processor
+        wall, processor = time.perf_counter() - self.wall, family_time() - self.processor
         return wall, processor, passes, setting, scores
-
-
-def _processor() -> float:
-    """Processor seconds of this process and of those it started and ended."""
-    used = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def linear(w: np.ndarray) -> Score:
@@ -246,7 +235,7 @@ def vowpal(path: Path, budget: int) -> Iterator[Checkpoint]:
             yield wall, processor, *rest
             # the second run begins again: what the first took is not its own
             clock.wall += time.perf_counter() - started.wall
-            clock.processor += _processor() - started.processor
+            clock.processor += family_time() - started.processor
             model.finish()
     finally:
         text.unlink()
@@ -321,28 +310,26 @@ def warm_up() -> None:
         AUCClassifier(loss=loss).fit(rows, y)
 
 
-def measured(name: str, path: Path, held_out: Path, budget: int) -> list[dict[str, Any]]:
-    """Run a method in this process; return a line for each of its checkpoints."""
-    warnings.simplefilter("ignore")
+def checkpoints(name: str, path: Path, held_out: Path, budget: int) -> Iterator[Line]:
+    """Run a method in this process; yield a line for each of its checkpoints."""
     if name.startswith(("AUC", "reading")):
         warm_up()
-    elif name == "aucmax train":  # what the program takes, and the least of data
+    elif name == "aucmax train":  # its program, and a small file
         few = path.with_stem("few")
         if path.suffix == ".parquet":
-            write_parquet(few, FEW, 2)
+            write_parquet(few, WARM_ROWS, 2)
         else:
-            write_svmlight(few, 0, 2, FEW)
+            write_svmlight(few, 0, 2, WARM_ROWS)
         train(few, 10**6, few.with_suffix(".aucmax"))
-    before = _peak()
-    found: list[Checkpoint] = []
+    before = peak()
+    reached: list[Checkpoint] = []
     note = {}
     try:
-        found += METHODS[name][1](path, budget)
+        reached += METHODS[name][1](path, budget)
     except Exception as error:
-        note = {"note": str(error) if isinstance(error, ValueError) else told(error)}
-    memory = {"memory_mb": f"{_peak():.0f}", "before_mb": f"{before:.0f}"}
-    lines = []
-    for wall, processor, passes, setting, scores in found:
+        note = {"note": str(error) if isinstance(error, ValueError) else reason(error)}
+    spent = {"memory_mb": f"{peak():.0f}", "before_mb": f"{before:.0f}"}
+    for wall, processor, passes, setting, scores in reached:
         line = {"setting": setting, "passes": f"{passes:g}", "seconds": f"{wall:.2f}",
                 "processor_seconds": f"{processor:.2f}"}  # fmt: skip
         if name != "reading alone":
@@ -350,66 +337,42 @@ def measured(name: str, path: Path, held_out: Path, budget: int) -> list[dict[st
                 held_out, spool=False, **target(held_out))]  # fmt: skip
             y, score = map(np.concatenate, zip(*rows, strict=True))
             line["auc"] = f"{metrics.roc_auc(y, score):.5f}"
-        lines.append(memory | line)
-    return [*lines, note] if note else lines
+        yield spent | line
+    if note:
+        yield note
 
 
-def _peak() -> float:
-    mine = status("VmHWM")  # getrusage knows that of the process that started this one, too
-    return max(mine, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) / 1e3
+def peak() -> float:
+    """Return the peak memory of this process, or of one it has waited for if that is larger."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return max(memory()[1], children)
 
 
-def in_a_process(name: str, path: Path, held_out: Path, budget: int, limit: float) -> list[Any]:
-    """Run a method in a process of its own."""
-    words = ["--one", name, str(path), str(held_out), "--budget", str(budget // 10**6)]
-    command = [sys.executable, "-m", "benchmarks.large_files", *words]
-    try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, timeout=limit, check=False)
-    except subprocess.TimeoutExpired:
-        return [{"note": f"over {limit:g} s"}]
-    if done.returncode:
-        return [{"note": "the process ended: it was out of memory, or failed"}]
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def run(options: argparse.Namespace) -> None:
-    """Write the files, and run the methods that are wanted."""
-    folder, budget = options.folder, options.budget * 10**6
-    rows = int(options.times * budget / (8 * DENSE))
-    for kind in options.files:
+def runs(
+    folder: Path, budget: int, times: float, kinds: list[str], limit: float
+) -> Iterator[tuple[Line, Callable[[], Iterator[Line]]]]:
+    """Write the files, and yield the run of each method."""
+    for kind in kinds:
         path, held_out = (folder / f"{name}.{kind}" for name in ("rows", "held_out"))
-        counted = folder / f"{kind}.rows"
-        if not counted.exists():
+        count = folder / f"{kind}.rows"
+        if not count.exists():
             if kind == "parquet":
+                rows = int(times * budget / (8 * DENSE))
                 write_parquet(path, rows, 0)
                 write_parquet(held_out, HELD_OUT, 1)
-                counted.write_text(str(rows))
             else:
-                total = write_svmlight(path, int(options.times * budget), 0)
+                rows = write_svmlight(path, int(times * budget), 0)
                 write_svmlight(held_out, 0, 1, HELD_OUT)
-                counted.write_text(str(total))
-        shared = {
-            "file": kind, "gigabytes": f"{path.stat().st_size / 1e9:.3g}",
-            "rows": counted.read_text(), "features": DENSE if kind == "parquet" else WIDE,
-            "budget_mb": budget // 10**6, "machine": machine(),
+            count.write_text(str(rows))
+        what = {
+            "question": f"{path.stat().st_size / 1e9:.3g} GB, budget {budget // 10**6} MB",
+            "data": kind, "rows": count.read_text(), "repeat": 0,
+            "features": DENSE if kind == "parquet" else WIDE,
         }  # fmt: skip
-        for name in METHODS:
-            if options.only and not any(f"{word} " in f"{name} " for word in options.only):
-                continue
-            found = in_a_process(name, path, held_out, budget, options.limit)
-            by = {"method": name, "versions": versions(METHODS[name][0])}
-            keep([shared | by | line for line in found], options.results)
-            print(name, *found, sep="\n  ", flush=True)
-
-
-def keep(lines: list[dict[str, Any]], path: Path) -> None:
-    """Append lines, with a head where the file is new."""
-    new = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, FIELDS, restval="", lineterminator="\n")
-        if new:
-            writer.writeheader()
-        writer.writerows(lines)
+        for name, (package, _) in METHODS.items():
+            run = partial(in_child, checkpoints, name, path, held_out, budget,
+                          limit=limit, start="spawn")  # fmt: skip
+            yield what | {"method": name, "package": package}, run
 
 
 # ---- the table ---------------------------------------------------------------------------
@@ -417,62 +380,52 @@ def keep(lines: list[dict[str, Any]], path: Path) -> None:
 
 def table(lines: list[dict[str, str]]) -> str:
     """Return the results as Markdown, a table for each file."""
-    out = []
-    for kind in dict.fromkeys(line["file"] for line in lines):
-        mine = [line for line in lines if line["file"] == kind]
-        best = max((float(line["auc"]) for line in mine if line["auc"]), default=np.nan)
-        first = mine[0]
-        out.append(
-            f"{kind}, {int(first['rows']):,} rows of {int(first['features']):,} features, "
-            f"{first['gigabytes']} GB; budget {first['budget_mb']} MB; best AUC {best:.4f}. "
-            f"{first['machine']}.\n\n"
-            "| method | passes | AUC | seconds | processor | peak, MB | of it before |\n"
-            "|---|---|---|---|---|---|---|"
+    head = ["method", "passes", "AUC", "seconds", "processor", "peak, MB", "of it before"]
+    parts = []
+    for file in dict.fromkeys((line["data"], line["question"]) for line in lines):
+        own = [line for line in lines if (line["data"], line["question"]) == file]
+        best = max((float(line["auc"]) for line in own if line["auc"]), default=np.nan)
+        first = own[0]
+        parts.append(
+            f"{file[0]}, {int(first['rows']):,} rows of {int(first['features']):,} features, "
+            f"{file[1]}; best AUC {best:.4f}. {first['machine']}."
         )
-        out += [_row([line for line in mine if line["method"] == name], best)
-                for name in dict.fromkeys(line["method"] for line in mine)]  # fmt: skip
-        out.append("")
-    return "\n".join(out)
+        rows = [row([line for line in own if line["method"] == name], best)
+                for name in dict.fromkeys(line["method"] for line in own)]  # fmt: skip
+        parts.append(tables.table(head, rows))
+    return "\n\n".join(parts)
 
 
-def _row(lines: list[dict[str, str]], best: float) -> str:
+def row(lines: list[dict[str, str]], best: float) -> list[str]:
     """Return a method's first checkpoint that is near the best, else its best one."""
-    run = [line for line in lines if line["seconds"]]
-    if not run:
-        return f"| {lines[0]['method']} | {lines[0]['note']} | | | | | |"
-    near = [line for line in run if line["auc"] and float(line["auc"]) >= best - NEAR]
-    line = near[0] if near else max(run, key=lambda line: float(line["auc"] or 0))
+    timed = [line for line in lines if line["seconds"]]
+    if not timed:
+        return [lines[0]["method"], lines[0]["note"], *[""] * 5]
+    near = [line for line in timed if line["auc"] and float(line["auc"]) >= best - NEAR]
+    line = near[0] if near else max(timed, key=lambda line: float(line["auc"] or 0))
     auc = f"{float(line['auc']):.4f}{'' if near else ', not near'}" if line["auc"] else ""
     setting = f" ({line['setting']})" if line["setting"] else ""
-    cells = (line["method"] + setting, line["passes"].replace("nan", ""), auc, line["seconds"],
-             line["processor_seconds"], line["memory_mb"], line["before_mb"])  # fmt: skip
-    return f"| {' | '.join(cells)} |"
+    return [line["method"] + setting, line["passes"].replace("nan", ""), auc, line["seconds"],
+            line["processor_seconds"], line["memory_mb"], line["before_mb"]]  # fmt: skip
 
 
-def main(words: list[str] | None = None) -> None:
-    """Run what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--budget", type=int, default=500, help="MB")
-    parser.add_argument("--times", type=float, default=20.0, help="the budget are the files")
-    parser.add_argument("--folder", type=Path, default=Path("."))
-    parser.add_argument("--files", nargs="+", choices=("parquet", "svm"),
-                        default=("parquet", "svm"))  # fmt: skip
-    parser.add_argument("--only", nargs="+", help="words of the methods that are run")
-    parser.add_argument("--limit", type=float, default=1800.0, help="seconds for a method")
-    parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--table", action="store_true")
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
-    options = parser.parse_args(words)
-    if options.table:
-        with options.results.open(newline="") as file:
-            print(table(list(csv.DictReader(file))))
-    elif options.one:
-        name, *paths = options.one
-        lines = measured(name, *map(Path, paths), options.budget * 10**6)
-        print("\n" + json.dumps(lines))
-    else:
-        run(options)
-
-
-if __name__ == "__main__":
-    main()
+def main(
+    budget: Annotated[int, typer.Option(help="MB.")] = 500,
+    times: Annotated[float, typer.Option(help="File size as a multiple of the budget.")] = 20.0,
+    folder: Path = Path("."),
+    files: list[str] = ["parquet", "svm"],
+    only: Annotated[list[str], typer.Option(help="Words of the methods to run.")] = [],
+    limit: Annotated[float, typer.Option(help="Processor seconds of a method.")] = 1800.0,
+    results: Annotated[Path | None, typer.Option(help="The CSV file.")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Make runs that are kept, too.")] = False,
+    show_only: Annotated[bool, typer.Option("--table", help="Run nothing.")] = False,
+) -> None:
+    kept = Results(results or "large_files")
+    if not show_only:
+        wanted = runs(folder, budget * 10**6, times, files, limit)
+        kept.complete(
+            (each for each in wanted
+             if not only or any(f"{word} " in f"{each[0]['method']} " for word in only)),
+            again,
+        )  # fmt: skip
+    print(table(kept.lines()))

@@ -1,32 +1,29 @@
-"""How well few positives are ranked: aucmax beside tuned logistic regression and others.
+"""Ranking with few positives: aucmax compared with tuned logistic regression and others.
 
-For every data set the middle one of its labels is positive (the rarer one, where there are two).
-A split draws 30, 100, 300 or all of the positives of two thirds of the rows for training, with at
+For every data set the middle one of its labels is positive (the rarer one if there are two). A
+split draws 30, 100, 300 or all of the positives of two thirds of the rows for training, with at
 most 3,000 rows of either class; the other third is the test set. Every method tunes itself on the
-training rows, by five-fold AUC, or by average precision where its name says so; aucmax by itself
-draws the folds four times where positives are few. Sparse sets get unit-norm rows, dense ones are
-as shipped.
+training rows, by five-fold AUC, or by average precision if its name says so; aucmax draws the folds
+four times if positives are few. Sparse sets get unit-norm rows, dense ones are as shipped.
 
-    python benchmarks/rare_events.py letter usps          # these sets; all of the papers by default
-    python benchmarks/rare_events.py --data mine.csv --target fraud --positive 1
-    python benchmarks/rare_events.py --show               # the tables of what has been run
+    python -m benchmarks rare_events letter usps          # these sets; all of the papers by default
+    python -m benchmarks rare_events --data mine.csv --target fraud --positive 1
+    python -m benchmarks rare_events --show               # the tables of the runs that are kept
 
-Runs are lines of a CSV file, one for each split and method; what is there is not run again. Those
-of a file of your own go to one in the current folder.
+Runs are kept in benchmarks/results/rare_events.csv, a line for each split and method, and are not
+made again; those of a file of your own in the current folder.
 """
 
-import argparse
-import csv
-import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+import typer
 from scipy.stats import ttest_1samp
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -40,6 +37,9 @@ from aucmax.columns.encoder import TableEncoder
 from aucmax.data.bunch import frame
 from aucmax.data.obstacles import TableError
 from aucmax.metrics import average_precision, partial_auc, roc_auc
+from benchmarks.common.engine import Line, measured
+from benchmarks.common.results import Results
+from benchmarks.common.tables import Names, line, show
 
 SETS = {"letter": "all", "usps": "all", "mnist": "all", "connect-4": "all", "sector": "train",
         "news20": "train", "a9a": "train", "magic04": "all", "splice": "all", "german": "all",
@@ -52,9 +52,7 @@ CS = np.logspace(-4, 4, 9)
 SHRINKAGES = (0.0, 0.001, 0.01, 0.03, 0.1, 0.3, 0.6, 0.9, 1.0)
 TREES = (12, 25, 50, 100, 200)
 WIDE = 1000  # features up to which rows are held dense
-RESULTS = Path(__file__).parent / "results" / "rare_events.csv"
-FIELDS = ("data", "positives", "rows", "split", "method", "auc", "partial_auc",
-          "average_precision", "seconds", "skipped")  # fmt: skip
+FIGURES = ("auc", "partial_auc", "average_precision", "processor_seconds")
 
 
 # ---- the methods -------------------------------------------------------------------------
@@ -229,7 +227,7 @@ class Task(NamedTuple):
     y: np.ndarray
 
 
-def own(name: str) -> Task:
+def shipped(name: str) -> Task:
     """Return a data set of the papers, its middle label against the rest."""
     scale = "unit-norm" if datasets.about(name).sparse else None
     data = datasets.load(name, split=SETS[name], scale=scale)
@@ -238,7 +236,7 @@ def own(name: str) -> Task:
     return Task(name, held(data.data), data.target == label)
 
 
-def given(path: str, target: str | None, positive: str | None) -> Task:
+def own(path: str, target: str | None, positive: str | None) -> Task:
     """Return the rows of a file; the rarer label is positive where none is named."""
     try:
         data = datasets.read(path, target=target, positive=positive)
@@ -286,91 +284,70 @@ def sample(y: np.ndarray, positives: int | None, seed: int) -> tuple[np.ndarray,
 # ---- runs --------------------------------------------------------------------------------
 
 
-def run(task: Task, positives: int | None, seed: int, method: str) -> dict[str, Any] | None:
-    """Return one line of the results."""
+def run(load: Callable[[], Task], positives: int | None, seed: int, method: str) -> Iterator[Line]:
+    """Yield the line of a split; none if there are too few positives."""
+    task = load()
     rows = sample(task.y, positives, seed)
     if rows is None:
-        return None
+        return
     train, test = rows
-    line: dict[str, Any] = {
-        "data": task.name, "positives": positives or "all", "rows": len(train), "split": seed,
-        "method": method,
-    }  # fmt: skip
     X, y = task.X[train], task.y[train].astype(int)
-    if reason := obstacle(method, X):
-        return line | {"skipped": reason}
-    start = time.process_time()
-    model = METHODS[method](X).fit(X, y)
-    spent = time.process_time() - start
+    if note := obstacle(method, X):
+        yield {"rows": len(train), "note": note}
+        return
+    model, spent = measured(lambda: METHODS[method](X).fit(X, y))
     truth, scores = task.y[test].astype(int), model.decision_function(task.X[test])
-    return line | {
+    yield spent | {
+        "rows": len(train),
         "auc": f"{roc_auc(truth, scores):.6f}",
         "partial_auc": f"{partial_auc(truth, scores, MAX_FPR):.6f}",
         "average_precision": f"{average_precision(truth, scores):.6f}",
-        "seconds": f"{spent:.3f}",
     }
 
 
-def lines_of(path: Path) -> list[dict[str, str]]:
-    """Return the lines of a CSV file, none where there is no file."""
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def wanted(
-    tasks: list[Callable[[], Task]], splits: int, methods: list[str]
-) -> Iterator[tuple[Task, int | None, int, str]]:
-    """Yield what there is to run: all sets once, then the next split."""
+def runs(
+    tasks: dict[str, Callable[[], Task]], splits: int, methods: list[str]
+) -> Iterator[tuple[Line, Callable[[], Iterator[Line]]]]:
+    """Yield the runs: all sets once, then the next split."""
     for seed in range(splits):
-        for make in tasks:
-            task = make()
+        for name, make in tasks.items():
+            load = cache(make)
             for positives in COUNTS:
                 for method in methods:
-                    yield task, positives, seed, method
+                    what = {"data": name, "positives": positives or "all", "method": method}
+                    package = "aucmax" if method.startswith("aucmax") else "sklearn"
+                    package = "lightgbm" if method == "LightGBM" else package
+                    run_split = partial(run, load, positives, seed, method)
+                    yield what | {"repeat": seed, "package": package}, run_split
 
 
-def main() -> None:
-    """Run what is asked for and not there yet, and print the tables."""
-    ask = argparse.ArgumentParser(description="How well few positives are ranked.")
-    ask.add_argument("sets", nargs="*", help=f"of {', '.join(SETS)}; all by default")
-    ask.add_argument("--data", help="a CSV, Parquet or svmlight file of your own in their place")
-    ask.add_argument("--target", help="its column of labels")
-    ask.add_argument("--positive", help="the label to rank first; by default the rarer of two")
-    ask.add_argument("--splits", type=int, default=5)
-    ask.add_argument("--methods", nargs="+", choices=METHODS, metavar="METHOD", default=METHODS)
-    ask.add_argument("--results", type=Path, help="the CSV file")
-    ask.add_argument("--show", action="store_true", help="run nothing")
-    asked = ask.parse_args()
-    if unknown := [name for name in asked.sets if name not in SETS]:
-        ask.error(f"{unknown[0]!r} is none of {', '.join(SETS)}; files of your own go by --data")
-    tasks: list[Callable[[], Task]] = [partial(own, name) for name in asked.sets or SETS]
-    results = RESULTS
-    if asked.data:
+def main(
+    sets: Names = [*SETS],
+    data: Annotated[str | None, typer.Option(help="A file of your own instead.")] = None,
+    target: Annotated[str | None, typer.Option(help="Its column of labels.")] = None,
+    positive: Annotated[str | None, typer.Option(help="The positive label.")] = None,
+    splits: int = 5,
+    methods: list[str] = [*METHODS],
+    results: Annotated[Path | None, typer.Option(help="The CSV file.")] = None,
+    show_only: Annotated[bool, typer.Option("--show", help="Run nothing.")] = False,
+) -> None:
+    if unknown := [name for name in sets if name not in SETS]:
+        raise typer.BadParameter(
+            f"{unknown[0]!r} is not one of {', '.join(SETS)}; use --data for a file of your own."
+        )
+    tasks: dict[str, Callable[[], Task]] = {name: partial(shipped, name) for name in sets}
+    kept = Results(results or "rare_events")
+    if data:
         try:
-            task = given(asked.data, asked.target, asked.positive)
+            task = own(data, target, positive)
         except (DataFileError, ValueError) as error:
-            ask.error(str(error))
-        tasks, results = [lambda: task], Path(f"rare_events_{Path(asked.data).stem}.csv")
-    results = asked.results or results
-    lines = lines_of(results)
-    if not asked.show:
+            raise typer.BadParameter(str(error)) from error
+        tasks = {task.name: lambda: task}
+        kept = Results(results or Path(f"rare_events_{Path(data).stem}.csv"))
+    if not show_only:
         warnings.simplefilter("ignore")  # what does not converge shows in its AUC
-        done = {(r["data"], r["positives"], r["split"], r["method"]) for r in lines}
-        results.parent.mkdir(parents=True, exist_ok=True)
-        for task, positives, seed, method in wanted(tasks, asked.splits, list(asked.methods)):
-            if (task.name, str(positives or "all"), str(seed), method) in done:
-                continue
-            line = run(task, positives, seed, method)
-            if line is not None:
-                with results.open("a", newline="") as file:
-                    writer = csv.DictWriter(file, FIELDS)
-                    if file.tell() == 0:
-                        writer.writeheader()
-                    writer.writerow(line)
-        lines = lines_of(results)
-    show(lines)
+        kept.complete(runs(tasks, splits, methods))
+    print_tables(kept.lines())
 
 
 # ---- the tables --------------------------------------------------------------------------
@@ -378,23 +355,23 @@ def main() -> None:
 Figures = dict[tuple[str, str], dict[str, dict[str, dict[str, float]]]]
 
 
-def show(lines: list[dict[str, str]]) -> None:
-    """Print the tables in Markdown."""
+def print_tables(lines: list[dict[str, str]]) -> None:
+    """Print the tables."""
     figures: Figures = defaultdict(lambda: defaultdict(dict))
-    for line in lines:
-        if not line["skipped"]:
-            values = figures[line["data"], line["positives"]][line["method"]]
-            values[line["split"]] = {k: float(line[k]) for k in FIELDS[5:9]}
+    for each in lines:
+        if not each["note"]:
+            splits = figures[each["data"], each["positives"]][each["method"]]
+            splits[each["repeat"]] = {name: float(each[name]) for name in FIGURES}
     methods = [m for m in METHODS if any(m in case for case in figures.values())]
     by_auc = [m for m in methods if m not in PRECISE]
-    for what in FIELDS[5:9]:
-        print(f"\n## {what.replace('_', ' ')}, mean over splits\n")
+    for what in FIGURES:
+        print(f"\n## {what.replace('_', ' ')}, mean over splits")
         means(what, by_auc, figures)
     for ours in ("aucmax", "aucmax, moments only"):
         against(ours, [m for m in by_auc if m != ours], figures)
         beside(ours, figures)
     if set(PRECISE) <= set(methods):
-        print("\n## average precision of what is tuned by it, mean over splits\n")
+        print("\n## average precision of what is tuned by it, mean over splits")
         tuned = {key: case for key, case in figures.items() if set(PRECISE) <= set(case)}
         means("average_precision", ["aucmax", *PRECISE], tuned)
         for ours, rival in (("aucmax", PRECISE[1]), (PRECISE[0], PRECISE[1])):
@@ -403,18 +380,14 @@ def show(lines: list[dict[str, str]]) -> None:
 
 def means(what: str, methods: list[str], figures: Figures) -> None:
     """Print the mean over splits of one metric, a row a case, a column a method."""
-    row("data", "positives", *map(short, methods), head=True)
-    for (data, positives), values in figures.items():
-        runs = ([run[what] for run in values.get(method, {}).values()] for method in methods)
-        digits = 1 if what == "seconds" else 4
-        row(data, positives, *(f"{np.mean(r):.{digits}f}" if r else "–" for r in runs))
+    digits = 1 if what == "processor_seconds" else 4
 
+    def cell(splits: dict[str, dict[str, float]]) -> str:
+        return f"{np.mean([s[what] for s in splits.values()]):.{digits}f}" if splits else "–"
 
-def row(*cells: Any, head: bool = False) -> None:
-    """Print a row of a Markdown table."""
-    print("| " + " | ".join(map(str, cells)) + " |")
-    if head:
-        print("|---" * len(cells) + "|")
+    show(["data", "positives", *map(short, methods)],
+         ([*case, *(cell(by_method.get(method, {})) for method in methods)]
+          for case, by_method in figures.items()))  # fmt: skip
 
 
 def short(method: str) -> str:
@@ -442,9 +415,9 @@ def chance(d: np.ndarray) -> float:
 
 def against(ours: str, rivals: list[str], figures: Figures, what: str = "auc") -> None:
     """Print how a method stands against each of the others: by .001 in the mean over splits."""
-    print(f"\n## {ours} against each of the others, {what.replace('_', ' ')}\n")
-    row("against", "cases", "mean difference", "won", "tied", "lost", "significantly won", "lost",
-        "mean difference up to 100 positives", head=True)  # fmt: skip
+    print(f"\n## {ours} against each of the others, {what.replace('_', ' ')}")
+    show(["against", "cases", "mean difference", "won", "tied", "lost", "significantly won", "lost",
+          "mean difference up to 100 positives"], [])  # fmt: skip
     for rival in rivals:
         cases = {key: differences(case, ours, rival, what) for key, case in figures.items()}
         cases = {key: d for key, d in cases.items() if len(d)}
@@ -452,18 +425,18 @@ def against(ours: str, rivals: list[str], figures: Figures, what: str = "auc") -
             mean = np.array([d.mean() for d in cases.values()])
             sure = np.array([chance(d) < 0.05 for d in cases.values()])
             few = np.array([key[1] in ("30", "100") for key in cases])
-            row(
+            print(line([
                 short(rival), len(mean), f"{mean.mean():+.4f}", np.sum(mean >= 0.001),
                 np.sum(np.abs(mean) < 0.001), np.sum(mean <= -0.001), np.sum(sure & (mean > 0)),
                 np.sum(sure & (mean < 0)), f"{mean[few].mean():+.4f}" if few.any() else "–",
-            )  # fmt: skip
+            ]))  # fmt: skip
 
 
 def beside(ours: str, figures: Figures) -> None:
     """Print how a method stands beside what turned out the best logistic regression of a case."""
-    print(f"\n## {ours} beside the logistic regression that turned out best\n")
-    row("data", "positives", "splits", "best", "AUC", "ours", "difference", "p", head=True)
-    found, few = [], []
+    print(f"\n## {ours} beside the logistic regression that turned out best")
+    show(["data", "positives", "splits", "best", "AUC", "ours", "difference", "p"], [])
+    cases, few = [], []
     for (data, positives), case in figures.items():
         apart = {m: differences(case, ours, m) for m in LOGISTIC}
         most = max((len(d) for d in apart.values()), default=0)
@@ -472,13 +445,13 @@ def beside(ours: str, figures: Figures) -> None:
             best = min(apart, key=lambda m: apart[m].mean())
             d = apart[best]
             mine = np.mean([run["auc"] for s, run in case[ours].items() if s in case[best]])
-            found.append((d.mean(), chance(d)))
+            cases.append((d.mean(), chance(d)))
             if positives in ("30", "100"):
                 few.append(d.mean())
-            row(data, positives, most, short(best), f"{mine - d.mean():.4f}", f"{mine:.4f}",
-                f"{d.mean():+.4f}", f"{found[-1][1]:.3f}")  # fmt: skip
-    if found:
-        mean, p = np.array(found).T
+            print(line([data, positives, most, short(best), f"{mine - d.mean():.4f}",
+                        f"{mine:.4f}", f"{d.mean():+.4f}", f"{chance(d):.3f}"]))  # fmt: skip
+    if cases:
+        mean, p = np.array(cases).T
         print(
             f"\n{len(mean)} cases: won by .001 or more {np.sum(mean >= 0.001)}, tied "
             f"{np.sum(np.abs(mean) < 0.001)}, lost {np.sum(mean <= -0.001)}; significantly (paired "
@@ -486,7 +459,3 @@ def beside(ours: str, figures: Figures) -> None:
             f"{np.sum((p < 0.05) & (mean < 0))}; the worst {mean.min():+.4f}. Up to 100 positives "
             f"{np.sum(np.array(few) >= 0.002)} of {len(few)} better by .002 or more."
         )
-
-
-if __name__ == "__main__":
-    main()

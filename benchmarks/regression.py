@@ -1,42 +1,57 @@
-"""Two versions of aucmax side by side, in under two minutes: run it before a change lands.
+"""Speed and memory of two versions of aucmax, in a few minutes: run it before a change lands.
 
-    python benchmarks/regression.py main HEAD
-    python benchmarks/regression.py main .      # the work tree, committed or not
+    python -m benchmarks regression main HEAD
+    python -m benchmarks regression main .      # the work tree, committed or not
 
-One process for each version, taking turns at the same small generated problems, every library on
-one thread. Told are processor milliseconds, the median of the rounds, and the median ratio of HEAD
-to BASE; above --allow it is marked, and the exit code is 1. Kernels are compiled before the clock
-starts and kept in the temporary folder, so the first run for a version takes longer.
+One process for each version solves the same small generated problems; the versions take turns, with
+one thread for every library. The table has processor milliseconds and the peak memory beyond what
+the process held before (of commands: in all), medians of the rounds, and the median ratio of the
+second version to the first. A case above ``--allow`` is marked, and the exit code is 1. Kernels are
+compiled before the clock starts and kept in the temporary folder, so the first run of a version
+takes longer.
 """
 
-import argparse
 import json
 import os
 import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Annotated, Any
+
+import typer
+
+from benchmarks.common.engine import Line, command, in_turn, measured, ratio
+from benchmarks.common.tables import show
 
 ROOT = Path(__file__).resolve().parents[1]
-KEPT = Path(tempfile.gettempdir()) / "aucmax-regression"
+CACHE = Path(tempfile.gettempdir()) / "aucmax-regression"
+COMMANDS = {
+    "import aucmax": ["-c", "import aucmax"],
+    "aucmax --help": ["-m", "aucmax", "--help"],
+    "aucmax train, CSV": ["-m", "aucmax", "train", "rows.csv", "--target", "y", "-o", "model"],
+    "aucmax train, Parquet": ["-m", "aucmax", "train", "rows.parquet", "--target", "y", "--loss",
+                              "square", "-o", "model"],
+}  # fmt: skip
+NOTABLE_MB = 5.0  # a difference in memory that is marked
 
 
 # ---- one version -------------------------------------------------------------------------
 
 
 def cases() -> dict[str, Callable[[], Any]]:
-    """Return the problems, by the public interface only, which both versions have."""
+    """Return the problems; they use only the public interface, which both versions have."""
     import numpy as np
     import scipy.sparse as sp
 
-    from aucmax import AUCClassifier, AUCClassifierCV, ClassMoments, metrics
+    from aucmax import AUCClassifier, AUCClassifierCV, ClassMoments, datasets, metrics
+    from aucmax.additive import Scorecard
 
     rng = np.random.default_rng(0)
 
@@ -58,123 +73,153 @@ def cases() -> dict[str, Callable[[], Any]]:
         X, y = (dense, y_dense) if kind == "dense" else (sparse, y_sparse)
         return lambda: AUCClassifier(**settings, random_state=0).fit(X, y)
 
-    found: dict[str, Callable[[], Any]] = {}
+    def fit_parts(loss: str) -> Any:
+        source = datasets.scan("rows.parquet", target="y", part_bytes=2**20)
+        return AUCClassifier(loss=loss).fit(source)
+
+    problems: dict[str, Callable[[], Any]] = {}
     for kind in ("dense", "sparse"):
         for loss in ("square", "squared_hinge", "logistic"):
-            found[f"{loss}, {kind}"] = fit(kind, loss=loss)
+            problems[f"{loss}, {kind}"] = fit(kind, loss=loss)
         for solver in ("spam", "vrspam", "univariate"):
-            found[f"{solver}, {kind}"] = fit(kind, solver=solver)
-    found["square l1, dense"] = fit("dense", l1_ratio=0.5)
-    found["moments, dense"] = lambda: ClassMoments.from_data(dense, y_dense)
-    found["moments, sparse columns"] = lambda: ClassMoments.from_data(sparse[:, :500], y_sparse)
-    found["search, dense"] = lambda: AUCClassifierCV().fit(dense[:2_000, :20], y_dense[:2_000])
-    found["search, sparse"] = lambda: AUCClassifierCV(losses=("square",)).fit(
-        sparse[:4_000], y_sparse[:4_000]
-    )
-    found["interval of 200,000 scores"] = lambda: metrics.auc_interval(events, scores)
-    return found
+            problems[f"{solver}, {kind}"] = fit(kind, solver=solver)
+    problems |= {
+        "square l1, dense": fit("dense", l1_ratio=0.5),
+        "moments, dense": lambda: ClassMoments.from_data(dense, y_dense),
+        "moments, sparse columns": lambda: ClassMoments.from_data(sparse[:, :500], y_sparse),
+        "search, dense": lambda: AUCClassifierCV().fit(dense[:2_000, :20], y_dense[:2_000]),
+        "search, sparse": lambda: AUCClassifierCV(losses=("square",)).fit(
+            sparse[:4_000], y_sparse[:4_000]
+        ),
+        "scorecard": lambda: Scorecard().fit(dense[:5_000, :10], y_dense[:5_000]),
+        "interval of 200,000 scores": lambda: metrics.auc_interval(events, scores),
+        "read a CSV": lambda: datasets.read("rows.csv", target="y"),
+        "file in parts, square": lambda: fit_parts("square"),
+        "file in parts, logistic": lambda: fit_parts("logistic"),
+    }
+    return problems
 
 
 def serve() -> None:
-    """Time the cases that standard input names, one a line; null where a version lacks it."""
+    """Measure the cases that standard input names, one a line; null if a version lacks it."""
+    import aucmax
+
     warnings.simplefilter("ignore")
-    every = cases()
-    print(json.dumps(list(every)), flush=True)
+    problems = cases()
+    print(json.dumps([aucmax.__file__, list(problems)]), flush=True)
     for line in sys.stdin:
-        start = time.process_time()
         try:
-            every[json.loads(line)]()
-            took = time.process_time() - start
-        except Exception:  # settings that only the other version knows
-            took = None
-        print(json.dumps(took), flush=True)
+            _, spent = measured(problems[json.loads(line)])
+        except Exception:  # only the other version has it
+            spent = None
+        print(json.dumps(spent), flush=True)
 
 
 # ---- both --------------------------------------------------------------------------------
 
 
-def unpacked(revision: str) -> Path:
-    """Return the folder of a revision's sources, laid out once."""
+def sources(revision: str) -> Path:
+    """Return the folder that has a revision's package; it is unpacked once."""
     if revision == ".":
-        revision = git("stash", "create") or "HEAD"
-    tree = git("rev-parse", f"{revision}:src")
-    folder = KEPT / tree
+        return ROOT / "src"
+    folder = CACHE / git("rev-parse", f"{revision}:src")
     if not folder.exists():
         archive = subprocess.run(
             ["git", "-C", str(ROOT), "archive", revision, "src"], capture_output=True, check=True
         )
-        KEPT.mkdir(parents=True, exist_ok=True)
-        new = tempfile.mkdtemp(dir=KEPT)
+        new = tempfile.mkdtemp(dir=CACHE)
         with tarfile.open(fileobj=BytesIO(archive.stdout)) as files:
             files.extractall(new, filter="data")
         os.rename(new, folder)
-    return folder
+    return folder / "src"
 
 
 def git(*words: str) -> str:
     """Return what git prints."""
-    command = ["git", "-C", str(ROOT), *words]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    words = ("git", "-C", str(ROOT), *words)
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def write_files() -> None:
+    """Write a table as CSV and as Parquet."""
+    import numpy as np
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((50_000, 20)).round(6)).add_prefix("x")
+    frame["y"] = (frame.sum(axis=1) + rng.logistic(size=len(frame)) * 4 > 8).astype(int)
+    frame.iloc[:20_000].to_csv(CACHE / "rows.csv", index=False)
+    frame.to_parquet(CACHE / "rows.parquet", row_group_size=5_000)
 
 
 class Version:
     """A process that runs one version."""
 
     def __init__(self, revision: str) -> None:
-        folder = unpacked(revision)
+        folder = sources(revision)
         threads = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "NUMBA")}
+        path = os.pathsep.join([str(folder), str(ROOT)])
+        kernels = CACHE / "kernels" / folder.parent.name
+        self.env = {**os.environ, **threads, "PYTHONPATH": path, "NUMBA_CACHE_DIR": str(kernels)}
         self.process = subprocess.Popen(
-            [sys.executable, __file__, "--serve"], text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            env={**os.environ, **threads, "PYTHONPATH": str(folder / "src"),
-                 "NUMBA_CACHE_DIR": str(folder / "cache")},
+            [sys.executable, "-c", "from benchmarks.regression import serve; serve()"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.env, cwd=CACHE,
         )  # fmt: skip
-        self.names = self.answer()
+        file, self.cases = self.answer()
+        if not Path(file).is_relative_to(folder):
+            raise SystemExit(f"{revision} was to run {folder}, but the process imported {file}.")
 
     def answer(self) -> Any:
         """Return the next line that the process prints."""
+        assert self.process.stdout is not None
         return json.loads(self.process.stdout.readline())
 
-    def time(self, case: str) -> float | None:
-        """Return the seconds of a case."""
+    def run(self, case: str) -> Line | None:
+        """Return the time and memory of a case."""
+        if case in COMMANDS:
+            return command(COMMANDS[case], self.env, CACHE)
+        assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(case) + "\n")
         self.process.stdin.flush()
         return self.answer()
 
 
-def main() -> int:
-    """Compare two versions; return the exit code."""
-    ask = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    ask.add_argument("base", nargs="?", default="main")
-    ask.add_argument("head", nargs="?", default=".")
-    ask.add_argument("--rounds", type=int, default=7)
-    ask.add_argument("--allow", type=float, default=1.2, help="ratio above which a case is marked")
-    told = ask.parse_args()
-    pair = Version(told.base), Version(told.head)
-    times: dict[str, list[tuple[float, float]]] = {name: [] for name in pair[0].names}
-    for round_ in range(told.rounds + 1):
-        for name, kept in times.items():
-            first = round_ % 2
-            seen = {k: pair[k].time(name) for k in (first, 1 - first)}
-            if round_ > 0 and None not in seen.values():  # round 0 compiles and loads
-                kept.append((seen[0], seen[1]))
-    print(f"| case | {told.base}, ms | {told.head}, ms | ratio |\n|---|---|---|---|")
-    slower = 0
-    for name, kept in times.items():
-        if not kept:
-            print(f"| {name} | – | – | – |")
-            continue
-        base, head = (1e3 * median(each[k] for each in kept) for k in (0, 1))
-        ratio = median(b / a for a, b in kept)
-        slower += ratio > told.allow
-        print(f"| {name} | {base:.1f} | {head:.1f} | {ratio:.2f}{' !' * (ratio > told.allow)} |")
-    return int(slower > 0)
+def main(
+    base: Annotated[str, typer.Argument()] = "main",
+    head: Annotated[str, typer.Argument()] = ".",
+    rounds: int = 7,
+    allow: Annotated[float, typer.Option(help="Ratio above which a case is marked.")] = 1.2,
+    only: Annotated[list[str], typer.Option(help="Words of the cases to run.")] = [],
+) -> None:
+    CACHE.mkdir(parents=True, exist_ok=True)
+    subprocess.run(
+        [sys.executable, "-c", "from benchmarks.regression import write_files; write_files()"],
+        cwd=ROOT, check=True,
+    )  # fmt: skip
+    versions = Version(base), Version(head)
+    marked = []
 
+    def row(case: str) -> list[str]:
+        lines = in_turn({k: partial(version.run, case) for k, version in enumerate(versions)},
+                        rounds)  # fmt: skip
+        if None in [*lines[0], *lines[1]]:
+            return [case, *"–––––"]
+        times, memory = (
+            [[line[field] for line in lines[k]] for k in (0, 1)]
+            for field in ("processor_seconds", "memory_mb")
+        )
+        before, after = map(median, memory)
+        slower = ratio(times[1], times[0])
+        larger = after > allow * before and after - before > NOTABLE_MB
+        if slower > allow or larger:
+            marked.append(case)
+        return [case, *(f"{1e3 * median(each):.1f}" for each in times),
+                f"{slower:.2f}{' !' if slower > allow else ''}",
+                f"{before:.1f}", f"{after:.1f}{' !' if larger else ''}"]  # fmt: skip
 
-if __name__ == "__main__":
-    if sys.argv[1:] == ["--serve"]:
-        serve()
-    else:
-        sys.exit(main())
+    names = [name for name in (*versions[0].cases, *COMMANDS)
+             if not only or any(word in name for word in only)]  # fmt: skip
+    show(["case", f"{base}, ms", f"{head}, ms", "ratio", f"{base}, MB", f"{head}, MB"],
+         map(row, names))  # fmt: skip
+    if marked:
+        raise typer.Exit(1)

@@ -1,13 +1,13 @@
-"""aucmax.river beside river's LogisticRegression: processor time, and AUC of what was predicted.
+"""aucmax.river compared with river's LogisticRegression: processor time, and AUC.
 
-Each row is predicted, then learnt, as river evaluates; and learnt alone, one by one or a thousand
-at a time. Real rows in a random order, as dicts: sparse ones without their zeros, those of news20
-with unit norm. Runs alternate; figures are medians over the rounds.
+Each row is predicted and then learnt, as river evaluates models; or learnt only, one by one or a
+thousand at a time. Real rows in a random order, as dicts: sparse ones without their zeros, those of
+news20 with unit norm. Figures are medians over the rounds.
 """
 
-import statistics
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,12 @@ from sklearn.metrics import roc_auc_score
 
 from aucmax import datasets
 from aucmax.river import AUCClassifier
+from benchmarks.common.engine import ratio, times
+from benchmarks.common.tables import Names, show
 
 ROUNDS = 5
 DATA = {"magic04": "all", "a9a": "train", "usps": "all", "news20": "train"}
-MOST = 20_000  # rows
+MAX_ROWS = 20_000
 
 MODELS: dict[str, Callable[[], Any]] = {
     "LogisticRegression": linear_model.LogisticRegression,
@@ -46,7 +48,7 @@ def stream(name: str) -> tuple[list[dict[Any, float]], list[bool], pd.DataFrame]
     norm = "unit-norm" if name == "news20" else None
     data = datasets.load(name, split=DATA[name], binarize=how, scale=norm)
     X, y = data.data, data.target == np.max(data.target)
-    order = np.random.default_rng(0).permutation(len(y))[:MOST]
+    order = np.random.default_rng(0).permutation(len(y))[:MAX_ROWS]
     X, y = X[order], y[order]
     if hasattr(X, "indptr"):
         X = X.tocsr()
@@ -62,11 +64,11 @@ def stream(name: str) -> tuple[list[dict[Any, float]], list[bool], pd.DataFrame]
 
 def progressive(model: Any, rows: Iterable[Any], labels: list[bool], frame: Any) -> float:
     """Predict, then learn, each row; return the AUC of the predictions."""
-    given = []
+    scores = []
     for x, y in zip(rows, labels, strict=True):
-        given.append(model.predict_proba_one(x).get(True, 0.0))
+        scores.append(model.predict_proba_one(x).get(True, 0.0))
         model.learn_one(x, y)
-    return float(roc_auc_score(labels, given))
+    return float(roc_auc_score(labels, scores))
 
 
 def one_by_one(model: Any, rows: Iterable[Any], labels: list[bool], frame: Any) -> None:
@@ -82,41 +84,36 @@ def a_thousand(model: Any, rows: Iterable[Any], labels: list[bool], frame: Any) 
         model.learn_many(frame.iloc[i : i + 1000], y.iloc[i : i + 1000])
 
 
-if __name__ == "__main__":
-    for name in DATA:
-        rows, labels, frame = stream(name)
-        wide = len({k for row in rows for k in row}) > 1000
-        print(f"\n{name}: {len(rows)} rows, {sum(map(len, rows)) / len(rows):.0f} entries a row")
-        print(
-            f"  {'':38} predict, learn   ratio     AUC   learn alone   ratio   1000 at once  ratio"
-        )
-        models = {
-            label: make
-            for label, make in MODELS.items()
-            if not (wide and (label.startswith("AUCClassifier") and "spam" not in label))
-            and not (wide and label.startswith("scaler"))
-        }
-        works = [progressive, one_by_one] + [] * wide + [a_thousand] * (not wide)
-        took: dict[tuple[str, str], list[float]] = {}
-        aucs: dict[str, Any] = {}
-        for r in range(ROUNDS + 1):
-            for label, make in models.items():
-                for work in works:
-                    model = make()
-                    start = time.process_time()
-                    found = work(model, rows, labels, frame)
-                    spent = time.process_time() - start
-                    if work is progressive:
-                        aucs[label] = found
-                    if r:  # the first round compiles
-                        took.setdefault((label, work.__name__), []).append(spent)
-        base = FIRST if FIRST in models else "LogisticRegression"
-        for label in models:
-            cells = []
-            for work in works:
-                mine, other = took[label, work.__name__], took[base, work.__name__]
-                ratio = statistics.median(a / b for a, b in zip(mine, other, strict=True))
-                cells.append((statistics.median(mine) / len(rows) * 1e6, ratio))
-            text = f"{cells[0][0]:8.1f} µs {cells[0][1]:10.2f}  {aucs[label]:.4f}"
-            text += "".join(f"  {t:8.1f} µs {ratio:7.2f}" for t, ratio in cells[1:])
-            print(f"  {label:38} {text}")
+def rows_of(name: str) -> Iterator[list[str]]:
+    """Yield a row for each model."""
+    rows, labels, frame = stream(name)
+    wide = len({k for row in rows for k in row}) > 1000
+    models = {
+        label: make for label, make in MODELS.items()
+        if not wide or label in ("LogisticRegression", "AUCClassifier('spam')")
+    }  # fmt: skip
+    works = [progressive, one_by_one] if wide else [progressive, one_by_one, a_thousand]
+    aucs: dict[str, float] = {}
+
+    def run(label: str, work: Callable[..., Any]) -> None:
+        result = work(models[label](), rows, labels, frame)
+        if work is progressive:
+            aucs[label] = result
+
+    took = times({(label, work): partial(run, label, work) for label in models for work in works},
+                 ROUNDS)  # fmt: skip
+    base = FIRST if FIRST in models else "LogisticRegression"
+    entries = sum(map(len, rows)) / len(rows)
+    for label in models:
+        cells = [
+            f"{median(took[label, work]) / len(rows) * 1e6:.1f} µs, "
+            f"{ratio(took[label, work], took[base, work]):.2f}"
+            for work in works
+        ] + ["–"] * wide
+        yield [f"{name}, {len(rows)} rows, {entries:.0f} entries", label, *cells,
+               f"{aucs[label]:.4f}"]  # fmt: skip
+
+
+def main(sets: Names = [*DATA]) -> None:
+    head = ["data", "model", "predict and learn, ratio", "learn, ratio", "1000 at once, ratio"]
+    show([*head, "AUC"], (row for name in sets for row in rows_of(name)))

@@ -1,32 +1,27 @@
-"""Scorecards: aucmax beside optbinning and skorecard, on german and on generated rows.
+"""Scorecards, compared with optbinning and skorecard, on german and on generated rows.
 
-    python -m benchmarks.scorecards                # all methods on both sets, three times
-    python -m benchmarks.scorecards --sets german  # one set
+    python -m benchmarks scorecards                # all methods on both sets, three times
+    python -m benchmarks scorecards german         # one set
 
-Each run is a process of its own: processor seconds of the fit, how much memory it took beside the
-data and the imported libraries, and the Gini of rows it has not seen (german: one fifth, another in
-each repeat). Results are kept in benchmarks/results/scorecards.csv.
+Each run has a process of its own: processor seconds of the fit, its memory beyond the data and the
+imported libraries, and the Gini coefficient of held-out rows (german: one fifth, another one in
+each repeat). Runs are kept in benchmarks/results/scorecards.csv.
 """
 
-import argparse
-import csv
-import json
-import resource
-import subprocess
-import sys
-import time
-import warnings
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from functools import partial
 from statistics import median
 from typing import Any
 
 import numpy as np
 
-KEPT = Path(__file__).parent / "results" / "scorecards.csv"
-COLUMNS = ("data", "method", "repeat", "version", "seconds", "megabytes", "gini", "note")
-LARGEST = 12 << 30  # bytes that a process may ask for
-LIMIT = 1800  # seconds
+from benchmarks.common.engine import Line, in_child, measured
+from benchmarks.common.results import Results
+from benchmarks.common.tables import Names, show
+
+MAX_BYTES = 12 << 30  # that a process may ask for
+LIMIT = 1800  # processor seconds
+WARM_ROWS = 500  # of the fit that compiles before the clock starts
 
 
 def generated(n: int, seed: int) -> tuple[Any, np.ndarray]:
@@ -106,87 +101,44 @@ def skorecard() -> tuple[Callable[..., Any], Callable[..., Any]]:
 METHODS = {"aucmax": ours, "optbinning": optbinning, "skorecard": skorecard}
 
 
-def one(data: str, method: str, repeat: int) -> dict[str, Any]:
-    """Fit once, in this process."""
-    from importlib.metadata import PackageNotFoundError, version
-
+def fit(data: str, method: str, repeat: int) -> Iterator[Line]:
+    """Fit once, and test."""
     from sklearn.metrics import roc_auc_score
 
-    warnings.simplefilter("ignore")
-    resource.setrlimit(resource.RLIMIT_AS, (LARGEST, LARGEST))
-    fit, score = METHODS[method]()
-    X, y, other, truth = rows_of(data, repeat)
-    few = np.random.default_rng(0).permutation(len(y))[:500]
+    train, score = METHODS[method]()
+    X, y, held_out, truth = rows_of(data, repeat)
     if method == "aucmax":
-        fit(X.iloc[few], y[few])  # compiles, or reads what was compiled
-    before = held("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
-    started = time.process_time()
-    card = fit(X, y)
-    seconds = time.process_time() - started
-    megabytes = held("VmHWM") - before
-    try:
-        known = version(method)
-    except PackageNotFoundError:
-        known = "here"
-    return {
-        "version": known, "seconds": seconds, "megabytes": megabytes,
-        "gini": 2 * roc_auc_score(truth, score(card, other)) - 1,
-    }  # fmt: skip
+        few = np.random.default_rng(0).permutation(len(y))[:WARM_ROWS]
+        train(X.iloc[few], y[few])
+    card, spent = measured(lambda: train(X, y))
+    yield spent | {"auc": f"{roc_auc_score(truth, score(card, held_out)):.6f}"}
 
 
-def held(what: str) -> float:
-    """Return the megabytes that this process holds (VmRSS), or has held at most (VmHWM)."""
-    status = Path("/proc/self/status").read_text()
-    return next(int(line.split()[1]) / 1024 for line in status.splitlines() if what in line)
+def main(
+    sets: Names = ["german", "generated"],
+    methods: list[str] = [*METHODS],
+    repeats: int = 3,
+) -> None:
+    results = Results("scorecards")
+    results.complete(
+        (
+            {"data": data, "method": method, "repeat": repeat, "package": method},
+            partial(in_child, fit, data, method, repeat, limit=LIMIT, start="spawn",
+                    max_bytes=MAX_BYTES),
+        )
+        for data in sets for repeat in range(repeats) for method in methods
+    )  # fmt: skip
+    lines = results.lines()
 
+    def row(data: str, method: str) -> list[str]:
+        own = [line for line in lines if (line["data"], line["method"]) == (data, method)]
+        if notes := [line["note"] for line in own if line["note"]]:
+            return [data, method, notes[0], "", ""]
+        seconds, memory, auc = (
+            median(float(line[field]) for line in own)
+            for field in ("processor_seconds", "memory_mb", "auc")
+        )
+        return [data, method, f"{seconds:.4g}", f"{memory:.4g}", f"{2 * auc - 1:.4g}"]
 
-def run(data: str, method: str, repeat: int) -> dict[str, Any]:
-    """Fit once in a process of its own; return what it printed, or why it did not."""
-    command = [sys.executable, "-m", "benchmarks.scorecards", "--one", data, method, str(repeat)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
-    except subprocess.TimeoutExpired:
-        return {"note": f"over {LIMIT} s"}
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["killed"])[-1]
-        return {"note": last[:200]}
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def main() -> None:
-    """Run what is asked for, and print a table of medians."""
-    ask = argparse.ArgumentParser(description=__doc__)
-    ask.add_argument("--sets", nargs="+", default=["german", "generated"])
-    ask.add_argument("--methods", nargs="+", default=[*METHODS])
-    ask.add_argument("--repeats", type=int, default=3)
-    ask.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
-    told = ask.parse_args()
-    if told.one:
-        data, method, repeat = told.one
-        print(json.dumps(one(data, method, int(repeat))))
-        return
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    with KEPT.open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, COLUMNS)
-        writer.writeheader()
-        for data in told.sets:
-            for repeat in range(told.repeats):
-                for method in told.methods:
-                    before = found.setdefault((data, method), [])
-                    if any("note" in line for line in before):
-                        continue
-                    line = run(data, method, repeat)
-                    before.append(line)
-                    writer.writerow({"data": data, "method": method, "repeat": repeat} | line)
-                    stream.flush()
-                    print(data, method, repeat, line, flush=True)
-    for (data, method), lines in found.items():
-        notes = [line["note"] for line in lines if "note" in line]
-        keys = ("seconds", "megabytes", "gini")
-        means = notes or [f"{median(line[key] for line in lines):.4g}" for key in keys]
-        print(data, method, *means, sep=" | ")
-
-
-if __name__ == "__main__":
-    main()
+    show(["data", "method", "processor seconds", "memory, MB", "Gini"],
+         (row(data, method) for data in sets for method in methods))  # fmt: skip

@@ -1,26 +1,30 @@
-"""What a new process pays before it works: imports, first fits and the command line's help.
+"""What a new process costs before it works: imports, first fits and the command line's help.
 
-Every figure comes from processes of its own, in turn: processor seconds, which are the wall time of
-an idle machine, because all of this runs on one thread; medians of ``--rounds``. Three Markdown
+Every figure comes from processes of its own, which take turns: processor seconds, which are the
+wall time of an idle machine, because all of this runs on one thread; medians of ``--rounds``. Three
 tables: imports, and what they take beyond scikit-learn's; the first fit of every solver to 40 rows
 of 5 features, dense and sparse, after the imports, with an empty cache of kernels and with a full
-one, and how many files the cache then has; the command line.
-
-Which tables as arguments, all by default; ``--fits`` takes only those, such as ``"square, l1"``.
+one, and the number of kernels in the cache; the command line. ``--fits`` selects fits, such as
+``"square, l1"``.
 """
 
-import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Annotated, Any
+
+import typer
 
 from aucmax.solvers import ACCURACY_SOLVERS, SOLVERS
 from aucmax.solvers.stochastic.core import StochasticSolver
+from benchmarks.common.engine import command, in_turn
+from benchmarks.common.tables import show
 
 SKLEARN = "import sklearn"
 LINEAR = "import sklearn.linear_model, scipy.sparse, numpy"
@@ -61,28 +65,17 @@ FITS |= {
 FITS["AUCClassifierCV"] = ("AUCClassifierCV", {})
 
 
-def seconds(*command: str) -> float:
-    """Return the processor seconds of a Python process."""
-    process = subprocess.Popen([sys.executable, *command], stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    if status:
-        raise SystemExit(f"failed: {' '.join(command)}")
-    return used.ru_utime + used.ru_stime
+def commands(words: dict[str, list[str]], rounds: int) -> dict[str, float]:
+    """Return the median processor seconds of each command."""
+    lines = in_turn({name: partial(command, each) for name, each in words.items()}, rounds)
+    return {name: median(one["processor_seconds"] for one in each) for name, each in lines.items()}
 
 
-def in_turn(commands: dict[str, list[str]], rounds: int) -> dict[str, float]:
-    """Return the median seconds of each command, after a round that is not counted."""
-    times = [{name: seconds(*words) for name, words in commands.items()} for _ in range(rounds + 1)]
-    return {name: statistics.median(one[name] for one in times[1:]) for name in commands}
-
-
-def imports(rounds: int) -> None:
-    took = in_turn({statement: ["-c", statement] for statement in IMPORTS}, rounds)
-    print(f"| statement | s | beyond `{SKLEARN}` | beyond `{LINEAR}` |")
-    print("|---" * 4 + "|")
+def imports(rounds: int) -> Iterator[list[str]]:
+    took = commands({statement: ["-c", statement] for statement in IMPORTS}, rounds)
     for statement, value in took.items():
         beyond = [f"{value - took[base]:+.2f}" for base in (SKLEARN, LINEAR)]
-        print(f"| `{statement}` | {value:.2f} | {' | '.join(beyond)} |")
+        yield [f"`{statement}`", f"{value:.2f}", *beyond]
 
 
 def first_fit(name: str, layout: str, folder: str) -> float:
@@ -97,42 +90,35 @@ def first_fit(name: str, layout: str, folder: str) -> float:
     return float(done.stdout)
 
 
-def fits(rounds: int, names: list[str]) -> None:
-    print("| fit | cold, dense | cold, sparse | warm, dense | warm, sparse | kernels |")
-    print("|---" * 6 + "|")
+def fits(rounds: int, names: list[str]) -> Iterator[list[str]]:
     for name in names:
         cold, warm, kernels = [], [], []
         for layout in ("dense", "sparse"):
             with tempfile.TemporaryDirectory() as folder:
                 cold.append(f"{first_fit(name, layout, folder):.2f}")
                 again = [first_fit(name, layout, folder) for _ in range(rounds)]
-                warm.append(f"{statistics.median(again):.2f}")
+                warm.append(f"{median(again):.2f}")
                 kernels.append(str(len(list(Path(folder).rglob("*.nbc")))))
-        print(f"| {name} | {' | '.join([*cold, *warm, ', '.join(kernels)])} |", flush=True)
+        yield [name, *cold, *warm, ", ".join(kernels)]
 
 
-def command_line(rounds: int) -> None:
-    commands = {f"aucmax {text}": ["-m", "aucmax", *text.split()] for text in COMMANDS}
-    took = in_turn({LINEAR: ["-c", LINEAR]} | commands, rounds)
-    print("| command | s |")
-    print("|---" * 2 + "|")
-    for name, value in took.items():
-        print(f"| `{name}` | {value:.2f} |")
+def command_line(rounds: int) -> Iterator[list[str]]:
+    words = {f"aucmax {text}": ["-m", "aucmax", *text.split()] for text in COMMANDS}
+    for name, value in commands({LINEAR: ["-c", LINEAR]} | words, rounds).items():
+        yield [f"`{name}`", f"{value:.2f}"]
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("tables", nargs="*", default=["imports", "fits", "commands"])
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--fits", nargs="+", choices=[*FITS], metavar="FIT", default=[*FITS])
-    arguments = parser.parse_args()
-    tables = {
-        "imports": lambda: imports(arguments.rounds),
-        "fits": lambda: fits(arguments.rounds, arguments.fits),
-        "commands": lambda: command_line(arguments.rounds),
-    }
-    for table in arguments.tables:
-        if table not in tables:
-            parser.error(f"no table {table!r}; there are {', '.join(tables)}")
-        tables[table]()
-        print()
+def main(
+    tables: Annotated[list[str], typer.Argument()] = ["imports", "fits", "commands"],
+    rounds: int = 7,
+    fit: Annotated[list[str], typer.Option("--fits")] = [*FITS],
+) -> None:
+    every = {
+        "imports": (["statement", "s", f"beyond `{SKLEARN}`", f"beyond `{LINEAR}`"],
+                    imports(rounds)),
+        "fits": (["fit", "cold, dense", "cold, sparse", "warm, dense", "warm, sparse", "kernels"],
+                 fits(rounds, fit)),
+        "commands": (["command", "s"], command_line(rounds)),
+    }  # fmt: skip
+    for name in tables:
+        show(*every[name])

@@ -1,4 +1,4 @@
-"""What a stream says of itself, in simulation: intervals, the test of one look, and the alarm.
+"""Simulated streams: coverage of intervals, the test at one look, and the drift alarm.
 
 - coverage: normal scores of a fixed model, AUC .76, and of two equal models that share half of
   their variance.
@@ -7,14 +7,17 @@
   first of the looks, one every 100 rows, has p < .05.
 """
 
-import sys
+from collections.abc import Iterator
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 from scipy.stats import norm
 
 from aucmax.streams.drift import DriftAlarm
 from aucmax.streams.state import Settings, State, advance
 from aucmax.streams.tally import Tally, bins_of
+from benchmarks.common.tables import show
 
 RUNS = 2000
 AUC = norm.cdf(1.0 / 2.0**0.5)
@@ -22,9 +25,8 @@ CHANGE, ROWS, EVERY = 3000, 6000, 100  # of the streams with a change
 STREAMS = 100
 
 
-def coverage() -> None:
-    """Print how often intervals cover, and how often the test of one look refuses."""
-    print("rows  positive  half-life  covers   too low  too high  refuses")
+def coverage() -> Iterator[list[Any]]:
+    """Yield how often intervals cover, and how often the test of one look rejects."""
     rng = np.random.default_rng(0)
     for n, share in ((400, 0.3), (400, 0.05), (4000, 0.05)):
         for half_life in (np.inf, n / 4):
@@ -39,12 +41,11 @@ def coverage() -> None:
                 high += area.low > AUC
                 refused += test is not None and test.p_value < 0.05
             shares = (1 - (low + high) / RUNS, low / RUNS, high / RUNS, refused / RUNS)
-            print(f"{n:4} {share:9} {half_life:10} ", *(f"{value:9.3f}" for value in shares))
+            yield [n, share, half_life, *(f"{value:.3f}" for value in shares)]
 
 
-def false_alarms(rows: int = 20_000) -> None:
-    """Print in how many streams an alarm is ever raised where no class changes."""
-    print("rows   positive, then  false alarms")
+def false_alarms(rows: int = 20_000) -> Iterator[list[Any]]:
+    """Yield the share of streams that ever raise an alarm though no class changes."""
     rng = np.random.default_rng(1)
     for share, later in ((0.5, 0.5), (0.2, 0.2), (0.1, 0.1), (0.02, 0.02), (0.1, 0.5), (0.1, 0.01)):
         alarms = 0
@@ -53,7 +54,7 @@ def false_alarms(rows: int = 20_000) -> None:
             alarm = DriftAlarm()
             alarm.add(y, bins_of(rng.normal(size=rows) + y), np.ones(rows), rng.normal())
             alarms += alarm.row is not None
-        print(f"{rows:5} {share:9} {later:5} {alarms / RUNS:10.4f}")
+        yield [rows, share, later, f"{alarms / RUNS:.4f}"]
 
 
 def clicks(rng: np.random.Generator, share: float, change: str) -> list[bytes]:
@@ -99,9 +100,8 @@ def delay(lines: list[bytes], half_life: float | None) -> tuple[float, float, fl
     return alarm, late, float(np.mean(early))
 
 
-def delays() -> None:
-    """Print how soon a change is told."""
-    print("change  positive  half-life  before: alarms, looks  alarm: share, median, 90 %  look")
+def delays() -> Iterator[list[Any]]:
+    """Yield how soon a change is detected."""
     cases = [("sign", share, life) for share in (0.2, 0.1, 0.02) for life in (None, 1000.0)]
     others = ("lost", "noise", "other feature", "base rate", "none")
     cases += [(change, share, None) for change in others for share in (0.2, 0.02)]
@@ -111,14 +111,22 @@ def delays() -> None:
         alarm, look, early = np.array(runs).T
         late = alarm[alarm > 0]
         middle, most = np.quantile(late, [0.5, 0.9], method="higher")
-        print(
-            f"{change:14} {share:5} {half_life or np.inf:7} {np.mean(alarm <= 0):7.2f} "
-            f"{early.mean():7.3f} {np.isfinite(late).mean():7.2f} {middle:7} {most:7} "
-            f"{np.quantile(look, 0.5, method='higher'):7}",
-            flush=True,
-        )
+        yield [
+            change, share, half_life or np.inf, f"{np.mean(alarm <= 0):.2f}",
+            f"{early.mean():.3f}", f"{np.isfinite(late).mean():.2f}", middle, most,
+            np.quantile(look, 0.5, method="higher"),
+        ]  # fmt: skip
 
 
-if __name__ == "__main__":
-    for name in sys.argv[1:] or ("coverage", "false_alarms", "delays"):
-        {"coverage": coverage, "false_alarms": false_alarms, "delays": delays}[name]()
+def main(
+    tables: Annotated[list[str], typer.Argument()] = ["coverage", "false_alarms", "delays"],
+) -> None:
+    every = {
+        "coverage": (["rows", "positive", "half-life", "covers", "too low", "too high", "rejects"],
+                     coverage()),
+        "false_alarms": (["rows", "positive", "later", "false alarms"], false_alarms()),
+        "delays": (["change", "positive", "half-life", "alarms before", "looks before",
+                    "alarms", "median delay", "90 % delay", "look"], delays()),
+    }  # fmt: skip
+    for name in tables:
+        show(*every[name])

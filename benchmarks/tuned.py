@@ -1,29 +1,30 @@
-"""Tuned against tuned: AUCClassifierCV beside balanced logistic regression in a grid search.
+"""Tuned models: AUCClassifierCV compared with balanced logistic regression in a grid search.
 
 The same 80/20 splits, five folds inside each. Sparse sets get unit-norm rows, dense ones are as
-shipped. Logistic regression is tuned over 11 C: by GridSearchCV, by LogisticRegressionCV, which
-goes from one C to the next, and with ``--scaled`` by GridSearchCV on features divided by their
-standard deviation. Processor seconds, all threads together. Names of data sets as arguments, all of
-`SPLITS` by default; ``--grid`` adds a search of all cells that ours walks among.
+shipped. Logistic regression is tuned over 11 C: by GridSearchCV; by LogisticRegressionCV, which
+starts each C from the one before; and with ``--scaled`` by GridSearchCV on features divided by
+their standard deviation. ``--grid`` adds a search of all cells of our grid, of which
+AUCClassifierCV visits only some. Processor seconds, all threads together.
 """
 
-import sys
-import time
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
-from _bench import binary, splits
+import typer
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from aucmax import AUCClassifierCV, datasets, metrics
+from aucmax import AUCClassifierCV, metrics
 from aucmax.data.rows import as_rows
 from aucmax.estimators.selection import alpha_grid
 from aucmax.objective.problem import RowsProblem
+from benchmarks.common.data import as_usual, binary, splits
+from benchmarks.common.engine import measured
+from benchmarks.common.tables import Names, show
 
 CS = np.logspace(-2, 3, 11)
 SPLITS = {
@@ -55,35 +56,37 @@ CONTESTANTS: dict[str, Make] = {
         Cs=CS, scoring="roc_auc", cv=5, l1_ratios=(0,), use_legacy_attributes=False, **BALANCED
     ),
 }
-MORE: dict[str, tuple[str, Make]] = {
-    "--grid": ("AUCClassifierCV, all cells", all_cells),
-    "--scaled": ("GridSearchCV, scaled", scaled),
-}
+ALL_CELLS, SCALED = "AUCClassifierCV, all cells", "GridSearchCV, scaled"
 
 
-def run(name: str, contestants: dict[str, Make]) -> None:
-    """Print a row of the table."""
-    X, y = binary(name, "unit-norm" if datasets.about(name).sparse else None)
-    aucs: dict[str, list[float]] = {who: [] for who in contestants}
-    took: dict[str, list[float]] = {who: [] for who in contestants}
+def row(name: str, contestants: dict[str, Make]) -> list[str]:
+    """Return a row of the table."""
+    X, y = as_usual(name)
+    aucs: dict[str, list[float]] = {contestant: [] for contestant in contestants}
+    took: dict[str, list[float]] = {contestant: [] for contestant in contestants}
     for train, test in splits(X, y, SPLITS[name]):
-        for who, make in contestants.items():
+        for contestant, make in contestants.items():
             model = make(X[train], y[train])
-            start = time.process_time()
-            model.fit(X[train], y[train])
-            took[who].append(time.process_time() - start)
-            aucs[who].append(metrics.roc_auc(y[test], model.decision_function(X[test])))
-    cells = [f"{np.median(took[who]):.2f} s | {np.mean(aucs[who]):.4f}" for who in contestants]
-    print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+            _, spent = measured(lambda m=model, rows=train: m.fit(X[rows], y[rows]))
+            took[contestant].append(spent["processor_seconds"])
+            aucs[contestant].append(metrics.roc_auc(y[test], model.decision_function(X[test])))
+    cells = [(f"{np.median(took[c]):.2f} s", f"{np.mean(aucs[c]):.4f}") for c in contestants]
+    return [name, *(cell for pair in cells for cell in pair)]
 
 
-if __name__ == "__main__":
+def main(
+    sets: Names = [*SPLITS],
+    grid: Annotated[bool, typer.Option("--grid", help=f"Add {ALL_CELLS}.")] = False,
+    scale: Annotated[bool, typer.Option("--scaled", help=f"Add {SCALED}.")] = False,
+) -> None:
     warnings.simplefilter("ignore")
-    asked = CONTESTANTS | dict(more for flag, more in MORE.items() if flag in sys.argv)
-    print("| data | " + " | ".join(f"{who} | AUC" for who in asked) + " |")
-    print("|---" * (2 * len(asked) + 1) + "|")
+    contestants = dict(CONTESTANTS)
+    if grid:
+        contestants[ALL_CELLS] = all_cells
+    if scale:
+        contestants[SCALED] = scaled
     X, y = binary("diabetes")
-    for make in asked.values():  # what is compiled is not counted
+    for make in contestants.values():  # compile what is measured afterwards
         make(X, y).fit(X, y)
-    for name in [a for a in sys.argv[1:] if not a.startswith("--")] or SPLITS:
-        run(name, asked)
+    head = ["data", *(cell for name in contestants for cell in (name, "AUC"))]
+    show(head, (row(name, contestants) for name in sets))

@@ -1,13 +1,21 @@
-"""What `python -m benchmarks` makes of its runs, and how a run ends. Nothing here is timed."""
+"""The engine, the store of results and the tables of `python -m benchmarks`; nothing is timed."""
 
+import ast
+import subprocess
+import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import large_files, page, runs
-from benchmarks.data import Task, generated_dense, generated_sparse, insurance
-from benchmarks.peers import Method
-from benchmarks.summary import Cell, best_auc, cells, fastest, ratio, slope
+from benchmarks import large_files, regression
+from benchmarks.__main__ import main, summaries
+from benchmarks.common import engine
+from benchmarks.common.data import Task, generated_dense, generated_sparse, insurance
+from benchmarks.common.results import FIELDS, FOLDER, Results
+from benchmarks.peers import fits, page, run
+from benchmarks.peers.methods import Method
+from benchmarks.peers.summary import Cell, best_auc, cells, fastest, ratio, slope
 
 from aucmax import datasets, metrics
 
@@ -67,14 +75,87 @@ def test_the_table_tells_ratios_and_who_does_not_come_near():
     assert "none; LinearSVC, 3 s, .8000 | – | – |" in page.duel_table(apart, {"square"})
 
 
-def test_what_has_run_is_known_again(tmp_path):
-    path = tmp_path / "peers.csv"
-    runs.keep([line("a", 0.9, 1.0)], path)
-    runs.keep([line("b", "", 1.0, setting="", note="over 1 s"), line("c", 0.9, 1.0)], path)
-    run, failed = runs.finished("fit", path)
-    assert ("letter", "a", 0) in run
-    assert failed == {("letter", "b")}
-    assert runs.finished("tuned", path) == (set(), set())
+# ---- the command and the store of results ------------------------------------------------
+
+
+def test_every_benchmark_has_a_summary_and_can_be_run(capsys):
+    main([])
+    text = capsys.readouterr().out
+    for name, summary in summaries().items():
+        assert f"{name} " in text
+        assert summary.endswith((".", "docs/benchmarks.md."))
+        path = Path(page.__file__).parents[1] / name
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        names = {each.name for each in ast.parse(path.read_text()).body if hasattr(each, "name")}
+        assert "main" in names
+    with pytest.raises(SystemExit, match="no benchmark 'fits'; choose one of accuracy"):
+        main(["fits"])
+
+
+def test_all_files_of_results_have_one_form():
+    for path in FOLDER.glob("*.csv"):
+        assert tuple(Results(path).lines()[0]) == FIELDS
+
+
+def test_a_run_that_is_kept_or_failed_is_not_made_again(tmp_path):
+    results, made = Results(tmp_path / "runs.csv"), []
+
+    def works(name, repeat, *lines):
+        def work():
+            made.append((name, repeat))
+            return lines
+
+        return {"data": "letter", "method": name, "repeat": repeat}, work
+
+    good, bad = {"auc": 0.9}, {"note": "over 1 s"}
+    wanted = [works("a", 0, good, good), works("b", 0, bad), works("b", 1, bad)]
+    results.complete(wanted)
+    assert made == [("a", 0), ("b", 0)]
+    assert [(line["method"], line["auc"]) for line in results.lines()] == [
+        ("a", "0.9"),
+        ("a", "0.9"),
+        ("b", ""),
+    ]
+    results.complete([*wanted, works("a", 1, good)])
+    assert made[2:] == [("a", 1)]
+    results.complete(wanted[:1], again=True)
+    assert made[3:] == [("a", 0)]
+
+
+# ---- the engine --------------------------------------------------------------------------
+
+
+def test_runs_take_turns_and_the_first_round_is_not_counted():
+    order = []
+
+    def record(name):
+        order.append(name)
+        return len(order)
+
+    results = engine.in_turn({name: partial(record, name) for name in "ab"}, 2)
+    assert "".join(order) == "abbaab"
+    assert results == {"a": [4, 5], "b": [3, 6]}
+
+
+def test_a_ratio_of_times_is_the_median_over_the_rounds():
+    assert engine.ratio([1.0, 9.0, 4.0], [1.0, 1.0, 2.0]) == 2.0
+
+
+def test_a_measured_call_tells_what_memory_it_took():
+    total, spent = engine.measured(lambda: np.ones(4_000_000).sum())
+    assert total == 4e6
+    assert spent["memory_mb"] > 25
+
+
+def test_a_regression_is_sought_in_the_package_of_each_version():
+    assert regression.sources(".").joinpath("aucmax", "__init__.py").exists()
+    names = subprocess.run(
+        [sys.executable, "-c", "from benchmarks.regression import serve; serve()"],
+        input='"moments, dense"\n"no such case"\n', capture_output=True, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    assert "square, dense" in names[0]
+    assert "processor_seconds" in names[1]
+    assert names[2] == "null"
 
 
 # ---- runs in a child process -------------------------------------------------------------
@@ -107,11 +188,16 @@ def task():
 forks = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
 
+def in_child(task, *settings):
+    """Fit at these settings in a child process with a limit of a second."""
+    method = Method("m", lambda setting, rows: Model(setting), settings)
+    return list(engine.in_child(fits, task, method, limit=1.0))
+
+
 @forks
 def test_a_run_tells_what_each_setting_gives(task):
-    method = Method("m", lambda setting, rows: Model(setting), (1.0, 2.0))
-    lines = list(runs.measure(task, method, 60.0))
-    assert [(each["setting"], each["auc"]) for each in lines] == [
+    lines = in_child(task, 1.0, 2.0)
+    assert [(line["setting"], line["auc"]) for line in lines] == [
         (1.0, "1.000000"),
         (2.0, "1.000000"),
     ]
@@ -119,23 +205,31 @@ def test_a_run_tells_what_each_setting_gives(task):
 
 @forks
 def test_a_run_that_fails_is_told_with_the_reason(task):
-    method = Method("m", lambda setting, rows: Model(setting), (1.0, 2.0, 13.0))
-    *lines, last = runs.measure(task, method, 60.0)
+    *lines, last = in_child(task, 1.0, 2.0, 13.0)
     assert len(lines) == 2
     assert last == {"note": "ValueError: no luck"}
 
 
 @forks
 def test_a_run_ends_at_the_limit(task):
-    method = Method("m", lambda setting, rows: Model(setting), (1.0, 2.0, np.inf))
-    *lines, last = runs.measure(task, method, 1.0)
+    *lines, last = in_child(task, 1.0, 2.0, np.inf)
     assert len(lines) == 2
-    assert last["note"] == "over 1 s"
+    assert last == {"note": "over 1 s"}
+
+
+def test_a_process_that_starts_anew_sends_its_lines_too():
+    (line,) = engine.in_child(spawned, 3, limit=60.0, start="spawn")
+    assert line == {"auc": 3}
+
+
+def spawned(value):
+    """Yield a line that only renews the limit, and one to keep."""
+    yield {}
+    yield {"auc": value}
 
 
 def test_a_method_for_few_features_is_not_run_on_many(task):
-    method = Method("m", None, most_features=0)
-    (only,) = runs.measure(task, method, 1.0)
+    (only,) = run(lambda: task, Method("m", None, most_features=0), 1.0)
     assert only["note"] == "forms a matrix of all features: not run with more than 0 features"
 
 
@@ -189,7 +283,7 @@ def test_there_is_a_checkpoint_for_each_pass(run, passes, large):
 
 
 def test_the_table_has_who_comes_near_first():
-    shared = dict.fromkeys(large_files.FIELDS, "1") | dict(file="svm", setting="", note="")
+    shared = dict.fromkeys(FIELDS, "1") | dict(data="svm", setting="", note="")
     lines = [
         shared | dict(method="reading alone", auc="", seconds="2", passes="1"),
         shared | dict(method="a", auc="0.8", seconds="3", passes="1"),

@@ -1,4 +1,4 @@
-"""What ``python -m benchmarks`` asks: each question has its sets and its methods."""
+"""The questions of ``python -m benchmarks peers``: each has its sets and its methods."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegressionCV, RidgeClassifierCV
 
 from aucmax import AUCClassifierCV
-from benchmarks.data import SETS, Task, generated_dense, generated_sparse, real
-from benchmarks.peers import FOLDS, GRID, OURS, PEERS, Method, auc, glum_cv
+from benchmarks.common.data import SETS, Task, generated_dense, generated_sparse, real
+from benchmarks.peers.methods import FOLDS, GRID, OURS, PEERS, Method, auc, glum_cv
 
 SCALING_SIZES = (1_000, 10_000, 100_000, 1_000_000)
 GRID_ROWS = (1_000, 10_000, 100_000)

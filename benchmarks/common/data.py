@@ -1,8 +1,8 @@
-"""The problems of ``python -m benchmarks``: real sets, and generated ones as large as is asked for.
+"""Data sets with two classes: real ones, and generated ones of any size.
 
-Sparse real sets have unit-norm rows. Dense ones are standardised and divided by the root of the
-number of features, so that rows have a mean squared length of 1 and one grid of penalties does for
-all. Labels are −1 and +1; a fifth of the rows are for testing.
+In a `Task`, sparse real sets have unit-norm rows. Dense ones are standardised and divided by the
+root of the number of features, so that rows have a mean squared length of 1 and one grid of
+penalties is enough for all. Labels are −1 and +1; a fifth of the rows are for testing.
 """
 
 from collections.abc import Callable
@@ -10,8 +10,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.model_selection import StratifiedShuffleSplit
 
-from benchmarks._bench import binary, splits
+from aucmax import datasets
+
+# name -> (split, binarize)
+BINARY: dict[str, tuple[str, Any]] = {
+    "diabetes": ("all", None),
+    "fourclass": ("all", None),
+    "german": ("all", None),
+    "splice": ("all", None),
+    "usps": ("all", "even-odd"),
+    "letter": ("all", "even-odd"),
+    "magic04": ("all", None),
+    "a9a": ("train", None),
+    "mnist": ("all", "even-odd"),
+    "connect-4": ("all", 1),
+    "sector": ("train", "even-odd"),
+    "news20": ("train", "even-odd"),
+}
 
 SPARSE = ("a9a", "connect-4", "mnist", "news20", "sector")
 DENSE = ("magic04", "letter")
@@ -20,6 +37,23 @@ MOST_TESTED = 100_000  # rows to score; more would tell the AUC no better
 # the levels of the categories of glum's "narrow insurance"; three numbers stand beside them
 INSURANCE_LEVELS = (6, 3, 7, 11, 2, 22)
 INSURANCE_ROWS = 678_013
+
+
+def binary(name: str, scale: str | None = "unit-norm") -> tuple[Any, Any]:
+    """Return (X, y) of a data set with labels −1 and +1."""
+    split, how = BINARY[name]
+    data = datasets.load(name, split=split, binarize=how, scale=scale)
+    return data.data, data.target
+
+
+def as_usual(name: str) -> tuple[Any, Any]:
+    """Return a data set with unit-norm rows if it is sparse, as shipped if it is dense."""
+    return binary(name, "unit-norm" if datasets.about(name).sparse else None)
+
+
+def splits(X: Any, y: Any, count: int = 5) -> list[Any]:
+    """Return 80/20 splits, the same for every benchmark."""
+    return list(StratifiedShuffleSplit(count, test_size=0.2, random_state=0).split(X, y))
 
 
 class Task(NamedTuple):
@@ -84,6 +118,14 @@ def generated_sparse(rows: int, features: int, entries: int = 50) -> Task:
     indptr = np.arange(0, rows * entries + 1, entries, dtype=np.int32)
     X = sp.csr_matrix((data, columns.ravel(), indptr), shape=(rows, features))
     return _labelled(f"sparse {rows}x{features}", X, 2 * (X @ rng.standard_normal(features)), rng)
+
+
+def random_sparse(rows: int, features: int, entries: int = 50) -> sp.csr_array:
+    """Return rows of random entries at random places, some of them twice in a row."""
+    rng = np.random.RandomState(0)
+    places = np.sort(rng.randint(0, features, size=(rows, entries)), axis=1).astype(np.int32)
+    starts = np.arange(0, rows * entries + 1, entries, dtype=np.int32)
+    return sp.csr_array((rng.rand(rows * entries), places.ravel(), starts), (rows, features))
 
 
 def insurance(rows: int = INSURANCE_ROWS) -> Task:

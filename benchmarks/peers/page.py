@@ -11,13 +11,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from benchmarks import runs
-from benchmarks.data import SETS
-from benchmarks.peers import LOSSES, OURS, PEERS, Method
-from benchmarks.questions import PRECISIONS, QUESTIONS, SOLVERS
-from benchmarks.summary import NEAR, Cell, best_auc, cells, duels, fastest, ratio, slope
+from benchmarks.common.data import SETS
+from benchmarks.common.tables import table
+from benchmarks.peers.methods import LOSSES, OURS, PEERS, Method
+from benchmarks.peers.questions import PRECISIONS, QUESTIONS, SOLVERS
+from benchmarks.peers.summary import NEAR, Cell, best_auc, cells, duels, fastest, ratio, slope
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 Cells = dict[str, list[Cell]]
 GIVEN = [method for method in (*OURS, *PEERS) if not method.scales]
 OUR_COLOURS = {"square": "#1f77b4", "squared_hinge": "#d62728", "logistic": "#2ca02c",
@@ -32,19 +32,13 @@ PEER_MARKERS = {
 }  # fmt: skip
 
 
-def write() -> None:
+def write(lines: list[dict[str, str]]) -> None:
     """Write the page and its figures."""
-    lines = runs.lines_of()
     runs_each = len(distinct(lines, "repeat"))
-    parts = [HEAD.format(machines="; ".join(distinct(lines, "machine")), repeats=runs_each)]
-    parts.append(targets_part(lines))
-    parts.append(fit_part(lines))
-    parts.append(tuned_part(lines))
-    parts.append(precision_part(lines))
-    parts.append(scaling_part(lines))
-    parts.append(auto_part(lines))
-    parts.append(absent_part(lines))
-    parts.append(TAIL.format(versions=", ".join(distinct(lines, "versions"))))
+    head = HEAD.format(machines="; ".join(distinct(lines, "machine")), repeats=runs_each)
+    tail = TAIL.format(versions=", ".join(distinct(lines, "versions")))
+    sections = (targets_part, fit_part, tuned_part, precision_part, scaling_part, auto_part)
+    parts = [head, *(section(lines) for section in (*sections, absent_part)), tail]
     (DOCS / "benchmarks.md").write_text("\n\n".join(part for part in parts if part) + "\n")
 
 
@@ -142,8 +136,9 @@ def duel_table(found: Cells, names: set[str]) -> str:
     """Return our fastest beside their fastest, both within .001 of the best AUC."""
     fought = duels(found, names)
     rows = [
-        [each.data, auc_text(each.best), told(each.us, each.ours), told(each.them, each.others),
-         ratio_text(each.ratio()), ratio_text(each.ratio("seconds"))]
+        [each.data, auc_text(each.best), cell_text(each.us, each.ours),
+         cell_text(each.them, each.others), ratio_text(each.ratio()),
+         ratio_text(each.ratio("seconds"))]
         for each in fought
     ]  # fmt: skip
     ratios = [r for each in fought if (r := each.ratio()) is not None]
@@ -161,11 +156,11 @@ def ratio_text(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def told(cell: Cell | None, others: list[Cell]) -> str:
+def cell_text(cell: Cell | None, others: list[Cell]) -> str:
     """Return a method, its time and AUC; where there is none, the fastest near their own best."""
     if cell is None:
         nearest = fastest(others, best_auc(others))
-        return f"none; {told(nearest, [])}" if nearest else "none"
+        return f"none; {cell_text(nearest, [])}" if nearest else "none"
     return f"{cell.method}, {time_text(cell.time)}, {auc_text(cell.auc)}"
 
 
@@ -415,12 +410,6 @@ def ordered(found: Cells) -> Cells:
     return {data: found[data] for data in SETS if data in found}
 
 
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
-
-
 def auc_text(value: float) -> str:
     """Return .1234."""
     return f"{value:.4f}".removeprefix("0")
@@ -438,22 +427,23 @@ def distinct(lines: list[dict[str, str]], name: str) -> list[str]:
 
 HEAD = """# Benchmarks
 
-How long until a model ranks well, beside what people use instead: processor seconds until the test
-AUC is within .001 of the best that any method here reaches. For one fit each method has three
-settings, and the fastest that gets there counts; for a tuned model folds and grid are included.
+How long it takes until a model ranks well, compared with other libraries: processor seconds until
+the test AUC is within .001 of the best that any method here reaches. For a single fit each method
+has three settings, and the fastest one that gets there counts; for a tuned model the time includes
+the folds and the grid.
 
     pip install -r benchmarks/requirements.txt
-    python -m benchmarks
+    python -m benchmarks peers
 
-Every number comes from a line of `benchmarks/results/peers.csv`, and this page is made from it.
-Machine: {machines}. Every library has one thread. Other work ran beside, so that
-processor seconds say more than wall seconds. Methods take turns; ratios are medians over the
-repeats (at most {repeats} here), and shorter fits are made again for .2 s, their mean counts. A
-ratio is the peer's time over ours: above 1 ours is the faster one."""
+This page is made from `benchmarks/results/peers.csv`, which has a line for each run. Machine:
+{machines}. Every library has one thread. Other work ran on the machine at the same time, so
+processor seconds are more reliable than wall seconds. Methods take turns. Ratios are medians over
+at most {repeats} repeats; fits that take less than .2 s are repeated for that long, and their mean
+counts. A ratio is the peer's time divided by ours: above 1, ours is faster."""
 
-TARGETS = """## What was aimed at
+TARGETS = """## Targets
 
-Medians over the sets of the ratio to the fastest peer within .001 of the best AUC.
+Medians over the data sets of the ratio to the fastest peer within .001 of the best AUC.
 
 {table}"""
 
@@ -461,23 +451,24 @@ FIT = """## One fit
 
 ![AUC against processor seconds](benchmarks_fit.png)
 
-Each point is a method at one setting, higher is better; the grey band is what counts as reached.
-What lies outside a panel is drawn at its edge.
+Each point is a method at one setting; higher is better. The grey band is within .001 of the best
+AUC. Points outside a panel are drawn at its edge.
 
 {any}
 
-On text `standardize` (γ = ½, our default) gains so much that nobody else comes near. The same
-without the methods that scale the features themselves, ours and Vowpal Wabbit's:
+On text, `standardize` (γ = ½, our default) gains so much AUC that no other method comes near. The
+same table without the methods that scale the features themselves, which are ours and Vowpal
+Wabbit's:
 
 {given}
 
-Our losses, each at the fastest setting within .001 of its own best AUC; the hinge and the logistic
-loss as multiples of the square loss's time.
+Our losses, each at the fastest setting within .001 of its own best AUC. The times of the squared
+hinge and of the logistic loss are multiples of the square loss's time.
 
 {losses}
 
-All methods: the time where the AUC is within .001 of the best, else what it lacks; "over" the time
-limit; – not run.
+All methods: the time if the AUC is within .001 of the best, otherwise by how much the AUC falls
+short; "over" means that the time limit was exceeded, – that the method was not run.
 
 {all}"""
 
@@ -486,7 +477,7 @@ TUNED = """## A tuned model
 ![AUC against processor seconds](benchmarks_tuned.png)
 
 Five folds and the final fit. `AUCClassifierCV` has its own grid, `LogisticRegressionCV` its ten
-penalties, all others seven. They choose by AUC, glum by deviance.
+penalties, and all others have seven. All choose by AUC, except glum, which chooses by deviance.
 
 {any}
 
@@ -494,26 +485,28 @@ penalties, all others seven. They choose by AUC, glum by deviance.
 
 PRECISION = """## Single precision and memory
 
-Dense rows in both precisions, one penalty; the peak of memory during a fit in single precision,
-beside the rows themselves.
+Dense rows in both precisions, one penalty; the peak memory of a fit in single precision, compared
+with the size of the rows.
 
 {table}"""
 
-SCALING = """## Time over rows and entries
+SCALING = """## Time by rows and entries
 
-![Time over rows and entries](benchmarks_scaling.png)
+![Time by rows and entries](benchmarks_scaling.png)
 
-Generated rows, one penalty: dense with 20 features and sparse with 50 entries a row, from a
-thousand rows to a million, and 10,000 sparse rows with ever more entries. Told is the power of the
-size with which the time grows, by least squares of logarithms over all sizes, and from the last
-size but one to the last: 1 is linear, below 1 the fixed cost of a call still counts.
+Generated rows and one penalty: dense rows of 20 features and sparse rows of 50 entries, from a
+thousand rows to a million; and 10,000 sparse rows with an increasing number of entries. The table
+gives the power of the size by which the time grows, first from least squares of the logarithms over
+all sizes, then between the two largest sizes. A power of 1 is linear; it is below 1 where the fixed
+cost of a call still matters.
 
 {slopes}"""
 
 AUTO = """## The choice of solver
 
-Square loss, l2, α = 1e-4: `solver="auto"` beside each solver that takes it. At worst it takes
-{worst} times as long as the best one, and more than 1.5 times as long in {over} of {cases} cases.
+Square loss, l2, α = 1e-4: `solver="auto"` compared with each solver that can solve this. At worst
+it takes {worst} times as long as the best solver; it takes more than 1.5 times as long in {over} of
+{cases} cases.
 
 {table}"""
 

@@ -24,7 +24,8 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.class_weight import compute_sample_weight
 
 from aucmax import AUCClassifier, ClassMoments, metrics
-from benchmarks.data import Task
+from benchmarks.common.data import Task
+from benchmarks.common.engine import reason
 
 ALPHAS = (1e-3, 1e-4, 1e-5)  # the quickest first: what takes too long ends a method's run
 WEAKER = (1e-4, 1e-5, 1e-6)  # for the logistic loss, which itself does not reward long w
@@ -69,7 +70,7 @@ class Method:
         try:
             importlib.import_module(self.package)
         except Exception as error:  # a broken install may raise anything
-            return self.hint or told(error)
+            return self.hint or reason(error)
         return ""
 
     def searched(self) -> "Method":
@@ -79,11 +80,6 @@ class Method:
             f"{self.name}, grid search", lambda _, rows: search(), (0.0,), self.package,
             self.scales, self.dense, self.most_features, tuned=True, hint=self.hint,
         )  # fmt: skip
-
-
-def told(error: Exception) -> str:
-    """Return an error in one short line, without the paths of this machine."""
-    return f"{type(error).__name__}: {error}".splitlines()[0].split(" (/")[0][:150]
 
 
 class GridSearch:

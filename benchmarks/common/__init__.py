@@ -1,0 +1,1 @@
+"""What all benchmarks share: data sets, how a run is made, where results are kept, tables."""
