@@ -642,7 +642,7 @@ def test_csr_rows_are_not_made_dense():
 
 @pytest.mark.data
 def test_sketches_of_wide_rows():
-    """55,197 features; benchmarks/sketches.py has .9866, .9707 and .9761 at the best alphas."""
+    """55,197 features; `benchmarks sketches` has .9866, .9707 and .9761 at the best alphas."""
     data = datasets.load("sector", split="train", binarize="even-odd", scale="unit-norm")
     X, y = data.data, data.target
     train, test = next(StratifiedShuffleSplit(1, test_size=0.2, random_state=0).split(X, y))
