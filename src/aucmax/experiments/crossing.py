@@ -107,29 +107,22 @@ def _run(piece: Piece) -> list[Row]:
     return rows
 
 
-def _panels(rows: list[Row]) -> list[Figure]:
-    return [
-        Figure(
-            f"crossing-{axis}", f"Time to a good AUC against {axis}", axis, "seconds",
-            mean_lines([row for row in axis_rows if row["seconds"] is not None], "size", "seconds",
-                       "method", spread=False),
-            "Seconds until the test AUC is within .001 of the best that any method reaches, trying "
-            "five penalties in turn, from strong to weak; mean of the runs that get there. A "
-            "method without a point did not.", xlog=True, ylog=True,
-        )
-        for axis, axis_rows in grouped(rows, "axis").items()
-    ]  # fmt: skip
+def _panels(axis: str, rows: list[Row]) -> list[Figure]:
+    reached = [row for row in rows if row["seconds"] is not None]
+    return [Figure(
+        f"crossing-{axis}", f"Time to a good AUC against {axis}", axis, "seconds",
+        mean_lines(reached, "size", "seconds", "method", spread=False),
+        "Seconds until the test AUC is within .001 of the best that any method reaches, trying "
+        "five penalties in turn, from strong to weak; mean of the runs that get there. A "
+        "method without a point did not.", xlog=True, ylog=True,
+    )]  # fmt: skip
 
 
-def _findings(rows: list[Row]) -> list[str]:
-    out = []
-    for (axis, size), size_rows in grouped(rows, "axis", "size").items():
-        finished = grouped((row for row in size_rows if row["seconds"] is not None), "method")
-        took = {name: np.median([r["seconds"] for r in of]) for name, of in finished.items()}
-        fastest = sorted(took, key=lambda name: took[name])[:3]
-        first = ", ".join(f"{name} {took[name]:.3g} s" for name in fastest)
-        out.append(f"{axis} {size:g}: first there {first}")
-    return out
+def _finding(rows: list[Row]) -> str:
+    finished = grouped((row for row in rows if row["seconds"] is not None), "method")
+    took = {name: np.median([r["seconds"] for r in of]) for name, of in finished.items()}
+    fastest = sorted(took, key=lambda name: took[name])[:3]
+    return f"first there {', '.join(f'{name} {took[name]:.3g} s' for name in fastest)}"
 
 
 FIGURE = FigureSpec(
@@ -139,7 +132,9 @@ FIGURE = FigureSpec(
     pieces=_pieces,
     run=_run,
     panels=_panels,
-    findings=_findings,
+    finding=_finding,
+    panels_by="axis",
+    findings_by=("axis", "size"),
     runs=3,
     timed=True,
     fixed=(ALPHAS, CS, APART, "unequal covariances"),

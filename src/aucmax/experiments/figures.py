@@ -76,9 +76,13 @@ class FigureSpec:
     sources: Sequence[Source]  # data sets it can be run on
     pieces: Callable[[Source, Effort], list[Piece]]  # what has to be run
     run: Callable[[Piece], list[Row]]  # a piece to rows, each a flat dict
-    panels: Callable[[list[Row]], list[Figure]]  # all rows to panels
-    findings: Callable[[list[Row]], list[str]]  # all rows to sentences that say what they show
+    panels: Callable[[str, list[Row]], list[Figure]]  # the rows of a group to panels
+    finding: Callable[
+        [list[Row]], str
+    ]  # the rows of a group to a sentence that says what they show
     runs: int  # repetitions by default
+    panels_by: str = "data"  # what makes the groups; all rows are one if empty
+    findings_by: tuple[str, ...] = ("data",)
     timed: bool = False  # whether it shows seconds: its pieces then run one at a time
     fixed: tuple[Any, ...] = ()  # constants that determine the rows of every piece
 
@@ -148,14 +152,24 @@ def run_figure(
         if "error" in row:
             words = ", ".join(f"{name} {value}" for name, value in piece.what)
             failures.append(f"{piece.source.name}, {words}: {row['error']}")
-    panels, findings = [], []
+    panels: list[Figure] = []
+    findings: list[str] = []
     try:
-        panels = spec.panels(rows) if rows else []
-        findings = spec.findings(rows) if rows else []
+        groups = grouped(rows, spec.panels_by) if spec.panels_by else {"": rows}
+        panels = [
+            panel for name, some in groups.items() if some for panel in spec.panels(name, some)
+        ]
+        for some in grouped(rows, *spec.findings_by).values():
+            name = " ".join(_word(some[0][by]) for by in spec.findings_by)
+            findings.append(f"{name}: {spec.finding(some)}")
     except Exception as error:  # pieces may be missing; the rows are still written
         failures.append(f"drawing: {type(error).__name__}: {error}")
     findings += [f"{name}: {why}" for name, why in absent.items()]
     return Drawn(spec, rows, panels, findings, failures, core_seconds(jobs, results))
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def grouped(rows: Iterable[Row], *names: str) -> dict[Any, list[Row]]:

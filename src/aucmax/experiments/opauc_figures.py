@@ -70,7 +70,7 @@ def _median_seconds(rows: list[Row]) -> float:
     return float(np.median([row["seconds"] for row in rows]))
 
 
-def _time_panels(rows: list[Row]) -> list[Figure]:
+def _time_panels(_: str, rows: list[Row]) -> list[Figure]:
     place = {data: i for i, data in enumerate(grouped(rows, "data"), 1)}
     lines = {}
     for method, method_rows in grouped(rows, "method").items():
@@ -84,14 +84,9 @@ def _time_panels(rows: list[Row]) -> list[Figure]:
     )]  # fmt: skip
 
 
-def _time_findings(rows: list[Row]) -> list[str]:
-    out = []
-    for data, data_rows in grouped(rows, "data").items():
-        words = [
-            f"{m} {_median_seconds(of):.3g} s" for m, of in grouped(data_rows, "method").items()
-        ]
-        out.append(f"{data}: one pass over {data_rows[0]['rows']:,} rows: {', '.join(words)}")
-    return out
+def _time_finding(rows: list[Row]) -> str:
+    words = [f"{m} {_median_seconds(of):.3g} s" for m, of in grouped(rows, "method").items()]
+    return f"one pass over {rows[0]['rows']:,} rows: {', '.join(words)}"
 
 
 # ---- Figures 3 to 5: one setting, everything else fixed
@@ -120,7 +115,7 @@ def _sweep_run(piece: Piece) -> list[Row]:
     }]  # fmt: skip
 
 
-def _sweep_panels(rows: list[Row], name: str, label: str, axis: str) -> list[Figure]:
+def _sweep_panels(_: str, rows: list[Row], name: str, label: str, axis: str) -> list[Figure]:
     return [Figure(
         name, f"OPAUC: test AUC against {label}", axis, "test AUC",
         mean_lines(rows, name, "auc", "data"),
@@ -128,16 +123,12 @@ def _sweep_panels(rows: list[Row], name: str, label: str, axis: str) -> list[Fig
     )]  # fmt: skip
 
 
-def _sweep_findings(rows: list[Row], name: str) -> list[str]:
-    out = []
-    for data, line in mean_lines(rows, name, "auc", "data").items():
-        best = int(np.argmax(line.y))
-        within = line.x[line.y >= line.y[best] - 0.01]
-        out.append(
-            f"{data}: best {line.y[best]:.4f} at {line.x[best]:g}; within .01 of it from "
-            f"{within.min():g} to {within.max():g}"
-        )
-    return out
+def _sweep_finding(rows: list[Row], name: str) -> str:
+    (line,) = mean_lines(rows, name, "auc", "data").values()
+    best = int(np.argmax(line.y))
+    near = line.x[line.y >= line.y[best] - 0.01]
+    at_best = f"best {line.y[best]:.4f} at {line.x[best]:g}"
+    return f"{at_best}; within .01 of it from {near.min():g} to {near.max():g}"
 
 
 # ---- Figure 6: AUC against rows
@@ -155,25 +146,20 @@ def _rows_run(piece: Piece) -> list[Row]:
     return out
 
 
-def _rows_panels(rows: list[Row]) -> list[Figure]:
-    return [
-        Figure(
-            f"{data}-rows", f"{data}: test AUC against rows seen", "rows", "test AUC",
-            mean_lines(data_rows, "rows", "auc", "method"),
-            "One pass, automatic settings; mean of the runs and one standard deviation.", xlog=True,
-        )
-        for data, data_rows in grouped(rows, "data").items()
-    ]  # fmt: skip
+def _rows_panels(data: str, rows: list[Row]) -> list[Figure]:
+    return [Figure(
+        f"{data}-rows", f"{data}: test AUC against rows seen", "rows", "test AUC",
+        mean_lines(rows, "rows", "auc", "method"),
+        "One pass, automatic settings; mean of the runs and one standard deviation.", xlog=True,
+    )]  # fmt: skip
 
 
-def _rows_findings(rows: list[Row]) -> list[str]:
-    out = []
-    for data, data_rows in grouped(rows, "data").items():
-        lines = mean_lines(data_rows, "rows", "auc", "method")
-        words = [f"{name} {line.y[len(line.y) // 2]:.4f} at {line.x[len(line.x) // 2]:g} rows and "
-                 f"{line.y[-1]:.4f} at {line.x[-1]:g}" for name, line in lines.items()]  # fmt: skip
-        out.append(f"{data}: {'; '.join(words)}")
-    return out
+def _rows_finding(rows: list[Row]) -> str:
+    return "; ".join(
+        f"{name} {line.y[len(line.y) // 2]:.4f} at {line.x[len(line.x) // 2]:g} rows and "
+        f"{line.y[-1]:.4f} at {line.x[-1]:g}"
+        for name, line in mean_lines(rows, "rows", "auc", "method").items()
+    )
 
 
 _figure = partial(FigureSpec, fixed=(FEW, RANK, ALPHA))
@@ -191,7 +177,8 @@ def _sweep(
         pieces=partial(_sweep_pieces, name=name, values=values),
         run=_sweep_run,
         panels=partial(_sweep_panels, name=name, label=label, axis=axis),
-        findings=partial(_sweep_findings, name=name),
+        finding=partial(_sweep_finding, name=name),
+        panels_by="",
     )
 
 
@@ -202,7 +189,8 @@ TIME = _figure(
     pieces=_method_pieces,
     run=_time_run,
     panels=_time_panels,
-    findings=_time_findings,
+    finding=_time_finding,
+    panels_by="",
     runs=3,
     timed=True,
 )
@@ -243,6 +231,6 @@ ITERATIONS = _figure(
     pieces=partial(_method_pieces, first=3),
     run=_rows_run,
     panels=_rows_panels,
-    findings=_rows_findings,
+    finding=_rows_finding,
     runs=5,
 )

@@ -96,80 +96,67 @@ def _run(piece: Piece) -> list[Row]:
     return rows
 
 
-def _rate_lines(rows: list[Row]) -> dict[str, dict[float, Line]]:
-    """Return, by data set and λ, |error − error at the end|, which the paper draws."""
+def _rate_lines(rows: list[Row]) -> dict[float, Line]:
+    """Return, by λ, |error − error at the end|, which the paper draws."""
     return {
-        data: {
-            value: Line(course.x, np.abs(course.y - course.y[-1]))
-            for value, penalty_rows in sorted(grouped(data_rows, "lambda").items())
-            for course in mean_lines(penalty_rows, "samples", "error", "method").values()
-        }
-        for data, data_rows in grouped(rows, "data").items()
+        value: Line(course.x, np.abs(course.y - course.y[-1]))
+        for value, penalty_rows in sorted(grouped(rows, "lambda").items())
+        for course in mean_lines(penalty_rows, "samples", "error", "method").values()
     }
 
 
-def _rate_panels(rows: list[Row]) -> list[Figure]:
-    out = []
-    for data, off in _rate_lines(rows).items():
-        lines = {f"λ = {value:g}": Line(curve.x[:-1], curve.y[:-1]) for value, curve in off.items()}
-        last = list(off.values())[-1]
-        scale = last.y[0] * last.x[0] if last.y[0] > 0 else 1.0
-        lines["O(1/t), drawn through the first point"] = Line(last.x, scale / last.x)
-        out.append(Figure(
-            f"{data}-rate", f"{data}: test-error difference of SADMM", "samples",
-            "|error − error at the end|", lines,
-            "Mean of the runs. The curve is drawn for the eye: the bound it stands for is false "
-            "as a theorem about constant steps (Notes on the papers, erratum 1).",
-            xlog=True, ylog=True,
+def _rate_panels(data: str, rows: list[Row]) -> list[Figure]:
+    off = _rate_lines(rows)
+    lines = {f"λ = {value:g}": Line(curve.x[:-1], curve.y[:-1]) for value, curve in off.items()}
+    last = list(off.values())[-1]
+    scale = last.y[0] * last.x[0] if last.y[0] > 0 else 1.0
+    lines["O(1/t), drawn through the first point"] = Line(last.x, scale / last.x)
+    return [Figure(
+        f"{data}-rate", f"{data}: test-error difference of SADMM", "samples",
+        "|error − error at the end|", lines,
+        "Mean of the runs. The curve is drawn for the eye: the bound it stands for is false "
+        "as a theorem about constant steps (Notes on the papers, erratum 1).",
+        xlog=True, ylog=True,
+    )]  # fmt: skip
+
+
+def _error_panels(data: str, rows: list[Row], sparsity: bool) -> list[Figure]:
+    panels = [Figure(
+        f"{data}-error", f"{data}: test error against samples", "samples", "test error",
+        mean_lines(rows, "samples", "error", "method"),
+        "Averaged iterates, one pass, each step tuned on at most 8,000 training rows; mean of "
+        "the runs and one standard deviation.", xlog=True,
+    )]  # fmt: skip
+    if sparsity:
+        panels.append(Figure(
+            f"{data}-nonzero", f"{data}: share of coefficients that are not 0", "samples",
+            "share not 0", mean_lines(rows, "samples", "nonzero_last", "method"),
+            "Of the last iterate: a mean of iterates has few zeros.", xlog=True,
         ))  # fmt: skip
-    return out
+    return panels
 
 
-def _error_panels(rows: list[Row], sparsity: bool) -> list[Figure]:
-    out = []
-    for data, data_rows in grouped(rows, "data").items():
-        out.append(Figure(
-            f"{data}-error", f"{data}: test error against samples", "samples", "test error",
-            mean_lines(data_rows, "samples", "error", "method"),
-            "Averaged iterates, one pass, each step tuned on at most 8,000 training rows; mean of "
-            "the runs and one standard deviation.", xlog=True,
-        ))  # fmt: skip
-        if sparsity:
-            out.append(Figure(
-                f"{data}-nonzero", f"{data}: share of coefficients that are not 0", "samples",
-                "share not 0", mean_lines(data_rows, "samples", "nonzero_last", "method"),
-                "Of the last iterate: a mean of iterates has few zeros.", xlog=True,
-            ))  # fmt: skip
-    return out
-
-
-def _rate_findings(rows: list[Row]) -> list[str]:
+def _rate_finding(rows: list[Row]) -> str:
     """Give the slope of the test-error difference against samples, on log axes."""
-    out = []
-    for data, off in _rate_lines(rows).items():
-        words = []
-        for value, line in off.items():
-            x, y = line.x[:-3], line.y[:-3]
-            if (y > 0).sum() > 3:
-                slope = np.polyfit(np.log(x[y > 0]), np.log(y[y > 0]), 1)[0]
-                words.append(f"λ = {value:g} falls as t^{slope:.2f}")
-        out.append(f"{data}: the test-error difference with {'; '.join(words)} (1/t is t^−1)")
-    return out
+    words = []
+    for value, line in _rate_lines(rows).items():
+        x, y = line.x[:-3], line.y[:-3]
+        if (y > 0).sum() > 3:
+            slope = np.polyfit(np.log(x[y > 0]), np.log(y[y > 0]), 1)[0]
+            words.append(f"λ = {value:g} falls as t^{slope:.2f}")
+    return f"the test-error difference with {'; '.join(words)} (1/t is t^−1)"
 
 
-def _error_findings(rows: list[Row]) -> list[str]:
-    out = []
-    for data, data_rows in grouped(rows, "data").items():
-        end = max(row["samples"] for row in data_rows)
-        words = []
-        for method, at in grouped((r for r in data_rows if r["samples"] == end), "method").items():
-            summary = f"{method} {np.mean([row['error'] for row in at]):.4f}"
-            if "nonzero_last" in at[0]:
-                last, share = (np.mean([r[k] for r in at]) for k in ("error_last", "nonzero_last"))
-                summary += f" (its last iterate {last:.4f}, {100 * share:.0f} % not 0)"
-            words.append(summary)
-        out.append(f"{data}: test error after one pass: {', '.join(words)}")
-    return out
+def _error_finding(rows: list[Row]) -> str:
+    end = max(row["samples"] for row in rows)
+    words = []
+    for method, at in grouped((r for r in rows if r["samples"] == end), "method").items():
+        summary = f"{method} {np.mean([row['error'] for row in at]):.4f}"
+        if "nonzero_last" in at[0]:
+            last, share = (np.mean([r[k] for r in at]) for k in ("error_last", "nonzero_last"))
+            summary += f" (its last iterate {last:.4f}, {100 * share:.0f} % not 0)"
+        words.append(summary)
+    return f"test error after one pass: {', '.join(words)}"
 
 
 def _error_figure(name: str, title: str, l1: bool, methods: tuple[str, ...]) -> FigureSpec:
@@ -180,7 +167,7 @@ def _error_figure(name: str, title: str, l1: bool, methods: tuple[str, ...]) -> 
         pieces=partial(_pieces, l1=l1, lambdas=(MEDIUM,), methods=methods),
         run=_run,
         panels=partial(_error_panels, sparsity=l1),
-        findings=_error_findings,
+        finding=_error_finding,
         fixed=(POINTS,),
         runs=10,
     )
@@ -193,7 +180,7 @@ RATE = FigureSpec(
     pieces=partial(_pieces, l1=True, lambdas=LAMBDAS, methods=("SADMM",)),
     run=_run,
     panels=_rate_panels,
-    findings=_rate_findings,
+    finding=_rate_finding,
     fixed=(POINTS,),
     runs=10,
 )

@@ -92,59 +92,52 @@ class Update:
         return float(np.mean(scale**2 * self.norm2) - mean @ mean)
 
 
-def _panels(rows: list[Row]) -> list[Figure]:
-    out = []
-    for data, data_rows in grouped(rows, "data").items():
-        learner_rows = [row for row in data_rows if row["method"] != REFERENCE]
-        best = np.mean([row["auc"] for row in data_rows if row["method"] == REFERENCE])
-        both = [row for row in learner_rows if row["variance"] is not None]
-        out.append(Figure(
-            f"{data}-variance", f"{data}: variance of the update", "passes over the data",
-            "mean squared distance to the gradient",
-            mean_lines(both, "passes", "variance", "method"),
-            "Exact, over all training rows, at the end of each pass or stage; for VRSPAM with the "
-            "snapshot of that stage, from the second on.", ylog=True,
-        ))  # fmt: skip
-        caption = (
-            "Mean of the runs, one standard deviation to either side; the optimum of the square "
-            f"loss has {best:.4f}."
-        )
-        out.append(Figure(
-            f"{data}-passes", f"{data}: test AUC against passes", "passes over the data",
-            "test AUC", mean_lines(learner_rows, "passes", "auc", "method"), caption,
-        ))  # fmt: skip
-        timed = []
-        for same in grouped(learner_rows, "method", "passes").values():
-            at = float(np.median([row["seconds"] for row in same]))
-            timed += [{**row, "at": at} for row in same]
-        out.append(Figure(
-            f"{data}-seconds", f"{data}: test AUC against time", "seconds",
-            "test AUC", mean_lines(timed, "at", "auc", "method"), caption, xlog=True,
-        ))  # fmt: skip
-    return out
+def _panels(data: str, rows: list[Row]) -> list[Figure]:
+    panels = []
+    learner_rows = [row for row in rows if row["method"] != REFERENCE]
+    best = np.mean([row["auc"] for row in rows if row["method"] == REFERENCE])
+    both = [row for row in learner_rows if row["variance"] is not None]
+    panels.append(Figure(
+        f"{data}-variance", f"{data}: variance of the update", "passes over the data",
+        "mean squared distance to the gradient",
+        mean_lines(both, "passes", "variance", "method"),
+        "Exact, over all training rows, at the end of each pass or stage; for VRSPAM with the "
+        "snapshot of that stage, from the second on.", ylog=True,
+    ))  # fmt: skip
+    caption = (
+        "Mean of the runs, one standard deviation to either side; the optimum of the square "
+        f"loss has {best:.4f}."
+    )
+    panels.append(Figure(
+        f"{data}-passes", f"{data}: test AUC against passes", "passes over the data",
+        "test AUC", mean_lines(learner_rows, "passes", "auc", "method"), caption,
+    ))  # fmt: skip
+    timed = []
+    for same in grouped(learner_rows, "method", "passes").values():
+        at = float(np.median([row["seconds"] for row in same]))
+        timed += [{**row, "at": at} for row in same]
+    panels.append(Figure(
+        f"{data}-seconds", f"{data}: test AUC against time", "seconds",
+        "test AUC", mean_lines(timed, "at", "auc", "method"), caption, xlog=True,
+    ))  # fmt: skip
+    return panels
 
 
-def _findings(rows: list[Row]) -> list[str]:
+def _finding(rows: list[Row]) -> str:
     """Give the passes and seconds to within .001 of the optimum's test AUC, medians over runs."""
-    out = []
-    for data, data_rows in grouped(rows, "data").items():
-        best = {row["run"]: row["auc"] for row in data_rows if row["method"] == REFERENCE}
-        courses = [row for row in data_rows if row["method"] != REFERENCE and row["run"] in best]
-        words = []
-        for method, method_rows in grouped(courses, "method").items():
-            runs = grouped(method_rows, "run")
-            near = [row for row in method_rows if row["auc"] >= best[row["run"]] - CLOSE]
-            first = [
-                min(run_rows, key=lambda r: r["passes"])
-                for run_rows in grouped(near, "run").values()
-            ]
-            summary = f"{method} in {len(first)} of {len(runs)} runs"
-            if first:
-                passes, seconds = (np.median([r[k] for r in first]) for k in ("passes", "seconds"))
-                summary += f" ({passes:.3g} passes, {seconds:.3g} s)"
-            words.append(summary)
-        out.append(f"{data}: within .001 of the square-loss optimum's test AUC {'; '.join(words)}")
-    return out
+    best = {row["run"]: row["auc"] for row in rows if row["method"] == REFERENCE}
+    courses = [row for row in rows if row["method"] != REFERENCE and row["run"] in best]
+    words = []
+    for method, method_rows in grouped(courses, "method").items():
+        runs = grouped(method_rows, "run")
+        near = [row for row in method_rows if row["auc"] >= best[row["run"]] - CLOSE]
+        first = [min(some, key=lambda row: row["passes"]) for some in grouped(near, "run").values()]
+        summary = f"{method} in {len(first)} of {len(runs)} runs"
+        if first:
+            passes, seconds = (np.median([r[k] for r in first]) for k in ("passes", "seconds"))
+            summary += f" ({passes:.3g} passes, {seconds:.3g} s)"
+        words.append(summary)
+    return f"within .001 of the square-loss optimum's test AUC {'; '.join(words)}"
 
 
 FIGURE = FigureSpec(
@@ -158,7 +151,7 @@ FIGURE = FigureSpec(
     pieces=_pieces,
     run=_run,
     panels=_panels,
-    findings=_findings,
+    finding=_finding,
     runs=5,
     timed=True,
     fixed=(ALPHA, EPOCHS),
